@@ -115,8 +115,8 @@ htmx: ## Renew the console's copy of htmx from npm, with its licence.
 	  && cp package/dist/htmx.min.js "$(CURDIR)/functions/console/assets/htmx.js" \
 	  && cp package/LICENSE "$(CURDIR)/functions/console/assets/htmx.LICENSE" && rm -r $$folder
 
-clean: ## Remove all that make made; .mcpist, your local data, stays.
-	@rm -rf .aws-sam .coverage .hypothesis .mutations .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .tools .venv dist
+clean: ## Remove all that make made; .mcpist, your local data, stays, but with ARGS=--data.
+	@rm -rf .aws-sam .coverage .hypothesis .mutations .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .tools .venv dist $(if $(filter --data,$(ARGS)),.mcpist)
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.synced: pyproject.toml uv.lock .python-version | $(OWN_UV)

@@ -1,19 +1,20 @@
-"""The file in which a running `mcpist up` keeps its facts for the other commands."""
+"""The facts that a running `mcpist up` keeps for the other commands."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 from infra.cli.document import CommandError
-
-LAST_UP = Path(".mcpist/up.json")
+from infra.cli.stacks import chosen_stack
 
 
 def last_up(instead: str) -> dict[str, Any]:
-    """Read the facts of the `mcpist up` of this folder; without one, a CommandError says what to do `instead`."""
-    try:
-        facts: dict[str, Any] = json.loads(LAST_UP.read_text("utf-8"))
-    except (OSError, ValueError):
+    """Return the facts of the `mcpist up` of this folder; without one, a CommandError says what to do `instead`."""
+    facts = chosen_stack().facts()
+    if facts is None:
         hint = f"Start one with `mcpist up`, or {instead}."
-        raise CommandError("VALIDATION_ERROR", "No endpoint is known.", hint) from None
+        raise CommandError("VALIDATION_ERROR", "No endpoint is known.", hint)
     return facts
+
+
+def is_up() -> bool:
+    """Whether such facts exist."""
+    return chosen_stack().facts_file.exists()

@@ -8,7 +8,7 @@ from typer import Option
 
 from infra.cli import login_store, oauth_client
 from infra.cli.document import CommandError, CommandResult
-from infra.cli.last_up import LAST_UP, last_up
+from infra.cli.last_up import is_up, last_up
 from infra.cli.options import chosen
 from infra.cli.rest_client import RestSession, origin_of
 
@@ -54,7 +54,7 @@ def _origin(url: str | None) -> str:
     url, _ = chosen(url)
     if url:
         return origin_of(url)
-    if LAST_UP.exists():
+    if is_up():
         return str(last_up("")["api_url"])
     if latest := login_store.find():
         return latest.url

@@ -12,12 +12,14 @@ from typer.core import TyperCommand, TyperGroup
 from infra.cli.checkout import TEMPLATE, not_a_checkout
 from infra.cli.document import LOCALE, CommandError, CommandResult, Document
 from infra.cli.options import CHOSEN, command_group
+from infra.cli.stacks import DEFAULT, choose_stack
 from mcpist.errors import McpistError
 from mcpist.version import VERSION
 
 # For each command the function or the Typer that declares it, and the line that `mcpist --help` shows.
 COMMANDS = {
     "up": ("infra.cli.up:up", "Run everything on this machine until Ctrl-C."),
+    "ps": ("infra.cli.ps:list_stacks", "List the stacks that run or are kept in this folder."),
     "login": ("infra.cli.login:log_in", "Log in at a deployment with a browser."),
     "logout": ("infra.cli.login:log_out", "End a login and delete its tokens."),
     "modules": ("infra.cli.tools:list_modules", "List the modules that you may use."),
@@ -87,6 +89,9 @@ def mcpist(
     json: Annotated[  # noqa: ARG001 - `run` takes it from any place of the line
         bool, typer.Option("--json", help="Print the JSON document on a terminal, too; also after the command.")
     ] = False,
+    stack: Annotated[
+        str, typer.Option(metavar="NAME", envvar="MCPIST_STACK", help="The stack of this folder, where it has several.")
+    ] = DEFAULT,
     version: Annotated[  # noqa: ARG001 - its callback shows it
         bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version and exit.")
     ] = False,
@@ -94,6 +99,7 @@ def mcpist(
     """MCPist on the command line. Every command prints one JSON document; a terminal gets text."""
     LOCALE.set(locale)
     CHOSEN.set((url, token))
+    choose_stack(stack)
 
 
 def main() -> NoReturn:

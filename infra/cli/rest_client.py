@@ -11,7 +11,7 @@ import httpx2
 
 from infra.cli import login_store, oauth_client
 from infra.cli.document import LOCALE, CommandError
-from infra.cli.last_up import LAST_UP, last_up
+from infra.cli.last_up import is_up, last_up
 from infra.cli.login_store import Login
 from infra.cli.options import chosen
 from mcpist.version import VERSION
@@ -142,7 +142,7 @@ def open_session(url: str | None, token: str | None, organization: str | None, *
     """
     url, token = chosen(url, token)
     origin = origin_of(url) if url else None
-    known = last_up("") if LAST_UP.exists() else None
+    known = last_up("") if is_up() else None
     if token:
         place = origin or (known or {}).get("api_url") or getattr(login_store.find(), "url", "")
         if place:

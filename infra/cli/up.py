@@ -15,13 +15,14 @@ import typer
 from typer import Option
 
 from infra.cli.document import CommandError, CommandResult, Document
-from infra.cli.last_up import LAST_UP
+from infra.cli.stacks import LocalStack, chosen_stack
 from infra.cli.target import TABLES
 from infra.local.deployment import ADMINISTRATOR, ORGANIZATION, ROOT, USER, LocalDeployment, run_local_deployment
 from infra.local.intrinsics import TemplateError
 from infra.local.names import PSEUDO, STACK
 from infra.local.sandbox import HandlerImportError
 from infra.local.server import PortInUse
+from infra.local.state import State, StateUnreadable, opened_state, remove_state
 from mcpist.batch.machine.definition import stack_prefix
 
 RED, PLAIN = "\033[1;31m", "\033[0m"
@@ -63,25 +64,37 @@ def up(
     allow_origin: Annotated[
         list[str] | None, Option(metavar="URL", help="Let web pages of this origin use the endpoint.")
     ] = None,
+    fresh: Annotated[
+        bool, Option("--fresh", help="Begin anew: delete the logins, tables and files of the stack's last run.")
+    ] = False,
 ) -> NoReturn:
-    """Run everything on this machine until Ctrl-C; print one line when ready."""
+    """Run everything on this machine until Ctrl-C; print one line when ready.
+
+    What is stored, and who is logged in, is still there at the next start.
+    """
     if not _is_loopback(host):
         _expose(host, allowed=allow_network)
     folder = (docs or ROOT / "docs").resolve()
     _check_places(folder, upstreams, apis, programs)
-    origins = {"AllowedOrigins": ",".join(allow_origin or ())}
-    starting = run_local_deployment(
-        host=host,
-        port=port,
-        docs=folder,
-        upstreams=upstreams,
-        apis=apis,
-        programs=programs,
-        parameters=origins,
-        report=_print_progress,
-    )
+    stack = chosen_stack()
     try:
-        _serve(starting, ctx.obj)
+        with _kept(stack, fresh=fresh) as state:
+            starting = run_local_deployment(
+                host=host,
+                port=port,
+                docs=folder,
+                upstreams=upstreams,
+                apis=apis,
+                programs=programs,
+                parameters={"AllowedOrigins": ",".join(allow_origin or ())},
+                state=state,
+                logs=stack.logs.resolve(),
+                report=_print_progress,
+            )
+            _serve(starting, ctx.obj, stack)
+    except StateUnreadable as error:
+        hint = "Start with --fresh to begin anew, or with the version that wrote it."
+        raise CommandError("INTERNAL_ERROR", str(error), hint) from None
     except PortInUse as error:
         hint = "Stop what uses the port, or choose another with --port."
         raise CommandError("VALIDATION_ERROR", str(error), hint) from None
@@ -104,12 +117,22 @@ def _check_places(docs: Path, upstreams: Path | None, apis: Path | None, program
         raise _not_found(f"{programs} does not exist", "Name a declaration, or a folder of them, with --programs.")
 
 
-def _serve(starting: AbstractContextManager[LocalDeployment], document: Document) -> None:
+@contextmanager
+def _kept(stack: LocalStack, *, fresh: bool) -> Iterator[State]:
+    """Open the state of a stack that runs nowhere else."""
+    with stack.held():
+        if fresh:
+            remove_state(stack.state_file)
+        with opened_state(stack.state_file) as state:
+            yield state
+
+
+def _serve(starting: AbstractContextManager[LocalDeployment], document: Document, stack: LocalStack) -> None:
     """Start a deployment, and serve until SIGINT or SIGTERM."""
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    with starting as deployment, _recorded(deployment):
+    with starting as deployment, _recorded(deployment, stack.facts_file):
         ready = READY_MESSAGE.format(
             mcp_url=deployment.mcp_url,
             connect_url=deployment.connect_url,
@@ -189,16 +212,15 @@ def _deployment(deployment: LocalDeployment) -> dict[str, object]:
 
 
 @contextmanager
-def _recorded(deployment: LocalDeployment) -> Iterator[None]:
+def _recorded(deployment: LocalDeployment, path: Path) -> Iterator[None]:
     """Keep the facts for the other commands while the deployment runs, in a file that only its owner can read."""
-    LAST_UP.parent.mkdir(exist_ok=True)
-    LAST_UP.unlink(missing_ok=True)
-    with open(os.open(LAST_UP, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        json.dump({**_facts(deployment), "deployment": _deployment(deployment)}, file)
+    path.unlink(missing_ok=True)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        json.dump({**_facts(deployment), "pid": os.getpid(), "deployment": _deployment(deployment)}, file)
     try:
         yield
     finally:
-        LAST_UP.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
 
 
 def _print_progress(text: str) -> None:

@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from infra.cli.deployable import check_deployable
 from infra.cli.document import CommandError, CommandResult
-from infra.cli.last_up import LAST_UP, last_up
+from infra.cli.last_up import is_up, last_up
 from infra.cli.options import Target, UpstreamsFile, command_group, with_target
 from infra.cli.target import opened
 from infra.cli.upstream_audit import record_approvals
@@ -170,7 +170,7 @@ class _StackView:
 @contextmanager
 def _stack_view(target: Target, configured: Configuration, *, needed: bool = False) -> Iterator[_StackView]:
     """Open the target, or the last `up` if one runs; else continue without a stack, unless one is `needed`."""
-    has_stack = target.deployed or needed or LAST_UP.exists()
+    has_stack = target.deployed or needed or is_up()
     with opened(target) if has_stack else nullcontext():
         yield _StackView(configured, has_stack, not target.deployed)
 
@@ -243,5 +243,5 @@ def _unknown(name: str, known: Iterable[str]) -> CommandError:
 
 def _read(file: Path | None) -> tuple[Path, Configuration]:
     """Read a file; by default that of the `mcpist up` that runs in this folder, or the deployed one."""
-    file = file or (Path(last_up("")["upstreams"]) if LAST_UP.exists() else DEPLOYED_FILE)
+    file = file or (Path(last_up("")["upstreams"]) if is_up() else DEPLOYED_FILE)
     return file, load(file)

@@ -1,6 +1,5 @@
 """Connecting accounts in a local deployment without the pages of the connect flow."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,7 +9,6 @@ from pydantic import SecretStr
 from infra.local.deployment import ORGANIZATION, USER, LocalDeployment
 from infra.local.environment import operating
 from mcpist.memory import forget_entries
-from mcpist.settings import settings
 from mcpist_services import provider_name
 from token_broker.grants import grants
 from token_broker.grants.grants import Account, Tokens
@@ -54,10 +52,8 @@ def forget(deployment: LocalDeployment) -> None:
 @contextmanager
 def _broker(deployment: LocalDeployment) -> Iterator[None]:
     """Let the broker's functions in this process act on the embedded AWS."""
-    with operating(deployment.aws):
-        os.environ["GRANTS_TABLE"] = deployment.aws.resource("Grants")
-        os.environ["VAULT_KEY"] = deployment.aws.attribute("VaultKey", "Arn")
-        settings.cache_clear()
+    aws = deployment.aws
+    with operating(aws, GRANTS_TABLE=aws.resource("Grants"), VAULT_KEY=aws.attribute("VaultKey", "Arn")):
         try:
             yield
         finally:

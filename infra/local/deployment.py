@@ -1,28 +1,30 @@
 """A complete deployment on one machine: the embedded AWS, a login, and one organization with two people."""
 
+import json
 import os
 import shutil
 import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
+from infra.local.apis import compiled_apis
+from infra.local.documents import DocumentFolder, watched
 from infra.local.environment import operating
 from infra.local.login import LocalLogin
 from infra.local.login_page import Person
 from infra.local.programs import local_programs
 from infra.local.stack import EmbeddedAws
+from infra.local.state import State
 from mcpist.caller import Role, Subject
 from mcpist.loopback import same_urls
 from mcpist.people import directory
+from mcpist.people.organization import Organization
 from mcpist_services import NAMES
-from mcpist_services.described.compilation import compile_overlays, load_folder
-from mcpist_services.rag.local_import import load
 from mcpist_services.upstream import configuration
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,6 +38,7 @@ DEMO_TOKEN_SECONDS = 86_400
 UPSTREAMS = "layers/config/upstreams.json"
 APIS = "layers/config/apis"
 PROGRAMS = "layers/config/programs"
+MAX_PORT = 65_535
 
 type Report = Callable[[str], None]
 
@@ -53,9 +56,9 @@ class LocalDeployment:
     upstreams: Path
     """The file of the upstream servers."""
     apis: Path
+    """The folder of the imported APIs, as the functions read them."""
     programs: Mapping[str, str]
     """The settings of programs."""
-    """The folder of the imported APIs, as the functions read them."""
 
     @property
     def mcp_url(self) -> str:
@@ -92,6 +95,8 @@ def run_local_deployment(
     bridge: str = "",
     public_url: str = "",
     concurrency: int = 0,
+    state: State | None = None,
+    logs: Path | None = None,
     report: Report = lambda _: None,
 ) -> Iterator[LocalDeployment]:
     """Start a deployment, seed it and load the documents; stop it at the end of the context.
@@ -100,7 +105,8 @@ def run_local_deployment(
     the file `upstreams` (default: the config layer's), and the `programs` of a declaration or of a folder of them.
     `parameters` are added to the template's. Containers reach this machine at the address `bridge`, and serve their API
     at `public_url`. `concurrency` bounds the events that all functions together run at once, as an account does; 0 is
-    no such limit.
+    no such limit. With a `state` everything that is stored is still there at the next start, clients stay logged
+    in, and the documents follow their folder.
     """
     upstreams = (upstreams or root / UPSTREAMS).resolve()
     categories = tuple(configuration.load(upstreams).all_categories) if upstreams.exists() else ()
@@ -108,13 +114,15 @@ def run_local_deployment(
     report(f"starting the login and the embedded AWS on http://{host}:{port}")
     url = public_url or f"http://{host}:{port}"
     with (
-        _compiled(apis or root / APIS) as (imported, compiled),
+        compiled_apis(apis or root / APIS) as (imported, compiled),
         local_programs(programs or root / PROGRAMS, report) as declared,
         LocalLogin(
             people=[ADMINISTRATOR, USER],
             audience=f"{url}/mcp",
             host=bridge or "127.0.0.1",
             resources=same_urls(f"{url}/mcp"),
+            state=state,
+            port=port + 1 if port < MAX_PORT else 0,
         ) as login,
     ):
         login.register(CONNECT_CLIENT, name="MCPist", redirect_uri=f"{url}/connect/login")
@@ -126,26 +134,38 @@ def run_local_deployment(
             **(parameters or {}),
         }
         extra = {"UPSTREAMS": str(upstreams), "APIS": str(compiled), **declared.environment}
-        with EmbeddedAws(
-            root, host=host, port=port, bridge=bridge, parameters=own, extra=extra, concurrency=concurrency
-        ) as aws:
+        with (
+            EmbeddedAws(
+                root,
+                host=host,
+                port=port,
+                bridge=bridge,
+                parameters=own,
+                extra=extra,
+                concurrency=concurrency,
+                state=state,
+                logs=logs,
+            ) as aws,
+            ExitStack() as watching,
+        ):
             with operating(aws):
                 report(f"seeding the organization {ORGANIZATION}")
-                seed(login.issuer, (*modules, *imported), (*categories, *declared.names))
+                seed(login.issuer, (*modules, *imported), (*categories, *declared.names), state)
                 report(f"loading the documents of {docs}")
-                documents = len(load(ORGANIZATION, docs))
-            yield LocalDeployment(
-                aws, login, documents, root / ".mcpist/logs", upstreams, compiled, declared.environment
-            )
+                documents = DocumentFolder(ORGANIZATION, docs, state)
+                documents.synchronize()
+            if state:
+                watching.enter_context(watched(docs, lambda: _follow(documents, aws)))
+            yield LocalDeployment(aws, login, len(documents), aws.logs, upstreams, compiled, declared.environment)
 
 
-@contextmanager
-def _compiled(folder: Path) -> Iterator[tuple[tuple[str, ...], Path]]:
-    """Compile the imported APIs, which may be on this machine; yield their names and the folder."""
-    overlays = load_folder(folder)
-    with TemporaryDirectory(prefix="mcpist-apis-") as compiled:
-        compile_overlays(overlays, Path(compiled), loopback=True)
-        yield tuple(overlay.name for overlay in overlays), Path(compiled)
+def _follow(documents: DocumentFolder, aws: EmbeddedAws) -> None:
+    """Apply what changed in the folder, also for the sandboxes that have the documents in memory."""
+    with operating(aws):
+        changed = documents.synchronize()
+    if changed:
+        for pool in aws.functions.values():
+            pool.stop_idle()
 
 
 def with_modules(target: Path, *files: Path) -> Path:
@@ -171,12 +191,24 @@ def with_modules(target: Path, *files: Path) -> Path:
     return target
 
 
-def seed(issuer: str, modules: Sequence[str], upstreams: Sequence[str] = ()) -> None:
+def seed(issuer: str, modules: Sequence[str], upstreams: Sequence[str], state: State | None) -> None:
     """Create an organization with a user whose role reads, and an administrator who also has the role of all tools.
 
     The user's role writes in `rag`, and has every tool of `upstreams`, the modules that the owner added: categories of
-    servers, and programs.
+    servers, and programs. An organization in the state is left as people changed it, but the roles get new modules.
     """
+    kept = state.get("modules") if state else None
+    if kept is None:
+        _create(issuer, modules, upstreams)
+    else:
+        known = set(json.loads(kept))
+        _widen([one for one in modules if one not in known], [one for one in upstreams if one not in known])
+        modules = (*known, *modules)
+    if state:
+        state.put("modules", "", json.dumps(sorted({*modules, *upstreams})).encode())
+
+
+def _create(issuer: str, modules: Sequence[str], upstreams: Sequence[str]) -> None:
     directory.put_organization(ORGANIZATION, name="Demo")
     added = tuple(f"{name}.*" for name in upstreams)
     writable = ("rag.*",) if "rag" in modules else ()
@@ -192,6 +224,21 @@ def seed(issuer: str, modules: Sequence[str], upstreams: Sequence[str] = ()) -> 
             system_role="admin" if person is ADMINISTRATOR else "user",
             roles=[ROLE, OWNERS] if person is ADMINISTRATOR else [ROLE],
         )
+
+
+def _widen(modules: Sequence[str], upstreams: Sequence[str]) -> None:
+    """Give the roles modules, and every tool of `upstreams`; none that was removed."""
+    if not (modules or upstreams):
+        return
+
+    def edit(before: Organization) -> Organization:
+        for role in (before.roles[name] for name in (ROLE, OWNERS) if name in before.roles):
+            allow = (*role.allow, *(f"{name}.*" for name in upstreams))
+            wider = replace(role, modules=(*role.modules, *modules, *upstreams), allow=allow)
+            before = before.with_role(replace(wider, destructive=role.destructive or bool(upstreams)))
+        return before
+
+    directory.change(ORGANIZATION, edit)
 
 
 def _free_port(host: str) -> int:

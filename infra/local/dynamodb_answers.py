@@ -19,7 +19,7 @@ class DynamoDbSerializer(JSONSerializer):
         if getattr(shape.value, "name", "") != "AttributeValue":
             super()._serialize_type_map(serialized, value, shape, key)
         else:
-            self._default_serialize(serialized, {name: _json_of(typed) for name, typed in value.items()}, shape, key)
+            self._default_serialize(serialized, {name: json_of(typed) for name, typed in value.items()}, shape, key)
 
 
 def install() -> None:
@@ -27,7 +27,7 @@ def install() -> None:
     SERVICE_SPECIFIC_SERIALIZERS["dynamodb"] = {"json": DynamoDbSerializer}
 
 
-def _json_of(typed: dict[str, Any]) -> dict[str, Any]:
+def json_of(typed: dict[str, Any]) -> dict[str, Any]:
     """One attribute value, `{type: value}`, as DynamoDB's JSON."""
     ((kind, value),) = typed.items()
     match kind:
@@ -36,9 +36,9 @@ def _json_of(typed: dict[str, Any]) -> dict[str, Any]:
         case "BS":
             return {kind: [_base64_of(one) for one in value]}
         case "M":
-            return {kind: {name: _json_of(inner) for name, inner in value.items()}}
+            return {kind: {name: json_of(inner) for name, inner in value.items()}}
         case "L":
-            return {kind: [_json_of(inner) for inner in value]}
+            return {kind: [json_of(inner) for inner in value]}
         case _:
             return {kind: value}
 

@@ -16,14 +16,21 @@ TABLES = {
 
 
 @contextmanager
-def operating(aws: EmbeddedAws) -> Iterator[None]:
-    """Point core's settings and clients at the embedded AWS, and restore them afterwards."""
-    before = dict(os.environ)
-    os.environ |= aws.environment | {name: aws.resource(resource) for name, resource in TABLES.items()}
+def operating(aws: EmbeddedAws, **more: str) -> Iterator[None]:
+    """Point core's settings and clients at the embedded AWS, with `more` variables, and restore them afterwards.
+
+    Other variables stay untouched meanwhile: moto reads one in its threads.
+    """
+    wanted = aws.environment | {name: aws.resource(resource) for name, resource in TABLES.items()} | more
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ |= wanted
     forget_all()
     try:
         yield
     finally:
-        os.environ.clear()
-        os.environ |= before
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
         forget_all()

@@ -1,6 +1,7 @@
 """A local authorization server with which a real MCP client can log in as a seeded person.
 
-The MCP SDK implements the protocol; this file has the keys, the pages and the thread. Nothing outlives the context.
+The MCP SDK implements the protocol; this file has the keys, the pages and the thread. With a state the port, the key,
+the registered clients and the refresh tokens outlive the context, so that clients need no new login.
 References: RFC 8414 (metadata), 7591 (registration), 7636 (PKCE), 8707 (resource), 9068 (access tokens), 9207 (iss).
 """
 
@@ -15,7 +16,6 @@ from urllib.parse import urlsplit
 
 import jwt
 import uvicorn
-from cryptography.hazmat.primitives.asymmetric import rsa
 from mcp.server.auth.provider import construct_redirect_uri
 from mcp.server.auth.routes import build_metadata, cors_middleware, create_auth_routes
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions, RevocationOptions
@@ -27,9 +27,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from infra.local.login_identity import listener_of, signing_key
 from infra.local.login_page import Person, expired_page, login_page
 from infra.local.login_provider import ACCESS_TOKEN_SECONDS, LoginProvider
-from infra.local.server import listen
+from infra.local.state import State
 
 SCOPES = ["mcp"]
 CHOICE_COOKIE = "mcpist-local-person"
@@ -48,7 +49,8 @@ class LocalLogin:
     """An issuer on this machine.
 
     `audience` is the default resource of tokens, and clients may also request tokens for `resources`. `host` is
-    loopback or the address of a bridge, from which containers reach the issuer.
+    loopback or the address of a bridge, from which containers reach the issuer. It listens on the port of its `state`,
+    else on `port` if it is free, else on another. Entering raises `PortInUse` if the state's is taken.
     """
 
     def __init__(
@@ -58,13 +60,16 @@ class LocalLogin:
         audience: str,
         host: str = "127.0.0.1",
         resources: Iterable[str] = (),
+        state: State | None = None,
+        port: int = 0,
     ) -> None:
         self.people = tuple(people)
         self.issuer = ""
         self._host = host
-        self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-        self._key_id = secrets.token_hex(8)
-        self._provider = LoginProvider(self.mint, lambda pending: f"{self.issuer}/login?request={pending}")
+        self._state = state
+        self._port = port
+        self._key, self._key_id = signing_key(state)
+        self._provider = LoginProvider(self.mint, lambda pending: f"{self.issuer}/login?request={pending}", state)
         self._exit = ExitStack()
         self._links: dict[str, tuple[str, str]] = {}
         self._choices: dict[str, str] = {}
@@ -72,7 +77,7 @@ class LocalLogin:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            listener = stack.enter_context(closing(listen(self._host, 0)))
+            listener = stack.enter_context(closing(listener_of(self._host, self._port, self._state)))
             self.issuer = f"http://{self._host}:{listener.getsockname()[1]}"
             config = uvicorn.Config(
                 self._app(),

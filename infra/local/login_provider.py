@@ -1,8 +1,8 @@
-"""Clients, codes and refresh tokens in memory: the part of an authorization server that the SDK leaves open."""
+"""Clients, codes and refresh tokens: the part of an authorization server that the SDK leaves open."""
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -16,6 +16,9 @@ from mcp.server.auth.provider import (
     RegistrationError,
 )
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
+
+from infra.local.kept_models import KeptModels
+from infra.local.state import State
 
 AUTHORIZATION_CODE_SECONDS = 300
 ACCESS_TOKEN_SECONDS = 3600
@@ -41,14 +44,17 @@ class _Client(OAuthClientInformationFull):
 class LoginProvider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
     """Issues a code when a person is chosen on the page, and tokens for the code."""
 
-    def __init__(self, mint: Mint, page: Callable[[str], str]) -> None:
+    def __init__(self, mint: Mint, page: Callable[[str], str], state: State | None = None) -> None:
         self.resources: list[str] = []
         self.pending: dict[str, tuple[OAuthClientInformationFull, AuthorizationParams]] = {}
         self._mint = mint
         self._page = page
-        self._clients: dict[str, OAuthClientInformationFull] = {}
         self._codes: dict[str, AuthorizationCode] = {}
-        self._refresh: dict[str, RefreshToken] = {}
+        self._clients: MutableMapping[str, _Client] = {}
+        self._refresh: MutableMapping[str, RefreshToken] = {}
+        if state:
+            self._clients = KeptModels(state, "login.clients", _Client)
+            self._refresh = KeptModels(state, "login.refresh_tokens", RefreshToken)
 
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
         """Return the client with this id."""

@@ -91,8 +91,8 @@ class Moto:
         content, status, headers = run_wsgi_app(self._app, request.environ, buffered=True)
         return Response(int(status.split(" ", 1)[0]), tuple(headers.items()), b"".join(content))
 
-    def create_key(self, key: Key) -> None:
-        """Create a KMS key with a given id; AWS's API would choose one."""
+    def create_key(self, key: Key, material: bytes | None = None) -> bytes:
+        """Create a KMS key with a given id, which AWS's API would choose; return its material, or take it over."""
         backend = kms_backends[ACCOUNT][REGION]
         policy = None if key.policy is None else json.dumps(key.policy)
         made = backend.create_key(policy, "ENCRYPT_DECRYPT", "SYMMETRIC_DEFAULT", key.description, None)
@@ -100,4 +100,6 @@ class Moto:
         made.id = key.key_id
         made.arn = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{key.key_id}"
         made.key_rotation_status = key.rotates
+        made.key_material = material or made.key_material
         backend.keys[made.id] = made
+        return bytes(made.key_material)

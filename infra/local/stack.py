@@ -16,6 +16,7 @@ from infra.local.pool import AccountLimit, Pool, Sandbox
 from infra.local.router import RequestRouter
 from infra.local.sandbox import RunContext, ZygoteProcess
 from infra.local.server import LoopbackServer, listen
+from infra.local.state import State
 from infra.local.template import Bucket, Function, Table, Template, read_template
 
 # The concurrent executions of a new AWS account.
@@ -30,7 +31,8 @@ class EmbeddedAws:
     functions' folder, `only` starts no other functions, `extra` is added to each function's environment. At the
     address `bridge` the same port serves containers. With `concurrency` all functions together run so many events at
     once and more are throttled; without it each function queues what its sandboxes cannot take, and the API serves its
-    clients in turns. Entering raises `PortInUse`, `TemplateError` or `HandlerImportError`.
+    clients in turns. What the stores hold is loaded from `state` and recorded in it; without one nothing outlives the
+    context. Entering raises `PortInUse`, `TemplateError` or `HandlerImportError`.
     """
 
     def __init__(
@@ -45,8 +47,12 @@ class EmbeddedAws:
         only: Collection[str] | None = None,
         extra: Mapping[str, str] | None = None,
         concurrency: int = 0,
+        state: State | None = None,
+        logs: Path | None = None,
     ) -> None:
         self._root = root.resolve()
+        self._state = state
+        self.logs = logs or self._root / ".mcpist/logs"
         self._host, self._port, self._bridge = host, port, bridge
         self._parameters = parameters or {}
         self._code = functions
@@ -156,7 +162,7 @@ class EmbeddedAws:
             stack.enter_context(LoopbackServer(listen(self._bridge, listener.getsockname()[1]), self._router))
         secret_address = f"{address}/{self._router.secret}"
         context = self._context = RunContext(
-            self.endpoint_url, secret_address, self._root / ".mcpist/logs", self._keyring, self._sandboxes
+            self.endpoint_url, secret_address, self.logs, self._keyring, self._sandboxes
         )
         # The handlers are imported in their own processes while this process imports moto.
         for function in self.template.functions:
@@ -167,9 +173,13 @@ class EmbeddedAws:
         moto = stack.enter_context(running_moto(f"{secret_address}/states"))
         self._router.moto = moto
         self._router.lambda_api = LambdaApi(self.functions)
-        for key in self.template.keys:
-            moto.create_key(key)
+        self._create_keys(moto)
         self._create_stores()
+        if self._state:
+            from infra.local.kept_stores import KeptStores, load_stores
+
+            load_stores(self._state, self.template.tables, self.template.buckets)
+            self._router.moto = KeptStores(moto, self._state)
         for zygote in self._zygotes.values():
             zygote.wait_until_ready()
         self._router.http_api = HttpApi(
@@ -185,6 +195,13 @@ class EmbeddedAws:
         zygote.pool = pool
         self._zygotes[function.id] = zygote
         self.functions[function.id] = pool
+
+    def _create_keys(self, moto: Any) -> None:
+        """Create the template's keys, with the material that they had before."""
+        for key in self.template.keys:
+            material = moto.create_key(key, self._state.get("kms", key.key_id) if self._state else None)
+            if self._state:
+                self._state.put("kms", key.key_id, material)
 
     def _create_stores(self) -> None:
         """Create the template's tables, buckets and machines."""

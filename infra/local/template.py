@@ -80,6 +80,12 @@ class Bucket:
     versioned: bool
     public_access_block: Mapping[str, Any] | None
     encryption: Mapping[str, Any] | None
+    expirations: Mapping[str, int]
+    """The days after which objects expire, by the prefix of their keys."""
+
+    def expiration_days(self, key: str) -> int:
+        """Return the days after which an object expires; 0 for never."""
+        return min((days for prefix, days in self.expirations.items() if key.startswith(prefix)), default=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +259,11 @@ class _TemplateReader:
             versioned=versioning.get("Status") == "Enabled",
             public_access_block=self._property(id_, "PublicAccessBlockConfiguration"),
             encryption=_encryption(self._property(id_, "BucketEncryption")),
+            expirations={
+                rule.get("Prefix", ""): int(rule["ExpirationInDays"])
+                for rule in self._property(id_, "LifecycleConfiguration", {}).get("Rules", [])
+                if rule["Status"] == "Enabled" and "ExpirationInDays" in rule
+            },
         )
 
     def _key(self, id_: str) -> Key:

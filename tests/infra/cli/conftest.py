@@ -9,8 +9,8 @@ import boto3
 import pytest
 
 from infra.cli.error_view import exit_code
-from infra.cli.last_up import LAST_UP
 from infra.cli.main import run
+from infra.cli.stacks import chosen_stack
 from infra.cli.target import TABLES
 from infra.local.login import LocalLogin
 from infra.local.names import REGION
@@ -85,8 +85,8 @@ def mcpist(
     own = {variable: getattr(settings(), variable.lower()) for variable in TABLES}
     last = {"aws": {"AWS_DEFAULT_REGION": REGION}, "stack": own, "organization": organization, "issuer": login.issuer}
     last |= {"access_token": login.mint("uma"), "administrator_token": login.mint("ada"), "api_url": rest}
-    LAST_UP.parent.mkdir()
-    LAST_UP.write_text(json.dumps(last))
+    chosen_stack().facts_file.parent.mkdir()
+    chosen_stack().facts_file.write_text(json.dumps(last))
 
     def command(*arguments: str, fails: bool = False) -> dict[str, Any]:
         code = run(list(arguments))

@@ -11,7 +11,7 @@ import boto3
 import pytest
 from pydantic import SecretStr
 
-from infra.cli.last_up import LAST_UP
+from infra.cli.stacks import chosen_stack
 from mcpist.aws.clients import AwsError
 from mcpist.memory import forget_all
 from tests.infra.cli.conftest import TABLE, Mcpist
@@ -39,9 +39,9 @@ def move_to_new_stack(monkeypatch: pytest.MonkeyPatch, keys: tuple[str, str]) ->
     """Use the table and the key of another stack, which knows the former key."""
     properties = TABLE["Properties"]
     boto3.client("dynamodb").create_table(TableName="new-Grants", **properties)
-    last = json.loads(LAST_UP.read_text())
+    last = json.loads(chosen_stack().facts_file.read_text())
     last["stack"]["GRANTS_TABLE"] = "new-Grants"
-    LAST_UP.write_text(json.dumps(last))
+    chosen_stack().facts_file.write_text(json.dumps(last))
     for name, value in {"GRANTS_TABLE": "new-Grants", "VAULT_KEY": keys[1], "FORMER_VAULT_KEY": keys[0]}.items():
         monkeypatch.setenv(name, value)
     forget_all()

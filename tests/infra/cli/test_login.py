@@ -15,10 +15,10 @@ import pytest
 
 from infra.cli import login_store, oauth_client
 from infra.cli.document import CommandError
-from infra.cli.last_up import LAST_UP
 from infra.cli.login_store import Login
 from infra.cli.loopback import CallbackServer
 from infra.cli.rest_client import open_session, origin_of
+from infra.cli.stacks import chosen_stack
 from infra.local.login import LocalLogin
 from infra.local.login_page import Person
 from tests.core.loopback import Service, json_response, serving
@@ -173,7 +173,7 @@ def test_an_answer_of_another_server_is_refused(deployment: Service) -> None:
 
 
 def test_commands_act_as_the_person_who_logged_in(mcpist: Mcpist, rest: str, login: LocalLogin) -> None:
-    LAST_UP.unlink()
+    chosen_stack().facts_file.unlink()
     assert mcpist("user", "list", fails=True)["message"] == "No endpoint is known."
     token = login.mint("ada")
     login_store.save(Login(rest, "", "c", "", "", token, "", None))

@@ -3,6 +3,8 @@
 import base64
 import hashlib
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -12,6 +14,8 @@ import pytest
 
 from infra.local.login import LocalLogin
 from infra.local.login_page import Person
+from infra.local.server import PortInUse, listen
+from infra.local.state import opened_state
 
 AUDIENCE = "http://127.0.0.1:3000/mcp"
 REDIRECT = "http://localhost:8787/callback"
@@ -183,3 +187,34 @@ def test_a_login_on_a_bridge_has_the_bridges_address_as_its_name() -> None:
         assert page.startswith(f"{login.issuer}/login?")
         token = exchange(web, client_id, code=choose(web, page, sub="ada")["code"]).json()["access_token"]
         assert claims(login, token)["iss"] == login.issuer
+
+
+def test_a_state_keeps_the_issuer_its_key_its_clients_and_their_logins(tmp_path: Path) -> None:
+    with opened_state(tmp_path / "state") as state, LocalLogin([ADA], audience=AUDIENCE, state=state) as login:
+        issuer, token = login.issuer, login.mint("ada")
+        with httpx2.Client(base_url=issuer) as web:
+            client_id = register(web).json()["client_id"]
+            page = authorize(web, client_id, resource=AUDIENCE).headers["location"]
+            first = exchange(web, client_id, code=choose(web, page, sub="ada")["code"]).json()
+    with opened_state(tmp_path / "state") as state, LocalLogin([ADA], audience=AUDIENCE, state=state) as login:
+        assert login.issuer == issuer
+        assert claims(login, token)["sub"] == "ada"
+        with httpx2.Client(base_url=issuer) as web:
+            form = {"grant_type": "refresh_token", "client_id": client_id}
+            renewed = web.post("/token", data={**form, "refresh_token": first["refresh_token"]}).json()
+            assert claims(login, renewed["access_token"])["sub"] == "ada"
+            assert web.post("/token", data={**form, "refresh_token": first["refresh_token"]}).status_code == 400
+        with opened_state(tmp_path / "other") as other:
+            other.put("login", "port", issuer.rpartition(":")[2].encode())
+            with pytest.raises(PortInUse):
+                LocalLogin([ADA], audience=AUDIENCE, state=other).__enter__()
+
+
+def test_an_issuer_takes_the_port_that_it_is_given_if_it_is_free(tmp_path: Path) -> None:
+    with closing(listen("127.0.0.1", 0)) as taken, opened_state(tmp_path / "state") as state:
+        port = taken.getsockname()[1]
+        with LocalLogin([ADA], audience=AUDIENCE, state=state, port=port) as login:
+            assert login.issuer != f"http://127.0.0.1:{port}"
+        assert state.get("login", "port") == login.issuer.rpartition(":")[2].encode()
+    with LocalLogin([ADA], audience=AUDIENCE, port=port) as login:
+        assert login.issuer == f"http://127.0.0.1:{port}"

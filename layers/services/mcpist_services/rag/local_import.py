@@ -3,6 +3,7 @@
 import os
 import unicodedata
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from mcpist_services.rag.document_store import DocumentStore
@@ -17,8 +18,16 @@ def load(organization: str, folder: Path) -> list[str]:
     Other documents in the bucket stay, since others may have stored them. To mirror a folder use
     `aws s3 sync --delete`; the store notices by itself.
     """
-    contents = {_key(file.relative_to(folder)): file.read_bytes() for file in sorted(_files(folder))}
-    return DocumentStore.of(organization).put(contents)
+    return DocumentStore.of(organization).put(read_folder(folder))
+
+
+def read_folder(folder: Path) -> dict[str, bytes]:
+    """Return the contents of the folder's Markdown files by the paths that their documents have."""
+    contents = {}
+    for file in sorted(_files(folder)):
+        with suppress(FileNotFoundError):  # an editor replaces it at this moment
+            contents[_key(file.relative_to(folder))] = file.read_bytes()
+    return contents
 
 
 def _files(folder: Path) -> Iterator[Path]:
