@@ -27,7 +27,8 @@ def check_deployable(file: Path, configured: Configuration) -> CommandResult:
     if problems:
         raise InvalidConfiguration(path=str(file), **problems[0]).with_details(problems=problems)
     sizes = {"servers": len(configured.servers), "categories": len(configured.all_categories)}
-    return CommandResult(metadata={"file": str(file), **sizes})
+    counts = ", ".join(f"{count} {what}" for what, count in sizes.items())
+    return CommandResult(metadata={"file": str(file), **sizes}, drawing=f"{file}: {counts}; Lambda can run them")
 
 
 def undeployable(configuration: Configuration, folder: Path) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import httpx2
 
@@ -165,7 +165,15 @@ def _nobody(url: str | None) -> CommandError:
 
 
 def origin_of(url: str) -> str:
-    """Return a deployment's origin from the URL of its endpoint."""
+    """Return a deployment's origin from the URL of its endpoint; CommandError for a text that is none."""
+    try:
+        place = urlsplit(url)
+        usable = place.scheme in {"http", "https"} and bool(place.hostname) and place.port != 0
+    except ValueError:  # as for a port above 65535
+        usable = False
+    if not usable:
+        hint = "Write it as http://127.0.0.1:3000/mcp or https://mcp.example.com/mcp."
+        raise CommandError("VALIDATION_ERROR", f"{url} is not the URL of an endpoint.", hint)
     return _MCP_PATH.sub("", url).rstrip("/")
 
 

@@ -105,6 +105,26 @@ def test_a_refused_token_is_named_as_such_and_an_address_that_is_no_endpoint_too
     assert "/mc answered 404" in wrong["message"]
 
 
+@pytest.mark.parametrize("url", ["http://127.0.0.1:99999/mcp", "127.0.0.1:3000/mcp", "ftp://h/mcp", "http://"])
+@pytest.mark.parametrize("line", [["schema", "rag"], ["audit"], ["login"]])
+def test_a_text_that_is_no_url_is_refused_as_such(
+    capsys: pytest.CaptureFixture[str], url: str, line: list[str]
+) -> None:
+    code, document = command(capsys, *line, "--url", url, *(() if line == ["login"] else ("--token", "t")))
+    assert (code, document["error"]["code"]) == (CALLER, "VALIDATION_ERROR")
+    assert url in document["error"]["message"]
+
+
+def test_the_url_and_the_token_may_stand_before_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving() as service:
+        service.reply_with(json_response({"code": "CONFLICT", "error": "x", "hint": ""}, 409))
+        for line in (["call", "rag", "list_tags"], ["audit"], ["why", "rag.list_tags"]):
+            command(capsys, "--url", f"{service.url}/mcp", "--token", "before", *line)
+        command(capsys, "--url", "http://nowhere.example/mcp", "audit", "--url", service.url, "--token", "after")
+    sent = [request.headers["authorization"] for request in service.received]
+    assert sent == ["Bearer before"] * 3 + ["Bearer after"]
+
+
 def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     code, document = command(capsys, "--version")
     assert (code, document["metadata"]) == (0, {"version": VERSION})
