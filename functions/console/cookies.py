@@ -34,6 +34,8 @@ class LoginAttempt:
     organization: str
     target: str
     """The path to show after the login."""
+    invitation: str = field(default="", repr=False)
+    """The secret of the invitation that the person has agreed to use; empty for a login without one."""
 
 
 def read_session(request: Request) -> BrowserSession | None:

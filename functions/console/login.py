@@ -11,7 +11,7 @@ import time
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from console import messages, sessions
+from console import joining, messages, sessions
 from console.cookies import (
     BrowserSession,
     LoginAttempt,
@@ -24,7 +24,7 @@ from console.request import OWN_PATH, START_PAGE, Request
 from console.response import redirect
 from mcpist.aws.http_request import HttpResponse
 from mcpist.bounded_http.failures import ExchangeFailed, ExchangeTimeout
-from mcpist.errors import AuthenticationError, NotConfigured, StaleConnection, Timeout, UpstreamUnavailable
+from mcpist.errors import AuthenticationError, FormRefused, NotConfigured, StaleConnection, Timeout, UpstreamUnavailable
 from mcpist.memory import Memory
 from mcpist.people import browsers
 from mcpist.people.identity import METADATA_PATHS
@@ -40,7 +40,9 @@ MAX_ISSUER_RESPONSE_BYTES = 1_000_000
 metadata_cache: Memory[str, dict[str, Any]] = Memory(METADATA_CACHE_SECONDS, max_entries=1)
 
 
-def begin(request: Request, target: str, *, organization: str = "", again: bool = False) -> HttpResponse:
+def begin(
+    request: Request, target: str, *, organization: str = "", again: bool = False, invitation: str = ""
+) -> HttpResponse:
     """Redirect to the issuer, which redirects back and so to the target; `again` asks for a new login."""
     if not settings().connect_client_id:
         raise NotConfigured(service="connect", problem="the parameter ConnectClientId is not set")
@@ -59,7 +61,8 @@ def begin(request: Request, target: str, *, organization: str = "", again: bool 
     }
     endpoint = issuer["authorization_endpoint"]
     url = f"{endpoint}{'&' if urlsplit(endpoint).query else '?'}{urlencode(parameters)}"
-    return redirect(url, cookies=[set_login_cookie(request, LoginAttempt(state, verifier, organization, target))])
+    attempt = LoginAttempt(state, verifier, organization, target, invitation)
+    return redirect(url, cookies=[set_login_cookie(request, attempt)])
 
 
 def finish(request: Request) -> HttpResponse:
@@ -79,6 +82,8 @@ def finish(request: Request) -> HttpResponse:
             cookies=[clear_cookie(request, "login")],
         )
     token = _redeem(request, request.query["code"], attempt.verifier)
+    if attempt.invitation and (refusal := joining.join(request, attempt, token)):
+        return refusal
     message = {"operation": "login", "proof": {"kind": "jwt", "value": token}, "organization": attempt.organization}
     session = sessions.parse(broker.invoke(message), "")
     browsers.sign_in(
@@ -92,6 +97,14 @@ def finish(request: Request) -> HttpResponse:
     seconds = max(0, int(session.expires_at - time.time()))
     cookies = [set_session_cookie(request, cookie, seconds=seconds), clear_cookie(request, "login")]
     return redirect(request.public_url + _target(attempt), cookies=cookies)
+
+
+def begin_joining(request: Request) -> HttpResponse:
+    """Begin the login of a person who agreed to an invitation on our page; FormRefused if another site sends it."""
+    if request.headers.get("origin", "") != request.public_url:
+        raise FormRefused(field="csrf", url=request.public_url)
+    organization, invitation = request.form_value("organization"), request.form_value("code")
+    return begin(request, START_PAGE, organization=organization, invitation=invitation)
 
 
 def show_signed_out(request: Request) -> HttpResponse:

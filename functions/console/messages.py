@@ -1,6 +1,7 @@
 """A page that is only a message, for people who may not be signed in."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from console import rendering
 from console.request import Request
@@ -40,3 +41,8 @@ def message_page(
     values = {"heading": heading, "text": text, "hint": hint, "who": who, "code": code, "actions": list(actions)}
     html = rendering.render("message.html", texts(request.language()), values)
     return html_response(request, html, status=status, cookies=cookies)
+
+
+def show_template(request: Request, template: str, **values: Any) -> HttpResponse:
+    """Return another page for people who may not be signed in."""
+    return html_response(request, rendering.render(template, texts(request.language()), values))

@@ -18,6 +18,11 @@ class Request(HttpRequest):
     """A browser's request; `form` has all values of each field."""
 
     @property
+    def id(self) -> str:
+        """The id that API Gateway gave the request."""
+        return str(self.event.get("requestContext", {}).get("requestId", ""))
+
+    @property
     def is_https(self) -> bool:
         """Whether browsers reach us by https; on this machine they may not."""
         return self.public_url.startswith("https://")

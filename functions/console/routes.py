@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextlib import nullcontext
 
-from console import assets, connections, home, login, logs, modules, profile, programs, sessions
+from console import assets, connections, home, joining, login, logs, modules, profile, programs, sessions
 from console.batches import pages as batches
 from console.cookies import BrowserSession, read_session, set_session_cookie
 from console.files import pages as files
@@ -34,6 +34,8 @@ PUBLIC: dict[str, Callable[[Request], HttpResponse]] = {
     "GET /assets/{file}": assets.show,
     "GET /connect/login": login.finish,
     "GET /signed-out": login.show_signed_out,
+    "GET /join": joining.show,
+    "POST /join": login.begin_joining,
 }
 PROGRAMS: dict[str, Callable[[Request], HttpResponse]] = {
     "GET /": programs.show_status,

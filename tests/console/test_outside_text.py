@@ -35,6 +35,7 @@ ADMINISTRATORS_PAGES = (
     f"/users?{urlencode({'id': 'uma'})}",
     f"/users?{urlencode({'id': f'u1 {IDS[1]}'})}",
     "/users?new=1",
+    "/users?invite=1",
     "/roles",
     *(f"/roles?{urlencode({'id': ROLE, 'tab': tab})}" for tab in ("permissions", "users", "accounts")),
     f"/roles?{urlencode({'id': ROLE, 'module': 'notes'})}",
@@ -61,7 +62,8 @@ REFLECTED = (
         for name in ("q", "module", "category", "tag", "effect", "page", "tool", "connect", "connected")
     ),
     *(("/logs", name) for name in ("user", "service", "tool", "client", "outcome", "text", "days", "cursor", "id")),
-    *(("/users", name) for name in ("q", "id", "cursor")),
+    *(("/users", name) for name in ("q", "id", "cursor", "invite")),
+    *(("/join", name) for name in ("organization", "code")),
     *(("/roles", name) for name in ("id", "tab", "module")),
     *(("/batches", name) for name in ("id", "confirm", "before", "of")),
     *(("/files", name) for name in ("sha256", "from", "view")),

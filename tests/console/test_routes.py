@@ -48,6 +48,8 @@ ADMINISTRATORS_ACTIONS: dict[str, list[tuple[str, dict[str, str]]]] = {
     ],
     "delete": [("/users", {"id": "ada"}), ("/roles", {"id": "members"})],
     "kill": [("/users", {"id": "ada"})],
+    "invite": [("/users", {"id": "ben", "name": "Ben", "roles": "members", "locale": "en", "days": "7"})],
+    "withdraw": [("/users", {"invitation": "0" * 64})],
     "tools": [("/roles", {"id": "members", "module": "github", "tools": "create_issue"})],
     "register": [("/modules", {"kind": "server", "name": "shop", "url": "https://shop.example.com/mcp"})],
     "approve": [("/modules", {"id": "shop", "tools": f"{'0' * 64} find"})],

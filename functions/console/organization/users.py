@@ -4,11 +4,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
+from console.organization import inviting
 from console.organization.review import review
 from console.visit import Visit
 from mcpist.aws.http_request import HttpResponse
 from mcpist.errors import InvalidRequest
-from mcpist.people import edits
+from mcpist.people import edits, invitations
 from mcpist.people.organization import Organization, User
 from mcpist.running import broker
 from mcpist.running.connected_accounts import BrokerAccounts
@@ -34,6 +35,9 @@ def show(visit: Visit) -> HttpResponse:
         count=len(found),
         user=user,
         about=_about(visit, user) if user else {},
+        invitations=invitations.find(organization.id),
+        default_days=inviting.DEFAULT_DAYS,
+        max_days=invitations.MAX_INVITATION_DAYS,
     )
 
 
@@ -41,10 +45,14 @@ def submit(visit: Visit) -> HttpResponse:
     """Add, change or remove a user, or revoke all of a user's accounts."""
     form = visit.request.form_value
     user = form("id")
+    if form("action") == "withdraw":
+        return inviting.withdraw(visit)
     if not user:
         raise InvalidRequest(field="id", problem="name the user")
     target, back = f"users.{user}", f"/users?{urlencode({'id': user})}"
     match form("action"):
+        case "invite":
+            return inviting.invite(visit)
         case "create":
             edit = edits.add_user(user, sub=form("sub"), issuer=form("issuer"), **_fields(visit))
             return review(visit, "users.create", target, edit, back=back, done="user_created")

@@ -12,7 +12,7 @@ from mcpist.memory import cached
 
 AREAS = (
     *("frame", "error", "done", "connect", "home", "profile"),
-    *("batches", "tools", "files", "organization", "users", "roles", "logs", "modules"),
+    *("batches", "tools", "files", "organization", "users", "roles", "logs", "modules", "join"),
 )
 LANGUAGES: dict[Locale, str] = {"en": "english", "ja": "japanese"}
 

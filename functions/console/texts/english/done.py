@@ -25,4 +25,5 @@ TEXTS = {
     "module_registered": "The module was registered. Give it to a role now.",
     "module_removed": "The module was removed.",
     "tools_approved": "The tools were approved.",
+    "invitation_withdrawn": "The invitation was withdrawn: its link no longer works.",
 }

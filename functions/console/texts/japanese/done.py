@@ -25,4 +25,5 @@ TEXTS = {
     "module_registered": "モジュールを登録しました。続けてロールに割り当ててください。",
     "module_removed": "モジュールを削除しました。",
     "tools_approved": "ツールを承認しました。",
+    "invitation_withdrawn": "招待を取り消しました。リンクはもう使えません。",
 }

@@ -39,9 +39,13 @@ def _verified_token(request: HttpRequest) -> tuple[str, AccessToken]:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         raise TokenMissing
-    expected = {"issuer": settings().issuer, "audience": audience(request.asked_url)}
+    return token.strip(), verify(token.strip(), request.asked_url)
+
+
+def verify(token: str, public_url: str) -> AccessToken:
+    """Return what a valid access token for the endpoint at an address says."""
     own = OwnClients(settings().login_client_ids, settings().login_scope)
-    return token.strip(), identity.verify(token.strip(), **expected, own=own)
+    return identity.verify(token, issuer=settings().issuer, audience=audience(public_url), own=own)
 
 
 def audience(public_url: str) -> str:

@@ -1,0 +1,39 @@
+"""Invitations of the organization: their links are shown once, and can be withdrawn."""
+
+import re
+from typing import cast
+from urllib.parse import urlencode
+
+from console.joining import PATH
+from console.visit import Visit
+from mcpist.aws.http_request import HttpResponse
+from mcpist.errors import InvalidRequest, Locale
+from mcpist.people import invitations
+
+DEFAULT_DAYS = 7
+
+
+def invite(visit: Visit) -> HttpResponse:
+    """Make an invitation, and show its link."""
+    form = visit.request.form_value
+    days, locale = form("days"), form("locale")
+    if not re.fullmatch("[0-9]{1,2}", days):
+        raise InvalidRequest(field="days", problem=f"it is a number from 1 to {invitations.MAX_INVITATION_DAYS}")
+    if locale not in {"en", "ja"}:
+        raise InvalidRequest(field="locale", problem="it is one of en, ja")
+    secret = invitations.invite(
+        visit.administration,
+        form("id"),
+        name=form("name"),
+        roles=tuple(visit.request.form.get("roles", ())),
+        locale=cast("Locale", locale),
+        days=int(days),
+    )
+    link = f"{visit.request.public_url}{PATH}?{urlencode({'organization': visit.caller.organization, 'code': secret})}"
+    return visit.page("organization/invited.html", user=form("id"), link=link, days=int(days))
+
+
+def withdraw(visit: Visit) -> HttpResponse:
+    """Make a link useless."""
+    invitations.withdraw(visit.administration, visit.request.form_value("invitation"))
+    return visit.redirect("/users", done="invitation_withdrawn")

@@ -1,0 +1,188 @@
+"""Invitations: links that make the first person who signs in by one a user of an organization.
+
+Item of the directory's table: `invitations#ACME, HASH`, with the user that it makes. The link's secret is stored
+nowhere; the item has its hash. An invitation ends when it was used or withdrawn, after some days at the latest, and as
+soon as who made it is no administrator any more.
+"""
+
+import hashlib
+import secrets
+import time
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from mcpist.aws.attributes import Item
+from mcpist.aws.clients import ConditionFailed
+from mcpist.aws.codec import decode, encode
+from mcpist.aws.table import Table
+from mcpist.caller import Caller, Subject
+from mcpist.errors import AlreadyExists, InvalidRequest, Locale
+from mcpist.people import directory
+from mcpist.people.administration import Administration
+from mcpist.people.change import Difference
+from mcpist.people.organization import Organization, User
+from mcpist.settings import settings
+from mcpist.telemetry import audit
+
+MAX_INVITATION_DAYS = 30
+MAX_INVITATIONS = 100
+SECRET_BYTES = 32
+DAY_SECONDS = 86_400
+
+type Outcome = Literal["joined", "already_member", "invalid", "taken"]
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """An invitation that nobody has used yet."""
+
+    key: str
+    """The hash of the link's secret."""
+    user: str
+    """The id that the person gets."""
+    name: str
+    roles: tuple[str, ...]
+    locale: Locale
+    invited_by: str
+    created_at: int
+    """In epoch seconds."""
+    expires_at: int
+    """In epoch seconds."""
+    claimed_by: str = ""
+    """The hash of the subject that began to use it; nobody else can any more."""
+
+
+def invite(
+    administration: Administration, user: str, *, name: str, roles: tuple[str, ...], locale: Locale, days: int
+) -> str:
+    """Store an invitation with an audit row, and return the secret of its link."""
+    caller, target = administration.caller, f"invitations.{user}"
+    with administration.permitted("invitations.create", target):
+        if not 1 <= days <= MAX_INVITATION_DAYS:
+            raise InvalidRequest(field="days", problem=f"it is at least 1 and at most {MAX_INVITATION_DAYS}")
+        _, organization = administration.read()
+        pending = find(caller.organization)
+        if user in organization.users or any(one.user == user for one in pending):
+            raise AlreadyExists(kind="user or invitation", name=user)
+        if len(pending) >= MAX_INVITATIONS:
+            raise InvalidRequest(field="id", problem=f"at most {MAX_INVITATIONS} invitations wait: withdraw some")
+        rehearsed = User(user, name, Subject("https://invited.invalid", user), roles=roles, locale=locale)
+        organization.with_user(rehearsed).validated()
+        secret, now = secrets.token_urlsafe(SECRET_BYTES), int(time.time())
+        made = Invitation(
+            key=hash_of(secret),
+            user=user,
+            name=name,
+            roles=roles,
+            locale=locale,
+            invited_by=caller.user,
+            created_at=now,
+            expires_at=now + days * DAY_SECONDS,
+        )
+        after = {"name": name, "roles": list(roles), "expires_at": made.expires_at}
+        # First the row: no link works without a trail.
+        audit.record_change(
+            caller, action="invitations.create", target=target, request=administration.request, after=after
+        )
+        _table().put({"pk": _partition_key(caller.organization), "sk": made.key} | encode(made))
+    return secret
+
+
+def find(organization: str) -> list[Invitation]:
+    """Return the invitations that can still be used, the newest first."""
+    items = _table().query(_partition_key(organization))
+    found = [decode(Invitation, item) for item in items if item["expires_at"] > time.time()]
+    return sorted(found, key=lambda one: -one.created_at)
+
+
+def read(organization: str, secret: str) -> Invitation | None:
+    """Return the invitation of a link; None if it cannot be used any more."""
+    if not organization or not secret:
+        return None
+    item = _table().get(_partition_key(organization), hash_of(secret))
+    return decode(Invitation, item) if item and item["expires_at"] > time.time() else None
+
+
+def withdraw(administration: Administration, key: str) -> None:
+    """Delete an invitation, with an audit row."""
+    caller = administration.caller
+    with administration.permitted("invitations.delete", "invitations"):
+        found = next((one for one in find(caller.organization) if one.key == key), None)
+        if found:
+            _table().delete(_partition_key(caller.organization), key)
+            audit.record_change(
+                caller,
+                action="invitations.delete",
+                target=f"invitations.{found.user}",
+                request=administration.request,
+                before={"name": found.name, "roles": list(found.roles)},
+            )
+
+
+def accept(organization: str, secret: str, subject: Subject, request: str) -> Outcome:
+    """Make the subject a user, if it is the first that uses the link; a subject that is a user already needs none."""
+    if any(item["sk"] == f"org#{organization}" for item in directory.read_subject(subject, fresh=True)):
+        return "already_member"
+    found = read(organization, secret)
+    if found is None or not claim(organization, found, subject):
+        return "invalid"
+    caller = Caller(organization, found.user, subject, "user", ())
+
+    def row(difference: Difference) -> Item:
+        return audit.administration_row(
+            caller,
+            "change",
+            action="invitations.accept",
+            request=request,
+            target=difference.path,
+            before=difference.before,
+            after=difference.after,
+        )
+
+    try:
+        directory.change(organization, lambda before: _joined(before, found, subject), journal=row)
+    except AlreadyExists:
+        return "taken"
+    except InvalidRequest:  # who made it is no administrator any more, or the organization is gone
+        return "invalid"
+    _table().delete(_partition_key(organization), found.key)
+    directory.read_subject(subject, fresh=True)
+    return "joined"
+
+
+def hash_of(secret: str) -> str:
+    """Return the key of an invitation."""
+    return hashlib.sha256(f"an invitation\n{secret}".encode(errors="replace")).hexdigest()
+
+
+def claim(organization: str, found: Invitation, subject: Subject) -> bool:
+    """Whether this subject is the first that uses an invitation; it may go on after an interruption."""
+    claimed = replace(found, claimed_by=hashlib.sha256(directory.subject_key(subject).encode()).hexdigest())
+    try:
+        _table().put(
+            {"pk": _partition_key(organization), "sk": found.key} | encode(claimed),
+            condition="attribute_exists(pk) AND (attribute_not_exists(#claimed_by) OR #claimed_by IN (:none, :me))",
+            values={":none": "", ":me": claimed.claimed_by},
+        )
+    except ConditionFailed:
+        return False
+    return True
+
+
+def _joined(before: Organization, found: Invitation, subject: Subject) -> Organization:
+    """Add the user with those of the invitation's roles that still exist."""
+    if found.invited_by not in before.administrators:
+        raise InvalidRequest(field="invitation", problem="who made it is no administrator")
+    present = before.users.get(found.user)
+    if present and present.subject != subject:
+        raise AlreadyExists(kind="user", name=found.user)
+    roles = tuple(role for role in found.roles if role in before.roles)
+    return before.with_user(User(found.user, found.name, subject, roles=roles, locale=found.locale))
+
+
+def _partition_key(organization: str) -> str:
+    return f"invitations#{organization}"
+
+
+def _table() -> Table:
+    return Table(settings().directory_table, "directory")
