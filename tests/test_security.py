@@ -4,6 +4,7 @@ import ast
 import re
 
 import pytest
+import yaml
 
 from tests.mutations.patches import PAGE, ROOT, Patch, Promise, patches, promises
 
@@ -31,3 +32,5 @@ def test_a_patch_applies(patch: Patch) -> None:
         assert text != (ROOT / file).read_text("utf-8")
         if file.endswith(".py"):
             ast.parse(text)
+        if file.endswith(".yaml"):
+            assert yaml.compose(text)
