@@ -11,7 +11,7 @@ import time
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from console import joining, messages, sessions
+from console import joining, messages, sessions, sign_ins
 from console.cookies import (
     BrowserSession,
     LoginAttempt,
@@ -86,13 +86,15 @@ def finish(request: Request) -> HttpResponse:
         return refusal
     message = {"operation": "login", "proof": {"kind": "jwt", "value": token}, "organization": attempt.organization}
     session = sessions.parse(broker.invoke(message), "")
-    browsers.sign_in(
+    sign_ins.record_sign_out(session.subject, browsers.sign_out_oldest(session.subject))
+    browser = browsers.sign_in(
         session.subject,
         session.id,
         session.organization,
         request.headers.get("user-agent", ""),
         expires_at=session.ends_at,
     )
+    sign_ins.record_sign_in(session.subject, browser)
     cookie = BrowserSession(session.organization, session.user, session.sealed)
     seconds = max(0, int(session.expires_at - time.time()))
     cookies = [set_session_cookie(request, cookie, seconds=seconds), clear_cookie(request, "login")]

@@ -6,6 +6,7 @@ from typing import cast
 
 from console import client_lines, logs, own_connections
 from console.cookies import clear_cookie, set_language_cookie
+from console.sign_ins import SIGN_OUT_EVERYWHERE, record_sign_out
 from console.visit import Visit
 from mcpist.aws.http_request import HttpResponse
 from mcpist.errors import InvalidRequest, Locale
@@ -42,12 +43,12 @@ def submit(visit: Visit) -> HttpResponse:
             own_settings.set_locale(visit.caller, cast("Locale", language), visit.request_id)
             return visit.redirect("/profile", done="language", cookies=[set_language_cookie(request, language)])
         case "sign_out_there":
-            browsers.sign_out(subject, request.form_value("browser"))
+            record_sign_out(subject, browsers.sign_out(subject, request.form_value("browser")))
             return visit.redirect("/profile", done="signed_out_there")
         case "sign_out":
-            browsers.sign_out(subject, browsers.key_of(visit.session.id))
+            record_sign_out(subject, browsers.sign_out(subject, browsers.key_of(visit.session.id)))
         case "sign_out_everywhere":
-            browsers.sign_out_everywhere(subject)
+            record_sign_out(subject, browsers.sign_out_everywhere(subject), SIGN_OUT_EVERYWHERE)
         case _:
             raise InvalidRequest(field="action", problem="this action is unknown")
     return visit.redirect("/signed-out", cookies=[clear_cookie(request, "session")])

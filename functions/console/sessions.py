@@ -2,19 +2,23 @@
 
 import hashlib
 import time
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 
 from console.cookies import BrowserSession
 from mcpist.caller import Caller, ClientInfo, Proof, Subject
-from mcpist.errors import AuthenticationError
+from mcpist.errors import AuthenticationError, MembershipRequired
 from mcpist.memory import Memory
 from mcpist.people import browsers, directory
 from mcpist.running import broker
 from mcpist.settings import settings
+from mcpist.telemetry import audit
 from mcpist.version import VERSION
 
 SESSION_CACHE_SECONDS = 60
 MAX_CACHED_SESSIONS = 1_000
+REFUSAL_ROW_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,8 @@ class OpenSession:
 
 
 session_cache: Memory[str, OpenSession] = Memory(SESSION_CACHE_SECONDS, MAX_CACHED_SESSIONS)
+refused_sessions: Memory[str, bool] = Memory(REFUSAL_ROW_SECONDS, MAX_CACHED_SESSIONS)
+"""The sessions about whose refusal there is a row of this minute."""
 
 
 def parse(result: dict[str, object], sealed: str) -> OpenSession:
@@ -59,14 +65,36 @@ def read(cookie: BrowserSession) -> OpenSession:
 
 
 def identify(session: OpenSession) -> Caller:
-    """Return who is signed in, as the directory says now; AuthenticationError if the browser was signed out."""
+    """Return who is signed in, as the directory says now; AuthenticationError if the browser was signed out.
+
+    A session that was not forged and is refused has an audit row: its cookie is used after its end, or its person was
+    removed.
+    """
+    with _refusals_audited(session):
+        return _identify(session)
+
+
+def _identify(session: OpenSession) -> Caller:
     if not browsers.is_signed_in(session.subject, session.id, fresh=True):
         raise AuthenticationError(problem="the browser's session has ended")
     proof = Proof("session", session.sealed)
     caller = directory.identify(session.subject, organization=session.organization, proof=proof)
     if caller.user != session.user:
         raise AuthenticationError(problem="the browser's session is another user's")
-    return caller
+    return replace(caller, client=client())
+
+
+@contextmanager
+def _refusals_audited(session: OpenSession) -> Iterator[None]:
+    try:
+        yield
+    except (AuthenticationError, MembershipRequired) as error:
+        if not refused_sessions.get(session.id):
+            refused_sessions.put(session.id, True)
+            caller = Caller(session.organization, session.user, session.subject, "user", (), client=client())
+            with audit.best_effort():
+                audit.record_refused_sign_in(caller, error.code, f"browsers.{browsers.key_of(session.id)}")
+        raise
 
 
 def client() -> ClientInfo:

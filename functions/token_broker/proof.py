@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mcpist.caller import Caller, ClientInfo
-from mcpist.errors import AuthenticationError, AuthorizationError
+from mcpist.errors import AuthenticationError, AuthorizationError, MembershipRequired
 from mcpist.people.directory import identify
 from mcpist.people.identity import OwnClients, verify
 from mcpist.settings import settings
 from token_broker.connecting import session
-from token_broker.message import JwtProof, Message, Resolve, SessionProof, WarrantProof
+from token_broker.message import JwtProof, Login, Message, Resolve, SessionProof, WarrantProof
 from token_broker.resolving import warrant
 
 
@@ -39,7 +39,13 @@ def _caller_from_jwt(message: Message) -> Caller:
     own = OwnClients(settings().login_client_ids, settings().login_scope)
     value = message.proof.value.get_secret_value()
     token = verify(value, issuer=settings().issuer, audience=_audience(), own=own)
-    return replace(identify(token.subject, organization=message.organization), client=ClientInfo(id=token.client_id))
+    client = ClientInfo(id=token.client_id)
+    try:
+        return replace(identify(token.subject, organization=message.organization), client=client)
+    except MembershipRequired as error:
+        if isinstance(message, Login):
+            session.record_refused_login(token.subject, message.organization, client, error)
+        raise
 
 
 def _audience() -> str:

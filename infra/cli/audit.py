@@ -25,7 +25,9 @@ def show_audit(
     access: Access,
     user: Annotated[str, Option(metavar="USER", help="Only rows of this user.")] = "",
     service: Annotated[str, Option(metavar="SERVICE", help="Only rows of this service, or `administration`.")] = "",
-    event: Annotated[str, Option(metavar="EVENT", help="use, connect, refresh, failure, change, look, ...")] = "",
+    event: Annotated[
+        str, Option(metavar="EVENT", help="use, connect, refresh, failure, change, look, sign_in, ...")
+    ] = "",
     outcome: Annotated[str, Option(metavar="CODE", help="succeeded, started, an error's code, or failed.")] = "",
     tool: Annotated[str, Option(metavar="TOOL", help="A tool, or an action such as users.update.")] = "",
     client: Annotated[str, Option(metavar="NAME", help="Only rows of the program of this name.")] = "",

@@ -1,14 +1,19 @@
 """The pages' login at the issuer."""
 
+import time
+from collections import Counter
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from console import cookies, login
+from infra.local.login import LocalLogin
 from mcpist import settings
+from mcpist.caller import Subject
+from mcpist.people import browsers, directory
 from tests.conftest import AUDIENCE, PUBLIC_URL
-from tests.console.conftest import CLIENT, Browser
+from tests.console.conftest import CLIENT, Browser, audited
 
 FLAGS = "; HttpOnly; SameSite=Lax; Secure"
 
@@ -178,3 +183,59 @@ def test_a_person_signs_out_here_there_and_everywhere(uma: Browser) -> None:
     uma.submit("/profile", having="sign_out_everywhere")
     assert other.get("/profile")["statusCode"] == 303
     assert "You are signed out" in uma.get("/signed-out")["body"]
+
+
+def test_each_sign_in_and_sign_out_has_a_row(uma: Browser) -> None:
+    other, third = Browser(uma.login), Browser(uma.login)
+    for browser in (other, third):
+        browser.log_in("uma")
+    third.submit("/profile", having="sign_out")
+    uma.submit("/profile", having="sign_out_everywhere")
+    rows = [(row["tool"], row["outcome"], row["target"]) for row in audited(user="uma", service="administration")]
+    known = {target for tool, _, target in rows if tool == "console.sign_in"}
+    assert len(known) == 3
+    assert Counter((tool, outcome) for tool, outcome, _ in rows) == {
+        ("console.sign_in", "succeeded"): 3,
+        ("console.sign_out", "succeeded"): 1,
+        ("console.sign_out_everywhere", "succeeded"): 2,
+    }
+    assert {target for tool, _, target in rows if tool != "console.sign_in"} == known
+    (ended,) = audited(event="sign_out", tool="console.sign_out")
+    (began,) = (row for row in audited(event="sign_in") if row["target"] == ended["target"])
+    assert (began["after"], ended["before"]) == ({"browser": "Chrome, Linux"},) * 2
+    assert {row["client_name"] for row in (began, ended)} == {"mcpist-console"}
+
+
+def test_a_sign_in_beyond_the_most_browsers_signs_the_oldest_out_with_a_row(
+    browser: Browser, login: LocalLogin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subject = Subject(login.issuer, "uma")
+    oldest = browsers.sign_in(subject, "id", "acme", "", expires_at=int(time.time()) + 60)
+    monkeypatch.setattr(browsers, "MAX_BROWSERS", 1)
+    browser.log_in("uma")
+    (row,) = audited(event="sign_out")
+    assert (row["tool"], row["target"]) == ("console.sign_out", f"browsers.{oldest.key}")
+
+
+def test_a_session_that_is_used_after_its_end_is_refused_with_one_row(uma: Browser) -> None:
+    thief = Browser(uma.login, dict(uma.cookies))
+    uma.submit("/profile", having="sign_out")
+    for _ in range(3):
+        assert thief.get("/profile")["statusCode"] == 303
+        assert thief.post("/profile", [("action", "sign_out"), ("csrf", "x")])["statusCode"] == 401
+    (row,) = audited(event="sign_in", outcome="AUTHENTICATION_ERROR")
+    (ended,) = audited(event="sign_out")
+    assert (row["user"], row["target"]) == ("uma", ended["target"])
+
+
+def test_a_removed_person_is_refused_with_a_row(uma: Browser) -> None:
+    directory.change("acme", lambda before: before.without_user("uma"))
+    assert uma.get("/profile")["statusCode"] == 403
+    assert [row["outcome"] for row in audited(user="uma", event="sign_in")] == ["AUTHORIZATION_ERROR", "succeeded"]
+
+
+def test_a_sign_in_to_an_organization_of_others_is_refused_with_a_row_in_the_own_one(uma: Browser) -> None:
+    page = uma.get(uma.decide(uma.get("/connect/github?organization=globex&user=uma"), sub="uma"))
+    assert page["statusCode"] == 403
+    (row,) = audited(event="sign_in", outcome="AUTHORIZATION_ERROR")
+    assert (row["user"], row["tool"], row["target"]) == ("uma", "console.sign_in", "organizations.globex")

@@ -123,6 +123,7 @@ def test_a_user_who_sends_an_administrators_form_is_refused_with_a_row(uma: Brow
     assert directory.read_version("acme")[0] == version
     rows = audited(user="uma", event="change")
     assert [row["outcome"] for row in rows] == ["AUTHORIZATION_ERROR"] * len(sent)
+    assert {row["client_name"] for row in rows} == {"mcpist-console"}
 
 
 def test_a_user_cannot_touch_a_roles_account(uma: Browser) -> None:

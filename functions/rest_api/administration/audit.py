@@ -119,7 +119,9 @@ def search_audit(
     until: Annotated[datetime | None, Query(description="The moment after the last; now if it is left out")] = None,
     user: Annotated[str, _filter("Only rows of this user")] = "",
     service: Annotated[str, _filter("Only rows of this service, or `administration`")] = "",
-    event: Annotated[str, _filter("use, connect, refresh, failure, revoke, kill, change or look")] = "",
+    event: Annotated[
+        str, _filter("use, connect, refresh, failure, revoke, kill, change, look, sign_in or sign_out")
+    ] = "",
     outcome: Annotated[str, _filter("`succeeded`, `started`, the code of an error, or `failed` for all errors")] = "",
     tool: Annotated[str, _filter("A tool such as module.create_issue, or an action such as users.update")] = "",
     request: Annotated[str, _filter("Only rows of this request")] = "",

@@ -7,13 +7,16 @@ at once where its browser is signed out in the directory.
 import hashlib
 import secrets
 import time
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from pydantic import SecretStr
 
-from mcpist.caller import Caller
-from mcpist.errors import AuthenticationError
-from mcpist.people import browsers
+from mcpist.caller import Caller, ClientInfo, Subject
+from mcpist.errors import AuthenticationError, MembershipRequired
+from mcpist.people import browsers, directory
+from mcpist.telemetry import audit
 from token_broker.vault.sealed_token import SealedToken
 
 IDLE_SECONDS = 3600
@@ -64,6 +67,15 @@ def redeem(value: SecretStr, organization: str) -> Caller:
     if not browsers.is_signed_in(caller.subject, session.id):
         raise AuthenticationError(problem="the browser's session has ended")
     return caller
+
+
+def record_refused_login(subject: Subject, organization: str, client: ClientInfo, error: MembershipRequired) -> None:
+    """Record in a person's own organizations that they wanted to sign in to another one."""
+    with suppress(MembershipRequired):  # of nobody known here there is no row
+        for caller in directory.identify_all(subject):
+            with audit.best_effort():
+                target = f"organizations.{organization}"
+                audit.record_refused_sign_in(replace(caller, client=client), error.code, target)
 
 
 def fingerprint(organization: str, value: SecretStr, *, is_session: bool) -> str:

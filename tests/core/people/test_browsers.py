@@ -24,7 +24,8 @@ def test_a_browser_is_signed_in_until_it_is_signed_out(uma: Subject) -> None:
     assert not browsers.is_signed_in(uma, "another")
     (found,) = browsers.find(uma)
     assert (found.organization, found.description) == ("acme", "Chrome, Linux")
-    browsers.sign_out(uma, found.key)
+    assert browsers.sign_out(uma, found.key) == [found]
+    assert browsers.sign_out(uma, found.key) == []
     assert not browsers.is_signed_in(uma, "secret-id")
 
 
@@ -41,16 +42,17 @@ def test_a_browser_whose_session_has_ended_is_not_signed_in(uma: Subject) -> Non
 def test_all_are_signed_out_at_once(uma: Subject) -> None:
     for number in range(3):
         browsers.sign_in(uma, f"id-{number}", "acme", SAFARI, expires_at=SOON)
-    assert browsers.sign_out_everywhere(uma) == 3
+    assert len(browsers.sign_out_everywhere(uma)) == 3
     assert browsers.find(uma, fresh=True) == []
 
 
-def test_of_too_many_the_oldest_is_signed_out(uma: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_too_many_the_oldest_are_signed_out(uma: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
     now = time.time()
     for number in range(browsers.MAX_BROWSERS + 1):
         monkeypatch.setattr(time, "time", lambda number=number: now + number)
         browsers.sign_in(uma, f"id-{number}", "acme", "", expires_at=SOON)
-    assert len(browsers.find(uma)) == browsers.MAX_BROWSERS
+    assert len(browsers.sign_out_oldest(uma)) == 2
+    assert len(browsers.find(uma)) == browsers.MAX_BROWSERS - 1, "there is room for one more"
     assert not browsers.is_signed_in(uma, "id-0")
 
 

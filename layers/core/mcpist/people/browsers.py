@@ -44,10 +44,8 @@ def key_of(session_id: str) -> str:
     return hashlib.sha256(session_id.encode()).hexdigest()[:32]
 
 
-def sign_in(subject: Subject, session_id: str, organization: str, description: str, *, expires_at: int) -> None:
-    """Store that a browser is signed in; of too many, the oldest is signed out."""
-    for surplus in find(subject, fresh=True)[MAX_BROWSERS - 1 :]:
-        sign_out(subject, surplus.key)
+def sign_in(subject: Subject, session_id: str, organization: str, description: str, *, expires_at: int) -> Browser:
+    """Store that a browser is signed in, and return it."""
     item = {
         "pk": directory.subject_key(subject),
         "sk": _PREFIX + key_of(session_id),
@@ -58,6 +56,7 @@ def sign_in(subject: Subject, session_id: str, organization: str, description: s
     }
     _table().put(item)
     directory.read_subject(subject, fresh=True)
+    return _parse(item)
 
 
 def describe(user_agent: str) -> str:
@@ -81,18 +80,27 @@ def is_signed_in(subject: Subject, session_id: str, *, fresh: bool = False) -> b
     return not fresh and any(browser.key == key for browser in find(subject, fresh=True))
 
 
-def sign_out(subject: Subject, key: str) -> None:
-    """End the session of a browser; nothing happens if it has ended."""
-    _table().delete(directory.subject_key(subject), _PREFIX + key)
-    directory.read_subject(subject, fresh=True)
+def sign_out(subject: Subject, key: str) -> list[Browser]:
+    """End the session of a browser, and return the browser; nothing if it has ended."""
+    return _sign_out(subject, [browser for browser in find(subject, fresh=True) if browser.key == key])
 
 
-def sign_out_everywhere(subject: Subject) -> int:
-    """End all sessions of a person, and return how many there were."""
-    browsers = find(subject, fresh=True)
+def sign_out_oldest(subject: Subject) -> list[Browser]:
+    """End the oldest sessions of a person who is about to have too many, and return their browsers."""
+    return _sign_out(subject, find(subject, fresh=True)[MAX_BROWSERS - 1 :])
+
+
+def sign_out_everywhere(subject: Subject) -> list[Browser]:
+    """End all sessions of a person, and return their browsers."""
+    return _sign_out(subject, find(subject, fresh=True))
+
+
+def _sign_out(subject: Subject, browsers: list[Browser]) -> list[Browser]:
     for browser in browsers:
-        sign_out(subject, browser.key)
-    return len(browsers)
+        _table().delete(directory.subject_key(subject), _PREFIX + browser.key)
+    if browsers:
+        directory.read_subject(subject, fresh=True)
+    return browsers
 
 
 def _parse(item: Item) -> Browser:

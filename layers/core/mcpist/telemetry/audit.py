@@ -27,10 +27,11 @@ MAX_KEY_ATTEMPTS = 3
 ADMINISTRATION = "administration"
 # The user of changes that somebody with rights in AWS made.
 OPERATOR = "operator"
+SIGN_IN = "console.sign_in"
 
 logger = logging.getLogger(__name__)
 
-type Event = Literal["use", "connect", "refresh", "failure", "revoke", "kill", "change", "look"]
+type Event = Literal["use", "connect", "refresh", "failure", "revoke", "kill", "change", "look", "sign_in", "sign_out"]
 
 
 def record_use(
@@ -68,6 +69,12 @@ def record_look(caller: Caller, *, action: str, batch: str, request: str) -> Non
     """Append a row about an administrator who reads or steers another user's batch."""
     row = administration_row(caller, "look", action=action, request=request, target=f"batches.{batch}")
     write_row({**row, "service": "batch", "service_key": f"{caller.organization}#batch", "batch": batch})
+
+
+def record_refused_sign_in(caller: Caller, code: str, target: str) -> None:
+    """Append a row about a known person who was not let in to the console."""
+    request = invocation.request_id()
+    write_row(administration_row(caller, "sign_in", action=SIGN_IN, request=request, target=target, outcome=code))
 
 
 def record_change(
