@@ -32,7 +32,8 @@ def _run(attempt: StepAttempt, event: dict[str, Any]) -> dict[str, Any]:
         _log_entered(head)
         continuation.start_ready_steps(head, event["machine"])
         return response
-    result = enter(attempt, ToolStepWork(attempt, _log_entered))
+    with ToolStepWork(attempt, _log_entered) as work:
+        result = enter(attempt, work)
     if result.must_continue:
         continuation.continue_batch(attempt, result.head, event["machine"], relayed=relayed)
         return response

@@ -8,7 +8,7 @@ The response names in `each` the elements that must run first.
 from typing import TYPE_CHECKING, Any
 
 from mcpist.aws.snapshot import prepare
-from mcpist.batch.execution.attempts import StepBusy
+from mcpist.batch.execution.attempts import StepBusy, StepWaits
 from mcpist.telemetry.door import Door
 from mcpist_services import NAMES
 from mcpist_services.catalogue import preloads
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 LOGGED_FIELDS = ("batch", "step", "element", "gather", "retry", "lost")
 
-# The message of an exception may quote arguments or results; StepBusy makes Step Functions retry.
-DOOR = Door("step_runner", logs_messages=False, retried=(StepBusy,))
+# The message of an exception may quote arguments or results; StepBusy and StepWaits make Step Functions retry.
+DOOR = Door("step_runner", logs_messages=False, retried=(StepBusy, StepWaits))
 prepare(
     services=("lambda", "s3", "stepfunctions"),
     modules=("mcpist.running.send", *(f"mcpist_services.{name}.tools" for name in NAMES), *preloads()),

@@ -2,18 +2,19 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
-from mcpist.batch.execution.attempts import StepAttempt
+from mcpist.batch.execution.attempts import StepAttempt, StepWaits
 from mcpist.batch.language.conditions import holds, is_about_element
 from mcpist.batch.language.references import resolve
 from mcpist.batch.ledger.records import Entry, Header
 from mcpist.caller import Caller, Proof
-from mcpist.errors import CallerError, NotAList
+from mcpist.errors import CallerError, NotAList, TooManyInFlight
 from mcpist.people import directory
+from mcpist.people.in_flight import steps_in_flight
 from mcpist.render.shows import Shows
 from mcpist.running import gate
 from mcpist.running.gate import ToolResult, ToolUse
@@ -33,6 +34,15 @@ class ToolStepWork:
         self._request_id = attempt.request_id
         self._deadline = time.monotonic() + attempt.remaining_seconds - SETTLE_RESERVE_SECONDS
         self._sources: Sources | None = None
+        self._places = ExitStack()
+
+    def __enter__(self) -> Self:
+        """Hold, while the context lasts, the place that the work takes of what its organization may run at once."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Release it."""
+        self._places.close()
 
     def evaluate_when(self, head: Header, entry: Entry) -> bool:
         """Return whether its `when` holds, which is evaluated for each element if it mentions `${each}`, else once."""
@@ -59,9 +69,17 @@ class ToolStepWork:
         use = ToolUse(step.module, step.tool, params, self._request_id, head.batch)
 
         admitted = gate.admit(permissions, use, gate.CONFIRMED)
+        self._take_place(permissions.caller)
         if admitted.tool.effect != "reads":
             admitted.prepare_account()
         return lambda: admitted.run(self._timeout_seconds(head, entry))
+
+    def _take_place(self, caller: Caller) -> None:
+        """Count the work as in flight; StepWaits where the organization has too much of it already."""
+        try:
+            self._places.enter_context(steps_in_flight.counted(caller))
+        except TooManyInFlight as error:
+            raise StepWaits(caller.organization) from error
 
     def _load_sources(self, head: Header, entry: Entry) -> Sources:
         """Return what `when`, `each` and params refer to, which is the same during one invocation."""

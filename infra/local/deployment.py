@@ -39,6 +39,8 @@ UPSTREAMS = "layers/config/upstreams.json"
 APIS = "layers/config/apis"
 PROGRAMS = "layers/config/programs"
 MAX_PORT = 65_535
+ROOMY_ACCOUNT = {"OrganizationConcurrency": "250"}
+"""What `make deploy` chooses for an account that may run a thousand functions at once."""
 
 type Report = Callable[[str], None]
 
@@ -131,6 +133,7 @@ def run_local_deployment(
             "PublicUrl": url,
             "Issuer": login.issuer,
             "ConnectClientId": CONNECT_CLIENT,
+            **({} if concurrency else ROOMY_ACCOUNT),
             **(parameters or {}),
         }
         extra = {"UPSTREAMS": str(upstreams), "APIS": str(compiled), **declared.environment}

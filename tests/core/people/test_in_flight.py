@@ -46,9 +46,9 @@ def limits(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> Limits:
 class Sandboxes:
     """Sandboxes that serve one request each; a request that begins goes to one that is idle."""
 
-    def __init__(self, number: int = 20) -> None:
+    def __init__(self, number: int = 20, prefix: str = "lease_") -> None:
         self.clock = Clock()
-        self.pool = [InFlight(self.clock) for _ in range(number)]
+        self.pool = [InFlight(self.clock, prefix) for _ in range(number)]
         self.running: dict[int, tuple[str, ExitStack]] = {}
 
     def begin(self, who: Caller = UMA, sandbox: int | None = None) -> int | None:
@@ -98,6 +98,19 @@ def test_a_user_of_a_full_organization_leaves_room_for_the_others() -> None:
     assert all(sandboxes.begin(user(name)) is not None for name in ("ben", "cleo", "dora", "emil"))
     assert sandboxes.begin(user("fay")) is None
     assert sandboxes.begin(user("uma", "globex")) is not None  # another organization
+
+
+def test_the_steps_of_a_user_leave_places_to_others_and_to_the_users_own_requests() -> None:
+    requests, steps, ben = Sandboxes(), Sandboxes(prefix="step_"), user("ben")
+    assert requests.begin() is not None  # the batch's own
+    assert sum(steps.begin() is not None for _ in range(10)) == 3  # with it half of the organization's eight
+    assert requests.begin() is not None
+    assert [steps.begin(ben), requests.begin(ben)] == [3, 2]
+    assert steps.begin(user("cleo")) is not None
+    assert requests.begin(user("dora")) is None, "all eight are taken"
+    steps.end(1)
+    requests.clock.advance(2)
+    assert requests.begin(user("dora")) is not None
 
 
 def test_a_refusal_says_the_limit_and_when_to_come_again(limits: Limits) -> None:

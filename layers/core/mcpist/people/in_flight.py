@@ -1,13 +1,15 @@
-"""Requests in flight: how many a user and an organization may have at once, in all sandboxes together.
+"""Requests and steps in flight: how many a user and an organization may have at once, in all sandboxes together.
 
 An organization has one item of the ledger, under `pk` ORGANIZATION#quota and `sk` in_flight. Each lease is an attribute
-of it, named after the user and the sandbox; its value is the second in which it ends. A sandbox serves one request at a
-time, so an organization has at most as many requests in flight as sandboxes have leases.
+of it, named after its kind, the user and the sandbox; its value is the second in which it ends. A sandbox serves one
+request or step at a time, so an organization has at most as many in flight as sandboxes have leases. The organization's
+limit is for requests and steps of batches together, the user's for requests alone: so a user's batch never refuses the
+user's own requests.
 
-The only lease of a user is kept for a minute where the organization has less than half of its limit: the user's next
-requests in that sandbox ask the store nothing. Every other lease is released when its request ends. A kept lease counts
-although nothing may be in flight: so a user's limit may refuse one request too early, and an organization's may refuse
-from its half on.
+The only lease that a user has of a kind is kept for a minute where the organization has less than half of its limit:
+the next requests or steps of the user in that sandbox ask the store nothing. Other leases are released at the end. A
+kept lease counts although nothing may be in flight: so a user's limit may refuse one request too early, and an
+organization's may refuse from its half on.
 """
 
 import logging
@@ -24,22 +26,23 @@ from mcpist.errors import StoreUnavailable, TooManyInFlight
 from mcpist.memory import Clock, Memory, on_forget, wall_clock
 from mcpist.settings import settings
 
-MAX_REQUEST_SECONDS = 30
+MAX_REQUEST_SECONDS, MAX_STEP_SECONDS = 30, 60
 KEPT_LEASE_SECONDS = 60
 STALE_SECONDS = 60  # after its end a lease may be removed: no clock is wrong by so much
 MAX_STALE_LEASES = 16
 REFUSAL_SECONDS = 1
 MAX_USERS = 1_000
-_PREFIX, _USER_DIGITS = "lease_", 6
+_REQUEST, _STEP = "lease_", "step_"
+_PREFIXES, _USER_DIGITS = (_REQUEST, _STEP), 6
 
 logger = logging.getLogger(__name__)
 
 
 class InFlight:
-    """The leases of one sandbox."""
+    """The leases of one sandbox for what it serves: requests, or steps of batches."""
 
-    def __init__(self, clock: Clock = wall_clock) -> None:
-        self._clock = clock
+    def __init__(self, clock: Clock = wall_clock, prefix: str = _REQUEST, seconds: int = MAX_REQUEST_SECONDS) -> None:
+        self._clock, self._prefix, self._seconds = clock, prefix, seconds
         self._kept: Memory[tuple[str, str], str] = Memory(KEPT_LEASE_SECONDS, MAX_USERS, clock)
         self._refused: Memory[tuple[str, str], int] = Memory(REFUSAL_SECONDS, MAX_USERS, clock)
         self._sandbox = ""
@@ -67,9 +70,9 @@ class InFlight:
         if self._kept.get(key):
             return ""
         self._sandbox = self._sandbox or secrets.token_hex(4)
-        lease, now = f"{_PREFIX}{_user_digits(caller.user)}{self._sandbox}", int(self._clock())
+        lease, now = f"{self._prefix}{_user_digits(caller.user)}{self._sandbox}", int(self._clock())
         try:
-            ends = now + KEPT_LEASE_SECONDS + MAX_REQUEST_SECONDS
+            ends = now + KEPT_LEASE_SECONDS + self._seconds
             item = _table().update(
                 f"{caller.organization}#quota",
                 "in_flight",
@@ -79,7 +82,7 @@ class InFlight:
         except StoreUnavailable:
             logger.warning("request not counted", extra={"organization": caller.organization, "user": caller.user})
             return ""
-        leases = {name: ends for name, ends in item.items() if name.startswith(_PREFIX)}
+        leases = {name: ends for name, ends in item.items() if name.startswith(_PREFIXES)}
         stale = [name for name, ends in leases.items() if ends + STALE_SECONDS < now]
         if limit := _exceeded_limit(leases, lease, now):
             _remove(caller.organization, [lease, *stale])
@@ -93,37 +96,44 @@ class InFlight:
 
 
 in_flight = InFlight()
+steps_in_flight = InFlight(prefix=_STEP, seconds=MAX_STEP_SECONDS)
 
 
 def _exceeded_limit(leases: Mapping[str, int], lease: str, now: int) -> int:
-    """Return the limit that a request exceeds whose lease is among the leases; 0 where it may run.
+    """Return the limit that a request or a step exceeds whose lease is among the leases; 0 where it may run.
 
-    The last places of an organization are for those of its users who have no request in flight.
+    The last places of an organization are for those of its users who have no request in flight; a step leaves them to
+    users who have neither.
     """
-    of_user, of_organization = _count(leases, lease, now)
+    requests, steps, of_organization = _count(leases, lease, now)
     per_user, per_organization = settings().user_concurrency, settings().organization_concurrency
-    if of_user > per_user:
+    is_step = lease.startswith(_STEP)
+    if not is_step and requests > per_user:
         return per_user
-    free = per_organization - of_organization
+    free, of_user = per_organization - of_organization, requests + steps if is_step else requests
     return per_organization if per_organization and (free < 0 or 1 < of_user > free + 1) else 0
 
 
 def _is_quiet(leases: Mapping[str, int], lease: str, now: int) -> bool:
     """Whether a lease may be kept: it is its user's only one, and the organization is far below its limit."""
-    of_user, of_organization = _count(leases, lease, now)
-    return of_user == 1 and 2 * of_organization <= (settings().organization_concurrency or 2 * of_organization)
+    requests, steps, of_organization = _count(leases, lease, now)
+    return (steps if lease.startswith(_STEP) else requests) == 1 and 2 * of_organization <= (
+        settings().organization_concurrency or 2 * of_organization
+    )
 
 
-def _count(leases: Mapping[str, int], lease: str, now: int) -> tuple[int, int]:
-    """Return how many sandboxes serve the lease's user, and how many its organization.
+def _count(leases: Mapping[str, int], lease: str, now: int) -> tuple[int, int, int]:
+    """Return how many sandboxes serve the user's requests, how many the user's steps, and how many the organization.
 
     What a user has beyond the limit is about to be refused, and takes no place from the others.
     """
-    valid = [name.removeprefix(_PREFIX) for name, ends in leases.items() if ends >= now]
-    by_user = Counter(name[:_USER_DIGITS] for name in valid)
-    excess = sum(max(0, count - settings().user_concurrency) for count in by_user.values())
-    sandboxes = len({name[_USER_DIGITS:] for name in valid})
-    return by_user[lease.removeprefix(_PREFIX)[:_USER_DIGITS]], sandboxes - excess
+    valid = [name.partition("_") for name, ends in leases.items() if ends >= now]
+    by_user = Counter((kind, owner[:_USER_DIGITS]) for kind, _, owner in valid)
+    requests = [count for (kind, _), count in by_user.items() if kind == "lease"]
+    excess = sum(max(0, count - settings().user_concurrency) for count in requests)
+    sandboxes = len({(kind, owner[_USER_DIGITS:]) for kind, _, owner in valid})
+    user = lease.partition("_")[2][:_USER_DIGITS]
+    return by_user["lease", user], by_user["step", user], sandboxes - excess
 
 
 def _remove(organization: str, leases: Iterable[str]) -> None:

@@ -180,6 +180,14 @@ def test_retries_last_longer_than_the_claim_of_another_execution() -> None:
     assert _span(busy) > FUNCTION_TIMEOUT_SECONDS + CLAIM_MARGIN_SECONDS
 
 
+def test_what_waits_for_an_execution_is_retried_until_the_batch_continues_in_another() -> None:
+    throttled = build_machine(SHAPES["single"], STEP_RUNNER).definition["States"]["s0"]["Retry"][1]
+    assert throttled["ErrorEquals"] == ["Lambda.TooManyRequestsException", "StepWaits"]
+    assert _span(throttled) / 2 > 300, (
+        "full jitter waits half of each delay on average, and an execution ends after 300 s"
+    )
+
+
 def _span(retrier: dict[str, Any]) -> float:
     """Return the most seconds for which a retrier retries."""
     waits = [retrier["IntervalSeconds"] * retrier["BackoffRate"] ** k for k in range(retrier["MaxAttempts"])]

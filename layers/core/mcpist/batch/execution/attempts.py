@@ -12,6 +12,10 @@ from mcpist.settings import settings
 CLAIM_MARGIN_SECONDS = 2
 
 
+class StepWaits(Exception):  # Step Functions retries by this name
+    """The organization has as many requests and steps in flight as it may: try again later, nothing has run."""
+
+
 class StepBusy(Exception):  # Step Functions retries by this name
     """Another sandbox holds a live claim on the step: try again later."""
 

@@ -20,12 +20,15 @@ RETRY_BUSY = {
 """Another execution runs the step. Its claim ends at the latest with the function's timeout; 88 s are longer."""
 
 RETRY_THROTTLED = {
-    "ErrorEquals": ["Lambda.TooManyRequestsException"],
+    "ErrorEquals": ["Lambda.TooManyRequestsException", "StepWaits"],
     "IntervalSeconds": 1,
-    "MaxAttempts": 24,
+    "MaxAttempts": 60,
     **JITTER,
 }
-"""Nothing has run. A new account may have only 10 concurrent executions, so waiting may take minutes."""
+"""Nothing has run: the account's or the organization's executions are all in use.
+
+Waiting may take minutes: 60 attempts last longer than an execution, after which the batch continues in another one.
+"""
 
 RETRY_FAULT = {"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1, "MaxAttempts": 11, **JITTER}
 """A fault of Lambda or a store, a crash or a timeout, by any name: the step's claim makes every retry safe.
