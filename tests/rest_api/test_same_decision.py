@@ -1,8 +1,13 @@
-"""Every entrance decides the same: calls, batches, categories, resources, prompts and completions, by MCP and REST."""
+"""Every entrance decides the same: calls, batches, their steps, categories, resources, prompts and completions.
+
+They are entered by MCP, its address for reading, REST, the step runner and the pages' form that tries a tool.
+"""
 
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -11,13 +16,23 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
+from console.request import Request
+from console.sessions import OpenSession
+from console.tools.trying import try_tool
+from console.visit import Visit
 from infra.local.login import LocalLogin
+from mcpist.batch.language.steps import Step
+from mcpist.batch.ledger import ledger
+from mcpist.batch.ledger.records import Entry, Header
+from mcpist.batch_id import new_batch_id
 from mcpist.caller import Role, Subject
+from mcpist.errors import McpistError, from_message
 from mcpist.people import directory
 from mcpist.people.organization import Organization, User
 from mcpist_services.catalogue import CATALOGUE
+from step_runner.handler import handler as step_runner
 from tests.examples import examples
-from tests.mcp_endpoint.endpoint_client import EndpointClient
+from tests.mcp_endpoint.endpoint_client import EVENTS, Context, EndpointClient
 from tests.rest_api.rest_client import RestClient
 from tests.upstreams.configured import READS, configured
 
@@ -54,9 +69,11 @@ class Tool:
 
     needs_allow: bool
     destroys: bool
+    reads: bool = False
 
 
-READ, WRITE, DESTROY = Tool(False, False), Tool(True, False), Tool(True, True)
+READ, WRITE, DESTROY = Tool(False, False, reads=True), Tool(True, False), Tool(True, True)
+FOREIGN_READ = Tool(True, False, reads=True)
 TOOLS: Mapping[str, Mapping[str, Tool]] = {
     "rag": {
         **dict.fromkeys(("search_docs", "get_doc", "list_docs", "list_tags"), READ),
@@ -64,7 +81,10 @@ TOOLS: Mapping[str, Mapping[str, Tool]] = {
         "put_doc": WRITE,
         "delete_doc": DESTROY,
     },
-    "serena.fs": {"read_file": WRITE, "wipe": DESTROY},  # an upstream's tool needs a mask, whatever its server says
+    "serena.fs": {
+        "read_file": FOREIGN_READ,
+        "wipe": DESTROY,
+    },  # an upstream's tool needs a mask, whatever its server says
 }
 TRIED = [("rag", tool) for tool in ("list_tags", "get_doc", "put_doc", "put_doc", "delete_doc")]
 TRIED += [("serena.fs", tool) for tool in TOOLS["serena.fs"]]
@@ -113,6 +133,47 @@ def rest_call(clients: Clients, module: str, tool: str) -> str:
 
 def rest_batch(clients: Clients, module: str, tool: str) -> str:
     return decision(clients[1].post("/v1/batches", {"commands": [use(module, tool)], "dry_run": True}).json["code"])
+
+
+def reading_call(clients: Clients, module: str, tool: str) -> str:
+    return of_tool(clients[0].at("/mcp/readonly").request("tools/call", name="call", arguments=use(module, tool)))
+
+
+def step(caller: Subject, organization: str, role: str, module: str, tool: str) -> str:
+    """Return the decision about a step of a batch that was begun when the caller had these roles."""
+    fixed: Any = {"line": 1, "has_explicit_id": True, "output": True}
+    one = Step(id="one", module=module, tool=tool, params=WRONG, **fixed)
+    head = Header(
+        organization=organization,
+        batch=new_batch_id(),
+        user="eve",
+        subject=caller,
+        roles=(role,) if role else (),
+        warrant="",
+        ids=("one",),
+        needs=(frozenset(),),
+        started_at=time.time(),
+        closes_at=time.time() + 300,
+        expires_at=time.time() + 600,
+    )
+    ledger.write(head, [Entry(0, one, "reads")])
+    event = json.loads((EVENTS / "step_runner_step.json").read_text("utf-8"))
+    step_runner({**event, "batch": head.pk, "started": datetime.now(UTC).isoformat()}, Context())
+    (entry,) = ledger.get_entries(head.pk, [0])
+    return decision(from_message(entry.error).code if entry.error else "")
+
+
+def tried(caller: Subject, organization: str, module: str, tool: str) -> str:
+    """Return the decision about a tool that is tried at the pages."""
+    event = json.loads((EVENTS / "console_home.json").read_text("utf-8"))
+    session = OpenSession(organization, "eve", caller, "id", 0, 0, "")
+    try:
+        who = directory.identify(caller, organization=organization)
+        visit = Visit(Request(event), session, who, "request-1", time.monotonic() + 29, "")
+        trial = try_tool(visit, CATALOGUE.module(module).tools[tool], [])
+    except McpistError as error:
+        return decision(error.code)
+    return decision(trial.error.code if trial.error else "")
 
 
 ENTRANCES: tuple[Entrance, ...] = (call, batch, rest_call, rest_batch)
@@ -205,7 +266,7 @@ READER, WRITER = Role("first", ("rag",)), Role("second", ("rag",), allow=("rag.p
 @example((READER, WRITER), READER, (), ("rag", "put_doc"), "first", "acme")
 @example((READER, WRITER), READER, ("*.delete_doc",), ("rag", "put_doc"), "", "globex")
 @settings(
-    max_examples=examples(90),
+    max_examples=examples(60),
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
@@ -233,13 +294,20 @@ def test_every_entrance_decides_as_the_rules_say(
     headers = {"x_mcpist_role": header, "x_mcpist_organization": named}
     sent = {name: value for name, value in headers.items() if value}
     asked = clients[0].with_headers(**sent), clients[1].with_headers(**sent)
+    directory.access_cache.put(eve.subject, [*acme.access_items(), *globex.access_items()])
+    of = {"acme": acme, "globex": globex}.get(named)
+    roles = [one for one in (of.roles.values() if of else ()) if header in {"", one.name}]
+    rules_of_tool = expected(of, roles, tool[0], tool[1:]) if of and roles else "AUTHORIZATION_ERROR"
     for enter in entrances(*tool):
-        directory.access_cache.put(eve.subject, [*acme.access_items(), *globex.access_items()])
         names = MATERIALS.get((enter.__name__, tool[1]), tool[1:])
-        of = {"acme": acme, "globex": globex}.get(named)
-        roles = [one for one in (of.roles.values() if of else ()) if header in {"", one.name}]
         rules = expected(of, roles, tool[0], names) if of and roles else "AUTHORIZATION_ERROR"
         assert enter(asked, *tool) == rules, enter
+    reads = TOOLS[tool[0]][tool[1]].reads
+    assert (reading_call(asked, *tool) == PERMITTED) == (rules_of_tool == PERMITTED and reads)
+    if of:
+        assert step(eve.subject, of.id, header, *tool) == rules_of_tool
+    if tool[0] in CATALOGUE.names and reads and not header:
+        assert tried(eve.subject, named, *tool) == rules_of_tool
 
 
 def test_a_category_that_nobody_has_read_yet_is_refused_the_same(clients: Clients, login: LocalLogin) -> None:

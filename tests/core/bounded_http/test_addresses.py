@@ -128,13 +128,14 @@ def test_a_request_goes_to_the_address_that_was_checked(monkeypatch: pytest.Monk
 
 
 def test_a_resolver_that_hangs_ends_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    released = threading.Event()
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: released.wait(10) and [])
+    asked, released = threading.Event(), threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: asked.set() or (released.wait(20) and []))
     started = time.monotonic()
     with pytest.raises(ExchangeTimeout):
-        exchange("http://slow.example/", seconds=0.1)
+        exchange("http://slow.example/", seconds=1)
     released.set()
-    assert time.monotonic() - started < 5
+    assert asked.is_set(), "the deadline did not pass before the lookup"
+    assert time.monotonic() - started < 7
 
 
 def exchange(url: str, seconds: float = 5) -> None:

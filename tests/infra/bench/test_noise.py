@@ -43,3 +43,12 @@ def test_the_table_compares_the_noisy_percentile_with_the_quiet_one() -> None:
     rows = list(noise.rows(1_000, [10.0] * 100, [15.0] * 100, {"200": 990, "429": 10}))
     assert rows[0][1] == "990 x 200, 10 x 429"
     assert rows[2][1:] == ("15 ms (1.50 x)", "2 x")
+
+
+def test_the_goal_is_a_pass_or_a_miss() -> None:
+    quiet = [10.0] * 100
+    bound = "another organization's 95th percentile is {} x its quiet value, at most 2 x"
+    assert noise.verdict(quiet, [20.0] * 100, {}) == f"pass: {bound.format('2.00')}"
+    assert noise.verdict(quiet, [21.0] * 100, {}) == f"miss: {bound.format('2.10')}"
+    refused = noise.verdict(quiet, quiet, {429: 2})
+    assert refused == f"miss: {bound.format('1.00')}, 2 of its requests failed: {{429: 2}}"
