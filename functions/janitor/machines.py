@@ -11,7 +11,6 @@ from mcpist.batch.machine.machine_usage import USE_WRITE_INTERVAL_SECONDS, Deplo
 from mcpist.errors import StoreUnavailable
 from mcpist.settings import settings
 from mcpist.telemetry import invocation
-from mcpist.telemetry.metrics import ERRORS
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -51,7 +50,7 @@ def remove_unused(context: "LambdaContext") -> dict[str, Any]:
                 removed.append(candidate.machine.name)
     except StoreUnavailable as error:  # most likely throttled: AWS deletes only a few machines a second
         invocation.add_fields(stopped_by=error.text().message)
-        invocation.count(ERRORS, by=error.code)
+        invocation.count_error(error.code)
     summary = {"machines": len(machines), "candidates": len(candidates), "removed": removed}
     invocation.add_fields(**summary)
     return summary

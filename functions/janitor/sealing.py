@@ -8,7 +8,6 @@ from mcpist.aws.clients import AwsError
 from mcpist.errors import StoreUnavailable
 from mcpist.people import directory
 from mcpist.telemetry import invocation
-from mcpist.telemetry.metrics import ERRORS
 from mcpist.telemetry.seals import seal_organization
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def seal_audit(context: "LambdaContext") -> dict[str, Any]:
             left -= 1
     except (AwsError, StoreUnavailable) as error:  # the machines must not wait for it
         invocation.add_fields(sealing_stopped_by=error.code)
-        invocation.count(ERRORS, by=error.code)
+        invocation.count_error(error.code)
     summary = {"sealed_rows": rows, "unsealed_organizations": left}
     invocation.add_fields(**summary)
     return summary

@@ -16,6 +16,7 @@ from mcpist.people.bearer import METADATA_PATH, authorize, challenge
 from mcpist.people.in_flight import in_flight
 from mcpist.people.quota import request_quota
 from mcpist.people.refused_requests import refused_requests
+from mcpist.telemetry import invocation
 
 OK = 200
 MAX_BODY_BYTES = 1_000_000
@@ -43,6 +44,7 @@ def answer(request: HttpRequest, request_id: str, deadline: float) -> HttpRespon
     with refused_requests.audited(caller, request_id):
         request_quota.count(caller, time.time())
         sent = message.read(body)
+        invocation.add_fields(**message.described(sent))
         with in_flight.counted(caller) if message.may_wait(sent) else nullcontext():
             status, headers, content = _serve(request, body, exchange)
     session = message.session_headers(sent) if status == OK else {}

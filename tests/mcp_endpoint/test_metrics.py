@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from mcp_endpoint.protocol import message
 from tests import emf
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 
@@ -63,3 +64,27 @@ def test_a_defect_is_counted_as_one(endpoint: EndpointClient, capsys: pytest.Cap
     assert (status, body["error"]["code"]) == (500, "INTERNAL_ERROR")
     assert counts(capsys) == {"Errors INTERNAL_ERROR": 1}
     assert "INTERNAL_ERROR" in json.dumps(body)
+
+
+def test_the_last_log_line_names_what_was_asked_and_the_error_in_an_answer(
+    endpoint: EndpointClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    endpoint.error("call", module="rag", tool="nope")
+    endpoint.request("tools/call", name="a-secret-of-the-client", arguments={})
+    endpoint.request("a/secret-of-the-client")
+    lines = map(json.loads, capsys.readouterr().out.splitlines())
+    ended = [line for line in lines if line.get("message") == "response"]
+    names = ("mcp.method.name", "gen_ai.tool.name", "error.type", "http.response.status_code", "outcome")
+    called, unknown_tool, unknown_method = ([line.get(name) for name in names] for line in ended)
+    assert called == ["tools/call", "call", "TOOL_NOT_FOUND", 200, "OK"]
+    assert unknown_tool[:2] == ["tools/call", None]
+    assert unknown_method[:2] == [None, None]
+
+
+def test_the_methods_and_tools_that_are_logged_are_those_that_are_served(endpoint: EndpointClient) -> None:
+    listed = [
+        tool["name"]
+        for client in (endpoint, endpoint.at("/mcp/categories"))
+        for tool in client.request("tools/list")["result"]["tools"]
+    ]
+    assert sorted(listed) == sorted(message.TOOLS)

@@ -21,8 +21,7 @@ from mcpist.errors import (
 from mcpist.render.answer import compact_json
 from mcpist.running.gate import ToolUse, admit
 from mcpist.telemetry.door import typed_errors
-from mcpist.telemetry.invocation import count
-from mcpist.telemetry.metrics import ERRORS
+from mcpist.telemetry.invocation import count_error
 from mcpist.tools.catalogue import nearest
 from mcpist.tools.index import ModuleEntry
 from mcpist.tools.module import Module
@@ -114,7 +113,7 @@ def call_tool(exchange: Exchange, name: str, arguments: dict[str, Any]) -> CallT
     except (ConfirmationPending, StaleConfirmation):  # answered as the protocol wants
         raise
     except McpistError as error:
-        count(ERRORS, by=error.code)
+        count_error(error.code)
         fields = error.as_dict(exchange.caller.locale)
         return _result({**fields, "code": ERROR_NAMES.get(error.code, error.code)}, is_error=True)
 

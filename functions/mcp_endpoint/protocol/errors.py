@@ -14,8 +14,7 @@ from mcp_endpoint.tasks import Context
 from mcpist.errors import AccountError, CallerError, McpistError
 from mcpist.render.answer import compact_json
 from mcpist.telemetry.door import typed_errors
-from mcpist.telemetry.invocation import count
-from mcpist.telemetry.metrics import ERRORS
+from mcpist.telemetry.invocation import count_error
 
 # Clients of this protocol version may learn from an error of its own where to connect an account.
 URL_ELICITATION_VERSION = "2025-11-25"
@@ -33,7 +32,7 @@ def protocol_errors(context: Context, **data: str) -> Iterator[None]:
 
 def protocol_error(context: Context, error: McpistError, **data: str) -> MCPError:
     """Count an error and return it as the protocol's, with code, message, hint and details as its data."""
-    count(ERRORS, by=error.code)
+    count_error(error.code)
     code = INVALID_PARAMS if isinstance(error, CallerError) else INTERNAL_ERROR
     locale = exchange_of(context).caller.locale
     if isinstance(error, AccountError) and asks_by_error(context):
@@ -51,6 +50,6 @@ def asks_by_error(context: Context) -> bool:
 
 def error_result(exchange: Exchange, error: McpistError) -> CallToolResult:
     """Count an error and return it as a tool's result."""
-    count(ERRORS, by=error.code)
+    count_error(error.code)
     text = compact_json(error.as_dict(exchange.caller.locale))
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)

@@ -9,10 +9,18 @@ import json
 import secrets
 from typing import Any
 
+from mcpist.telemetry.invocation import METHOD_NAME, TOOL_NAME
+
 # Methods whose work may wait for another server, for a batch or for a store; other lists are answered at once.
 WAITING_METHODS = ("tools/call", "resources/list", "resources/read", "prompts/get", "completion/complete")
 SESSION_HEADER = "mcp-session-id"
 OPENS_URLS = "opens-urls-"
+TOOLS = ("get_module_schema", "call", "batch", "get-category-tools", "call-category-tool")
+METHODS = (
+    *WAITING_METHODS,
+    *("initialize", "ping", "server/discover", "tools/list", "resources/templates/list"),
+    *("prompts/list", "tasks/get", "tasks/update", "tasks/cancel", "notifications/initialized"),
+)
 
 
 def read(body: bytes) -> dict[str, Any]:
@@ -22,6 +30,15 @@ def read(body: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return message if isinstance(message, dict) else {}
+
+
+def described(message: dict[str, Any]) -> dict[str, str]:
+    """Return a message's method and tool for the log, as far as their names are ours: no text of the client's."""
+    method, params = message.get("method"), message.get("params")
+    if method not in METHODS:
+        return {}
+    tool = params.get("name") if method == "tools/call" and isinstance(params, dict) else None
+    return {METHOD_NAME: method} | ({TOOL_NAME: tool} if tool in TOOLS else {})
 
 
 def may_wait(message: dict[str, Any]) -> bool:

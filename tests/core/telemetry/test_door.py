@@ -81,7 +81,8 @@ def test_an_invocation_is_one_line_in_and_one_line_out(frame: Frame) -> None:
     assert [line["message"] for line in (first, last)] == ["request", "response"]
     assert {line["correlation_id"] for line in (first, last)} == {"sender-7"}
     assert {(line["request"], line["route"]) for line in (first, last)} == {("request-1", "GET /")}
-    assert (last["outcome"], last["status"]) == ("OK", 204)
+    assert (last["outcome"], last["http.response.status_code"]) == ("OK", 204)
+    assert "error.type" not in last
     assert last["milliseconds"] >= 0
 
 
@@ -107,6 +108,7 @@ def test_the_first_line_can_wait_until_the_correlation_id_is_known(frame: Frame)
 def test_a_typed_error_is_answered_and_counted_by_its_code(frame: Frame, capsys: pytest.CaptureFixture[str]) -> None:
     assert frame.answer(raising(BatchNotFound(batch="b_1"))) == "BATCH_NOT_FOUND"
     assert (frame.lines[-1]["outcome"], frame.lines[-1]["level"]) == ("BATCH_NOT_FOUND", "INFO")
+    assert frame.lines[-1]["error.type"] == "BATCH_NOT_FOUND"
     (counted,) = emf.seen(capsys.readouterr().out)
     assert (counted.name, dict(counted.dimensions)["code"]) == ("Errors", "BATCH_NOT_FOUND")
 

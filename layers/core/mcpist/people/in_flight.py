@@ -9,7 +9,7 @@ user's own requests.
 The only lease that a user has of a kind is kept for a minute where the organization has less than half of its limit:
 the next requests or steps of the user in that sandbox ask the store nothing. Other leases are released at the end. A
 kept lease counts although nothing may be in flight: so a user's limit may refuse one request too early, and an
-organization's may refuse from its half on.
+organization's may refuse from about its half on.
 """
 
 import logging

@@ -21,7 +21,6 @@ from mcpist.aws.clients import AwsError
 from mcpist.errors import DefectError, InternalError, McpistError
 from mcpist.telemetry import invocation
 from mcpist.telemetry.log_lines import LineLogger
-from mcpist.telemetry.metrics import ERRORS
 from mcpist.telemetry.time_limit import time_limit
 
 if TYPE_CHECKING:
@@ -91,7 +90,7 @@ class Door:
         """Return the typed error that is answered, and count it."""
         typed = error if isinstance(error, McpistError) else InternalError(request_id=request_id)
         if self.counts_errors:
-            invocation.count(ERRORS, by=typed.code)
+            invocation.count_error(typed.code)
         return typed
 
     def _log_response(self, started: float, response: Any = None, error: Exception | None = None) -> None:
@@ -101,7 +100,9 @@ class Door:
             "milliseconds": round((time.monotonic() - started) * 1000),
         }
         if isinstance(response, dict) and "statusCode" in response:
-            fields["status"] = response["statusCode"]
+            fields[invocation.STATUS_CODE] = response["statusCode"]
+        if error is not None:
+            fields[invocation.ERROR_TYPE] = fields["outcome"]
         unexpected = None if isinstance(error, (McpistError, *self.retried)) else error
         if unexpected and not self.logs_messages:
             fields |= _describe_without_message(unexpected)

@@ -33,6 +33,10 @@ class _Invocation:
 
 logger = logging.getLogger(__name__)
 
+# Names of OpenTelemetry's semantic conventions, where a field of ours means the same.
+STATUS_CODE, ERROR_TYPE = "http.response.status_code", "error.type"
+METHOD_NAME, TOOL_NAME = "mcp.method.name", "gen_ai.tool.name"
+
 _current: ContextVar[_Invocation | None] = ContextVar("invocation", default=None)
 
 
@@ -130,6 +134,12 @@ def count(metric: Metric, value: float = 1, *, by: str = "") -> None:
     if current := _current.get():
         key = (metric, by)
         current.counted[key] = current.counted.get(key, 0) + value
+
+
+def count_error(code: str) -> None:
+    """Count an error by its code, which the invocation's last log line names."""
+    count(metrics.ERRORS, by=code)
+    add_fields(**{ERROR_TYPE: code})
 
 
 def count_now(metric: Metric) -> None:

@@ -15,8 +15,7 @@ from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Ending, Entry, Header
 from mcpist.errors import ExecutionsExhausted, InternalError, McpistError, StoreUnavailable, TooManyElements, to_message
 from mcpist.running.run import ToolResult
-from mcpist.telemetry.invocation import count
-from mcpist.telemetry.metrics import ERRORS
+from mcpist.telemetry.invocation import count_error
 
 MAX_STORE_RETRIES = 3
 # A machine retries a fault 11 times, over a minute.
@@ -205,5 +204,5 @@ def _lost_ending(attempt: StepAttempt, entry: Entry) -> Ending:
 
 def _to_message(error: McpistError) -> dict[str, Any]:
     """Return the stored form of the error that a step or an element ends with, and count it."""
-    count(ERRORS, by=error.code)
+    count_error(error.code)
     return to_message(error)

@@ -5,8 +5,7 @@ from typing import Any
 
 from mcpist.batch.ledger.records import Ending, Entry, Header, Status
 from mcpist.errors import PayloadTooLarge, from_message, to_message
-from mcpist.telemetry.invocation import count
-from mcpist.telemetry.metrics import ERRORS
+from mcpist.telemetry.invocation import count_error
 
 # Of the JSON of all elements as one list: a sandbox's memory holds it several times.
 MAX_LIST_BYTES = 50_000_000
@@ -24,7 +23,7 @@ def gather_results(
     try:
         result = _join_json(content(element) if element.status == "succeeded" else b"null" for element in elements)
     except PayloadTooLarge as too_large:
-        count(ERRORS, by=too_large.code)
+        count_error(too_large.code)
         status, error = "failed", to_message(too_large.with_details(line=entry.step.line, id=entry.step.id))
     endings = [element.ending for element in elements if element.ending]
     ending = Ending(
