@@ -3,18 +3,21 @@
 Their versions stand in tests/peers: clients.txt, modern_clients.txt, clients/package.json and package.json.
 """
 
+import asyncio
 import json
 import os
 import subprocess
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from infra.local.accounts import disconnect
 from infra.local.deployment import USER, LocalDeployment
 from tests.peers.npm import PEERS, modern_node, modules
 from tests.peers.pypi import Kind, programs
+from tests.whole.test_login import Browser
 
 TOOLS = ["get_module_schema", "call", "batch"]
 STEPS = [
@@ -98,6 +101,27 @@ def test_a_typescript_client_logs_in_and_uses_each_meta_tool(
     assert "security" in answer["call"]
     assert "read" in answer["batch"]
     assert "succeeded" in answer["batch"]
+
+
+@pytest.mark.slow
+def test_mcp_remote_logs_in_as_the_person_whom_the_browser_chooses(deployment: LocalDeployment, tmp_path: Path) -> None:
+    for folder in (PEERS, PEERS / "clients"):
+        modules(folder)
+    program = [modern_node(), PEERS / "clients/node_modules/mcp-remote/dist/client.js", deployment.mcp_url]
+    environment = os.environ | {"HOME": str(tmp_path), "MCP_REMOTE_CONFIG_DIR": str(tmp_path), "PATH": "/nonexistent"}
+    with subprocess.Popen(
+        program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+    ) as client:  # it ends with its standard input
+        assert client.stdout
+        said, browser = [], Browser()
+        for line in client.stdout:
+            said.append(line)
+            if "/authorize?" in line:
+                asyncio.run(browser.open(line.strip()))
+            if "Waiting for authorization" in line:  # its own page is there only now
+                httpx2.get(browser.landed, timeout=PROGRAM_SECONDS)
+    assert any("Connected successfully" in line for line in said), said
+    assert any("get_module_schema" in line for line in said), said
 
 
 @pytest.mark.parametrize("era", ["modern", "legacy"])
