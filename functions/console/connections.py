@@ -61,7 +61,8 @@ def callback(visit: Visit) -> HttpResponse:
 def confirm(visit: Visit) -> HttpResponse:
     """Take the answer to a question."""
     agreed, question = visit.request.form_value("agreed") == "yes", visit.request.form_value("question")
-    return _result_page(visit, _call_broker(visit, "confirm", question=question, agreed=agreed))
+    account = visit.request.form_value("account")
+    return _result_page(visit, _call_broker(visit, "confirm", question=question, agreed=agreed, account=account))
 
 
 def _paste(visit: Visit, name: str, role: Mapping[str, str]) -> HttpResponse:

@@ -282,6 +282,8 @@ class Confirm(PersonMessage):
     operation: Literal["confirm"]
     question: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
     agreed: Annotated[bool, Field(strict=True)]
+    account: Label = ""
+    """The id of the chosen account, where the question offers several."""
 
 
 type Message = (

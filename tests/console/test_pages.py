@@ -10,8 +10,16 @@ from console.texts import texts
 from mcpist.caller import Caller, Role, Subject
 
 EVIL = '"><b onclick=x>\u202e'
-ACCOUNT = {"id": EVIL, "name": EVIL}
-QUESTION = {"old": ACCOUNT, "new": ACCOUNT, "role": EVIL, "question": "0", "reasons": ["replaces", "personal"]}
+ACCOUNT = {"id": EVIL, "name": EVIL, "url": ""}
+QUESTION = {
+    "old": ACCOUNT,
+    "new": ACCOUNT,
+    "role": EVIL,
+    "question": "0",
+    "reasons": ["replaces", "personal"],
+    "choices": [],
+}
+CHOICE = {**QUESTION, "reasons": ["several"], "choices": [ACCOUNT, {**ACCOUNT, "url": EVIL}]}
 CALLER = Caller("acme", EVIL, Subject("https://login.example.com", "x"), "admin", (Role(EVIL),))
 
 
@@ -58,9 +66,10 @@ def service(**grant: Any) -> str:
         lambda: service(account_name=""),
         lambda: service(own=False, role=EVIL),
         lambda: show("connect/question.html", pending=QUESTION),
+        lambda: show("connect/question.html", pending=CHOICE),
         lambda: show("connect/leaving.html", service=EVIL, url=f"https://login.example.com/{EVIL}"),
     ],
-    ids=["overview", "service", "unnamed", "role", "question", "leaving"],
+    ids=["overview", "service", "unnamed", "role", "question", "choice", "leaving"],
 )
 def test_an_accounts_name_is_text_on_every_page_and_hides_nothing(page: Any) -> None:
     html = page()
@@ -72,3 +81,12 @@ def test_an_accounts_name_is_text_on_every_page_and_hides_nothing(page: Any) -> 
 
 def test_a_service_with_a_strange_name_has_a_path_of_one_segment() -> None:
     assert service_path("a/../b?c") == "/connect/a%2F..%2Fb%3Fc"
+
+
+def test_a_choice_of_accounts_shows_each_with_its_site_and_the_connected_one_is_chosen() -> None:
+    sites = [{"id": "g", "name": "globex", "url": "https://globex.example.com"}, {"id": "a", "name": "acme", "url": ""}]
+    asked = {"question": "0", "reasons": ["several"], "role": "", "old": None, "new": sites[0], "choices": sites}
+    html = show("connect/question.html", pending=asked)
+    assert 'name="account" value="g" checked' in html
+    assert 'name="account" value="a">' in html
+    assert "https://globex.example.com" in html

@@ -102,10 +102,11 @@ def confirm(caller: Caller, message: Confirm, request_id: str) -> dict[str, Any]
         with outcome.recording_failure(caller, connection.intent, request_id):
             try:
                 _check_owner(caller, connection.intent)
+                chosen = obtained.chosen(message.account)
             except McpistError:
                 _discard(caller, connection, obtained, request_id)
                 raise
-            return outcome.store_or_ask(caller, connection, obtained, request_id, agreed=True)
+            return outcome.store_or_ask(caller, connection, chosen, request_id, agreed=True)
     _discard(caller, connection, obtained, request_id)
     return outcome.outcome("kept", connection.intent)
 
@@ -134,18 +135,27 @@ def _exchange_code(
         lives=token_response.lives,
     )
     try:
-        provider_account = oauth.fetch_account(
-            provider, token_response.tokens.access_token, seconds=CONNECTING_TIMEOUT_SECONDS
-        )
+        found = oauth.fetch_account(provider, token_response.tokens.access_token, seconds=CONNECTING_TIMEOUT_SECONDS)
+        reached = _with_scopes(provider, connection.intent.services, found)
     except (oauth.AccessTokenRejected, McpistError) as error:
         outcome.revoke_if_unneeded(caller, connection.intent, ObtainedGrant(account, token_response.tokens), request_id)
         if isinstance(error, McpistError):
             raise
         problem = f"the consent opens nothing at {provider.name}"
         raise InvalidRequest(field="account", problem=problem) from None
-    return ObtainedGrant(
-        _with_provider_account(account, provider_account, token_response.scopes), token_response.tokens
-    )
+    # Those of the response are of all accounts together.
+    granted = token_response.scopes if not found.others else None
+    first, *others = [_with_provider_account(account, one, granted) for one in reached]
+    return ObtainedGrant(first, token_response.tokens, choices=tuple(others))
+
+
+def _with_scopes(provider: Provider, services: tuple[str, ...], found: ProviderAccount) -> list[ProviderAccount]:
+    """Return the accounts of a token at which a service can be used; AccessTokenRejected where there is none."""
+    needed = {scope for service in services for scope in provider.scopes_by_service[service]}
+    reached = [one for one in (found, *found.others) if not needed or one.scopes is None or needed & {*one.scopes}]
+    if found.others and not reached:
+        raise oauth.AccessTokenRejected("none of its accounts has a scope of the services")
+    return reached or [found]
 
 
 def _declined(caller: Caller, connection: Pending, error: str, request_id: str) -> dict[str, Any]:
@@ -199,6 +209,7 @@ def _with_provider_account(
         account_name=provider_account.name,
         kind=provider_account.kind,
         scopes=scopes,
+        site_url=provider_account.site_url,
     )
 
 

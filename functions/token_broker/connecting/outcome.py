@@ -39,7 +39,9 @@ def store_or_ask(
     for _ in range(MAX_STORE_ATTEMPTS):
         existing = grants.read(intent.organization, intent.provider, intent.owner)
         replaced_account_id = existing.account.account_id if existing else None
+        obtained = _current_first(obtained, replaced_account_id)
         reasons = _confirmation_reasons(intent, obtained, replaced_account_id)
+        reasons = ["several"] * bool(obtained.choices) + reasons
         if reasons and not (
             agreed and replaced_account_id in {None, obtained.replaced_account_id, obtained.account.account_id}
         ):
@@ -85,16 +87,27 @@ def _confirmation_reasons(
     return ["replaces"] * replaces + ["personal"] * personal
 
 
+def _current_first(obtained: ObtainedGrant, connected: str | None) -> ObtainedGrant:
+    """Return it with the connected account first, if the person can choose that again."""
+    accounts = sorted((obtained.account, *obtained.choices), key=lambda account: account.account_id != connected)
+    return replace(obtained, account=accounts[0], choices=tuple(accounts[1:]))
+
+
 def _ask_for_confirmation(
     connection: Pending, obtained: ObtainedGrant, existing: Grant | None, reasons: list[str]
 ) -> dict[str, Any]:
-    """Return `{question, reasons, role, old, new}`: the question for `confirm`, and its accounts."""
+    """Return `{question, reasons, role, old, new, choices}`: the question for `confirm`, and its accounts.
+
+    `choices` are the accounts of which `confirm` names one; none where there is only the new one.
+    """
+    choices = (obtained.account, *obtained.choices) if obtained.choices else ()
     return {
         **outcome("asks", connection.intent),
         "question": pending.store_question(connection, obtained),
         "reasons": reasons,
         "old": _account_view(existing.account) if existing and "replaces" in reasons else None,
         "new": _account_view(obtained.account),
+        "choices": [_account_view(one) for one in choices],
     }
 
 
@@ -165,7 +178,7 @@ def outcome(outcome: str, intent: ConnectionIntent) -> dict[str, Any]:
 
 
 def _account_view(account: Account) -> dict[str, str]:
-    return {"id": account.account_id, "name": account.account_name}
+    return {"id": account.account_id, "name": account.account_name, "url": account.site_url}
 
 
 def record_audit(

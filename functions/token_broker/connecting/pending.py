@@ -11,7 +11,7 @@ import json
 import secrets
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, Self
 from uuid import uuid4
 
@@ -20,7 +20,7 @@ from pydantic import SecretStr
 from mcpist.aws.attributes import Item
 from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.codec import INLINE, decode, encode
-from mcpist.errors import StaleConnection
+from mcpist.errors import InvalidRequest, StaleConnection
 from mcpist.oauth.provider import Tokens
 from token_broker.grants import grants
 from token_broker.grants.grant import Account, key_part
@@ -65,6 +65,15 @@ class ObtainedGrant:
     tokens: Tokens = field(repr=False)
     replaced_account_id: str | None = None
     """The id of the connected account that it would replace."""
+    choices: tuple[Account, ...] = ()
+    """The other accounts that the tokens reach; the person has not chosen yet."""
+
+    def chosen(self, account_id: str) -> Self:
+        """Return it with the account that the person chose alone; InvalidRequest for one that was not offered."""
+        offered = {one.account_id: one for one in (self.account, *self.choices)}
+        if self.choices and account_id not in offered:
+            raise InvalidRequest(field="account", problem="choose one of the accounts")
+        return replace(self, account=offered.get(account_id, self.account), choices=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,13 +210,15 @@ def _to_plain(obtained: ObtainedGrant) -> dict[str, Any]:
         "access_token": obtained.tokens.access_token.get_secret_value(),
         "refresh_token": refresh and refresh.get_secret_value(),
         "over": obtained.replaced_account_id,
+        "choices": [encode(one) for one in obtained.choices],
     }
 
 
 def _parse_obtained(plain: dict[str, Any]) -> ObtainedGrant:
     refresh = plain["refresh_token"]
     tokens = Tokens(SecretStr(plain["access_token"]), SecretStr(refresh) if refresh else None)
-    return ObtainedGrant(decode(Account, plain["account"]), tokens, plain["over"])
+    choices = tuple(decode(Account, one) for one in plain.get("choices", ()))
+    return ObtainedGrant(decode(Account, plain["account"]), tokens, plain["over"], choices)
 
 
 def _secret_place(intent: ConnectionIntent, id_: str, field: str) -> vault.SecretPlace:

@@ -35,6 +35,8 @@ class Account:
     """The granted scopes; empty where they are unknown."""
     open_to: tuple[str, ...] = ()
     """The roles in which the user may use a personal grant; empty: all."""
+    site_url: str = ""
+    """The address of the account's own site, for links; empty where it has none."""
     # Not stored as `expires_at`: that is the table's TTL attribute, and DynamoDB would delete the grant.
     expires_at: Annotated[int | None, Attribute("access_expires_at")] = None
     """The end of the access token (epoch seconds); None where it is unknown."""

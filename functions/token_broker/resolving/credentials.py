@@ -76,6 +76,7 @@ def _to_credential(caller: Caller, service: str, grant: Grant, read_at: float) -
         expires_at=account.expires_at,
         version=grant.version,
         scopes=account.scopes,
+        site_url=account.site_url,
         keep_seconds=credential_cache.remaining_cache_seconds(read_at),
     )
     if not grant.needs_refresh:

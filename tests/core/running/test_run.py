@@ -46,6 +46,7 @@ class Vendor:
         self.sent = sent
         self.tokens: list[Any] = ["t1", "t2", "t3"]
         self.scopes: list[str] = []
+        self.site_url = ""
         self.roles: list[str] = []  # those that the broker was asked in
         self.module = declared(service.url)
         clients.session().register("before-call.lambda.Invoke", self.resolve)
@@ -55,7 +56,7 @@ class Vendor:
         self.roles = json.loads(params["body"])["roles"]
         token = self.tokens.pop(0)
         account = {"account_id": "7", "account_name": "uma@shop", "owner": "user#uma", "expires_at": None}
-        account |= {"version": 1, "scopes": self.scopes, "keep_seconds": 60}
+        account |= {"version": 1, "scopes": self.scopes, "site_url": self.site_url, "keep_seconds": 60}
         known = not isinstance(token, McpistError)
         answer = {"result": {"token": token, **account}} if known else {"error": to_message(token)}
         payload = {"Payload": io.BytesIO(json.dumps(answer).encode()), "ResponseMetadata": {"RequestId": "i1"}}
@@ -141,6 +142,12 @@ def declared(host: str) -> Module:
 
 
 def declare_more(module: Module) -> None:
+    @module.reads(shows("id", "page_url as url"))
+    def list_pages() -> Calls:
+        """List items with the addresses of their pages."""
+        found = (yield Call("GET", "/items")).json
+        return PartialList(found, "there are more") if len(found) > 2 else found
+
     @module.reads(shows("id"))
     def get_named(name: str) -> Calls:
         """Read an item by its name."""
@@ -350,6 +357,22 @@ def test_a_text_is_sent_as_it_is_and_may_be_answered_with_text(vendor: Vendor) -
     assert vendor.run("upload", text="文\n") == {"id": "OK: é"}
     (asked,) = vendor.service.received
     assert (asked.body, asked.headers["content-type"]) == ("文\n".encode(), "text/plain")
+
+
+@pytest.mark.parametrize("more", [[], [{"id": 3}]], ids=["all", "cut"])
+def test_items_have_the_addresses_of_their_pages_at_the_account_s_site(vendor: Vendor, more: list[Any]) -> None:
+    vendor.module.page_path = lambda item: f"/browse/{item['id']}" if item["id"] else None
+    vendor.site_url = "https://acme.example.com/"
+    vendor.service.reply_with(json_response([{"id": 7}, {"id": 0}, *more]))
+    first, second, *_ = vendor.run("list_pages")
+    assert first == {"id": 7, "page_url": "https://acme.example.com/browse/7"}
+    assert second == {"id": 0}
+
+
+def test_an_account_without_a_site_has_no_addresses(vendor: Vendor) -> None:
+    vendor.module.page_path = lambda _: "/browse/7"
+    vendor.service.reply_with(json_response([{"id": 7}]))
+    assert vendor.run("list_pages") == [{"id": 7}]
 
 
 def test_a_list_that_ends_early_says_how_to_read_the_rest(vendor: Vendor) -> None:

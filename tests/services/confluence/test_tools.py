@@ -8,6 +8,7 @@ import pytest
 from mcpist.errors import Conflict, InvalidArguments, InvalidRequest, ToolExecutionError
 from mcpist.render.answer import compact
 from mcpist.render.project import project
+from mcpist.running.page_urls import add_page_urls
 from mcpist.tools.call import Call, CallResponse, PartialList
 from mcpist_services.confluence.tools import confluence
 from tests.services.answers.confluence import ANSWERS, FOUND, PAGE, SITE
@@ -233,3 +234,11 @@ def test_a_spaces_key_cannot_leave_its_place_in_a_query() -> None:
     assert 'space = "~712020" AND lastmodified < now("-3M")' in confluence.prompts["find_stale_pages"].render(
         {"space_key": "~712020", "months": "3"}
     )
+
+
+def test_listed_pages_and_spaces_have_the_address_that_people_open() -> None:
+    for tool, place in (("list_pages", "/spaces/ENG/pages/65551/Plan"), ("list_spaces", "/spaces/ENG")):
+        listed = {"results": [{"id": "1", "_links": {"webui": place}}, {"id": "2"}]}
+        add_page_urls(listed, confluence.tools[tool].shows, confluence.page_path, "https://acme.atlassian.net")
+        urls = [row["url"] for row in project(listed, confluence.tools[tool].shows)]
+        assert urls == [f"https://acme.atlassian.net/wiki{place}", None]

@@ -7,6 +7,8 @@ import pytest
 
 from mcpist.errors import InvalidArguments, InvalidRequest, UpstreamUnavailable
 from mcpist.render.answer import compact
+from mcpist.render.project import project
+from mcpist.running.page_urls import add_page_urls
 from mcpist.tools.call import Call, PartialList
 from mcpist_services.jira.tools import jira
 from tests.services.answers.jira import issue, paragraph
@@ -390,3 +392,20 @@ def test_several_states_of_sprints_are_one_parameter() -> None:
 def test_resource_addresses_with_numbers_call_their_tools() -> None:
     assert jira.resources["sprint"].arguments("jira://sprints/37") == {"sprint_id": "37"}
     assert next(work("list_sprint_issues", sprint_id="37")).json["jql"] == "sprint = 37 ORDER BY rank"
+
+
+@pytest.mark.parametrize(
+    ("item", "url"),
+    [
+        ({"key": "ENG-42"}, "https://acme.atlassian.net/browse/ENG-42"),
+        ({"key": "ENG"}, "https://acme.atlassian.net/browse/ENG"),
+    ],
+)
+def test_an_issue_and_a_project_have_the_address_that_people_open(item: dict[str, Any], url: str) -> None:
+    for tool in ("get_issue", "create_issue"):
+        answer = dict(item)
+        add_page_urls(answer, jira.tools[tool].shows, jira.page_path, "https://acme.atlassian.net")
+        assert answer["page_url"] == url
+    page = {"issues": [dict(item)]}
+    add_page_urls(page, jira.tools["search"].shows, jira.page_path, "https://acme.atlassian.net")
+    assert [row["url"] for row in project(page, jira.tools["search"].shows)] == [url]

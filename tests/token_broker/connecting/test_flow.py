@@ -285,7 +285,7 @@ def test_an_own_account_is_open_to_the_roles_that_were_chosen(ada: Journey) -> N
 def test_a_persons_account_becomes_a_roles_only_after_a_confirmation(ada: Journey, grace: Journey) -> None:
     asked = grace.connect(role="engineering")
     assert (asked["outcome"], asked["reasons"], asked["role"]) == ("asks", ["personal"], "engineering")
-    assert (asked["old"], asked["new"]) == (None, {"id": "uma", "name": "Uma"})
+    assert (asked["old"], asked["new"]) == (None, {"id": "uma", "name": "Uma", "url": ""})
     assert owners(grace.door) == []
     agreed = grace.tell("confirm", question=asked["question"], agreed=True)["result"]
     assert agreed["outcome"] == "connected"

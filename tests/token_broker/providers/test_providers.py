@@ -218,7 +218,15 @@ ACCOUNTS: list[tuple[str, str, Any, ProviderAccount]] = [
         "atlassian",
         "/oauth/token/accessible-resources",
         SITES,
-        ProviderAccount("1324-a", "acme", scopes=("read:jira-work", "read:page:confluence")),
+        ProviderAccount(
+            "1324-a",
+            "acme",
+            scopes=("read:jira-work", "read:page:confluence"),
+            site_url="https://acme.atlassian.net",
+            others=(
+                ProviderAccount("77", "globex", scopes=("read:jira-work",), site_url="https://globex.atlassian.net"),
+            ),
+        ),
     ),
     (
         "supabase",

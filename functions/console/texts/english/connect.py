@@ -44,6 +44,8 @@ TEXTS = {
     "leaving_note": "If nothing happens, use the button.",
     "confirm_account": "Is this the account?",
     "replaces": "Another account is already connected. This one would replace it.",
+    "several": "This login reaches several accounts.",
+    "which_account": "Choose the one to use",
     "personal": "This is a person's account. Everybody with the role {role} would act as this person.",
     "account_before": "Connected now",
     "account_after": "Afterwards",

@@ -52,6 +52,10 @@ class ProviderAccount:
     """A person's permissions change with the person; a bot and an organization remain when people leave."""
     scopes: tuple[str, ...] | None = None
     """The granted scopes, where the provider names them."""
+    site_url: str = ""
+    """The address of the account's own site, where people see what it holds."""
+    others: tuple["ProviderAccount", ...] = ()
+    """Further accounts that the token reaches: the person chooses one of all."""
 
 
 @dataclass(frozen=True, slots=True)

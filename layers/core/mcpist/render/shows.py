@@ -85,5 +85,8 @@ def _column(text: str) -> Column:
     return Column(name or path, tuple(path.split("|")))
 
 
+# Where the address of an item's page is added, in modules that know it.
+PAGE_URL = "page_url"
+
 # For a write that the service answers with an empty body.
 DONE = shows("done")

@@ -43,6 +43,8 @@ class Credential:
     """The stored grant's version."""
     scopes: tuple[str, ...] = ()
     """The granted scopes; empty where they are unknown."""
+    site_url: str = ""
+    """The address of the account's own site; empty where it has none."""
     keep_seconds: float = CREDENTIAL_CACHE_SECONDS
     """The seconds for which it may still be cached: a minute in all caches together."""
 

@@ -15,6 +15,7 @@ from mcpist.running import broker
 from mcpist.running.account import Account
 from mcpist.running.cache import response_cache
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
+from mcpist.running.page_urls import add_page_urls
 from mcpist.settings import settings
 from mcpist.telemetry import audit, invocation
 from mcpist.telemetry.metrics import CALLS, LATENCY
@@ -80,6 +81,7 @@ def run(
         try:
             with changing, span("tool", tool=f"{tool.module}.{tool.name}"):
                 returned = perform(service, work)
+            service.add_page_urls(returned)
         finally:
             invocation.count(CALLS)
             invocation.count(LATENCY, round((time.monotonic() - began) * 1000))
@@ -146,6 +148,12 @@ class ServiceClient:
     def account_name(self) -> str:
         """The name of the account that acted last; empty where none was needed."""
         return self.current_account.credential.account_name if self.current_account.credential else ""
+
+    def add_page_urls(self, returned: Any) -> None:
+        """Add the addresses of pages to what the tool returned."""
+        json = returned.json if isinstance(returned, PartialList | ProxiedResponse) else returned
+        site_url = self.current_account.credential.site_url if self.current_account.credential else ""
+        add_page_urls(json, self.tool.shows, self.module.page_path, site_url)
 
     def request(self, call: Call) -> CallResponse:
         """Return the response to a Call, from the service or, for a tool that allows it, from the cache."""

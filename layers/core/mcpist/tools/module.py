@@ -87,6 +87,8 @@ class Module:
     """The service's refusals, where they differ from the HTTP standards."""
     synonyms: str
     """Lines of `synonyms.py` that only this module needs."""
+    page_path: Callable[[Mapping[str, Any]], str | None] | None
+    """Returns the path of an item's page at the account's own site; None for an item without one."""
     upstream: UpstreamClient | None
     """The MCP servers behind a category."""
     schema_first: bool
@@ -115,6 +117,7 @@ class Module:
         scopes: Scopes = Scopes(),
         refusals: Refusals = HTTP_STANDARD,
         synonyms: str = "",
+        page_path: Callable[[Mapping[str, Any]], str | None] | None = None,
         upstream: UpstreamClient | None = None,
         schema_first: bool = False,
         kind: ModuleKind = "service",
@@ -135,6 +138,7 @@ class Module:
         self.scopes_by_tool: dict[str, tuple[str, ...]] = {}
         self.refusals = refusals
         self.synonyms = synonyms
+        self.page_path = page_path
         self.upstream = upstream
         self.schema_first = schema_first
         self.kind = kind

@@ -3,16 +3,31 @@
 Reference: https://developer.atlassian.com/cloud/oauth/getting-started/implementing-oauth-3lo/
 """
 
+from dataclasses import replace
 from typing import Any
 
 from mcpist.oauth.provider import INVALID_GRANT_ERRORS, Provider, ProviderAccount, printable
 
 
 def _parse_account(body: Any) -> ProviderAccount | None:
-    """Take the first site: its cloud id becomes part of every address."""
-    sites = {printable(site["id"]): printable(site["name"]) for site in body}
-    scopes = tuple(dict.fromkeys(scope for site in body for scope in site.get("scopes", ())))
-    return next((ProviderAccount(cloud, name, scopes=scopes or None) for cloud, name in sites.items()), None)
+    """Return the first site, with the others that the person has ever given us; its id becomes part of every address.
+
+    A site stands there once for each of its products, with the scopes of that product.
+    """
+    sites = dict.fromkeys(printable(site["id"]) for site in body)
+    accounts = [_site(id_, [site for site in body if printable(site["id"]) == id_]) for id_ in sites]
+    return replace(accounts[0], others=tuple(accounts[1:])) if accounts else None
+
+
+def _site(id_: str, products: list[Any]) -> ProviderAccount:
+    scopes = dict.fromkeys(scope for product in products for scope in product.get("scopes", ()))
+    url = printable(products[0].get("url"))
+    return ProviderAccount(
+        id_,
+        printable(products[0]["name"]),
+        scopes=tuple(scopes) or None,
+        site_url=url if url.startswith("https://") else "",
+    )
 
 
 ATLASSIAN = Provider(

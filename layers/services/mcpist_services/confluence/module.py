@@ -4,7 +4,8 @@ Reference: https://developer.atlassian.com/cloud/confluence/rest/v2/ and, for se
 https://developer.atlassian.com/cloud/confluence/rest/v1/
 """
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -27,6 +28,13 @@ def next_link(answer: CallResponse) -> str | None:
 
 BY_CURSOR = by_link(next_link, "cursor")
 
+
+def _page_path(item: Mapping[str, Any]) -> str | None:
+    """Return the path of a page's or a space's address."""
+    place = value_at(item, "_links.webui")
+    return f"/wiki{place}" if isinstance(place, str) and place.startswith("/") else None
+
+
 confluence = Module(
     "confluence",
     __doc__,
@@ -39,6 +47,7 @@ confluence = Module(
         reads=("read:page:confluence",), writes=("write:page:confluence",), destroys=("delete:page:confluence",)
     ),
     synonyms=SYNONYMS,
+    page_path=_page_path,
     category="productivity",
     tags=("documents", "wiki"),
 )

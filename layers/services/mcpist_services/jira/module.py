@@ -4,6 +4,7 @@ Reference: https://developer.atlassian.com/cloud/jira/platform/rest/v3/ and, for
 https://developer.atlassian.com/cloud/jira/software/rest/
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -38,6 +39,11 @@ def offset_paging(
     return Paging("maxResults", max_size, ("startAt",), next_page, extra_columns)
 
 
+def _page_path(item: Mapping[str, Any]) -> str | None:
+    """Return the path of an issue's or a project's page."""
+    return path("/browse/{key}", key=item["key"]) if item.get("key") else None
+
+
 jira = Module(
     "jira",
     __doc__,
@@ -48,6 +54,7 @@ jira = Module(
     refusals=REFUSALS,
     scopes=Scopes(reads=("read:jira-work",), writes=("write:jira-work",), destroys=("write:jira-work",)),
     synonyms=SYNONYMS,
+    page_path=_page_path,
     category="project management",
     tags=("issues", "agile"),
 )
@@ -59,6 +66,7 @@ ISSUE = (
     "fields.priority.name as priority",
     "fields.assignee.displayName as assignee",
     "fields.updated as updated",
+    "page_url as url",
 )
 FOUND = shows(*ISSUE, "more", rows="issues")
 

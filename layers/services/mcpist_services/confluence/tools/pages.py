@@ -67,7 +67,7 @@ Cql = Annotated[
 ]
 
 
-@confluence.lists(shows(*SPACE, rows="results"), "getSpaces", scopes=SPACES)
+@confluence.lists(shows(*SPACE, "page_url as url", rows="results"), "getSpaces", scopes=SPACES)
 def list_spaces(
     keys: Annotated[list[SpaceKey] | None, "Only these, by their keys, e.g. ENG, OPS"] = None,
     type: SpaceType | None = None,  # noqa: A002
@@ -85,7 +85,7 @@ def get_space(space_id: SpaceId) -> Calls:
     return send_with_markdown(Call("GET", place, {"description-format": "plain"}))
 
 
-@confluence.lists(shows(*PAGE, rows="results"), "getPages")
+@confluence.lists(shows(*PAGE, "page_url as url", rows="results"), "getPages")
 def list_pages(
     space_id: SpaceId | None = None,
     title: Annotated[Title | None, "Exactly this title, e.g. Release plan"] = None,

@@ -29,7 +29,7 @@ from mcpist_services.jira.presentation import LIST_FIELDS, field_changes, issue_
 MAX_COMMENTS = 20
 _DETAIL_FIELDS = ["issuetype", "resolution", "reporter", "parent", "labels", "components", "fixVersions", "duedate"]
 _DETAIL_FIELDS += ["created", "subtasks", "issuelinks", "attachment", "environment", "description"]
-CREATED = shows("id", "key")
+CREATED = shows("id", "key", "page_url as url")
 ISSUE_DETAILS = shows(
     *ISSUE,
     "fields.issuetype.name as type",

@@ -18,7 +18,9 @@ def _next_users(call: Call, _: CallResponse, items: int) -> Position:
 
 PEOPLE = ("read:jira-user",)
 USER = ("accountId as account_id", "displayName as name", "emailAddress as email", "active")
-PROJECTS = shows("key", "name", "id", "projectTypeKey as type", "projectCategory.name as category", rows="values")
+PROJECTS = shows(
+    "key", "name", "id", "projectTypeKey as type", "projectCategory.name as category", "page_url as url", rows="values"
+)
 PROJECT_DETAILS = shows(
     "key",
     "name",
