@@ -135,4 +135,4 @@ clean: ## Remove all that make made; .mcpist, your local data, stays, but with A
 	@python3 -m venv .tools/uv
 	@.tools/uv/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	@mkdir -p .tools/bin
-	@ln -sf ../uv/bin/uv $@
+	@ln -sf ../uv/bin/uv ../uv/bin/uvx .tools/bin/

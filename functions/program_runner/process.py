@@ -12,6 +12,9 @@ GRACE_SECONDS = 1.0
 
 # How programs are found and how their texts are read: of our own environment a process gets no more.
 _INHERITED = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR")
+# How a server, which may use the network, reaches it from this machine.
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+_CERTIFICATES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
 _FUNCTIONS = str(Path(__file__).resolve().parents[1])
 # The supervisor imports no site packages, so that it starts quickly.
 _SUPERVISE = (
@@ -28,6 +31,13 @@ def supervisor_command(control: int) -> tuple[str, ...]:
 def inherited_environment() -> dict[str, str]:
     """Return the variables that every process gets: no credentials and no settings of ours."""
     return {name: os.environ[name] for name in _INHERITED if name in os.environ}
+
+
+def network_environment() -> dict[str, str]:
+    """Return the variables of proxies and certificates."""
+    proxies = {name: value for name in _PROXIES if (value := os.environ.get(name) or os.environ.get(name.lower()))}
+    small = {name.lower(): value for name, value in proxies.items()}  # some programs know only these
+    return proxies | small | {name: os.environ[name] for name in _CERTIFICATES if name in os.environ}
 
 
 @cache

@@ -16,6 +16,7 @@ from infra.cli.target import opened
 from infra.cli.upstream_audit import record_approvals
 from infra.cli.upstream_import import import_client_config
 from infra.cli.upstream_listings import ListingResult, ToolRow, fetch_listings, resolve_categories, rows
+from infra.cli.upstream_secret import secret
 from mcpist.aws import clients
 from mcpist.visible_text import visible
 from mcpist_services.upstream import lists
@@ -32,6 +33,7 @@ FileArgument = Annotated[
 ]
 
 upstream = command_group()
+upstream.add_typer(secret, name="secret")
 
 
 @upstream.command("list")

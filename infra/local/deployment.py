@@ -20,6 +20,7 @@ from infra.local.login_page import Person
 from infra.local.programs import local_programs
 from infra.local.stack import EmbeddedAws
 from infra.local.state import State
+from infra.local.tool_path import report_missing_commands, tool_path
 from mcpist.caller import Role, Subject
 from mcpist.loopback import same_urls
 from mcpist.people import directory
@@ -111,7 +112,9 @@ def run_local_deployment(
     in, and the documents follow their folder.
     """
     upstreams = (upstreams or root / UPSTREAMS).resolve()
-    categories = tuple(configuration.load(upstreams).all_categories) if upstreams.exists() else ()
+    configured = configuration.load(upstreams) if upstreams.exists() else configuration.Configuration()
+    categories = tuple(configured.all_categories)
+    report_missing_commands(configured, report)
     port = port or _free_port(host)
     report(f"starting the login and the embedded AWS on http://{host}:{port}")
     url = public_url or f"http://{host}:{port}"
@@ -136,7 +139,13 @@ def run_local_deployment(
             **({} if concurrency else ROOMY_ACCOUNT),
             **(parameters or {}),
         }
-        extra = {"UPSTREAMS": str(upstreams), "APIS": str(compiled), **declared.environment}
+        extra = {
+            "UPSTREAMS": str(upstreams),
+            "APIS": str(compiled),
+            "PATH": tool_path(),
+            "SERVERS_FOLDER": str(Path.cwd()),
+            **declared.environment,
+        }
         with (
             EmbeddedAws(
                 root,

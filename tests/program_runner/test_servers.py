@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from mcpist.errors import AnswerTooLarge, Timeout, ToolExecutionError, UpstreamUnavailable
+from mcpist.errors import AnswerTooLarge, ProgramUnavailable, Timeout, ToolExecutionError, UpstreamUnavailable
 from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.connections import SHARED, Identity
-from program_runner.process import _INHERITED
+from program_runner.process import _INHERITED, network_environment
 from tests.upstreams.connected import call, connected_to, deadline_in, faulty
 
 ROOT = Path(__file__).parents[2]
@@ -153,7 +153,12 @@ def test_the_sandbox_s_environment_stays_its_own(monkeypatch: pytest.MonkeyPatch
         told = json.loads(call(upstreams, "environment"))
     assert "ours" not in told.values()
     assert told["MODE"] == "quiet"
-    assert set(told) - {"LC_CTYPE"} <= {*_INHERITED, "HOME", "MODE"}  # Python itself sets LC_CTYPE
+    assert set(told) - {"LC_CTYPE"} <= {
+        *_INHERITED,
+        *network_environment(),
+        "HOME",
+        "MODE",
+    }  # Python itself sets LC_CTYPE
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has this protection")
@@ -222,19 +227,38 @@ def test_connections_work_in_a_sandbox_that_was_forked_before_their_first_use() 
     assert done.stdout.splitlines() == ["sandbox 0", "sandbox 1"], done.stderr
 
 
-def test_a_server_that_ends_at_once_is_unavailable() -> None:
+def test_a_server_that_ends_at_once_is_unavailable_with_its_last_words_and_no_secrets() -> None:
     with (
         connected_to(one=faulty("exit")) as upstreams,
         pytest.raises(UpstreamUnavailable, match="exit code 3") as raised,
     ):
         call(upstreams, "echo")
     assert "may_have_happened" not in raised.value.details
+    last = r"starting | starting | starting | API_KEY=... \u{1B}[31mno licence for ..."
+    assert raised.value.details["problem"] == f"its process ended (exit code 3): {last}"
 
 
-def test_a_command_that_is_not_there_is_unavailable() -> None:
+def test_a_command_that_is_not_there_is_the_operator_s_to_mend_and_not_tried_again() -> None:
     server = UpstreamServer(description="Nothing", command="no-such-command")
-    with connected_to(one=server) as upstreams, pytest.raises(UpstreamUnavailable, match="no-such-command"):
-        call(upstreams, "echo")
+    with connected_to(one=server) as upstreams:
+        for _ in range(2):
+            with pytest.raises(ProgramUnavailable, match=r"no-such-command.*no such command") as raised:
+                call(upstreams, "echo")
+            assert not raised.value.retryable
+
+
+def test_a_server_has_the_folder_the_proxies_and_the_certificates_of_this_machine(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:3128")
+    monkeypatch.setenv("no_proxy", "localhost")
+    monkeypatch.setenv("NODE_EXTRA_CA_CERTS", "/etc/ca.pem")
+    with connected_to(folder=str(tmp_path), one=faulty()) as upstreams:
+        told = json.loads(call(upstreams, "environment", folder=True))
+    assert told["PWD"] == str(tmp_path)
+    assert told["HTTPS_PROXY"] == told["https_proxy"] == "http://127.0.0.1:3128"
+    assert told["NO_PROXY"] == told["no_proxy"] == "localhost"
+    assert told["NODE_EXTRA_CA_CERTS"] == "/etc/ca.pem"
 
 
 def test_a_mute_server_is_waited_for_no_longer_than_asked() -> None:

@@ -20,9 +20,9 @@ FAULTY = Path(__file__).with_name("faulty.py")
 
 
 @contextmanager
-def connected_to(*, namespaces: bool = False, **servers: UpstreamServer) -> Iterator[Upstreams]:
+def connected_to(*, namespaces: bool = False, folder: str = "", **servers: UpstreamServer) -> Iterator[Upstreams]:
     """Connections to these servers, all ended afterwards; processes have the numbers that a test sees."""
-    sessions = Sessions(None, namespaces=namespaces)
+    sessions = Sessions(None, folder, namespaces=namespaces)
     upstreams = Upstreams(servers, InProcessRunner(sessions))
     try:
         yield upstreams

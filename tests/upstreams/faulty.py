@@ -48,7 +48,7 @@ def call(identifier: Any, name: str, arguments: dict[str, Any]) -> dict[str, Any
             send({"jsonrpc": "2.0", "id": identifier, "result": text("x" * arguments["size"])})
             return None
         case "environment":
-            return text(json.dumps(dict(os.environ)))
+            return text(json.dumps({**os.environ, **({"PWD": os.getcwd()} if arguments.get("folder") else {})}))
         case "spawn":
             return text(str(subprocess.Popen(["sleep", "600"]).pid))
     effect(name, arguments)
@@ -91,7 +91,7 @@ def answer(message: dict[str, Any]) -> dict[str, Any] | None:
 def main() -> None:
     """Serve until the input ends, or as the way says."""
     if "exit" in MODES:
-        sys.stderr.write("no licence\n")
+        sys.stderr.write("starting\n" * 5000 + "API_KEY=sesame1 \x1b[31mno licence for sk-abcdefghijklmnopqrst\n\n")
         sys.exit(3)
     if "deaf" in MODES:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -214,7 +214,7 @@ def test_clients_people_and_files_go_on_after_a_kill(folder: Path) -> None:
             assert "seal" in agent.call("search_docs", query="seal")
             assert agent.logins == 1
             assert ADMINISTRATOR.name in person.client.get(f"{second.facts['api_url']}/profile").text
-            users = {user["id"]: user["roles"] for user in second.mcpist("user", "list")["users"]}
+            users = {user["user"]: user["roles"] for user in second.mcpist("user", "list")["users"]}
             assert users[USER.sub] == ["readers"]
             _expect_the_folder_is_followed(agent, folder)
 

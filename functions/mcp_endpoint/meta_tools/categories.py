@@ -40,7 +40,8 @@ GET_CATEGORY_TOOLS_DESCRIPTION = (
     "Categories:\n{categories}"
 )
 CALL_CATEGORY_TOOL_DESCRIPTION = (
-    "Run one tool of a category with the arguments that its schema asks for; the answer is the server's, unchanged."
+    "Run one tool of a category, in two steps: get-category-tools(category, toolNames) for its schema, then this "
+    "with its name and, in args, what the schema asks for. The answer is the server's, unchanged."
 )
 
 # The names of our error codes in the answers of the proxy tools.
@@ -52,6 +53,7 @@ ERROR_NAMES = {
     "TIMEOUT": "UpstreamCallError",
     "TOOL_EXECUTION_ERROR": "UpstreamCallError",
     "UPSTREAM_UNAVAILABLE": "UpstreamUnavailable",
+    "NOT_CONFIGURED": "UpstreamUnavailable",
     "SCHEMA_FETCH_ERROR": "SchemaFetchError",
 }
 

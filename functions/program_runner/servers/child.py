@@ -20,13 +20,17 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
+from mcpist.errors import ProgramUnavailable
+from mcpist.visible_text import visible
 from mcpist_services.upstream.faults import Faults
+from mcpist_services.upstream.secret_detection import without_secrets
 from program_runner.confinement.order import Order
-from program_runner.process import GRACE_SECONDS, inherited_environment, supervisor_command
+from program_runner.process import GRACE_SECONDS, inherited_environment, network_environment, supervisor_command
 
 CHUNK_BYTES = 65_536
 LINE_EDGE_BYTES = 200
 STDERR_TAIL_BYTES = 4_000
+STDERR_LINES, MAX_STDERR_CHARACTERS = 4, 400  # of an error
 SUPERVISOR_SECONDS = 3.0
 
 type Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
@@ -57,6 +61,7 @@ class ChildProcess:
         self._faults = faults
         self._limit = limit
         self._stderr_tail = bytearray()
+        self._stderr_ended = asyncio.Event()
         self._incoming_sender, self.incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         self.outgoing, self._outgoing_receiver = anyio.create_memory_object_stream[SessionMessage](0)
 
@@ -82,7 +87,10 @@ class ChildProcess:
         with suppress(TimeoutError):
             async with asyncio.timeout(GRACE_SECONDS):
                 await self._process.wait()
-        self._faults.close(self._faults.unavailable(f"its process ended (exit code {self._process.returncode})"))
+                await self._stderr_ended.wait()
+        problem = f"its process ended (exit code {self._process.returncode})"
+        last = self._last_lines()
+        self._faults.close(self._faults.unavailable(f"{problem}: {last}" if last else problem))
         self._incoming_sender.close()
 
     async def write(self) -> None:
@@ -100,6 +108,7 @@ class ChildProcess:
         while chunk := await self._process.stderr.read(CHUNK_BYTES):
             self._stderr_tail += chunk
             del self._stderr_tail[:-STDERR_TAIL_BYTES]
+        self._stderr_ended.set()
 
     async def end(self) -> None:
         """Stop the server and its child processes: by closing its input, then by its supervisor."""
@@ -115,6 +124,12 @@ class ChildProcess:
         self._process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - a grandchild may hold a pipe
         stderr = self._faults.redact(self._stderr_tail.decode(errors="replace"))
         logger.debug("upstream process ended", extra={"server": self._faults.service, "stderr": stderr})
+
+    def _last_lines(self) -> str:
+        """Return the end of standard error as one line that can be shown: its values that look like secrets are cut."""
+        written = self._stderr_tail.decode(errors="replace").splitlines()
+        last = [line.strip() for line in written if line.strip()][-STDERR_LINES:]
+        return visible(without_secrets(" | ".join(last)))[-MAX_STDERR_CHARACTERS:]
 
     async def _has_ended(self, seconds: float) -> bool:
         with suppress(TimeoutError):
@@ -147,11 +162,11 @@ async def child(
     faults: Faults,
     limit: int,
 ) -> AsyncIterator[Streams]:
-    """Open a server's streams for the context; raises FileNotFoundError if there is no such command."""
-    environment = inherited_environment() | {"HOME": surroundings.home} | dict(variables)
+    """Open a server's streams for the context; raises ProgramUnavailable if there is no such command."""
+    environment = inherited_environment() | network_environment() | {"HOME": surroundings.home} | dict(variables)
     program = shutil.which(command, path=environment.get("PATH"))
     if program is None:
-        raise FileNotFoundError(command)
+        raise ProgramUnavailable(service=faults.service, program=command, problem="there is no such command")
     process, control = await _start_supervisor()
     control.sendall(_order((program, *arguments), environment, surroundings).encode())
     running = ChildProcess(process, control, faults, limit)

@@ -18,6 +18,7 @@ from typing import Any
 from mcpist.aws.codec import pack
 from mcpist.errors import AnswerTooLarge, Timeout
 from mcpist.programs.messages import ServerDeclaration, ServerRequest
+from mcpist.settings import settings
 from mcpist_services.upstream import requests
 from mcpist_services.upstream.background import BackgroundLoop
 from mcpist_services.upstream.configuration import UpstreamServer
@@ -38,11 +39,13 @@ type SessionKey = tuple[str, str]
 class Sessions:
     """The sessions of this sandbox, by organization and declaration.
 
-    A server of an organization has its HOME in a folder below `homes`; without it, in that of this process.
+    A server of an organization has its HOME in a folder below `homes`; without it, in that of this process. Its working
+    directory is `folder`, else its HOME.
     """
 
-    def __init__(self, homes: Path | None, *, namespaces: bool = True) -> None:
+    def __init__(self, homes: Path | None, folder: str = "", *, namespaces: bool = True) -> None:
         self._homes = homes
+        self._folder = folder
         self._namespaces = namespaces
         self._background = BackgroundLoop()
         self._links: dict[SessionKey, Link] = {}
@@ -107,8 +110,7 @@ class Sessions:
         home = self._home(organization)
         if self._homes is not None:
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder = str(home if self._homes is not None else Path.cwd())
-        surroundings = Surroundings(folder, str(home), self._namespaces)
+        surroundings = Surroundings(self._folder or str(home), str(home), self._namespaces)
         return child(server.command, server.args, values, surroundings, faults, server.result_bytes)
 
     def _home(self, organization: str) -> Path:
@@ -128,7 +130,7 @@ class Sessions:
 @cache
 def sessions() -> Sessions:
     """Return the sessions of this sandbox; nothing starts before they are first used."""
-    return Sessions(_homes_of_this_machine())
+    return Sessions(_homes_of_this_machine(), settings().servers_folder)
 
 
 def _homes_of_this_machine() -> Path:

@@ -52,6 +52,7 @@ McpistError
 │   │   ├── OrganizationAmbiguous
 │   │   └── ReadingOnly
 │   ├── ToolDisabled               TOOL_DISABLED 403
+│   │   ├── DisabledByOperator
 │   │   └── ApprovalRequired
 │   └── NotConfigured              NOT_CONFIGURED 503
 │       └── ProgramUnavailable
@@ -344,6 +345,10 @@ class ToolDisabled(AdministratorError):
     """Switched off for the whole organization."""
 
     code, status = "TOOL_DISABLED", 403
+
+
+class DisabledByOperator(ToolDisabled):
+    """A tool of an upstream server that the operator's file switches off, for all organizations."""
 
 
 class ApprovalRequired(ToolDisabled):

@@ -52,6 +52,8 @@ class Settings:
     """The path of the folder of the packaged programs."""
     allowed_programs: tuple[str, ...] = ()
     """The absolute paths of programs that may run without being packaged; only the embedded AWS sets it."""
+    servers_folder: str = ""
+    """The working directory of stdio servers, else their HOME; only the embedded AWS sets it."""
     connect_client_id: str = ""
     """The client id of the pages under /connect at the identity provider."""
     login_url: str = ""

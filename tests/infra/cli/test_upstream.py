@@ -1,6 +1,7 @@
 """`mcpist upstream`, against servers that nobody here wrote."""
 
 import json
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -142,14 +143,24 @@ def test_the_default_file_is_the_deployed_one(capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.usefixtures("deployed")
 def test_stored_parameters_are_read_for_a_check_and_missing_ones_reported(
-    capsys: pytest.CaptureFixture[str], nowhere: Path, programs: Path
+    capsys: pytest.CaptureFixture[str], nowhere: Path, programs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = child(programs / "mcp-server-everything", env={"X_TOKEN": "ssm:/mcpist/acme-mcpist/upstreams/x/token"})
     file = written(nowhere, {"mcpServers": {"x": server}})
     assert "upstreams/x/token is not stored" in failure(capsys, "check", file, *STACK)["message"]
     assert "upstreams/x/token is not stored" in failure(capsys, "check", file)["message"]
-    client("ssm").put_parameter(Name="/mcpist/acme-mcpist/upstreams/x/token", Value=SECRET, Type="SecureString")
+    monkeypatch.setattr("sys.stdin", StringIO(f"{SECRET}\n"))
+    stored = command(capsys, "secret", "set", "x/token", *STACK)
+    assert stored["reference"] == "ssm:/mcpist/acme-mcpist/upstreams/x/token"
+    asked = client("ssm").get_parameter(Name="/mcpist/acme-mcpist/upstreams/x/token", WithDecryption=True)["Parameter"]
+    assert (asked["Type"], asked["Value"]) == ("SecureString", SECRET)
     assert command(capsys, "check", file, *STACK)["servers"][0]["answers"]
+
+
+@pytest.mark.usefixtures("deployed", "nowhere")
+@pytest.mark.parametrize("name", ["", "ssm:/mcpist/other/upstreams/x/token", "x/../y", "x/to ken"])
+def test_a_secret_has_a_name_that_only_this_stack_can_read(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    assert "no name of a secret" in failure(capsys, "secret", "set", name, *STACK)["message"]
 
 
 # -- what Lambda can run --------------------------------------------------------------------------------

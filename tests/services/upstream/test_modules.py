@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import mcp_types
@@ -7,10 +8,10 @@ from mcpist.caller import Caller, Role, Subject
 from mcpist.errors import (
     ApprovalRequired,
     AuthorizationError,
+    DisabledByOperator,
     McpistError,
     SchemaFetchError,
     StoreUnavailable,
-    ToolDisabled,
     ToolNotFound,
 )
 from mcpist.tools.permissions import Permissions
@@ -133,8 +134,8 @@ def test_a_disabled_tool_is_neither_shown_nor_run(upstreams: Upstreams) -> None:
     )
     of = permissions("serena.*")
     assert tools(of) == ["read_file", "write_file"]
-    assert isinstance(refusal(of, "wipe"), ToolDisabled)
-    assert isinstance(refusal(of, SHELL["name"], "serena.all"), ToolDisabled)
+    assert isinstance(refusal(of, "wipe"), DisabledByOperator)
+    assert isinstance(refusal(of, SHELL["name"], "serena.all"), DisabledByOperator)
     assert [hit.name for hit in of.search("run a shell command")] == []
 
 
@@ -206,7 +207,25 @@ def test_while_a_server_is_down_its_last_list_is_served_as_stale(upstreams: Upst
     reset_upstreams()
     of = permissions("*.read_*")
     assert tools(of) == ["read_file"]
-    assert of.module("serena.fs").notes["stale"] is True
+    notes = of.module("serena.fs").notes
+    assert (notes["stale"], notes["unavailable"]) == (True, ["read_file", "wipe", "write_file"])
+
+
+def test_an_approval_by_somebody_else_is_seen_at_once_where_tools_wait_for_it(upstreams: Upstreams) -> None:
+    matched = {"description": "Files", "server": "serena", "tools": {"includePatterns": ["*_file"]}}
+    upstreams.configure({"serena": upstreams.scripted("serena", tools=TOOLS)}, {"serena.fs": matched})
+    assert isinstance(refusal(permissions("serena.*"), "read_file"), ApprovalRequired)
+    given = lists.server_state("serena").cached
+    assert given
+    (read,) = (tool for tool in given.listing.tools if tool.name == "read_file")
+    values = {":f": fingerprint(read), ":by": "name", ":at": 1}
+    expression = "SET #fingerprint = :f, #by = :by, #approved_at = :at"
+    lists._table().update("upstream#serena", "pin#read_file", expression, values=values)  # by another process
+    key = ("serena", lists.EVERYBODY)
+    for mine in (key, ("serena", ("acme", "uma"))):
+        if state := lists._memory.get(mine):
+            lists._memory.put(mine, replace(state, checked_at=state.checked_at - modules.APPROVAL_SECONDS))
+    assert permissions("serena.*").tool("serena.fs", "read_file").name == "read_file"
 
 
 def test_of_a_server_that_never_answered_the_description_is_there_and_the_error_is_typed(upstreams: Upstreams) -> None:
@@ -229,6 +248,7 @@ def test_one_server_that_is_down_does_not_hide_another(upstreams: Upstreams) -> 
     assert tools(of, "both") == ["read_file"]
     assert of.module("both").notes["source_server"] == {"read_file": "up"}
     assert refusal(of, "write_file", "both").status == 503
+    assert of.module("both").notes["unavailable"] == ["write_file"]
 
 
 def test_what_somebody_did_with_an_error_is_not_in_the_next_one(upstreams: Upstreams) -> None:

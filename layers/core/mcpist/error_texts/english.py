@@ -108,6 +108,10 @@ TEXTS: Mapping[str, Text] = {
         "Use the same address without /readonly.",
     ),
     "ToolDisabled": Text('"{name}" is switched off in your organization.', "Ask an administrator to switch it on."),
+    "DisabledByOperator": Text(
+        '"{name}" is switched off in the file of the upstream servers.',
+        "Ask the operator to name it in includeNames there, or to enable it by an override.",
+    ),
     "ApprovalRequired": Text(
         '"{name}" waits for approval: {problem}.', "Ask the operator to review it and run `mcpist upstream approve`."
     ),

@@ -115,6 +115,10 @@ TEXTS: Mapping[str, Text] = {
         "/readonly を除いたアドレスを使ってください。",
     ),
     "ToolDisabled": Text("「{name}」は組織で無効になっています。", "管理者に有効化を依頼してください。"),
+    "DisabledByOperator": Text(
+        "「{name}」は上流サーバーの設定ファイルで無効になっています。",
+        "運用者に、includeNames への追加か override での有効化を依頼してください。",
+    ),
     "ApprovalRequired": Text(
         "「{name}」は承認待ちです({problem})。", "運用者に確認と `mcpist upstream approve` の実行を依頼してください。"
     ),

@@ -137,7 +137,9 @@ class Permissions:
         self.load_tools((module,))
         reason = self.catalogue.missing_reason(module)
         return (
-            type(reason)(name=_full_name(module, tool)) if tool and isinstance(reason, AdministratorError) else reason
+            type(reason)(**{**reason.details, "name": _full_name(module, tool)})
+            if tool and isinstance(reason, AdministratorError)
+            else reason
         )
 
     def _refuse_unknown_module(self, module: str, tool: str) -> McpistError | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import mcp_types
 
-from mcpist.errors import ApprovalRequired, McpistError, SchemaFetchError, ToolDisabled
+from mcpist.errors import ApprovalRequired, DisabledByOperator, McpistError, SchemaFetchError
 from mcpist.tools.index import ModuleEntry, PromptEntry, ResourceEntry
 from mcpist.tools.module import Module
 from mcpist.tools.tool import ModuleMetadata
@@ -87,6 +87,11 @@ class CategoryModule(Module):
         return {name: label(tool.server) for name, tool in self.tools.items() if isinstance(tool, UpstreamTool)}
 
     @property
+    def awaits_approval(self) -> bool:
+        """Whether a tool is withheld until somebody approves it."""
+        return any(isinstance(reason, ApprovalRequired) for reason in self.withheld.values())
+
+    @property
     def is_listed(self) -> bool:
         """Whether any of its tools are known."""
         return bool(self._listings)
@@ -132,7 +137,7 @@ class CategoryModule(Module):
         """Offer a tool, unless it is disabled or not approved."""
         full_name = f"{self.name}.{chosen.tool}"
         if not chosen.enabled:
-            self.withheld[chosen.tool] = ToolDisabled(name=full_name)
+            self.withheld[chosen.tool] = DisabledByOperator(name=full_name)
             return
         verdict = judge(self._known[chosen.server].pins, given, named=chosen.named)
         if verdict != "approved":
@@ -172,9 +177,19 @@ class CategoryModule(Module):
             notes["skill"] = self._resolved.category.skill
         if any(self._known[server].failure for server in self._listings):
             notes["stale"] = True
-        if self._unavailable:
-            notes["unavailable"] = sorted(self._unavailable)
+        if unavailable := {*self._unavailable, *self._tools_of_silent_servers()}:
+            notes["unavailable"] = sorted(unavailable)
         return notes
+
+    def _tools_of_silent_servers(self) -> Iterator[str]:
+        """Yield the tools that cannot be used while their servers are silent, also those that only the file names."""
+        silent = {server for server in self.servers if self._known[server].failure}
+        yield from (
+            name for name, tool in self.tools.items() if isinstance(tool, UpstreamTool) and tool.server in silent
+        )
+        if silent - set(self._listings):
+            listed = {tool.name for listing in self._listings.values() for tool in listing.tools}
+            yield from (name for name in self._resolved.category.tools.include_names if name not in listed)
 
     def _resource_entries(self) -> Iterator[ResourceEntry]:
         for server, materials in self._materials.items():

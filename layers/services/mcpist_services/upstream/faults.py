@@ -12,7 +12,7 @@ from secrets import token_hex
 import mcp_types
 from mcp import MCPError
 
-from mcpist.errors import AnswerTooLarge, Timeout, ToolExecutionError, UpstreamUnavailable
+from mcpist.errors import AnswerTooLarge, ProgramUnavailable, Timeout, ToolExecutionError, UpstreamUnavailable
 from mcpist.running.error_messages import error_message
 from mcpist.running.refusals import Failure
 
@@ -65,6 +65,8 @@ class Faults:
             return self.from_exception(_first_exception(error), seconds)
         if isinstance(error, MCPError):
             return self._from_mcp_error(error, seconds)
+        if isinstance(error, ProgramUnavailable):
+            return Failure(error)
         if isinstance(error, TimeoutError):
             return Failure(Timeout(service=self.service, seconds=round(seconds, 1)))
         if self._close_failure is not None:

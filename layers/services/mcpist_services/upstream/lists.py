@@ -34,7 +34,7 @@ from mcpist_services.upstream.trust import Pin
 
 DEFAULT_TTL_SECONDS = 600.0
 MIN_TTL_SECONDS, MAX_TTL_SECONDS = 60.0, 86_400.0
-MEMORY_TTL_SECONDS = 60.0  # the delay until an approval, or another sandbox's refresh, is seen
+MEMORY_TTL_SECONDS = 60.0  # the delay until another sandbox's refresh is seen
 RETRY_DELAY_SECONDS = 30.0  # after an upstream did not answer
 RETENTION_DAYS = 90
 MAX_PART_BYTES = 300_000
@@ -89,13 +89,13 @@ type Fetch = Callable[[], Listing]
 _memory: Memory[tuple[str, ListOwner], ServerState] = Memory(math.inf, MAX_MEMORY_ENTRIES)
 
 
-def server_state(server: str, owner: ListOwner = EVERYBODY) -> ServerState:
-    """Return what is known without asking the server: from memory for a minute, then from the table.
+def server_state(server: str, owner: ListOwner = EVERYBODY, max_age: float = MEMORY_TTL_SECONDS) -> ServerState:
+    """Return what is known without asking the server: from memory, if it is no older than `max_age`, or the table.
 
     If the table cannot be read, no tool is offered: without the approvals no tool can be trusted.
     """
     found = _memory.get((server, owner)) or ServerState()
-    if 0 <= time.time() - found.checked_at < MEMORY_TTL_SECONDS:
+    if 0 <= time.time() - found.checked_at < max_age:
         return found
     try:
         cached, approved = _read(server, owner)

@@ -30,6 +30,7 @@ from mcpist_services.upstream.trust import ListedItem, Pin, approval_of, judge, 
 
 FIRST_LIST_TIMEOUT_SECONDS = 10.0  # for the first list of a server
 REFRESH_TIMEOUT_SECONDS = 4.0  # for a newer list of a server: the last one can be shown instead
+APPROVAL_SECONDS = 1.0  # until an approval is seen by those who use a category in which tools wait
 MAX_CONCURRENT_LISTS = 8
 MAX_CACHED_BUILDS = 32
 
@@ -78,6 +79,7 @@ class Categories:
         wanted = _servers_of({name: one for name, one in self._permitted.items() if name in names})
         if wanted:
             upstreams().start()  # once the first category is named: a request that needs none waits for none
+        self._read_approvals(names)
         asked = [server for server in wanted if not self._is_fresh(server)]
         if asked:
             self._states |= dict(zip(asked, _map_concurrently(self._refreshed_state, asked), strict=True))
@@ -95,6 +97,18 @@ class Categories:
         if self._latest_build is None:
             self._latest_build = _build(self._states, self._offer)
         return self._latest_build
+
+    def _read_approvals(self, names: Collection[str]) -> None:
+        """Look for approvals of a moment ago where tools of these categories wait for them."""
+        known = [
+            name
+            for name in names
+            if name in self._permitted and any(self._states[server].cached for server in self._permitted[name].servers)
+        ]
+        waiting = [name for name in known if self._current_build.modules[name].awaits_approval]
+        for server in _servers_of({name: self._permitted[name] for name in waiting}):
+            self._states[server] = lists.server_state(server, owner(self._caller, server), APPROVAL_SECONDS)
+            self._latest_build = None
 
     def _is_fresh(self, server: str) -> bool:
         known = self._states[server]

@@ -21,6 +21,8 @@ _SECRET_VALUE = re.compile(
     r"|-----BEGIN [A-Z ]*PRIVATE KEY"
 )
 _COMMAND_OPTION = re.compile(r"^--?([\w.-]+)(?:=(.*))?$", re.DOTALL)
+_NAMED_VALUE = re.compile(r"""(([\w.-]+)["']?\s*[=:]\s*["']?)([^\s"',;&]+)""")
+_BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{8,}")
 _ASSIGNMENT = re.compile(r"^([\w.-]+)[=:]\s*(.+)$", re.DOTALL)
 
 
@@ -48,6 +50,12 @@ def secret_in_url(url: str) -> str:
         return "user information"
     named = next((name for name, value in parse_qsl(parts.query) if is_secret(name, value)), "")
     return named or ("path" if _SECRET_VALUE.search(parts.path) else "")
+
+
+def without_secrets(text: str) -> str:
+    """Return a text without the parts that look like secrets: `TOKEN=...`, `Bearer ...`, keys of known forms."""
+    named = _NAMED_VALUE.sub(lambda found: f"{found[1]}..." if is_secret(found[2], found[3]) else found[0], text)
+    return _SECRET_VALUE.sub("...", _BEARER.sub(r"\1 ...", named))
 
 
 def _is_secret_name(name: str) -> bool:
