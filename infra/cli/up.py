@@ -214,6 +214,7 @@ def _deployment(deployment: LocalDeployment) -> dict[str, object]:
 @contextmanager
 def _recorded(deployment: LocalDeployment, path: Path) -> Iterator[None]:
     """Keep the facts for the other commands while the deployment runs, in a file that only its owner can read."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         json.dump({**_facts(deployment), "pid": os.getpid(), "deployment": _deployment(deployment)}, file)

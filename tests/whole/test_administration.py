@@ -12,6 +12,7 @@ import pytest
 
 from infra.cli.error_view import CALLER
 from infra.cli.main import run
+from infra.cli.stacks import LocalStack
 from infra.cli.up import _recorded
 from infra.local.deployment import LocalDeployment
 from infra.local.environment import operating
@@ -28,7 +29,7 @@ ADMINISTRATORS = [f"boss-{number}" for number in range(6)]
 def beside(deployment: LocalDeployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalDeployment]:
     """A folder in which the deployment is the last `up`."""
     monkeypatch.chdir(tmp_path)
-    with _recorded(deployment):
+    with _recorded(deployment, LocalStack().facts_file):
         yield deployment
 
 

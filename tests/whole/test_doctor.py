@@ -9,6 +9,7 @@ import pytest
 from infra.cli.doctor.checks import CHECKS
 from infra.cli.error_view import ADMINISTRATOR
 from infra.cli.main import run
+from infra.cli.stacks import LocalStack
 from infra.cli.up import _recorded
 from infra.local.deployment import ROLE, LocalDeployment
 from infra.local.names import STACK
@@ -41,7 +42,7 @@ def examine(
             found.setdefault(f"{line['area']} {line['about']}", []).append(line)
         return code, found
 
-    with _recorded(deployment):
+    with _recorded(deployment, LocalStack().facts_file):
         yield examined
 
 

@@ -10,6 +10,7 @@ from infra.cli import login_store
 from infra.cli.error_view import ADMINISTRATOR
 from infra.cli.login_store import Login
 from infra.cli.main import run
+from infra.cli.stacks import LocalStack
 from infra.cli.up import _recorded
 from infra.local.deployment import USER, LocalDeployment
 from infra.local.login import LocalLogin
@@ -39,7 +40,7 @@ def smoke(
             found.setdefault(f"{line['area']} {line['about']}", []).append(line)
         return code, found
 
-    with _recorded(deployment):
+    with _recorded(deployment, LocalStack().facts_file):
         yield smoked
 
 
