@@ -3,6 +3,8 @@
 import time
 from typing import TYPE_CHECKING, Any
 
+from snapshot_restore_py import register_before_snapshot
+
 from console import error_page, rendering, routes
 from console.request import Request
 from mcpist.aws.http_request import HttpResponse
@@ -18,7 +20,7 @@ prepare(
     services=("lambda", "s3", "stepfunctions"),
     modules=("mcpist.bounded_http.client", "mcpist.running.send", *upstream_preloads()),
 )
-rendering.compile_all()
+register_before_snapshot(rendering.compile_all)
 
 
 def handler(event: dict[str, Any], context: "LambdaContext") -> HttpResponse:

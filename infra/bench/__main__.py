@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from typing import Any
 
-from infra.bench import broker, catalogue, console, costs, load, noise
+from infra.bench import broker, catalogue, console, costs, imports, load, noise
 from infra.bench.broker import sandbox_environment
 from infra.bench.report import BENCHMARKS, Row, keep, measured, table
 from infra.bench.stub_deployment import SLOW_RESPONSE_SECONDS, StubDeployment, run_stub_deployment, say
@@ -46,7 +46,11 @@ def main() -> None:
     noisy = named.add_parser("noise", help="hostile requests of one user, and what another organization waits")
     noisy.add_argument("--requests", type=int, default=noise.REQUESTS)
     named.add_parser("console", help="the time to the first byte of the console's pages")
+    named.add_parser("imports", help="the imports of each function, by their cost")
     chosen = parser.parse_args()
+    if chosen.named == "imports":
+        imports.measure()
+        return
     if chosen.named == "noise":
         noise.measure(chosen.requests)
         return
