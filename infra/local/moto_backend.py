@@ -44,6 +44,7 @@ def running_moto(address: str) -> Iterator["Moto"]:
         _import_without("moto.stepfunctions.parser.models", without="moto.batch")
         _import_without("moto.ssm.models", without="moto.ec2", ec2_backends=None)  # which would find instances by tags
         dynamodb_answers.install()
+        _keep_parse_trees()
         yield Moto()
     finally:
         _stop_executions()
@@ -68,6 +69,12 @@ def _import_without(wanted: str, without: str, **names: Any) -> None:
     finally:
         for name in [name for name in sys.modules if name == without or name.startswith(f"{without}.")]:
             del sys.modules[name]
+
+
+def _keep_parse_trees() -> None:
+    from infra.local import definition_trees  # the parser takes a second to import
+
+    definition_trees.install()
 
 
 def _stop_executions() -> None:

@@ -4,6 +4,7 @@ import base64
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -47,7 +48,7 @@ class HttpRequest:
         """The query parameters; API Gateway joins repeated ones with commas."""
         return self.event.get("queryStringParameters") or {}
 
-    @property
+    @cached_property
     def headers(self) -> dict[str, str]:
         """Lower-case names and stripped values; `sam local` sends Title-Case names."""
         return {name.lower(): value.strip() for name, value in self.event.get("headers", {}).items()}
