@@ -36,6 +36,9 @@ def answer(request: HttpRequest, request_id: str, deadline: float) -> HttpRespon
         return {"statusCode": 204, "headers": cors.preflight_headers(("GET", "POST"), PROTOCOL_HEADERS), "body": ""}
     if request.path.startswith(WELL_KNOWN):
         return _well_known(request)
+    if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
+        # Somebody opened the endpoint's address in a browser: the console has the lines for their client.
+        return {"statusCode": 303, "headers": {"location": f"{request.asked_url}/profile"}, "body": ""}
     if request.method != "POST":
         return json_response(405, {"error": "only POST is served here"}, {"allow": "POST"})
     body = request.body(MAX_BODY_BYTES)

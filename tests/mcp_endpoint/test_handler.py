@@ -62,6 +62,11 @@ def test_every_method_but_post_is_refused(endpoint: EndpointClient) -> None:
     assert (status, headers["allow"]) == (405, "POST")
 
 
+def test_a_browser_is_led_to_the_page_with_the_lines_for_clients(endpoint: EndpointClient) -> None:
+    status, headers, _ = endpoint.ask("get", accept="text/html,application/xhtml+xml")
+    assert (status, headers["location"]) == (303, "https://mcp.example.com/profile")
+
+
 def test_header_names_of_any_case_are_understood(endpoint: EndpointClient) -> None:
     event = endpoint.event("list_tools")
     event["headers"] = {name.title(): value for name, value in event["headers"].items()}

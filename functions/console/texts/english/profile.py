@@ -16,6 +16,8 @@ TEXTS = {
     "place_shell": "In a terminal",
     "place_connector": "Settings, Connectors, Add custom connector",
     "place_cursor": "In .cursor/mcp.json",
+    "place_opencode": "In opencode.json",
+    "place_command": "The command of a server, where a client only starts programs",
     "place_vscode": "In .vscode/mcp.json",
     "language": "Language",
     "language_of_pages": "Language of these pages",

@@ -16,6 +16,8 @@ TEXTS = {
     "place_shell": "ターミナルで",
     "place_connector": "設定 → コネクタ → カスタムコネクタを追加",
     "place_cursor": ".cursor/mcp.json に",
+    "place_opencode": "opencode.json に",
+    "place_command": "プログラムを起動するだけのクライアントで、サーバーのコマンドとして",
     "place_vscode": ".vscode/mcp.json に",
     "language": "言語",
     "language_of_pages": "ページの言語",
