@@ -51,6 +51,7 @@ def _panel(visit: Visit, name: str) -> dict[str, Any]:
         return {"module": None, "name": name, "deployed": deployed}
     module = registration.find(organization, name)
     definition = definitions.load(visit.caller.organization, module.sha256)
+    permissions_of(visit).load_tools((name,))  # what is to be approved is what the server offers now
     states = registration.tool_states(visit.caller, module, definition)
     waiting = [state for state in states if state.state in {"new", "changed"}]
     overlay: Mapping[str, Any] = definition.get("overlay", {})

@@ -24,7 +24,12 @@ PAGES = (
     ConsolePage("/connect/github", "Connect GitHub", "GitHub を接続"),
     ConsolePage("/logs", "Logs", "ログ", administrators=True),
     ConsolePage("/users", "Users", "ユーザー", administrators=True),
+    ConsolePage("/users?id=uma", "Last activity", "最近の利用", administrators=True),
+    ConsolePage("/users?invite=1", "Make the link", "リンクを作成", administrators=True),
     ConsolePage("/roles", "Roles", "ロール", administrators=True),
+    ConsolePage("/roles?id=members", "Remove the role", "ロールを削除", administrators=True),
+    ConsolePage("/roles?id=members&module=github", "Ticked tools", "選んだツールがこ", administrators=True),
     ConsolePage("/modules", "Modules", "モジュール", administrators=True),
+    ConsolePage("/modules?new=1", "For your organization alone", "この組織だけで使われます", administrators=True),
     ConsolePage("/profile", "Sign out everywhere", "すべてのブラウザーでサインアウト"),
 )
