@@ -1,0 +1,122 @@
+"""The main actions of the console by the keyboard alone: without scripts, and (slow) with them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from infra.local.deployment import ADMINISTRATOR, ORGANIZATION, ROLE, USER, LocalDeployment
+from infra.local.environment import operating
+from infra.local.login_page import Person
+from mcpist.people import directory
+from tests.whole.browser import new_page, running
+
+MAX_TABS = 150
+MASK = "rag.delete_*"
+SCRIPTS = [
+    pytest.param(False, id="without scripts"),
+    pytest.param(True, id="with scripts", marks=pytest.mark.slow),
+]
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with running() as chromium:
+        yield chromium
+
+
+@pytest.fixture(scope="module", params=SCRIPTS)
+def pages(request: pytest.FixtureRequest, chromium: Browser, deployment: LocalDeployment) -> dict[Person, Page]:
+    """A page of each person, who signed in by the keyboard."""
+    made = {}
+    for person in (ADMINISTRATOR, USER):
+        page = made[person] = new_page(chromium, java_script_enabled=request.param)
+        page.goto(f"{deployment.aws.api_url}/profile")
+        press(page, f"button[value={person.sub}]")
+        expect(page.locator("h1")).to_have_text("Profile")
+    return made
+
+
+@pytest.fixture
+def user(pages: dict[Person, Page]) -> Page:
+    return pages[USER]
+
+
+def reach(page: Page, selector: str) -> None:
+    """Go by the tabulator to what a selector finds."""
+    page.locator(selector).first.wait_for()
+    for _ in range(MAX_TABS):
+        page.keyboard.press("Tab")
+        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+            return
+    raise AssertionError(f"{selector} is not reached on {page.url}")
+
+
+def press(page: Page, selector: str) -> None:
+    reach(page, selector)
+    page.keyboard.press("Enter")
+
+
+def write(page: Page, selector: str, text: str) -> None:
+    reach(page, selector)
+    page.keyboard.type(text)
+
+
+def test_a_tool_is_searched_opened_and_tried(deployment: LocalDeployment, user: Page) -> None:
+    user.goto(f"{deployment.aws.api_url}/tools")
+    write(user, "#field-q", "rag.list_tags")
+    user.keyboard.press("Enter")
+    expect(user.locator("#found")).to_contain_text("rag.list_tags")
+    press(user, '#found a[href*="tool=rag.list_tags"]')
+    press(user, "#try button")
+    expect(user.locator("#try .beside")).to_contain_text("What a model reads")
+
+
+def test_the_skip_link_leads_over_the_navigation(deployment: LocalDeployment, user: Page) -> None:
+    user.goto(f"{deployment.aws.api_url}/tools")
+    press(user, "a.skip")
+    user.keyboard.press("Tab")
+    assert user.evaluate("document.querySelector('main').contains(document.activeElement)")
+
+
+def test_a_key_is_pasted_into_the_form_of_an_account(deployment: LocalDeployment, user: Page) -> None:
+    user.goto(f"{deployment.aws.api_url}/connect/supabase")
+    write(user, "input[name=key]", "no such key")
+    user.keyboard.press("Enter")
+    expect(user.locator("body")).to_contain_text("does not accept this key")
+
+
+def test_a_mask_is_changed_after_a_review(deployment: LocalDeployment, pages: dict[Person, Page]) -> None:
+    page = pages[ADMINISTRATOR]
+    with operating(deployment.aws):
+        before = directory.read(ORGANIZATION).role(ROLE)
+    page.goto(f"{deployment.aws.api_url}/roles?id={ROLE}")
+    try:
+        write(page, "textarea[name=deny]", MASK)
+        press(page, "button.wide")
+        expect(page.locator("h1")).to_have_text("Check this change")
+        press(page, "button.wide")
+        expect(page.locator(".note.good")).to_be_visible()
+        with operating(deployment.aws):
+            assert MASK in directory.read(ORGANIZATION).role(ROLE).deny
+    finally:
+        with operating(deployment.aws):
+            directory.put_role(ORGANIZATION, before)
+
+
+def test_a_batch_is_cancelled(deployment: LocalDeployment, user: Page) -> None:
+    batch = start(deployment)
+    user.goto(f"{deployment.aws.api_url}/batches?id={batch}")
+    press(user, "form button.risky")
+    expect(user.locator(".note.good")).to_be_visible()
+
+
+def start(deployment: LocalDeployment) -> str:
+    """Start a batch that lasts until it is cancelled, as a program of the user does."""
+    step: dict[str, Any] = {"module": "rag", "tool": "list_tags"}
+    steps = [{**step, "id": f"s{n}", "after": [f"s{n - 1}"] if n else []} for n in range(60)]
+    headers = {"authorization": f"Bearer {deployment.token(USER)}"}
+    answer = httpx2.post(f"{deployment.aws.api_url}/v1/batches", json={"commands": steps}, headers=headers, timeout=60)
+    return str(answer.json()["id"])
