@@ -199,6 +199,7 @@ def test_sandboxes_of_one_snapshot_have_leases_of_their_own(limits: Limits) -> N
     assert len(leases()) == 2
 
 
+@example((1, 10), [(True, 0, 0), (True, 0, 1)])
 @example((2, 4), [*[(False, 0, 0)] * 6, (False, 1, 1), (False, 0, 1), (False, 0, 2), (False, 1, 3)])
 @hypothesis_settings(
     max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import EndpointConnectionError
-from hypothesis import HealthCheck, given
+from hypothesis import HealthCheck, example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
@@ -110,6 +110,7 @@ def test_without_a_limit_nothing_is_counted(aws: list[str]) -> None:
     assert aws == []
 
 
+@example(maximum=2, sandboxes=1, turns=[0] * 12)
 @hypothesis_settings(
     max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
