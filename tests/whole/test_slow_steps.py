@@ -1,0 +1,73 @@
+"""Batches of slow steps in an account that runs ten functions at once: they leave executions to others."""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.local.deployment import USER, LocalDeployment, run_local_deployment, with_modules
+from infra.local.environment import operating
+from mcpist.caller import Role, Subject
+from mcpist.people import directory
+from tests.whole.conftest import HERE, built
+from tests.whole.test_in_flight import OLGA, post
+
+CONCURRENCY, BATCHES, STEPS = 10, 2, 100
+
+
+@contextmanager
+def new_account(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
+    root = with_modules(request.getfixturevalue("tmp_path_factory").mktemp("slow"), HERE / "probe.py")
+    modules = ("rag", "probe")
+    with run_local_deployment(
+        docs=HERE / "documents", root=root, modules=modules, concurrency=CONCURRENCY
+    ) as deployment:
+        with operating(deployment.aws):
+            directory.put_organization("other", name="Other")
+            directory.put_role("other", Role("readers", ("rag",)))
+            subject = Subject(deployment.login.issuer, OLGA.sub)
+            directory.put_user("other", OLGA.sub, name=OLGA.name, subject=subject, roles=["readers"])
+        yield deployment
+
+
+pytestmark = [pytest.mark.slow, built(new_account)]
+
+
+@contextmanager
+def held(gate: Path) -> Iterator[None]:
+    """Hold everything that reads the gate until the context ends."""
+    os.mkfifo(gate)
+    try:
+        yield
+    finally:
+        with gate.open("w") as writer:
+            gate.unlink()
+            gate.write_text("go")  # for what reads it from now on
+            writer.write("go")
+
+
+def test_batches_of_a_hundred_slow_steps_leave_executions_to_another_organization(
+    deployment: LocalDeployment, tmp_path: Path
+) -> None:
+    traces, gate, olga = tmp_path / "traces", tmp_path / "gate", deployment.token(OLGA)
+    slow: dict[str, Any] = {"module": "probe", "tool": "look_long", "params": {"file": str(traces), "gate": str(gate)}}
+    steps = [{"id": f"s{number}", **slow} for number in range(STEPS)]
+    assert post(deployment, olga, "list_tools")[0] == 200
+    running = threading.Event()
+    with ThreadPoolExecutor(BATCHES) as pool, held(gate):
+        sent = [pool.submit(post, deployment, deployment.token(USER), "batch", commands=steps) for _ in range(BATCHES)]
+        patience = time.monotonic() + 60
+        while not traces.exists():
+            assert time.monotonic() < patience, [one.result() for one in sent if one.done()]
+            running.wait(0.02)
+        patience = time.monotonic() + 90  # each step asks for its place once, in the executions that are free
+        while (status := post(deployment, olga, "list_tools")[0]) != 200:
+            assert time.monotonic() < patience, f"while slow steps run, another organization gets {status}"
+            running.wait(0.25)
+        assert traces.stat().st_size < CONCURRENCY
