@@ -152,7 +152,8 @@ class McpRemote:
         self._send({"id": 0, "method": "initialize", "params": client})
         if logs_in:
             url = _until(lambda: re.search(r"http://\S+/authorize\?\S+", self._errors.read_text()))
-            httpx2.get(authorize(url[0]))
+            landed = authorize(url[0])
+            _until(lambda: _answers(landed))  # it may write the address before it listens
         self._answer()
         self._send({"method": "notifications/initialized"})
 
@@ -180,7 +181,14 @@ class McpRemote:
         return message  # type: ignore[no-any-return]
 
 
-def _until[T](attempt: Any, seconds: float = CHANGE_SECONDS) -> Any:
+def _answers(url: str) -> bool:
+    try:
+        return httpx2.get(url).is_success
+    except httpx2.ConnectError:
+        return False
+
+
+def _until(attempt: Any, seconds: float = CHANGE_SECONDS) -> Any:
     """Repeat an attempt until it has a result."""
     end = time.monotonic() + seconds
     while not (result := attempt()):
@@ -198,6 +206,7 @@ def mcp_remote(url: str, folder: Path) -> Iterator[McpRemote]:
         remote.close()
 
 
+@pytest.mark.slow
 def test_clients_people_and_files_go_on_after_a_kill(folder: Path) -> None:
     port = free_port()
     with ExitStack() as stack:

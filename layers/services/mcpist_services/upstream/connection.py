@@ -137,7 +137,7 @@ class Connection:
     async def _hold_open(self, opened: "asyncio.Future[None]") -> None:
         """Hold the client open until the connection ends: the SDK wants it left by the task that entered it."""
         async with AsyncExitStack() as stack:
-            async with asyncio.timeout(HANDSHAKE_TIMEOUT_SECONDS):
+            async with asyncio.timeout(max(HANDSHAKE_TIMEOUT_SECONDS, self._server.timeout_seconds)):
                 transport = await self._open_transport(self._server, self._resolved_values, self.faults, stack)
                 entered = Client(transport, mode=self._mode, cache=None, client_info=CLIENT_INFO)
                 self._client = await stack.enter_async_context(entered)
