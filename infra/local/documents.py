@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from watchfiles import watch
-
 from infra.local.state import State
 from mcpist.errors import FileNotFound
 from mcpist_services.rag.document_store import DocumentStore
@@ -58,6 +56,8 @@ class DocumentFolder:
 @contextmanager
 def watched(folder: Path, on_change: Callable[[], None]) -> Iterator[None]:
     """Call `on_change` in a thread whenever files of the folder have changed."""
+    from watchfiles import watch
+
     stop = threading.Event()
 
     def run() -> None:
