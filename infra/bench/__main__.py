@@ -45,7 +45,7 @@ def main() -> None:
     loaded.add_argument("--clients", type=int, default=50)
     noisy = named.add_parser("noise", help="hostile requests of one user, and what another organization waits")
     noisy.add_argument("--requests", type=int, default=noise.REQUESTS)
-    named.add_parser("console", help="the time to the first byte of the console's pages")
+    named.add_parser("console", help="the CPU and the size of the console's pages")
     named.add_parser("imports", help="the imports of each function, by their cost")
     chosen = parser.parse_args()
     if chosen.named == "imports":

@@ -1,10 +1,12 @@
 """The roles of the organization: the list, one of them with its tools, and changes."""
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
 from console.organization.masks import boxes, tick
+from console.organization.paging import page_of
 from console.organization.review import review
 from console.tools.listing import permissions_of
 from console.visit import Visit
@@ -26,10 +28,16 @@ def show(visit: Visit) -> HttpResponse:
     _, organization = visit.administration.read()
     query = visit.request.query
     role = organization.role(query["id"]) if query.get("id") else None
+    wanted = query.get("q", "").strip().casefold()
+    found = [name for name in sorted(organization.roles) if wanted in name.casefold()]
+    names, cursor = page_of(found, str, query.get("cursor", ""))
     return visit.page(
         "organization/roles.html",
         organization=organization,
-        roles=sorted(organization.roles.values(), key=lambda one: one.name),
+        roles=[organization.roles[name] for name in names],
+        holders=Counter(name for user in organization.users.values() for name in user.roles),
+        cursor=cursor,
+        count=len(found),
         role=role,
         tab=query.get("tab", "permissions"),
         about=_about(visit, organization, role) if role else {},
@@ -66,6 +74,9 @@ def _about(visit: Visit, organization: Organization, role: Role) -> dict[str, An
     if query.get("tab") == "accounts":
         accounts = BrokerAccounts(visit.caller).rows(f"role#{role.name}", query.get("service", ""))
         return {"accounts": list(accounts)}
+    if query.get("tab") == "users":
+        users, after = page_of(sorted(organization.users_with_role(role.name)), str, query.get("after", ""))
+        return {"users": [organization.users[user] for user in users], "after": after}
     seen = {row["module"]: row["tools"] for row in preview_tools(organization, CATALOGUE, role, tools=False)["modules"]}
     about: dict[str, Any] = {"modules": permissions_of(visit).catalogue.index.modules, "seen": seen, "module": None}
     if query.get("module"):

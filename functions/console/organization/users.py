@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from console.organization import inviting
+from console.organization.paging import page_of
 from console.organization.review import review
 from console.visit import Visit
 from mcpist.aws.http_request import HttpResponse
@@ -15,7 +16,6 @@ from mcpist.running import broker
 from mcpist.running.connected_accounts import BrokerAccounts
 from mcpist.telemetry import audit_search
 
-PAGE_USERS = 50
 ACTIVITY_DAYS = 30
 ACTIVITY_ROWS = 5
 
@@ -25,13 +25,13 @@ def show(visit: Visit) -> HttpResponse:
     _, organization = visit.administration.read()
     query = visit.request.query
     found = _search(organization, query.get("q", ""))
-    after = [user for user in found if user.id > query.get("cursor", "")]
+    shown, cursor = page_of(found, lambda user: user.id, query.get("cursor", ""))
     user = organization.user(query["id"]) if query.get("id") else None
     return visit.page(
         "organization/users.html",
         organization=organization,
-        users=after[:PAGE_USERS],
-        cursor=after[PAGE_USERS - 1].id if len(after) > PAGE_USERS else "",
+        users=shown,
+        cursor=cursor,
         count=len(found),
         user=user,
         about=_about(visit, user) if user else {},

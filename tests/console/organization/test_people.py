@@ -1,12 +1,13 @@
 """Administrators add, change and remove users and roles, and see first what that does."""
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from mcpist.caller import Subject
+from mcpist.caller import Role, Subject
 from mcpist.people import directory, edits
 from mcpist.people.organization import Organization
 from mcpist.telemetry import audit_search
@@ -120,6 +121,32 @@ def test_the_list_goes_on_after_fifty(ada: Browser) -> None:
     assert cursor
     assert "User 59" in ada.get(cursor[1])["body"]
     assert "User 59" not in first
+
+
+def test_roles_and_the_users_of_a_role_are_shown_by_fifty(ada: Browser) -> None:
+    def edit(before: Organization) -> Organization:
+        roles = {f"role{number:02}": Role(f"role{number:02}") for number in range(60)}
+        given = dict.fromkeys((f"user{number:02}" for number in range(60)), before.users["uma"])
+        users = {name: replace(user, id=name, subject=Subject("https://i", name)) for name, user in given.items()}
+        return replace(before, roles={**before.roles, **roles}, users={**before.users, **users})
+
+    directory.change("acme", edit)
+    first = ada.get("/roles")["body"]
+    assert "role48" in first
+    assert "role59" not in first
+    assert "role59" in follow(ada, first)
+    assert re.findall(r"/roles\?[^\"]*id=(role\d+)", ada.get("/roles?q=ROLE59")["body"]) == ["role59"]
+    assert "No role was found." in ada.get("/roles?q=nothing")["body"]
+    holders = ada.get("/roles?id=members&tab=users")["body"].partition('id="panel"')[2]
+    assert "user59" not in holders
+    assert "user59" in follow(ada, holders)
+
+
+def follow(browser: Browser, page: str) -> str:
+    """Return the next page of a list."""
+    found = re.search(r'href="([^"]*)" rel="next"', page)
+    assert found
+    return str(browser.get(found[1].replace("&amp;", "&"))["body"])
 
 
 def rows_of(user: str) -> list[dict[str, Any]]:

@@ -11,6 +11,8 @@ TEXTS = {
     "destroys": "Destructive tools",
     "may_destroy": "May use tools that destroy",
     "none": "There is no role yet, so nobody can use a tool.",
+    "none_found": "No role was found.",
+    "show_all": "Show all roles",
     "tabs": "Parts of the role",
     "tab_permissions": "Permissions",
     "tab_users": "Users",

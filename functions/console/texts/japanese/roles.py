@@ -12,6 +12,8 @@ TEXTS = {
     "destroys": "破壊的なツール",
     "may_destroy": "破壊的なツールを使える",
     "none": "ロールがまだないため、誰もツールを使えません。",
+    "none_found": "ロールが見つかりません。",
+    "show_all": "すべてのロールを表示",
     "tabs": "ロールの項目",
     "tab_permissions": "権限",
     "tab_users": "ユーザー",

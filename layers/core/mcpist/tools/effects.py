@@ -1,7 +1,8 @@
 """Effects of a change of an organization: the tools that people see, gain and lose."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Any
 
 from mcpist.caller import Caller, Role, Subject
@@ -56,11 +57,15 @@ def preview_tools(organization: Organization, catalogue: Catalogue, *roles: Role
 
 
 def effects(before: Organization, after: Organization, catalogue: Catalogue) -> list[dict[str, Any]]:
-    """Return which tools appear and vanish for which users, and for which roles alone."""
+    """Return which tools appear and vanish for which users, and for which roles alone.
+
+    Only those whom the change concerns are looked at: in a large organization most users keep all that they have.
+    """
+    concerned = _concerned(before, after)
     rows: dict[tuple[tuple[str, ...], tuple[str, ...]], dict[str, Any]] = {}
     for kind, old, new in (
-        ("users", _of_users(before, catalogue), _of_users(after, catalogue)),
-        ("roles", _of_roles(before, catalogue), _of_roles(after, catalogue)),
+        ("users", _of_users(before, catalogue, concerned), _of_users(after, catalogue, concerned)),
+        ("roles", _of_roles(before, catalogue, concerned), _of_roles(after, catalogue, concerned)),
     ):
         for name in sorted(old | new):
             had, has = old.get(name, frozenset()), new.get(name, frozenset())
@@ -120,15 +125,30 @@ def _somebody(organization: Organization, *roles: Role, user: str = "") -> Calle
     return Caller(organization.id, user, Subject("", ""), "user", roles, organization.disabled, modules)
 
 
-def _of_users(organization: Organization, catalogue: Catalogue) -> dict[str, frozenset[str]]:
+def _concerned(before: Organization, after: Organization) -> Callable[[Collection[str]], bool]:
+    """Return whether a change can concern who has some roles: if one of them changed, or what holds for everybody."""
+    if (before.disabled, before.modules) != (after.disabled, after.modules):
+        return lambda _roles: True
+    changed = {name for name in {*before.roles, *after.roles} if before.roles.get(name) != after.roles.get(name)}
+    moved = {user.roles for user in after.users.values() if before.users.get(user.id) != user}
+    moved |= {user.roles for user in before.users.values() if after.users.get(user.id) != user}
+    return lambda roles: tuple(roles) in moved or not changed.isdisjoint(roles)
+
+
+def _of_users(
+    organization: Organization, catalogue: Catalogue, concerned: Callable[[Collection[str]], bool]
+) -> dict[str, frozenset[str]]:
+    """Return the tools of the concerned users; those with the same roles are looked at once."""
+    of_roles = cache(lambda roles: _names(organization, catalogue, *(organization.roles[name] for name in roles)))
+    return {user.id: of_roles(user.roles) for user in organization.users.values() if concerned(user.roles)}
+
+
+def _of_roles(
+    organization: Organization, catalogue: Catalogue, concerned: Callable[[Collection[str]], bool]
+) -> dict[str, frozenset[str]]:
     return {
-        user.id: _names(organization, catalogue, *(organization.roles[name] for name in user.roles))
-        for user in organization.users.values()
+        name: _names(organization, catalogue, role) for name, role in organization.roles.items() if concerned((name,))
     }
-
-
-def _of_roles(organization: Organization, catalogue: Catalogue) -> dict[str, frozenset[str]]:
-    return {name: _names(organization, catalogue, role) for name, role in organization.roles.items()}
 
 
 def _names(organization: Organization, catalogue: Catalogue, *roles: Role) -> frozenset[str]:

@@ -1,0 +1,109 @@
+"""A large organization costs each page no more requests to AWS than a small one, and no page grows with it."""
+
+import gzip
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from moto.dynamodb.models import dynamodb_backends
+
+from console import assets
+from infra.bench.large import Size, audit_rows, fill
+from infra.local.login import LocalLogin
+from infra.local.names import ACCOUNT, REGION
+from mcpist.aws.attributes import serialize
+from mcpist.caller import Subject
+from mcpist.people import directory
+from mcpist.settings import settings
+from tests.console.conftest import Browser
+
+MAX_PAGE_BYTES = 50_000
+SMALL = Size(users=10, roles=5, apis=1, tools_per_api=10, rows=50)
+SIZES = [
+    Size(users=60, roles=60, apis=1, tools_per_api=10, rows=600),
+    pytest.param(Size(users=150, roles=80, apis=3, tools_per_api=60, rows=1_500), marks=pytest.mark.slow),
+]
+PAGES = (
+    "/",
+    "/profile",
+    "/tools",
+    "/tools?q=list+things",
+    "/tools?module=api0",
+    "/tools?tool=api0.list_things0&why=1",
+    "/batches",
+    "/files",
+    "/connect",
+    "/logs",
+    "/logs?days=90",
+    "/logs?user=uma&outcome=failed",
+    "/logs?text=nothing+has+it",
+    "/users",
+    "/users?q=user0",
+    "/users?id=user0001",
+    "/users?new=1",
+    "/users?id=nobody",
+    "/roles",
+    "/roles?q=role00",
+    "/roles?id=members",
+    "/roles?id=members&module=api0",
+    "/roles?id=members&tab=users",
+    "/roles?id=members&tab=accounts",
+    "/roles?id=nothing",
+    "/modules",
+    "/modules?id=api0",
+)
+
+CACHED = {"GetParameter", "broker.session"}
+"""The requests whose answers are cached for seconds, and whose number no organization changes."""
+
+
+@pytest.fixture
+def ada(browser: Browser, messages: list[dict[str, Any]]) -> Iterator[Browser]:
+    browser.log_in("ada")
+    yield browser
+    messages.clear()
+
+
+def grow(login: LocalLogin, size: Size) -> None:
+    fill(directory.identify(Subject(login.issuer, "ada"), organization="acme"), size)
+    table = dynamodb_backends[ACCOUNT][REGION].tables[settings().audit_table]
+    for row in audit_rows("acme", size.rows):
+        table.put_item(serialize(row))
+
+
+def look(browser: Browser, aws: list[str], messages: list[dict[str, Any]]) -> dict[str, tuple[Counter[str], int]]:
+    """Return the requests to AWS and to the broker of each page, and its bytes as sent."""
+    browser.get("/")
+    seen = {}
+    for path in PAGES:
+        aws.clear()
+        messages.clear()
+        page = browser.get(path)["body"].encode()
+        asked = Counter([*aws, *(f"broker.{message['operation']}" for message in messages)])
+        seen[path] = (
+            Counter({name: count for name, count in asked.items() if name not in CACHED}),
+            len(gzip.compress(page, 6)),
+        )
+    return seen
+
+
+def asset_bytes() -> int:
+    """Return the bytes of all styles and scripts as sent."""
+    files = [path for path in assets.FOLDER.iterdir() if path.suffix in assets.TYPES]
+    return sum(len(gzip.compress(path.read_bytes(), 6)) for path in files)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size.users} users")
+def test_a_page_costs_the_same_requests_and_stays_small_however_large_the_organization_is(
+    ada: Browser, aws: list[str], messages: list[dict[str, Any]], login: LocalLogin, size: Size
+) -> None:
+    grow(login, SMALL)
+    look(ada, aws, messages)  # which fills the caches
+    small = look(ada, aws, messages)
+    grow(login, size)
+    large = look(ada, aws, messages)
+    more = {path: (small[path][0], found) for path, (found, _) in large.items() if found - small[path][0]}
+    assert more == {}
+    room = MAX_PAGE_BYTES - asset_bytes()
+    assert {path: (found, room) for path, (_, found) in large.items() if found > room} == {}
