@@ -195,5 +195,7 @@ def test_no_door_and_no_module_changes_an_organization_without_a_row() -> None:
                     assert "journal" in given, f"{file}:{call.lineno}"
                     found.setdefault(file.name, set()).add(ast.unparse(call.func))
     assert found == {
-        "administration.py": {f"directory.{name}" for name in ("change", "create", "replace_organization")}
+        "administration.py": {f"directory.{name}" for name in ("change", "create", "replace_organization")},
+        "invitations.py": {"directory.change"},
+        "own_settings.py": {"directory.change"},
     }
