@@ -11,7 +11,7 @@ from infra.local.deployment import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FETCHED = re.compile(r"(?:npx|uvx|uv tool run|npm install|uv pip install)((?: +[^\s`]+)+)")
-OPTIONS_WITH_VALUES = {"--target", "--python-version", "--python-platform", "--prefix"}
+OPTIONS_WITH_VALUES = {"--with", "--target", "--python-version", "--python-platform", "--prefix"}
 PINNED = re.compile(r"@?[\w./-]+(@|==)[0-9][\w.]*")
 
 
