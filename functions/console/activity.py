@@ -1,4 +1,4 @@
-"""What was used and what failed in the last days, from the rows of the audit."""
+"""The uses and the failures of the last days, from the rows of the audit."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What an administrator reads before approving a tool."""
+    """The text that an administrator reads before approving a tool."""
 
     lines: Sequence["TextLine"]
     """What differs from the approved text, or else the whole text."""

@@ -1,4 +1,4 @@
-"""What modules offer, as text for a terminal."""
+"""The tools of modules, as text for a terminal."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping

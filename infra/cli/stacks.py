@@ -1,4 +1,4 @@
-"""The stacks of this folder: what each `mcpist up` keeps in `.mcpist`, by the stack's name."""
+"""The stacks of this folder: the files that each `mcpist up` keeps in `.mcpist`, by the stack's name."""
 
 import fcntl
 import json
@@ -34,7 +34,7 @@ class LocalStack:
 
     @property
     def state_file(self) -> Path:
-        """What its stores and its login hold."""
+        """The contents of its stores and its login."""
         return self.folder / "state.sqlite"
 
     @property

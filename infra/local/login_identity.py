@@ -1,4 +1,4 @@
-"""What clients know an issuer by: its port, which is in its URL, and its signing key; a state keeps both."""
+"""The identity of an issuer for its clients: its port, which is in its URL, and its signing key; a state keeps both."""
 
 import secrets
 import socket

@@ -1,4 +1,4 @@
-"""What a tool's text changes, line by line, for the person who is to approve it."""
+"""The changes of a tool's text, line by line, for the person who is to approve it."""
 
 import json
 from collections.abc import Iterator, Sequence
