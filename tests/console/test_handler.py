@@ -314,6 +314,6 @@ def test_no_code_state_session_or_key_is_logged(
     session = uma.cookies["__Host-mcpist-session"].partition("session=")[2]
     captured, logged = capfd.readouterr(), "".join(str(vars(record)) for record in caplog.records)
     written = captured.out + captured.err + logged
-    assert "GET /connect/callback/{provider}" in logged
+    assert "GET /connect/callback/{provider}" in captured.out
     assert not [secret for secret in (KEY, "state-canary", "code-canary", session) if secret in written]
     assert len(service.received) == 1

@@ -20,7 +20,7 @@ TAGS = ("list_tags", {}, set[int]())
 @pytest.fixture
 def lines(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     stream = io.StringIO()
-    monkeypatch.setattr(DOOR.logger.registered_handler, "stream", stream)
+    monkeypatch.setattr(DOOR.logger, "_stream", stream)
     return stream
 
 

@@ -1,6 +1,5 @@
 """What the broker understands, and what it says about the rest."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 from mcpist.errors import InvalidRequest, McpistError
 from tests import emf
 from tests.token_broker.conftest import ROOT, Broker
-from token_broker.handler import DOOR
 from token_broker.message import OPERATIONS, carried_of, parse
 
 RESOLVE: dict[str, Any] = {
@@ -184,9 +182,7 @@ def test_the_log_lines_of_a_message_have_its_correlation_id(
     capsys: pytest.CaptureFixture[str],
     sent: dict[str, str],
     written: str,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(DOOR.logger.registered_handler, "stream", sys.stdout)
     door.store()
     door.send(door.event("resolve") | sent)
     lines = [line for line in emf.documents(capsys.readouterr().out) if "message" in line]

@@ -10,8 +10,8 @@ import pytest
 
 from mcpist.aws.clients import client
 from mcpist.caller import Caller, Subject
+from tests import emf
 from tests.token_broker.conftest import ACCESS, REFRESH, Broker, error_of
-from token_broker.handler import DOOR
 from token_broker.message import parse
 from token_broker.resolving import credentials
 from token_broker.vault import vault
@@ -23,7 +23,6 @@ SHARED = "ghu_shared_access_canary"
 def logged(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     """Every logger at DEBUG, as far as the broker leaves that to its surroundings."""
     caplog.set_level(logging.DEBUG)
-    caplog.set_level(logging.DEBUG, logger=DOOR.logger.name)
     return caplog
 
 
@@ -69,18 +68,18 @@ def remember_data_keys(keys: list[str]) -> None:
     client("kms").meta.events.register("after-call.kms.*", note)
 
 
-def test_each_message_is_one_line_in_and_one_line_out(door: Broker, logged: pytest.LogCaptureFixture) -> None:
+def test_each_message_is_one_line_in_and_one_line_out(door: Broker, capsys: pytest.CaptureFixture[str]) -> None:
     door.store()
-    logged.clear()
+    capsys.readouterr()
     door.ask("resolve")
-    lines = [record for record in logged.records if record.name == DOOR.logger.name]
-    assert [line.message for line in lines] == ["request", "response"]
-    out = lines[1].__dict__
+    lines = [line for line in emf.documents(capsys.readouterr().out) if "message" in line]
+    assert [line["message"] for line in lines] == ["request", "response"]
+    out = lines[1]
     assert {name: out[name] for name in ("request", "operation", "organization", "services", "outcome")} == {
         "request": "request-1",
         "operation": "resolve",
         "organization": "acme",
-        "services": ("github",),
+        "services": ["github"],
         "outcome": "OK",
     }
 
@@ -95,11 +94,11 @@ def test_each_message_is_one_line_in_and_one_line_out(door: Broker, logged: pyte
     ],
 )
 def test_a_refusal_is_logged_by_its_code(
-    door: Broker, logged: pytest.LogCaptureFixture, change: dict[str, Any], operation: str, outcome: str
+    door: Broker, capsys: pytest.CaptureFixture[str], change: dict[str, Any], operation: str, outcome: str
 ) -> None:
     door.ask("resolve", **change)
-    asked, answered = (record.__dict__ for record in logged.records if record.name == DOOR.logger.name)
-    assert (asked["operation"], answered["outcome"], answered["levelname"]) == (operation, outcome, "INFO")
+    asked, answered = (line for line in emf.documents(capsys.readouterr().out) if "message" in line)
+    assert (asked["operation"], answered["outcome"], answered["level"]) == (operation, outcome, "INFO")
 
 
 def test_a_defect_becomes_an_internal_error_with_the_request_id_and_no_words(
@@ -112,15 +111,16 @@ def test_a_defect_becomes_an_internal_error_with_the_request_id_and_no_words(
     finally:
         restore_grants()
     assert answer["error"] == {"type": "InternalError", "details": {"request_id": "request-1"}}
-    out = logged.records[-1].__dict__
-    assert tuple(out[name] for name in ("levelname", "outcome", "defect", "aws_code")) == (
+    printed = capsys.readouterr().out
+    out = [line for line in emf.documents(printed) if "message" in line][-1]
+    assert tuple(out[name] for name in ("level", "outcome", "defect", "aws_code")) == (
         "ERROR",
         "INTERNAL_ERROR",
         "AwsError",
         "ResourceNotFoundException",
     )
     assert any(frame.startswith("grants.py") for frame in out["frames"])
-    assert_silent(written(logged, capsys), ACCESS, REFRESH, event["proof"]["value"])
+    assert_silent(printed + written(logged, capsys), ACCESS, REFRESH, event["proof"]["value"])
 
 
 def restore_grants() -> None:
@@ -132,17 +132,16 @@ def restore_grants() -> None:
     )
 
 
-def test_an_integrity_error_is_logged_as_an_error_and_counted(
-    door: Broker, logged: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_integrity_error_is_logged_as_an_error_and_counted(door: Broker, capsys: pytest.CaptureFixture[str]) -> None:
     door.store()
     door.reset_sandbox()
     item = door.items()[0]
     boto3.client("dynamodb").put_item(TableName="mcpist-Grants", Item=item | {"version": {"N": "9"}})
     assert error_of(door.ask("resolve")) == "IntegrityError"
-    out = logged.records[-1].__dict__
-    assert (out["levelname"], out["outcome"]) == ("ERROR", "INTEGRITY_ERROR")
-    assert "IntegrityFailures" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    out = [line for line in emf.documents(printed) if "message" in line][-1]
+    assert (out["level"], out["outcome"]) == ("ERROR", "INTEGRITY_ERROR")
+    assert "IntegrityFailures" in printed
 
 
 def test_no_repr_shows_a_secret(door: Broker) -> None:
