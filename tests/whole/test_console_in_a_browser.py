@@ -173,10 +173,17 @@ def test_a_person_signs_out_and_a_stolen_cookie_opens_nothing(deployment: LocalD
 
 def test_the_language_that_a_person_chooses_stays(deployment: LocalDeployment, chromium: Browser) -> None:
     page = signed_in(chromium, deployment, USER)
-    page.select_option("[name=language]", "ja")
-    page.click("form:has([name=language]) button")
-    expect(page.locator("body")).to_contain_text("言語を変更しました")
+    choose_language(page, "ja", "言語を変更しました")
     open_page(page, deployment, "/connect", "接続しているアカウント")
+    # It is stored with the person, whom other tests share.
+    open_page(page, deployment, "/profile", "サインアウト")
+    choose_language(page, "en", "The language was changed")
+
+
+def choose_language(page: Page, language: str, said: str) -> None:
+    page.select_option("[name=language]", language)
+    page.click("form:has([name=language]) button")
+    expect(page.locator("body")).to_contain_text(said)
 
 
 def test_htmx_is_the_file_of_its_package() -> None:
