@@ -17,7 +17,7 @@ from mcpist.batch.ledger.records import Entry, Header
 from mcpist.batch.view.progress import Progress, parse_progress
 from mcpist.batch.view.timeline import critical_path
 from mcpist.errors import UnknownStep
-from mcpist.tools.catalogue import nearest
+from mcpist.suggestions import nearest
 
 MIN_POLL_SECONDS, MAX_POLL_SECONDS = 1, 10
 

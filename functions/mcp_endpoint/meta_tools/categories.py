@@ -20,9 +20,9 @@ from mcpist.errors import (
 )
 from mcpist.render.answer import compact_json
 from mcpist.running.gate import ToolUse, admit
+from mcpist.suggestions import nearest
 from mcpist.telemetry.door import typed_errors
 from mcpist.telemetry.invocation import count_error
-from mcpist.tools.catalogue import nearest
 from mcpist.tools.index import ModuleEntry
 from mcpist.tools.module import Module
 from mcpist.tools.permissions import Permissions

@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import lru_cache
 
 from mcpist.errors import CallerError, UnknownToolName
-from mcpist.tools.catalogue import nearest
+from mcpist.suggestions import nearest
 from mcpist.tools.index import Index, ToolEntry
 from mcpist.tools.permissions import Permissions
 

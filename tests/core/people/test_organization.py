@@ -43,6 +43,17 @@ def test_an_unknown_role_or_user_is_refused_with_the_known_ones() -> None:
     assert list(ACME.without_role("c").roles) == ["a", "b"]
 
 
+def test_an_error_names_a_few_of_many_users() -> None:
+    users = {f"user{number}": replace(UMA, id=f"user{number}") for number in range(1000)}
+    large = replace(ACME, users=users)
+    with pytest.raises(UserNotFound) as unknown:
+        large.user("user7x")
+    assert unknown.value.text().hint.startswith("Users: user7, ")
+    assert unknown.value.text().hint.endswith(" and 995 more.")
+    with pytest.raises(RoleInUse, match="user0, user1, user2, user3, user4 and 995 more"):
+        large.without_role("a")
+
+
 @pytest.mark.parametrize(
     ("wrong", "field"),
     [

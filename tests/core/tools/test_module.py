@@ -2,7 +2,6 @@ import pytest
 
 from mcpist.render.shows import shows
 from mcpist.tools.call import Call
-from mcpist.tools.catalogue import nearest
 from mcpist.tools.module import Module, Scopes
 from tests.core.sample import CATALOGUE
 from tests.core.sample.shop.tools import shop
@@ -69,19 +68,3 @@ def test_the_first_scope_that_no_granted_one_includes_is_missing(
 def test_a_catalogue_imports_a_module_once_at_its_first_use() -> None:
     assert CATALOGUE.module("shop") is shop
     assert CATALOGUE.module("shop") is shop
-
-
-@pytest.mark.parametrize(
-    ("word", "expected"),
-    [("isues", "issues and 2 more"), ("x", "issues, pulls, labels"), ("", "issues, pulls, labels")],
-)
-def test_the_nearest_words_come_first_and_else_some(word: str, expected: str) -> None:
-    assert nearest(word, iter(["issues", "pulls", "labels"])) == expected
-
-
-def test_a_list_that_is_cut_says_how_many_more_there_are() -> None:
-    assert nearest("x", ["a", "b", "c"], most=2) == "a, b and 1 more"
-
-
-def test_where_there_is_no_word_none_is_named() -> None:
-    assert nearest("x", []) == "none"

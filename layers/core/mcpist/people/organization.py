@@ -12,6 +12,7 @@ from mcpist.aws.attributes import Item
 from mcpist.aws.codec import decode, encode
 from mcpist.caller import RegisteredModule, Role, Subject, SystemRole
 from mcpist.errors import InvalidRequest, Locale, RoleInUse, RoleNotFound, UserNotFound
+from mcpist.suggestions import nearest
 
 RESERVED_IDS = ("categories", "readonly")  # parts of the endpoint's addresses, where an organization's id may stand
 MAX_ID_CHARACTERS = 128
@@ -66,13 +67,13 @@ class Organization:
     def role(self, name: str) -> Role:
         """Return the role with this name; RoleNotFound if there is none."""
         if name not in self.roles:
-            raise RoleNotFound(name=name, known=", ".join(self.roles) or "none")
+            raise RoleNotFound(name=name, known=nearest(name, self.roles))
         return self.roles[name]
 
     def user(self, user: str) -> User:
         """Return the user with this id; UserNotFound if there is none."""
         if user not in self.users:
-            raise UserNotFound(name=user, known=", ".join(self.users) or "none")
+            raise UserNotFound(name=user, known=nearest(user, self.users))
         return self.users[user]
 
     def with_role(self, role: Role) -> Self:
@@ -87,7 +88,7 @@ class Organization:
         """Return a copy without a role; RoleInUse if users have it."""
         self.role(name)
         if holders := self.users_with_role(name):
-            raise RoleInUse(field="role", name=name, users=", ".join(holders))
+            raise RoleInUse(field="role", name=name, users=nearest("", holders))
         return replace(self, roles={key: role for key, role in self.roles.items() if key != name})
 
     def without_user(self, user: str) -> Self:
@@ -116,8 +117,8 @@ class Organization:
     def _check_roles(self, place: str, names: tuple[str, ...]) -> None:
         for name in names:
             if name not in self.roles:
-                known = ", ".join(self.roles) or "none"
-                raise InvalidRequest(field=place, problem=f'there is no role "{name}" (roles: {known})')
+                problem = f'there is no role "{name}" (roles: {nearest(name, self.roles)})'
+                raise InvalidRequest(field=place, problem=problem)
         if len(set(names)) < len(names):
             raise InvalidRequest(field=place, problem="a role is listed twice")
         if len(names) > MAX_ROLES_PER_USER:

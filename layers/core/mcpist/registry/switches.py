@@ -9,7 +9,8 @@ from glob import escape
 from mcpist.errors import InvalidRequest, ModuleNotFound, ToolNotFound
 from mcpist.people.edits import Edit
 from mcpist.people.organization import Organization
-from mcpist.tools.catalogue import CatalogueView, nearest
+from mcpist.suggestions import nearest
+from mcpist.tools.catalogue import CatalogueView
 from mcpist.tools.index import ModuleEntry
 from mcpist.tools.role_rules import is_disabled
 

@@ -1,7 +1,6 @@
 """The catalogue: every module by its name, imported when a tool of it is first used; listed without importing any."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from difflib import get_close_matches
 from functools import cache, cached_property, reduce
 from importlib import import_module
 from importlib.util import find_spec
@@ -189,11 +188,3 @@ class _JoinedCatalogue:
         if found is None:
             raise LookupError(module)
         return found
-
-
-def nearest(word: str, words: Iterable[str], most: int = 5) -> str:
-    """Return the words that were perhaps meant, nearest first, and how many more there are, as text for a hint."""
-    words = list(words)
-    shown = get_close_matches(word, words, n=most, cutoff=0.5) or words[:most]
-    more = len(words) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "") or "none"

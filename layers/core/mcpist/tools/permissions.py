@@ -18,7 +18,8 @@ from mcpist.errors import (
     ToolDisabled,
     ToolNotFound,
 )
-from mcpist.tools.catalogue import Catalogue, CatalogueView, nearest
+from mcpist.suggestions import nearest
+from mcpist.tools.catalogue import Catalogue, CatalogueView
 from mcpist.tools.index import Index, Material, ModuleEntry, PromptEntry, ResourceEntry, ToolEntry
 from mcpist.tools.role_rules import ListedTool, is_disabled, refusing_rule, role_permits
 from mcpist.tools.tool import Tool

@@ -10,8 +10,8 @@ from mcpist.errors import InvalidRequest
 from mcpist.files.values import Row, columns_of
 from mcpist.patterns import compile_pattern
 from mcpist.render.shows import value_at
+from mcpist.suggestions import nearest
 from mcpist.tools.call import PartialList
-from mcpist.tools.catalogue import nearest
 
 MAX_CELL_CHARACTERS = 1_000
 

@@ -19,8 +19,8 @@ from urllib.parse import quote
 
 from mcpist.errors import FileNotFound, InvalidRequest, StoreUnavailable
 from mcpist.memory import on_forget
+from mcpist.suggestions import nearest
 from mcpist.tools.call import PartialList
-from mcpist.tools.catalogue import nearest
 from mcpist.tools.paging import MAX_ITEMS
 from mcpist_services.rag.documents import SUFFIXES, Document, folded, read
 from mcpist_services.rag.folder import BucketFolder, map_concurrently

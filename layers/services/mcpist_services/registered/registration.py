@@ -16,8 +16,8 @@ from mcpist.people.administration import Administration, AppliedChange, ChangeOp
 from mcpist.people.edits import Edit
 from mcpist.people.organization import Organization
 from mcpist.registry import definitions
+from mcpist.suggestions import nearest
 from mcpist.telemetry.audit import record_change
-from mcpist.tools.catalogue import nearest
 from mcpist.tools.index import Index
 from mcpist_services.registered.names import is_taken
 from mcpist_services.registered.request import ModuleRequest, define, destination_of, same_destination

@@ -13,7 +13,7 @@ from mcpist.batch.machine.definition import Machine, build_machine, build_relay
 from mcpist.batch.machine.layout import MachineTooLarge
 from mcpist.errors import CyclicSteps, McpistError, UnknownStep, UnresolvedReference
 from mcpist.files.parameters import reference_names
-from mcpist.tools.catalogue import nearest
+from mcpist.suggestions import nearest
 from mcpist.tools.permissions import Permissions
 from mcpist.tools.tool import Tool
 

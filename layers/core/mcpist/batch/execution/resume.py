@@ -8,7 +8,7 @@ from mcpist.batch.language.steps import Step
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Entry, Header
 from mcpist.errors import BatchNotFound, InvalidRequest, UnknownStep
-from mcpist.tools.catalogue import nearest
+from mcpist.suggestions import nearest
 from mcpist.tools.permissions import Permissions
 from mcpist.tools.tool import Tool
 

@@ -17,7 +17,7 @@ from typing import Any
 from mcpist.errors import PayloadTooLarge, UnresolvedReference
 from mcpist.render.project import project
 from mcpist.render.shows import Shows, has_key, path_keys
-from mcpist.tools.catalogue import nearest
+from mcpist.suggestions import nearest
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)(\}?)")
 _REFERENCE_SYNTAX = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)((?:\.[^.\[\]]+|\[(?:[0-9]{1,9}|\*)\])*)")
