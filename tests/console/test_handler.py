@@ -266,9 +266,12 @@ def test_a_session_cookie_that_claims_another_user_acts_as_its_own_user(uma: Bro
     assert "<b>uma</b>" in uma.get("/connect")["body"]
 
 
+READING = {"session", "offer", "login", "list"}
+
+
 def changes(messages: list[dict[str, Any]]) -> list[str]:
     """Return the operations that were requested, but for those that only read."""
-    return [message["operation"] for message in messages if message["operation"] not in {"session", "offer", "login"}]
+    return [message["operation"] for message in messages if message["operation"] not in READING]
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from tests.peers.npm import modern_node, modules
 
 REDIRECT = "http://localhost:8787/callback"
 CHANGE_SECONDS = 20
+PAUSE_SECONDS = 0.5  # else the attempts reach the limit of a user's requests in a minute
 
 
 class Stack:
@@ -193,6 +194,7 @@ def _until(attempt: Any, seconds: float = CHANGE_SECONDS) -> Any:
     end = time.monotonic() + seconds
     while not (result := attempt()):
         assert time.monotonic() < end, "nothing happened"
+        time.sleep(PAUSE_SECONDS)
     return result
 
 

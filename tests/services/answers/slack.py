@@ -92,7 +92,12 @@ ANSWERS: dict[str, Any] = {
     },
     "conversations.info": {"ok": True, "channel": CHANNEL},
     "conversations.history": lambda _: {"ok": True, "has_more": True, "messages": [MESSAGE], **NEXT},
-    "conversations.replies": lambda _: {"ok": True, "has_more": True, "messages": [MESSAGE], **NEXT},
+    "conversations.replies": lambda _: {
+        "ok": True,
+        "has_more": True,
+        "messages": [MESSAGE | {"files": [FILE]}],
+        **NEXT,
+    },
     "users.list": {"ok": True, "members": [USER], **NEXT},
     "users.info": {"ok": True, "user": USER},
     "files.info": {"ok": True, "file": FILE, "content": "id,name"},

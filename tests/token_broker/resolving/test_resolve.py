@@ -109,6 +109,7 @@ def test_a_credential_is_what_core_expects_and_no_more(door: Broker) -> None:
         "token": ACCESS,
         "account_id": "583231",
         "account_name": "octocat",
+        "site_url": "",
         "owner": "user#ada",
         "expires_at": FAR_FUTURE,
         "version": 1,
