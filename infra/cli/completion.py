@@ -15,7 +15,8 @@ Shell = Annotated[
 
 def completion(shell: Shell) -> int:
     """Print the script by which a shell completes this command."""
-    print(get_completion_script(prog_name="mcpist", complete_var="_MCPIST_COMPLETE", shell=shell))
+    # Here `shell` is the name of one.
+    print(get_completion_script(prog_name="mcpist", complete_var="_MCPIST_COMPLETE", shell=shell))  # nosec B604
     return 0
 
 
