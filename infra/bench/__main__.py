@@ -141,6 +141,7 @@ def caching(host: str) -> list[Row]:
     module = Module("stub", "A stub.", api_version="1", host=host)
     module.reads(shows("*"), cache_seconds=60)(ask)
     seen: dict[str, float] = {}
+    os.environ["LOCAL_SERVICES"] = "on"  # the stub's service is on loopback
     for state in ("off", "on"):
         os.environ["RESPONSE_CACHE"] = state
         settings.cache_clear()
