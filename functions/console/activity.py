@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from mcpist.telemetry.audit import is_failure
-from mcpist.telemetry.audit_search import FAILED, Filters, find
+from mcpist.telemetry.audit_search import FAILED, Filters, Page, find
 
 DAYS = 7
 MAX_READ_ROWS = 500
@@ -76,8 +76,7 @@ def week_of(organization: str, user: str, now: datetime) -> Week:
     """Return a person's week, from the newest rows."""
     today = now.astimezone(UTC).date()
     first = datetime.combine(today - timedelta(days=DAYS - 1), datetime.min.time(), UTC)
-    filters = Filters(user=user, event="use")
-    page = find(organization, since=first, until=now + timedelta(minutes=1), filters=filters, limit=MAX_READ_ROWS)
+    page = newest_uses(organization, user, first, now)
     rows = [row for row in page.rows if row["outcome"] != "started"]
     succeeded, failed = (
         Counter(row["time"][:10] for row in rows if is_failure(row["outcome"]) is wanted) for wanted in (False, True)
@@ -85,6 +84,12 @@ def week_of(organization: str, user: str, now: datetime) -> Week:
     dates = [(today - timedelta(days=ago)).isoformat() for ago in reversed(range(DAYS))]
     days = tuple(Day(date, succeeded[date], failed[date]) for date in dates)
     return Week(days, _sum(rows, "tokens_before"), _sum(rows, "tokens_after"), not page.cursor)
+
+
+def newest_uses(organization: str, user: str, since: datetime, now: datetime) -> Page:
+    """Return the rows of a person's newest uses of tools, up to a minute ahead of this clock."""
+    filters = Filters(user=user, event="use")
+    return find(organization, since=since, until=now + timedelta(minutes=1), filters=filters, limit=MAX_READ_ROWS)
 
 
 def failures_of(organization: str, now: datetime) -> Failures:

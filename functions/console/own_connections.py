@@ -1,16 +1,15 @@
 """The accounts that a person has connected, and when each was used last."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from console.activity import newest_uses
 from console.visit import Visit
 from mcpist.running.connected_accounts import BrokerAccounts
-from mcpist.telemetry.audit_search import Filters, find
 
 USE_DAYS = 30
-MAX_READ_USES = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +43,11 @@ class Connection:
 def find_own(visit: Visit) -> Sequence[Connection]:
     """Return the person's own connections; those of roles are listed on the page of each service."""
     rows = sorted(BrokerAccounts(visit.caller).rows(f"user#{visit.caller.user}"), key=lambda row: row["services"])
-    uses = list(_uses(visit)) if rows else []
-    return [_connection(row, uses) for row in rows]
-
-
-def _uses(visit: Visit) -> Iterator[Mapping[str, Any]]:
-    """Yield the rows of the person's newest uses of tools."""
+    if not rows:
+        return []
     now = datetime.now(UTC)
-    since, until = now - timedelta(days=USE_DAYS), now + timedelta(minutes=1)
-    filters = Filters(user=visit.caller.user, event="use")
-    page = find(visit.caller.organization, since=since, until=until, filters=filters, limit=MAX_READ_USES)
-    yield from page.rows
+    uses = newest_uses(visit.caller.organization, visit.caller.user, now - timedelta(days=USE_DAYS), now).rows
+    return [_connection(row, uses) for row in rows]
 
 
 def _connection(row: Mapping[str, Any], uses: Sequence[Mapping[str, Any]]) -> Connection:

@@ -31,9 +31,13 @@ def is_id(text: str) -> bool:
     return _ID.fullmatch(text) is not None
 
 
+def _is_conversation_id(text: str) -> bool:
+    return is_id(text) and text[0] not in "UW"
+
+
 def in_channel(channel: str, make: Callable[[str], Call], *, opens: bool = False) -> Call | Calls:
     """Return the request for a channel, after those that find its id; `opens` begins a conversation with a person."""
-    if is_id(channel) and channel[0] not in "UW":
+    if _is_conversation_id(channel):
         return make(channel)
     return _then(channel_id(channel, opens=opens), make)
 
@@ -49,7 +53,7 @@ def _then(lookup: Lookup, make: Callable[[str], Call]) -> Calls:
 
 def channel_id(channel: str, *, opens: bool = False) -> Lookup:
     """Find the id of a channel, or of the conversation with a person."""
-    if is_id(channel) and channel[0] not in "UW":
+    if _is_conversation_id(channel):
         return channel
     if channel.startswith("@") or is_id(channel) or _EMAIL.fullmatch(channel):
         person = yield from user_id(channel)
