@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -146,29 +146,33 @@ def run_local_deployment(
             "SERVERS_FOLDER": str(Path.cwd()),
             **declared.environment,
         }
-        with (
-            EmbeddedAws(
-                root,
-                host=host,
-                port=port,
-                bridge=bridge,
-                parameters=own,
-                extra=extra,
-                concurrency=concurrency,
-                state=state,
-                logs=logs,
-            ) as aws,
-            ExitStack() as watching,
-        ):
+        with EmbeddedAws(
+            root,
+            host=host,
+            port=port,
+            bridge=bridge,
+            parameters=own,
+            extra=extra,
+            concurrency=concurrency,
+            state=state,
+            logs=logs,
+        ) as aws:
             with operating(aws):
                 report(f"seeding the organization {ORGANIZATION}")
                 seed(login.issuer, (*modules, *imported), (*categories, *declared.names), state)
-                report(f"loading the documents of {docs}")
-                documents = DocumentFolder(ORGANIZATION, docs, state)
-                documents.synchronize()
-            if state:
-                watching.enter_context(watched(docs, lambda: _follow(documents, aws)))
-            yield LocalDeployment(aws, login, len(documents), aws.logs, upstreams, compiled, declared.environment)
+            report(f"loading the documents of {docs}")
+            with _loaded(docs, aws, state) as documents:
+                yield LocalDeployment(aws, login, len(documents), aws.logs, upstreams, compiled, declared.environment)
+
+
+@contextmanager
+def _loaded(docs: Path, aws: EmbeddedAws, state: State | None) -> Iterator[DocumentFolder]:
+    """Load the documents of a folder; with a state, follow the folder until the end of the context."""
+    documents = DocumentFolder(ORGANIZATION, docs, state)
+    with operating(aws):
+        documents.synchronize()
+    with watched(docs, lambda: _follow(documents, aws)) if state else nullcontext():
+        yield documents
 
 
 def _follow(documents: DocumentFolder, aws: EmbeddedAws) -> None:
