@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
@@ -43,9 +43,14 @@ class Visit:
         return texts(self.request.language(self.caller.locale))
 
     @cached_property
+    def reader(self) -> Caller:
+        """The caller, who reads the language of the page."""
+        return replace(self.caller, locale=self.texts.language)
+
+    @cached_property
     def permissions(self) -> Permissions:
         """The catalogue as the person may use it."""
-        return Permissions(self.caller, CATALOGUE)
+        return Permissions(self.reader, CATALOGUE)
 
     @property
     def administration(self) -> Administration:

@@ -30,8 +30,8 @@ def list_prompts(permissions: Permissions) -> list[Prompt]:
     return [
         Prompt(
             name=f"{module.name}.{prompt.name}",
-            description=prompt.description,
-            arguments=[PromptArgument(**argument) for argument in prompt.arguments],
+            description=permissions.translation(module.name).text(prompt.description),
+            arguments=[PromptArgument(**one) for one in permissions.translation(module.name).schema(prompt.arguments)],
         )
         for module, prompt in _offered(permissions)
     ]

@@ -4,6 +4,7 @@ import base64
 import re
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from mcp_types import BlobResourceContents, ReadResourceResult, Resource, ResourceTemplate, TextResourceContents
@@ -16,7 +17,7 @@ from mcpist.files.answers import FILE_URI, content_of, describe_file, truncate
 from mcpist.files.ranges import read_part
 from mcpist.render.answer import compact_json
 from mcpist.running.gate import ToolUse, admit, read_upstream, require
-from mcpist.tools.index import ModuleEntry, ResourceEntry
+from mcpist.tools.index import ResourceEntry
 from mcpist.tools.permissions import Permissions
 
 MAX_FILE_PART_BYTES = MAX_ANSWER_CHARACTERS
@@ -49,7 +50,7 @@ def list_fixed(permissions: Permissions) -> list[Resource]:
     """Return the caller's resources whose addresses have no variables."""
     return [
         Resource(name=name, uri=entry.template, description=entry.description, mime_type=entry.mime_type)
-        for name, _, entry in _offered(permissions)
+        for name, entry in _offered(permissions)
         if not entry.variables
     ]
 
@@ -60,7 +61,7 @@ def list_templates(permissions: Permissions) -> list[ResourceTemplate]:
         ResourceTemplate(
             name=name, uri_template=entry.template, description=entry.description, mime_type=entry.mime_type
         )
-        for name, _, entry in _offered(permissions)
+        for name, entry in _offered(permissions)
         if entry.variables
     ]
     return [*offered, BATCH_TEMPLATE, PROGRESS_TEMPLATE, FILE_TEMPLATE]
@@ -131,8 +132,9 @@ def _read_tool(exchange: Exchange, permissions: Permissions, uri: str) -> tuple[
     raise FileNotFound(path=uri)
 
 
-def _offered(permissions: Permissions) -> Iterator[tuple[str, ModuleEntry, ResourceEntry]]:
-    """Yield the caller's resources with their full names and modules."""
+def _offered(permissions: Permissions) -> Iterator[tuple[str, ResourceEntry]]:
+    """Yield the caller's resources with their full names, described in the caller's language."""
     for module in permissions.modules():
         for resource in permissions.resources(module):
-            yield f"{module.name}.{resource.name}", module, resource
+            text = permissions.translation(module.name).text(resource.description)
+            yield f"{module.name}.{resource.name}", replace(resource, description=text)

@@ -28,6 +28,8 @@ def _lines(module: Mapping[str, Any]) -> Iterator[str]:
         if module.get(kind):
             yield from ["", f"{kind}:"] if kind != "tools" else []
             yield from (f"  {line}" for line in _entries(module[kind]))
+    if marks := module.get("marks"):
+        yield from ["", visible(marks)]
     if formats := module.get("formats"):
         yield from ["", "formats:", *(visible(f"  {name}: {form}") for name, form in formats.items())]
 

@@ -55,6 +55,14 @@ def test_filters_narrow_the_list_and_can_be_combined(uma: Browser) -> None:
     assert set(search(uma, q="documents", module="rag", effect="reads")) <= set(reading)
 
 
+def test_a_japanese_reader_sees_japanese_descriptions(uma: Browser) -> None:
+    uma.language = "ja"
+    assert "予定 1 件の日時、場所、参加者、説明を読む。" in uma.get("/tools?module=google_calendar")["body"]
+    panel = uma.get("/tools?tool=google_calendar.get_event")["body"]
+    assert panel.count("予定 1 件の日時、場所、参加者、説明を読む。") == 1
+    assert "list_events が示す id、例: 7k3f9q0m2a" in panel
+
+
 def test_only_tools_whose_account_is_connected_are_found_by_that_filter(uma: Browser) -> None:
     assert search(uma, module="github", connected="yes") == []
     assert search(uma, module="github", connected="no")

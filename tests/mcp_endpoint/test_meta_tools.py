@@ -67,6 +67,42 @@ def test_signatures_with_times_come_with_what_a_time_may_be(exchange: Exchange) 
     assert "formats" not in files
 
 
+def test_tools_that_change_something_are_marked_and_the_marks_explained(exchange: Exchange, organization: str) -> None:
+    directory.put_role(organization, Role("members", modules=NAMES, allow=("*",), destructive=True))
+    directory.access_cache.clear()
+    caller = directory.identify(exchange.caller.subject, organization=organization)
+    exchange = replace(exchange, caller=replace(caller, proof=exchange.caller.proof))
+    arguments = {"modules": ["google_calendar"]}
+    (calendar,) = json.loads(call_tool(exchange, "get_module_schema", arguments)[0])["modules"]
+    lines = {line.partition("(")[0]: line for line in calendar["tools"]}
+    assert ": ! Create an event in a calendar" in lines["create_event"]
+    assert ": !! Delete an event" in lines["delete_event"]
+    assert ": Read one event" in lines["get_event"]
+    assert calendar["marks"] == "! writes, !! destroys"
+    reader = replace(exchange, caller=replace(exchange.caller, reading_only=True))
+    (read_only,) = json.loads(call_tool(reader, "get_module_schema", arguments)[0])["modules"]
+    assert "marks" not in read_only
+
+
+def test_a_japanese_reader_gets_japanese_descriptions_and_the_same_examples(exchange: Exchange) -> None:
+    exchange = replace(exchange, caller=replace(exchange.caller, locale="ja"))
+    arguments = {"modules": ["google_calendar"], "tools": ["get_event"]}
+    (calendar,) = json.loads(call_tool(exchange, "get_module_schema", arguments)[0])["modules"]
+    assert calendar["description"] == "Google カレンダー: カレンダー、予定と参加者、空き時間。"
+    (full,) = [tool for tool in calendar["tools"] if isinstance(tool, dict)]
+    assert full["description"] == "予定 1 件の日時、場所、参加者、説明を読む。"
+    assert full["inputSchema"]["properties"]["event_id"]["description"] == "list_events が示す id、例: 7k3f9q0m2a"
+    assert full["examples"][0]["description"] == full["description"]
+    lines = [line for line in calendar["tools"] if isinstance(line, str)]
+    assert any(line.startswith("list_calendars(") and "を一覧する。" in line for line in lines)
+    (listed,) = [
+        module
+        for module in json.loads(call_tool(exchange, "get_module_schema", {})[0])["modules"]
+        if module["module"] == "google_calendar"
+    ]
+    assert listed["description"] == calendar["description"]
+
+
 def test_no_argument_is_declared_to_come_in_a_header() -> None:
     assert "x-mcp-header" not in json.dumps([INPUT_SCHEMAS, categories.INPUT_SCHEMAS])
 

@@ -74,13 +74,13 @@ def test_a_listed_tool_has_its_metadata_and_the_state_of_its_account(rest: RestC
     assert tool["enabled"] is True
 
 
-def test_the_line_of_every_tool_is_split_into_signature_and_description(rest_of_all: RestClient) -> None:
+def test_every_tool_has_a_signature_and_a_description(rest_of_all: RestClient) -> None:
     hits = rest_of_all.post("/v1/tools/search", {"query": "list create delete documents issues", "limit": 100}).json
     described = {one["name"]: one for one in hits["results"]}
     assert len(described) > 20
     for one in described.values():
         assert re.fullmatch(r"\w+\(.*\) -> [^:]+", one["signature"]), one["signature"]
-        assert one["description"][0].isupper() or one["description"].startswith("["), one["description"]
+        assert one["description"][0].isupper(), one["description"]
     assert described["rag-search-docs"]["description"].startswith("Search the documents")
 
 
@@ -120,6 +120,25 @@ def test_a_tool_is_described_with_its_parameters_by_either_name(rest: RestClient
     assert parameters["limit"]["type"] == "number"
     assert tool["examples"][0]["parameters"]
     assert tool["outputFields"]
+
+
+def test_a_tool_is_described_in_the_language_of_the_request(rest_of_all: RestClient) -> None:
+    japanese = rest_of_all.with_headers(accept_language="ja")
+    (listed,) = [
+        one
+        for one in japanese.get("/v1/tools", module="google_calendar").json["tools"]
+        if one["fullName"] == "google_calendar.get_event"
+    ]
+    assert listed["description"] == "予定 1 件の日時、場所、参加者、説明を読む。"
+    tool = japanese.get("/v1/tools/google_calendar.get_event").json
+    described = {one["name"]: one["description"] for one in tool["parameters"]}
+    assert (tool["description"], described["event_id"]) == (
+        listed["description"],
+        "list_events が示す id、例: 7k3f9q0m2a",
+    )
+    assert tool["inputSchema"]["properties"]["event_id"]["description"] == described["event_id"]
+    platform = japanese.get("/v1/tools", module="google_calendar", format="anthropic").json["tools"]
+    assert listed["description"] in {one["description"] for one in platform}
 
 
 def test_every_parameter_of_every_tool_has_one_of_the_five_types(rest_of_all: RestClient) -> None:

@@ -1,4 +1,4 @@
-"""The guide "a tool in three steps", performed."""
+"""The guide "a tool in four steps", performed."""
 
 import json
 import os
@@ -12,11 +12,13 @@ ROOT = Path(__file__).parents[2]
 READ = """
 import json
 from infra.reference import page
+from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.github.tools import github
 from tests.services.test_requests import requests
 
 tool = github.tools["list_topics"]
-print(json.dumps([tool.signature, tool.description, list(requests(github)), page(github)]))
+japanese = CATALOGUE.translation("github", "ja").text(tool.description)
+print(json.dumps([tool.signature, tool.description, japanese, list(requests(github)), page(github)]))
 """
 
 
@@ -24,18 +26,23 @@ def test_a_tool_is_added_as_the_guide_says(tmp_path: Path) -> None:
     guide = (ROOT / "docs/services.md").read_text("utf-8")
     place = re.search(r"`layers/services/(\S+\.py)`", guide)
     snippet = re.search(r"```python\n(.*?)```", guide, re.DOTALL)
+    japanese = re.search(r"`layers/services/(\S+\.toml)`.*?```toml\n +(.*?)\n", guide, re.DOTALL)
     request = re.search(r"```\n +(list_topics .*)\n", guide)
     assert place
     assert snippet
+    assert japanese
     assert request
     shutil.copytree(ROOT / "layers/services", tmp_path, dirs_exist_ok=True)
     tool = "\n".join(line.removeprefix("   ") for line in snippet[1].splitlines())
     with (tmp_path / place[1]).open("a", encoding="utf-8") as file:
         file.write(f"\n\n{tool}\n")
+    with (tmp_path / japanese[1]).open("a", encoding="utf-8") as file:
+        file.write(f"{japanese[2]}\n")
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
     printed = subprocess.run([sys.executable, "-c", READ], env=environment, check=True, capture_output=True)
-    signature, description, requests, page = json.loads(printed.stdout)
+    signature, description, translated, requests, page = json.loads(printed.stdout)
     assert signature == "list_topics(owner, repo) -> names"
     assert description == "List the topics of a repository."
+    assert translated == "リポジトリのトピックを一覧する。"
     assert request[1] in requests
     assert "## list_topics\n\nList the topics of a repository." in page

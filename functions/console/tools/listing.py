@@ -77,7 +77,7 @@ def wanted_of(visit: Visit) -> Wanted:
 
 def permissions_of(visit: Visit) -> Permissions:
     """Return the catalogue as a person may use it; for an administrator with all modules of the organization."""
-    return Permissions(everything_of(visit.caller), CATALOGUE) if visit.is_administrator else visit.permissions
+    return Permissions(everything_of(visit.reader), CATALOGUE) if visit.is_administrator else visit.permissions
 
 
 def list_tools(visit: Visit, wanted: Wanted) -> tuple[ToolList, Choices]:

@@ -28,7 +28,8 @@ def tool_panel(visit: Visit, name: str, *, tried: bool = False) -> Mapping[str, 
     except McpistError:
         return {"name": name, "entry": None, "tried": False, "why": reasons(visit, name)}
     example = next((dict(one["parameters"]) for one in tool.examples), {})
-    parameters = parameters_of(tool.input_schema)
+    schema = permissions.translation(tool.module).schema(tool.input_schema)
+    parameters = parameters_of(schema)
     if tried and entry.source not in TRIED_SOURCES:
         raise InvalidRequest(field="tool", problem="it cannot be tried here")
     usable = entry.enabled and visit.permissions.allows(tool)
@@ -40,7 +41,7 @@ def tool_panel(visit: Visit, name: str, *, tried: bool = False) -> Mapping[str, 
         "entry": entry,
         "why": reasons(visit, name) if explained else None,
         "parameters": parameters,
-        "schema": tool.input_schema,
+        "schema": schema,
         "answer_fields": list(tool.shows.fields),
         "calls": _calls(entry, example),
         "connected": connected,

@@ -5,11 +5,12 @@ from typing import Any
 
 from mcpist.errors import InvalidRequest, McpistError
 from mcpist.running import broker
-from mcpist.tools.index import ModuleEntry, PromptEntry, ToolEntry
+from mcpist.tools.index import MARKS_LEGEND, ModuleEntry, PromptEntry, ToolEntry
 from mcpist.tools.moments import LEGENDS
 from mcpist.tools.paging import MAX_ITEMS
 from mcpist.tools.permissions import Permissions
 from mcpist.tools.tool import Tool
+from mcpist.tools.translation import Translation
 
 PAGING = f"limit?: integer = 50 (at most {MAX_ITEMS}), fetch_all?: boolean, cursor?, page_size?: integer"
 
@@ -50,7 +51,8 @@ def describe_modules(
 def _summarize_module(permissions: Permissions, entry: ModuleEntry) -> dict[str, Any]:
     """Return a module with the number of its tools, where that is known without asking a server."""
     known = {"tools": len(permissions.tools(entry))} if entry.listed else {}
-    return {"module": entry.name, "description": entry.description, **known}
+    description = permissions.translation(entry.name).text(entry.description)
+    return {"module": entry.name, "description": description, **known}
 
 
 def _find_modules(
@@ -85,45 +87,52 @@ def _describe_module(
     permissions: Permissions, entry: ModuleEntry, hits: Sequence[ToolEntry] | None, full: set[str]
 ) -> dict[str, Any]:
     tools = permissions.tools(entry) if hits is None else [hit for hit in hits if hit.module == entry.name]
+    translation = permissions.translation(entry.name)
     answer = {
         "module": entry.name,
-        "description": entry.description,
+        "description": translation.text(entry.description),
         "api_version": entry.api_version,
         "tools": [
-            _full_schema(permissions.tool(entry.name, tool.name)) if tool.name in full else tool.line for tool in tools
+            _full_schema(permissions.tool(entry.name, tool.name), translation)
+            if tool.name in full
+            else tool.line(translation)
+            for tool in tools
         ],
         **entry.notes,
     }
-    if any("...paging" in tool.line for tool in tools):
+    if any("...paging" in tool.signature for tool in tools):
         answer["paging"] = PAGING
-    signatures = [tool.line for tool in tools if tool.name not in full]
-    if formats := {name: LEGENDS[name] for name in LEGENDS if any(f": {name}" in line for line in signatures)}:
+    listed = [tool for tool in tools if tool.name not in full]
+    if formats := {name: LEGENDS[name] for name in LEGENDS if any(f": {name}" in tool.signature for tool in listed)}:
         answer["formats"] = formats
+    if not all(tool.reads for tool in listed):
+        answer["marks"] = MARKS_LEGEND
     if hits is None:
         answer["resources"] = [
-            f"{resource.template}: {resource.description}" for resource in permissions.resources(entry)
+            f"{resource.template}: {translation.text(resource.description)}"
+            for resource in permissions.resources(entry)
         ]
-        answer["prompts"] = [_prompt_line(prompt) for prompt in permissions.prompts(entry)]
+        answer["prompts"] = [_prompt_line(prompt, translation) for prompt in permissions.prompts(entry)]
     return answer
 
 
-def _prompt_line(prompt: PromptEntry) -> str:
+def _prompt_line(prompt: PromptEntry, translation: Translation) -> str:
     arguments = [f"{argument['name']}{'' if argument['required'] else '?'}" for argument in prompt.arguments]
-    return f"{prompt.name}({', '.join(arguments)}): {prompt.description}"
+    return f"{prompt.name}({', '.join(arguments)}): {translation.text(prompt.description)}"
 
 
-def _full_schema(tool: Tool) -> dict[str, Any]:
+def _full_schema(tool: Tool, translation: Translation) -> dict[str, Any]:
     return {
         "name": tool.name,
-        "description": tool.description,
-        "inputSchema": tool.input_schema,
+        "description": translation.text(tool.description),
+        "inputSchema": translation.schema(tool.input_schema),
         "outputSchema": tool.output_schema,
         "annotations": {
             "readOnlyHint": tool.reads,
             "destructiveHint": tool.effect == "destroys",
             "idempotentHint": tool.idempotent,
         },
-        "examples": tool.examples,
+        "examples": [{**one, "description": translation.text(one["description"])} for one in tool.examples],
         **tool.about,
     }
 

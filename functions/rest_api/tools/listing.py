@@ -75,11 +75,12 @@ def get_tool(name: str) -> ToolDetail:
     permissions = current().permissions
     module, own_name = names.find(permissions, name)
     entry = Registry(permissions).get(f"{module}.{own_name}")
-    tool = permissions.catalogue.module(module).tools[own_name]
+    tool, translation = permissions.catalogue.module(module).tools[own_name], permissions.translation(module)
+    description, schema = translation.text(tool.description), translation.schema(tool.input_schema)
     return ToolDetail(
-        **_summary(permissions, entry, working_services(permissions, [entry])) | {"description": tool.description},
-        parameters=[Parameter(**asdict(parameter)) for parameter in parameters_of(tool.input_schema)],
-        input_schema=tool.input_schema,
+        **_summary(permissions, entry, working_services(permissions, [entry])) | {"description": description},
+        parameters=[Parameter(**asdict(parameter)) for parameter in parameters_of(schema)],
+        input_schema=schema,
         output_fields=list(tool.shows.fields),
         examples=[Example(**example) for example in tool.examples],
     )
@@ -113,7 +114,7 @@ def _summary(permissions: Permissions, entry: Entry, working: frozenset[str] | N
         "full_name": entry.name,
         "module": entry.module,
         "source": entry.source,
-        "description": entry.summary,
+        "description": entry.description,
         "effect": entry.effect,
         "version": entry.version,
         "enabled": entry.enabled,
@@ -130,4 +131,8 @@ def _summary(permissions: Permissions, entry: Entry, working: frozenset[str] | N
 def _definitions(permissions: Permissions, platform: Platform, entries: Iterable[Entry]) -> list[dict[str, Any]]:
     tools = [permissions.catalogue.module(entry.module).tools[entry.tool] for entry in entries]
     named = [(names.rest_name(permissions, tool.module, tool.name), tool) for tool in tools]
-    return definitions(platform, [(name, tool.description, tool.input_schema) for name, tool in named])
+    translated = (
+        (name, (texts := permissions.translation(tool.module)).text(tool.description), texts.schema(tool.input_schema))
+        for name, tool in named
+    )
+    return definitions(platform, list(translated))

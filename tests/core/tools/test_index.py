@@ -21,7 +21,7 @@ def test_an_entry_says_what_the_sieve_and_the_model_ask() -> None:
     assert (shop.service, shop.api_version) == ("shop", "1")
     assert shop.tools["get_key"].needs_allow
     assert not shop.tools["get_item"].needs_allow
-    assert shop.tools["delete_item"].line == "delete_item(item_id) -> id: [destroys] Remove an item."
+    assert shop.tools["delete_item"].line() == "delete_item(item_id) -> id: !! Remove an item."
     assert [tool.name for tool in CATALOGUE.read().tools][:2] == ["list_items", "get_item"]
 
 

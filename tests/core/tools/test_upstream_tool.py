@@ -38,8 +38,8 @@ def test_its_line_says_its_parameters_and_what_is_known_of_its_answer() -> None:
     assert given().signature == "read_file(path, lines?: integer, mode?: head|tail = head, where?: {depth?: integer})"
     answering = given(outputSchema={"type": "object", "properties": {"text": {}, "size": {}}})
     assert answering.signature.endswith(") -> text, size")
-    line = ToolEntry.of(given(description=f"Read a file {'and more ' * 100}\nDetails"), {}).line
-    assert "[destroys] Read a file and more" in line
+    line = ToolEntry.of(given(description=f"Read a file {'and more ' * 100}\nDetails"), {}).line()
+    assert "!! Read a file and more" in line
     assert len(line) < 320
     assert line.endswith("…")
 

@@ -44,12 +44,12 @@ def test_a_list_is_read_page_by_page() -> None:
 
 
 def test_a_tool_is_listed_like_a_written_one() -> None:
-    assert ToolEntry.of(LIBRARY.tools["list_books"], LIBRARY.about).line == (
+    assert ToolEntry.of(LIBRARY.tools["list_books"], LIBRARY.about).line() == (
         "list_books(query_limit?, tag?: [string], ...paging) -> "
         "id, title, state, updated_at, html_url, author, sequel, isbn: List books."
     )
-    assert ToolEntry.of(LIBRARY.tools["delete_book"], LIBRARY.about).line == (
-        "delete_book(book_id) -> done: [destroys] DELETE /books/{book-id}."
+    assert ToolEntry.of(LIBRARY.tools["delete_book"], LIBRARY.about).line() == (
+        "delete_book(book_id) -> done: !! DELETE /books/{book-id}."
     )
     assert LIBRARY.tools["add_book"].examples[0]["parameters"] == {"title": "example"}
 

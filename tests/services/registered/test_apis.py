@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from mcpist.errors import (
 from mcpist.memory import forget_entries
 from mcpist.people import directory
 from mcpist.people.administration import Administration
+from mcpist.registry import definitions
 from mcpist.registry.entries import Filter, Registry
 from mcpist.render.shows import Shows
 from mcpist.settings import settings
@@ -23,6 +25,7 @@ from mcpist.tools.call import Call
 from mcpist.tools.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.registered import registration
+from mcpist_services.registered.apis import read_index
 from mcpist_services.registered.request import parse
 from tests.core.people.test_administration import FakeAccounts
 from tests.services.described.library import library, overlay_of
@@ -50,6 +53,18 @@ def test_an_api_becomes_a_module_of_the_organization_that_works_as_a_written_one
     assert entry.dependencies == ("library",)
     assert entry.registered_at == directory.read("acme").modules["library"].registered_at
     assert [one.module for one in Registry(of).list(Filter(tag="books"))][:1] == ["library"]
+
+
+def test_an_index_that_another_release_stored_is_made_anew(registrar: Registrar) -> None:
+    registrar.register(name="library", openapi=library())
+    (module,) = directory.read("acme").modules.values()
+    definition = dict(definitions.load("acme", module.sha256))
+    current = read_index(definition)
+    older = json.loads(definition["index"]) | {"format": 1}
+    older["modules"][0]["tools"] = [
+        [*tool[:3], f"{tool[3]}: {tool[4]}", tool[5]] for tool in older["modules"][0]["tools"]
+    ]
+    assert read_index(definition | {"index": json.dumps(older)}).tools == current.tools
 
 
 def test_a_description_may_come_as_text_and_with_corrections(registrar: Registrar) -> None:

@@ -27,7 +27,9 @@ class Entry:
     effect: Effect | None = None
     """The effect of a tool."""
     description: str
-    """The description of a module; of a tool the line that a model reads."""
+    """The description of a module, or the first line of a tool's."""
+    signature: str = ""
+    """How a tool is called and what it answers."""
     version: str
     enabled: bool
     registered_at: str
@@ -39,16 +41,6 @@ class Entry:
     """The services whose accounts it needs."""
     tool_count: int = 0
     """How many tools a module has for this caller, those that are switched off among them."""
-
-    @property
-    def signature(self) -> str:
-        """The part of a tool's line that shows how to call it: its name, its parameters and its answer."""
-        return _split(self.description)[0]
-
-    @property
-    def summary(self) -> str:
-        """The part of a tool's line that describes it."""
-        return _split(self.description)[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +140,8 @@ class Registry:
             name=f"{module.name}.{tool.name}",
             tool=tool.name,
             effect=tool.effect,
-            description=tool.line,
+            description=self._permissions.translation(module.name).text(tool.summary),
+            signature=tool.signature,
             enabled=not is_disabled(module.name, tool.name, self._permissions.caller.disabled),
             **_metadata(module, {"registered_at": module.registered_at, **module.about, **tool.about}),
         )
@@ -156,7 +149,7 @@ class Registry:
     def _module_entry(self, module: ModuleEntry) -> Entry:
         return Entry(
             name=module.name,
-            description=module.description,
+            description=self._permissions.translation(module.name).text(module.description),
             enabled=not is_disabled(module.name, "*", self._permissions.caller.disabled),
             tool_count=sum(1 for _ in self._known(module)),
             **_metadata(module, {"registered_at": module.registered_at, **module.about}),
@@ -174,11 +167,3 @@ def _metadata(module: ModuleEntry, about: dict[str, Any]) -> dict[str, Any]:
         "registered_at": about["registered_at"],
         "dependencies": (module.service,) if module.service else (),
     }
-
-
-def _split(line: str) -> tuple[str, str]:
-    """Return the signature and the description that a tool's line joins."""
-    closing = (place for place, character in enumerate(line, start=1) if character == ")")
-    end = next((place for place in closing if line.count("(", 0, place) == line.count(")", 0, place)), 0)
-    fields, _, description = line[end:].partition(": ")
-    return line[:end] + fields, description

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Protocol
 
 from mcpist.caller import Caller
-from mcpist.errors import McpistError
+from mcpist.errors import Locale, McpistError
 from mcpist.render.shows import Shows
 from mcpist.tools.index import Index, join_indexes
 from mcpist.tools.module import Module
+from mcpist.tools.translation import UNTRANSLATED, Translation, read_translation
 from mcpist.tools.upstream_tool import UNKNOWN_COLUMNS
 
 INDEX_FILE = "index.json"
@@ -72,6 +73,7 @@ class Catalogue:
         self.extra_modules = extra_modules
         self.imported = imported
         self.written_module = cache(self._import)
+        self._translation = cache(self._read_translation)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -83,6 +85,10 @@ class Catalogue:
         sources = self.imported() if name not in self.written else ()
         source = next((source for source in sources if name in source.names), None)
         return source.module(name) if source else self.written_module(name)
+
+    def translation(self, module: str, locale: Locale) -> Translation:
+        """Return the descriptions of a module in a language; those of modules from elsewhere stay as they are given."""
+        return UNTRANSLATED if locale == "en" or module not in self.written else self._translation(module, locale)
 
     def of(self, caller: Caller) -> CatalogueView:
         """Return the catalogue as one request of a caller sees it."""
@@ -133,6 +139,9 @@ class Catalogue:
     def write(self) -> None:
         """Write the index, as the build does."""
         (self.folder / INDEX_FILE).write_text(self.read().dump(), "utf-8")
+
+    def _read_translation(self, module: str, locale: Locale) -> Translation:
+        return read_translation(self.folder / module, locale)
 
     def _import(self, name: str) -> Module:
         """Import a module; an ImportError says what its folder lacks."""

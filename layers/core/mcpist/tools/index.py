@@ -11,8 +11,12 @@ from mcpist.tools.prompt import Prompt
 from mcpist.tools.resource import Resource, matches_template
 from mcpist.tools.search import JoinedWordIndex, WordIndex
 from mcpist.tools.tool import Effect, Tool
+from mcpist.tools.translation import UNTRANSLATED, Translation
 
+FORMAT = 2  # of an index as text
 MAX_CACHED_JOINS = 64
+MARKS: Mapping[Effect, str] = {"reads": "", "writes": "! ", "destroys": "!! "}
+MARKS_LEGEND = "! writes, !! destroys"
 MAX_DESCRIPTION_CHARACTERS = 200  # of a description in a line; the full schema has all of it
 
 
@@ -25,7 +29,10 @@ class ToolEntry:
     effect: Effect
     needs_allow: bool
     """Whether a role has it only where one of the role's masks allows it."""
-    line: str
+    signature: str
+    """How it is called and what it answers, in one line."""
+    summary: str
+    """The first line of its description, cut where it is long."""
     about: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Its metadata where they differ from the module's."""
 
@@ -34,14 +41,17 @@ class ToolEntry:
         """Whether it changes nothing."""
         return self.effect == "reads"
 
+    def line(self, translation: Translation = UNTRANSLATED) -> str:
+        """Return the line that the model reads."""
+        return f"{self.signature}: {MARKS[self.effect]}{translation.text(self.summary)}"
+
     @classmethod
     def of(cls, tool: Tool, module: Mapping[str, Any]) -> Self:
         """Return the entry of a tool; `module` are the module's metadata."""
-        mark = "" if tool.reads else f"[{tool.effect}] "
         first = tool.description.partition("\n")[0]
         first = first if len(first) <= MAX_DESCRIPTION_CHARACTERS else f"{first[: MAX_DESCRIPTION_CHARACTERS - 1]}…"
         about = {name: value for name, value in tool.about.items() if value != module.get(name)}
-        return cls(tool.module, tool.name, tool.effect, tool.needs_allow, f"{tool.signature}: {mark}{first}", about)
+        return cls(tool.module, tool.name, tool.effect, tool.needs_allow, tool.signature, first, about)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +76,7 @@ class ResourceEntry:
 
     def listed_in(self, module: str) -> ToolEntry:
         """Return it as permissions see it: like a tool that reads, with a name of its own."""
-        return ToolEntry(module, f"resources.{self.name}", "reads", self.needs_allow, "")
+        return ToolEntry(module, f"resources.{self.name}", "reads", self.needs_allow, "", "")
 
     def matches(self, uri: str) -> bool:
         """Return whether an address is this resource's, or one that its template makes."""
@@ -99,7 +109,7 @@ class PromptEntry:
 
     def listed_in(self, module: str) -> ToolEntry:
         """Return it as permissions see it: like a tool that reads, with a name of its own."""
-        return ToolEntry(module, f"prompts.{self.name}", "reads", self.needs_allow, "")
+        return ToolEntry(module, f"prompts.{self.name}", "reads", self.needs_allow, "", "")
 
     @classmethod
     def of(cls, prompt: Prompt) -> Self:
@@ -184,13 +194,15 @@ class Index:
         modules = [asdict(module) for module in self.modules.values()]
         for module in modules:
             module["tools"] = [list(tool.values())[1:] for tool in module["tools"].values()]
-        content = {"modules": modules, "words": self.words.packed, "synonyms": self.words.synonyms}
+        content = {"format": FORMAT, "modules": modules, "words": self.words.packed, "synonyms": self.words.synonyms}
         return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
     def load(cls, text: str) -> Self:
-        """Return the index that `dump` wrote."""
+        """Return the index that `dump` wrote; ValueError for one that a release with another format wrote."""
         content = json.loads(text)
+        if content.get("format") != FORMAT:
+            raise ValueError(f"the index has not format {FORMAT}")
         return cls(map(_module, content["modules"]), WordIndex(content["words"], content["synonyms"]))
 
 

@@ -23,6 +23,7 @@ from mcpist.tools.catalogue import Catalogue, CatalogueView
 from mcpist.tools.index import Index, Material, ModuleEntry, PromptEntry, ResourceEntry, ToolEntry
 from mcpist.tools.role_rules import ListedTool, is_disabled, refusing_rule, role_permits
 from mcpist.tools.tool import Tool
+from mcpist.tools.translation import Translation
 
 MAX_CACHED_VIEWS = 256
 MAX_NAMED_MODULES = 20  # where a caller asks for one that there is not
@@ -43,6 +44,7 @@ class Permissions:
     def __init__(self, caller: Caller, catalogue: Catalogue) -> None:
         self.caller = caller
         self.catalogue: CatalogueView = catalogue.of(caller)
+        self._translation = catalogue.translation
 
     def modules(self) -> Iterator[ModuleEntry]:
         """Yield the modules with anything for this caller, and those of which that is not known yet."""
@@ -65,6 +67,10 @@ class Permissions:
     def prompts(self, module: ModuleEntry) -> list[PromptEntry]:
         """Return the module's prompts that this caller may use."""
         return [one for one in module.prompts.values() if self._allows_material(module, one)]
+
+    def translation(self, module: str) -> Translation:
+        """Return a module's descriptions in the caller's language."""
+        return self._translation(module, self.caller.locale)
 
     def search(self, query: str, limit: int = 10) -> list[ToolEntry]:
         """Return the caller's tools that fit a task, best first."""

@@ -69,6 +69,14 @@ def index_of(overlay: definitions.Definition) -> str:
     return Index.of([module_of(overlay)]).dump()
 
 
+def read_index(definition: definitions.Definition) -> Index:
+    """Return the index of a stored definition; it is made anew where a release with another format stored it."""
+    try:
+        return Index.load(definition["index"])
+    except ValueError:
+        return Index.of([module_of(definition["overlay"])])
+
+
 def module_of(overlay: definitions.Definition) -> Module:
     """Return the module of an overlay; InvalidRequest names the place of what is wrong in it."""
     from mcpist_services.described.module import module
@@ -83,7 +91,7 @@ def _build(organization: str, registered: RegisteredModule) -> BuiltModule:
 
 def _build_new(organization: str, registered: RegisteredModule) -> BuiltModule:
     definition = definitions.load(organization, registered.sha256)
-    index = Index.load(definition["index"])
+    index = read_index(definition)
     (entry,) = index.modules.values()
     about = {**entry.about, **definition["about"]}
     entry = replace(entry, about=about, registered_at=registered.registered_at)

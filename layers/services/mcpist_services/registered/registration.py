@@ -18,7 +18,7 @@ from mcpist.people.organization import Organization
 from mcpist.registry import definitions
 from mcpist.suggestions import nearest
 from mcpist.telemetry.audit import record_change
-from mcpist.tools.index import Index
+from mcpist_services.registered.apis import read_index
 from mcpist_services.registered.names import is_taken
 from mcpist_services.registered.request import ModuleRequest, define, destination_of, same_destination
 
@@ -150,8 +150,7 @@ def tool_states(caller: Caller, module: RegisteredModule, definition: definition
     Resources and prompts are among them while they wait for approval.
     """
     if "overlay" in definition:
-        index = Index.load(definition["index"])
-        return [ToolState(tool.name, tool.line, "approved", (), "") for tool in index.tools]
+        return [ToolState(tool.name, tool.line(), "approved", (), "") for tool in read_index(definition).tools]
     from mcpist_services.upstream import lists
     from mcpist_services.upstream.identities import owner
     from mcpist_services.upstream.registered import know_server
