@@ -64,7 +64,6 @@ def _load_contract() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules["contract"] = module
     spec.loader.exec_module(module)
-    _let_words_pass(module.Contract)
     monkeypatch.undo()
     return module
 
@@ -74,11 +73,12 @@ class Vendor:
 
     `answers/<module>.py` may hold ANSWERS, from an operation to what it answers: a body, or a function of the request;
     MOVED, from the end of a path to the one that a description of older days has for it; `amend`, which brings such a
-    description up to date by what the vendor's pages say; and ORIGINS, from another origin to what it answers.
+    description up to date by what the vendor's pages say; `with_next_page`, which adds to a list's first page where the
+    next one is, if descriptions do not say it; and ORIGINS, from another origin to what it answers.
     """
 
-    def __init__(self, name: str) -> None:
-        self.module: Module = CATALOGUE.module(name)
+    def __init__(self, name: str, module: Module | None = None) -> None:
+        self.module = module or CATALOGUE.module(name)
         self.host = self.module.host.replace("{account}", ACCOUNT)
         bases = [{"base_url": self.host}, {}]
         told = _told(name)
@@ -88,6 +88,10 @@ class Vendor:
         ]
         self.origins: dict[str, Any] = getattr(told, "ORIGINS", {})
         self.moved: dict[str, str] = getattr(told, "MOVED", {})
+        self.with_next_page: Callable[[Call, CallResponse], CallResponse] = getattr(
+            told, "with_next_page", lambda _, response: response
+        )
+        self.sent: list[Call] = []
         for operation, answer in getattr(told, "ANSWERS", {}).items():
             next(each for each in self.transports if operation in each.contract.operations()).on(operation, answer)
 
@@ -98,11 +102,13 @@ class Vendor:
 
     def forget(self) -> None:
         """Begin anew with what was asked."""
+        self.sent.clear()
         for transport in self.transports:
             transport.calls.clear()
 
     def send(self, call: Call) -> CallResponse:
         """Answer one Call, as the service with a token would."""
+        self.sent.append(call)
         if call.origin in self.origins:
             return CallResponse(200, {}, self.origins[call.origin])
         transport = self.transports[1 if call.origin else 0]
@@ -118,11 +124,16 @@ class Vendor:
 
     def perform(self, tool: Tool, arguments: dict[str, Any]) -> Any:
         """The JSON that a tool brings; of a list its first page, after asking for the second one, if there is one."""
-        work = tool.describe_work(tool.validate(arguments))
+        return self.perform_checked(tool, tool.validate(arguments))
+
+    def perform_checked(self, tool: Tool, arguments: dict[str, Any]) -> Any:
+        """The same for arguments that have been validated."""
+        work = tool.describe_work(arguments)
         if tool.paging is None:
             return self._all(work)
         assert not isinstance(work, Call | Lookup)
-        first = self.send(next(work))
+        call = next(work)
+        first = self.with_next_page(call, self.send(call))
         with suppress(StopIteration):
             self.send(work.send(first))
         return told(tool, first.json)
@@ -195,18 +206,6 @@ def all_arguments(tool: Tool) -> dict[str, Any]:
     """An example of every argument that is the tool's own."""
     own = {name: spec for name, spec in tool.input_schema["properties"].items() if not _is_paging(tool, name)}
     return {name: example_of(spec) for name, spec in own.items()}
-
-
-def _let_words_pass(described: Any) -> None:
-    """Let any word pass for a parameter that is described as an object without any property.
-
-    So the description of Jira's boards, of 2022, has `type` and `state`, whose values it lists in its text.
-    """
-    parameter_error = described._parameter_error
-    nothing = {"type": "object", "additionalProperties": False}
-    described._parameter_error = lambda self, schema, value: (
-        None if schema == nothing else parameter_error(self, schema, value)
-    )
 
 
 def path_exists(value: Any, keys: list[Any]) -> bool:

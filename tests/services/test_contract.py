@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from mcpist.render.answer import compact, compact_json
-from mcpist.render.shows import ANY_COLUMN, DONE, PAGE_URL, path_keys
 from mcpist.tools.call import Call
 from mcpist.tools.tool import PAGING_PARAMETERS, Tool
 from mcpist_services.catalogue import CATALOGUE
-from tests.services.contracts import CONTRACTED, Vendor, contract, needs_descriptions, path_exists, shown, uses
+from tests.services.checks import check_columns, check_operation, check_other_values, check_use, check_values
+from tests.services.contracts import CONTRACTED, Vendor, contract, needs_descriptions, uses
+from tests.services.senses import SENSES
 
 pytestmark = needs_descriptions
 
@@ -31,37 +31,28 @@ def vendor(name: str) -> Vendor:
 
 
 @pytest.mark.parametrize(("name", "tool", "arguments"), USES)
-def test_the_request_is_allowed_and_the_answer_is_shown(name: str, tool: Tool, arguments: dict[str, Any]) -> None:
-    service = vendor(name)
-    raw = service.perform(tool, arguments)
-    for item in shown(tool, raw):
-        for column in tool.shows.columns:
-            for path in column.paths:
-                known = (
-                    column.name in {ANY_COLUMN, *DONE.fields}
-                    or path == PAGE_URL
-                    or path_exists(item, list(path_keys(path)))
-                )
-                whole = ".".join(part for part in (tool.shows.rows and f"{tool.shows.rows}[0]", path) if part)
-                assert known or service.shows(tool.operation, whole), f"{path} is not in the answer"
-    assert len(compact(raw, tool.shows)) <= len(compact_json(raw))
+def test_the_requests_are_allowed_and_the_answer_is_shown(name: str, tool: Tool, arguments: dict[str, Any]) -> None:
+    check_use(vendor(name), tool, arguments)
 
 
 @for_each_tool
 def test_a_tool_requests_the_operation_that_it_declares(name: str, tool: Tool) -> None:
-    service = vendor(name)
-    service.forget()
-    for _, arguments in uses(tool):
-        service.perform(tool, arguments)
-    assert tool.operation in service.operations
+    check_operation(vendor(name), tool)
 
 
 @for_each_tool
 def test_all_values_of_an_enumeration_are_the_vendors(name: str, tool: Tool) -> None:
-    least = tool.examples[0]["parameters"]
-    for parameter, spec in tool.input_schema["properties"].items():
-        for value in spec.get("enum", []):
-            vendor(name).perform(tool, least | {parameter: value})
+    check_values(vendor(name), tool)
+
+
+@for_each_tool
+def test_a_value_outside_of_an_enumeration_is_refused(name: str, tool: Tool) -> None:
+    check_other_values(vendor(name), tool)
+
+
+@for_each_tool
+def test_each_column_shows_a_field_of_its_own(name: str, tool: Tool) -> None:
+    check_columns(vendor(name), tool)
 
 
 @pytest.mark.parametrize("name", CONTRACTED)
@@ -76,3 +67,9 @@ def test_the_ways_to_call_a_tool_use_every_argument(name: str) -> None:
 def test_a_request_that_the_vendor_does_not_know_is_refused(name: str) -> None:
     with pytest.raises(contract().ContractError):
         vendor(name).send(Call("GET", "/no/such/place"))
+
+
+@pytest.mark.parametrize("name", SENSES)
+def test_a_request_means_what_its_tool_says(name: str) -> None:
+    for check in SENSES[name].values():
+        check(CATALOGUE.module(name))

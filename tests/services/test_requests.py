@@ -1,7 +1,8 @@
-"""The exact first request of every tool, called with its examples: one line each in `requests/<module>.txt`.
+"""The exact requests of every tool, called with its examples.
 
-A line is `tool use: METHOD /path?query {"body"} +header: value`. After a change that is meant,
-`make docs` writes the files anew: read the difference.
+The first of each use is a line in `requests/<module>.txt`: `tool use: METHOD /path?query {"body"} +header: value`.
+Those that follow it, after answers made from the vendor's description, are in `requests/<module>.next.txt`. After a
+change that is meant, `make docs` writes the files anew: read the difference.
 """
 
 import json
@@ -15,7 +16,7 @@ from mcpist.tools.call import Call, Lookup
 from mcpist.tools.module import Module
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
-from tests.services.contracts import uses
+from tests.services.contracts import CONTRACTED, SPECS, Vendor, needs_descriptions, uses
 
 FOLDER = Path(__file__).parent / "requests"
 
@@ -25,12 +26,29 @@ def test_every_tool_sends_exactly_its_recorded_requests(name: str) -> None:
     assert list(requests(CATALOGUE.module(name))) == (FOLDER / f"{name}.txt").read_text("utf-8").splitlines()
 
 
+@needs_descriptions
+@pytest.mark.parametrize("name", CONTRACTED)
+def test_every_tool_sends_exactly_its_recorded_further_requests(name: str) -> None:
+    recorded = FOLDER / f"{name}.next.txt"
+    assert list(further_requests(name)) == (recorded.read_text("utf-8").splitlines() if recorded.exists() else [])
+
+
 def requests(module: Module) -> Iterator[str]:
     """A module's requests, line by line."""
     for tool in module.tools.values():
         for use, arguments in uses(tool):
             work = tool.describe_work(tool.validate(arguments))
             yield f"{tool.name} {use}: {line(work if isinstance(work, Call | Lookup) else next(work))}"
+
+
+def further_requests(name: str) -> Iterator[str]:
+    """The requests of a module's tools after the first, line by line."""
+    vendor = Vendor(name)
+    for tool in vendor.module.tools.values():
+        for use, arguments in uses(tool):
+            vendor.forget()
+            vendor.perform(tool, arguments)
+            yield from (f"{tool.name} {use}: {line(call)}" for call in vendor.sent[1:])
 
 
 def line(work: Call | Lookup) -> str:
@@ -48,3 +66,6 @@ def line(work: Call | Lookup) -> str:
 if __name__ == "__main__":
     for each in NAMES:
         (FOLDER / f"{each}.txt").write_text("\n".join([*requests(CATALOGUE.module(each)), ""]), "utf-8")
+    for each in CONTRACTED if (SPECS / "contract.py").exists() else ():
+        if lines := list(further_requests(each)):
+            (FOLDER / f"{each}.next.txt").write_text("\n".join([*lines, ""]), "utf-8")

@@ -1,6 +1,10 @@
-"""Confluence's answers."""
+"""Confluence's answers, and two corrections of its descriptions."""
 
+from dataclasses import replace
 from typing import Any
+
+from mcpist.tools.call import Call, CallResponse
+from tests.services.answers.amendments import confine, confine_field
 
 SITE = "https://acme.atlassian.net/wiki"
 PAGE: dict[str, Any] = {
@@ -74,3 +78,19 @@ ANSWERS: dict[str, Any] = {
         "_links": {"base": SITE, "next": "/wiki/api/v2/pages/65551/inline-comments?limit=1&cursor=eyJpZCI6MX0%3D"},
     },
 }
+
+
+def amend(document: dict[str, Any]) -> None:
+    """State the values that the description gives in its text alone, or in a place where they do not count."""
+    order = document["components"]["schemas"]["ContentSortOrder"]["enum"]
+    confine(document, "/wiki/api/v2/pages/{id}/direct-children", "sort", order)
+    # https://developer.atlassian.com/cloud/confluence/rest/v1/api-group-content-labels/
+    confine_field(document, "V1.LabelCreate", "prefix", ("global", "my", "team"))
+
+
+def with_next_page(call: Call, response: CallResponse) -> CallResponse:
+    """Add the link to the next page, unless the answer has one with a cursor."""
+    links = response.json.get("_links", {})
+    if "cursor=" in links.get("next", ""):
+        return response
+    return replace(response, json=response.json | {"_links": links | {"next": f"{call.path}?cursor=eyJpZCI6MX0%3D"}})

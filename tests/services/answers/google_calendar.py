@@ -1,6 +1,8 @@
-"""Google Calendar's answers."""
+"""Google Calendar's answers, and a correction of its description."""
 
 from typing import Any
+
+from tests.services.answers.amendments import confine_field
 
 ANSWERS: dict[str, Any] = {
     "calendar.events.get": {
@@ -48,3 +50,9 @@ ANSWERS: dict[str, Any] = {
         "value": "Asia/Tokyo",
     },
 }
+
+
+def amend(document: dict[str, Any]) -> None:
+    """State the values that the description gives in its text alone."""
+    confine_field(document, "Event", "visibility", ("default", "public", "private", "confidential"))
+    confine_field(document, "Event", "transparency", ("opaque", "transparent"))

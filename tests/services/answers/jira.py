@@ -1,6 +1,8 @@
-"""Jira's answers, and one correction of its description."""
+"""Jira's answers, and corrections of its description."""
 
 from typing import Any
+
+from tests.services.answers.amendments import confine
 
 PERSON = {"accountId": "5b10a2844c20165700ede21g", "displayName": "Mia Krystof", "active": True}
 
@@ -93,3 +95,11 @@ ANSWERS: dict[str, Any] = {
         ],
     },
 }
+
+
+def amend(document: dict[str, Any]) -> None:
+    """State what the description gives in its text alone: values, and that a transition is named by its id."""
+    confine(document, "/rest/api/3/project/search", "typeKey", ("business", "service_desk", "software"), several=True)
+    document["components"]["schemas"]["IssueTransition"]["required"] = ["id"]
+    confine(document, "/rest/agile/1.0/board", "type", ("scrum", "kanban", "simple"), several=True)
+    confine(document, "/rest/agile/1.0/board/{boardId}/sprint", "state", ("future", "active", "closed"), several=True)

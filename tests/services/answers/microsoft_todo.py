@@ -1,6 +1,9 @@
 """Microsoft To Do's answers."""
 
+from dataclasses import replace
 from typing import Any
+
+from mcpist.tools.call import Call, CallResponse
 
 ANSWERS: dict[str, Any] = {
     "me.todo.lists.tasks.Get": {
@@ -40,3 +43,9 @@ ANSWERS: dict[str, Any] = {
         ],
     },
 }
+
+
+def with_next_page(call: Call, response: CallResponse) -> CallResponse:
+    """Add the link to the next page."""
+    link = f"https://graph.microsoft.com/v1.0{call.path}?$skip=50"
+    return replace(response, json=response.json | {"@odata.nextLink": link})

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from tests.services.answers.amendments import confine
+
 TS = "1512085950.000216"
 CHANNEL = {
     "id": "C0123ABCD45",
@@ -112,6 +114,7 @@ def amend(document: dict[str, Any]) -> None:
     paths = document["paths"]
     for answered in (document["components"]["schemas"], *_answers(paths)):
         _open(answered)
+    confine(document, "/search.messages", "sort", ("score", "timestamp"))
     for method in ("postMessage", "update", "scheduleMessage"):
         fields = _fields(paths, f"/chat.{method}")
         fields["blocks"] = {"type": "array", "items": {"type": "object"}, "maxItems": 50}  # in JSON, no text of it
