@@ -76,7 +76,7 @@ def audit_rows(organization: str, count: int) -> Iterator[Item]:
             outcome="RATE_LIMIT_EXCEEDED" if number % 10 == 0 else "succeeded",
             request=f"request-{number}",
         )
-        yield {**row, "pk": f"{organization}#{moment:%Y-%m-%d}", "sk": f"{audit.timestamp(moment)}#{number:08x}"}
+        yield audit.keyed(row, organization, f"{audit.timestamp(moment)}#{number:08x}")
 
 
 def _grown(before: Organization, issuer: str, size: Size, modules: tuple[str, ...]) -> Organization:

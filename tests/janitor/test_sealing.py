@@ -38,8 +38,7 @@ def organizations(organization: str) -> list[str]:
             outcome="succeeded",
             request="",
         )
-        key = {"pk": f"{name}#{moment:%Y-%m-%d}", "sk": f"{audit.timestamp(moment)}#a"}
-        audit.audit_table().put(row | key)
+        audit.audit_table().put(audit.keyed(row, name, f"{audit.timestamp(moment)}#a"))
     return [organization, "globex"]
 
 

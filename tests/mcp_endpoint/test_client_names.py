@@ -1,18 +1,16 @@
 """The program that a person uses, in the audit rows of all that it does."""
 
 import json
-from datetime import UTC, datetime
 from typing import Any
 
-from mcpist.aws.table import Table
-from mcpist.settings import settings
+from tests.audit_items import audit_items
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 
 CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 
 
 def rows() -> list[dict[str, Any]]:
-    return Table(settings().audit_table, "audit").query(f"acme#{datetime.now(UTC):%Y-%m-%d}")
+    return audit_items("acme")
 
 
 def test_a_client_names_itself_in_each_request(endpoint: EndpointClient) -> None:

@@ -1,21 +1,19 @@
 """Destructive batches: which clients are asked, and what an answer permits."""
 
 import json
-from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
 
 import pytest
 
-from mcpist.aws.table import Table
 from mcpist.batch.ledger.items import table
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
 from mcpist.people.questions import SORT_KEY, accept
 from mcpist.running.confirmation import DestructiveUse, Preview, order_targets
-from mcpist.settings import settings
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
+from tests.audit_items import audit_items
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 from tests.mcp_endpoint.ledger_driver import LedgerDriver
 
@@ -386,7 +384,7 @@ def test_a_read_for_a_question_leaves_a_row(asker: EndpointClient) -> None:
 
 
 def audited() -> list[str]:
-    rows = Table(settings().audit_table, "audit").query(f"acme#{datetime.now(UTC):%Y-%m-%d}")
+    rows = audit_items("acme")
     return [row["tool"] for row in rows]
 
 

@@ -3,17 +3,15 @@
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from infra.local.login import LocalLogin
-from mcpist.aws.table import Table
 from mcpist.caller import Caller, Subject
 from mcpist.errors import RateLimitExceeded
 from mcpist.people.in_flight import InFlight
-from mcpist.settings import settings
+from tests.audit_items import audit_items
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 from tests.mcp_endpoint.ledger_driver import LedgerDriver
 
@@ -44,7 +42,7 @@ def test_a_caller_beyond_the_limit_is_told_when_to_retry(given: Given, path: str
 
 def test_a_request_beyond_the_limit_leaves_a_row(given: Given) -> None:
     over(given(USER_REQUESTS="1"))
-    (row,) = Table(settings().audit_table, "audit").query(f"acme#{datetime.now(UTC):%Y-%m-%d}")
+    (row,) = audit_items("acme")
     assert (row["user"], row["tool"], row["outcome"]) == ("uma", "limits.requests", "RATE_LIMIT_EXCEEDED")
 
 

@@ -1,19 +1,17 @@
 """Resources and prompts, above all those of upstream servers: their masks, addresses and approvals."""
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mcpist.aws.table import Table
 from mcpist.caller import Role
 from mcpist.people import directory
-from mcpist.settings import settings
 from mcpist_services import NAMES
 from mcpist_services.upstream import lists
 from mcpist_services.upstream.trust import Pin, fingerprint, pin_name
+from tests.audit_items import audit_items
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 from tests.upstreams.configured import Upstreams, configured, reset_upstreams
 
@@ -130,7 +128,7 @@ def test_a_refused_resource_or_prompt_leaves_a_row(of: Callable[..., EndpointCli
     assert read(client, "file:///a.md") == "AUTHORIZATION_ERROR"
     assert outcome(client, "prompts/get", name="notes.review") == "AUTHORIZATION_ERROR"
     assert outcome(client, "prompts/get", name="rag.revise_document") == "AUTHORIZATION_ERROR"
-    rows = Table(settings().audit_table, "audit").query(f"acme#{datetime.now(UTC):%Y-%m-%d}")
+    rows = audit_items("acme")
     assert sorted((row["tool"], row["outcome"]) for row in rows) == [
         ("notes.prompts.review", "AUTHORIZATION_ERROR"),
         ("notes.resources/read", "AUTHORIZATION_ERROR"),

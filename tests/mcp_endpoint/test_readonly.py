@@ -1,16 +1,14 @@
 """`/mcp/readonly`: the meta-tools with reading tools alone, and what clients ask their person there and at `/mcp`."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mcpist.aws.table import Table
 from mcpist.caller import Role
 from mcpist.people import directory
-from mcpist.settings import settings
 from mcpist_services import NAMES
+from tests.audit_items import audit_items
 from tests.mcp_endpoint.client_approvals import Approval, claude_code, codex, cursor
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 from tests.mcp_endpoint.ledger_driver import LedgerDriver
@@ -61,7 +59,7 @@ def test_a_tool_that_changes_something_is_refused_and_recorded(
     error = writer.at(path).error("call", **use)
     assert error["code"] == "AUTHORIZATION_ERROR"
     assert error["hint"] == "Use the same address without /readonly."
-    (row,) = Table(settings().audit_table, "audit").query(f"acme#{datetime.now(UTC):%Y-%m-%d}")
+    (row,) = audit_items("acme")
     assert (row["tool"], row["outcome"]) == (f"rag.{use['tool']}", "AUTHORIZATION_ERROR")
 
 

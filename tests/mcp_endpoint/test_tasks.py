@@ -2,7 +2,6 @@
 
 import json
 import time
-from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,11 +10,11 @@ from mcp_types import CallToolRequestParams, ClientCapabilities
 
 from mcp_endpoint.batches.batch import as_task
 from mcp_endpoint.exchange import client_of
-from mcpist.aws.table import Table
 from mcpist.batch.ledger.records import Header
 from mcpist.caller import Subject
 from mcpist.errors import RateLimitExceeded
 from mcpist.settings import settings
+from tests.audit_items import audit_items
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 from tests.mcp_endpoint.ledger_driver import LedgerDriver
 
@@ -126,7 +125,7 @@ def test_a_task_is_visible_to_its_starter_and_to_administrators(follower: Endpoi
 
 def looks() -> list[tuple[str, str, str]]:
     """Return the audit's rows of looks into others' batches: who, which and how."""
-    rows = Table(settings().audit_table, "audit").query(f"acme#{datetime.now(UTC):%Y-%m-%d}")
+    rows = audit_items("acme")
     return [(row["user"], row["target"], row["tool"]) for row in rows if row["event"] == "look"]
 
 

@@ -2,15 +2,13 @@
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
 
 import pytest
 
 from infra.local.login import LocalLogin
-from mcpist.aws.table import Table
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
-from mcpist.settings import settings
+from tests.audit_items import audit_items
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 from tests.rest_api.rest_client import RestClient
 
@@ -60,7 +58,7 @@ def test_who_may_do_nothing_is_refused_at_every_entrance_with_a_row(
     nobody: tuple[EndpointClient, RestClient], enter: Callable[[EndpointClient, RestClient], str]
 ) -> None:
     assert enter(*nobody) == "AUTHORIZATION_ERROR"
-    rows = Table(settings().audit_table, "audit").query(f"acme#{datetime.now(UTC):%Y-%m-%d}")
+    rows = audit_items("acme")
     refused = [(row["tool"], row["outcome"]) for row in rows if row["event"] == "use"]
     assert refused == [("rag.list_tags", "AUTHORIZATION_ERROR")]
 

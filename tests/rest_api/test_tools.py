@@ -6,15 +6,14 @@ from typing import Any
 
 import pytest
 
-from mcpist.aws.table import Table
 from mcpist.caller import Role
 from mcpist.people import directory
 from mcpist.running import broker
-from mcpist.settings import settings
 from mcpist.tools.permissions import Permissions
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 from rest_api.tools.names import rest_name
+from tests.audit_items import audit_items
 from tests.core.sample import caller
 from tests.rest_api.rest_client import RestClient
 
@@ -37,7 +36,7 @@ def without_accounts(aws: list[str]) -> None:  # noqa: ARG001 - the cache is emp
 
 
 def rows() -> list[tuple[str, str]]:
-    items = Table(settings().audit_table, "audit").query(f"acme#{datetime.now(UTC):%Y-%m-%d}")
+    items = audit_items("acme")
     return [(item["tool"], item["outcome"]) for item in items]
 
 

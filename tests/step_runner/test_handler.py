@@ -2,19 +2,17 @@
 
 import json
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from mcpist.aws.table import Table
 from mcpist.batch.execution.attempts import StepBusy
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Ending
 from mcpist.caller import ClientInfo, Role
 from mcpist.errors import BatchNotFound
 from mcpist.people import directory
-from mcpist.settings import settings
+from tests.audit_items import audit_items
 from tests.step_runner.ledger_batch import EXECUTION, PK, Write, claim_by, enter, entry, error_of, outcome
 
 
@@ -29,7 +27,7 @@ def test_the_row_of_a_step_names_the_program_that_started_the_batch(write: Write
     head = replace(write(("list_tags", {}, set())), client=ClientInfo("code", "1.2", "c-1"))
     ledger.write(head, [entry()])
     enter()
-    (row,) = Table(settings().audit_table, "audit").query(f"acme#{datetime.now(UTC):%Y-%m-%d}")
+    (row,) = audit_items("acme")
     assert (row["client_name"], row["client_version"], row["client_id"]) == ("code", "1.2", "c-1")
     assert (row["door"], row["batch"]) == ("step_runner", head.batch)
 

@@ -1,14 +1,12 @@
 """The rows about requests that a limit refused: one for each user, limit and minute."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import pytest
 
-from mcpist.aws.table import Table
 from mcpist.errors import InvalidRequest, McpistError, TooManyInFlight, UserLimitReached
 from mcpist.people.refused_requests import RefusedRequests
-from mcpist.settings import settings
+from tests.audit_items import audit_items
 from tests.clock import Clock
 from tests.core.sample import EVERYTHING, caller
 
@@ -24,7 +22,7 @@ def refuse(refused: RefusedRequests, error: McpistError = LIMIT, user: str = "um
 
 
 def rows() -> list[tuple[str, str, str]]:
-    items = Table(settings().audit_table, "audit").query(f"acme#{datetime.now(UTC):%Y-%m-%d}")
+    items = audit_items("acme")
     return sorted((item["user"], item["tool"], item["outcome"]) for item in items)
 
 

@@ -3,13 +3,11 @@
 import io
 import json
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from mcpist.aws import clients
-from mcpist.aws.table import Table
 from mcpist.caller import Caller, Proof, Role
 from mcpist.errors import (
     AuthorizationError,
@@ -30,12 +28,12 @@ from mcpist.running import broker
 from mcpist.running.broker import Credential
 from mcpist.running.confirmation import Consent
 from mcpist.running.gate import CONFIRMED, ToolUse, admit, get_upstream_prompt, read_upstream, record_refusals
-from mcpist.settings import settings
 from mcpist.tools.catalogue import Catalogue
 from mcpist.tools.index import Index, ModuleEntry, PromptEntry, ResourceEntry
 from mcpist.tools.module import Module
 from mcpist.tools.permissions import Permissions
 from mcpist.tools.search import WordIndex
+from tests.audit_items import audit_items
 from tests.core.sample import CATALOGUE, EVERYTHING, caller
 
 UMA = replace(caller(EVERYTHING), proof=Proof("jwt", "j.w.t"))
@@ -53,7 +51,7 @@ def credential(aws: list[str]) -> None:  # noqa: ARG001 - the cache is emptied w
 
 
 def rows() -> list[tuple[str, str]]:
-    items = Table(settings().audit_table, "audit").query(f"acme#{datetime.now(UTC):%Y-%m-%d}")
+    items = audit_items("acme")
     return [(item["tool"], item["outcome"]) for item in items]
 
 

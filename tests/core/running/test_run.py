@@ -3,14 +3,12 @@ import json
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from mcpist.aws import clients
 from mcpist.aws.attributes import Item
-from mcpist.aws.table import Table
 from mcpist.caller import Caller, ClientInfo, Proof, Role
 from mcpist.errors import (
     ConnectionRequired,
@@ -28,10 +26,10 @@ from mcpist.render.shows import shows
 from mcpist.running import send as sending
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
 from mcpist.running.run import ToolResult, run
-from mcpist.settings import settings
 from mcpist.tools.call import Call, Calls, Lookup, PartialList
 from mcpist.tools.module import Module, Scopes
 from mcpist.tools.refusal import Refusals, TokenRefused
+from tests.audit_items import audit_items
 from tests.core.loopback import Reply, Service, json_response, serving
 from tests.core.sample import caller
 
@@ -72,7 +70,7 @@ class Vendor:
         return self.brought(tool, **arguments).json
 
     def rows(self) -> list[Item]:
-        return Table(settings().audit_table, "audit").query(f"acme#{datetime.now(UTC):%Y-%m-%d}")
+        return audit_items("acme")
 
     def outcomes(self) -> list[str]:
         return [row["outcome"] for row in self.rows()]

@@ -8,12 +8,13 @@ from typing import Any
 import boto3
 import pytest
 
-from mcpist.aws.table import Table
 from mcpist.caller import ClientInfo, Role
 from mcpist.errors import AuditRowNotFound, InvalidRequest, StoreUnavailable
 from mcpist.settings import settings
 from mcpist.telemetry import audit, audit_rows, audit_search
+from mcpist.telemetry.audit_partitions import SHARDS, partition_of
 from mcpist.telemetry.audit_search import Filters
+from tests.audit_items import audit_items
 from tests.core.sample import caller
 
 pytestmark = pytest.mark.usefixtures("aws")
@@ -31,14 +32,16 @@ def test_a_row_records_the_user_the_tool_and_the_account(aws: list[str]) -> None
     )
     assert aws == ["PutItem"]
     today = f"{datetime.now(UTC):%Y-%m-%d}"
-    (row,) = Table(settings().audit_table, "audit").query(f"acme#{today}")
+    (row,) = audit_items("acme")
     kept = row.pop("expires_at") - datetime.now(UTC).timestamp()
     assert 399 < kept / audit.SECONDS_PER_DAY <= 400
-    assert row.pop("sk").startswith(today)
+    sk = row.pop("sk")
+    assert sk.startswith(today)
+    shard = row["pk"].rpartition("#")[2]
     assert row == {
-        "pk": f"acme#{today}",
+        "pk": partition_of("acme", sk),
         "user_key": "acme#uma",
-        "service_key": "acme#shop",
+        "service_key": f"acme#shop#{shard}",
         "user": "uma",
         "roles": ["members", "writers"],
         "event": "use",
@@ -91,7 +94,7 @@ def test_rows_expire_after_the_days_of_the_setting(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("AUDIT_DAYS", "7")
     settings.cache_clear()
     append("use")
-    (item,) = Table(settings().audit_table, "audit").query(f"acme#{datetime.now(UTC):%Y-%m-%d}")
+    (item,) = audit_items("acme")
     kept = item["expires_at"] - datetime.now(UTC).timestamp()
     assert 6 < kept / audit.SECONDS_PER_DAY <= 7
 
@@ -171,6 +174,42 @@ def test_a_page_costs_a_bounded_number_of_requests_and_goes_on_at_its_cursor(aws
     assert pages <= 6
 
 
+def test_a_page_costs_one_round_however_many_empty_days_it_goes_back(aws: list[str]) -> None:
+    append("use", request="old")
+    move(moment(0, 1))
+    aws.clear()
+    since = datetime.now(UTC) - timedelta(days=430)
+    page = audit_search.find("acme", since=since, until=EVER["until"])
+    assert ([row["request"] for row in page.rows], page.cursor) == (["old"], "")
+    assert aws == ["Query"] * SHARDS
+
+
+def test_rows_of_one_moment_are_spread_over_all_partitions_and_found_in_order() -> None:
+    rows = [audit.keyed(row_item(request=str(n)), "acme", f"2026-11-22T00:00:00#{n:04}") for n in range(40)]
+    assert len({row["pk"] for row in rows}) == len({row["service_key"] for row in rows}) == SHARDS
+    for row in rows:
+        audit.write_row(row)
+    times = {"since": datetime(2026, 11, 21, tzinfo=UTC), "until": datetime(2026, 11, 23, tzinfo=UTC)}
+    found, cursor, pages = list[str](), "", 0
+    while pages == 0 or cursor:
+        page = audit_search.find("acme", **times, limit=7, cursor=cursor, filters=Filters(service="shop"))
+        found += [row["request"] for row in page.rows]
+        cursor, pages = page.cursor, pages + 1
+    assert (found, pages) == ([str(n) for n in reversed(range(40))], 6)
+
+
+@pytest.mark.parametrize("busy", [{"user": "uma", "service": "shop"}, {"user": "ada", "service": "safe"}])
+def test_a_rare_service_of_a_busy_user_and_the_reverse_cost_one_round(aws: list[str], busy: dict[str, str]) -> None:
+    append("use", request="rare", service="safe")
+    move(moment(0, 1))
+    for _ in range(30):  # of 100 KB: DynamoDB reads 1 MB a request
+        append("change", **busy, target="roles.members", after={"deny": "x" * 100_000})
+    aws.clear()
+    page = audit_search.find("acme", since=moment(0, 0), until=EVER["until"], filters=Filters("uma", "safe"))
+    assert ([row["request"] for row in page.rows], page.cursor) == (["rare"], "")
+    assert len(aws) == 1 + SHARDS
+
+
 def test_what_failed_is_found_without_reading_what_succeeded(aws: list[str]) -> None:
     for outcome in ("succeeded", "AUTHORIZATION_ERROR", "started", "TIMEOUT", "revoked"):
         append("use", request=outcome, outcome=outcome)
@@ -179,7 +218,7 @@ def test_what_failed_is_found_without_reading_what_succeeded(aws: list[str]) -> 
     assert found(outcome="failed") == ["TIMEOUT", "AUTHORIZATION_ERROR"]
     assert found(outcome="TIMEOUT", user="uma") == ["TIMEOUT"]
     assert found(outcome="failed", user="ada") == []
-    assert aws == ["Query"] * 3
+    assert aws == ["Query"] * (4 + 5 + 5)  # by failure and, where one is given, by user
 
 
 def test_free_text_is_found_in_any_column_and_case() -> None:
@@ -233,25 +272,22 @@ def moment(day: int, hour: int) -> datetime:
 
 def move(time: datetime) -> None:
     """Change the time of today's only row."""
-    sort_key = f"{audit.timestamp(time)}#x"
-    table = Table(settings().audit_table, "audit")
-    (item,) = table.query(f"acme#{datetime.now(UTC):%Y-%m-%d}")
-    table.delete(item["pk"], item["sk"])
-    table.put(item | {"pk": f"acme#{sort_key[:10]}", "sk": sort_key})
+    (item,) = (one for one in audit_items("acme") if one["sk"].startswith(f"{datetime.now(UTC):%Y-%m-%d}"))
+    audit.audit_table().delete(item["pk"], item["sk"])
+    audit.audit_table().put(audit.keyed(item, "acme", f"{audit.timestamp(time)}#x"))
 
 
 def test_rows_of_the_same_time_do_not_replace_each_other() -> None:
     for _ in range(20):
         audit.record_use(ADA, module="shop", tool="get_item", outcome="succeeded", request="r1")
-    today = f"{datetime.now(UTC):%Y-%m-%d}"
-    assert len(Table(settings().audit_table, "audit").query(f"acme#{today}")) == 20
+    assert len(audit_items("acme")) == 20
 
 
 def test_a_row_never_replaces_one_with_its_key() -> None:
     row = audit.administration_row(ADA, "change", action="roles.update", target="roles.members", request="r1")
     for outcome in ("first", "second"):
         audit.write_row({**row, "outcome": outcome})
-    rows = Table(settings().audit_table, "audit").query(row["pk"])
+    rows = audit_items("acme")
     assert sorted(stored["outcome"] for stored in rows) == ["first", "second"]
     assert {stored["sk"][:-8] for stored in rows} == {row["sk"][:-8]}
 

@@ -14,8 +14,10 @@ from mcpist.aws.attributes import Item
 from mcpist.aws.table import Table
 from mcpist.settings import settings
 from mcpist.telemetry import audit, seals, verification
+from mcpist.telemetry.audit_partitions import SHARDS
 from mcpist.telemetry.seals import Seal, latest_seal, make_seal, seal_organization
 from mcpist.telemetry.verification import verify, verify_chain
+from tests.audit_items import audit_items
 
 NOW = datetime(2026, 11, 22, 12, 30, tzinfo=UTC)
 ATTACKS = 10_000
@@ -35,12 +37,12 @@ def row(moment: datetime, dice: random.Random | None = None, **columns: Any) -> 
     )
     key = f"{dice.getrandbits(32):08x}"
     expires = int(moment.timestamp()) + 400 * audit.SECONDS_PER_DAY
-    return made | {"pk": f"acme#{moment:%Y-%m-%d}", "sk": f"{audit.timestamp(moment)}#{key}", "expires_at": expires}
+    return audit.keyed(made, "acme", f"{audit.timestamp(moment)}#{key}") | {"expires_at": expires}
 
 
 def between(rows: Sequence[Item], seal: Seal) -> list[Item]:
     """Return what a query for the rows of a seal finds."""
-    found = (one for one in rows if one["pk"] == f"acme#{seal.day}" and seal.since <= one["sk"] < seal.until)
+    found = (one for one in rows if seal.since <= one["sk"] < seal.until)
     return sorted(found, key=lambda one: str(one["sk"]))
 
 
@@ -97,7 +99,7 @@ def swap_contents(dice: random.Random, rows: list[Item], _: list[Seal]) -> None:
 def move(dice: random.Random, rows: list[Item], _: list[Seal]) -> None:
     index = dice.randrange(len(rows))
     start = datetime(2026, 11, 21, 22, tzinfo=UTC) + timedelta(seconds=dice.randrange(14_400))
-    moved = {"pk": f"acme#{start:%Y-%m-%d}", "sk": f"{audit.timestamp(start)}#{rows[index]['sk'].rpartition('#')[2]}"}
+    moved = {"sk": f"{audit.timestamp(start)}#{rows[index]['sk'].rpartition('#')[2]}"}
     rows[index] = rows[index] | moved
 
 
@@ -171,12 +173,21 @@ def table(aws: list[str]) -> Table:  # noqa: ARG001 - it holds the table
     return table
 
 
+def stored(day: str) -> list[Item]:
+    """Return the rows of a day."""
+    return [one for one in audit_items("acme") if one["sk"].startswith(day)]
+
+
+def remove(item: Item) -> None:
+    audit.audit_table().delete(item["pk"], item["sk"])
+
+
 @pytest.mark.usefixtures("table")
 def test_rows_are_sealed_some_minutes_after_they_were_written(aws: list[str]) -> None:
     assert seal_organization("acme", NOW) == 4  # from the beginning of yesterday on
     aws.clear()
     assert seal_organization("acme", NOW + timedelta(minutes=1)) == 0
-    assert aws == ["Query", "Query"]  # nothing is written where nothing is new
+    assert aws == ["Query"] * (1 + SHARDS)  # nothing is written where nothing is new
     assert seal_organization("acme", NOW + timedelta(minutes=30)) == 1
     seal = latest_seal("acme")
     assert seal
@@ -206,7 +217,7 @@ def test_many_rows_have_several_seals_and_are_verified_by_pages(
     monkeypatch.setattr(verification, "MAX_PAGE_SEALS", page)
     assert seal_organization("acme", NOW) == 4
     altered = row(NOW - timedelta(hours=2), random.Random(2), user="eve")  # noqa: S311 - no secret
-    table.put(altered | {"sk": table.query(altered["pk"])[0]["sk"]})
+    table.put(altered | {name: stored("2026-11-22")[0][name] for name in ("pk", "sk")})
     found, cursor, count = [], "", 0
     while count == 0 or cursor:
         part = verify("acme", NOW, cursor=cursor)
@@ -215,7 +226,8 @@ def test_many_rows_have_several_seals_and_are_verified_by_pages(
     assert ([one.kind for one in found], count) == (["rows"], 4)
 
 
-def test_a_chain_whose_end_was_cut_lacks_the_digest_that_was_kept(table: Table) -> None:
+@pytest.mark.usefixtures("table")
+def test_a_chain_whose_end_was_cut_lacks_the_digest_that_was_kept() -> None:
     seal_organization("acme", NOW)
     head = verify("acme", NOW).head
     seal = latest_seal("acme")
@@ -223,16 +235,16 @@ def test_a_chain_whose_end_was_cut_lacks_the_digest_that_was_kept(table: Table) 
     assert head == seal.digest
     assert verify("acme", NOW, head=head).contains_head
     Table(settings().seals_table, "seals").delete("acme", seal.since)
-    table.delete("acme#2026-11-22", table.query("acme#2026-11-22")[0]["sk"])
+    remove(stored("2026-11-22")[0])
     seal_organization("acme", NOW)
     again = verify("acme", NOW, head=head)
     assert (again.findings, again.contains_head) == ((), False)
 
 
-def test_rows_whose_time_is_over_are_counted_and_not_missed(table: Table) -> None:
+@pytest.mark.usefixtures("table")
+def test_rows_whose_time_is_over_are_counted_and_not_missed() -> None:
     seal_organization("acme", NOW)
-    gone = table.query("acme#2026-11-21")[0]
-    table.delete(gone["pk"], gone["sk"])
+    remove(stored("2026-11-21")[0])
     assert len(verify("acme", NOW).findings) == 1
     later = NOW + timedelta(days=settings().audit_days)
     found = verify("acme", later)
@@ -243,7 +255,7 @@ def test_rows_expire_by_the_janitors_setting(table: Table) -> None:
     hiding = row(NOW - timedelta(hours=3)) | {"expires_at": 1}
     table.put(hiding)
     seal_organization("acme", NOW)
-    table.delete("acme#2026-11-22", table.query("acme#2026-11-22")[1]["sk"])
+    remove(stored("2026-11-22")[1])
     assert [(one.sealed, one.found) for one in verify("acme", NOW).findings] == [(3, 2)]
 
 

@@ -15,6 +15,7 @@ from infra.cli.document import CommandError
 from mcpist.memory import forget_all
 from mcpist.telemetry import audit
 from mcpist.telemetry.seals import seal_organization
+from tests.audit_items import audit_items
 from tests.core.files.callers import UMA
 from tests.infra.cli.conftest import Mcpist
 from tests.services.programs.declarations import tool, written
@@ -89,7 +90,7 @@ def test_verify_prints_the_head_and_fails_where_rows_are_not_as_sealed(mcpist: M
     assert (found["rows"], found["findings"], len(found["head"])) == (3, [], 64)
     assert mcpist("audit", "--verify", "--head", found["head"])["rows"] == 3
     assert mcpist("audit", "--verify", "--head", "0" * 64, fails=True)["code"] == "INTEGRITY_ERROR"
-    row = audit.audit_table().query(f"{organization}#{datetime.now(UTC):%Y-%m-%d}")[0]
+    row = audit_items(organization)[0]
     audit.audit_table().put({**row, "user": "eve"})
     failed = mcpist("audit", "--verify", fails=True)
     assert failed["code"] == "INTEGRITY_ERROR"

@@ -1,19 +1,17 @@
 """The tools as a caller runs them: with an audit trail, through the store of the caller's organization."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from mcpist.aws.table import Table
 from mcpist.caller import Caller, Role
 from mcpist.errors import FileNotFound, InvalidRequest
 from mcpist.render.answer import compact
 from mcpist.running.run import ToolResult, run
-from mcpist.settings import settings
 from mcpist.tools.role_rules import role_permits
 from mcpist_services.rag.tools import rag
+from tests.audit_items import audit_items
 from tests.core.sample import caller
 
 UMA: Caller = caller(Role("members"))
@@ -47,7 +45,7 @@ def test_a_document_is_written_read_and_removed_with_audit_rows() -> None:
     assert read("delete_doc", path="guides/deploy.md") == "path: guides/deploy.md\nstate: deleted"
     with pytest.raises(FileNotFound):
         brought("get_doc", path="guides/deploy.md")
-    trail = Table(settings().audit_table, "audit").query(f"acme#{datetime.now(UTC):%Y-%m-%d}")
+    trail = audit_items("acme")
     outcomes = [(row["tool"], row["outcome"]) for row in trail if row["tool"] in {"rag.put_doc", "rag.delete_doc"}]
     assert sorted(outcomes) == [
         ("rag.delete_doc", "started"),

@@ -1,8 +1,9 @@
 """The audit table: one row per use, connection, refresh, failure, revocation and change; appended and never changed.
 
 Refused ones have a row, too, whose outcome is the error's code.
-No argument, result or secret is in it. Items: `pk` ORGANIZATION#DAY, `sk` TIME#ID; the indexes `by_user`,
-`by_service` and `by_failure`, in which only refusals and errors are, sort the same rows by time.
+No argument, result or secret is in it. Items: `pk` ORGANIZATION#SHARD, `sk` TIME#ID; the indexes `by_user`
+(ORGANIZATION#USER), `by_service` (ORGANIZATION#SERVICE#SHARD) and `by_failure` (ORGANIZATION#SHARD), in which only
+refusals and errors are, sort the same rows by time. See `audit_partitions` for the shards.
 """
 
 import logging
@@ -19,6 +20,7 @@ from mcpist.caller import NO_CLIENT, Caller, ClientInfo
 from mcpist.errors import StoreUnavailable
 from mcpist.settings import settings
 from mcpist.telemetry import invocation
+from mcpist.telemetry.audit_partitions import partition_of
 from mcpist.telemetry.metrics import AUDIT_ROWS_LOST
 
 SECONDS_PER_DAY = 86_400
@@ -68,7 +70,7 @@ def record_use(
 def record_look(caller: Caller, *, action: str, batch: str, request: str) -> None:
     """Append a row about an administrator who reads or steers another user's batch."""
     row = administration_row(caller, "look", action=action, request=request, target=f"batches.{batch}")
-    write_row({**row, "service": "batch", "service_key": f"{caller.organization}#batch", "batch": batch})
+    write_row(keyed({**row, "service": "batch", "batch": batch}, caller.organization, row["sk"]))
 
 
 def record_refused_sign_in(caller: Caller, code: str, target: str) -> None:
@@ -171,13 +173,8 @@ def new_row(
     """Return the item of a row that is written now."""
     now = datetime.now(UTC)
     changed: Item = {"target": target, "before": before, "after": after} if target else {}
-    failed = {"failure_key": organization} if is_failure(outcome) else {}
     measured: Item = {"measures": measures} if measures else {}
-    return {
-        "pk": f"{organization}#{now:%Y-%m-%d}",
-        "sk": f"{timestamp(now)}#{secrets.token_hex(4)}",
-        "user_key": f"{organization}#{user}",
-        "service_key": f"{organization}#{service}",
+    row: Item = {
         "user": user,
         "roles": list(roles),
         "event": event,
@@ -190,7 +187,6 @@ def new_row(
         "trace": invocation.trace_id(),
         "batch": batch,
         **changed,
-        **failed,
         **measured,
         "door": invocation.door(),
         "client_name": client.name,
@@ -198,6 +194,22 @@ def new_row(
         "client_id": client.id,
         "expires_at": int(now.timestamp()) + settings().audit_days * SECONDS_PER_DAY,
     }
+    return keyed(row, organization, _sort_key(timestamp(now)))
+
+
+def keyed(row: Item, organization: str, sort_key: str) -> Item:
+    """Return a row with its keys in the table and in the indexes."""
+    keys = {
+        "pk": partition_of(organization, sort_key),
+        "sk": sort_key,
+        "user_key": f"{organization}#{row['user']}",
+        "service_key": partition_of(f"{organization}#{row['service']}", sort_key),
+    }
+    return row | keys | ({"failure_key": keys["pk"]} if is_failure(row["outcome"]) else {})
+
+
+def _sort_key(moment: str) -> str:
+    return f"{moment}#{secrets.token_hex(4)}"
 
 
 def is_failure(outcome: str) -> bool:
@@ -212,7 +224,7 @@ def write_row(row: Item) -> None:
             try:
                 return audit_table().put(row, condition=IS_NEW)
             except ConditionFailed:
-                row = {**row, "sk": f"{row['sk'].partition('#')[0]}#{secrets.token_hex(4)}"}
+                row = keyed(row, row["pk"].rpartition("#")[0], _sort_key(row["sk"].partition("#")[0]))
     except AwsError as error:
         raise StoreUnavailable(store="audit") from error
     raise StoreUnavailable(store="audit")

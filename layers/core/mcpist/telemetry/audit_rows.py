@@ -43,14 +43,13 @@ def row_of(item: Item) -> dict[str, Any]:
     return {"id": f"{time_digits}.{key}", "time": moment} | columns
 
 
-def key_of(row: str) -> tuple[str, str]:
-    """Return the day and the sort key of the row with an id."""
+def key_of(row: str) -> str:
+    """Return the sort key of the row with an id."""
     found = _ID.fullmatch(row)
     if found is None:
         raise AuditRowNotFound(row=row)
     year, month, day, hour, minute, second, fraction, key = found.groups()
-    date = f"{year}-{month}-{day}"
-    return date, f"{date}T{hour}:{minute}:{second}.{fraction}+00:00#{key}"
+    return f"{year}-{month}-{day}T{hour}:{minute}:{second}.{fraction}+00:00#{key}"
 
 
 def text_of(item: Item) -> str:

@@ -3,17 +3,17 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, timedelta
-from itertools import islice
 from typing import Any
 
 from mcpist.aws.attributes import Item
 from mcpist.errors import AuditRowNotFound, InvalidRequest
 from mcpist.settings import settings
 from mcpist.telemetry.audit import audit_table, is_failure, timestamp
+from mcpist.telemetry.audit_partitions import DownwardReader, Source, partition_of, partitions_of
 from mcpist.telemetry.audit_rows import key_of, row_of, text_of
 
 MAX_ROWS = 1_000
-MAX_PAGE_REQUESTS = 10
+MAX_PAGE_REQUESTS = 12
 """The requests to DynamoDB of one page: a rare value among many rows is searched by several pages."""
 FAILED = "failed"
 """The outcome by which all refusals and errors are searched."""
@@ -75,17 +75,6 @@ class Filters:
         return {name: value for name, value in given.items() if value}
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """The partitions that a search reads, the newest first."""
-
-    key: str
-    partitions: Iterator[tuple[str, str]]
-    """The partition, and the sort key above which all its rows are."""
-    filters: Mapping[str, str]
-    index: str = ""
-
-
 def find(
     organization: str,
     *,
@@ -98,15 +87,15 @@ def find(
     """Return an organization's rows between two times that have the values of the filters, the newest first."""
     if not 0 < limit <= MAX_ROWS:
         raise InvalidRequest(field="limit", problem=f"it is at least 1 and at most {MAX_ROWS}")
-    _day(cursor or timestamp(until))
+    if cursor:
+        _check_cursor(cursor)
     oldest = datetime.now(UTC) - timedelta(days=settings().audit_days + EXPIRY_DELAY_DAYS)
     first, last = timestamp(max(since, oldest)), min(timestamp(until), cursor or "~")
     if first >= last:
         return Page([])
-    source = _source(organization, filters, first, last)
-    wanted, rows, rest = filters.text.casefold(), list[Item](), ""
-    for items, rest in islice(_reads(source, first, last, limit, whole=not wanted), MAX_PAGE_REQUESTS):  # noqa: B007
-        rows += [item for item in items if wanted in text_of(item)] if wanted else items
+    wanted, rows, rest = filters.text.casefold(), list[Item](), last
+    for items, rest in _read(_sources(organization, filters), first, last, 0 if wanted else limit):  # noqa: B007
+        rows += [item for item in items if _matches(item, filters, wanted)]
         if len(rows) > limit:
             return Page(list(map(row_of, rows[:limit])), rows[limit - 1]["sk"])
     return Page(list(map(row_of, rows)), rest)
@@ -114,8 +103,8 @@ def find(
 
 def find_story(organization: str, row: str, *, user: str = "") -> Story:
     """Return the story of the row with an id; with `user`, only of a row about this user."""
-    day, sk = key_of(row)
-    items, _ = audit_table().query_page("pk", f"{organization}#{day}", (sk, sk), limit=1)
+    sk = key_of(row)
+    items, _ = audit_table().query_page("pk", partition_of(organization, sk), (sk, sk), limit=1)
     if not items or (user and items[0]["user"] != user):
         raise AuditRowNotFound(row=row)
     item = items[0]
@@ -123,58 +112,54 @@ def find_story(organization: str, row: str, *, user: str = "") -> Story:
     around = BATCH_STORY if item["batch"] else CALL_STORY
     moment = datetime.fromisoformat(sk.partition("#")[0])
     low, high = timestamp(moment - around), timestamp(moment + around)
-    source = _Source("user_key", iter([(item["user_key"], low)]), {name: item[name]}, "by_user")
+    source = Source("user_key", (item["user_key"],), {name: item[name]}, "by_user")
     rows, rest = list[Item](), ""
-    for found, rest in islice(_reads(source, low, high, MAX_ROWS, whole=False), MAX_PAGE_REQUESTS):  # noqa: B007
+    for found, rest in _read([source], low, high, 0):  # noqa: B007
         rows += found
     return Story(row_of(item), list(map(row_of, reversed(rows))), is_complete=not rest)
 
 
-def _source(organization: str, filters: Filters, first: str, last: str) -> _Source:
-    """Return the index that leaves the fewest rows to read, else the table, by days."""
+def _sources(organization: str, filters: Filters) -> list[Source]:
+    """Return the indexes in which all rows of a search are; if there is none, the table."""
     values = dict(filters.values())
+    sources = []
     if is_failure(filters.outcome) or filters.outcome == FAILED:
-        return _Source("failure_key", iter([(organization, first)]), values, "by_failure")
-    for name in ("user", "service"):
-        if name in values:
-            value = values.pop(name)
-            return _Source(f"{name}_key", iter([(f"{organization}#{value}", first)]), values, f"by_{name}")
-    return _Source("pk", ((f"{organization}#{day}", str(day)) for day in _days(first, last)), values)
+        sources.append(Source("failure_key", partitions_of(organization), values, "by_failure"))
+    if user := values.get("user"):
+        others = {name: value for name, value in values.items() if name != "user"}
+        sources.append(Source("user_key", (f"{organization}#{user}",), others, "by_user"))
+    if service := values.get("service"):
+        others = {name: value for name, value in values.items() if name != "service"}
+        sources.append(Source("service_key", partitions_of(f"{organization}#{service}"), others, "by_service"))
+    return sources or [Source("pk", partitions_of(organization), values)]
 
 
-def _reads(source: _Source, first: str, last: str, limit: int, *, whole: bool) -> Iterator[tuple[list[Item], str]]:
-    """Yield the items of each request below `last`, and the sort key below which the rest is; empty at the end.
+def _read(sources: list[Source], first: str, last: str, limit: int) -> Iterator[tuple[list[Item], str]]:
+    """Yield the rows of each round below `last`, and the sort key below which the rest is; empty at the end.
 
-    With a filter a request reads as much as DynamoDB answers at once, 1 MB.
+    Of several indexes the first round reads all. The one that comes the farthest goes on alone: its rows between two
+    times are the fewest, e.g. those of a rare service among the rows of a busy user.
     """
-    count = limit + 2 if whole and not source.filters else 0
-    for partition, floor in source.partitions:
-        lower, end = max(floor, first), last
-        while end:
-            items, end = audit_table().query_page(
-                source.key,
-                partition,
-                (lower, last),
-                index=source.index,
-                filters=source.filters,
-                limit=count,
-                descending=True,
-            )
-            below = [item for item in items if item["sk"] < last]
-            last = end or lower
-            yield below, last if last > first else ""
+    table, bounded = audit_table(), limit and len(sources) == 1 and not sources[0].filters
+    readers = [DownwardReader(table, one, first, last, one.page_size(limit) if bounded else 0) for one in sources]
+    requests = sum(reader.round_requests for reader in readers)
+    rows, best = min(((reader.read(), reader) for reader in readers), key=lambda pair: pair[1].reached)
+    while best.reached > first and requests + best.round_requests <= MAX_PAGE_REQUESTS:
+        yield rows, best.reached
+        requests += best.round_requests
+        rows = best.read()
+    yield rows, best.reached if best.reached > first else ""
 
 
-def _days(first: str, last: str) -> Iterator[date]:
-    """Iterate over the days from the last to the first."""
-    day, end = _day(last), _day(first)
-    while day >= end:
-        yield day
-        day -= timedelta(days=1)
+def _matches(item: Item, filters: Filters, wanted: str) -> bool:
+    """Whether an item meets the filters that DynamoDB does not know."""
+    if filters.outcome == FAILED and not is_failure(item["outcome"]):
+        return False
+    return not wanted or wanted in text_of(item)
 
 
-def _day(moment: str) -> date:
+def _check_cursor(cursor: str) -> None:
     try:
-        return date.fromisoformat(moment[:10])
+        date.fromisoformat(cursor[:10])
     except ValueError:
         raise InvalidRequest(field="cursor", problem="it was not returned by this audit") from None

@@ -17,6 +17,7 @@ from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.table import IS_NEW, Table
 from mcpist.settings import settings
 from mcpist.telemetry.audit import SECONDS_PER_DAY, audit_table, timestamp
+from mcpist.telemetry.audit_partitions import read_upwards
 
 SEAL_DELAY = timedelta(minutes=10)
 """Rows younger than this are not sealed yet: one may still be on its way."""
@@ -49,11 +50,6 @@ class Seal:
     def count(self) -> int:
         """The number of its rows."""
         return len(self.hashes) // HASH_BYTES
-
-    @property
-    def day(self) -> str:
-        """The day whose rows it covers."""
-        return self.since[:10]
 
     def short_hashes(self) -> list[bytes]:
         """Return the stored part of each row's hash."""
@@ -106,12 +102,8 @@ def seals_from(organization: str, since: str) -> Iterator[Seal]:
 
 
 def rows_between(organization: str, since: str, until: str) -> Iterator[Item]:
-    """Iterate over the rows of a part of a day in their order, one request a page."""
-    start = since
-    while start:
-        rows, end = audit_table().query_page("pk", f"{organization}#{since[:10]}", (start, until))
-        yield from (row for row in rows if row["sk"] < until and (row["sk"] > start or start == since))
-        start = end
+    """Iterate over the rows from one sort key to before another, in their order."""
+    return read_upwards(audit_table(), organization, since, until)
 
 
 def _parts(begin: str, end: datetime) -> Iterator[tuple[str, str]]:
