@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from typing import Any
 
-from infra.bench import broker, catalogue, console, costs, imports, load, noise
+from infra.bench import broker, catalogue, console, costs, imports, load, noise, workflows
 from infra.bench.broker import sandbox_environment
 from infra.bench.report import BENCHMARKS, Row, keep, measured, table
 from infra.bench.stub_deployment import SLOW_RESPONSE_SECONDS, StubDeployment, run_stub_deployment, say
@@ -47,7 +47,12 @@ def main() -> None:
     noisy.add_argument("--requests", type=int, default=noise.REQUESTS)
     named.add_parser("console", help="the CPU and the size of the console's pages")
     named.add_parser("imports", help="the imports of each function, by their cost")
+    flows = named.add_parser("workflows", help="six workflows as batches, against their ideal")
+    flows.add_argument("only", nargs="*", help="the names of some")
     chosen = parser.parse_args()
+    if chosen.named == "workflows":
+        workflows.measure(chosen.only)
+        return
     if chosen.named == "imports":
         imports.measure()
         return
@@ -72,7 +77,7 @@ def main() -> None:
 def inside(stub: StubDeployment) -> list[Row]:
     """Measure what needs only one seeded deployment."""
     deployment, folder = stub.deployment, stub.folder
-    rows = [*catalogue.rows(), *caching(stub.service), *sandboxes(stub)]
+    rows = [*catalogue.rows(), *caching(stub.service.url), *sandboxes(stub)]
     rows += [*requests(deployment), *broker.rows(deployment, folder), *planning()]
     return [*rows, *command_line(deployment), *batches(deployment), *shapes(deployment)]
 

@@ -43,6 +43,12 @@ def ask_slowly() -> Call:
     return Call("GET", "/slow")
 
 
+@stub.reads(shows("name"))
+def wait(step: str, seconds: float) -> Call:
+    """Ask the stub's service for an answer after some seconds."""
+    return Call("GET", "/wait", query={"step": step, "seconds": seconds})
+
+
 @stub.reads(shows("name", "account"))
 def ask_about(name: str) -> Call:
     """Ask the stub's service about a name; its rows name the account that asked."""

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -22,13 +22,31 @@ SLOW_RESPONSE_SECONDS = 0.5
 RESPONSE_DELAY_SECONDS, ANSWER_ROWS = 0.3, 20
 
 
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """One request to wait: its step, and when it arrived and was answered, on the clock of time.perf_counter."""
+
+    step: str
+    began: float
+    ended: float
+
+
+@dataclass(frozen=True)
+class StubService:
+    """The stub's service."""
+
+    url: str
+    waited: list[Waited] = field(default_factory=list)
+    """The requests to wait that it has answered."""
+
+
 @dataclass(frozen=True)
 class StubDeployment:
-    """The deployment, a folder for measurements, and the URL of the stub's service."""
+    """The deployment, a folder for measurements, and the stub's service."""
 
     deployment: LocalDeployment
     folder: Path
-    service: str
+    service: StubService
 
     def event_file(self, name: str) -> str:
         """Write one of events/mcp_endpoint_*.json as a user of this deployment sends it; return its path."""
@@ -47,7 +65,7 @@ def run_stub_deployment(parameters: Mapping[str, str] = NO_REQUEST_LIMIT) -> Ite
     with tempfile.TemporaryDirectory() as folder, stub_service() as service:
         root = with_modules(Path(folder), ROOT / "infra/bench/stub.py")
         stub = root / "layers/services/mcpist_services/stub/tools.py"
-        stub.write_text(stub.read_text("utf-8").replace("http://stub.invalid", service), "utf-8")
+        stub.write_text(stub.read_text("utf-8").replace("http://stub.invalid", service.url), "utf-8")
         with run_local_deployment(
             docs=ROOT / "docs", root=root, modules=("github", "rag", "stub"), parameters=parameters, report=say
         ) as deployment:
@@ -55,16 +73,22 @@ def run_stub_deployment(parameters: Mapping[str, str] = NO_REQUEST_LIMIT) -> Ite
 
 
 @contextmanager
-def stub_service() -> Iterator[str]:
+def stub_service() -> Iterator[StubService]:
     """Run a service on loopback that answers requests with a token: an empty list, or rows that name the token."""
+    waited: list[Waited] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
 
         def do_GET(self) -> None:
-            url, token = urlsplit(self.path), self.headers.get("authorization", "")
-            time.sleep({"/slow": SLOW_RESPONSE_SECONDS, "/about": RESPONSE_DELAY_SECONDS}.get(url.path, 0))
-            body = _rows(parse_qs(url.query)["name"][0], token) if url.path == "/about" else b"[]"
+            began, url, token = time.perf_counter(), urlsplit(self.path), self.headers.get("authorization", "")
+            query = {name: values[0] for name, values in parse_qs(url.query).items()}
+            fixed = {"/slow": SLOW_RESPONSE_SECONDS, "/about": RESPONSE_DELAY_SECONDS}
+            time.sleep(float(query["seconds"]) if url.path == "/wait" else fixed.get(url.path, 0))
+            body = _rows(query["name"], token) if url.path == "/about" else b"[]"
+            if url.path == "/wait":
+                waited.append(Waited(query["step"], began, time.perf_counter()))
             self.send_response(200 if token else 401)
             self.send_header("content-length", str(len(body)))
             self.end_headers()
@@ -75,7 +99,7 @@ def stub_service() -> Iterator[str]:
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield StubService(f"http://127.0.0.1:{server.server_port}", waited)
         server.shutdown()
 
 

@@ -5,7 +5,6 @@ Importing this module takes seconds of CPU: import it late.
 
 import importlib
 import json
-import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -24,35 +23,32 @@ from werkzeug.test import run_wsgi_app
 
 from infra.local import dynamodb_answers
 from infra.local.names import ACCOUNT, REGION
-from infra.local.server import Request, Response
+from infra.local.server import App, Request, Response
 from infra.local.template import Key
 
 _running = threading.Lock()
 
 
 @contextmanager
-def running_moto(address: str) -> Iterator["Moto"]:
-    """Run moto with Step Functions that execute machines and call Lambda at `address` (host, port and path)."""
+def running_moto(invoke: App) -> Iterator["Moto"]:
+    """Run moto with Step Functions that execute machines, whose Tasks send their Invoke requests to `invoke`."""
     if not _running.acquire(blocking=False):
         raise RuntimeError("an embedded AWS already runs in this process, and moto has one state for all of it")
-    before = os.environ.get("MOTO_PORT"), default_user_config["stepfunctions"]
-    # moto calls http://localhost:$MOTO_PORT. With an `@` `localhost:x` becomes a login and `address` the host, since
-    # another program may own the same port on ::1; the path in `address` carries this run's secret.
-    os.environ["MOTO_PORT"] = f"x@{address}"
+    before = default_user_config["stepfunctions"]
     default_user_config["stepfunctions"] = {"execute_state_machine": True}
     try:
         _import_without("moto.stepfunctions.parser.models", without="moto.batch")
         _import_without("moto.ssm.models", without="moto.ec2", ec2_backends=None)  # which would find instances by tags
         dynamodb_answers.install()
-        _keep_parse_trees()
-        yield Moto()
+        _keep_programs()
+        from infra.local.task_invocations import tasks_invoking
+
+        with tasks_invoking(invoke):
+            yield Moto()
     finally:
         _stop_executions()
         moto_api_backend.reset()
-        default_user_config["stepfunctions"] = before[1]
-        os.environ.pop("MOTO_PORT", None)
-        if before[0] is not None:
-            os.environ["MOTO_PORT"] = before[0]
+        default_user_config["stepfunctions"] = before
         _running.release()
 
 
@@ -71,10 +67,10 @@ def _import_without(wanted: str, without: str, **names: Any) -> None:
             del sys.modules[name]
 
 
-def _keep_parse_trees() -> None:
-    from infra.local import definition_trees  # the parser takes a second to import
+def _keep_programs() -> None:
+    from infra.local import kept_programs  # the parser takes a second to import
 
-    definition_trees.install()
+    kept_programs.install()
 
 
 def _stop_executions() -> None:

@@ -15,7 +15,6 @@ from infra.local.server import App, DropConnection, Request, Response
 ZYGOTE_CREDENTIALS_SECONDS = 300
 SANDBOX_CREDENTIALS_SECONDS = 6 * 3600
 MAX_RECORDED_REQUESTS = 50_000
-# moto's Step Functions sign with a well-known key; so their endpoint has the secret in its path.
 STEP_FUNCTIONS = aws_requests.Caller("states")
 
 
@@ -49,6 +48,10 @@ class RequestRouter:
             return self._aws(request, caller, service) if caller else _invalid_token_response(service)
         return self.http_api.handle(request) if self.http_api else Response(503)
 
+    def invoke_by_machine(self, request: Request) -> Response:
+        """Respond to an Invoke request of a machine's Task."""
+        return self._aws(request, STEP_FUNCTIONS, "lambda")
+
     def _internal(self, request: Request, path: str) -> Response:
         """Respond to a request whose path begins with this run's secret."""
         kind, _, rest = path.partition("/")
@@ -57,10 +60,6 @@ class RequestRouter:
                 return self._runtime.handle(request, rest)
             case "credentials":
                 return self._credentials(request)
-            case "states":
-                # Remove the secret, so that the path is that of Lambda's API.
-                inner = Request({**request.environ, "RAW_URI": f"/{rest}"}, request.headers, request.body)
-                return self._aws(inner, STEP_FUNCTIONS, "lambda")
         return Response(404)
 
     def _credentials(self, request: Request) -> Response:

@@ -170,7 +170,7 @@ class EmbeddedAws:
                 self._start(function, context, stack)
         from infra.local.moto_backend import running_moto
 
-        moto = stack.enter_context(running_moto(f"{secret_address}/states"))
+        moto = stack.enter_context(running_moto(self._router.invoke_by_machine))
         self._router.moto = moto
         self._router.lambda_api = LambdaApi(self.functions)
         self._create_keys(moto)

@@ -160,14 +160,12 @@ def embedded() -> Iterator[tuple[Any, dict[str, Runner]]]:
     listener = listen("127.0.0.1", 0)
     address = f"127.0.0.1:{listener.getsockname()[1]}"
 
-    def front(request: Request) -> Response:
-        if not request.path.startswith("/2015-03-31/functions/"):
-            return moto(request)
+    def invoke(request: Request) -> Response:
         payload = json.loads(request.body)
         body = json.dumps(runners[payload["batch"]].answer(payload)).encode()
         return Response(200, (("x-amzn-RequestId", "r"), ("content-type", "application/json")), body)
 
-    with LoopbackServer(listener, front), running_moto(address) as moto:
+    with running_moto(invoke) as moto, LoopbackServer(listener, moto):
         yield (
             boto3.client(
                 "stepfunctions",

@@ -1,0 +1,63 @@
+"""A definition is parsed once, and its executions share the program."""
+
+import ast
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from moto.stepfunctions.parser.asl.component import component
+from moto.stepfunctions.parser.asl.parse.asl_parser import ASLParserException
+
+from infra.local.kept_programs import KeptPrograms
+
+
+def definition(*names: str) -> str:
+    states = {name: {"Type": "Pass", "End": True} for name in names}
+    return json.dumps({"StartAt": names[0], "States": states})
+
+
+def test_the_same_text_has_the_same_program() -> None:
+    programs = KeptPrograms()
+    first, second, other = (programs.parse(definition(name))[0] for name in "AAB")
+    assert first is second
+    assert first.start_at.start_at_name == "A"
+    assert other.start_at.start_at_name == "B"
+
+
+def test_only_the_programs_used_last_are_kept() -> None:
+    programs = KeptPrograms(max_programs=2)
+    first, second = (programs.parse(definition(name))[0] for name in "AB")
+    assert programs.parse(definition("A"))[0] is first
+    programs.parse(definition("C"))
+    assert programs.parse(definition("A"))[0] is first
+    assert programs.parse(definition("B"))[0] is not second
+
+
+def test_an_invalid_definition_is_refused_each_time() -> None:
+    programs = KeptPrograms()
+    for _ in range(2):
+        with pytest.raises(ASLParserException):
+            programs.parse('{"StartAt": "A", "States": ')
+
+
+def test_an_execution_leaves_nothing_behind_in_the_program_that_the_next_one_shares() -> None:
+    """What a component keeps of an execution would show as an attribute that its evaluation has set."""
+    root = Path(component.__file__).parent
+    found: set[tuple[str, str]] = set()
+    for file in root.rglob("*.py"):
+        for owner in (one for one in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(one, ast.ClassDef)):
+            found |= {(owner.name, name) for name in attributes_set_later(owner)}
+    workers = {"IterationWorker", "JobPool", "Counter", "MapRunRecord", "BranchWorker", "BranchWorkerPool"}
+    # A key of the execution's own memory, the same for all executions; and objects that each evaluation makes anew.
+    assert {owner for owner, _ in found} - workers == {"EvalComponent"}
+
+
+def attributes_set_later(owner: ast.ClassDef) -> Iterator[str]:
+    """Yield the attributes that methods set which do not build the object."""
+    for method in owner.body:
+        if isinstance(method, ast.FunctionDef) and method.name not in {"__init__", "from_state_props"}:
+            for node in ast.walk(method):
+                match node:
+                    case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
+                        yield name
