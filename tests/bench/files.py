@@ -11,7 +11,8 @@ from moto import mock_aws
 from infra.bench.report import Row
 from infra.local.template import REGION
 from mcpist.files import access
-from mcpist.files.answers import FileContent, describe_file
+from mcpist.files.answers import describe_file
+from mcpist.files.content import FileContent
 from mcpist.memory import forget_all
 from mcpist.render.answer import compact, compact_json
 from mcpist.tools.call import PartialList

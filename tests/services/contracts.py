@@ -18,6 +18,7 @@ import pytest
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import path_keys, value_at
+from mcpist.running.bodies import request_body
 from mcpist.tools.call import Call, CallResponse, Lookup, PartialList, Work
 from mcpist.tools.module import Module
 from mcpist.tools.schema import example_of
@@ -38,6 +39,10 @@ DESCRIPTIONS = {
     "supabase": ("supabase", "supabase-postgrest"),
 }
 CONTRACTED = [name for name in NAMES if name in DESCRIPTIONS]
+
+FILE = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+DOWNLOAD = {"file": {"path": f"files/acme/uma/{FILE}", "sha256": FILE, "size_bytes": 4}, "preview": "text: 1 line"}
+"""What is made of every download."""
 
 needs_descriptions = pytest.mark.skipif(
     not (SPECS / "contract.py").exists(), reason=f"the vendors' API descriptions are not in {SPECS}"
@@ -119,7 +124,10 @@ class Vendor:
                 call.path,
             )
             url = (call.origin or self.host) + path
-            response = client.request(call.method, url, params=dict(call.query) or None, json=call.json)
+            body = {name: value for name, value in request_body(call).items() if value is not None}
+            response = client.request(call.method, url, params=dict(call.query) or None, **body)
+        if call.download:
+            return CallResponse(200, {}, DOWNLOAD)
         return CallResponse(response.status_code, dict(response.headers), response.json() if response.content else None)
 
     def perform(self, tool: Tool, arguments: dict[str, Any]) -> Any:

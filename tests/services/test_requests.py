@@ -8,10 +8,12 @@ change that is meant, `make docs` writes the files anew: read the difference.
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
+from mcpist.files.content import FileContent
 from mcpist.tools.call import Call, Lookup
 from mcpist.tools.module import Module
 from mcpist_services import NAMES
@@ -57,10 +59,23 @@ def line(work: Call | Lookup) -> str:
         return f"{work.function.__name__} {json.dumps(work.arguments, ensure_ascii=False)}"
     plain = {name: str(value).lower() if isinstance(value, bool) else value for name, value in work.query.items()}
     query = f"?{urlencode(plain, doseq=True, safe=',:/')}" if plain else ""
-    sent = work.json if work.text is None else work.text
-    body = f" {json.dumps(sent, ensure_ascii=False)}" if sent is not None else ""
+    body = "" if (sent := _body(work)) is None else f" {json.dumps(sent, ensure_ascii=False)}"
     headers = "".join(f" +{header}: {value}" for header, value in work.headers.items())
-    return f"{work.method} {work.origin}{work.path}{query}{body}{headers}"
+    return f"{work.method} {work.origin}{work.path}{query}{body}{headers}{' (download)' if work.download else ''}"
+
+
+def _body(call: Call) -> Any:
+    """The body of a request; of contents their text."""
+    if call.multipart is not None:
+        return {
+            name: part if isinstance(part, str) else [part.filename, _text(part.content)]
+            for name, part in call.multipart.items()
+        }
+    return _text(call.content) if call.content else call.json
+
+
+def _text(content: FileContent) -> str:
+    return f"{content.content_type}: {content.content.decode()}"
 
 
 if __name__ == "__main__":

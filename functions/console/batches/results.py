@@ -7,7 +7,8 @@ from typing import Any
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Entry, Header
 from mcpist.errors import Locale, from_message
-from mcpist.files.answers import FileContent, content_of
+from mcpist.files.answers import content_of
+from mcpist.files.content import FileContent
 from mcpist.render.answer import compact, compact_each, compact_json
 from mcpist.render.contents import split_content
 from mcpist.render.tokens import estimate_tokens

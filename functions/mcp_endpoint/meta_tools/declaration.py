@@ -155,9 +155,12 @@ def _call(exchange: Exchange, permissions: Permissions, request: CallRequest) ->
 
 
 def _shown(caller: Caller, shows: Shows, value: Any, request: CallRequest, reserved: int) -> list[Part]:
-    """Return a result as the model reads it: compact or raw, or a file where it is too large or is asked for."""
+    """Return a result as the model reads it: compact or raw, or a file where it is too large or is asked for.
+
+    A tool that stores a file has named it already.
+    """
     text = compact_json(value) if request.raw_output else render(value, shows)
-    if len(text) <= MAX_ANSWER_CHARACTERS - reserved and not request.options.as_file:
+    if len(text) <= MAX_ANSWER_CHARACTERS - reserved and not (request.options.as_file and not shows.file):
         return [text]
     described = describe_file(caller, content_of(value, shows, raw_output=request.raw_output))
     return [described.text, file_link(described.file)]

@@ -4,10 +4,10 @@ import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from functools import cache
-from secrets import token_hex
 
 from mcpist.bounded_http.client import ExchangeResponse, HttpClient
 from mcpist.bounded_http.failures import ExchangeFailed
+from mcpist.bounded_http.multipart import FormField, multipart_body
 from mcpist.errors import IntegrityError, OutputRefused, StoreUnavailable
 from mcpist.programs.messages import MAX_FILE_BYTES, MAX_INLINE_BYTES, InputFile, Output, Upload
 from program_runner.programs.outputs import FoundOutput
@@ -50,21 +50,11 @@ def _upload(program: str, output: FoundOutput, waiting: list[tuple[int, Upload]]
         problem = f"its files have more than {MAX_INLINE_BYTES} bytes, and too many of them are large"
         raise OutputRefused(service=program, program=program, problem=problem)
     number, upload = waiting.pop(0)
-    boundary = token_hex(16)
-    content = _form(boundary, {**upload.fields}, output.content)
-    headers = {"content-type": f"multipart/form-data; boundary={boundary}"}
-    _exchange("POST", upload.url, content=content, headers=headers)
+    fields = [FormField(name, value.encode()) for name, value in upload.fields.items()]
+    file = FormField("file", output.content, filename="output")  # S3 wants it as the last field
+    kind, content = multipart_body([*fields, file])
+    _exchange("POST", upload.url, content=content, headers={"content-type": kind})
     return number
-
-
-def _form(boundary: str, fields: dict[str, str], content: bytes) -> bytes:
-    """Return a form with a file as its last field, as S3 wants it (RFC 7578)."""
-    parts = [
-        f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'.encode()
-        for name, value in fields.items()
-    ]
-    file = f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="output"\r\n\r\n'.encode()
-    return b"".join([*parts, file, content, f"\r\n--{boundary}--\r\n".encode()])
 
 
 def _download(url: str) -> bytes:

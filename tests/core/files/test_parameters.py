@@ -3,9 +3,11 @@
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from mcpist.errors import FileNotFound, FileTooLarge, IntegrityError, InvalidRequest
 from mcpist.files import access
+from mcpist.files.content import CONTENT_FORMAT, ContentArgument, FileContent
 from mcpist.files.content_types import JSON, MARKDOWN, PLAIN, YAML
 from mcpist.files.parameters import FILE_FORMAT, MAX_ARGUMENT_BYTES, load_arguments, named_files, reference_names
 from tests.core.files.callers import BOB, UMA
@@ -20,6 +22,7 @@ SCHEMA = {
         "body": {"type": "object"},
         "either": {"anyOf": [{"type": "string"}, {"type": "array"}]},
         "any": {},
+        "bytes": {"type": "string", "format": CONTENT_FORMAT},
         "file": {"anyOf": [{"type": "string"}, {"type": "object"}], "format": FILE_FORMAT},
         "files": {"type": "array", "items": {"type": "string", "format": FILE_FORMAT}},
     }
@@ -60,6 +63,20 @@ def test_a_parameter_that_takes_a_file_gets_its_reference(name: str) -> None:
     value = reference() if name == "file" else [reference()]
     assert load_arguments(UMA, SCHEMA, {name: value}) == {name: value}
     assert [found for found, _ in named_files(SCHEMA, {name: value})] == [name]
+
+
+@pytest.mark.parametrize(("content", "kind"), [(b"\x89PNG\xff", "image/png"), ("設計".encode(), MARKDOWN)])
+def test_a_parameter_of_bytes_gets_them_with_their_type(content: bytes, kind: str) -> None:
+    loaded = load_arguments(UMA, SCHEMA, {"bytes": reference(content, kind), "text": "x"})
+    assert loaded == {"bytes": FileContent(content, kind), "text": "x"}
+    assert reference_names(SCHEMA, {"bytes": reference(content, kind)}) == {"bytes"}
+
+
+def test_a_text_is_bytes_and_anything_else_is_none() -> None:
+    taken = TypeAdapter(ContentArgument)
+    assert taken.validate_python("設計") == FileContent("設計".encode(), PLAIN)
+    with pytest.raises(ValidationError, match="a text, or the reference of a file"):
+        taken.validate_python({"path": "a"})
 
 
 def test_other_arguments_stay_and_read_nothing(aws: list[str]) -> None:

@@ -7,7 +7,7 @@ from jsonschema import Draft7Validator
 from pydantic import ValidationError
 
 from mcpist.errors import InvalidRequest
-from mcpist.files.content_types import content_type_of
+from mcpist.files.content_types import checked_type, content_type_of
 from mcpist.files.reference import PUBLISHED, ErrorResponse, FileReference, StandardResponse
 from mcpist.files.schemas import check, draft7
 
@@ -119,3 +119,20 @@ def test_an_error_names_the_place_and_never_the_value() -> None:
 )
 def test_a_content_type_is_one_of_ours_or_an_attachments(media_type: str, kept: str) -> None:
     assert content_type_of(media_type) == kept
+
+
+@pytest.mark.parametrize(
+    ("content", "media_type", "kept"),
+    [
+        (b"text", "text/plain", "text/plain"),
+        (b"\xff", "text/plain", "application/octet-stream"),
+        (b"a\0b", "application/json", "application/octet-stream"),
+        (b"text", "", "text/plain"),
+        (b"text", "application/octet-stream", "text/plain"),
+        (b"a\0b", "", "application/octet-stream"),
+        (b"diff --git", "application/vnd.github.v3.diff; charset=utf-8", "text/plain"),
+        (b"PK", "application/zip", "application/zip"),
+    ],
+)
+def test_a_received_content_is_a_text_only_where_it_is_one(content: bytes, media_type: str, kept: str) -> None:
+    assert checked_type(content, media_type) == kept

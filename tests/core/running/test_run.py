@@ -22,7 +22,9 @@ from mcpist.errors import (
     UpstreamUnavailable,
     to_message,
 )
-from mcpist.render.shows import shows
+from mcpist.files import access
+from mcpist.files.content import ContentArgument
+from mcpist.render.shows import DOWNLOADED, shows
 from mcpist.running import send as sending
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
 from mcpist.running.run import ToolResult, run
@@ -153,10 +155,15 @@ def declare_more(module: Module) -> None:
         return Call("GET", f"/items/{found.json['id']}")
 
     @module.writes(shows("id"))
-    def upload(text: str) -> Calls:
-        """Upload a text."""
-        answer = yield Call("POST", "/texts", text=text, headers={"content-type": "text/plain"})
+    def upload(content: ContentArgument) -> Calls:
+        """Upload a text or a file."""
+        answer = yield Call("POST", "/texts", content=content)
         return {"id": answer.json}
+
+    @module.reads(DOWNLOADED)
+    def download(item_id: str) -> Call:
+        """Download an item's picture."""
+        return Call("GET", f"/pictures/{item_id}", download=True)
 
 
 @pytest.fixture
@@ -188,6 +195,30 @@ def test_a_warm_read_costs_one_aws_request(vendor: Vendor) -> None:
     vendor.run("get_item", item_id="1")
     assert vendor.sent == ["PutItem"]
     assert vendor.service.received[-1].headers["authorization"] == "Bearer t1"
+
+
+def test_a_download_becomes_the_callers_file_and_can_be_sent_on(vendor: Vendor) -> None:
+    picture = b"\x89PNG\xff\x00"
+    vendor.service.reply_with(Reply(picture, headers={"content-type": "image/png"}), Reply(b"OK"))
+    kept = vendor.run("download", item_id="1")
+    reference = kept["file"]
+    assert (reference["content_type"], reference["size_bytes"], kept["preview"]) == ("image/png", 6, None)
+    assert access.load(UMA, reference)[1] == picture
+    assert vendor.run("upload", content=reference) == {"id": "OK"}
+    sent = vendor.service.received[-1]
+    assert (sent.body, sent.headers["content-type"]) == (picture, "image/png")
+
+
+def test_a_downloaded_text_shows_its_beginning_and_its_end(vendor: Vendor) -> None:
+    log = "\n".join(f"line {number}" for number in range(5_000))
+    vendor.service.reply_with(Reply(log.encode(), headers={"content-type": "application/octet-stream"}))
+    kept = vendor.run("download", item_id="1")
+    assert kept["file"]["content_type"] == "text/plain"
+    assert kept["preview"].startswith("text: 5,000 lines, 48,889 characters\nbegins:\nline 0\n")
+    assert kept["preview"].endswith("\nline 4998\nline 4999")
+    assert len(kept["preview"]) < 3_200
+    vendor.service.reply_with(Reply(b"a,b\n", headers={"content-type": "text/csv; charset=utf-8"}))
+    assert vendor.run("download", item_id="2")["preview"] == "text: 1 lines, 4 characters\nbegins:\na,b\n"
 
 
 def test_a_write_leaves_its_intent_and_its_outcome(vendor: Vendor) -> None:
@@ -352,7 +383,7 @@ def test_a_conversation_that_ends_in_a_request_has_its_answer(vendor: Vendor) ->
 
 def test_a_text_is_sent_as_it_is_and_may_be_answered_with_text(vendor: Vendor) -> None:
     vendor.service.reply_with(Reply("OK: é".encode()))
-    assert vendor.run("upload", text="文\n") == {"id": "OK: é"}
+    assert vendor.run("upload", content="文\n") == {"id": "OK: é"}
     (asked,) = vendor.service.received
     assert (asked.body, asked.headers["content-type"]) == ("文\n".encode(), "text/plain")
 

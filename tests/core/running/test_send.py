@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from email.parser import BytesParser
+from email.policy import HTTP
 from email.utils import format_datetime
 from threading import Thread
 from typing import Any
@@ -21,6 +23,7 @@ from mcpist.errors import (
     ToolExecutionError,
     UpstreamUnavailable,
 )
+from mcpist.files.content import FileContent
 from mcpist.running import send as sending
 from mcpist.running.account import Account
 from mcpist.running.broker import Credential
@@ -29,7 +32,7 @@ from mcpist.running.rate_limits import cooldowns
 from mcpist.running.send import Unauthorized, send
 from mcpist.telemetry import invocation
 from mcpist.telemetry.log_lines import LineLogger
-from mcpist.tools.call import Call, CallResponse
+from mcpist.tools.call import Call, CallResponse, FilePart
 from mcpist.tools.module import Module
 from mcpist.tools.refusal import RateLimited, Refusals
 from tests.core.loopback import Reply, Service, json_response, serving
@@ -295,6 +298,71 @@ def test_a_redirect_to_another_origin_is_not_followed_so_none_gets_the_token(
         assert "it redirects to 127.0.0.1" in error.text().message
         assert "s3cret" not in str(error.as_dict())
         assert other.received == []
+
+
+LOGS = Call("GET", "/jobs/1/logs", {"x": "1"}, headers={"apikey": "k"}, download=True)
+
+
+def test_a_download_follows_a_redirect_to_another_origin_without_any_header_of_ours(
+    service: Service, account: Account
+) -> None:
+    with serving() as other:
+        service.reply_with(moved("/elsewhere", 302), moved(f"{other.url}/blob?signature=s", 302))
+        other.reply_with(Reply(b"log", headers={"content-type": "text/plain"}))
+        with invocation.begin("door", LineLogger(), "r-1", f"00-{'a' * 32}-{'b' * 16}-01"):
+            answer = ask(account, LOGS)
+        assert answer.downloaded == FileContent(b"log", "text/plain")
+        assert [asked.headers["authorization"] for asked in service.received] == ["Bearer t0ken"] * 2
+        (asked,) = other.received
+        assert asked.path == "/blob?signature=s"
+        assert set(asked.headers) == {"host", "accept", "accept-encoding", "user-agent"}
+
+
+def test_what_refuses_a_download_elsewhere_refuses_no_token(service: Service, account: Account) -> None:
+    with serving() as other:
+        for status, place in ((401, "/blob"), (302, f"{service.url}/again")):
+            service.reply_with(moved(f"{other.url}/blob", 302))
+            other.reply_with(Reply(b"", status, {"location": place}))
+            error = failure(account, LOGS)
+            assert isinstance(error, UpstreamUnavailable)
+            assert f"answers {status}" in error.text().message
+            assert len(service.received) == 1
+
+
+def test_a_download_has_a_limit_of_its_own(service: Service, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sending, "MAX_CONTENT_BYTES", 20_000_000)
+    service.reply_with(Reply(b" " * 11_000_000))
+    downloaded = ask(account, LOGS).downloaded
+    assert downloaded
+    assert len(downloaded.content) == 11_000_000
+    service.reply_with(Reply(b" " * 20_000_001))
+    assert "larger than 20000000 bytes" in failure(account, LOGS).text().message
+
+
+def test_a_refused_download_is_an_error_as_any_other(service: Service, account: Account) -> None:
+    service.reply_with(json_response({"message": "Gone"}, 410))
+    assert "Gone" in failure(account, LOGS).text().message
+
+
+def test_parts_are_sent_with_their_names_and_types(service: Service, account: Account) -> None:
+    service.reply_with(json_response({"id": 1}))
+    parts = {"comment": "ü", "file": FilePart('a"日本.png', FileContent(b"\x89PNG\xff", "image/png"))}
+    ask(account, Call("POST", "/attachments", multipart=parts))
+    (asked,) = service.received
+    kind = asked.headers["content-type"]
+    message = BytesParser(policy=HTTP).parsebytes(f"content-type: {kind}\r\n\r\n".encode() + asked.body)
+    comment, file = message.iter_parts()
+    assert comment.get_payload(decode=True) == "ü".encode()
+    assert (file.get_content_type(), file.get_payload(decode=True)) == ("image/png", b"\x89PNG\xff")
+    assert 'name="file"; filename="a%22日本.png"'.encode() in asked.body
+
+
+def test_an_own_origin_gets_the_token_where_the_module_names_it(account: Account) -> None:
+    with serving() as other:
+        account.module.origins = r"http://127\.0\.0\.1:[0-9]+"
+        account.module.token_origins = frozenset({other.url})
+        ask(account, Call("GET", "/files/1", origin=other.url, download=True))
+        assert other.received[0].headers["authorization"] == "Bearer t0ken"
 
 
 def test_a_write_that_left_nothing_to_change_is_done(service: Service, account: Account) -> None:

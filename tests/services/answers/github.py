@@ -1,10 +1,11 @@
-"""GitHub's answers, and a correction of its description."""
+"""GitHub's answers, and what its description lacks by https://docs.github.com/en/rest."""
 
 from base64 import b64encode
 from dataclasses import replace
 from typing import Any
 
 from mcpist.tools.call import Call, CallResponse
+from tests.services.answers.additions import add
 from tests.services.answers.amendments import confine
 
 FILE: dict[str, Any] = {
@@ -32,8 +33,9 @@ ANSWERS: dict[str, Any] = {"repos/get-content": _content}
 
 
 def amend(document: dict[str, Any]) -> None:
-    """State the values that the description gives in its text alone."""
+    """State the values that the description gives in its text alone, and operations that it lacks."""
     confine(document, "/user/repos", "affiliation", ("owner", "collaborator", "organization_member"), several=True)
+    add(document, "GET /repos/{owner}/{repo}/actions/jobs/{job_id}/logs", "actions/download-job-logs-for-workflow-run")
 
 
 def with_next_page(call: Call, response: CallResponse) -> CallResponse:

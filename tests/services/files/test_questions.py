@@ -5,7 +5,8 @@ import json
 import pytest
 
 from mcpist.files import access
-from mcpist.files.answers import FileContent, describe_file
+from mcpist.files.answers import describe_file
+from mcpist.files.content import FileContent
 from mcpist.render.answer import compact
 from mcpist.tools.call import PartialList
 from mcpist_services.files.tools import files

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from mcpist.errors import InvalidArguments, InvalidRequest, ToolExecutionError
+from mcpist.files.content import FileContent
 from mcpist.render.answer import compact
 from mcpist.tools.call import Call, PartialList
 from mcpist_services.slack.directory import MAX_DIRECTORY_PAGE, MAX_DIRECTORY_PAGES
@@ -182,7 +183,8 @@ def test_a_file_is_uploaded_beside_the_api_without_the_token_and_then_shared() -
         work("upload_file", channel="C0123ABCD45", filename="a.csv", content="文", comment="**New**"), place, "OK", done
     )
     assert sent[0].query == {"filename": "a.csv", "length": 3}
-    assert (sent[1].origin, sent[1].path, sent[1].text) == ("https://files.slack.com", "/upload/v1/abc?d=1", "文")
+    assert (sent[1].origin, sent[1].path) == ("https://files.slack.com", "/upload/v1/abc?d=1")
+    assert sent[1].content == FileContent("文".encode(), "text/plain")
     assert sent[2].json == {
         "files": [{"id": "F1", "title": "a.csv"}],
         "channel_id": "C0123ABCD45",

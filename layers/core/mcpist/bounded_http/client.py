@@ -85,8 +85,12 @@ class HttpClient:
         form: Mapping[str, Any] | None = None,
         content: bytes | None = None,
         headers: Mapping[str, str] | None = None,
+        max_bytes: int | None = None,
     ) -> ExchangeResponse:
-        """Send one request and read its response before the deadline; ExchangeFailed where there is none."""
+        """Send one request and read its response before the deadline; ExchangeFailed where there is none.
+
+        `max_bytes` is the size of a response that may be larger than others.
+        """
         now = self._clock()
         # The streams below take moments for timeouts, so that the waits of one exchange cannot add up.
         timeouts = {"connect": min(deadline, now + self._connect_seconds), "read": deadline, "write": deadline}
@@ -105,7 +109,8 @@ class HttpClient:
         try:
             with closing(self._pool.handle_request(request)) as response:
                 found = _headers(response.headers)
-                return ExchangeResponse(response.status, found, self._body(response, found, accepted_encoding))
+                body = self._body(response, found, accepted_encoding, max_bytes or self._max_bytes)
+                return ExchangeResponse(response.status, found, body)
         except httpcore2.LocalProtocolError:  # its text may quote a header
             raise UnsendableRequest("HTTP cannot express it") from None
         except httpcore2.TimeoutException as error:
@@ -117,7 +122,9 @@ class HttpClient:
         """Close the connections."""
         self._pool.close()
 
-    def _body(self, response: httpcore2.Response, headers: Mapping[str, str], accepted_encoding: str) -> bytes:
+    def _body(
+        self, response: httpcore2.Response, headers: Mapping[str, str], accepted_encoding: str, max_bytes: int
+    ) -> bytes:
         encoding = headers.get("content-encoding", "identity").strip().lower()
         if encoding not in ("identity", accepted_encoding):
             raise ExchangeFailed("it answers in an encoding that was not asked for")
@@ -125,8 +132,8 @@ class HttpClient:
         decompress = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress if compressed else lambda chunk, _: chunk
         body = bytearray()
         for chunk in response.iter_stream():
-            body += decompress(chunk, self._max_bytes + 1 - len(body))
-            if len(body) > self._max_bytes:
+            body += decompress(chunk, max_bytes + 1 - len(body))
+            if len(body) > max_bytes:
                 raise ResponseTooLarge(response.status)
         return bytes(body)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from mcpist.caller import Caller
 from mcpist.files import access
+from mcpist.files.content import FileContent
 from mcpist.files.content_types import JSON, MARKDOWN, PLAIN
 from mcpist.files.preview import preview
 from mcpist.files.records import FileRecord
@@ -23,14 +24,6 @@ MIN_PREVIEW_CHARACTERS = 200
 FILE_URI = "mcpist://files/{sha256}"
 
 
-@dataclass(frozen=True, slots=True)
-class FileContent:
-    """A content and its type, before it is a file."""
-
-    content: bytes
-    content_type: str
-
-
 def content_of(raw: Any, shows: Shows, *, each: bool = False, raw_output: bool = False) -> FileContent:
     """Return what the file of a tool's result holds: what the answer shows of it, whole.
 
@@ -40,9 +33,9 @@ def content_of(raw: Any, shows: Shows, *, each: bool = False, raw_output: bool =
     values = [split_content(one)[0] for one in (raw if each else [raw]) if one is not None]
     if raw_output:
         value = values if each else next(iter(values), None)
-        return _text(value) if isinstance(value, str) else FileContent(readable_json(value), JSON)
+        return FileContent.of_text(value) if isinstance(value, str) else FileContent(readable_json(value), JSON)
     if values and all(isinstance(value, str) for value in values) and ANY_COLUMN in shows.fields:
-        return _text("\n".join(values))
+        return FileContent.of_text("\n".join(values))
     rows = [row for value in values for row in project(value, shows)]
     if shows.text:
         return FileContent("\n".join(str(row[shows.text] or "") for row in rows).encode(errors="replace"), MARKDOWN)
@@ -73,7 +66,3 @@ def truncate(caller: Caller, text: str, max_characters: int, content_type: str =
     if len(text) <= max_characters:
         return text
     return describe_file(caller, FileContent(text.encode(errors="replace"), content_type), max_characters).text
-
-
-def _text(text: str) -> FileContent:
-    return FileContent(text.encode(errors="replace"), PLAIN)

@@ -9,6 +9,7 @@ JSON: ContentType = "application/json"
 MARKDOWN: ContentType = "text/markdown"
 PLAIN: ContentType = "text/plain"
 YAML: ContentType = "text/yaml"
+OCTETS = "application/octet-stream"
 CONTENT_TYPES: tuple[ContentType, ...] = (MARKDOWN, YAML, JSON, PLAIN)
 
 _MEDIA_TYPE = re.compile(r"\s*([\w.+-]+/[\w.+-]+)")
@@ -24,8 +25,26 @@ _TEXT_TYPES = {
 def content_type_of(media_type: str) -> str:
     """Return the type under which a file is kept, without parameters; other texts are plain, unknown types bytes."""
     named = _MEDIA_TYPE.match(media_type.lower())
-    bare = named[1] if named else "application/octet-stream"
+    bare = named[1] if named else OCTETS
     if bare.endswith("+json"):
         return "application/json"
     known = _TEXT_TYPES.get(bare, bare)
     return "text/plain" if known.startswith("text/") and known not in CONTENT_TYPES else known
+
+
+def checked_type(content: bytes, media_type: str) -> str:
+    """Return the type under which a received content is kept.
+
+    A text that is not UTF-8 is bytes. Bytes of no stated type, or of one with a charset, are a text if they are UTF-8.
+    """
+    kept, is_text = content_type_of(media_type), _is_text(content)
+    if kept in CONTENT_TYPES:
+        return kept if is_text else OCTETS
+    return PLAIN if is_text and (kept == OCTETS or "charset=" in media_type.lower()) else kept
+
+
+def _is_text(content: bytes) -> bool:
+    try:
+        return "\0" not in content.decode()
+    except UnicodeDecodeError:
+        return False

@@ -5,8 +5,9 @@ from typing import Any
 
 from mcpist.caller import Caller
 from mcpist.errors import InvalidRequest
-from mcpist.files import access
+from mcpist.files import access, storage
 from mcpist.files.access import is_reference
+from mcpist.files.content import CONTENT_FORMAT, MAX_CONTENT_BYTES, FileContent
 from mcpist.files.content_types import JSON, YAML
 from mcpist.files.values import parse
 
@@ -46,9 +47,12 @@ def named_files(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> Iter
 
 
 def _load(caller: Caller, reference: Any, schema: Mapping[str, Any], name: str) -> Any:
-    """Return a file's content as a parameter takes it: a text, or the value of JSON, JSON Lines or YAML."""
+    """Return a file's content as a parameter takes it: its bytes, a text, or the value of JSON, JSON Lines or YAML."""
     field = f"params.{name}"
     file = access.find(caller, reference, field)
+    if schema.get("format") == CONTENT_FORMAT:
+        content = storage.load(file.path, file.sha256, max_bytes=MAX_CONTENT_BYTES)
+        return FileContent(content, file.content_type)
     text = access.text_of(file, field, max_bytes=MAX_ARGUMENT_BYTES)
     kinds = _kinds(schema)
     takes_texts, takes_values = not kinds or "string" in kinds, not kinds or not kinds.isdisjoint({"array", "object"})

@@ -29,6 +29,8 @@ class Shows:
     """The path of the list of rows; empty where the whole JSON is the rows."""
     text: str = ""
     """The column that holds a Markdown text; empty where there is none."""
+    file: str = ""
+    """The column with the reference of a file that the tool has stored; empty where it stores none."""
 
     @property
     def format(self) -> Literal["rows", "markdown"]:
@@ -49,12 +51,13 @@ class Shows:
 ANY_COLUMN = "*"
 
 
-def shows(*columns: str, rows: str = "", text: str = "") -> Shows:
+def shows(*columns: str, rows: str = "", text: str = "", file: str = "") -> Shows:
     """Declare an answer's columns: `"fields.summary as summary"`, `"start.dateTime|start.date as start"`.
 
-    `rows` is the path of the list, `text` the column that is a Markdown text. `"*"` shows every field of a row.
+    `rows` is the path of the list, `text` the column that is a Markdown text, `file` that of a stored file's reference.
+    `"*"` shows every field of a row.
     """
-    return Shows(tuple(_column(column) for column in columns), rows, text)
+    return Shows(tuple(_column(column) for column in columns), rows, text, file)
 
 
 def value_at(value: Any, path: str) -> Any:
@@ -90,3 +93,6 @@ PAGE_URL = "page_url"
 
 # For a write that the service answers with an empty body.
 DONE = shows("done")
+
+# For a download: the reference of the stored file, and the beginning and the end of a text.
+DOWNLOADED = shows("file", "preview", text="preview", file="file")

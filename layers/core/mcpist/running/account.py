@@ -39,8 +39,9 @@ class Account:
         return self._host() + call.path
 
     def token(self, call: Call) -> str:
-        """Return the grant's token; empty for any other host than the module's own."""
-        return "" if call.origin or self.credential is None else self.credential.token
+        """Return the grant's token; empty for any other origin than those that the module declares as its own."""
+        is_own = not call.origin or call.origin in self.module.token_origins
+        return self.credential.token if self.credential and is_own else ""
 
     def headers(self, call: Call) -> dict[str, str]:
         """Return the headers of a Call's request; no module and no tool can replace the token."""

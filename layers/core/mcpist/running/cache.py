@@ -103,5 +103,5 @@ on_forget(response_cache.forget)
 
 def _key(account: Account, call: Call) -> Key:
     """Return the account's key and a digest of the Call, since its headers may be secret."""
-    parts = [call.method, call.origin, call.path, dict(call.query), call.json, call.form, call.text, dict(call.headers)]
+    parts = [call.method, call.origin, call.path, dict(call.query), call.json, call.form, dict(call.headers)]
     return *account.key, hashlib.sha256(json.dumps(parts, sort_keys=True, default=repr).encode()).hexdigest()

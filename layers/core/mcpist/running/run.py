@@ -10,6 +10,7 @@ from typing import Any
 
 from mcpist.caller import Caller
 from mcpist.errors import AccountError, InternalError, McpistError, ReconnectRequired, ScopeMissing, UpstreamUnavailable
+from mcpist.files.downloads import keep_download
 from mcpist.files.parameters import load_arguments
 from mcpist.running import broker
 from mcpist.running.account import Account
@@ -173,7 +174,14 @@ class ServiceClient:
         return response
 
     def send(self, call: Call) -> CallResponse:
-        """Send a Call with the caller's credential; a refused token is resolved afresh once."""
+        """Send a Call with the caller's credential; what it downloads becomes a file of the caller."""
+        response = self._send(call)
+        if response.downloaded is None:
+            return response
+        return replace(response, json=keep_download(self.caller, response.downloaded), downloaded=None)
+
+    def _send(self, call: Call) -> CallResponse:
+        """Send a Call; a refused token is resolved afresh once."""
         from mcpist.running.send import Unauthorized, send  # only a module that speaks HTTP waits for its import
 
         send_options: Any = {"deadline": self.deadline, "options": self.options, "reads": self.tool.reads}

@@ -10,7 +10,9 @@ from typing import Any
 from mcpist.bounded_http.client import ExchangeResponse, HttpClient, origin, parse_json, redirect_url
 from mcpist.bounded_http.failures import ExchangeFailed, ExchangeTimeout, ResponseTooLarge, UnsendableRequest
 from mcpist.errors import InvalidRequest, RateLimitExceeded, Timeout, ToolExecutionError, UpstreamUnavailable
+from mcpist.files.content import MAX_CONTENT_BYTES, FileContent
 from mcpist.running.account import Account
+from mcpist.running.bodies import request_body
 from mcpist.running.error_messages import MAX_MESSAGE_CHARACTERS
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
 from mcpist.running.rate_limits import Key, cooldowns, round_up
@@ -63,6 +65,7 @@ def send(
 def _attempt(account: Account, call: Call, deadline: float) -> CallResponse | Failure:
     """Send one request, unless its time is over or the service wants none now."""
     service, seconds = account.module.name, deadline - time.monotonic()
+    max_bytes = MAX_CONTENT_BYTES if call.download else MAX_RESPONSE_BYTES
     held = cooldowns.remaining(*_cooldown_keys(account, call))
     if held:
         return Failure(RateLimitExceeded(service=service, retry_after=round_up(held)), safe_to_retry=True, wait=held)
@@ -70,11 +73,11 @@ def _attempt(account: Account, call: Call, deadline: float) -> CallResponse | Fa
         return Failure(Timeout(service=service, seconds=0), safe_to_retry=True)
     try:
         with span("upstream", service=service):
-            response = _exchange(account, call, deadline)
+            response = _exchange(account, call, deadline, max_bytes)
     except UnsendableRequest as error:
         raise InvalidRequest(field="params", problem=f"no request can be made of them ({error.reason})") from None
     except ResponseTooLarge as error:
-        problem = f"the answer is larger than {MAX_RESPONSE_BYTES} bytes; ask for less"
+        problem = f"the answer is larger than {max_bytes} bytes; ask for less"
         return Failure(ToolExecutionError(service=service, http_status=error.status, problem=problem))
     except ExchangeTimeout as error:
         return Failure(Timeout(service=service, seconds=round(seconds, 1)), safe_to_retry=not error.sent)
@@ -83,19 +86,31 @@ def _attempt(account: Account, call: Call, deadline: float) -> CallResponse | Fa
     return _outcome(account, call, response)
 
 
-def _exchange(account: Account, call: Call, deadline: float) -> ExchangeResponse:
-    """Return the last response of a request and of the redirects that may be followed: reads, within one origin."""
+def _exchange(account: Account, call: Call, deadline: float, max_bytes: int) -> ExchangeResponse:
+    """Return the last response of a request and of the redirects that may be followed.
+
+    These are those of reads within one origin, and from there the one of a download to any other: without a header.
+    """
     url, query = account.url(call), account.query(call)
-    content = None if call.text is None else call.text.encode(errors="replace")
-    body: dict[str, Any] = {"json": call.json, "form": call.form, "content": content}
-    body["headers"] = account.headers(call) | _trace_headers()
+    body = request_body(call)
+    body["headers"] = body.get("headers", {}) | account.headers(call) | _trace_headers()
     for redirects in count():
-        response = http().exchange(call.method, url, deadline=deadline, query=query, **body)
+        response = http().exchange(call.method, url, deadline=deadline, query=query, max_bytes=max_bytes, **body)
         target = redirect_url(url, response) if call.method == "GET" and redirects < MAX_REDIRECTS else None
-        if target is None or origin(target) != origin(url):
+        if target is None:
             return response
+        if origin(target) != origin(url):
+            return _fetch(target, deadline, max_bytes) if call.download else response
         url, query = target, {}
     raise AssertionError
+
+
+def _fetch(url: str, deadline: float, max_bytes: int) -> ExchangeResponse:
+    """Return what an address answers that a service has signed; nothing of the account is sent there."""
+    response = http().exchange("GET", url, deadline=deadline, max_bytes=max_bytes)
+    if response.status != 200:
+        raise ExchangeFailed(f"the address of the download answers {response.status}")
+    return response
 
 
 def _trace_headers() -> dict[str, str]:
@@ -114,7 +129,9 @@ def _outcome(account: Account, call: Call, response: ExchangeResponse) -> CallRe
         content = _parse(call, response, service) if 200 <= status < 300 else parse_json(response.body)
     except UpstreamUnavailable as error:
         return Failure(error)
-    answer, refusals = CallResponse(status, headers, content), account.module.refusals
+    downloaded = content if isinstance(content, FileContent) else None
+    answer = CallResponse(status, headers, None if downloaded else content, downloaded)
+    refusals = account.module.refusals
     refusal = read_refusal(answer, refusals)
     if refusal is None:
         return answer
@@ -134,8 +151,13 @@ def _cooldown_keys(account: Account, call: Call) -> tuple[Key, Key]:
 
 
 def _parse(call: Call, response: ExchangeResponse, service: str) -> Any:
-    """Return the JSON of a success; a read that is answered with a page of HTML, or with nothing at all, is none."""
+    """Return the JSON of a success, or the content of a download.
+
+    A read that is answered with a page of HTML, or with nothing at all, is none.
+    """
     body = response.body
+    if call.download:
+        return FileContent(body, response.headers.get("content-type", ""))
     if not body:
         if call.method == "GET" and response.status == 200:
             raise UpstreamUnavailable(service=service, problem="its answer is empty")
@@ -145,7 +167,7 @@ def _parse(call: Call, response: ExchangeResponse, service: str) -> Any:
         if _SURROGATE_ESCAPE.search(body):  # half an emoji of a title that was cut: it could be neither stored nor sent
             content = json.loads(json.dumps(content, ensure_ascii=False).encode(errors="replace"))
     except (ValueError, RecursionError):
-        if call.text is not None:
+        if call.content is not None:
             return body.decode(errors="replace")
         kind = response.headers.get("content-type", "content without a type")[:MAX_MESSAGE_CHARACTERS]
         raise UpstreamUnavailable(service=service, problem=f"it answered {kind} that is no JSON") from None

@@ -4,9 +4,10 @@ import re
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit, urlunsplit
 
 from mcpist.errors import InvalidRequest
+from mcpist.files.content import FileContent
 
 _SLASHES = re.compile(r"[/\\]")
 
@@ -27,16 +28,37 @@ class Call:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Headers besides the module's; they may be secret."""
     origin: str = ""
-    """Another origin of the service that the module allows; the grant's token is never sent there."""
+    """Another origin of the service that the module allows; no token is sent there unless the module says so."""
     form: Mapping[str, Any] | None = None
     """The fields of a form-encoded body, instead of JSON; a list is sent as a repeated field."""
-    text: str | None = None
-    """A text as the body, instead of JSON; the response to it may be a text too."""
+    content: FileContent | None = None
+    """The bytes of the body and their type, instead of JSON; the response to it may be a text."""
+    multipart: Mapping[str, "str | FilePart"] | None = None
+    """The fields of a multipart body, instead of JSON."""
+    download: bool = False
+    """Whether the response's body is kept as a file of the caller; its JSON is then `{file, preview}`. A redirect to
+    another origin is followed with no header of ours."""
 
     def __post_init__(self) -> None:
         """Refuse a path that would become part of the host: it must begin with a slash."""
         if not self.path.startswith("/"):
             raise ValueError(f"{self.path} does not begin with a slash")
+
+    @classmethod
+    def to(cls, method: Method, url: str, **more: Any) -> "Call":
+        """Return the request to an address at another origin, which the service has answered with."""
+        parts = urlsplit(url)
+        return cls(
+            method, urlunsplit(("", "", parts.path, parts.query, "")), origin=f"{parts.scheme}://{parts.netloc}", **more
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FilePart:
+    """A file in a multipart body."""
+
+    filename: str
+    content: FileContent
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +68,8 @@ class CallResponse:
     status: int
     headers: Mapping[str, str]
     json: Any
+    downloaded: FileContent | None = None
+    """The body of a download, before it is a file."""
 
 
 @dataclass(frozen=True, slots=True)

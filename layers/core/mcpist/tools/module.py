@@ -71,6 +71,8 @@ class Module:
     account's id. A module with a host needs a grant of the service of its own name, unless the service is public."""
     origins: str
     """A pattern of the service's other origins, which get no token."""
+    token_origins: frozenset[str]
+    """Those of them that the account's token opens as well."""
     headers: dict[str, str]
     """Headers of every Call."""
     needs_account: bool
@@ -109,6 +111,7 @@ class Module:
         api_version: str,
         host: str = "",
         origins: str = "",
+        token_origins: Collection[str] = (),
         headers: Mapping[str, str] | None = None,
         needs_account: bool = True,
         credential: CredentialPlacement = BEARER,
@@ -129,6 +132,7 @@ class Module:
         self.api_version = api_version
         self.host = host
         self.origins = origins
+        self.token_origins = frozenset(token_origins)
         self.headers = dict(headers or {})
         self.needs_account = needs_account
         self.credential = credential

@@ -14,7 +14,7 @@ from mcpist.batch.language.references import (
     resolve,
 )
 from mcpist.errors import PayloadTooLarge, UnresolvedReference
-from mcpist.render.shows import shows
+from mcpist.render.shows import DOWNLOADED, shows
 
 SHOWS = shows("id", "user.name as author", rows="results")
 RAW = {
@@ -85,6 +85,15 @@ def test_a_string_that_is_one_reference_becomes_the_value(text: str, value: Any)
 )
 def test_inside_a_longer_string_a_reference_becomes_text(text: str, value: str) -> None:
     assert resolved({"x": text}) == {"x": value}
+
+
+def test_the_file_of_a_download_is_the_file_that_was_stored() -> None:
+    stored = {"path": "files/acme/uma/a", "sha256": "a"}
+    source = StepResult({"file": stored, "preview": "log"}, DOWNLOADED, lambda: FILE)
+    assert resolve("${logs.file}", {"logs": source}.__getitem__) == stored
+    assert resolve("${logs.items[0].file.sha256}", {"logs": source}.__getitem__) == "a"
+    each = StepResult([{"file": stored}], DOWNLOADED, lambda: FILE, [{"status": "succeeded"}])
+    assert resolve("${logs.file}", {"logs": each}.__getitem__) == FILE
 
 
 FAN = StepResult(

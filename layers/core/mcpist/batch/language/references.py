@@ -55,8 +55,12 @@ class StepResult:
 
     @cached_property
     def file(self) -> Mapping[str, Any]:
-        """The reference of a file with what the step's answer shows; it is stored when it is first referred to."""
-        return self.make_file()
+        """The reference of the file that the tool has stored; else of one with what the step's answer shows.
+
+        That is stored when it is first referred to.
+        """
+        stored = self.rows[0].get(self.shows.file) if self.shows.file and self.elements is None else None
+        return stored or self.make_file()
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:

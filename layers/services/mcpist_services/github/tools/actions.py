@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from mcpist.render.shows import DONE, shows
+from mcpist.render.shows import DONE, DOWNLOADED, shows
 from mcpist.tools.call import Call, given
 from mcpist_services.github.module import Name, Number, Owner, Ref, Repo, github, repo_path
 
@@ -66,6 +66,14 @@ def get_run(owner: Owner, repo: Repo, run_id: Run) -> Call:
 def list_jobs(owner: Owner, repo: Repo, run_id: Run, filter: Literal["latest", "all"] = "latest") -> Call:  # noqa: A002
     """List the jobs of a run: which failed, which passed."""
     return Call("GET", _run_path(owner, repo, run_id, "/jobs"), {"filter": filter})
+
+
+@github.reads(DOWNLOADED, "actions/download-job-logs-for-workflow-run")
+def get_job_logs(
+    owner: Owner, repo: Repo, job_id: Annotated[Number, "The id that list_jobs shows, e.g. 399444496"]
+) -> Call:
+    """Download the log of a job as a file, and show its end: why it failed."""
+    return Call("GET", repo_path(owner, repo, "/actions/jobs/{job_id}/logs", job_id=job_id), download=True)
 
 
 @github.writes(DONE, "actions/re-run-workflow")

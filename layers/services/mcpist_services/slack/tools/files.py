@@ -5,10 +5,10 @@ Reference: https://docs.slack.dev/messaging/working-with-files#uploading_files
 """
 
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 
 from pydantic import Field
 
+from mcpist.files.content import ContentArgument
 from mcpist.render.shows import shows
 from mcpist.tools.call import Call, Calls, Work, given
 from mcpist.tools.paging import Paging
@@ -32,7 +32,7 @@ ONE = shows(
 
 FileId = Annotated[str, Field(pattern=r"^F[A-Z0-9]+$"), "The id that list_files shows, e.g. F0S43PZDF"]
 Kinds = Annotated[str, "all, spaces, snippets, images, gdocs, zips, pdfs; several with commas, e.g. pdfs"]
-Content = Annotated[str, Field(min_length=1), "The text, or a file reference, e.g. id,name"]
+Content = Annotated[ContentArgument, "The text, or the reference of a file, e.g. id,name"]
 
 
 def _row(file: Any, _: Any = None) -> dict[str, Any]:
@@ -63,14 +63,11 @@ def upload_file(
     comment: Annotated[str | None, "Markdown above the file, e.g. The **numbers**"] = None,
     thread_ts: ThreadTs | None = None,
 ) -> Calls:
-    """Share a text file in a channel."""
+    """Share a file in a channel: a text, or any file by its reference."""
     id_ = yield from channel_id(channel, opens=True)
-    size = len(content.encode(errors="replace"))
-    place = (yield Call("GET", "/files.getUploadURLExternal", {"filename": filename, "length": size})).json
-    url = urlsplit(place["upload_url"])
-    target = f"{url.path}{'?' if url.query else ''}{url.query}"
-    kind = {"content-type": "text/plain; charset=utf-8"}
-    yield Call("POST", target, origin=f"{url.scheme}://{url.netloc}", text=content, headers=kind)
+    length = len(content.content)
+    place = (yield Call("GET", "/files.getUploadURLExternal", {"filename": filename, "length": length})).json
+    yield Call.to("POST", place["upload_url"], content=content)
     said = {"initial_comment": message(comment)["text"]} if comment else {}
     body = {"files": [{"id": place["file_id"], "title": filename}], "channel_id": id_, **said}
     done = yield Call("POST", "/files.completeUploadExternal", json=body | given(thread_ts=thread_ts))
