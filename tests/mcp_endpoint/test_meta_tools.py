@@ -18,6 +18,7 @@ from mcp_endpoint.meta_tools.declaration import MAX_NAMES_CHARACTERS, ToolAnswer
 from mcp_endpoint.protocol.server import CATEGORY_INSTRUCTIONS, ICON, INSTRUCTIONS
 from mcpist.caller import Proof, Role, Subject
 from mcpist.errors import InvalidRequest, UpstreamUnavailable
+from mcpist.files import access
 from mcpist.people import directory
 from mcpist.running import broker
 from mcpist.running import send as sending
@@ -143,6 +144,19 @@ def test_a_truncated_list_has_a_second_text_so_that_raw_output_stays_json(github
     github.reply_with(json_response([{"name": "main"}]))
     (text,) = branches(exchange)
     assert "main" in text
+
+
+@pytest.mark.parametrize("as_file", [False, True])
+def test_a_download_names_the_file_that_it_has_stored(github: Service, exchange: Exchange, as_file: bool) -> None:
+    github.reply_with(Reply(b"line 1\nExit code 1", headers={"content-type": "text/plain"}))
+    params = {"owner": "octocat", "repo": "hello-world", "job_id": 7}
+    asked = {"module": "github", "tool": "get_job_logs", "params": params, "options": {"as_file": as_file}}
+    told = call_tool(exchange, "call", asked)
+    assert isinstance(told, ToolAnswer)
+    (text,) = map(str, told.parts)
+    reference = json.loads(text.partition("\n")[0].removeprefix("file: "))
+    assert access.load(exchange.caller, reference)[1] == b"line 1\nExit code 1"
+    assert text.endswith("begins:\nline 1\nExit code 1")
 
 
 def test_a_call_retries_as_often_as_its_options_say(github: Service, exchange: Exchange) -> None:

@@ -45,6 +45,13 @@ def test_a_repeated_write_answers_with_the_first_result(rest: RestClient, github
     assert len(github.received) == 1
 
 
+def test_a_download_answers_with_the_file_that_it_has_stored(rest: RestClient, github: Service) -> None:
+    github.replies = [Reply(b"log", headers={"content-type": "text/plain"})]
+    job = {"owner": "o", "repo": "r", "job_id": 7}
+    answer = rest.call("github-get-job-logs", parameters=job, options={"as_file": True})
+    assert (answer.json["result"], answer.json["file"]["size_bytes"]) == (None, 3)
+
+
 def test_another_key_and_another_person_write_again(rest: RestClient, github: Service) -> None:
     create(rest)
     assert create(rest, "k2").json["result"]["number"] == 2

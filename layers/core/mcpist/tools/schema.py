@@ -9,6 +9,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.fields import FieldInfo
 
+from mcpist.files.content import CONTENT_FORMAT
 from mcpist.tools.moments import LEGENDS
 
 MAX_SHOWN_FIELDS = 5  # of an object in a signature; of a larger one the full schema tells
@@ -171,6 +172,8 @@ def _kind(spec: Any) -> str:
         return f"[{_kind(spec.get('items', {}))}]"
     if spec.get("format") in LEGENDS:
         return str(spec["format"])
+    if spec.get("format") == CONTENT_FORMAT:
+        return "text|file"
     fields = spec.get("properties")
     if isinstance(fields, Mapping) and 0 < len(fields) <= MAX_SHOWN_FIELDS:
         return f"{{{', '.join(parameter_lines(spec))}}}"
