@@ -142,10 +142,13 @@ def declared(host: str) -> Module:
 
 
 def declare_more(module: Module) -> None:
-    @module.reads(shows("id", "page_url as url"))
-    def list_pages() -> Calls:
+    @module.reads(
+        shows("id", "page_url as url"),
+        page_path=lambda item, arguments: f"{arguments['folder']}/{item['id']}" if item["id"] else None,
+    )
+    def list_pages(folder: str = "/browse") -> Calls:
         """List items with the addresses of their pages."""
-        found = (yield Call("GET", "/items")).json
+        found = (yield Call("GET", "/items", {"in": folder})).json
         return PartialList(found, "there are more") if len(found) > 2 else found
 
     @module.reads(shows("id"))
@@ -390,7 +393,6 @@ def test_a_text_is_sent_as_it_is_and_may_be_answered_with_text(vendor: Vendor) -
 
 @pytest.mark.parametrize("more", [[], [{"id": 3}]], ids=["all", "cut"])
 def test_items_have_the_addresses_of_their_pages_at_the_account_s_site(vendor: Vendor, more: list[Any]) -> None:
-    vendor.module.page_path = lambda item: f"/browse/{item['id']}" if item["id"] else None
     vendor.site_url = "https://acme.example.com/"
     vendor.service.reply_with(json_response([{"id": 7}, {"id": 0}, *more]))
     first, second, *_ = vendor.run("list_pages")
@@ -399,7 +401,6 @@ def test_items_have_the_addresses_of_their_pages_at_the_account_s_site(vendor: V
 
 
 def test_an_account_without_a_site_has_no_addresses(vendor: Vendor) -> None:
-    vendor.module.page_path = lambda _: "/browse/7"
     vendor.service.reply_with(json_response([{"id": 7}]))
     assert vendor.run("list_pages") == [{"id": 7}]
 

@@ -30,7 +30,7 @@ def test_a_page_is_a_markdown_document_beside_the_vendors_own_json() -> None:
     assert {name: page[name] for name in PAGE} == PAGE
     assert compact(page, confluence.tools["get_page"].shows) == (
         "id: 65551\ntitle: Release plan\nstatus: current\nspace_id: 98306\nparent_id: 65549\n"
-        "updated: 2026-01-31T09:00:00.000Z\nversion: 4\n"
+        "created: 2026-01-30T09:00:00.000Z\nupdated: 2026-01-31T09:00:00.000Z\nversion: 4\n"
         f"url: {SITE}/spaces/ENG/pages/65551/Release+plan\n\n## Goals\n\nWe ship on **Friday**."
     )
 
@@ -236,9 +236,21 @@ def test_a_spaces_key_cannot_leave_its_place_in_a_query() -> None:
     )
 
 
-def test_listed_pages_and_spaces_have_the_address_that_people_open() -> None:
-    for tool, place in (("list_pages", "/spaces/ENG/pages/65551/Plan"), ("list_spaces", "/spaces/ENG")):
-        listed = {"results": [{"id": "1", "_links": {"webui": place}}, {"id": "2"}]}
-        add_page_urls(listed, confluence.tools[tool].shows, confluence.page_path, "https://acme.atlassian.net")
-        urls = [row["url"] for row in project(listed, confluence.tools[tool].shows)]
-        assert urls == [f"https://acme.atlassian.net/wiki{place}", None]
+@pytest.mark.parametrize(
+    ("tool", "item", "place"),
+    [
+        ("list_pages", {"id": "1", "_links": {"webui": "/spaces/ENG/pages/1/Plan"}}, "/spaces/ENG/pages/1/Plan"),
+        ("list_pages", {"id": "2"}, None),
+        ("list_spaces", {"id": "1", "_links": {"webui": "/spaces/ENG"}}, "/spaces/ENG"),
+        ("list_comments", {"id": "7", "_links": {"webui": "/x?focusedCommentId=7"}}, "/x?focusedCommentId=7"),
+        ("list_children", {"id": "3", "type": "page"}, "/pages/viewpage.action?pageId=3"),
+        ("list_children", {"id": "3", "type": "folder"}, None),
+        ("list_descendants", {"id": "3", "type": "page"}, "/pages/viewpage.action?pageId=3"),
+        ("list_tasks", {"id": "9", "pageId": "3"}, "/pages/viewpage.action?pageId=3"),
+    ],
+)
+def test_what_is_listed_has_the_address_that_people_open(tool: str, item: dict[str, Any], place: str | None) -> None:
+    listed = {"results": [item]}
+    add_page_urls(listed, confluence.tools[tool], {}, "https://acme.atlassian.net")
+    (row,) = project(listed, confluence.tools[tool].shows)
+    assert row["url"] == (place and f"https://acme.atlassian.net/wiki{place}")

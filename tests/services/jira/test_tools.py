@@ -39,7 +39,7 @@ def test_a_search_follows_the_token_and_asks_for_the_same_fields() -> None:
     assert [one["key"] for one in found["issues"]] == [f"ENG-{n}" for n in range(150)]
     assert [call.json.get("nextPageToken") for call in sent] == [None, "a+/=="]
     assert {tuple(call.json["fields"]) for call in sent} == {
-        ("summary", "status", "priority", "assignee", "updated", "customfield_10016")
+        ("summary", "status", "priority", "assignee", "created", "updated", "customfield_10016")
     }
     assert {call.json["maxResults"] for call in sent} == {75}
 
@@ -394,18 +394,30 @@ def test_resource_addresses_with_numbers_call_their_tools() -> None:
     assert next(work("list_sprint_issues", sprint_id="37")).json["jql"] == "sprint = 37 ORDER BY rank"
 
 
+KEYED = {"issue_key": "ENG-42"}
+
+
 @pytest.mark.parametrize(
-    ("item", "url"),
+    ("tool", "item", "arguments", "place"),
     [
-        ({"key": "ENG-42"}, "https://acme.atlassian.net/browse/ENG-42"),
-        ({"key": "ENG"}, "https://acme.atlassian.net/browse/ENG"),
+        ("get_issue", {"key": "ENG-42"}, {"issue_key": "10002"}, "/browse/ENG-42"),
+        ("search", {"key": "ENG-42"}, {}, "/browse/ENG-42"),
+        ("list_projects", {"key": "ENG"}, {}, "/browse/ENG"),
+        ("update_issue", {"done": True}, KEYED, "/browse/ENG-42"),
+        ("update_issue", {"done": True}, {"issue_key": "10002"}, None),
+        ("transition_issue", {"status": "Done"}, KEYED, "/browse/ENG-42"),
+        ("list_comments", {"id": "10050"}, KEYED, "/browse/ENG-42?focusedCommentId=10050"),
+        ("add_comment", {"id": "10050"}, KEYED, "/browse/ENG-42?focusedCommentId=10050"),
+        ("list_worklogs", {"id": "7"}, KEYED, "/browse/ENG-42?focusedWorklogId=7"),
+        ("list_boards", {"id": 5}, {}, "/secure/RapidBoard.jspa?rapidView=5"),
+        ("list_sprints", {"id": 37}, {"board_id": 5}, "/secure/RapidBoard.jspa?rapidView=5"),
     ],
 )
-def test_an_issue_and_a_project_have_the_address_that_people_open(item: dict[str, Any], url: str) -> None:
-    for tool in ("get_issue", "create_issue"):
-        answer = dict(item)
-        add_page_urls(answer, jira.tools[tool].shows, jira.page_path, "https://acme.atlassian.net")
-        assert answer["page_url"] == url
-    page = {"issues": [dict(item)]}
-    add_page_urls(page, jira.tools["search"].shows, jira.page_path, "https://acme.atlassian.net")
-    assert [row["url"] for row in project(page, jira.tools["search"].shows)] == [url]
+def test_what_is_shown_has_the_address_that_people_open(
+    tool: str, item: dict[str, Any], arguments: dict[str, Any], place: str | None
+) -> None:
+    declared = jira.tools[tool]
+    answer = {declared.shows.rows: [item]} if declared.shows.rows else item
+    add_page_urls(answer, declared, arguments, "https://acme.atlassian.net")
+    (row,) = project(answer, declared.shows)
+    assert row["url"] == (place and f"https://acme.atlassian.net{place}")

@@ -71,7 +71,8 @@ def run(
     For a tool that writes, a row is written before anything is sent: nothing changes without an audit trail.
     """
     used: Any = {"module": tool.module, "tool": tool.name, "request": request, "batch": batch}
-    work = tool.describe_work(tool.validate(load_arguments(caller, tool.input_schema, arguments)))
+    checked = tool.validate(load_arguments(caller, tool.input_schema, arguments))
+    work = tool.describe_work(checked)
     service = ServiceClient(caller, module, tool, time.monotonic() + seconds, options)
     changing = nullcontext() if tool.reads else response_cache.invalidating((caller.organization, module.name))
     with audited(caller, lambda: service.account_name, lambda: service.measures, **used):
@@ -82,11 +83,12 @@ def run(
         try:
             with changing, span("tool", tool=f"{tool.module}.{tool.name}"):
                 returned = perform(service, work)
-            service.add_page_urls(returned)
         finally:
             invocation.count(CALLS)
             invocation.count(LATENCY, round((time.monotonic() - began) * 1000))
-    return _tool_result(returned, service.account_name)
+    result = _tool_result(returned, service.account_name)
+    add_page_urls(result.json, tool, checked, service.site_url)
+    return result
 
 
 @contextmanager
@@ -150,11 +152,10 @@ class ServiceClient:
         """The name of the account that acted last; empty where none was needed."""
         return self.current_account.credential.account_name if self.current_account.credential else ""
 
-    def add_page_urls(self, returned: Any) -> None:
-        """Add the addresses of pages to what the tool returned."""
-        json = returned.json if isinstance(returned, PartialList | ProxiedResponse) else returned
-        site_url = self.current_account.credential.site_url if self.current_account.credential else ""
-        add_page_urls(json, self.tool.shows, self.module.page_path, site_url)
+    @property
+    def site_url(self) -> str:
+        """The address of the account's own site; empty where it has none."""
+        return self.current_account.credential.site_url if self.current_account.credential else ""
 
     def request(self, call: Call) -> CallResponse:
         """Return the response to a Call, from the service or, for a tool that allows it, from the cache."""

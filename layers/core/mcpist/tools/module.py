@@ -12,7 +12,7 @@ from mcpist.tools.paging import Paging
 from mcpist.tools.prompt import Prompt
 from mcpist.tools.refusal import HTTP_STANDARD, Refusals
 from mcpist.tools.resource import Resource
-from mcpist.tools.tool import DeclaredTool, Effect, ModuleMetadata, Tool
+from mcpist.tools.tool import DeclaredTool, Effect, ModuleMetadata, PagePath, Tool
 
 if TYPE_CHECKING:
     from mcp_types import GetPromptResult, ReadResourceResult
@@ -50,6 +50,8 @@ class ToolMetadata(ModuleMetadata, total=False):
     """Optional arguments, each set of which makes an example."""
     scopes: tuple[str, ...]
     """The scopes that the tool needs instead of its effect's."""
+    page_path: PagePath
+    """The path of an item's page, instead of the module's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +91,8 @@ class Module:
     """The service's refusals, where they differ from the HTTP standards."""
     synonyms: str
     """Lines of `synonyms.py` that only this module needs."""
-    page_path: Callable[[Mapping[str, Any]], str | None] | None
-    """Returns the path of an item's page at the account's own site; None for an item without one."""
+    page_path: PagePath | None
+    """The path of an item's page at the account's own site, where a tool declares no other."""
     upstream: UpstreamClient | None
     """The MCP servers behind a category."""
     schema_first: bool
@@ -120,7 +122,7 @@ class Module:
         scopes: Scopes = Scopes(),
         refusals: Refusals = HTTP_STANDARD,
         synonyms: str = "",
-        page_path: Callable[[Mapping[str, Any]], str | None] | None = None,
+        page_path: PagePath | None = None,
         upstream: UpstreamClient | None = None,
         schema_first: bool = False,
         kind: ModuleKind = "service",
@@ -231,7 +233,7 @@ class Module:
         self, effect: Effect, shows: Shows, operation: str, more: ToolMetadata, *, idempotent: bool, **marks: Any
     ) -> Callable[[ToolFunction], ToolFunction]:
         cache_seconds, uses = more.pop("cache_seconds", 0), more.pop("uses", ())
-        scopes = more.pop("scopes", getattr(self.scopes, effect))
+        scopes, page_path = more.pop("scopes", getattr(self.scopes, effect)), more.pop("page_path", self.page_path)
         about = ModuleMetadata(**{**self.about, **more})  # type: ignore[typeddict-unknown-key]
 
         def declare(function: ToolFunction) -> ToolFunction:
@@ -246,6 +248,7 @@ class Module:
                 cache_seconds=cache_seconds,
                 uses=uses,
                 schema_first=self.schema_first,
+                page_path=page_path,
                 **marks,
             )
             _register(self.tools, tool.name, tool, self.name)

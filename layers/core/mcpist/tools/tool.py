@@ -19,6 +19,8 @@ from mcpist.tools.schema import example_of, model_of, parameter_lines, parameter
 from mcpist.tools.search import Field
 from mcpist.validation import field_path, first_error
 
+type PagePath = Callable[[Mapping[str, Any], Mapping[str, Any]], str | None]
+"""Returns the path of an item's page at the account's own site, from the item and the tool's arguments."""
 type Effect = Literal["reads", "writes", "destroys"]
 
 PAGING_PARAMETERS = tuple(inspect.signature(paging_parameters).parameters)
@@ -61,6 +63,8 @@ class Tool(ABC):
     """How the list is paged whose first page the tool describes."""
     cache_seconds: int = 0
     """How long a response may be reused, in seconds."""
+    page_path: PagePath | None = None
+    """Where the items' pages are; None where they have none."""
 
     @property
     @abstractmethod

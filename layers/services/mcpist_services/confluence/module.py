@@ -29,10 +29,13 @@ def next_link(answer: CallResponse) -> str | None:
 BY_CURSOR = by_link(next_link, "cursor")
 
 
-def _page_path(item: Mapping[str, Any]) -> str | None:
-    """Return the path of a page's or a space's address."""
+def _page_path(item: Mapping[str, Any], _: Mapping[str, Any]) -> str | None:
+    """Return the path that Confluence names for an item, else that of the page which the item is, or is on."""
     place = value_at(item, "_links.webui")
-    return f"/wiki{place}" if isinstance(place, str) and place.startswith("/") else None
+    if isinstance(place, str) and place.startswith("/"):
+        return f"/wiki{place}"
+    page = item.get("pageId") or (item.get("id") if item.get("type") == "page" else None)
+    return f"/wiki/pages/viewpage.action?pageId={page}" if page else None
 
 
 confluence = Module(

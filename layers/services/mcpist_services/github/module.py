@@ -84,12 +84,14 @@ def repo_path(owner: str, repo: str, rest: str = "", **parts: str | int | list[s
 
 
 def repository_of(url: str | None) -> dict[str, Any]:
-    """Return the owner and repo of an address of the API, and the number of its issue or pull request."""
+    """Return the owner and repo of an address of the API, and the number and the page of its issue or pull request."""
     subject = _SUBJECT.match(url or "")
     if subject is None:
         return {}
     owner, repo, number = subject.groups()
-    return given(owner=owner, repo=repo, number=number and int(number))
+    # The website leads from an issue's address to the pull request of the same number.
+    web_url = f"https://github.com/{owner}/{repo}/issues/{number}" if number else None
+    return given(owner=owner, repo=repo, number=number and int(number), web_url=web_url)
 
 
 def comma_separated(values: Sequence[str] | None) -> str | None:

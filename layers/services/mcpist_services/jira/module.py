@@ -14,6 +14,7 @@ from mcpist.tools.call import Call, CallResponse, path
 from mcpist.tools.module import Module, Scopes
 from mcpist.tools.paging import ExtraColumns, NextPage, Paging, Position, by_offset
 from mcpist.tools.pasted import from_url
+from mcpist.tools.tool import PagePath
 from mcpist_services.jira.presentation import LIST_FIELDS, other_fields
 from mcpist_services.jira.refusals import REFUSALS
 from mcpist_services.jira.synonyms import SYNONYMS
@@ -39,9 +40,25 @@ def offset_paging(
     return Paging("maxResults", max_size, ("startAt",), next_page, extra_columns)
 
 
-def _page_path(item: Mapping[str, Any]) -> str | None:
-    """Return the path of an issue's or a project's page."""
-    return path("/browse/{key}", key=item["key"]) if item.get("key") else None
+def _page_path(item: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | None:
+    """Return the path of an issue's or a project's page; an item without a key belongs to the issue that was named."""
+    key = item.get("key") or arguments.get("issue_key", "")
+    return path("/browse/{key}", key=key) if key and not key.isdecimal() else None
+
+
+def remark_path(query: str) -> PagePath:
+    """Return the paths of an issue's comments or worklogs, from the name in their query."""
+
+    def page_path(item: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | None:
+        page = _page_path({}, arguments)
+        return f"{page}?{query}={item['id']}" if page and item.get("id") else page
+
+    return page_path
+
+
+def board_path(item: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | None:
+    """Return the path of a board, or of the board that a sprint is listed for."""
+    return f"/secure/RapidBoard.jspa?rapidView={arguments.get('board_id', item.get('id'))}"
 
 
 jira = Module(
@@ -65,9 +82,11 @@ ISSUE = (
     "fields.status.name as status",
     "fields.priority.name as priority",
     "fields.assignee.displayName as assignee",
+    "fields.created as created",
     "fields.updated as updated",
     "page_url as url",
 )
+CHANGED = shows("done", "page_url as url")
 FOUND = shows(*ISSUE, "more", rows="issues")
 
 _SITE = r"https://[\w.-]+\.atlassian\.net/"

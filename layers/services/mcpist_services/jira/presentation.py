@@ -6,7 +6,7 @@ from mcpist.render.shows import value_at
 from mcpist_services.jira.adf import markdown
 
 MAX_VALUE_CHARACTERS = 200  # of a changed value, which may be a whole description
-LIST_FIELDS = ("summary", "status", "priority", "assignee", "updated")  # of an issue in a list
+LIST_FIELDS = ("summary", "status", "priority", "assignee", "created", "updated")  # of an issue in a list
 
 type JsonObject = dict[str, Any]
 

@@ -49,7 +49,14 @@ notion = Module(
     tags=("documents", "notes", "databases"),
 )
 
-PAGE = ("id", "row.title as title", "url", "last_edited_time as last_edited", "row.properties as properties")
+PAGE = (
+    "id",
+    "row.title as title",
+    "url",
+    "created_time as created",
+    "last_edited_time as last_edited",
+    "row.properties as properties",
+)
 PAGE_EXAMPLE = "59833787-2cf9-4fdf-8782-e53db20768a5"
 BLOCK_EXAMPLE = "c02fc1d3-db8b-45c5-a222-27595b15aea7"
 SOURCE_EXAMPLE = "d9824bdc-8445-4327-be8b-5b47500af6ce"

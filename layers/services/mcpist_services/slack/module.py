@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field
 
 from mcpist.tools.call import Call, CallResponse
 from mcpist.tools.module import Module, Scopes
-from mcpist.tools.paging import NextPage, Paging, Position, by_field
+from mcpist.tools.paging import ExtraColumns, NextPage, Paging, Position, by_field
 from mcpist.tools.pasted import from_url
 from mcpist_services.slack.block_reading import Json, message_markdown
 from mcpist_services.slack.refusals import REFUSALS
@@ -91,9 +91,9 @@ def seconds_of(moment: str | None) -> str | None:
     return None if moment is None else str(int(datetime.fromisoformat(moment).timestamp()))
 
 
-def message_paging() -> Paging:
-    """Return the paging of lists of messages."""
-    return Paging("limit", MAX_PAGE, ("cursor",), by_field("response_metadata.next_cursor", "cursor"), row)
+def cursor_paging(extra_columns: ExtraColumns) -> Paging:
+    """Return the paging by cursor, with columns that are added to each item."""
+    return Paging("limit", MAX_PAGE, ("cursor",), by_field("response_metadata.next_cursor", "cursor"), extra_columns)
 
 
 def page_numbers(field: str) -> NextPage:

@@ -25,6 +25,7 @@ COMMENT = shows(
     "resolution",
     "about",
     "markdown as text",
+    "page_url as url",
     rows="results",
 )
 LISTED_COMMENTS = (

@@ -21,6 +21,7 @@ ATTACHMENTS = shows(
     "title",
     "mediaType as media_type",
     "fileSize as size_bytes",
+    "createdAt as created",
     "version.createdAt as updated",
     "comment",
     "url",
@@ -34,6 +35,8 @@ TASKS = shows(
     "dueAt as due",
     "pageId as page_id",
     "spaceId as space_id",
+    "createdAt as created",
+    "page_url as url",
     rows="results",
 )
 

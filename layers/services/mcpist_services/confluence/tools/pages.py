@@ -33,10 +33,20 @@ _BY_SEARCH_CURSOR = by_link(next_link, "cursor", "next", "start")
 SPACES = ("read:space:confluence",)
 TREES = ("read:hierarchical-content:confluence",)
 FOUND = Paging("limit", 100, ("cursor", "next", "start"), _BY_SEARCH_CURSOR, search_result)
-SPACE = ("id", "key", "name", "type", "status", "homepageId as homepage_id")
-PAGE = ("id", "title", "status", "spaceId as space_id", "parentId as parent_id", "version.createdAt as updated")
-SPACE_DETAILS = shows(*SPACE, "createdAt as created", "description.plain.value as description", "url")
-DESCENDANTS = shows("id", "title", "type", "status", "parentId as parent_id", "depth", rows="results")
+SPACE = ("id", "key", "name", "type", "status", "homepageId as homepage_id", "createdAt as created")
+PAGE = (
+    "id",
+    "title",
+    "status",
+    "spaceId as space_id",
+    "parentId as parent_id",
+    "createdAt as created",
+    "version.createdAt as updated",
+)
+SPACE_DETAILS = shows(*SPACE, "description.plain.value as description", "url")
+CHILD = ("id", "title", "type", "status")
+CHILDREN = shows(*CHILD, "spaceId as space_id", "page_url as url", rows="results")
+DESCENDANTS = shows(*CHILD, "parentId as parent_id", "depth", "page_url as url", rows="results")
 RESULTS = shows(
     "words.id as id",
     "words.title as title",
@@ -197,7 +207,7 @@ def delete_page(
     return Call("DELETE", page_path(page_id), given(draft=draft or None, purge=purge or None))
 
 
-@confluence.lists(shows("id", "title", "type", "status", rows="results"), "getPageDirectChildren", scopes=TREES)
+@confluence.lists(CHILDREN, "getPageDirectChildren", scopes=TREES)
 def list_children(page_id: PageId, sort: Order | None = None) -> Call:
     """List the direct children of a page: pages, folders, whiteboards, databases."""
     return Call("GET", page_path(page_id, "/direct-children"), given(sort=sort))

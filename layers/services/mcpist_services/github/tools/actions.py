@@ -17,11 +17,13 @@ RUN = (
     "html_url as url",
 )
 RUN_DETAILS = shows(*RUN, "run_attempt as attempt", "head_sha as sha", "display_title as title")
+WORKFLOWS = shows("id", "name", "path", "state", "created_at as created", "html_url as url", rows="workflows")
 JOBS = shows(
     "id",
     "name",
     "status",
     "conclusion",
+    "created_at as created",
     "started_at as started",
     "completed_at as completed",
     "html_url as url",
@@ -35,7 +37,7 @@ RunStatus = Annotated[
 ]
 
 
-@github.lists(shows("id", "name", "path", "state", "html_url as url", rows="workflows"), "actions/list-repo-workflows")
+@github.lists(WORKFLOWS, "actions/list-repo-workflows")
 def list_workflows(owner: Owner, repo: Repo) -> Call:
     """List a repository's workflows of GitHub Actions."""
     return Call("GET", repo_path(owner, repo, "/actions/workflows"))

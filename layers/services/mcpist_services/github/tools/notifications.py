@@ -16,6 +16,7 @@ NOTIFICATIONS = shows(
     "number",
     "unread",
     "updated_at as updated",
+    "web_url|repository.html_url as url",
 )
 WITH_NUMBER = link_paging(lambda notification, _: repository_of(value_at(notification, "subject.url")))
 

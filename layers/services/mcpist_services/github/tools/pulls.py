@@ -63,7 +63,7 @@ def get_pull(owner: Owner, repo: Repo, pull_number: Number) -> Call:
     return Call("GET", _pull_path(owner, repo, pull_number))
 
 
-@github.lists(shows(*FILE, "patch"), "pulls/list-files")
+@github.lists(shows(*FILE, "patch", "blob_url as url"), "pulls/list-files")
 def list_pull_files(owner: Owner, repo: Repo, pull_number: Number) -> Call:
     """List the files that a pull request changes, with their diffs."""
     return Call("GET", _pull_path(owner, repo, pull_number, "/files"))

@@ -15,6 +15,7 @@ REPO = (
     "description",
     "language",
     "stargazers_count as stars",
+    "created_at as created",
     "updated_at as updated",
 )
 BRANCH = shows("ref as branch", "object.sha as sha")

@@ -24,7 +24,7 @@ from mcpist_services.google_calendar.module import READING_EVENTS, CalendarId, g
 
 # An event has a time, or is all day and has dates.
 EVENT = ("id", "summary", "start.dateTime|start.date as start", "end.dateTime|end.date as end", "status")
-EVENTS = shows(*EVENT, rows="items")
+EVENTS = shows(*EVENT, "created", "htmlLink as url", rows="items")
 EVENT_DETAILS = shows(
     *EVENT,
     "start.timeZone as timezone",

@@ -6,16 +6,33 @@ from pydantic import Field
 
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.call import Call, given, path
-from mcpist_services.jira.module import FOUND, SEARCH, Board, FieldIds, IssueKey, Jql, jira, offset_paging, search_call
+from mcpist_services.jira.module import (
+    FOUND,
+    SEARCH,
+    Board,
+    FieldIds,
+    IssueKey,
+    Jql,
+    board_path,
+    jira,
+    offset_paging,
+    search_call,
+)
 
-BOARDS = shows("id", "name", "type", "location.projectKey as project", rows="values")
-SPRINTS = shows("id", "name", "state", "startDate as start", "endDate as end", "goal", rows="values")
+BOARDS = shows("id", "name", "type", "location.projectKey as project", "page_url as url", rows="values")
+SPRINTS = shows("id", "name", "state", "startDate as start", "endDate as end", "goal", "page_url as url", rows="values")
 AGILE = offset_paging(max_size=50)
 
 Sprint = Annotated[int, Field(ge=1), "The id that list_sprints shows"]
 
 
-@jira.lists(BOARDS, "getAllBoards", paging=AGILE, scopes=("read:project:jira", "read:board-scope:jira-software"))
+@jira.lists(
+    BOARDS,
+    "getAllBoards",
+    paging=AGILE,
+    page_path=board_path,
+    scopes=("read:project:jira", "read:board-scope:jira-software"),
+)
 def list_boards(
     name: Annotated[str | None, "Part of the name, e.g. team"] = None,
     project_key_or_id: Annotated[str | None, "Only the boards of this project, e.g. ENG"] = None,
@@ -25,7 +42,7 @@ def list_boards(
     return Call("GET", "/rest/agile/1.0/board", given(name=name, projectKeyOrId=project_key_or_id, type=type))
 
 
-@jira.lists(SPRINTS, "getAllSprints", paging=AGILE, scopes=("read:sprint:jira-software",))
+@jira.lists(SPRINTS, "getAllSprints", paging=AGILE, page_path=board_path, scopes=("read:sprint:jira-software",))
 def list_sprints(
     board_id: Board,
     state: Annotated[list[Literal["future", "active", "closed"]] | None, "All if left out, e.g. active"] = None,

@@ -9,14 +9,24 @@ from mcpist.render.shows import DONE, shows
 from mcpist.tools.call import Call, given
 from mcpist.tools.moments import Moment
 from mcpist_services.jira.adf import adf
-from mcpist_services.jira.module import IssueKey, Markdown, issue_path, jira, offset_paging
+from mcpist_services.jira.module import IssueKey, Markdown, issue_path, jira, offset_paging, remark_path
 from mcpist_services.jira.presentation import comment_text
 
-WRITTEN = shows("id", "created")
-COMMENTS = shows("id", "author.displayName as author", "created", "markdown as body", rows="comments")
-WORKLOGS = shows(
-    "id", "author.displayName as author", "started", "timeSpent as time_spent", "markdown as comment", rows="worklogs"
+WRITTEN = shows("id", "created", "page_url as url")
+COMMENTS = shows(
+    "id", "author.displayName as author", "created", "markdown as body", "page_url as url", rows="comments"
 )
+WORKLOGS = shows(
+    "id",
+    "author.displayName as author",
+    "created",
+    "started",
+    "timeSpent as time_spent",
+    "markdown as comment",
+    "page_url as url",
+    rows="worklogs",
+)
+COMMENT_PAGE, WORKLOG_PAGE = remark_path("focusedCommentId"), remark_path("focusedWorklogId")
 
 CommentId = Annotated[str, Field(pattern=r"^[0-9]+$"), "The id that list_comments shows, e.g. 10050"]
 Time = Annotated[Moment, "e.g. 2026-01-31T09:00:00Z"]
@@ -25,13 +35,13 @@ CommentOrder = Annotated[Literal["created", "-created"], "-created: the newest f
 Adjustment = Annotated[Literal["auto", "leave", "new", "manual"], "How the remaining estimate changes"]
 
 
-@jira.lists(COMMENTS, "getComments", paging=offset_paging(extra_columns=comment_text))
+@jira.lists(COMMENTS, "getComments", paging=offset_paging(extra_columns=comment_text), page_path=COMMENT_PAGE)
 def list_comments(issue_key: IssueKey, order_by: CommentOrder = "created") -> Call:
     """List the comments of an issue."""
     return Call("GET", issue_path(issue_key, "/comment"), {"orderBy": order_by})
 
 
-@jira.writes(WRITTEN, "addComment")
+@jira.writes(WRITTEN, "addComment", page_path=COMMENT_PAGE)
 def add_comment(
     issue_key: IssueKey,
     body: Annotated[
@@ -45,7 +55,7 @@ def add_comment(
     return Call("POST", issue_path(issue_key, "/comment"), json=content)
 
 
-@jira.writes(shows("id", "updated"), "updateComment", idempotent=True)
+@jira.writes(shows("id", "updated", "page_url as url"), "updateComment", idempotent=True, page_path=COMMENT_PAGE)
 def update_comment(
     issue_key: IssueKey,
     comment_id: CommentId,
@@ -62,14 +72,14 @@ def delete_comment(issue_key: IssueKey, comment_id: CommentId) -> Call:
     return Call("DELETE", issue_path(issue_key, "/comment/{comment_id}", comment_id=comment_id))
 
 
-@jira.lists(WORKLOGS, "getIssueWorklog", paging=offset_paging(extra_columns=comment_text))
+@jira.lists(WORKLOGS, "getIssueWorklog", paging=offset_paging(extra_columns=comment_text), page_path=WORKLOG_PAGE)
 def list_worklogs(issue_key: IssueKey, started_after: Time | None = None, started_before: Time | None = None) -> Call:
     """List the work that was logged on an issue: who, when, how long."""
     query = given(startedAfter=_milliseconds(started_after), startedBefore=_milliseconds(started_before))
     return Call("GET", issue_path(issue_key, "/worklog"), query)
 
 
-@jira.writes(shows("id", "timeSpent as time_spent", "started"), "addWorklog")
+@jira.writes(shows("id", "timeSpent as time_spent", "started", "page_url as url"), "addWorklog", page_path=WORKLOG_PAGE)
 def add_worklog(
     issue_key: IssueKey,
     time_spent: Annotated[Duration, "Weeks, days, hours and minutes, e.g. 3h 20m"],

@@ -10,6 +10,7 @@ from mcpist.tools.call import Call, Calls, changes, given
 from mcpist.tools.moments import Day
 from mcpist_services.jira.fields import by_key_or_id, comment_body, custom_fields, issue_fields
 from mcpist_services.jira.module import (
+    CHANGED,
     FOUND,
     ISSUE,
     SEARCH,
@@ -28,7 +29,7 @@ from mcpist_services.jira.presentation import LIST_FIELDS, field_changes, issue_
 
 MAX_COMMENTS = 20
 _DETAIL_FIELDS = ["issuetype", "resolution", "reporter", "parent", "labels", "components", "fixVersions", "duedate"]
-_DETAIL_FIELDS += ["created", "subtasks", "issuelinks", "attachment", "environment", "description"]
+_DETAIL_FIELDS += ["subtasks", "issuelinks", "attachment", "environment", "description"]
 CREATED = shows("id", "key", "page_url as url")
 ISSUE_DETAILS = shows(
     *ISSUE,
@@ -40,7 +41,6 @@ ISSUE_DETAILS = shows(
     "fields.components[*].name as components",
     "fields.fixVersions[*].name as fix_versions",
     "fields.duedate as due",
-    "fields.created as created",
     "fields.subtasks[*].key as subtasks",
     "links",
     "fields.attachment[*].filename as attachments",
@@ -124,7 +124,7 @@ def create_issue(
     return Call("POST", "/rest/api/3/issue", json={"fields": issue_fields(**known) | custom_fields(fields)})
 
 
-@jira.writes(DONE, "editIssue", idempotent=True, uses=ISSUE_CHANGES)
+@jira.writes(CHANGED, "editIssue", idempotent=True, uses=ISSUE_CHANGES)
 def update_issue(
     issue_key: IssueKey,
     summary: Annotated[Name | None, "In one line, e.g. Login fails on Safari"] = None,
@@ -151,7 +151,7 @@ def update_issue(
     return Call("PUT", issue_path(issue_key), {} if notify_users else {"notifyUsers": False}, json=body)
 
 
-@jira.writes(DONE, "assignIssue", idempotent=True)
+@jira.writes(CHANGED, "assignIssue", idempotent=True)
 def assign_issue(issue_key: IssueKey, account_id: Assignee | None) -> Call:
     """Assign an issue to a person, or to nobody."""
     person = None if account_id in (None, "none") else account_id

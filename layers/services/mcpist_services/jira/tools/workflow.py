@@ -21,7 +21,7 @@ def list_transitions(issue_key: IssueKey) -> Call:
     return Call("GET", issue_path(issue_key, "/transitions"))
 
 
-@jira.writes(shows("status", "comment"), "doTransition")
+@jira.writes(shows("status", "comment", "page_url as url"), "doTransition")
 def transition_issue(
     issue_key: IssueKey,
     transition: Annotated[Name, "The transition's id or name, or the status that it leads to, e.g. Done"],

@@ -63,7 +63,7 @@ NewRecurrence = Annotated[
 Filter = Annotated[str, "OData, on status, importance, title or dueDateTime/dateTime, e.g. status ne 'completed'"]
 
 
-@microsoft_todo.lists(shows(*TASK, rows="value"), "me.todo.lists.tasks.List")
+@microsoft_todo.lists(shows(*TASK, "createdDateTime as created", rows="value"), "me.todo.lists.tasks.List")
 def list_tasks(
     list_id: ListId,
     filter: Filter | None = None,  # noqa: A002
@@ -135,7 +135,9 @@ def delete_task(list_id: ListId, task_id: TaskId) -> Call:
     return Call("DELETE", _task_path(list_id, task_id))
 
 
-@microsoft_todo.lists(shows(*STEP, rows="value"), "me.todo.lists.tasks.checklistItems.List")
+@microsoft_todo.lists(
+    shows(*STEP, "createdDateTime as created", rows="value"), "me.todo.lists.tasks.checklistItems.List"
+)
 def list_checklist(list_id: ListId, task_id: TaskId) -> Call:
     """List the steps (sub-tasks) of a task."""
     return Call("GET", _task_path(list_id, task_id, "/checklistItems"))

@@ -29,7 +29,15 @@ from mcpist_services.notion.rich_text import Json
 _MENTION = re.compile(r"\[[^\[\]]*\]\(mention:([0-9a-fA-F-]{32,36})\)")
 MAX_PROPERTY_PAGES = 50
 WRITTEN = shows("id", "url")
-FOUND = shows("id", "object as kind", "row.title as title", "url", "last_edited_time as last_edited", rows="results")
+FOUND = shows(
+    "id",
+    "object as kind",
+    "row.title as title",
+    "url",
+    "created_time as created",
+    "last_edited_time as last_edited",
+    rows="results",
+)
 NEW_PAGES = (
     {"parent_page_id": PAGE_EXAMPLE, "markdown": "## Decisions\n\n- Ship on Monday", "icon": "🚀"},
     {"data_source_id": SOURCE_EXAMPLE, "properties": {"Status": "Done", "Due": "2026-01-31"}},

@@ -8,10 +8,12 @@ from pydantic import Field
 from mcpist.render.shows import shows
 from mcpist.tools.call import Call, CallResponse, Calls, Work
 from mcpist_services.slack.directory import channel_id, in_channel, read_directory, user_id
-from mcpist_services.slack.module import ChannelId, People, slack
+from mcpist_services.slack.module import ChannelId, People, cursor_paging, slack, time_of
 
 CHANNEL = ("id", "name", "is_private as private", "is_archived as archived")
-CHANNELS = shows(*CHANNEL, "topic.value as topic", "purpose.value as purpose", rows="channels")
+CHANNELS = shows(
+    *CHANNEL, "topic.value as topic", "purpose.value as purpose", "row.created as created", rows="channels"
+)
 ONE = shows(
     *(f"channel.{path}" if " as " in path else f"channel.{path} as {path}" for path in CHANNEL),
     "channel.is_member as joined",
@@ -19,6 +21,7 @@ ONE = shows(
     "channel.purpose.value as purpose",
     "channel.num_members as members",
 )
+WITH_TIME = cursor_paging(lambda channel, _: {"row": {"created": time_of(channel.get("created"))}})
 NEW = shows("channel.id as id", "channel.name as name")
 
 Name = Annotated[str, Field(pattern=r"^[^A-Z\s.,#@]{1,80}$"), "Without capitals, spaces and dots, e.g. release-2026"]
@@ -26,7 +29,7 @@ Members = Annotated[People, "Ids, @names or e-mail addresses, e.g. U0123ABCD45"]
 Group = Annotated[list[str], Field(min_length=1, max_length=8), "Ids, @names or e-mail addresses, e.g. U0123ABCD45"]
 
 
-@slack.lists(CHANNELS, "users.conversations", scopes=("channels:read",), uses=({}, {"joined": False}))
+@slack.lists(CHANNELS, "users.conversations", paging=WITH_TIME, scopes=("channels:read",), uses=({}, {"joined": False}))
 def list_channels(
     joined: Annotated[bool, "Only those that you are in; else all that you may see"] = True,
     archived: Annotated[bool, "Archived ones too"] = False,

@@ -15,7 +15,7 @@ from mcpist_services.slack.module import (
     Markdown,
     ThreadTs,
     Ts,
-    message_paging,
+    cursor_paging,
     page_numbers,
     row,
     seconds_of,
@@ -58,14 +58,14 @@ Query = Annotated[
 ]
 
 
-@slack.lists(MESSAGES, "conversations.history", paging=message_paging(), scopes=("channels:history",))
+@slack.lists(MESSAGES, "conversations.history", paging=cursor_paging(row), scopes=("channels:history",))
 def list_messages(channel: ChannelId, oldest: Since = None, latest: Until = None) -> Work:
     """List the messages of a channel or of direct messages, the newest first; replies are in their threads."""
     query = given(oldest=seconds_of(oldest), latest=seconds_of(latest))
     return in_channel(channel, lambda id_: Call("GET", "/conversations.history", {"channel": id_, **query}))
 
 
-@slack.lists(MESSAGES, "conversations.replies", paging=message_paging(), scopes=("channels:history",))
+@slack.lists(MESSAGES, "conversations.replies", paging=cursor_paging(row), scopes=("channels:history",))
 def list_replies(channel: ChannelId, ts: ThreadTs) -> Work:
     """List a thread: its first message, then the replies."""
     return in_channel(channel, lambda id_: Call("GET", "/conversations.replies", {"channel": id_, "ts": ts}))

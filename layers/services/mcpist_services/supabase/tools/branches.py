@@ -8,7 +8,17 @@ from mcpist.render.shows import shows
 from mcpist.tools.call import Call, given, path
 from mcpist_services.supabase.module import Name, ProjectRef, project_path, supabase
 
-BRANCHES = shows("name", "project_ref", "git_branch", "status", "is_default", "persistent", "updated_at as updated")
+BRANCHES = shows(
+    "id",
+    "name",
+    "project_ref",
+    "git_branch",
+    "status",
+    "is_default",
+    "persistent",
+    "created_at as created",
+    "updated_at as updated",
+)
 
 BranchRef = Annotated[
     str,

@@ -9,7 +9,7 @@ from mcpist.tools.call import Call, Calls
 from mcpist_services.supabase.keys import masked
 from mcpist_services.supabase.module import ProjectRef, project_path, supabase
 
-FUNCTION = ("slug", "name", "status", "version", "verify_jwt", "updated_at as updated")
+FUNCTION = ("slug", "name", "status", "version", "verify_jwt", "created_at as created", "updated_at as updated")
 
 
 @supabase.reads(shows("name", "type", "api_key", "description", "url"), "v1-get-project-api-keys")
@@ -32,7 +32,7 @@ def list_functions(project_ref: ProjectRef) -> Call:
     return Call("GET", project_path(project_ref, "/functions"))
 
 
-@supabase.reads(shows("id", *FUNCTION, "created_at as created", "entrypoint_path", "import_map"), "v1-get-a-function")
+@supabase.reads(shows("id", *FUNCTION, "entrypoint_path", "import_map"), "v1-get-a-function")
 def get_function(
     project_ref: ProjectRef,
     function_slug: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$"), "As list_functions shows it, e.g. send-mail"],
