@@ -1,14 +1,22 @@
 """The sources of references: the element that a step runs for, and the results of the steps before it."""
 
+import json
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from typing import Any
 
 from mcpist.batch.language.references import EACH, EachElement, NoResult, StepResult
 from mcpist.batch.ledger import ledger
-from mcpist.batch.ledger.records import Entry, Header
+from mcpist.batch.ledger.records import Entry, Header, MapItems
 from mcpist.files.answers import content_of
 from mcpist.files.records import record
+from mcpist.memory import Memory
 from mcpist.render.shows import Shows
+
+MAX_CACHED_LIST_BYTES = 8_000_000  # of its JSON; as values it takes several times that
+
+# The lists that steps run over, by batch and step: an element reads the whole list only where its sandbox has not yet.
+_lists: Memory[tuple[str, int], list[Any]] = Memory(seconds=300, max_entries=2)
 
 
 class Sources:
@@ -31,7 +39,16 @@ class Sources:
         map_items, element = self._entry.map_items, self._entry.element
         if map_items is None or element is None:
             raise LookupError("the step has no element")
-        return EachElement(ledger.load_json(self._head, map_items.values)[element])
+        return EachElement(deepcopy(self._list(map_items)[element]))
+
+    def _list(self, map_items: MapItems) -> list[Any]:
+        """Return the list that the step runs over; once stored it never changes."""
+        key = self._head.pk, self._entry.index
+        if (known := _lists.get(key)) is not None:
+            return known
+        content = ledger.load_content(self._head, map_items.values)
+        values: list[Any] = json.loads(content)
+        return _lists.put(key, values) if len(content) <= MAX_CACHED_LIST_BYTES else values
 
     def _read_result(self, step: int) -> StepResult | NoResult:
         """Return the result of a settled step; NoResult for one that failed, which `on_error` allows."""

@@ -1,10 +1,12 @@
 """A step that runs for each element of a list: its entry, its elements, and their gathering."""
 
 import json
+import secrets
 import time
 from dataclasses import replace
 from typing import Any
 
+import boto3
 import pytest
 
 from mcpist.aws.table import Table
@@ -68,6 +70,29 @@ def test_a_step_with_each_replays_when_it_is_entered_again(fan: Any) -> None:
     assert enter("gather", request="request-4") == gathered
     assert enter(step=1) == gathered
     assert len(ledger.get_header(PK).seq) == 2
+
+
+def test_a_large_list_is_read_once_by_a_sandbox_however_many_elements_it_runs(fan: Any) -> None:
+    fan([{"q": "a", "text": secrets.token_hex(3_000_000)}, {"q": "b"}, {"q": "c"}])
+    enter(step=1)
+    run(0)
+    bucket = boto3.resource("s3").Bucket(settings().files_bucket)
+    bucket.objects.filter(Prefix="files/").delete()
+    run(1, 2)
+    assert [element.status for element in elements(1)] == ["succeeded"] * 3
+
+
+def test_an_element_reads_little_of_its_step_however_long_the_list_is(fan: Any) -> None:
+    fan([{"q": secrets.token_hex(10)} for _ in range(900)], each_limit=1_000)
+    enter(step=1)
+    (item,) = boto3.client("dynamodb").query(
+        TableName=settings().ledger_table,
+        KeyConditionExpression="pk = :pk AND sk = :sk",
+        ExpressionAttributeValues={":pk": {"S": PK}, ":sk": {"S": "step#001"}},
+    )["Items"]
+    assert len(str(item)) < 4_096
+    run(899)
+    assert elements(1)[899].status == "succeeded"
 
 
 def test_the_list_is_evaluated_once(fan: Any) -> None:

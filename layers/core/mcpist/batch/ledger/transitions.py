@@ -20,6 +20,7 @@ from mcpist.telemetry import invocation
 from mcpist.telemetry.metrics import BATCH_STEPS
 
 MAX_INLINE_BYTES = 16_384
+MAX_INLINE_LIST_BYTES = 4_096  # each element reads the item of its step, and DynamoDB counts by 4 KB
 MAX_ELEMENTS = 1_000
 
 
@@ -74,7 +75,7 @@ def count_elements(head: Header, step: int, length: int) -> int | None:
 
 def store_list(head: Header, entry: Entry, values: list[Any]) -> Entry:
     """Store the list that a step with `each` runs over, once, and return the step as it is afterwards."""
-    map_items = MapItems(len(values), _store_json(head, json_bytes(values)))
+    map_items = MapItems(len(values), _store_json(head, json_bytes(values), MAX_INLINE_LIST_BYTES))
     change: Item = {"map_items": encode(map_items), "started_at": now()}
     return _update_entry(head, entry, change, "attribute_not_exists(#ending) AND attribute_not_exists(#map_items)")
 
@@ -139,10 +140,10 @@ def _update_entry(head: Header, entry: Entry, change: Item, condition: str, valu
     return read_entry(item) if entry.element is None else read_element(entry, entry.element, item)
 
 
-def _store_json(head: Header, content: bytes) -> StoredJson:
-    """Return a JSON text as it is stored: inline up to 16 KB compressed, else in a file."""
+def _store_json(head: Header, content: bytes, max_inline: int = MAX_INLINE_BYTES) -> StoredJson:
+    """Return a JSON text as it is stored: inline if it is small enough when compressed, else in a file."""
     packed = zlib.compress(content)
-    if len(packed) <= MAX_INLINE_BYTES:
+    if len(packed) <= max_inline:
         return StoredJson(packed)
     sha256 = storage.digest_of(content)
     path = storage.result_path(head.organization, sha256)
