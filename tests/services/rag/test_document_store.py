@@ -169,6 +169,38 @@ def test_a_changed_document_is_the_only_one_read_again(shelf: DocumentStore, sen
     assert stored_index().entries["plain.md"]["title"] == "Plain"
 
 
+def test_a_changed_document_among_many_is_read_and_the_index_is_not_stored(
+    documents: str, sent: list[str], clock: Clock
+) -> None:
+    shelf = DocumentStore(documents, clock)
+    shelf.put({f"many/{number}.md": f"# Page {number}".encode() for number in range(70)})
+    store("plain.md", "# Plain\n\nzebra")
+    sent.clear()
+    clock.advance()
+    assert [row["path"] for row in shelf.search("zebra", None, 10)] == ["plain.md"]
+    clock.advance()
+    shelf.tags(limit=1)
+    assert sent == [LIST, GET, LIST]
+    sent.clear()
+    other = DocumentStore(documents, clock)
+    assert [row["path"] for row in other.search("zebra", None, 10)] == ["plain.md"]
+    assert sent == [LIST, GET, GET]  # the index, and the document that it lacks
+    for path in ("guides/deploy.md", "guides/review.md"):
+        store(path, "# Zebra")
+    sent.clear()
+    clock.advance()
+    assert len(shelf.search("zebra", None, 10)) == 3
+    assert sent.count(PUT) == 1
+    assert stored_index().entries["guides/deploy.md"]["title"] == "Zebra"
+
+
+def test_a_document_that_is_removed_among_many_is_forgotten_by_a_new_sandbox_too(documents: str, clock: Clock) -> None:
+    DocumentStore(documents, clock).put({f"many/{number}.md": b"# Page" for number in range(70)})
+    delete("docs/plain.md")
+    assert "plain.md" in stored_index().entries
+    assert "plain.md" not in paths(DocumentStore(documents, clock))
+
+
 def test_a_change_does_not_disturb_a_reader(shelf: DocumentStore, clock: Clock) -> None:
     reading = shelf.index()
     store("new.md")

@@ -5,6 +5,8 @@
 
 One listing shows which documents exist, which of them the index has not read, and whether another sandbox has stored a
 newer index. So changes need no notifications, of which one could be lost.
+A few changes among many documents are not worth storing the whole index: each sandbox reads these documents itself,
+until they are enough to be stored.
 """
 
 import threading
@@ -29,6 +31,8 @@ from mcpist_services.rag.index import Index
 FRESH_SECONDS_PER_REQUEST = 5  # for each request of a listing, so that many documents do not mean many requests
 MAX_INDEXING_SECONDS = 8  # of one call for new documents; later calls read the rest
 MAX_CACHED_STORES = 4  # in the memory of a sandbox
+# The index is stored when so many documents differ from the stored one, or this part of all.
+MAX_UNSTORED_DOCUMENTS, MAX_UNSTORED_PART = 100, 1 / 32
 
 _DOCUMENTS = "docs/"
 _INDEX = "index.sqlite"
@@ -48,7 +52,8 @@ class DocumentStore:
         self._clock = clock  # wall-clock time, which continues while a sandbox is frozen
         self._lock = threading.Lock()
         self._index = Index()
-        self._etag = ""  # of the stored index, if this is the same one; else empty
+        self._etag = ""  # of the stored index from which this one was made; empty if there is none
+        self._unstored: set[str] = set()  # the paths that differ from it
         self._fresh_until = float("-inf")
 
     @staticmethod
@@ -178,6 +183,7 @@ class DocumentStore:
         etags, requests = self._folder.etags()
         if etags.get(_INDEX, "") != self._etag:
             self._index, self._etag = self._stored()
+            self._unstored = set()
         stored = {
             name.removeprefix(_DOCUMENTS): etag
             for name, etag in etags.items()
@@ -216,16 +222,20 @@ class DocumentStore:
         return (read(path, stored[0]), stored[1]) if stored else None
 
     def _update_index(self, added: Iterable[tuple[Document, str]], removed: Iterable[str]) -> None:
-        """Change a copy of the index, since another thread may be reading this one, and store it.
+        """Change a copy of the index, since another thread may be reading this one, and store it if much has changed.
 
         A sandbox that loses the race keeps its own copy, and loads the winner's at its next refresh.
         """
         index = self._index.copy()
         for path in removed:
             index.remove(path)
+            self._unstored.add(path)
         for document, etag in added:
             index.put(document, etag)
-        self._index, self._etag = index, self._folder.replace(_INDEX, index.dump(), self._etag) or ""
+            self._unstored.add(document.path)
+        self._index = index
+        if len(self._unstored) >= min(MAX_UNSTORED_DOCUMENTS, len(index.etags()) * MAX_UNSTORED_PART):
+            self._etag, self._unstored = self._folder.replace(_INDEX, index.dump(), self._etag) or "", set()
 
 
 on_forget(DocumentStore.of.cache_clear)

@@ -41,12 +41,12 @@ _WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
 class Index:
     """Documents by path and by word, with their texts, so that reading one needs no second request."""
 
-    def __init__(self, database: bytes = b"") -> None:
+    def __init__(self, database: bytes = b"", *, empty: bool = False) -> None:
         self._connection = sqlite3.connect(":memory:", check_same_thread=False)
         weakref.finalize(self, self._connection.close)
         if database:
             self._connection.deserialize(database)
-        else:
+        elif not empty:
             self._connection.executescript(f"PRAGMA user_version = {FORMAT_VERSION}; {_SCHEMA}")
 
     @classmethod
@@ -66,7 +66,10 @@ class Index:
 
     def copy(self) -> "Index":
         """Return a copy that can be changed while others read this index."""
-        return Index(self.dump())
+        copy = Index(empty=True)
+        self._connection.commit()
+        self._connection.backup(copy._connection)
+        return copy
 
     @cached_property
     def entries(self) -> dict[str, dict[str, Any]]:
