@@ -3,10 +3,18 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+MIN_RESEMBLANCE = 0.5
+
 
 def nearest(word: str, words: Iterable[str], most: int = 5) -> str:
     """Return the words that were perhaps meant, nearest first, and how many more there are, as text for a hint."""
     words = list(words)
-    shown = get_close_matches(word, words, n=most, cutoff=0.5) or words[:most]
+    shown = get_close_matches(word, words, n=most, cutoff=MIN_RESEMBLANCE) or words[:most]
     more = len(words) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "") or "none"
+
+
+def resembling(word: str, words: Iterable[str]) -> str:
+    """Return `: did you mean x?` with the word that is nearest, as the end of a problem; empty where none is near."""
+    near = get_close_matches(word, words, n=1, cutoff=MIN_RESEMBLANCE)
+    return f": did you mean {near[0]}?" if near else ""

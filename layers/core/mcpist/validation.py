@@ -7,6 +7,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from mcpist.errors import InvalidRequest
+from mcpist.suggestions import resembling
 
 
 def parse_model[Model: BaseModel](model: type[Model], arguments: Mapping[str, Any], **details: Any) -> Model:
@@ -15,8 +16,11 @@ def parse_model[Model: BaseModel](model: type[Model], arguments: Mapping[str, An
         return model.model_validate(arguments)
     except ValidationError as error:
         first = first_error(error)
-        field = field_path(first["loc"], "arguments")
-        raise InvalidRequest(field=field, problem=first["msg"], **details) from None
+        field, problem = field_path(first["loc"], "arguments"), first["msg"]
+        if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
+            names = [known.alias or name for name, known in model.model_fields.items()]
+            problem = f"there is no such field{resembling(field, names)}"
+        raise InvalidRequest(field=field, problem=problem, **details) from None
 
 
 def first_error(error: ValidationError) -> ErrorDetails:

@@ -1,7 +1,7 @@
 from typing import Annotated, Any, TypedDict, Unpack
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from mcpist.errors import InvalidArguments
 from mcpist.render.shows import shows
@@ -113,6 +113,7 @@ def test_names_that_a_model_knows_already_are_arguments_like_others() -> None:
     [
         ({"price": 1}, "name", "Field required"),
         ({"name": "a", "price": 1, "colour": "red"}, "colour", "there is no such field"),
+        ({"name": "a", "prize": 1, "price": 1}, "prize", "there is no such field: did you mean price?"),
         ({"name": "a", "price": "dear"}, "price", "Input should be a valid number"),
         ({"name": "a", "price": 1, "size": "huge"}, "size", "Input should be 'big' or 'small'"),
         ({"name": "a", "price": 1, "tags": [True]}, "tags.0", "Input should be a valid string"),
@@ -123,6 +124,38 @@ def test_wrong_arguments_are_refused_with_the_schema(arguments: dict[str, Any], 
     assert details["field"] == field
     assert problem in details["problem"]
     assert details["schema"] == CREATE.input_schema
+
+
+def test_all_problems_are_told_at_once_and_a_field_of_several_types_once() -> None:
+    details = refusal(CREATE, {"nam": "a", "price": "dear", "tags": ["a", True]}).details
+    assert details["field"] == "name"
+    assert [(one["field"], one["problem"].partition(",")[0]) for one in details["problems"]] == [
+        ("price", "Input should be a valid number"),
+        ("tags.1", "Input should be a valid string"),
+        ("nam", "there is no such field: did you mean name?"),
+    ]
+    assert "problems" not in refusal(CREATE, {"name": "a"}).details
+    odd = refusal(ODD, {"schema": "a", "copy": [], "points": [{"y": 1}]}).details
+    assert [odd["field"], *(one["field"] for one in odd["problems"])] == ["copy", "points.0.x"]
+
+
+def test_a_misspelt_field_deep_in_an_argument_is_answered_with_the_one_that_it_resembles() -> None:
+    module = Module("maps", "Maps.", api_version="1", host="https://maps.example.com")
+
+    class Place(BaseModel):
+        model_config = ConfigDict(extra="forbid")
+        latitude: int = 0
+
+    @module.reads(shows("id"))
+    def go(places: list[Place] | None = None) -> Call:
+        """Go there."""
+        return Call("GET", f"/{places}")
+
+    details = refusal(module.tools["go"], {"places": [{"latitude": 1}, {"latitde": 1}]}).details
+    assert (details["field"], details["problem"]) == (
+        "places.1.latitde",
+        "there is no such field: did you mean latitude?",
+    )
 
 
 def test_an_alias_is_no_second_name() -> None:

@@ -77,13 +77,21 @@ def test_right_arguments_are_sent_as_they_are() -> None:
         ({"path": "a", "lines": 0}, "lines", 'it must satisfy {"minimum":1}'),
         ({"path": "a", "mode": "middle"}, "mode", 'it must be one of ["head","tail"]'),
         ({"path": "a", "where": {"depth": "deep"}}, "where.depth", "it must be of type integer"),
-        ({"path": "a", "pth": "b"}, "pth", "there is no such field"),
+        ({"path": "a", "pth": "b"}, "pth", "there is no such field: did you mean path?"),
     ],
 )
 def test_wrong_arguments_are_refused_with_the_schema_and_without_their_values(
     arguments: dict[str, Any], field: str, problem: str
 ) -> None:
     assert refusal(arguments) == (field, problem)
+
+
+def test_all_problems_of_a_given_schema_are_told_at_once() -> None:
+    with pytest.raises(InvalidArguments) as refused:
+        given().validate({"lines": "3", "mode": "middle", "pth": "a"})
+    details = refused.value.details
+    assert (details["field"], details["problem"]) == ("path", "Field required")
+    assert sorted(one["field"] for one in details["problems"]) == ["lines", "mode", "pth"]
 
 
 def test_a_batch_checks_what_is_known_already() -> None:

@@ -48,7 +48,7 @@ def test_every_text_is_read_as_it_was_written(text: str) -> None:
     [
         ({"host": "ftp://x"}, "library.yaml: host", "not https"),
         ({"host": "https://10.0.0.1"}, "library.yaml: host", "address of the internet"),
-        ({"secret": "s3cret"}, "library.yaml: secret", "Extra inputs"),
+        ({"secret": "s3cret"}, "library.yaml: secret", "no such field"),
         ({"name": "other"}, "library.yaml: name", "the file is named library.yaml"),
         ({"tools": {}}, "library.yaml: tools", "at least 1"),
         ({"security": {"kind": "header"}}, "library.yaml: security", "needs its parameter"),

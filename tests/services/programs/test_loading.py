@@ -33,7 +33,7 @@ WRONG: list[tuple[Any, str, str]] = [
     (" " * (MAX_DECLARATION_BYTES + 1), "size", "larger"),
     (module(), "tools", "at least 1 item"),
     (module(RUN, name="other"), "name", "the file is named sample.json"),
-    (module(RUN, colour="red"), "colour", "not permitted"),
+    (module(RUN, colour="red"), "colour", "no such field"),
     (module(RUN, RUN), "arguments", "two tools run"),
     (module({**RUN, "name": "x" * 60}), "arguments", "longer than 64"),
     (module({**RUN, "effect": "maybe"}), "tools.0.effect", "'reads'"),

@@ -30,12 +30,12 @@ def check[Model: BaseModel](model: type[Model], value: Any, field: str) -> Model
         raise InvalidRequest(field=_place(field, first["loc"]), problem=first["msg"]) from None
 
 
-def schema_problem(schema: Mapping[str, Any], value: Any) -> tuple[str, str] | None:
-    """Return the place and the problem of a value that a schema of our own refuses; None if it accepts it."""
+def schema_errors(schema: Mapping[str, Any], value: Any) -> list[Any]:
+    """Return the errors of jsonschema for a value that a schema of our own refuses, the one that says most first."""
     from jsonschema import Draft7Validator
+    from jsonschema.exceptions import relevance
 
-    found = _first_problem(Draft7Validator(schema), value)
-    return found and (_place("", found[0]), found[1])
+    return sorted(Draft7Validator(schema).iter_errors(value), key=relevance, reverse=True)
 
 
 def _first_problem(validator: Any, value: Any) -> tuple[Sequence[Any], str] | None:

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
-from jsonschema.exceptions import ValidationError, best_match
+from jsonschema.exceptions import ValidationError, best_match, relevance
 from jsonschema.validators import Draft202012Validator, extend, validator_for
 from jsonschema_specifications import REGISTRY
 
@@ -29,19 +29,19 @@ class OverBudget(Exception):
     """A validation took more evaluations than its budget."""
 
 
-def first_error(schema: Mapping[str, Any], value: Any) -> ValidationError | None:
-    """Return the error that says the most, None if the value is valid; OverBudget where that takes too long.
+def all_errors(schema: Mapping[str, Any], value: Any) -> list[ValidationError]:
+    """Return the errors of a value, the one that says the most first; OverBudget where that takes too long.
 
     References outside the schema are not followed, so no schema makes us fetch an address.
     """
     validator = bounded(validator_for(schema, default=Draft202012Validator))(schema, registry=REGISTRY)
-    return _best(validator, value)
+    return _errors(validator, value)
 
 
 def is_schema(schema: Mapping[str, Any]) -> bool:
     """Whether a schema is valid by its own dialect; OverBudget where that takes too long."""
     kind = validator_for(schema, default=Draft202012Validator)
-    return _best(bounded(kind)(kind.META_SCHEMA, registry=REGISTRY), schema) is None
+    return not _errors(bounded(kind)(kind.META_SCHEMA, registry=REGISTRY), schema)
 
 
 @cache
@@ -53,11 +53,11 @@ def bounded(kind: Any) -> Any:
     return extend(kind, {**dict.fromkeys(_UNCOUNTABLE, _accept), **known})
 
 
-def _best(validator: Any, value: Any) -> ValidationError | None:
+def _errors(validator: Any, value: Any) -> list[ValidationError]:
     token = _evaluations.set([MAX_EVALUATIONS])
     try:
-        found: ValidationError | None = best_match(validator.iter_errors(value))
-        return found
+        found = sorted(validator.iter_errors(value), key=relevance, reverse=True)
+        return [best_match(iter([error])) or error for error in found]
     finally:
         _evaluations.reset(token)
 

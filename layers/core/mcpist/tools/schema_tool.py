@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from mcpist.render.answer import compact_json
+from mcpist.tools.argument_problems import schema_problems, unknown_field
 from mcpist.tools.schema import without_null
 from mcpist.tools.tool import Tool
 
-MAX_PROBLEM_CHARACTERS = 300
 # The keywords that hold while some fields are not known: others could depend on one of these.
 _LOCAL_KEYWORDS = (
     "$schema",
@@ -42,7 +41,7 @@ class SchemaTool(Tool):
         closed = schema.get("additionalProperties") is False and not schema.get("patternProperties")
         for name in unresolved:
             if closed and name not in properties:
-                raise self.invalid(name, "there is no such field")
+                raise self.invalid([unknown_field(name, properties)])
         loose = {keyword: schema[keyword] for keyword in _LOCAL_KEYWORDS if keyword in schema}
         loose["required"] = [name for name in schema.get("required", ()) if name not in unresolved]
         known = {name: value for name, value in arguments.items() if name not in unresolved}
@@ -51,16 +50,16 @@ class SchemaTool(Tool):
     def _raise_if_invalid(self, schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
         from referencing.exceptions import Unresolvable
 
-        from mcpist.tools.bounded_schema import OverBudget, first_error
+        from mcpist.tools.bounded_schema import OverBudget, all_errors
 
         if not self._is_usable:
             return
         try:
-            error = first_error(schema, dict(arguments))
+            errors = all_errors(schema, dict(arguments))
         except (Unresolvable, RecursionError, OverBudget):
             return
-        if error is not None:
-            raise self.invalid(*_describe_error(error, arguments))
+        if errors:
+            raise self.invalid(schema_problems(errors, arguments))
 
     @cached_property
     def _is_usable(self) -> bool:
@@ -79,23 +78,3 @@ def properties_of(schema: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(found, dict):
         return {}
     return {name: without_null(spec) if isinstance(spec, dict) else {} for name, spec in found.items()}
-
-
-def _describe_error(error: Any, arguments: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the field and the problem, without the value itself."""
-    path = [str(part) for part in error.absolute_path]
-    wanted = error.validator_value
-    match error.validator:
-        case "required":
-            missing = next((name for name in wanted if name not in error.instance), "")
-            return ".".join([*path, missing]), "Field required"
-        case "additionalProperties" if not path:
-            known = error.schema.get("properties", {})
-            return next((name for name in arguments if name not in known), "params"), "there is no such field"
-        case "type":
-            problem = f"it must be of type {' or '.join(wanted) if isinstance(wanted, list) else wanted}"
-        case "enum":
-            problem = f"it must be one of {compact_json(wanted)}"
-        case keyword:
-            problem = f"it must satisfy {compact_json({keyword: wanted})}"
-    return ".".join(path) or "params", problem[:MAX_PROBLEM_CHARACTERS]

@@ -2,22 +2,21 @@
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypedDict
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 
 from mcpist.errors import InvalidArguments
-from mcpist.files.schemas import schema_problem
+from mcpist.files.schemas import schema_errors
 from mcpist.render.shows import Shows
+from mcpist.tools.argument_problems import ArgumentProblem, model_problems, schema_problems
 from mcpist.tools.call import Call, Work
 from mcpist.tools.paging import PageRequest, Paging, pages, paging_parameters
 from mcpist.tools.schema import example_of, model_of, parameter_lines, parameters_of, schema_of, values_of
 from mcpist.tools.search import Field
-from mcpist.validation import field_path, first_error
 
 type PagePath = Callable[[Mapping[str, Any], Mapping[str, Any]], str | None]
 """Returns the path of an item's page at the account's own site, from the item and the tool's arguments."""
@@ -129,10 +128,12 @@ class Tool(ABC):
     def describe_work(self, arguments: Mapping[str, Any]) -> Work:
         """Return the work for arguments that have been validated."""
 
-    def invalid(self, field: str, problem: str) -> InvalidArguments:
-        """Return the error for an argument, with the schema."""
+    def invalid(self, problems: Sequence[ArgumentProblem]) -> InvalidArguments:
+        """Return the error for the first of some problems, with the others and the schema."""
+        first, *others = problems
+        further = {"problems": [problem._asdict() for problem in others]} if others else {}
         return InvalidArguments(
-            module=self.module, tool=self.name, field=field, problem=problem, schema=self.input_schema
+            module=self.module, tool=self.name, **first._asdict(), **further, schema=self.input_schema
         )
 
 
@@ -186,12 +187,13 @@ class DeclaredTool(Tool):
 
     def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments with defaults; InvalidArguments with the tool's schema for the next try."""
-        if self.schema_first and (found := schema_problem(self.input_schema, dict(arguments))):
-            raise self.invalid(found[0] or "params", found[1])
+        if self.schema_first and (found := schema_errors(self.input_schema, dict(arguments))):
+            raise self.invalid(schema_problems(found, arguments))
         try:
             model = self.arguments.model_validate(arguments)
         except ValidationError as error:
-            raise self._invalid(first_error(error)) from None
+            problems = error.errors(include_url=False, include_context=False, include_input=False)
+            raise self.invalid(model_problems(problems, arguments, self.input_schema)) from None
         return values_of(model)
 
     def check(self, arguments: Mapping[str, Any], unresolved: Collection[str]) -> None:
@@ -201,15 +203,10 @@ class DeclaredTool(Tool):
         try:
             self.arguments.model_validate(known | unknown)
         except ValidationError as error:
-            for problem in error.errors(include_url=False):
-                if problem["type"] != "missing" or problem["loc"][0] not in unresolved:
-                    raise self._invalid(problem) from None
-
-    def _invalid(self, problem: ErrorDetails) -> InvalidArguments:
-        unknown = problem["type"] == "extra_forbidden"
-        return self.invalid(
-            field_path(problem["loc"], "params"), "there is no such field" if unknown else problem["msg"]
-        )
+            found = error.errors(include_url=False, include_context=False, include_input=False)
+            known_now = [one for one in found if one["type"] != "missing" or one["loc"][0] not in unresolved]
+            if problems := model_problems(known_now, known | unknown, self.input_schema):
+                raise self.invalid(problems) from None
 
     def describe_work(self, arguments: Mapping[str, Any]) -> Work:
         """Return the work for arguments that have been validated."""

@@ -92,6 +92,31 @@ def test_all_problems_are_reported_together_with_their_lines() -> None:
     ]
 
 
+def test_all_problems_of_a_line_are_reported_at_once_with_one_schema() -> None:
+    commands = [step("a", "create_item", params={"nam": "x", "price": "dear", "tags": ["${b.items[0"]}), step("b")]
+    found = problems(*commands)
+    assert [line for line, _, _ in found] == [1, 1, 1, 1]
+    assert [message.partition(",")[0] for _, _, message in found] == [
+        "Line 1: params.tags.0: ${b.items[0} does not resolve: it is not of this form.",
+        "Line 1: shop.create_item: name: Field required",
+        "Line 1: shop.create_item: price: Input should be a valid number",
+        "Line 1: shop.create_item: nam: there is no such field: did you mean name?",
+    ]
+    with pytest.raises(McpistError) as refused:
+        planned(*commands)
+    errors = [refused.value, *refused.value.details["problems"]]
+    assert ["schema" in error.details for error in errors] == [False, True, False, False]
+
+
+def test_a_column_that_is_not_shown_is_named_with_its_place_in_the_services_json() -> None:
+    reference = {"query": "${find.items[2].owner}"}
+    with pytest.raises(McpistError) as refused:
+        planned(step("find"), step("use", params=reference))
+    assert refused.value.text().hint.endswith(
+        "Columns: id, name, price. In its JSON perhaps: find.raw.results[2].owner."
+    )
+
+
 def test_further_problems_are_reported_in_the_same_language() -> None:
     with pytest.raises(McpistError) as refused:
         planned(step("a", "x"), step("b", "y"))
@@ -157,13 +182,14 @@ def test_wrong_arguments_are_reported_with_the_schema_once_for_each_tool() -> No
         planned(step("a", "create_item"), step("b", "create_item"), step("c", "get_item"))
     shown = refused.value.as_dict()["details"]
     assert shown["schema"] == shop.tools["create_item"].input_schema
-    assert ["schema" in other["details"] for other in shown["problems"]] == [False, True]
+    assert ["schema" in other["details"] for other in shown["problems"]] == [False, False, False, True]
 
 
 def test_an_argument_that_refers_to_a_result_is_not_checked_yet() -> None:
     planned(step("a"), step("b", "create_item", params={"name": "n", "price": "${a.items[0].price}"}))
-    (found,) = problems(step("a"), step("b", "create_item", params={"nam": "${a.items[0].name}", "price": 1}))
-    assert found[2] == "Line 2: shop.create_item: name: Field required"
+    missing, unknown = problems(step("a"), step("b", "create_item", params={"nam": "${a.items[0].name}", "price": 1}))
+    assert missing[2] == "Line 2: shop.create_item: name: Field required"
+    assert unknown[2] == "Line 2: shop.create_item: nam: there is no such field: did you mean name?"
 
 
 def test_a_malformed_reference_is_reported_once() -> None:

@@ -4,14 +4,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mcpist.batch.language.columns import Source, check_element, check_reference
 from mcpist.batch.language.flowchart import mermaid_flowchart
 from mcpist.batch.language.graph import Graph, canonical_order, find_cycle
-from mcpist.batch.language.references import EACH, Reference, check_element, check_reference, find_references
+from mcpist.batch.language.references import EACH, Reference, find_references
 from mcpist.batch.language.steps import MAX_PROBLEMS, Problems, Step, parse
 from mcpist.batch.ledger.items import check_size
 from mcpist.batch.machine.definition import Machine, build_machine, build_relay
 from mcpist.batch.machine.layout import MachineTooLarge
-from mcpist.errors import CyclicSteps, McpistError, UnknownStep, UnresolvedReference
+from mcpist.errors import CyclicSteps, InvalidArguments, McpistError, UnknownStep, UnresolvedReference
 from mcpist.files.parameters import reference_names
 from mcpist.suggestions import nearest
 from mcpist.tools.permissions import Permissions
@@ -94,7 +95,8 @@ def _plan(steps: Sequence[Step], problems: Problems, permissions: Permissions) -
     known = {step.id: step for step in steps}
     tools = {step.id: tool for step in steps if (tool := _find_tool(step, permissions, problems))}
     named = {step.id: index for index, step in enumerate(steps) if step.has_explicit_id}
-    needs = [_find_needs(step, named, _ParsedSteps(known, tools), problems) for step in steps]
+    parsed = _ParsedSteps(known, tools, permissions)
+    needs = [_find_needs(step, named, parsed, problems) for step in steps]
     problems = [problem for problem in problems if not _concerns_unreadable(problem, unreadable)]
     if not problems:
         _refuse_cycle(steps, needs, problems)
@@ -111,6 +113,18 @@ class _ParsedSteps:
 
     steps: dict[str, Step]
     tools: dict[str, Tool]
+    permissions: Permissions
+
+    def source(self, id_: str) -> Source | None:
+        """Return what references to a step may name; None where its tool was not found."""
+        if not (tool := self.tools.get(id_)):
+            return None
+        return Source(
+            tool.shows,
+            is_list=bool(tool.paging or tool.shows.rows),
+            is_map=bool(self.steps[id_].each),
+            related=lambda: (other.shows for other in self.permissions.catalogue.module(tool.module).tools.values()),
+        )
 
 
 def _find_tool(step: Step, permissions: Permissions, problems: Problems) -> Tool | None:
@@ -120,13 +134,33 @@ def _find_tool(step: Step, permissions: Permissions, problems: Problems) -> Tool
     except McpistError as error:
         problems.append(error.with_details(line=step.line, id=step.id))
         return None
+    found: Problems = []
+    unresolved = {name for name, value in step.params.items() if _is_unresolved(name, value, found)}
     try:
-        unresolved = {name for name, value in step.params.items() if find_references(value, f"params.{name}")}
         check_size(step.params, step.when)
         tool.check(step.params, unresolved | reference_names(tool.input_schema, step.params))
+    except InvalidArguments as error:
+        found += _one_by_one(error)
     except McpistError as error:
-        problems.append(error.with_details(line=step.line, id=step.id))
+        found.append(error)
+    problems += [problem.with_details(line=step.line, id=step.id) for problem in found]
     return tool
+
+
+def _is_unresolved(name: str, value: Any, problems: Problems) -> bool:
+    """Return whether an argument has references; a malformed one is a problem."""
+    try:
+        return bool(find_references(value, f"params.{name}"))
+    except McpistError as error:
+        problems.append(error)
+        return True
+
+
+def _one_by_one(error: InvalidArguments) -> Iterator[InvalidArguments]:
+    """Yield the error for the first argument, then one for each of its further problems."""
+    others = error.details.pop("problems", [])
+    yield error
+    yield from (InvalidArguments(**{**error.details, **other}) for other in others)
 
 
 def _find_needs(step: Step, named: dict[str, int], known: _ParsedSteps, problems: Problems) -> frozenset[int]:
@@ -170,8 +204,8 @@ def _check_reference(reference: Reference, step: Step, known: _ParsedSteps) -> N
     """Refuse a reference that cannot resolve."""
     if reference.step == EACH:
         _check_each_reference(reference, step, known)
-    elif tool := known.tools.get(reference.step):
-        check_reference(reference, tool.shows, is_map=bool(known.steps[reference.step].each))
+    elif source := known.source(reference.step):
+        check_reference(reference, source)
 
 
 def _check_each_reference(reference: Reference, step: Step, known: _ParsedSteps) -> None:
@@ -184,11 +218,11 @@ def _check_each_reference(reference: Reference, step: Step, known: _ParsedSteps)
             known='Give the step a list: "each": "${find.items}".',
         )
     try:
-        (source,) = find_references(step.each, "each")
+        (rows,) = find_references(step.each, "each")
     except UnresolvedReference:  # it is reported with the field `each`
         return
-    if source.keys == ("items",) and (tool := known.tools.get(source.step)):
-        check_element(reference, tool.shows, source.step)
+    if rows.keys == ("items",) and (source := known.source(rows.step)):
+        check_element(reference, source, rows.step)
 
 
 def _refuse_cycle(steps: Sequence[Step], needs: list[frozenset[int]], problems: Problems) -> None:

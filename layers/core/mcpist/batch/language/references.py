@@ -3,8 +3,8 @@
 The first word of the path selects: `items` the projected rows, `raw` the service's JSON, `file` the reference of a file
 with the answer, any other word the service's JSON, too; of a step with `each` also `elements`, how each of them ended.
 `${each}` is the element that a step runs for. A string that is one reference becomes the value itself; references
-inside a longer string become text; `$${` is an escaped `${`. References are resolved once: a result that looks like a
-reference stays text.
+inside a longer string become text, in which null is an error; `$${` is an escaped `${`. References are resolved once: a
+result that looks like a reference stays text.
 """
 
 import json
@@ -17,12 +17,10 @@ from typing import Any
 from mcpist.errors import PayloadTooLarge, UnresolvedReference
 from mcpist.render.project import project
 from mcpist.render.shows import Shows, has_key, path_keys
-from mcpist.suggestions import nearest
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)(\}?)")
 _REFERENCE_SYNTAX = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)((?:\.[^.\[\]]+|\[(?:[0-9]{1,9}|\*)\])*)")
 EACH = "each"
-_MAP_RESULT_KEYS = ("items", "raw", "file", "elements")
 _MAX_LISTED_KEYS = 20
 MAX_RESOLVED_CHARACTERS = 10_000_000
 """The size of all values that take the place of one value's references, as JSON."""
@@ -96,33 +94,6 @@ def find_references(value: Any, field: str = "params") -> list[Reference]:
     ]
 
 
-def check_reference(reference: Reference, shows: Shows, *, is_map: bool = False) -> None:
-    """Refuse before anything runs a column that the step's tool does not show.
-
-    `is_map` says that the step has `each`, so that its JSON is a list.
-    """
-    first = reference.keys[0] if reference.keys else 0
-    if first == "items":
-        _check_column(reference, shows, reference.keys[1:])
-    elif is_map and isinstance(first, str) and first not in {*_MAP_RESULT_KEYS, "*"}:
-        known = f"Write {reference.step}.items, {reference.step}.raw[0].{first} or {reference.step}.elements[0].status."
-        raise _unresolved_error(reference, f"{reference.step} runs for each element, so its JSON is a list", known)
-
-
-def check_element(reference: Reference, shows: Shows, source: str) -> None:
-    """Refuse `${each.column}` over the rows of the step `source` whose tool shows no such column."""
-    _check_column(Reference(reference.text, reference.field, source, reference.keys), shows, (0, *reference.keys))
-
-
-def _check_column(reference: Reference, shows: Shows, keys: tuple[Key, ...]) -> None:
-    columns = [key for key in keys if isinstance(key, str) and key != "*"]
-    if columns and not shows.has_column(columns[0]):
-        problem = f"{reference.step} shows no column {columns[0]}"
-        raise _unresolved_error(reference, problem, f"Columns: {nearest(columns[0], shows.fields)}.")
-    if columns and keys[0] == columns[0]:
-        raise _unresolved_error(reference, "items is a list", f"Write {reference.step}.items[0].{columns[0]}.")
-
-
 def resolve(value: Any, find: FindSource, field: str = "params") -> Any:
     """Return a value in which every reference is replaced by its value; PayloadTooLarge before it grows too large."""
     return _Resolver(find).resolve(value, field)
@@ -151,7 +122,10 @@ class _Resolver:
     def _text_of(self, match: re.Match[str], field: str) -> str:
         if match[1] is None:
             return "${"
-        value = self._value_of(_parse_match(match, field))
+        reference = _parse_match(match, field)
+        value = self._value_of(reference)
+        if value is None:
+            raise unresolved_error(reference, "it is null, inside a text", 'Test it first: "when":{"exists":"${...}"}.')
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
     def _value_of(self, reference: Reference) -> Any:
@@ -198,7 +172,7 @@ def _walk(value: Any, keys: tuple[Key, ...], reference: Reference) -> Any:
             return [_walk(item, keys[position + 1 :], reference) for item in value]
         if not has_key(value, key):
             name = f"[{key}]" if isinstance(key, int) or key == "*" else key
-            raise _unresolved_error(reference, f"there is no {name}", _describe_value(value))
+            raise unresolved_error(reference, f"there is no {name}", _describe_value(value))
         value = value[key]
     return value
 
@@ -219,7 +193,7 @@ def _parse_match(match: re.Match[str], field: str) -> Reference:
     shape = _REFERENCE_SYNTAX.fullmatch(text.strip())
     if shape is None or not match[2]:
         known = "Write ${step.path[0].field} with the id of a step, or $${ for a plain ${."
-        raise _unresolved_error(Reference(text, field, "", ()), "it is not of this form", known)
+        raise unresolved_error(Reference(text, field, "", ()), "it is not of this form", known)
     return Reference(text, field, shape[1], tuple(path_keys(shape[2])))
 
 
@@ -235,5 +209,6 @@ def _strings(value: Any, field: str) -> Iterator[tuple[str, str]]:
             yield from _strings(inner, f"{field}.{index}")
 
 
-def _unresolved_error(reference: Reference, problem: str, known: str) -> UnresolvedReference:
+def unresolved_error(reference: Reference, problem: str, known: str) -> UnresolvedReference:
+    """Return the error for a reference, with what is known about its place."""
     return UnresolvedReference(field=reference.field, reference=reference.text, problem=problem, known=known)
