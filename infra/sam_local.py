@@ -20,7 +20,8 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from infra.local.deployment import ORGANIZATION, ROOT, run_local_deployment
+from infra.local.demo import ORGANIZATION
+from infra.local.deployment import ROOT, run_local_deployment
 from infra.local.intrinsics import read_yaml
 from infra.local.server import PortInUse, listen
 from infra.local.template import Template

@@ -17,7 +17,9 @@ from infra.bench.stub_deployment import SLOW_RESPONSE_SECONDS, StubDeployment, r
 from infra.cli.endpoint import Endpoint
 from infra.cli.plan import plan_batch
 from infra.local import accounts
-from infra.local.deployment import ORGANIZATION, ROOT, USER, LocalDeployment, with_modules
+from infra.local.demo import ORGANIZATION, USER
+from infra.local.deployment import ROOT, LocalDeployment
+from infra.local.project_copy import with_modules
 from mcpist.caller import Caller, Subject
 from mcpist.render.shows import shows
 from mcpist.running.account import Account

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from infra.bench.report import Row
-from infra.local.deployment import ORGANIZATION, ROLE, ROOT, USER, LocalDeployment
+from infra.local.demo import ORGANIZATION, ROLE, USER
+from infra.local.deployment import ROOT, LocalDeployment
 from infra.local.stack import EmbeddedAws
 
 ROUNDS = 10

@@ -13,7 +13,8 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 
 from infra.bench.report import BENCHMARKS, keep, measured, table
-from infra.local.deployment import ADMINISTRATOR, LocalDeployment, run_local_deployment
+from infra.local.demo import ADMINISTRATOR
+from infra.local.deployment import LocalDeployment, run_local_deployment
 
 PAGES = (
     "/",

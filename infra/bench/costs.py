@@ -12,7 +12,8 @@ from infra.bench.prices import Usage, dollar_text, dollars, prices
 from infra.bench.report import COSTS, keep, measured, table
 from infra.bench.stub_deployment import StubDeployment, say
 from infra.local import accounts
-from infra.local.deployment import ROOT, USER
+from infra.local.demo import USER
+from infra.local.deployment import ROOT
 
 ROUNDS = 5
 CHAINS, LINKS = 5, 6

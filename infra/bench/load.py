@@ -14,7 +14,8 @@ from infra.bench.processes import Change, Held, Sample, Samples, change, samplin
 from infra.bench.report import BENCHMARKS, Row, keep, measured, table
 from infra.bench.stub_deployment import run_stub_deployment, say
 from infra.local import accounts
-from infra.local.deployment import ORGANIZATION, ROOT, LocalDeployment
+from infra.local.demo import ORGANIZATION
+from infra.local.deployment import ROOT, LocalDeployment
 from infra.local.environment import operating
 from infra.local.login_page import Person
 from mcpist.caller import Role, Subject

@@ -17,7 +17,8 @@ import httpx2
 from infra.bench.report import BENCHMARKS, Row, keep, measured, table
 from infra.bench.stub_deployment import run_stub_deployment, say
 from infra.local import accounts
-from infra.local.deployment import ROOT, USER, LocalDeployment
+from infra.local.demo import USER
+from infra.local.deployment import ROOT, LocalDeployment
 from infra.local.environment import operating
 from infra.local.login_page import Person
 from mcpist.caller import Role, Subject

@@ -20,7 +20,7 @@ from infra.bench.stub_deployment import StubDeployment, Waited, run_stub_deploym
 from infra.bench.workflow_graphs import Workflow, workflows
 from infra.cli.endpoint import Endpoint
 from infra.local import accounts
-from infra.local.deployment import USER
+from infra.local.demo import USER
 
 ROUNDS = 3
 MAX_RATIO, MAX_FIRST_MS, MAX_HOP_MS, MAX_TAIL_MS = 1.15, 300, 50, 150

@@ -17,7 +17,8 @@ from typer import Option
 from infra.cli.document import CommandError, CommandResult, Document
 from infra.cli.stacks import LocalStack, chosen_stack
 from infra.cli.target import TABLES
-from infra.local.deployment import ADMINISTRATOR, ORGANIZATION, ROOT, USER, LocalDeployment, run_local_deployment
+from infra.local.demo import ADMINISTRATOR, ORGANIZATION, USER
+from infra.local.deployment import ROOT, LocalDeployment, run_local_deployment
 from infra.local.intrinsics import TemplateError
 from infra.local.names import PSEUDO, STACK
 from infra.local.sandbox import HandlerImportError

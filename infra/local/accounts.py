@@ -6,7 +6,8 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from infra.local.deployment import ORGANIZATION, USER, LocalDeployment
+from infra.local.demo import ORGANIZATION, USER
+from infra.local.deployment import LocalDeployment
 from infra.local.environment import operating
 from mcpist.memory import forget_entries
 from mcpist_services import provider_name

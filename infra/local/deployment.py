@@ -1,18 +1,14 @@
-"""A complete deployment on one machine: the embedded AWS, a login, and one organization with two people."""
+"""A complete deployment on one machine: the embedded AWS, a login, and the organization of the demo."""
 
-import json
-import os
-import shutil
 import socket
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from infra.local.apis import compiled_apis
+from infra.local.demo import ADMINISTRATOR, ORGANIZATION, USER, seed
 from infra.local.documents import DocumentFolder, watched
 from infra.local.environment import operating
 from infra.local.login import LocalLogin
@@ -21,19 +17,11 @@ from infra.local.programs import local_programs
 from infra.local.stack import EmbeddedAws
 from infra.local.state import State
 from infra.local.tool_path import report_missing_commands, tool_path
-from mcpist.caller import Role, Subject
 from mcpist.loopback import same_urls
-from mcpist.people import directory
-from mcpist.people.organization import Organization
 from mcpist_services import NAMES
 from mcpist_services.upstream import configuration
 
 ROOT = Path(__file__).resolve().parents[2]
-ORGANIZATION = "demo"
-ROLE = "members"
-OWNERS = "owners"
-ADMINISTRATOR = Person(sub="ada", name="Ada Admin", email="ada@example.com", role="admin")
-USER = Person(sub="uma", name="Uma User", email="uma@example.com", role="user")
 CONNECT_CLIENT = "connect"
 DEMO_TOKEN_SECONDS = 86_400
 UPSTREAMS = "layers/config/upstreams.json"
@@ -182,79 +170,6 @@ def _follow(documents: DocumentFolder, aws: EmbeddedAws) -> None:
     if changed:
         for pool in aws.functions.values():
             pool.stop_idle()
-
-
-def with_modules(target: Path, *files: Path) -> Path:
-    """Make a copy of this project in an empty folder, with each file as one more service, and return the folder.
-
-    Its catalogue has an index, as in a built layer.
-    """
-    target.mkdir(exist_ok=True)
-    for name in ("template.yaml", "functions"):
-        (target / name).symlink_to(ROOT / name)
-    (target / "layers").mkdir()
-    for layer in ("core", "dependencies"):
-        (target / "layers" / layer).symlink_to(ROOT / "layers" / layer)
-    package = shutil.copytree(ROOT / "layers/services", target / "layers/services") / "mcpist_services"
-    for file in files:
-        (package / file.stem).mkdir()
-        (package / file.stem / "__init__.py").touch()
-        shutil.copy(file, package / file.stem / "tools.py")
-    with (package / "__init__.py").open("a", encoding="utf-8") as table:
-        table.write(f"NAMES = {tuple(sorted({*NAMES, *(file.stem for file in files)}))!r}\n")
-    write = "from mcpist_services.catalogue import CATALOGUE; CATALOGUE.write()"
-    subprocess.run([sys.executable, "-c", write], env={**os.environ, "PYTHONPATH": str(package.parent)}, check=True)  # noqa: S603
-    return target
-
-
-def seed(issuer: str, modules: Sequence[str], upstreams: Sequence[str], state: State | None) -> None:
-    """Create an organization with a user whose role reads, and an administrator who also has the role of all tools.
-
-    The user's role writes in `rag`, and has every tool of `upstreams`, the modules that the owner added: categories of
-    servers, and programs. An organization in the state is left as people changed it, but the roles get new modules.
-    """
-    kept = state.get("modules") if state else None
-    if kept is None:
-        _create(issuer, modules, upstreams)
-    else:
-        known = set(json.loads(kept))
-        _widen([one for one in modules if one not in known], [one for one in upstreams if one not in known])
-        modules = (*known, *modules)
-    if state:
-        state.put("modules", "", json.dumps(sorted({*modules, *upstreams})).encode())
-
-
-def _create(issuer: str, modules: Sequence[str], upstreams: Sequence[str]) -> None:
-    directory.put_organization(ORGANIZATION, name="Demo")
-    added = tuple(f"{name}.*" for name in upstreams)
-    writable = ("rag.*",) if "rag" in modules else ()
-    known = (*modules, *upstreams)
-    directory.put_role(ORGANIZATION, Role(ROLE, modules=known, allow=(*writable, *added), destructive=bool(added)))
-    directory.put_role(ORGANIZATION, Role(OWNERS, modules=known, allow=("*",), destructive=True))
-    for person in (ADMINISTRATOR, USER):
-        directory.put_user(
-            ORGANIZATION,
-            person.sub,
-            name=person.name,
-            subject=Subject(issuer, person.sub),
-            system_role="admin" if person is ADMINISTRATOR else "user",
-            roles=[ROLE, OWNERS] if person is ADMINISTRATOR else [ROLE],
-        )
-
-
-def _widen(modules: Sequence[str], upstreams: Sequence[str]) -> None:
-    """Give the roles modules, and every tool of `upstreams`; none that was removed."""
-    if not (modules or upstreams):
-        return
-
-    def edit(before: Organization) -> Organization:
-        for role in (before.roles[name] for name in (ROLE, OWNERS) if name in before.roles):
-            allow = (*role.allow, *(f"{name}.*" for name in upstreams))
-            wider = replace(role, modules=(*role.modules, *modules, *upstreams), allow=allow)
-            before = before.with_role(replace(wider, destructive=role.destructive or bool(upstreams)))
-        return before
-
-    directory.change(ORGANIZATION, edit)
 
 
 def _free_port(host: str) -> int:

@@ -15,7 +15,8 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from infra.bench.report import Row
-from infra.local.deployment import ORGANIZATION, ROOT, USER, LocalDeployment, run_local_deployment
+from infra.local.demo import ORGANIZATION, USER
+from infra.local.deployment import ROOT, LocalDeployment, run_local_deployment
 from infra.local.environment import operating
 from mcpist.files import records, storage
 from tests.peers.tokens import o200k

@@ -20,7 +20,8 @@ from infra.bench.report import Row
 from infra.bench.stub_deployment import NO_REQUEST_LIMIT
 from infra.cli.document import CommandError
 from infra.cli.endpoint import Endpoint
-from infra.local.deployment import ROOT, USER, LocalDeployment, run_local_deployment
+from infra.local.demo import USER
+from infra.local.deployment import ROOT, LocalDeployment, run_local_deployment
 from mcpist.render.answer import compact_json
 from mcpist.settings import settings
 from mcpist_services.upstream.configuration import UpstreamServer

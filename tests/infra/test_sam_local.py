@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from infra.local.deployment import ORGANIZATION, ROOT
+from infra.local.demo import ORGANIZATION
+from infra.local.deployment import ROOT
 from infra.local.intrinsics import read_yaml
 from infra.local.template import read_template
 from infra.sam_local import MissingPrerequisite, bridge, filled, target, values, with_endpoint_variable

@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
-from infra.local.deployment import ORGANIZATION, ROLE, LocalDeployment, run_local_deployment, with_modules
+from infra.local.demo import ORGANIZATION, ROLE
+from infra.local.deployment import LocalDeployment, run_local_deployment
 from infra.local.environment import operating
+from infra.local.project_copy import with_modules
 from mcpist.caller import Role
 from mcpist.people import directory
 from tests.roles.judgement import check_requests

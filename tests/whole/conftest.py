@@ -17,16 +17,10 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent
 
 from infra.local.aws_requests import AwsRequest
-from infra.local.deployment import (
-    ADMINISTRATOR,
-    ORGANIZATION,
-    ROLE,
-    USER,
-    LocalDeployment,
-    run_local_deployment,
-    with_modules,
-)
+from infra.local.demo import ADMINISTRATOR, ORGANIZATION, ROLE, USER
+from infra.local.deployment import LocalDeployment, run_local_deployment
 from infra.local.environment import operating
+from infra.local.project_copy import with_modules
 from mcpist.aws.table import Table
 from mcpist.caller import Role
 from mcpist.people import directory

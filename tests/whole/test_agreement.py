@@ -9,7 +9,8 @@ import pytest
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, TextContent
 
 from infra.local.accounts import connect, disconnect, forget
-from infra.local.deployment import ORGANIZATION, ROLE, LocalDeployment
+from infra.local.demo import ORGANIZATION, ROLE
+from infra.local.deployment import LocalDeployment
 from infra.local.environment import operating
 from mcpist.caller import Role
 from mcpist.people import directory

@@ -7,7 +7,8 @@ import httpx2
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from infra.local.deployment import USER, LocalDeployment
+from infra.local.demo import USER
+from infra.local.deployment import LocalDeployment
 from tests.whole.browser import complaints, new_page, running, signed_in
 
 CHAIN = 12

@@ -32,8 +32,10 @@ from infra.cli.main import run
 from infra.cli.up import _facts
 from infra.local.accounts import OWN, forget
 from infra.local.aws_requests import AwsRequest, HookPhase, InjectedResponse
-from infra.local.deployment import ORGANIZATION, ROOT, USER, LocalDeployment, run_local_deployment, with_modules
+from infra.local.demo import ORGANIZATION, USER
+from infra.local.deployment import ROOT, LocalDeployment, run_local_deployment
 from infra.local.names import STACK
+from infra.local.project_copy import with_modules
 from tests import emf, watch
 from tests.core.loopback import listening
 from tests.roles.accesses import questions

@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from infra.local.deployment import ROOT, LocalDeployment, run_local_deployment, with_modules
+from infra.local.deployment import ROOT, LocalDeployment, run_local_deployment
+from infra.local.project_copy import with_modules
 from tests.core.loopback import listening
 from tests.peers.conformance import failures
 from tests.whole.conftest import HERE, built

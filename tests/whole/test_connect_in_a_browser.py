@@ -12,7 +12,8 @@ import httpx2
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from infra.local.deployment import ADMINISTRATOR, ORGANIZATION, USER, LocalDeployment
+from infra.local.demo import ADMINISTRATOR, ORGANIZATION, USER
+from infra.local.deployment import LocalDeployment
 from infra.local.login_page import Person
 from tests.token_broker.authorization_server import AuthorizationServer
 from tests.whole.browser import complaints, new_page, running

@@ -7,7 +7,8 @@ import httpx2
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from infra.local.deployment import ADMINISTRATOR, ORGANIZATION, ROLE, USER, LocalDeployment
+from infra.local.demo import ADMINISTRATOR, ORGANIZATION, ROLE, USER
+from infra.local.deployment import LocalDeployment
 from infra.local.environment import operating
 from infra.local.login_page import Person
 from mcpist.people import directory

@@ -7,7 +7,8 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from infra.local.deployment import ADMINISTRATOR, USER, LocalDeployment
+from infra.local.demo import ADMINISTRATOR, USER
+from infra.local.deployment import LocalDeployment
 from infra.local.login_page import Person
 from tests.peers.npm import modules
 from tests.whole.browser import complaints, new_page, running, signed_in

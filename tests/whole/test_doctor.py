@@ -11,7 +11,8 @@ from infra.cli.error_view import ADMINISTRATOR
 from infra.cli.main import run
 from infra.cli.stacks import LocalStack
 from infra.cli.up import _recorded
-from infra.local.deployment import ROLE, LocalDeployment
+from infra.local.demo import ROLE
+from infra.local.deployment import LocalDeployment
 from infra.local.names import STACK
 from mcpist.caller import Role, Subject
 from mcpist.people import directory

@@ -14,7 +14,8 @@ import httpx2
 import pytest
 from playwright.sync_api import Browser, Page
 
-from infra.local.deployment import ADMINISTRATOR, USER, LocalDeployment, run_local_deployment
+from infra.local.demo import ADMINISTRATOR, USER
+from infra.local.deployment import LocalDeployment, run_local_deployment
 from infra.local.stack import MAX_SANDBOXES
 from tests.whole.browser import new_page, running
 from tests.whole.conftest import HERE, built

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from infra.local.aws_requests import AwsRequest, HookPhase, InjectedResponse
-from infra.local.deployment import ORGANIZATION, LocalDeployment
+from infra.local.demo import ORGANIZATION
+from infra.local.deployment import LocalDeployment
 from tests.whole.conftest import HERE, McpUser
 
 DOCUMENTS = [path.relative_to(HERE / "documents").as_posix() for path in (HERE / "documents").rglob("*.md")]

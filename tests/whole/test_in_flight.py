@@ -13,7 +13,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from infra.local.deployment import USER, LocalDeployment
+from infra.local.demo import USER
+from infra.local.deployment import LocalDeployment
 from infra.local.environment import operating
 from infra.local.login_page import Person
 from mcpist.caller import Subject

@@ -7,7 +7,8 @@ from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import ResourceTemplateReference
 
-from infra.local.deployment import USER, LocalDeployment
+from infra.local.demo import USER
+from infra.local.deployment import LocalDeployment
 from tests.whole.conftest import McpUser
 
 BATCH = """\

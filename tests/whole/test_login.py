@@ -13,7 +13,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientMetadata
 from mcp_types import TextContent
 
-from infra.local.deployment import USER, LocalDeployment
+from infra.local.demo import USER
+from infra.local.deployment import LocalDeployment
 from infra.rehearsal.person import InMemoryTokens
 
 REDIRECT = "http://localhost:8787/callback"

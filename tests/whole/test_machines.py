@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from infra.local.deployment import ORGANIZATION
+from infra.local.demo import ORGANIZATION
 from infra.local.environment import operating
 from mcpist.batch.ledger import ledger
 from mcpist.batch.machine import machine_usage

@@ -8,7 +8,8 @@ import httpx2
 import pytest
 
 from infra.local.accounts import forget
-from infra.local.deployment import ADMINISTRATOR, ROLE, LocalDeployment
+from infra.local.demo import ADMINISTRATOR, ROLE
+from infra.local.deployment import LocalDeployment
 from tests.upstreams.fake_upstream import FakeUpstream, serving_fake
 from tests.whole.conftest import McpUser
 

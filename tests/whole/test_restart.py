@@ -22,7 +22,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientMetadata
 from mcp_types import TextContent
 
-from infra.local.deployment import ADMINISTRATOR, ROOT, USER
+from infra.local.demo import ADMINISTRATOR, USER
+from infra.local.deployment import ROOT
 from infra.rehearsal.person import Browser, InMemoryTokens
 from tests.peers.npm import modern_node, modules
 

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
-from infra.local.deployment import USER, LocalDeployment, run_local_deployment, with_modules
+from infra.local.demo import USER
+from infra.local.deployment import LocalDeployment, run_local_deployment
 from infra.local.environment import operating
+from infra.local.project_copy import with_modules
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
 from tests.whole.conftest import HERE, built

@@ -12,7 +12,8 @@ from infra.cli.login_store import Login
 from infra.cli.main import run
 from infra.cli.stacks import LocalStack
 from infra.cli.up import _recorded
-from infra.local.deployment import USER, LocalDeployment
+from infra.local.demo import USER
+from infra.local.deployment import LocalDeployment
 from infra.local.login import LocalLogin
 from mcpist.caller import Role, Subject
 from mcpist.people import directory

@@ -12,7 +12,8 @@ import httpx2
 import pytest
 
 from infra.local.accounts import connect
-from infra.local.deployment import ADMINISTRATOR, USER, LocalDeployment
+from infra.local.demo import ADMINISTRATOR, USER
+from infra.local.deployment import LocalDeployment
 from infra.local.http_api import INTEGRATION_TIMEOUT_SECONDS
 from infra.local.login_page import Person
 from tests.whole.conftest import McpUser

@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 
 from infra.local.accounts import connect, forget
-from infra.local.deployment import ORGANIZATION, ROLE, ROOT, LocalDeployment, run_local_deployment, with_modules
+from infra.local.demo import ORGANIZATION, ROLE
+from infra.local.deployment import ROOT, LocalDeployment, run_local_deployment
 from infra.local.environment import operating
+from infra.local.project_copy import with_modules
 from mcpist.caller import Role
 from mcpist.people import directory
 from tests.whole.conftest import HERE, GitHub, McpUser, built

@@ -14,7 +14,8 @@ from mcp_types import ElicitRequestParams, ElicitResult
 
 from infra.local.accounts import forget
 from infra.local.aws_requests import AwsRequest, HookPhase, InjectedResponse
-from infra.local.deployment import ADMINISTRATOR, ORGANIZATION, ROLE, LocalDeployment
+from infra.local.demo import ADMINISTRATOR, ORGANIZATION, ROLE
+from infra.local.deployment import LocalDeployment
 from infra.local.environment import operating
 from infra.local.login_page import Person
 from mcpist.batch.machine import machine_usage
