@@ -56,3 +56,10 @@ def amend(document: dict[str, Any]) -> None:
     """State the values that the description gives in its text alone."""
     confine_field(document, "Event", "visibility", ("default", "public", "private", "confidential"))
     confine_field(document, "Event", "transparency", ("opaque", "transparent"))
+    answers = ("needsAction", "declined", "tentative", "accepted")
+    confine_field(document, "EventAttendee", "responseStatus", answers)
+    declines = ("declineNone", "declineAllConflictingInvitations", "declineOnlyNewConflictingInvitations")
+    confine_field(document, "EventOutOfOfficeProperties", "autoDeclineMode", declines)
+    confine_field(
+        document, "EventWorkingLocationProperties", "type", ("homeOffice", "officeLocation", "customLocation")
+    )

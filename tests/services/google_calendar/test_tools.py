@@ -265,6 +265,118 @@ def test_busy_times_are_rows_and_a_calendar_that_cannot_be_read_is_one_with_its_
     assert rows == [mine, mine, {"calendar": "bob@example.com", "start": None, "end": None, "error": "notFound"}]
 
 
+def propose(busy: list[tuple[str, str]], **arguments: Any) -> list[dict[str, Any]]:
+    """The proposals of a day, Friday the 30th in Tokyo unless said otherwise, with these busy times of one guest."""
+    asked = {"time_min": "2026-01-30T00:00:00+09:00", "time_max": "2026-01-31T00:00:00+09:00", "timezone": "Asia/Tokyo"}
+    calendars = {"ada@example.com": {"busy": [{"start": start, "end": end} for start, end in busy]}}
+    made = work("propose_times", attendees=["ada@example.com"], **asked | arguments)
+    return converse(made, {"calendars": calendars})[1]
+
+
+def starts(rows: list[dict[str, Any]]) -> list[str]:
+    return [row["start"][:16] for row in rows]
+
+
+def test_proposals_are_half_hours_of_the_working_day_at_which_nobody_is_busy() -> None:
+    busy = [("2026-01-30T00:10:00Z", "2026-01-30T01:40:00Z"), ("2026-01-30T02:30:00Z", "2026-01-30T08:00:00Z")]
+    rows = propose(busy)
+    assert starts(rows) == ["2026-01-30T11:00", "2026-01-30T17:00", "2026-01-30T17:30"]
+    assert rows[0] == {
+        "start": "2026-01-30T11:00:00+09:00",
+        "end": "2026-01-30T11:30:00+09:00",
+        "weekday": "Friday",
+        "not_visible": [],
+    }
+
+
+def test_a_busy_time_that_only_touches_a_slot_does_not_take_it() -> None:
+    assert starts(propose([("2026-01-30T00:00:00Z", "2026-01-30T08:00:00Z")], duration_minutes=60)) == [
+        "2026-01-30T17:00"
+    ]
+
+
+def test_proposals_keep_to_the_stated_hours_and_are_as_many_as_wanted() -> None:
+    assert starts(propose([], working_hours="13:00-17:00", duration_minutes=90, limit=9)) == [
+        "2026-01-30T13:00",
+        "2026-01-30T14:30",
+    ]
+    assert len(propose([], limit=2)) == 2
+
+
+def test_nothing_is_proposed_before_the_first_moment_or_on_a_weekend() -> None:
+    week = {"time_min": "2026-01-30T17:05:00+09:00", "time_max": "2026-02-02T10:00:00+09:00"}
+    assert starts(propose([], **week)) == ["2026-01-30T17:30", "2026-02-02T09:00", "2026-02-02T09:30"]
+    assert starts(propose([], **week, weekends=True))[1] == "2026-01-31T09:00"
+
+
+def test_working_hours_follow_the_clock_when_it_changes() -> None:
+    over = {"time_min": "2026-03-27T00:00:00Z", "time_max": "2026-03-31T00:00:00Z", "timezone": "Europe/Zurich"}
+    rows = propose([], **over, duration_minutes=540)
+    assert [row["start"] for row in rows] == ["2026-03-27T09:00:00+01:00", "2026-03-30T09:00:00+02:00"]
+
+
+def test_a_guest_whose_calendar_cannot_be_read_is_named_with_each_proposal() -> None:
+    hidden = {"bob@example.com": {"errors": [{"reason": "notFound"}], "busy": []}}
+    made = work("propose_times", attendees=["bob@example.com"], time_min=SPAN["start"], time_max="2026-02-07T00:00:00Z")
+    sent, rows = converse(made, {"value": "Asia/Tokyo"}, {"calendars": {"primary": {"busy": []}} | hidden})
+    assert [one.path for one in sent] == ["/users/me/settings/timezone", "/freeBusy"]
+    assert sent[1].json["timeZone"] == "Asia/Tokyo"
+    assert all(row["not_visible"] == ["bob@example.com"] for row in rows)
+    assert len(rows) == 5
+
+
+def test_working_hours_end_after_they_start() -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        propose([], working_hours="18:00-09:00")
+    assert refused.value.details["field"] == "working_hours"
+
+
+# -- answers and absences -----------------------------------------------------------------------------
+
+
+def test_an_answer_changes_its_own_guest_alone() -> None:
+    me = {"email": "ada@example.com", "self": True, "responseStatus": "needsAction", "optional": True}
+    made = work("answer_invitation", event_id="e1", response="declined", comment="I am away.")
+    sent, answered = converse(made, {"attendeesOmitted": True, "attendees": [me]}, {"id": "e1"})
+    assert sent[0] == Call("GET", "/calendars/primary/events/e1", {"maxAttendees": 1})
+    assert (sent[1].method, sent[1].query) == ("PATCH", {"sendUpdates": "all"})
+    mine = me | {"responseStatus": "declined", "comment": "I am away."}
+    assert sent[1].json == {"attendeesOmitted": True, "attendees": [mine]}
+    assert answered == {"id": "e1", "response": "declined"}
+
+
+@pytest.mark.parametrize("event", [{}, {"attendees": [{"email": "bob@example.com"}]}], ids=["no guests", "others"])
+def test_who_is_not_invited_cannot_answer(event: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequest):
+        converse(work("answer_invitation", event_id="e1", response="accepted"), event)
+
+
+def test_days_out_of_office_begin_and_end_at_the_zones_midnight() -> None:
+    made = call("create_out_of_office", start="2026-01-30 Asia/Tokyo", end="2026-02-02 Asia/Tokyo", declines="all")
+    assert made.json["start"] == {"dateTime": "2026-01-30T00:00:00+09:00"}
+    assert made.json["end"] == {"dateTime": "2026-02-02T00:00:00+09:00"}
+    assert made.json["outOfOfficeProperties"] == {"autoDeclineMode": "declineAllConflictingInvitations"}
+
+
+@pytest.mark.parametrize(
+    ("place", "properties"),
+    [
+        ("home", {"type": "homeOffice", "homeOffice": {}}),
+        ("office", {"type": "officeLocation", "officeLocation": {"label": "Osaka"}}),
+        ("elsewhere", {"type": "customLocation", "customLocation": {"label": "Osaka"}}),
+    ],
+)
+def test_a_working_location_is_of_one_day(place: str, properties: dict[str, Any]) -> None:
+    made = call("create_working_location", day="2026-01-31", place=place, label="Osaka")
+    assert (made.json["start"], made.json["end"]) == ({"date": "2026-01-31"}, {"date": "2026-02-01"})
+    assert made.json["workingLocationProperties"] == properties
+
+
+def test_events_of_a_kind_are_listed() -> None:
+    first = next(work("list_events", event_types=["outOfOffice", "focusTime"], time_min=SPAN["start"]))
+    assert first.query["eventTypes"] == ["outOfOffice", "focusTime"]
+
+
 def test_colours_are_those_of_events() -> None:
     shades = {"background": "#a4bdfc", "foreground": "#1d1d1d"}
     _, colors = converse(work("list_colors"), {"calendar": {"24": shades}, "event": {"1": shades}})

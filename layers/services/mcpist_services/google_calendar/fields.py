@@ -10,8 +10,9 @@ from uuid import NAMESPACE_URL, uuid5
 
 from pydantic import BeforeValidator, Field
 
-from mcpist.errors import ToolExecutionError
+from mcpist.errors import InvalidRequest, ToolExecutionError
 from mcpist.tools.call import Call, Calls, given
+from mcpist.tools.moments import Moment
 
 MAX_MERGES = 3
 
@@ -21,6 +22,13 @@ Reminders = Annotated[
     "Pop-ups, in minutes before the start; [] for none, e.g. [10, 60]",
 ]
 SendUpdates = Literal["all", "externalOnly", "none"]
+EventType = Literal["default", "outOfOffice", "focusTime", "workingLocation", "fromGmail", "birthday"]
+Response = Literal["accepted", "declined", "tentative"]
+Begin = Annotated[Moment, "e.g. 2026-01-31T09:00:00+09:00"]
+Timezone = Annotated[str, Field(pattern=r"^[\w+-]+(/[\w+-]+)*$")]
+Attendees = Annotated[
+    list[Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+$")]], "Guests' e-mail addresses, e.g. ada@example.com"
+]
 
 
 _EVENT_PAGE = re.compile(r"https://(?:www|calendar)\.google\.com/calendar/(?:\S*[?&]eid=|\S*/eventedit/)([\w-]+)")
@@ -75,6 +83,15 @@ def shared_fields(attendees: list[str] | None, options: EventOptions) -> dict[st
         "transparency": options.get("transparency"),
         "colorId": options.get("color_id"),
     }
+
+
+def answer_of_guest(event: Mapping[str, Any], response: Response, comment: str | None) -> dict[str, Any]:
+    """Return the guest whose calendar the event was read from, with a new answer."""
+    guests: list[dict[str, Any]] = event.get("attendees", [])
+    guest = next((each for each in guests if each.get("self")), None)
+    if guest is None:
+        raise InvalidRequest(field="event_id", problem="this calendar's owner is no guest of the event")
+    return guest | given(responseStatus=response, comment=comment)
 
 
 def has_offset(time: str) -> bool:

@@ -2,6 +2,6 @@
 
 from mcpist_services.google_calendar.module import google_calendar
 
-from mcpist_services.google_calendar.tools import calendars, events, prompts  # isort: skip
+from mcpist_services.google_calendar.tools import calendars, events, free_time, absences, prompts  # isort: skip
 
-__all__ = ["calendars", "events", "google_calendar", "prompts"]
+__all__ = ["absences", "calendars", "events", "free_time", "google_calendar", "prompts"]

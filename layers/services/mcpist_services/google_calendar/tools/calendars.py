@@ -19,6 +19,8 @@ AccessRole = Annotated[
     "The least access that you have to them",
 ]
 
+ZONE_SETTING = Call("GET", "/users/me/settings/timezone")
+
 
 @google_calendar.lists(shows(*CALENDAR, rows="items"), "calendar.calendarList.list")
 def list_calendars(
@@ -44,9 +46,9 @@ def list_colors() -> Calls:
 @google_calendar.reads(shows("time", "weekday", "timezone"), "calendar.settings.get")
 def get_current_time() -> Calls:
     """Read the current date and time in your calendar's time zone."""
-    answer = yield Call("GET", "/users/me/settings/timezone")
+    answer = yield ZONE_SETTING
     name = answer.json["value"]
-    now = _server_time(answer).astimezone(_zone(name))
+    now = _server_time(answer).astimezone(zone_of(name))
     return {"time": now.isoformat(timespec="seconds"), "weekday": f"{now:%A}", "timezone": name}
 
 
@@ -56,7 +58,7 @@ def _server_time(answer: CallResponse) -> datetime:
     return parsedate_to_datetime(date_header) if date_header else datetime.now(UTC)
 
 
-def _zone(name: str) -> tzinfo:
+def zone_of(name: str) -> tzinfo:
     """Return a time zone; UTC where this machine does not know it, as the time's offset then shows."""
     try:
         return ZoneInfo(name)

@@ -1,6 +1,5 @@
-"""Events, their guests and free time."""
+"""Events and their guests."""
 
-from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Unpack
 
 from pydantic import Field
@@ -11,8 +10,13 @@ from mcpist.tools.call import Call, Calls, Work, changes, given, path
 from mcpist.tools.moments import Moment, When
 from mcpist_services.google_calendar.fields import (
     EVENT_OF_URL,
+    Attendees,
     EventOptions,
+    EventType,
+    Response,
     SendUpdates,
+    Timezone,
+    answer_of_guest,
     conference_request,
     event_times,
     has_offset,
@@ -28,6 +32,7 @@ EVENTS = shows(*EVENT, "created", "htmlLink as url", rows="items")
 EVENT_DETAILS = shows(
     *EVENT,
     "start.timeZone as timezone",
+    "eventType as type",
     "location",
     "organizer.email as organizer",
     "attendees[*].email as attendees",
@@ -53,18 +58,13 @@ LISTED_EVENTS = ({"time_min": "2026-01-31T00:00:00+09:00"},)
 CHANGED_EVENTS: tuple[dict[str, Any], ...] = ({"summary": "Lunch with Ada"}, {"conference": True})
 
 EventId = Annotated[str, Field(min_length=1), EVENT_OF_URL, "The id that list_events shows, e.g. 7k3f9q0m2a"]
-Begin = Annotated[Moment, "e.g. 2026-01-31T09:00:00+09:00"]
 Start = Annotated[When, "A date for all day; else a moment, or a time in timezone, e.g. 2026-01-31T09:00:00+09:00"]
 End = Annotated[When, "As start; for all day, the day after the last, e.g. 2026-01-31T10:00:00+09:00"]
 FirstMoment = Annotated[Moment, "Events that end after this, e.g. 2026-01-31T00:00:00+09:00"]
 Order = Annotated[Literal["startTime", "updated"], "By start if left out; series cannot be sorted by it"]
-Timezone = Annotated[str, Field(pattern=r"^[\w+-]+(/[\w+-]+)*$")]
 EventTimezone = Annotated[Timezone, "Needed if start and end have no offset, or the event repeats, e.g. Asia/Tokyo"]
 NewTimezone = Annotated[Timezone, "Of a new start or end; the event's own if left out, e.g. Asia/Tokyo"]
 AnswerTimezone = Annotated[Timezone, "For the times in the answer; the calendar's own if left out, e.g. Asia/Tokyo"]
-Attendees = Annotated[
-    list[Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+$")]], "Guests' e-mail addresses, e.g. ada@example.com"
-]
 NewAttendees = Annotated[Attendees, "All guests; those already invited keep their answer, e.g. ada@example.com"]
 Recurrence = Annotated[
     list[Annotated[str, Field(pattern=r"^(RRULE|EXRULE|RDATE|EXDATE)[:;].+$")]],
@@ -75,11 +75,6 @@ Text = Annotated[str, "May hold HTML, e.g. Agenda: ..."]
 Title = Annotated[str, "In one line, e.g. Lunch with Ada"]
 Place = Annotated[str, "An address or a room, e.g. Room 4"]
 Notified = Annotated[SendUpdates, "Which guests get an e-mail; none if left out"]
-BusyCalendars = Annotated[
-    list[Annotated[str, Field(min_length=1)]],
-    Field(min_length=1, max_length=50),
-    "Ids of calendars, or people's e-mail addresses; your own if left out, e.g. primary, ada@example.com",
-]
 
 
 @google_calendar.lists(EVENTS, "calendar.events.list", scopes=READING_EVENTS, uses=LISTED_EVENTS)
@@ -91,13 +86,14 @@ def list_events(
     single_events: Annotated[bool, "Each occurrence of a repeating event, not the series"] = True,
     order_by: Order | None = None,
     timezone: AnswerTimezone | None = None,
+    event_types: Annotated[list[EventType] | None, "All if left out, e.g. outOfOffice"] = None,
 ) -> Call:
     """List or search the events of a calendar, the earliest first: what is to come, or all after time_min."""
     if order_by == "startTime" and not single_events:
         raise InvalidRequest(field="order_by", problem="only single_events can be sorted by start")
     order = order_by or ("startTime" if single_events else None)
     query = given(timeMin=time_min, timeMax=time_max, q=q, singleEvents=single_events, orderBy=order, timeZone=timezone)
-    return Call("GET", _events_path(calendar_id), query)
+    return Call("GET", _events_path(calendar_id), query | given(eventTypes=event_types))
 
 
 @google_calendar.reads(EVENT_DETAILS, "calendar.events.get", scopes=READING_EVENTS)
@@ -117,20 +113,6 @@ def list_instances(
     """List the occurrences of a repeating event; each has its own id."""
     query = given(timeMin=time_min, timeMax=time_max, timeZone=timezone)
     return Call("GET", _event_path(calendar_id, event_id, "/instances"), query)
-
-
-@google_calendar.reads(shows("calendar", "start", "end", "error"), "calendar.freebusy.query")
-def free_busy(
-    time_min: Begin,
-    time_max: Annotated[Moment, "e.g. 2026-01-31T18:00:00+09:00"],
-    calendar_ids: BusyCalendars | None = None,
-    timezone: Annotated[Timezone | None, "For the times in the answer; UTC if left out, e.g. Asia/Tokyo"] = None,
-) -> Calls:
-    """Find out when people are busy: a row for each busy time. A calendar without a row is free."""
-    items = [{"id": calendar} for calendar in calendar_ids or ["primary"]]
-    body = given(timeMin=time_min, timeMax=time_max, timeZone=timezone, items=items)
-    answer = yield Call("POST", "/freeBusy", json=body)
-    return [row for calendar, times in answer.json["calendars"].items() for row in _busy(calendar, times)]
 
 
 @google_calendar.writes(WRITTEN, "calendar.events.insert", uses=NEW_EVENTS)
@@ -190,6 +172,23 @@ def update_event(
     return merge_into_current(call, options) if conference or event.keys() & {"start", "end", "attendees"} else call
 
 
+@google_calendar.writes(shows("id", "summary", "response", "htmlLink as url"), "calendar.events.patch", idempotent=True)
+def answer_invitation(
+    event_id: EventId,
+    response: Response,
+    comment: Annotated[str | None, "For the organizer, e.g. I come ten minutes later."] = None,
+    calendar_id: CalendarId = "primary",
+    send_updates: Annotated[SendUpdates, "Who gets an e-mail about it; all if left out"] = "all",
+) -> Calls:
+    """Accept or decline an invitation, or answer it with maybe; with a series' id all its occurrences."""
+    place = _event_path(calendar_id, event_id)
+    guest = answer_of_guest((yield Call("GET", place, {"maxAttendees": 1})).json, response, comment)
+    # With attendeesOmitted Google changes the answer of this guest alone.
+    body = {"attendeesOmitted": True, "attendees": [guest]}
+    answered = (yield Call("PATCH", place, {"sendUpdates": send_updates}, json=body)).json
+    return answered | {"response": response}
+
+
 @google_calendar.writes(WRITTEN, "calendar.events.move")
 def move_event(
     event_id: EventId,
@@ -214,10 +213,3 @@ def _events_path(calendar_id: str, rest: str = "") -> str:
 
 def _event_path(calendar_id: str, event_id: str, rest: str = "") -> str:
     return path(f"/calendars/{{calendar_id}}/events/{{event_id}}{rest}", calendar_id=calendar_id, event_id=event_id)
-
-
-def _busy(calendar: str, times: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for span in times.get("busy", []):
-        yield {"calendar": calendar, "start": span["start"], "end": span["end"], "error": None}
-    for error in times.get("errors", []):
-        yield {"calendar": calendar, "start": None, "end": None, "error": error["reason"]}

@@ -9,7 +9,8 @@ from pydantic import Field
 from mcpist.errors import InvalidRequest
 from mcpist_services.google_calendar.module import google_calendar
 from mcpist_services.google_calendar.tools.calendars import get_current_time, list_calendars
-from mcpist_services.google_calendar.tools.events import free_busy, get_event, list_events
+from mcpist_services.google_calendar.tools.events import get_event, list_events
+from mcpist_services.google_calendar.tools.free_time import propose_times
 
 
 @google_calendar.resource("google-calendar://{calendar_id}/{day}", list_events)
@@ -48,7 +49,7 @@ def plan_week(
     )
 
 
-@google_calendar.prompt(get_current_time, free_busy)
+@google_calendar.prompt(propose_times)
 def find_meeting_time(
     people: Annotated[str, "Their e-mail addresses, e.g. ada@example.com, bob@example.com"],
     minutes: Annotated[int, Field(ge=5, le=1_440), "How long"] = 30,
@@ -56,10 +57,9 @@ def find_meeting_time(
 ) -> str:
     """Find a time when everybody can meet."""
     return (
-        f"Find a time of {minutes} minutes within the next {days} days when {people} and I can meet. Ask for the time "
-        "and my zone (google_calendar.get_current_time), then in one batch for my busy times and theirs "
-        "(google_calendar.free_busy with primary and all addresses, in my zone). Say whose calendar cannot be read. "
-        "Propose three times within usual working hours, the best first, and why. Invite nobody before I agree."
+        f"Find a time of {minutes} minutes within the next {days} days when {people} and I can meet "
+        f"(google_calendar.propose_times with their addresses and time_max now+{days}d). Say whose calendar cannot be "
+        "read. Propose three of the times, the best first, and why. Invite nobody before I agree."
     )
 
 
