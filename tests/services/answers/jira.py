@@ -3,8 +3,34 @@
 from typing import Any
 
 from tests.services.answers.amendments import confine
+from tests.services.answers.jira_operations import add_operations
 
 PERSON = {"accountId": "5b10a2844c20165700ede21g", "displayName": "Mia Krystof", "active": True}
+
+
+RESOLUTION = {
+    "key": "resolution",
+    "name": "Resolution",
+    "required": True,
+    "operations": ["set"],
+    "schema": {"type": "resolution", "system": "resolution"},
+    "allowedValues": [{"id": "10000", "name": "Done"}, {"id": "10001", "name": "Duplicate"}],
+}
+PRIORITY = {
+    "key": "priority",
+    "name": "Priority",
+    "required": False,
+    "operations": ["set"],
+    "schema": {"type": "priority", "system": "priority"},
+    "allowedValues": [{"id": "2", "name": "High"}, {"id": "3", "name": "Medium"}],
+}
+LABELS = {
+    "key": "labels",
+    "name": "Labels",
+    "required": False,
+    "operations": ["add", "set", "remove"],
+    "schema": {"type": "array", "items": "string", "system": "labels"},
+}
 
 
 def paragraph(text: str) -> dict[str, Any]:
@@ -31,6 +57,12 @@ def issue(key: str, **fields: Any) -> dict[str, Any]:
     }
 
 
+LINKED = {
+    "key": "ENG-43",
+    "fields": {"summary": "Cookies", "status": {"name": "Done"}, "priority": {"name": "Low"}},
+}
+
+
 def found(call: Any) -> dict[str, Any]:
     """Two pages, each with what was asked for."""
     fields = {"customfield_10016": 3.0} if "customfield_10016" in call.json["fields"] else {}
@@ -40,6 +72,29 @@ def found(call: Any) -> dict[str, Any]:
 
 
 ANSWERS: dict[str, Any] = {
+    "getProject": {
+        "id": "10000",
+        "key": "ENG",
+        "name": "Engineering",
+        "projectTypeKey": "software",
+        "lead": PERSON,
+        "description": "All that runs",
+        "issueTypes": [{"id": "10001", "name": "Bug"}],
+        "components": [{"id": "1", "name": "Web"}],
+        "versions": [{"id": "10010", "name": "1.4"}],
+    },
+    "getEditIssueMeta": {"fields": {"priority": PRIORITY, "labels": LABELS}},
+    "getCreateIssueMetaIssueTypes": {
+        "issueTypes": [{"id": "10001", "name": "Bug", "subtask": False, "description": "A defect"}],
+        "total": 1,
+    },
+    "getCreateIssueMetaIssueTypeId": {
+        "fields": [PRIORITY | {"fieldId": "priority"}, LABELS | {"fieldId": "labels"}],
+        "maxResults": 50,
+        "startAt": 0,
+        "total": 2,
+    },
+    "getIssuesForBacklog": {"maxResults": 50, "startAt": 0, "total": 1, "issues": [issue("ENG-42")]},
     "findUsers": [PERSON | {"accountType": "atlassian", "emailAddress": "mia@example.com"}],
     "searchAndReconsileIssuesUsingJqlPost": found,
     "getIssue": issue(
@@ -54,8 +109,8 @@ ANSWERS: dict[str, Any] = {
         created="2026-01-17T12:34:00.000+0000",
         subtasks=[{"key": "ENG-44"}],
         issuelinks=[
-            {"type": {"inward": "is blocked by", "outward": "blocks"}, "outwardIssue": {"key": "ENG-43"}},
-            {"type": {"inward": "is cloned by", "outward": "clones"}, "inwardIssue": {"key": "ENG-9"}},
+            {"id": "10001", "type": {"inward": "is blocked by", "outward": "blocks"}, "outwardIssue": LINKED},
+            {"id": "10002", "type": {"inward": "is cloned by", "outward": "clones"}, "inwardIssue": LINKED},
         ],
         attachment=[{"filename": "screen.png"}],
         environment=paragraph("Safari 19"),
@@ -76,6 +131,7 @@ ANSWERS: dict[str, Any] = {
                 "name": "Close",
                 "hasScreen": True,
                 "to": {"name": "Done", "statusCategory": {"name": "Done"}},
+                "fields": {"resolution": RESOLUTION},
             },
         ]
     },
@@ -103,3 +159,7 @@ def amend(document: dict[str, Any]) -> None:
     document["components"]["schemas"]["IssueTransition"]["required"] = ["id"]
     confine(document, "/rest/agile/1.0/board", "type", ("scrum", "kanban", "simple"), several=True)
     confine(document, "/rest/agile/1.0/board/{boardId}/sprint", "state", ("future", "active", "closed"), several=True)
+    add_operations(document)
+    backlog = document["paths"]["/rest/agile/1.0/board/{boardId}/backlog"]["get"]
+    (fields,) = (each for each in backlog["parameters"] if each["name"] == "fields")
+    fields["schema"]["items"] = {"type": "string"}

@@ -57,8 +57,9 @@ def remark_path(query: str) -> PagePath:
 
 
 def board_path(item: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | None:
-    """Return the path of a board, or of the board that a sprint is listed for."""
-    return f"/secure/RapidBoard.jspa?rapidView={arguments.get('board_id', item.get('id'))}"
+    """Return the path of a board, or of the board of a sprint."""
+    board = arguments.get("board_id") or item.get("originBoardId") or item.get("id")
+    return f"/secure/RapidBoard.jspa?rapidView={board}"
 
 
 jira = Module(

@@ -10,7 +10,10 @@ CONSENT = Consent(
         "write:jira-work",
         "read:jira-user",
         "read:project:jira",
+        "manage:jira-project",  # versions
         "read:board-scope:jira-software",
+        "write:board-scope:jira-software",
+        "read:issue-details:jira",  # the backlog
         "read:sprint:jira-software",
         "write:sprint:jira-software",
     ),

@@ -6,6 +6,7 @@ from mcpist.render.shows import value_at
 from mcpist_services.jira.adf import markdown
 
 MAX_VALUE_CHARACTERS = 200  # of a changed value, which may be a whole description
+MAX_ALLOWED_VALUES = 50  # of a field, which may have thousands of versions
 LIST_FIELDS = ("summary", "status", "priority", "assignee", "created", "updated")  # of an issue in a list
 
 type JsonObject = dict[str, Any]
@@ -60,10 +61,27 @@ def _text(thing: JsonObject) -> Any:
     return comment_text(thing)["markdown"]
 
 
+def linked_issue(link: JsonObject) -> JsonObject:
+    """Return the other issue of a link, with the link's own id and the relation to it, e.g. `blocks`."""
+    side = "outward" if "outwardIssue" in link else "inward"
+    other: JsonObject = link[f"{side}Issue"]
+    return {**other, "id": link.get("id"), "relation": value_at(link, f"type.{side}")}
+
+
+def field_values(field: JsonObject) -> JsonObject:
+    """Return the kind of a field, e.g. `array of string`, and the values that it takes, where Jira lists them."""
+    kind, items = value_at(field, "schema.type"), value_at(field, "schema.items")
+    values = field.get("allowedValues")
+    names = [plain_value(value) for value in (values or [])[:MAX_ALLOWED_VALUES]]
+    more = [f"... and {len(values) - len(names)} more"] if values and len(values) > len(names) else []
+    allowed = None if values is None else [*names, *more]
+    return {"type": f"{kind} of {items}" if items else kind, "allowed": allowed}
+
+
 def _link(link: JsonObject) -> str:
     """Describe a link as seen from this issue, e.g. `blocks ENG-43`."""
-    side = "outward" if "outwardIssue" in link else "inward"
-    return f"{value_at(link, f'type.{side}')} {value_at(link, f'{side}Issue.key')}"
+    other = linked_issue(link)
+    return f"{other['relation']} {other.get('key')}"
 
 
 def _change(item: JsonObject) -> str:

@@ -5,6 +5,12 @@ story, stories, epic, task in jira: issue
 status, state, workflow state, in progress, to in progress: status transition
 log time, time spent, hours worked, logged time, time tracking: worklog
 link together, blocks, duplicates, depends on, relate: link
+unlink: delete link
+required fields, allowed values, field options, picklist, which fields: fields
+who can work on, who can be assigned, team members: assignable users
+begin the sprint, finish the sprint, end the sprint, complete the sprint: start close sprint
+fix version, release, milestone: version
+all of these issues, mass update, many issues: update issues bulk
 board, boards, kanban, scrum board: board
 
 ストーリー, エピック: issue
@@ -13,6 +19,10 @@ board, boards, kanban, scrum board: board
 スプリント: sprint
 ボード, カンバン: board
 課題タイプ, 課題の種類, 課題種別: issue types
-フィールド, カスタムフィールド: fields
+フィールド, カスタムフィールド, 必須項目, 選択肢: fields
+バックログ: backlog
+バージョン, リリース: version
+担当できる, 割り当て可能: assignable users
+一括, まとめて: update issues bulk
 ジラ: jira
 """

@@ -2,6 +2,20 @@
 
 from mcpist_services.jira.module import jira
 
-from mcpist_services.jira.tools import projects, issues, workflow, comments, boards, prompts  # isort: skip
+from mcpist_services.jira.tools import projects, issues, workflow, fields, bulk, links, comments  # isort: skip
+from mcpist_services.jira.tools import boards, sprints, versions, prompts  # isort: skip
 
-__all__ = ["boards", "comments", "issues", "jira", "projects", "prompts", "workflow"]
+__all__ = [
+    "boards",
+    "bulk",
+    "comments",
+    "fields",
+    "issues",
+    "jira",
+    "links",
+    "projects",
+    "prompts",
+    "sprints",
+    "versions",
+    "workflow",
+]

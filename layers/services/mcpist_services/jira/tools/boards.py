@@ -1,4 +1,4 @@
-"""Boards and sprints."""
+"""Boards and their backlogs."""
 
 from typing import Annotated, Literal
 
@@ -6,24 +6,15 @@ from pydantic import Field
 
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.call import Call, given, path
-from mcpist_services.jira.module import (
-    FOUND,
-    SEARCH,
-    Board,
-    FieldIds,
-    IssueKey,
-    Jql,
-    board_path,
-    jira,
-    offset_paging,
-    search_call,
-)
+from mcpist_services.jira.module import FOUND, Board, FieldIds, IssueKey, Jql, board_path, jira, offset_paging
+from mcpist_services.jira.presentation import LIST_FIELDS, other_fields
 
 BOARDS = shows("id", "name", "type", "location.projectKey as project", "page_url as url", rows="values")
-SPRINTS = shows("id", "name", "state", "startDate as start", "endDate as end", "goal", "page_url as url", rows="values")
 AGILE = offset_paging(max_size=50)
+BACKLOG = offset_paging(max_size=50, extra_columns=other_fields)
 
-Sprint = Annotated[int, Field(ge=1), "The id that list_sprints shows"]
+Condition = Annotated[Jql, "A further condition, e.g. statusCategory != Done"]
+MovedIssues = Annotated[list[IssueKey], Field(min_length=1, max_length=50), "Keys or ids, e.g. ENG-42, ENG-43"]
 
 
 @jira.lists(
@@ -42,34 +33,20 @@ def list_boards(
     return Call("GET", "/rest/agile/1.0/board", given(name=name, projectKeyOrId=project_key_or_id, type=type))
 
 
-@jira.lists(SPRINTS, "getAllSprints", paging=AGILE, page_path=board_path, scopes=("read:sprint:jira-software",))
-def list_sprints(
-    board_id: Board,
-    state: Annotated[list[Literal["future", "active", "closed"]] | None, "All if left out, e.g. active"] = None,
-) -> Call:
-    """List the sprints of a board."""
-    place = path("/rest/agile/1.0/board/{board_id}/sprint", board_id=board_id)
-    return Call("GET", place, given(state=",".join(state) if state else None))
+@jira.lists(
+    FOUND,
+    "getIssuesForBacklog",
+    paging=BACKLOG,
+    scopes=("read:board-scope:jira-software", "read:issue-details:jira"),
+)
+def list_backlog(board_id: Board, jql: Condition | None = None, fields: FieldIds | None = None) -> Call:
+    """List the issues of a board's backlog, in its order: open, and in no active or future sprint."""
+    names = list(dict.fromkeys([*LIST_FIELDS, *(fields or [])]))
+    place = path("/rest/agile/1.0/board/{board_id}/backlog", board_id=board_id)
+    return Call("GET", place, given(jql=jql, fields=",".join(names)))
 
 
-@jira.lists(FOUND, "searchAndReconsileIssuesUsingJqlPost", paging=SEARCH)
-def list_sprint_issues(
-    sprint_id: Sprint,
-    jql: Annotated[Jql | None, "A further condition, e.g. statusCategory != Done"] = None,
-    fields: FieldIds | None = None,
-) -> Call:
-    """List the issues of a sprint, in the order of the board."""
-    condition = f" AND ({jql})" if jql else ""
-    return search_call(f"sprint = {sprint_id}{condition} ORDER BY rank", fields)
-
-
-@jira.writes(DONE, "moveIssuesToSprintAndRank", idempotent=True, scopes=("write:sprint:jira-software",))
-def move_to_sprint(
-    sprint_id: Sprint,
-    issues: Annotated[list[IssueKey], Field(min_length=1, max_length=50), "Keys or ids, e.g. ENG-42, ENG-43"],
-    rank_before_issue: Annotated[IssueKey | None, "Put them before this one, e.g. ENG-50"] = None,
-    rank_after_issue: Annotated[IssueKey | None, "Put them after this one, e.g. ENG-41"] = None,
-) -> Call:
-    """Move issues to an active or future sprint."""
-    body = given(issues=issues, rankBeforeIssue=rank_before_issue, rankAfterIssue=rank_after_issue)
-    return Call("POST", path("/rest/agile/1.0/sprint/{sprint_id}/issue", sprint_id=sprint_id), json=body)
+@jira.writes(DONE, "moveIssuesToBacklog", idempotent=True, scopes=("write:board-scope:jira-software",))
+def move_to_backlog(issues: MovedIssues) -> Call:
+    """Take issues out of their sprints, back to the backlog."""
+    return Call("POST", "/rest/agile/1.0/backlog/issue", json={"issues": issues})

@@ -1,4 +1,4 @@
-"""Issues: search, read, write, link."""
+"""Issues: search, read, write."""
 
 from typing import Annotated, Any
 
@@ -8,7 +8,7 @@ from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.call import Call, Calls, changes, given
 from mcpist.tools.moments import Day
-from mcpist_services.jira.fields import by_key_or_id, comment_body, custom_fields, issue_fields
+from mcpist_services.jira.fields import custom_fields, issue_fields
 from mcpist_services.jira.module import (
     CHANGED,
     FOUND,
@@ -173,20 +173,6 @@ def delete_issue(
 def get_changelog(issue_key: IssueKey) -> Call:
     """List the changes of an issue, the oldest first: what, when and by whom."""
     return Call("GET", issue_path(issue_key, "/changelog"))
-
-
-@jira.writes(DONE, "linkIssues")
-def link_issues(
-    link_type: Annotated[Name, "Its name, such as Relates, Duplicate or Cloners, e.g. Blocks"],
-    inward_issue: Annotated[IssueKey, "The first issue: with Blocks, the one that blocks, e.g. ENG-42"],
-    outward_issue: Annotated[IssueKey, "The second issue: with Blocks, the one that is blocked, e.g. ENG-43"],
-    comment: Annotated[Markdown | None, "Markdown, e.g. Found while testing."] = None,
-) -> Call:
-    """Link two issues: the first blocks, duplicates, clones or relates to the second."""
-    # The first issue shows the type's outward words, contrary to what the names of these fields suggest.
-    ends = {"inwardIssue": by_key_or_id(inward_issue), "outwardIssue": by_key_or_id(outward_issue)}
-    body = {"type": {"name": link_type}, **ends, **given(comment=comment_body(comment))}
-    return Call("POST", "/rest/api/3/issueLink", json=body)
 
 
 def _label_changes(added: list[str], removed: list[str]) -> dict[str, Any]:

@@ -1,13 +1,14 @@
-"""The account, people, projects, issue types and fields."""
+"""The account, people, projects and issue types."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field
 
+from mcpist.errors import InvalidRequest
 from mcpist.render.shows import shows
 from mcpist.tools.call import Call, CallResponse, Calls, given, path
 from mcpist.tools.paging import Position
-from mcpist_services.jira.module import Project, jira, offset_paging
+from mcpist_services.jira.module import IssueKey, Project, jira, offset_paging
 
 
 def _next_users(call: Call, _: CallResponse, items: int) -> Position:
@@ -46,6 +47,25 @@ def search_users(query: Annotated[str, Field(min_length=1), "Part of a name or a
     return Call("GET", "/rest/api/3/user/search", {"query": query})
 
 
+@jira.lists(
+    shows(*USER, "accountType as type"),
+    "findAssignableUsers",
+    paging=offset_paging(_next_users),
+    scopes=PEOPLE,
+    uses=({"project": "ENG"}, {"issue_key": "ENG-42", "query": "mia"}),
+)
+def list_assignable_users(
+    project: Annotated[Project | None, "Who can get new issues in this project, e.g. ENG"] = None,
+    issue_key: Annotated[IssueKey | None, "Instead: who can get this issue, e.g. ENG-42"] = None,
+    query: Annotated[str | None, "Part of a name or an e-mail address, e.g. mia"] = None,
+) -> Call:
+    """List the people whom an issue can be assigned to, with the account ids that assign_issue takes."""
+    if (project is None) == (issue_key is None):
+        raise InvalidRequest(field="project", problem="give a project or an issue_key")
+    place = given(project=project, issueKey=issue_key)
+    return Call("GET", "/rest/api/3/user/assignable/search", place | given(query=query))
+
+
 @jira.lists(PROJECTS, "searchProjects")
 def list_projects(
     query: Annotated[str | None, "Part of the key or the name, e.g. eng"] = None,
@@ -71,11 +91,3 @@ def list_issue_types(
         return (yield Call("GET", "/rest/api/3/issuetype")).json
     place = path("/rest/api/3/issue/createmeta/{project}/issuetypes", project=project)
     return (yield Call("GET", place, {"maxResults": 200})).json["issueTypes"]
-
-
-@jira.reads(shows("id", "name", "custom", "schema.type as type", "clauseNames as jql_names"), "getFields")
-def list_fields(query: Annotated[str | None, "Part of the name or the id, e.g. story point"] = None) -> Calls:
-    """List the fields of issues, custom ones included, with their ids and their names in JQL."""
-    fields = (yield Call("GET", "/rest/api/3/field")).json
-    text = (query or "").casefold()
-    return [field for field in fields if text in f"{field['name']} {field['id']}".casefold()]

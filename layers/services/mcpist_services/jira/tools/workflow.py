@@ -8,7 +8,9 @@ from mcpist.tools.call import Call, Calls, given
 from mcpist_services.jira.fields import comment_body, custom_fields
 from mcpist_services.jira.module import IssueKey, Markdown, Name, issue_path, jira
 
-TRANSITIONS = shows("id", "name", "to.name as to", "to.statusCategory.name as category", rows="transitions")
+TRANSITIONS = shows(
+    "id", "name", "to.name as to", "to.statusCategory.name as category", "hasScreen as has_fields", rows="transitions"
+)
 
 TransitionFields = Annotated[
     dict[str, Any], 'Fields that the transition needs, in the format of Jira, e.g. {"resolution": {"name": "Done"}}'
@@ -17,7 +19,10 @@ TransitionFields = Annotated[
 
 @jira.reads(TRANSITIONS, "getTransitions")
 def list_transitions(issue_key: IssueKey) -> Call:
-    """List the statuses that an issue can move to now, and the transitions that lead there."""
+    """List the statuses that an issue can move to now, and the transitions that lead there.
+
+    For the fields of one that has_fields, use list_transition_fields.
+    """
     return Call("GET", issue_path(issue_key, "/transitions"))
 
 
@@ -30,7 +35,7 @@ def transition_issue(
 ) -> Calls:
     """Move an issue to another status, optionally with a comment."""
     place, remark = issue_path(issue_key, "/transitions"), comment_body(comment)
-    chosen = _transition((yield Call("GET", place)).json["transitions"], transition)
+    chosen = find_transition((yield Call("GET", place)).json["transitions"], transition)
     moved = {"status": chosen["to"]["name"], "comment": None}
     # A transition without a screen silently drops a comment; one with a screen may require it.
     within = remark if chosen.get("hasScreen") else None
@@ -45,7 +50,7 @@ def transition_issue(
     return moved
 
 
-def _transition(known: list[dict[str, Any]], wanted: str) -> dict[str, Any]:
+def find_transition(known: list[dict[str, Any]], wanted: str) -> dict[str, Any]:
     """Find a transition by its id, its name, or the name of the status that it leads to."""
     for path in ("id", "name", "to.name"):
         matches = [each for each in known if str(value_at(each, path)).casefold() == wanted.casefold()]

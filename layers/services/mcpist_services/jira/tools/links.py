@@ -1,0 +1,52 @@
+"""Links between issues."""
+
+from typing import Annotated
+
+from mcpist.render.shows import DONE, shows
+from mcpist.tools.call import Call, Calls, given, path
+from mcpist_services.jira.fields import by_key_or_id, comment_body
+from mcpist_services.jira.module import IssueKey, Markdown, Name, issue_path, jira
+from mcpist_services.jira.presentation import linked_issue
+
+LINKS = shows(
+    "id",
+    "relation",
+    "key",
+    "fields.summary as summary",
+    "fields.status.name as status",
+    "fields.priority.name as priority",
+    "page_url as url",
+)
+
+
+@jira.reads(shows("id", "name", "outward", "inward"), "getIssueLinkTypes")
+def list_link_types() -> Calls:
+    """List the types of links between issues, such as Blocks, with their words in both directions."""
+    return (yield Call("GET", "/rest/api/3/issueLinkType")).json["issueLinkTypes"]
+
+
+@jira.reads(LINKS, "getIssue")
+def list_links(issue_key: IssueKey) -> Calls:
+    """List the links of an issue: how it relates to which other issue, and the id that delete_link takes."""
+    issue = (yield Call("GET", issue_path(issue_key), {"fields": "issuelinks"})).json
+    return [linked_issue(link) for link in issue["fields"].get("issuelinks") or []]
+
+
+@jira.writes(DONE, "linkIssues")
+def link_issues(
+    link_type: Annotated[Name, "A name that list_link_types shows, e.g. Blocks"],
+    inward_issue: Annotated[IssueKey, "The first issue: with Blocks, the one that blocks, e.g. ENG-42"],
+    outward_issue: Annotated[IssueKey, "The second issue: with Blocks, the one that is blocked, e.g. ENG-43"],
+    comment: Annotated[Markdown | None, "Markdown, e.g. Found while testing."] = None,
+) -> Call:
+    """Link two issues: the first blocks, duplicates, clones or relates to the second."""
+    # The first issue shows the type's outward words, contrary to what the names of these fields suggest.
+    ends = {"inwardIssue": by_key_or_id(inward_issue), "outwardIssue": by_key_or_id(outward_issue)}
+    body = {"type": {"name": link_type}, **ends, **given(comment=comment_body(comment))}
+    return Call("POST", "/rest/api/3/issueLink", json=body)
+
+
+@jira.destroys(DONE, "deleteIssueLink", idempotent=True)
+def delete_link(link_id: Annotated[Name, "The id that list_links shows, e.g. 10001"]) -> Call:
+    """Remove a link between two issues."""
+    return Call("DELETE", path("/rest/api/3/issueLink/{link_id}", link_id=link_id))

@@ -1,0 +1,91 @@
+"""What Jira's stored description leaves out, by its pages.
+
+https://developer.atlassian.com/cloud/jira/platform/rest/v3/ (versions, bulk operations, links) and
+https://developer.atlassian.com/cloud/jira/software/rest/ (sprints, the backlog).
+"""
+
+from typing import Any
+
+from tests.services.answers.operations import FLAG, NUMBER, TEXT, add, listed, nullable, record
+
+SPRINT = {
+    "id": 37,
+    "self": "https://api.atlassian.com/ex/jira/1/rest/agile/1.0/sprint/37",
+    "state": "future",
+    "name": "Sprint 10",
+    "startDate": "2026-01-26T00:00:00.000Z",
+    "endDate": "2026-02-06T09:00:00.000Z",
+    "originBoardId": 5,
+    "goal": "Log in everywhere",
+}
+VERSION = {
+    "id": "10010",
+    "self": "https://api.atlassian.com/ex/jira/1/rest/api/3/version/10010",
+    "name": "1.4",
+    "description": "The spring release",
+    "released": False,
+    "archived": False,
+    "startDate": "2026-01-31",
+    "releaseDate": "2026-03-31",
+    "projectId": 10000,
+}
+PROGRESS = {
+    "taskId": "10779",
+    "status": "COMPLETE",
+    "progressPercent": 100,
+    "submittedBy": {"accountId": "5b10a2844c20165700ede21g"},
+    "totalIssueCount": 3,
+    "processedAccessibleIssues": [10001, 10002],
+    "failedAccessibleIssues": {"10003": ["You cannot edit it."]},
+    "invalidOrInaccessibleIssueCount": 0,
+}
+DATES = {"startDate": TEXT, "endDate": TEXT}
+VERSION_FIELDS = {"name": TEXT, "description": TEXT, "startDate": TEXT, "releaseDate": TEXT, "archived": FLAG}
+CHOICE = {"type": "string", "enum": ["ADD", "REMOVE", "REPLACE", "REMOVE_ALL"]}
+LABELS = {"fieldId": TEXT, "bulkEditMultiSelectFieldOption": CHOICE, "labels": listed(record(("name",), name=TEXT))}
+VERSIONS = {"versions": listed(record(("versionId",), versionId=TEXT))}
+USERS = {"fieldId": TEXT, "user": nullable(record(("accountId",), accountId=TEXT))}
+SPRINTS, BOARDS = ("write:sprint:jira-software",), ("write:board-scope:jira-software",)
+WORK, PROJECTS = ("write:jira-work",), ("manage:jira-project",)
+
+
+def add_operations(document: dict[str, Any]) -> None:
+    """Add the operations that the tools use."""
+    _add_agile(document)
+    _add_bulk(document)
+    add(document, "deleteIssueLink", "DELETE /rest/api/3/issueLink/{linkId}", scopes=WORK)
+    created = record(("name", "projectId"), **VERSION_FIELDS, projectId=NUMBER)
+    add(document, "createVersion", "POST /rest/api/3/version", scopes=PROJECTS, body=created, answer=VERSION)
+    updated = record(**VERSION_FIELDS, released=FLAG)
+    add(document, "updateVersion", "PUT /rest/api/3/version/{id}", scopes=PROJECTS, body=updated, answer=VERSION)
+
+
+def _add_agile(document: dict[str, Any]) -> None:
+    sprint = record(("name", "originBoardId"), name=TEXT, goal=TEXT, originBoardId=NUMBER, **DATES)
+    add(document, "createSprint", "POST /rest/agile/1.0/sprint", scopes=SPRINTS, body=sprint, answer=SPRINT)
+    state = {"type": "string", "enum": ["future", "active", "closed"]}
+    change, place = record(name=TEXT, goal=TEXT, state=state, **DATES), "POST /rest/agile/1.0/sprint/{sprintId}"
+    add(document, "partiallyUpdateSprint", place, scopes=SPRINTS, body=change, answer=SPRINT)
+    moved = record(("issues",), issues=listed(TEXT) | {"maxItems": 50})
+    add(document, "moveIssuesToBacklog", "POST /rest/agile/1.0/backlog/issue", scopes=BOARDS, body=moved)
+
+
+def _add_bulk(document: dict[str, Any]) -> None:
+    issues = {"selectedIssueIdsOrKeys": listed(TEXT) | {"maxItems": 1000}}
+    fields = record(
+        labelsFields=listed(record(tuple(LABELS), **LABELS)),
+        multipleVersionPickerFields=listed(
+            record(("fieldId", "versions"), fieldId=TEXT, bulkEditMultiSelectFieldOption=CHOICE, **VERSIONS)
+        ),
+        singleSelectClearableUserPickerFields=listed(record(("fieldId",), **USERS)),
+        priority=record(("priorityId",), priorityId=TEXT),
+    )
+    required = ("selectedIssueIdsOrKeys", "selectedActions", "editedFieldsInput")
+    edit = record(required, **issues, selectedActions=listed(TEXT), editedFieldsInput=fields, sendBulkNotification=FLAG)
+    task, queue = {"taskId": "10779"}, "GET /rest/api/3/bulk/queue/{taskId}"
+    add(document, "submitBulkEdit", "POST /rest/api/3/bulk/issues/fields", scopes=WORK, body=edit, answer=task)
+    move = record(("selectedIssueIdsOrKeys", "transitionId"), **issues, transitionId=TEXT)
+    moves = record(("bulkTransitionInputs",), bulkTransitionInputs=listed(move), sendBulkNotification=FLAG)
+    place = "POST /rest/api/3/bulk/issues/transition"
+    add(document, "submitBulkTransition", place, scopes=WORK, body=moves, answer=task)
+    add(document, "getBulkOperationProgress", queue, scopes=("read:jira-work",), answer=PROGRESS)
