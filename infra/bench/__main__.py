@@ -45,6 +45,7 @@ def main() -> None:
     loaded = named.add_parser("load", help="many clients at once for some minutes: no error, no growing memory")
     loaded.add_argument("--minutes", type=float, default=10)
     loaded.add_argument("--clients", type=int, default=50)
+    loaded.add_argument("--batches", type=int, default=1_000, help="batches while a sandbox is killed every second")
     noisy = named.add_parser("noise", help="hostile requests of one user, and what another organization waits")
     noisy.add_argument("--requests", type=int, default=noise.REQUESTS)
     named.add_parser("console", help="the CPU and the size of the console's pages")
@@ -65,7 +66,7 @@ def main() -> None:
         console.measure()
         return
     if chosen.named == "load":
-        load.measure(chosen.clients, chosen.minutes * 60)
+        load.measure(chosen.clients, chosen.minutes * 60, chosen.batches)
         return
     with run_stub_deployment() as stub:
         rows = [] if chosen.named else inside(stub)

@@ -1,15 +1,16 @@
-"""The load test: many MCP clients for some minutes, on the embedded stack, without an error or a growing sandbox."""
+"""The load test: many MCP clients for some minutes, without an error or a growing sandbox; then batches under kills."""
 
 import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import quantiles
 from typing import Any
 
+from infra.bench import kills
 from infra.bench.processes import Change, Held, Sample, Samples, change, sampling
 from infra.bench.report import BENCHMARKS, Row, keep, measured, table
 from infra.bench.stub_deployment import run_stub_deployment, say
@@ -63,18 +64,32 @@ class LoadRun:
         return change(self.sandboxes(function), held, self.began, self.ended)
 
 
-def measure(clients: int, seconds: float) -> None:
-    """Run, write the table into docs/benchmarks.md, and fail if a bound was exceeded."""
-    with run_stub_deployment() as stub:
-        people = seed_users(stub.deployment)
-        say(f"{clients} clients for {seconds / 60:.1f} minutes")
-        run = under_load(stub.deployment, people, clients, seconds)
-    what = f"{clients} clients, {run.minutes:.1f} minutes"
-    text = f"Measured {measured()}: {what}.\n\n{table(('what', 'seen', 'at most'), rows(run))}"
-    print(text)
-    keep(text, BENCHMARKS, "load")
-    if problems := [*errors(run), *growths(run)]:
+def measure(clients: int, seconds: float, batches: int) -> None:
+    """Run both parts, write their tables into docs/benchmarks.md, and fail if a bound was exceeded.
+
+    A part with no time, or no batches, is left out, and its table stays.
+    """
+    problems: list[str] = []
+    if seconds:
+        with run_stub_deployment() as stub:
+            people = seed_users(stub.deployment)
+            say(f"{clients} clients for {seconds / 60:.1f} minutes")
+            run = under_load(stub.deployment, people, clients, seconds)
+        _show("load", f": {clients} clients, {run.minutes:.1f} minutes", rows(run))
+        problems += [*errors(run), *growths(run)]
+    if batches:
+        with run_stub_deployment() as stub:
+            killed = kills.run_under_kills(stub, batches)
+        _show("kills", "", kills.rows(killed))
+        problems += killed.problems()
+    if problems:
         sys.exit("\n".join(problems))
+
+
+def _show(name: str, what: str, found: Iterable[Row]) -> None:
+    text = f"Measured {measured()}{what}.\n\n{table(('what', 'seen', 'at most'), found)}"
+    print(text)
+    keep(text, BENCHMARKS, name)
 
 
 def seed_users(deployment: LocalDeployment) -> list[dict[str, str]]:

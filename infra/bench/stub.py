@@ -49,6 +49,12 @@ def wait(step: str, seconds: float) -> Call:
     return Call("GET", "/wait", query={"step": step, "seconds": seconds})
 
 
+@stub.writes(shows("name"))
+def note(name: str) -> Call:
+    """Note a name at the stub's service."""
+    return Call("POST", "/note", json={"name": name})
+
+
 @stub.reads(shows("name", "account"))
 def ask_about(name: str) -> Call:
     """Ask the stub's service about a name; its rows name the account that asked."""

@@ -40,6 +40,8 @@ class StubService:
     url: str
     waited: list[Waited] = field(default_factory=list)
     """The requests to wait that it has answered."""
+    noted: list[str] = field(default_factory=list)
+    """The names that it was asked to note, in the order of the requests."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ def run_stub_deployment(parameters: Mapping[str, str] = NO_REQUEST_LIMIT) -> Ite
 def stub_service() -> Iterator[StubService]:
     """Run a service on loopback that answers requests with a token: an empty list, or rows that name the token."""
     waited: list[Waited] = []
+    noted: list[str] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -91,7 +94,16 @@ def stub_service() -> Iterator[StubService]:
             body = _rows(query["name"], token) if url.path == "/about" else b"[]"
             if url.path == "/wait":
                 waited.append(Waited(query["step"], began, time.perf_counter()))
-            self.send_response(200 if token else 401)
+            self._respond(200 if token else 401, body)
+
+        def do_POST(self) -> None:
+            note = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            noted.append(note["name"])
+            time.sleep(RESPONSE_DELAY_SECONDS)
+            self._respond(201, json.dumps(note).encode())
+
+        def _respond(self, status: int, body: bytes) -> None:
+            self.send_response(status)
             self.send_header("content-length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -99,9 +111,13 @@ def stub_service() -> Iterator[StubService]:
         def log_message(self, *_: Any) -> None:
             """Write no log."""
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    class Server(http.server.ThreadingHTTPServer):
+        def handle_error(self, *_: Any) -> None:
+            """Write no log where the sandbox that asked was killed."""
+
+    with Server(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield StubService(f"http://127.0.0.1:{server.server_port}", waited)
+        yield StubService(f"http://127.0.0.1:{server.server_port}", waited, noted)
         server.shutdown()
 
 
