@@ -79,7 +79,8 @@ class Vendor:
     `answers/<module>.py` may hold ANSWERS, from an operation to what it answers: a body, or a function of the request;
     MOVED, from the end of a path to the one that a description of older days has for it; `amend`, which brings such a
     description up to date by what the vendor's pages say; `with_next_page`, which adds to a list's first page where the
-    next one is, if descriptions do not say it; and ORIGINS, from another origin to what it answers.
+    next one is, if descriptions do not say it; ORIGINS, from another origin to what it answers; and HOSTS, from another
+    origin to the one that the description names.
     """
 
     def __init__(self, name: str, module: Module | None = None) -> None:
@@ -92,6 +93,7 @@ class Vendor:
             _transport(description, amend, base) for description, base in zip(DESCRIPTIONS[name], bases, strict=False)
         ]
         self.origins: dict[str, Any] = getattr(told, "ORIGINS", {})
+        self.hosts: dict[str, str] = getattr(told, "HOSTS", {})
         self.moved: dict[str, str] = getattr(told, "MOVED", {})
         self.with_next_page: Callable[[Call, CallResponse], CallResponse] = getattr(
             told, "with_next_page", lambda _, response: response
@@ -116,14 +118,15 @@ class Vendor:
         self.sent.append(call)
         if call.origin in self.origins:
             return CallResponse(200, {}, self.origins[call.origin])
-        transport = self.transports[1 if call.origin else 0]
+        origin = self.hosts.get(call.origin, call.origin)
+        transport = self.transports[1 if origin not in {"", self.host} else 0]
         headers = {"authorization": "Bearer x", **self.module.headers, **call.headers}
         with httpx2.Client(transport=transport, headers=headers) as client:
             path = next(
                 (call.path.removesuffix(new) + old for new, old in self.moved.items() if call.path.endswith(new)),
                 call.path,
             )
-            url = (call.origin or self.host) + path
+            url = (origin or self.host) + path
             body = {name: value for name, value in request_body(call).items() if value is not None}
             response = client.request(call.method, url, params=dict(call.query) or None, **body)
         if call.download:

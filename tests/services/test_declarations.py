@@ -8,6 +8,7 @@ from jsonschema import Draft202012Validator
 
 from mcpist.caller import Role
 from mcpist.errors import InvalidRequest
+from mcpist.files.content import CONTENT_FORMAT, FileContent
 from mcpist.tools.call import Call, Lookup, Work
 from mcpist.tools.moments import LEGENDS
 from mcpist.tools.paging import MAX_ITEMS
@@ -195,6 +196,8 @@ def _sample(spec: dict, text: str) -> object:
         return spec["enum"][0]
     if spec.get("type") == "array" and spec["items"].get("type") != "object":
         return [_sample(spec["items"], text)]
+    if spec.get("format") == CONTENT_FORMAT:
+        return FileContent.of_text(text)
     is_free = spec.get("type") == "string" and spec.get("format") not in LEGENDS  # the type makes a time of the others
     return text if is_free else example_of(spec)
 

@@ -1,6 +1,7 @@
 """Operations that a vendor's description lacks, in few words, as the vendor's pages describe them.
 
-A schema may be short: a type's name, a list of the values, `["string"]` in a tuple for a list of strings, or a schema.
+A schema may be short: a type's name, a list of the values, a tuple of one short schema for a list (in a query joined by
+commas), or a schema.
 """
 
 import re
@@ -22,14 +23,22 @@ def add(
     status: int = 200,
     media: str = JSON,
 ) -> None:
-    """Add `METHOD /path/{id}` to a description that does not have it; `answer` is an example of its answer."""
+    """Add `METHOD /path/{id}` to a description that does not have it; `answer` is an example of its answer.
+
+    `{+ref}` in the path may have slashes.
+    """
     method, _, path = route.partition(" ")
-    places = [(name, "path", True, "string") for name in re.findall(r"\{(.+?)\}", path)]
+    wide = re.findall(r"\{\+(.+?)\}", path)
+    path = path.replace("{+", "{")
+    places: list[tuple[str, str, bool, Any]] = [
+        (name, "path", True, "string") for name in re.findall(r"\{(.+?)\}", path)
+    ]
     places += [(name, "query", name in required, kind) for name, kind in (query or {}).items()]
     described: dict[str, Any] = {
         "operationId": operation,
         "parameters": [
-            {"name": name, "in": place, "required": needed, "schema": schema(kind)}
+            {"name": name, "in": place, "required": needed, "schema": schema(kind), "explode": False}
+            | ({"x-multi-segment": True} if name in wide else {})
             for name, place, needed, kind in places
         ],
         "responses": {str(status): response(answer)},

@@ -1,12 +1,13 @@
 """GitHub's answers, and what its description lacks by https://docs.github.com/en/rest."""
 
+import re
 from base64 import b64encode
 from dataclasses import replace
 from typing import Any
 
 from mcpist.tools.call import Call, CallResponse
-from tests.services.answers.additions import add
 from tests.services.answers.amendments import confine
+from tests.services.answers.github_operations import add_operations
 
 FILE: dict[str, Any] = {
     "type": "file",
@@ -25,19 +26,22 @@ FILE: dict[str, Any] = {
 
 
 def _content(call: Any) -> Any:
-    """Answer a list for a folder, as GitHub does unless the request accepts its object form."""
-    return FILE if "object" in call.headers.get("accept", "") else [FILE]
+    """Answer a list for a folder, as GitHub does unless the request accepts its object form, or the bytes of a file."""
+    return FILE if {"object", "raw"} & set(re.findall("[a-z]+", call.headers.get("accept", ""))) else [FILE]
 
 
+# Releases have an origin of their own for uploads.
+HOSTS = {"https://uploads.github.com": "https://api.github.com"}
 ANSWERS: dict[str, Any] = {"repos/get-content": _content}
 
 
 def amend(document: dict[str, Any]) -> None:
     """State the values that the description gives in its text alone, and operations that it lacks."""
     confine(document, "/user/repos", "affiliation", ("owner", "collaborator", "organization_member"), several=True)
-    add(document, "GET /repos/{owner}/{repo}/actions/jobs/{job_id}/logs", "actions/download-job-logs-for-workflow-run")
+    add_operations(document)
 
 
 def with_next_page(call: Call, response: CallResponse) -> CallResponse:
     """Add the header that names the next page."""
-    return replace(response, headers={"link": f'<https://api.github.com{call.path}?page=2>; rel="next"'})
+    position = "after=Y3Vyc29y" if call.path.endswith("/dependabot/alerts") else "page=2"
+    return replace(response, headers={"link": f'<https://api.github.com{call.path}?{position}>; rel="next"'})

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from mcpist.errors import InvalidArguments, InvalidRequest
+from mcpist.files.content import FileContent
 from mcpist.tools.call import Call, CallResponse
 from mcpist_services.github.tools import github
 from tests.services.conversation import converse, work_of
@@ -178,3 +179,56 @@ def test_an_empty_file_has_an_empty_text() -> None:
 def test_a_folder_is_shown_as_the_list_of_its_names() -> None:
     entries = [{"name": "src", "type": "dir"}, {"name": "a.md", "type": "file"}]
     assert read_file({"type": "dir", "entries": entries}) == "- src/\n- a.md"
+
+
+def test_several_files_become_one_commit_on_top_of_the_branch() -> None:
+    files = [{"path": "a.md", "content": "# A"}, {"path": "docs/b.md", "content": "設計"}]
+    sent, made = converse(
+        work("commit_files", **REPOSITORY, files=files, message="Describe", branch="docs/all"),
+        {"commit": {"sha": "head", "commit": {"tree": {"sha": "old tree"}}}},
+        {"sha": "new tree"},
+        {"sha": "new", "html_url": "https://x"},
+        {"ref": "refs/heads/docs/all"},
+    )
+    assert sent[0].path == "/repos/octo/app/branches/docs/all"
+    assert sent[1].json["base_tree"] == "old tree"
+    assert [(one["path"], one["content"], one["mode"]) for one in sent[1].json["tree"]] == [
+        ("a.md", "# A", "100644"),
+        ("docs/b.md", "設計", "100644"),
+    ]
+    assert sent[2].json == {"message": "Describe", "tree": "new tree", "parents": ["head"]}
+    # Without `force`, GitHub refuses a commit that would drop others of the branch.
+    assert sent[3] == Call("PATCH", "/repos/octo/app/git/refs/heads/docs/all", json={"sha": "new"})
+    assert made == {"sha": "new", "html_url": "https://x", "branch": "docs/all"}
+
+
+def test_a_sub_issue_is_named_by_its_number_also_in_another_repository() -> None:
+    arguments = {"issue_number": 1, "sub_issue": 7, "sub_repo": "docs"}
+    sent, _ = converse(work("add_sub_issue", **REPOSITORY, **arguments), {"id": 700}, {"number": 7})
+    assert [call.path for call in sent] == ["/repos/octo/docs/issues/7", "/repos/octo/app/issues/1/sub_issues"]
+    assert sent[1].json == {"sub_issue_id": 700}
+
+
+def test_a_release_is_read_by_its_tag_its_id_or_as_the_latest() -> None:
+    paths = [work("get_release", **REPOSITORY, **by).path for by in ({"tag": "v1/2"}, {"release_id": 3}, {})]
+    assert [path.removeprefix("/repos/octo/app/releases/") for path in paths] == ["tags/v1%2F2", "3", "latest"]
+    with pytest.raises(InvalidRequest):
+        work("get_release", **REPOSITORY, tag="v1", release_id=3)
+
+
+def test_a_file_of_a_release_goes_to_the_origin_of_uploads_with_its_type() -> None:
+    picture = FileContent(b"\x89PNG\xff", "image/png")
+    call = work("upload_release_asset", **REPOSITORY, release_id=3, name="a b.png", content=picture)
+    assert call == Call(
+        "POST",
+        "/repos/octo/app/releases/3/assets",
+        {"name": "a b.png"},
+        origin="https://uploads.github.com",
+        content=picture,
+    )
+    assert call.origin in github.token_origins
+
+
+def test_a_file_of_bytes_is_put_into_a_repository() -> None:
+    arguments = {"path": "logo.png", "content": FileContent(b"\x89PNG\xff", "image/png"), "message": "Add the logo"}
+    assert work("put_file", **REPOSITORY, **arguments).json["content"] == b64encode(b"\x89PNG\xff").decode()

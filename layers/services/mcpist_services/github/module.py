@@ -1,4 +1,4 @@
-"""GitHub: repositories and their files, issues, pull requests, Actions, releases, notifications.
+"""GitHub: repositories and their files, issues, pull requests, Actions, releases, alerts, notifications.
 
 Reference: https://docs.github.com/en/rest?apiVersion=2022-11-28
 """
@@ -25,6 +25,9 @@ _END = r"(?:[/?#]|$)"
 _SUBJECT = re.compile(r"https://api\.github\.com/repos/([^/]+)/([^/]+)(?:/(?:issues|pulls)/(\d+))?")
 
 
+UPLOADS = "https://uploads.github.com"
+
+
 def _next_link(answer: CallResponse) -> str | None:
     link = _NEXT.search(answer.headers.get("link", ""))
     return link and link[1]
@@ -40,6 +43,8 @@ github = Module(
     __doc__,
     api_version="2022-11-28",
     host="https://api.github.com",
+    origins=re.escape(UPLOADS),
+    token_origins=(UPLOADS,),
     headers={"accept": "application/vnd.github+json", "x-github-api-version": "2022-11-28"},
     paging=link_paging(),
     refusals=REFUSALS,
@@ -47,7 +52,11 @@ github = Module(
     scopes=Scopes(
         writes=("public_repo",),
         destroys=("public_repo",),
-        implied_by={"public_repo": ("repo",), "notifications": ("repo",)},
+        implied_by={
+            "public_repo": ("repo",),
+            "notifications": ("repo",),
+            "security_events": ("repo", "public_repo"),
+        },
     ),
     synonyms=SYNONYMS,
     category="development",

@@ -15,6 +15,17 @@ difference, differences, diff, changes between: compare
 ping, alert, alerts, inbox: notification
 release notes, changelog, version: release changelog version
 reviewer, reviewers: request reviewers review
+build log, output of the build, why it failed, why did it fail: job logs
+stop, abort: cancel
+red, green, ci status, status checks: check runs
+inline comment, inline comments, line comment, line comments, review thread: review comment
+patch: diff
+several files, many files, multiple files, at once: commit files
+new repository, new repo: create repo
+vulnerability, vulnerabilities, vulnerable, security, outdated package: alerts dependabot code scanning
+subtask, subtasks, sub-task, sub-tasks, sub-issue, sub-issues, child issue, split into: sub issue
+binary, image, picture, zip: download file
+attach to the release, asset, assets: release asset
 
 プルリクエスト, プルリク: pull
 マージ: merge pull
@@ -26,6 +37,18 @@ reviewer, reviewers: request reviewers review
 ソースコード, コード: code
 ワークフロー: workflow
 ビルド: run workflow actions
+ログ: logs
+失敗したジョブ: rerun failed jobs
+中止, 止める, 取り消し: cancel
+チェック: check runs
+行コメント, インラインコメント: review comments
+返信: reply
+複数のファイル, まとめて: commit files
+フォーク: fork
+脆弱性, セキュリティ: alerts dependabot code scanning
+サブイシュー, 子イシュー, サブタスク: sub issue
+ダウンロード: download
+成果物: artifact
 ジョブ: jobs
 再実行, やり直し: rerun again
 手動で, 起動, トリガー: dispatch workflow

@@ -2,6 +2,21 @@
 
 from mcpist_services.github.module import github
 
-from mcpist_services.github.tools import repositories, issues, pulls, actions, releases, notifications, prompts  # isort: skip
+from mcpist_services.github.tools import repositories, files, issues, sub_issues, pulls, review_comments  # isort: skip
+from mcpist_services.github.tools import actions, checks, releases, alerts, notifications, prompts  # isort: skip
 
-__all__ = ["actions", "github", "issues", "notifications", "prompts", "pulls", "releases", "repositories"]
+__all__ = [
+    "actions",
+    "alerts",
+    "checks",
+    "files",
+    "github",
+    "issues",
+    "notifications",
+    "prompts",
+    "pulls",
+    "releases",
+    "repositories",
+    "review_comments",
+    "sub_issues",
+]

@@ -30,6 +30,10 @@ JOBS = shows(
     rows="jobs",
 )
 
+ARTIFACTS = shows(
+    "id", "name", "size_in_bytes as size_bytes", "expired", "created_at as created", "digest", rows="artifacts"
+)
+
 Run = Annotated[Number, "The id that list_runs shows"]
 RunStatus = Annotated[
     Literal["queued", "in_progress", "completed", "success", "failure", "cancelled", "timed_out"],
@@ -82,6 +86,33 @@ def get_job_logs(
 def rerun(owner: Owner, repo: Repo, run_id: Run) -> Call:
     """Run a workflow run again."""
     return Call("POST", _run_path(owner, repo, run_id, "/rerun"))
+
+
+@github.writes(DONE, "actions/re-run-workflow-failed-jobs")
+def rerun_failed_jobs(owner: Owner, repo: Repo, run_id: Run) -> Call:
+    """Run the failed jobs of a run again, and those that depend on them."""
+    return Call("POST", _run_path(owner, repo, run_id, "/rerun-failed-jobs"))
+
+
+@github.writes(DONE, "actions/cancel-workflow-run")
+def cancel_run(owner: Owner, repo: Repo, run_id: Run) -> Call:
+    """Cancel a run that is queued or in progress."""
+    return Call("POST", _run_path(owner, repo, run_id, "/cancel"))
+
+
+@github.lists(ARTIFACTS, "actions/list-workflow-run-artifacts")
+def list_artifacts(owner: Owner, repo: Repo, run_id: Run) -> Call:
+    """List the artifacts that a run has left."""
+    return Call("GET", _run_path(owner, repo, run_id, "/artifacts"))
+
+
+@github.reads(DOWNLOADED, "actions/download-artifact")
+def download_artifact(
+    owner: Owner, repo: Repo, artifact_id: Annotated[Number, "The id that list_artifacts shows"]
+) -> Call:
+    """Download an artifact of a run as a zip file."""
+    place = repo_path(owner, repo, "/actions/artifacts/{artifact_id}/zip", artifact_id=artifact_id)
+    return Call("GET", place, download=True)
 
 
 @github.writes(shows("workflow_run_id as id", "html_url as url"), "actions/create-workflow-dispatch")

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from mcpist_services.github.module import Number, Owner, Repo, github
+from mcpist_services.github.tools.files import get_file
 from mcpist_services.github.tools.issues import get_issue, list_issue_comments, list_issues, list_labels
 from mcpist_services.github.tools.pulls import get_pull, list_pull_files, list_reviews
-from mcpist_services.github.tools.repositories import get_file, list_repos
+from mcpist_services.github.tools.repositories import list_repos
 
 
 @github.resource("github://{owner}/{repo}/files/{+path}", get_file)

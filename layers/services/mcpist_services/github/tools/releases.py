@@ -2,14 +2,27 @@
 
 from typing import Annotated
 
-from mcpist.render.shows import shows
+from mcpist.errors import InvalidRequest
+from mcpist.files.content import ContentArgument
+from mcpist.render.shows import DOWNLOADED, shows
 from mcpist.tools.call import Call, given
-from mcpist_services.github.module import Markdown, Name, Number, Owner, Repo, github, repo_path
+from mcpist_services.github.module import UPLOADS, Markdown, Name, Number, Owner, Repo, github, repo_path
 
 RELEASE = ("id", "tag_name as tag", "name", "draft", "prerelease", "published_at as published")
 RELEASE_DETAILS = shows(
     *RELEASE, "author.login as author", "assets[*].name as assets", "html_url as url", "body", text="body"
 )
+ASSETS = shows(
+    "id",
+    "name",
+    "content_type as type",
+    "size as size_bytes",
+    "download_count",
+    "created_at as created",
+    "browser_download_url as url",
+)
+
+ReleaseId = Annotated[Number, "The id that list_releases shows"]
 
 
 @github.lists(shows(*RELEASE, "html_url as url"), "repos/list-releases")
@@ -18,12 +31,47 @@ def list_releases(owner: Owner, repo: Repo) -> Call:
     return Call("GET", repo_path(owner, repo, "/releases"))
 
 
-@github.reads(RELEASE_DETAILS, "repos/get-release")
+@github.reads(RELEASE_DETAILS, "repos/get-release", uses=({}, {"release_id": 1}, {"tag": "v1.2.0"}))
 def get_release(
-    owner: Owner, repo: Repo, release_id: Annotated[Number | None, "The latest release if left out"] = None
+    owner: Owner,
+    repo: Repo,
+    release_id: Annotated[Number | None, "The latest release if this and the tag are left out"] = None,
+    tag: Annotated[Name | None, "Its tag, in the place of its id, e.g. v1.2.0"] = None,
 ) -> Call:
-    """Read a release with its notes: the latest, or one by its id."""
+    """Read a release with its notes: the latest, or one by its id or tag."""
+    if tag is not None and release_id is not None:
+        raise InvalidRequest(field="tag", problem="give the tag or the release_id, not both")
+    if tag is not None:
+        return Call("GET", repo_path(owner, repo, "/releases/tags/{tag}", tag=tag))
     return Call("GET", repo_path(owner, repo, "/releases/{release}", release=release_id or "latest"))
+
+
+@github.lists(ASSETS, "repos/list-release-assets")
+def list_release_assets(owner: Owner, repo: Repo, release_id: ReleaseId) -> Call:
+    """List the files of a release."""
+    return Call("GET", repo_path(owner, repo, "/releases/{release_id}/assets", release_id=release_id))
+
+
+@github.reads(DOWNLOADED, "repos/get-release-asset")
+def download_release_asset(
+    owner: Owner, repo: Repo, asset_id: Annotated[Number, "The id that list_release_assets shows"]
+) -> Call:
+    """Download a file of a release."""
+    place = repo_path(owner, repo, "/releases/assets/{asset_id}", asset_id=asset_id)
+    return Call("GET", place, headers={"accept": "application/octet-stream"}, download=True)
+
+
+@github.writes(shows("id", "name", "size as size_bytes", "browser_download_url as url"), "repos/upload-release-asset")
+def upload_release_asset(
+    owner: Owner,
+    repo: Repo,
+    release_id: ReleaseId,
+    name: Annotated[Name, "e.g. notes.txt"],
+    content: Annotated[ContentArgument, "The text, or the reference of a file, e.g. It is faster."],
+) -> Call:
+    """Add a file to a release."""
+    place = repo_path(owner, repo, "/releases/{release_id}/assets", release_id=release_id)
+    return Call("POST", place, {"name": name}, origin=UPLOADS, content=content)
 
 
 @github.writes(shows("id", "tag_name as tag", "draft", "html_url as url"), "repos/create-release")

@@ -1,12 +1,11 @@
-"""The connected account, repositories, their branches, commits and files."""
+"""The connected account, repositories, their branches and commits."""
 
-from base64 import b64decode, b64encode
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from mcpist.render.shows import shows
-from mcpist.tools.call import Call, Calls, given
+from mcpist.render.shows import DONE, shows
+from mcpist.tools.call import Call, Calls, given, path
 from mcpist_services.github.module import Direction, Name, Owner, Ref, Repo, Time, comma_separated, github, repo_path
 
 REPO = (
@@ -18,9 +17,9 @@ REPO = (
     "created_at as created",
     "updated_at as updated",
 )
+CREATED = shows("owner.login as owner", "name as repo", "default_branch", "private", "html_url as url")
 BRANCH = shows("ref as branch", "object.sha as sha")
 COMMIT = ("sha", "commit.author.date as date", "commit.author.name as author", "commit.message as message")
-WRITTEN = shows("content.path as path", "content.sha as sha", "commit.sha as commit", "content.html_url as url")
 REPO_DETAILS = shows(
     *REPO,
     "default_branch",
@@ -36,8 +35,6 @@ COMMIT_DETAILS = shows(*COMMIT, "stats.total as lines", "files[*].filename as fi
 COMPARISON = shows(
     "status", "ahead_by", "behind_by", "commits[*].commit.message as commits", "files[*].filename as files"
 )
-FOUND = shows("repository.owner.login as owner", "repository.name as repo", "path", "html_url as url", rows="items")
-FILE = shows("path", "sha", "size as size_bytes", "html_url as url", "content", text="content")
 
 Affiliations = Annotated[
     list[Literal["owner", "collaborator", "organization_member"]], "Your relation to it; all if left out"
@@ -78,6 +75,35 @@ def search_repos(
     return Call("GET", "/search/repositories", given(q=q, sort=sort, order=order))
 
 
+@github.writes(CREATED, "repos/create-for-authenticated-user")
+def create_repo(
+    name: Annotated[Name, "e.g. hello-world"],
+    organization: Annotated[Owner | None, "The organization that owns it; you if left out, e.g. octo-org"] = None,
+    description: Annotated[str | None, "In one line, e.g. Greets the world"] = None,
+    private: Annotated[bool, "Not open to everybody"] = True,
+    auto_init: Annotated[bool, "Begin with a commit of a README, so that it has a branch"] = True,
+) -> Call:
+    """Create a repository."""
+    place = path("/orgs/{organization}/repos", organization=organization) if organization else "/user/repos"
+    fields = given(name=name, description=description) | {"private": private, "auto_init": auto_init}
+    return Call("POST", place, json=fields)
+
+
+@github.writes(CREATED, "repos/create-fork")
+def fork_repo(
+    owner: Owner,
+    repo: Repo,
+    organization: Annotated[
+        Name | None, "The organization that will own the fork; you if left out, e.g. octo-org"
+    ] = None,
+    name: Annotated[Name | None, "The fork's name; the same if left out, e.g. my-hello-world"] = None,
+    default_branch_only: Annotated[bool, "Copy no other branch"] = False,
+) -> Call:
+    """Fork a repository. Its files follow within minutes."""
+    fields = given(organization=organization, name=name) | {"default_branch_only": default_branch_only}
+    return Call("POST", repo_path(owner, repo, "/forks"), json=fields)
+
+
 @github.lists(shows("name", "commit.sha as sha", "protected"), "repos/list-branches")
 def list_branches(
     owner: Owner,
@@ -101,6 +127,12 @@ def create_branch(
     head = yield Call("GET", repo_path(owner, repo, "/branches/{source}", source=source.split("/")))
     body = {"ref": f"refs/heads/{branch}", "sha": head.json["commit"]["sha"]}
     return (yield Call("POST", repo_path(owner, repo, "/git/refs"), json=body)).json
+
+
+@github.destroys(DONE, "git/delete-ref")
+def delete_branch(owner: Owner, repo: Repo, branch: Annotated[Name, "e.g. fix/login"]) -> Call:
+    """Delete a branch. Commits that no other branch has are lost after some time."""
+    return Call("DELETE", repo_path(owner, repo, "/git/refs/heads/{branch}", branch=branch.split("/")))
 
 
 @github.lists(shows(*COMMIT, "html_url as url"), "repos/list-commits")
@@ -130,79 +162,3 @@ def compare(
 ) -> Call:
     """Compare two branches, tags or commits: the commits and files that head adds to base."""
     return Call("GET", repo_path(owner, repo, "/compare/{range}", range=f"{base}...{head}"))
-
-
-@github.reads(FILE, "repos/get-content")
-def get_file(
-    owner: Owner,
-    repo: Repo,
-    path: Annotated[str, Field(min_length=1), "From the repository's root, e.g. docs/README.md"],
-    ref: Annotated[str | None, "A branch, tag or commit; the default branch if left out, e.g. main"] = None,
-) -> Calls:
-    """Read a file as text, or list a folder. A binary file, or one over 1 MB, has no content."""
-    # With this media type the answer for a folder is an object too, not a plain list.
-    kind = {"accept": "application/vnd.github.object+json"}
-    answer = yield Call("GET", _file_path(owner, repo, path), given(ref=ref), headers=kind)
-    return {**answer.json, "content": _text(answer.json)}
-
-
-@github.reads(shows("path", "type", "size as size_bytes", rows="tree"), "git/get-tree")
-def get_tree(
-    owner: Owner,
-    repo: Repo,
-    tree_sha: Annotated[Name, "A tree's sha, or a branch, tag or commit, e.g. main"],
-    recursive: Annotated[bool, "Include subfolders"] = True,
-) -> Call:
-    """List the files of a whole repository or folder at once."""
-    query = {"recursive": "1"} if recursive else {}
-    return Call("GET", repo_path(owner, repo, "/git/trees/{tree_sha}", tree_sha=tree_sha.split("/")), query)
-
-
-@github.lists(FOUND, "search/code")
-def search_code(
-    q: Annotated[str, Field(min_length=1), "GitHub's code search, e.g. parse_jsonl repo:octocat/app language:python"],
-) -> Call:
-    """Search the contents of files in all repositories that you can reach."""
-    return Call("GET", "/search/code", {"q": q})
-
-
-@github.writes(WRITTEN, "repos/create-or-update-file-contents")
-def put_file(
-    owner: Owner,
-    repo: Repo,
-    path: Annotated[str, Field(min_length=1), "From the repository's root, e.g. docs/README.md"],
-    content: Annotated[str, "The file's whole text, e.g. # Hello"],
-    message: Annotated[Name, "The commit's message, e.g. Describe the setup"],
-    branch: Annotated[str | None, "The default branch if left out, e.g. main"] = None,
-    sha: Annotated[str | None, "The sha of the file it replaces; none for a new file, e.g. 3d21ec53a331"] = None,
-) -> Call:
-    """Create a file, or replace one, in its own commit."""
-    body = given(message=message, content=b64encode(content.encode()).decode(), branch=branch, sha=sha)
-    return Call("PUT", _file_path(owner, repo, path), json=body)
-
-
-@github.destroys(shows("commit.sha as commit", "commit.html_url as url"), "repos/delete-file")
-def delete_file(
-    owner: Owner,
-    repo: Repo,
-    path: Annotated[str, Field(min_length=1), "From the repository's root, e.g. docs/OLD.md"],
-    sha: Annotated[Name, "The sha of the file, as get_file shows it, e.g. 3d21ec53a331"],
-    message: Annotated[Name, "The commit's message, e.g. Remove the old page"],
-    branch: Annotated[str | None, "The default branch if left out, e.g. main"] = None,
-) -> Call:
-    """Delete a file in its own commit."""
-    return Call("DELETE", _file_path(owner, repo, path), json=given(message=message, sha=sha, branch=branch))
-
-
-def _file_path(owner: str, repo: str, place: str) -> str:
-    return repo_path(owner, repo, "/contents/{place}", place=place.strip("/").split("/"))
-
-
-def _text(file: dict[str, Any]) -> str | None:
-    """Return a file's text or the names in a folder; None for a file that is not text."""
-    if file["type"] == "dir":
-        return "\n".join(f"- {entry['name']}{'/' if entry['type'] == 'dir' else ''}" for entry in file["entries"])
-    try:
-        return b64decode(file["content"]).decode() if file.get("encoding") == "base64" else None
-    except ValueError:
-        return None

@@ -1,0 +1,136 @@
+"""Files of repositories."""
+
+from base64 import b64decode, b64encode
+from typing import Annotated, Any, TypedDict
+
+from pydantic import ConfigDict, Field
+
+from mcpist.files.content import ContentArgument
+from mcpist.render.shows import DOWNLOADED, shows
+from mcpist.tools.call import Call, Calls, given
+from mcpist_services.github.module import Markdown, Name, Owner, Repo, github, repo_path
+
+FILE = shows("path", "sha", "size as size_bytes", "html_url as url", "content", text="content")
+FOUND = shows("repository.owner.login as owner", "repository.name as repo", "path", "html_url as url", rows="items")
+WRITTEN = shows("content.path as path", "content.sha as sha", "commit.sha as commit", "content.html_url as url")
+COMMITTED = shows("sha", "branch", "html_url as url")
+FILES = 'Whole texts, e.g. [{"path": "docs/setup.md", "content": "# Setup"}]'
+
+
+class TextFile(TypedDict):
+    """A file of a commit."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    path: Annotated[str, Field(min_length=1)]
+    content: str
+
+
+@github.reads(FILE, "repos/get-content")
+def get_file(
+    owner: Owner,
+    repo: Repo,
+    path: Annotated[str, Field(min_length=1), "From the repository's root, e.g. docs/README.md"],
+    ref: Annotated[str | None, "A branch, tag or commit; the default branch if left out, e.g. main"] = None,
+) -> Calls:
+    """Read a file as text, or list a folder. A binary file, or one over 1 MB, has no content."""
+    # With this media type the answer for a folder is an object too, not a plain list.
+    kind = {"accept": "application/vnd.github.object+json"}
+    answer = yield Call("GET", _file_path(owner, repo, path), given(ref=ref), headers=kind)
+    return {**answer.json, "content": _text(answer.json)}
+
+
+@github.reads(DOWNLOADED, "repos/get-content")
+def download_file(
+    owner: Owner,
+    repo: Repo,
+    path: Annotated[str, Field(min_length=1), "From the repository's root, e.g. docs/logo.png"],
+    ref: Annotated[str | None, "A branch, tag or commit; the default branch if left out, e.g. main"] = None,
+) -> Call:
+    """Download a file of a repository, a binary one too, of up to 32 MB."""
+    kind = {"accept": "application/vnd.github.raw+json"}
+    return Call("GET", _file_path(owner, repo, path), given(ref=ref), headers=kind, download=True)
+
+
+@github.reads(shows("path", "type", "size as size_bytes", rows="tree"), "git/get-tree")
+def get_tree(
+    owner: Owner,
+    repo: Repo,
+    tree_sha: Annotated[Name, "A tree's sha, or a branch, tag or commit, e.g. main"],
+    recursive: Annotated[bool, "Include subfolders"] = True,
+) -> Call:
+    """List the files of a whole repository or folder at once."""
+    query = {"recursive": "1"} if recursive else {}
+    return Call("GET", repo_path(owner, repo, "/git/trees/{tree_sha}", tree_sha=tree_sha.split("/")), query)
+
+
+@github.lists(FOUND, "search/code")
+def search_code(
+    q: Annotated[str, Field(min_length=1), "GitHub's code search, e.g. parse_jsonl repo:octocat/app language:python"],
+) -> Call:
+    """Search the contents of files in all repositories that you can reach."""
+    return Call("GET", "/search/code", {"q": q})
+
+
+@github.writes(WRITTEN, "repos/create-or-update-file-contents")
+def put_file(
+    owner: Owner,
+    repo: Repo,
+    path: Annotated[str, Field(min_length=1), "From the repository's root, e.g. docs/README.md"],
+    content: Annotated[ContentArgument, "The whole text, or the reference of a file, e.g. # Hello"],
+    message: Annotated[Name, "The commit's message, e.g. Describe the setup"],
+    branch: Annotated[str | None, "The default branch if left out, e.g. main"] = None,
+    sha: Annotated[str | None, "The sha of the file it replaces; none for a new file, e.g. 3d21ec53a331"] = None,
+) -> Call:
+    """Create a file, or replace one, in its own commit."""
+    body = given(message=message, content=b64encode(content.content).decode(), branch=branch, sha=sha)
+    return Call("PUT", _file_path(owner, repo, path), json=body)
+
+
+@github.writes(COMMITTED, "git/create-commit")
+def commit_files(
+    owner: Owner,
+    repo: Repo,
+    files: Annotated[list[TextFile], Field(min_length=1, max_length=300), FILES],
+    message: Annotated[Markdown, "The commit's message, e.g. Describe the setup"],
+    branch: Annotated[str | None, "The default branch if left out, e.g. main"] = None,
+) -> Calls:
+    """Create or replace several files in one commit. It fails where the branch has moved meanwhile."""
+    if branch is None:
+        branch = (yield Call("GET", repo_path(owner, repo))).json["default_branch"]
+    head = (yield Call("GET", repo_path(owner, repo, "/branches/{branch}", branch=branch.split("/")))).json["commit"]
+    entries = [{**file, "mode": "100644", "type": "blob"} for file in files]
+    body: dict[str, Any] = {"base_tree": head["commit"]["tree"]["sha"], "tree": entries}
+    tree = (yield Call("POST", repo_path(owner, repo, "/git/trees"), json=body)).json["sha"]
+    body = {"message": message, "tree": tree, "parents": [head["sha"]]}
+    commit = (yield Call("POST", repo_path(owner, repo, "/git/commits"), json=body)).json
+    place = repo_path(owner, repo, "/git/refs/heads/{branch}", branch=branch.split("/"))
+    yield Call("PATCH", place, json={"sha": commit["sha"]})
+    return {**commit, "branch": branch}
+
+
+@github.destroys(shows("commit.sha as commit", "commit.html_url as url"), "repos/delete-file")
+def delete_file(
+    owner: Owner,
+    repo: Repo,
+    path: Annotated[str, Field(min_length=1), "From the repository's root, e.g. docs/OLD.md"],
+    sha: Annotated[Name, "The sha of the file, as get_file shows it, e.g. 3d21ec53a331"],
+    message: Annotated[Name, "The commit's message, e.g. Remove the old page"],
+    branch: Annotated[str | None, "The default branch if left out, e.g. main"] = None,
+) -> Call:
+    """Delete a file in its own commit."""
+    return Call("DELETE", _file_path(owner, repo, path), json=given(message=message, sha=sha, branch=branch))
+
+
+def _file_path(owner: str, repo: str, place: str) -> str:
+    return repo_path(owner, repo, "/contents/{place}", place=place.strip("/").split("/"))
+
+
+def _text(file: dict[str, Any]) -> str | None:
+    """Return a file's text or the names in a folder; None for a file that is not text."""
+    if file["type"] == "dir":
+        return "\n".join(f"- {entry['name']}{'/' if entry['type'] == 'dir' else ''}" for entry in file["entries"])
+    try:
+        return b64decode(file["content"]).decode() if file.get("encoding") == "base64" else None
+    except ValueError:
+        return None
