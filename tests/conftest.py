@@ -12,7 +12,7 @@ import pytest
 from botocore.loaders import create_loader
 from moto import mock_aws
 
-from infra.local import dynamodb_answers
+from infra.local import dynamodb_answers, dynamodb_tables
 from infra.local.login import LocalLogin
 from infra.local.template import REGION, Template, read_template
 from mcpist.aws import clients
@@ -29,6 +29,7 @@ from tests.token_broker.authorization_server import AuthorizationServer, running
 hypothesis.settings.register_profile("steady", deadline=None, derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("steady")
 dynamodb_answers.install()
+dynamodb_tables.install()
 trust_nobody()
 os.environ["LOCAL_SERVICES"] = "on"  # tests' services are on loopback
 

@@ -21,7 +21,7 @@ from moto.moto_api._internal.models import moto_api_backend
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.test import run_wsgi_app
 
-from infra.local import dynamodb_answers
+from infra.local import dynamodb_answers, dynamodb_tables
 from infra.local.names import ACCOUNT, REGION
 from infra.local.server import App, Request, Response
 from infra.local.template import Key
@@ -40,6 +40,7 @@ def running_moto(invoke: App) -> Iterator["Moto"]:
         _import_without("moto.stepfunctions.parser.models", without="moto.batch")
         _import_without("moto.ssm.models", without="moto.ec2", ec2_backends=None)  # which would find instances by tags
         dynamodb_answers.install()
+        dynamodb_tables.install()
         _keep_programs()
         from infra.local.task_invocations import tasks_invoking
 

@@ -1,0 +1,78 @@
+"""moto's tables of DynamoDB, without work on the whole table for one request.
+
+moto sorts all items of a table for each query, and copies the whole table for each item of a transaction: with 100,000
+rows in the audit a page of the console takes minutes. All our tables have a sort key.
+"""
+
+import copy
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import moto.dynamodb.models
+from moto.dynamodb.models.table import Table
+
+INDEX_NAME = 6
+"""The place of the index's name among the arguments of a query after the partition's key."""
+
+_models: Any = moto.dynamodb.models
+_query: Any = Table.query
+_transact: Any = _models.DynamoDBBackend.transact_write_items
+
+
+def install() -> None:
+    """Let moto use them, in this process."""
+    Table.query = query  # type: ignore[assignment, method-assign]
+    _models.DynamoDBBackend.transact_write_items = transact_write_items
+    _models.copy = SimpleNamespace(deepcopy=_copy_of_item)
+
+
+def query(table: Any, hash_key: Any, *arguments: Any, hash_key_conditions: Any = (), **options: Any) -> Any:
+    """Answer a query as moto does, from the items of its partition alone."""
+    view = copy.copy(table)
+    if arguments[INDEX_NAME]:
+        found = [item for item in _items(table) if _has(item, hash_key_conditions)]
+    else:
+        found = list(table.items.get(hash_key, {}).values())
+    view.all_items = lambda: found
+    return _query(view, hash_key, *arguments, hash_key_conditions=hash_key_conditions, **options)
+
+
+def transact_write_items(backend: Any, transact_items: Sequence[Mapping[str, Any]]) -> None:
+    """Write all items or none; of what is written a copy is kept meanwhile, and of nothing else."""
+    before = [_find(backend, operation) for one in transact_items for operation in one.values()]
+    try:
+        _transact(backend, transact_items)
+    except Exception:
+        for table, keys, item in before:
+            _put_back(table, keys, item)
+        raise
+
+
+def _find(backend: Any, operation: Mapping[str, Any]) -> tuple[Any, tuple[Any, Any], Any]:
+    """Return the table of an operation, the keys of its item, and the item as it is now."""
+    table = backend.get_table(operation["TableName"])
+    keys = backend.get_keys_value(table, operation.get("Key") or operation["Item"])
+    return table, keys, copy.deepcopy(table.get_item(*keys))
+
+
+def _put_back(table: Any, keys: tuple[Any, Any], item: Any) -> None:
+    partition, sort_key = keys
+    if item is None:
+        table.items[partition].pop(sort_key, None)
+    else:
+        table.items[partition][sort_key] = item
+
+
+def _items(table: Any) -> list[Any]:
+    return [item for partition in table.items.values() for item in partition.values()]
+
+
+def _has(item: Any, conditions: Sequence[tuple[str, Any]]) -> bool:
+    values = ((item.attrs.get(name), expected) for name, expected in conditions)
+    return all(value is not None and value == expected for value, expected in values)
+
+
+def _copy_of_item(value: Any) -> Any:
+    """Copy an item deeply; a table is not copied, since `transact_write_items` above puts its items back."""
+    return value if isinstance(value, Table) else copy.deepcopy(value)

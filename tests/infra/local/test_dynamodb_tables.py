@@ -1,0 +1,122 @@
+"""moto's tables answer as they do without our changes, and a refused transaction leaves nothing."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from hypothesis import given
+from hypothesis import strategies as st
+from moto import mock_aws
+from moto.dynamodb.models import dynamodb_backends
+from moto.dynamodb.models.table import Table
+
+from infra.local import dynamodb_tables
+from infra.local.names import ACCOUNT, REGION
+
+STRINGS = {"AttributeType": "S"}
+QUERIES: list[dict[str, Any]] = [
+    {"KeyConditionExpression": "pk = :a", "ExpressionAttributeValues": {":a": {"S": "a"}}},
+    {
+        "KeyConditionExpression": "pk = :a AND sk BETWEEN :low AND :high",
+        "ExpressionAttributeValues": {":a": {"S": "b"}, ":low": {"S": "1"}, ":high": {"S": "4"}},
+        "ScanIndexForward": False,
+        "Limit": 2,
+    },
+    {
+        "IndexName": "by_user",
+        "KeyConditionExpression": "user_key = :u",
+        "ExpressionAttributeValues": {":u": {"S": "uma"}},
+        "ScanIndexForward": False,
+    },
+    {
+        "IndexName": "by_user",
+        "KeyConditionExpression": "user_key = :u AND sk < :high",
+        "ExpressionAttributeValues": {":u": {"S": "ada"}, ":high": {"S": "5"}, ":n": {"N": "2"}},
+        "FilterExpression": "amount > :n",
+        "Limit": 3,
+    },
+]
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from("abc"), st.sampled_from("12345"), st.sampled_from(["uma", "ada", None]), st.integers(0, 4)
+    ),
+    max_size=20,
+)
+
+
+@pytest.fixture(scope="module")
+def dynamodb() -> Iterator[Any]:
+    with mock_aws():
+        client = boto3.client("dynamodb", region_name=REGION)
+        client.create_table(
+            TableName="rows",
+            BillingMode="PAY_PER_REQUEST",
+            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+            AttributeDefinitions=[{"AttributeName": name, **STRINGS} for name in ("pk", "sk", "user_key")],
+            GlobalSecondaryIndexes=[
+                {
+                    "IndexName": "by_user",
+                    "KeySchema": [
+                        {"AttributeName": "user_key", "KeyType": "HASH"},
+                        {"AttributeName": "sk", "KeyType": "RANGE"},
+                    ],
+                    "Projection": {"ProjectionType": "ALL"},
+                }
+            ],
+        )
+        yield client
+
+
+def item(pk: str, sk: str, user: str | None = None, amount: int = 0) -> dict[str, Any]:
+    return {
+        "pk": {"S": pk},
+        "sk": {"S": sk},
+        "amount": {"N": str(amount)},
+        **({"user_key": {"S": user}} if user else {}),
+    }
+
+
+def fill(rows: list[tuple[str, str, str | None, int]]) -> None:
+    table = dynamodb_backends[ACCOUNT][REGION].tables["rows"]
+    table.items.clear()
+    for row in rows:
+        table.put_item(item(*row))
+
+
+@given(rows=ROWS)
+def test_a_query_answers_as_without_us(dynamodb: Any, rows: list[tuple[str, str, str | None, int]]) -> None:
+    fill(rows)
+    for asked in QUERIES:
+        answers = []
+        for answer in (dynamodb_tables.query, dynamodb_tables._query):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(Table, "query", answer)
+                found = dynamodb.query(TableName="rows", **asked)
+            answers.append({name: found.get(name) for name in ("Items", "Count", "LastEvaluatedKey")})
+        assert answers[0] == answers[1]
+
+
+def test_a_query_of_one_partition_reads_no_other(dynamodb: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill([("a", "1", "uma", 1), ("b", "1", "uma", 1)])
+    monkeypatch.delattr(Table, "all_items")
+    assert dynamodb.query(TableName="rows", **QUERIES[0])["Count"] == 1
+
+
+def test_a_refused_transaction_leaves_every_item_as_it_was(dynamodb: Any) -> None:
+    fill([("a", "1", "uma", 1), ("a", "2", "uma", 1), ("a", "3", "uma", 1)])
+    before = dynamodb.scan(TableName="rows")["Items"]
+    change = {"UpdateExpression": "ADD amount :n", "ExpressionAttributeValues": {":n": {"N": "1"}}}
+    writes = [
+        {"Put": {"TableName": "rows", "Item": item("a", "1", "ada", 9)}},
+        {"Put": {"TableName": "rows", "Item": item("new", "1")}},
+        {"Delete": {"TableName": "rows", "Key": {"pk": {"S": "a"}, "sk": {"S": "2"}}}},
+        {"Update": {"TableName": "rows", "Key": {"pk": {"S": "a"}, "sk": {"S": "3"}}, **change}},
+    ]
+    refused = {"TableName": "rows", "Item": item("b", "9"), "ConditionExpression": "attribute_exists(pk)"}
+    with pytest.raises(ClientError, match="ConditionalCheckFailed"):
+        dynamodb.transact_write_items(TransactItems=[*writes, {"Put": refused}])
+    assert dynamodb.scan(TableName="rows")["Items"] == before
+    dynamodb.transact_write_items(TransactItems=writes)
+    assert len(dynamodb.scan(TableName="rows")["Items"]) == 3
