@@ -10,8 +10,6 @@ from console.request import START_PAGE, Request
 from mcpist.aws.http_request import HttpResponse
 from mcpist.people import bearer, invitations
 
-PATH = "/join"
-
 
 def show(request: Request) -> HttpResponse:
     """Show what an invitation is for, with the button that begins the login."""
@@ -20,7 +18,7 @@ def show(request: Request) -> HttpResponse:
     if found is None:
         return _refusal(request, "invalid")
     return messages.show_template(
-        request, "join.html", invitation=found, organization=organization, code=secret, path=PATH
+        request, "join.html", invitation=found, organization=organization, code=secret, path=invitations.PATH
     )
 
 

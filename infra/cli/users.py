@@ -7,6 +7,7 @@ from typer import Argument, Option
 from infra.cli.access import Access, with_access
 from infra.cli.administration import to_result
 from infra.cli.document import CommandResult
+from infra.cli.invitations import invite, list_invitations, withdraw
 from infra.cli.options import DryRun, WithGrants, command_group, given, items_of
 from infra.cli.rest_client import part
 
@@ -23,6 +24,9 @@ Roles = Annotated[str | None, Option(metavar="A,B", help="The user's roles, in t
 UserLocale = Annotated[Literal["en", "ja"] | None, Option(help="Language of errors. [default: en]")]
 
 user = command_group()
+user.command("invite")(invite)
+user.command("invitations")(list_invitations)
+user.command("withdraw")(withdraw)
 
 
 @user.command("list")

@@ -2,15 +2,11 @@
 
 import re
 from typing import cast
-from urllib.parse import urlencode
 
-from console.joining import PATH
 from console.visit import Visit
 from mcpist.aws.http_request import HttpResponse
 from mcpist.errors import InvalidRequest, Locale
 from mcpist.people import invitations
-
-DEFAULT_DAYS = 7
 
 
 def invite(visit: Visit) -> HttpResponse:
@@ -29,7 +25,7 @@ def invite(visit: Visit) -> HttpResponse:
         locale=cast("Locale", locale),
         days=int(days),
     )
-    link = f"{visit.request.public_url}{PATH}?{urlencode({'organization': visit.caller.organization, 'code': secret})}"
+    link = invitations.link(visit.request.public_url, visit.caller.organization, secret)
     return visit.page("organization/invited.html", user=form("id"), link=link, days=int(days))
 
 

@@ -36,7 +36,7 @@ def show(visit: Visit) -> HttpResponse:
         user=user,
         about=_about(visit, user) if user else {},
         invitations=invitations.find(organization.id),
-        default_days=inviting.DEFAULT_DAYS,
+        default_days=invitations.DEFAULT_INVITATION_DAYS,
         max_days=invitations.MAX_INVITATION_DAYS,
     )
 

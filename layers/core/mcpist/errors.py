@@ -38,6 +38,7 @@ McpistError
 │   │   ├── ConfirmationPending
 │   │   └── ConfirmationDeclined
 │   ├── UserNotFound               USER_NOT_FOUND 404
+│   ├── InvitationNotFound         INVITATION_NOT_FOUND 404
 │   ├── RoleNotFound               ROLE_NOT_FOUND 404
 │   ├── AuditRowNotFound           AUDIT_ROW_NOT_FOUND 404
 │   ├── Conflict                   CONFLICT 409
@@ -223,6 +224,12 @@ class UserNotFound(CallerError):
     """A user that the organization does not have."""
 
     code, status = "USER_NOT_FOUND", 404
+
+
+class InvitationNotFound(CallerError):
+    """An invitation that was used or withdrawn, whose time is over, or that nobody made."""
+
+    code, status = "INVITATION_NOT_FOUND", 404
 
 
 class RoleNotFound(CallerError):

@@ -114,3 +114,14 @@ def test_who_is_no_administrator_is_refused(mcpist: Mcpist, login: LocalLogin) -
     error = mcpist("user", "set", "uma", "--system-role", "admin", "--token", login.mint("uma"), fails=True)
     assert error["code"] == "AUTHORIZATION_ERROR"
     assert directory.read("acme").user("uma").system_role == "user"
+
+
+def test_a_person_is_invited_by_a_link_that_can_be_withdrawn(mcpist: Mcpist) -> None:
+    made = mcpist("user", "invite", "eve", "--name", "Eve", "--roles", "members", "--days", "2")
+    assert made["link"].startswith("http")
+    assert "/join?organization=acme&code=" in made["link"]
+    (waiting,) = mcpist("user", "invitations")["invitations"]
+    assert (waiting["user"], waiting["roles"]) == ("eve", ["members"])
+    assert mcpist("user", "withdraw", "eve")["withdrawn"] is True
+    assert mcpist("user", "invitations")["invitations"] == []
+    assert mcpist("user", "withdraw", "eve", fails=True)["code"] == "INVITATION_NOT_FOUND"

@@ -85,6 +85,7 @@ TEXTS: Mapping[str, Text] = {
     "Conflict": Text("In the meantime {what} has changed.", "Look at it again, and try again if you still want to."),
     "AlreadyExists": Text('There is a {kind} "{name}" already.', "Choose another name, or change the existing one."),
     "UserNotFound": Text('There is no user "{name}".', "Users: {known}."),
+    "InvitationNotFound": Text('No invitation of "{name}" waits.', "Invitations that wait: {known}."),
     "RoleNotFound": Text('There is no role "{name}".', "Roles: {known}."),
     "AuditRowNotFound": Text('There is no audit row "{row}".', "A row is named by the `id` that the audit shows."),
     "PayloadTooLarge": Text(

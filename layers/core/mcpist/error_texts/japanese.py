@@ -94,6 +94,7 @@ TEXTS: Mapping[str, Text] = {
     "Conflict": Text("対象({what})がその間に変更されました。", "内容を確認して、必要ならもう一度試してください。"),
     "AlreadyExists": Text("{kind}「{name}」は既にあります。", "別の名前を選ぶか、既存のものを変更してください。"),
     "UserNotFound": Text("ユーザー「{name}」はいません。", "ユーザー: {known}。"),
+    "InvitationNotFound": Text("「{name}」への未使用の招待はありません。", "未使用の招待: {known}。"),
     "RoleNotFound": Text("ロール「{name}」はありません。", "ロール: {known}。"),
     "AuditRowNotFound": Text("監査記録「{row}」はありません。", "記録は監査に表示される `id` で指定します。"),
     "PayloadTooLarge": Text(

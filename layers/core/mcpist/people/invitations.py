@@ -10,21 +10,24 @@ import secrets
 import time
 from dataclasses import dataclass, replace
 from typing import Literal
+from urllib.parse import urlencode
 
 from mcpist.aws.attributes import Item
 from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.codec import decode, encode
 from mcpist.aws.table import Table
 from mcpist.caller import Caller, Subject
-from mcpist.errors import AlreadyExists, InvalidRequest, Locale
+from mcpist.errors import AlreadyExists, InvalidRequest, InvitationNotFound, Locale
 from mcpist.people import directory
 from mcpist.people.administration import Administration
 from mcpist.people.change import Difference
 from mcpist.people.organization import Organization, User
 from mcpist.settings import settings
+from mcpist.suggestions import nearest
 from mcpist.telemetry import audit
 
-MAX_INVITATION_DAYS = 30
+PATH = "/join"
+DEFAULT_INVITATION_DAYS, MAX_INVITATION_DAYS = 7, 30
 MAX_INVITATIONS = 100
 SECRET_BYTES = 32
 DAY_SECONDS = 86_400
@@ -95,6 +98,11 @@ def find(organization: str) -> list[Invitation]:
     return sorted(found, key=lambda one: -one.created_at)
 
 
+def link(public_url: str, organization: str, secret: str) -> str:
+    """Return the address that uses an invitation."""
+    return f"{public_url}{PATH}?{urlencode({'organization': organization, 'code': secret})}"
+
+
 def read(organization: str, secret: str) -> Invitation | None:
     """Return the invitation of a link; None if it cannot be used any more."""
     if not organization or not secret:
@@ -104,19 +112,20 @@ def read(organization: str, secret: str) -> Invitation | None:
 
 
 def withdraw(administration: Administration, key: str) -> None:
-    """Delete an invitation, with an audit row."""
-    caller = administration.caller
+    """Delete the invitation with this key, with an audit row; nothing if it was used or withdrawn already."""
     with administration.permitted("invitations.delete", "invitations"):
-        found = next((one for one in find(caller.organization) if one.key == key), None)
-        if found:
-            _table().delete(_partition_key(caller.organization), key)
-            audit.record_change(
-                caller,
-                action="invitations.delete",
-                target=f"invitations.{found.user}",
-                request=administration.request,
-                before={"name": found.name, "roles": list(found.roles)},
-            )
+        for found in find(administration.caller.organization):
+            if found.key == key:
+                _delete(administration, found)
+
+
+def withdraw_of(administration: Administration, user: str) -> None:
+    """Delete the invitation of a user id, with an audit row; InvitationNotFound if none waits."""
+    with administration.permitted("invitations.delete", f"invitations.{user}"):
+        waiting = {one.user: one for one in find(administration.caller.organization)}
+        if user not in waiting:
+            raise InvitationNotFound(name=user, known=nearest(user, waiting))
+        _delete(administration, waiting[user])
 
 
 def accept(organization: str, secret: str, subject: Subject, request: str) -> Outcome:
@@ -178,6 +187,18 @@ def _joined(before: Organization, found: Invitation, subject: Subject) -> Organi
         raise AlreadyExists(kind="user", name=found.user)
     roles = tuple(role for role in found.roles if role in before.roles)
     return before.with_user(User(found.user, found.name, subject, roles=roles, locale=found.locale))
+
+
+def _delete(administration: Administration, found: Invitation) -> None:
+    caller = administration.caller
+    _table().delete(_partition_key(caller.organization), found.key)
+    audit.record_change(
+        caller,
+        action="invitations.delete",
+        target=f"invitations.{found.user}",
+        request=administration.request,
+        before={"name": found.name, "roles": list(found.roles)},
+    )
 
 
 def _partition_key(organization: str) -> str:

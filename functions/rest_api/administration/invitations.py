@@ -1,0 +1,94 @@
+"""Invitations: links that make the first person who signs in by one a user of the organization."""
+
+from typing import Annotated, Literal
+
+from aws_lambda_powertools.event_handler import Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from mcpist.people import invitations
+from rest_api.administration.changes import Name, Names, administration
+from rest_api.exchange import current
+from rest_api.router import json_responses, new_router
+
+TAGS = ["administration"]
+
+router = new_router()
+
+
+class InvitationBody(BaseModel):
+    """An invitation that waits; its link is shown only when it is made."""
+
+    user: Annotated[str, Field(description="The user id that the person gets")]
+    name: str
+    roles: list[str]
+    locale: Literal["en", "ja"]
+    invited_by: str
+    created_at: Annotated[int, Field(description="In seconds since 1970")]
+    expires_at: Annotated[int, Field(description="In seconds since 1970")]
+
+
+class InvitationList(BaseModel):
+    """The invitations that wait."""
+
+    invitations: list[InvitationBody]
+
+
+class NewInvitation(BaseModel):
+    """An invitation to be made."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    user: Annotated[Name, Field(description="The user id that the person gets")]
+    name: Annotated[str, Field(max_length=256, description="The person's name")] = ""
+    roles: Names = ()
+    locale: Literal["en", "ja"] = "en"
+    days: Annotated[int, Field(ge=1, le=invitations.MAX_INVITATION_DAYS, description="How long the link works")] = (
+        invitations.DEFAULT_INVITATION_DAYS
+    )
+
+
+class MadeInvitation(BaseModel):
+    """The link of a new invitation."""
+
+    user: str
+    link: Annotated[str, Field(description="Whoever first signs in by it is the user. It is shown only now.")]
+    days: int
+
+
+class Withdrawal(BaseModel):
+    """An invitation that works no more."""
+
+    user: str
+    withdrawn: bool = True
+
+
+MADE = json_responses(MadeInvitation, _201="The link was made")
+
+
+@router.get("/v1/invitations", tags=TAGS, summary="List the invitations that wait", operation_id="list_invitations")
+def list_invitations() -> InvitationList:
+    """List the invitations that nobody has used yet, the newest first."""
+    work = administration()
+    with work.permitted("invitations.list"):
+        found = invitations.find(work.caller.organization)
+    fields = InvitationBody.model_fields
+    return InvitationList(
+        invitations=[InvitationBody.model_validate({name: getattr(one, name) for name in fields}) for one in found]
+    )
+
+
+@router.post("/v1/invitations", tags=TAGS, summary="Invite a person", operation_id="create_invitation", responses=MADE)
+def create_invitation(body: NewInvitation) -> Response[MadeInvitation]:
+    """Make a link by which one person joins the organization as a user with these roles."""
+    work = administration()
+    secret = invitations.invite(work, body.user, name=body.name, roles=body.roles, locale=body.locale, days=body.days)
+    url = invitations.link(current().request.public_url, work.caller.organization, secret)
+    made = MadeInvitation(user=body.user, link=url, days=body.days)
+    return Response(201, "application/json", made, headers={"cache-control": "no-store"})
+
+
+@router.delete("/v1/invitations/<user>", tags=TAGS, summary="Withdraw an invitation", operation_id="delete_invitation")
+def delete_invitation(user: str) -> Withdrawal:
+    """Make the link of an invitation useless."""
+    invitations.withdraw_of(administration(), user)
+    return Withdrawal(user=user)
