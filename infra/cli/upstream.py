@@ -1,8 +1,6 @@
 """`mcpist upstream`: the MCP servers behind this one, their tools, and the approval of these."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,18 +10,16 @@ from infra.cli.deployable import check_deployable
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.last_up import is_up, last_up
 from infra.cli.options import Target, UpstreamsFile, command_group, with_target
-from infra.cli.target import opened
 from infra.cli.upstream_audit import record_approvals
+from infra.cli.upstream_changes import changed_lines
 from infra.cli.upstream_import import import_client_config
-from infra.cli.upstream_listings import ListingResult, ToolRow, fetch_listings, resolve_categories, rows
+from infra.cli.upstream_listings import ListingResult, resolve_categories, rows
 from infra.cli.upstream_secret import secret
-from mcpist.aws import clients
+from infra.cli.upstream_stack import StackView, find_rows, stack_view
 from mcpist.visible_text import visible
 from mcpist_services.upstream import lists
 from mcpist_services.upstream.categories import counts
 from mcpist_services.upstream.configuration import Configuration, load
-from mcpist_services.upstream.listing import Listing
-from mcpist_services.upstream.trust import Pin
 
 DEPLOYED_FILE = Path(__file__).resolve().parents[2] / "layers/config/upstreams.json"
 
@@ -65,7 +61,7 @@ def check_upstreams(
     file, configured = _read(file)
     if deploy:
         return check_deployable(file, configured)
-    with _stack_view(target, configured) as view:
+    with stack_view(target, configured) as view:
         found = view.fetch_listings(configured.servers)
         report = {"file": str(file), **_report(view, found)}
     silent = [name for name, one in found.items() if not one.listing and not configured.servers[name].grants]
@@ -83,21 +79,22 @@ def list_tools(
     name: Annotated[str | None, Argument(metavar="NAME", help="Only of this category or server.")] = None,
     file: UpstreamsFile = None,
 ) -> CommandResult:
-    """List the tools of all categories, and which of them wait for approval."""
+    """List the tools of all categories, which of them wait for approval, and what changed since the last one."""
     file, configured = _read(file)
     known = {*configured.servers, *configured.all_categories}
     if name and name not in known:
         raise _unknown(name, known)
-    with _stack_view(target, configured) as view:
-        found = _rows(view, list(configured.servers))
-    shown = [row for row in found if name in {None, row.category, row.chosen.server}]
-    lines = [
-        visible("  ".join((f"{row.category}.{row.chosen.tool}", row.state, row.effect or "", row.note)))
-        for row in shown
-    ]
-    return CommandResult(
-        metadata={"file": str(file), "tools": [row.as_dict() for row in shown]}, drawing="\n".join(lines)
-    )
+    with stack_view(target, configured) as view:
+        found = find_rows(view, list(configured.servers))
+        shown = [row for row in found if name in {None, row.category, row.chosen.server}]
+        changes = changed_lines(shown, view.approved_texts)
+    lines, tools = [], []
+    for row in shown:
+        changed = changes.get((row.chosen.server, row.pin.tool), [])
+        lines.append("  ".join((f"{row.category}.{row.chosen.tool}", row.state, row.effect or "", row.note)))
+        lines += [f"    {line}" for line in changed]
+        tools.append({**row.as_dict(), "changes": changed})
+    return CommandResult(metadata={"file": str(file), "tools": tools}, drawing="\n".join(map(visible, lines)))
 
 
 @upstream.command("approve")
@@ -114,8 +111,8 @@ def approve_tools(
     _, configured = _read(file)
     if server not in configured.servers:
         raise _unknown(server, configured.servers)
-    with _stack_view(target, configured, needed=True) as view:
-        found = {row.chosen.tool: row for row in _rows(view, [server])}
+    with stack_view(target, configured, needed=True) as view:
+        found = {row.chosen.tool: row for row in find_rows(view, [server])}
         for name in tools or ():
             if name not in found:
                 raise _unknown(name, found)
@@ -142,66 +139,10 @@ def import_upstreams(
     return import_client_config(client, output, stack, offline=offline)
 
 
-# -- servers and their stack ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _StackView:
-    """A file's servers and their stack, if there is one: `embedded` or deployed."""
-
-    configured: Configuration
-    has_stack: bool
-    embedded: bool
-
-    def pins(self, server: str) -> Mapping[str, Pin]:
-        """Return the approvals of a server's tools."""
-        return lists.pins(server) if self.has_stack else {}
-
-    def stored_listing(self, server: str) -> Listing | None:
-        """Return the listing of a server that the stack has stored."""
-        kept = lists.server_state(server).cached if self.has_stack else None
-        return kept.listing if kept else None
-
-    def fetch_listings(self, names: Iterable[str]) -> dict[str, ListingResult]:
-        """List these servers' tools now."""
-        servers = {name: self.configured.servers[name] for name in names}
-        references = {one for server in servers.values() for one in server.references}
-        return fetch_listings(servers, _stored(references) if self.has_stack else {}, embedded=self.embedded)
-
-
-@contextmanager
-def _stack_view(target: Target, configured: Configuration, *, needed: bool = False) -> Iterator[_StackView]:
-    """Open the target, or the last `up` if one runs; else continue without a stack, unless one is `needed`."""
-    has_stack = target.deployed or needed or is_up()
-    with opened(target) if has_stack else nullcontext():
-        yield _StackView(configured, has_stack, not target.deployed)
-
-
-def _rows(view: _StackView, servers: list[str]) -> list[ToolRow]:
-    """Return the tools as the stack has stored them, or as a server lists them now."""
-    kept = {name: listing for name in servers if (listing := view.stored_listing(name))}
-    now = view.fetch_listings(name for name in servers if name not in kept)
-    listings = kept | {name: answer.listing for name, answer in now.items() if answer.listing}
-    return rows(view.configured, listings, {name: view.pins(name) for name in listings})
-
-
-def _stored(references: Iterable[str]) -> dict[str, str]:
-    """Return the values of the stored parameters that can be read from here, by their references."""
-    from botocore.exceptions import BotoCoreError, ClientError
-
-    found = {}
-    for reference in references:
-        if reference.startswith("ssm:"):
-            asked = {"Name": reference.removeprefix("ssm:"), "WithDecryption": True}
-            with suppress(BotoCoreError, ClientError):
-                found[reference] = clients.client("ssm").get_parameter(**asked)["Parameter"]["Value"]
-    return found
-
-
 # -- reports -------------------------------------------------------------------------------------
 
 
-def _report(view: _StackView, found: Mapping[str, ListingResult]) -> dict[str, Any]:
+def _report(view: StackView, found: Mapping[str, ListingResult]) -> dict[str, Any]:
     """Return servers, categories and the counts of both."""
     listings = {name: answer.listing for name, answer in found.items() if answer.listing}
     resolved = resolve_categories(view.configured, listings)

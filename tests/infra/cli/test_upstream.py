@@ -1,6 +1,8 @@
 """`mcpist upstream`, against servers that nobody here wrote."""
 
+import hashlib
 import json
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -79,7 +81,7 @@ def disk(nowhere: Path, programs: Path) -> str:
 # -- list, check ----------------------------------------------------------------------------------------
 
 
-def test_a_files_servers_and_categories_are_listed(capsys: pytest.CaptureFixture[str], disk: str) -> None:
+def test_a_files_servers_and_categories_arelisted(capsys: pytest.CaptureFixture[str], disk: str) -> None:
     found = command(capsys, "list", disk)
     assert [(one["name"], one["type"]) for one in found["servers"]] == [("disk", "stdio")]
     assert found["categories"] == [{"name": "disk.read", "servers": ["disk"], "description": "Reading."}]
@@ -264,6 +266,27 @@ def test_an_approval_holds_until_the_tool_changes(capsys: pytest.CaptureFixture[
     assert command(capsys, "approve", "disk", "--upstreams", disk, *STACK)["approved"] == []
 
 
+@pytest.mark.usefixtures("deployed")
+def test_a_changed_tool_is_listed_with_what_changed_since_its_approval(
+    capsys: pytest.CaptureFixture[str], disk: str
+) -> None:
+    forget_entries()
+    command(capsys, "approve", "disk", "list_directory", "--upstreams", disk, *STACK)
+    (row,) = (one for one in listed(capsys, disk) if one["tool"] == "list_directory")
+    assert (row["state"], row["changes"]) == ("enabled", [])
+    pin = lists.pins("disk")["list_directory"]
+    text = lists.approved_texts_of("disk", {"list_directory": pin})["list_directory"]
+    shown = json.dumps(json.loads(text) | {"title": "Innocent\u202e"})
+    lists.approve("disk", [replace(pin, text=shown, fingerprint=hashlib.sha256(shown.encode()).hexdigest())])
+    (row,) = (one for one in listed(capsys, disk) if one["tool"] == "list_directory")
+    assert row["state"] == "changed"
+    assert "- title: Innocent\u202e" in row["changes"]
+    assert [line for line in row["changes"] if line.startswith("+ title: ")]
+    lists.approve("disk", [replace(pin, text="", fingerprint="0" * 64)])
+    (row,) = (one for one in listed(capsys, disk) if one["tool"] == "list_directory")
+    assert (row["state"], row["changes"]) == ("changed", []), "its approved text was not kept"
+
+
 def test_a_prompt_that_waits_for_approval_is_listed_with_its_flags() -> None:
     server = {"description": "Notes", "command": "notes"}
     configured = Configuration.model_validate({"mcpServers": {"notes": server}})
@@ -291,7 +314,12 @@ def test_an_approval_needs_a_stack(capsys: pytest.CaptureFixture[str], disk: str
 
 
 def states(capsys: pytest.CaptureFixture[str], file: str) -> dict[str, str]:
-    return {one["tool"]: one["state"] for one in command(capsys, "tools", "disk", "--upstreams", file, *STACK)["tools"]}
+    return {one["tool"]: one["state"] for one in listed(capsys, file)}
+
+
+def listed(capsys: pytest.CaptureFixture[str], file: str) -> list[dict[str, Any]]:
+    tools: list[dict[str, Any]] = command(capsys, "tools", "disk", "--upstreams", file, *STACK)["tools"]
+    return tools
 
 
 # -- import ---------------------------------------------------------------------------------------------

@@ -1,0 +1,73 @@
+"""The servers of a file and their stack, if there is one: what is stored of them, else what they offer now."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+
+from infra.cli.last_up import is_up
+from infra.cli.options import Target
+from infra.cli.target import opened
+from infra.cli.upstream_listings import ListingResult, ToolRow, fetch_listings, rows
+from mcpist.aws import clients
+from mcpist_services.upstream import lists
+from mcpist_services.upstream.configuration import Configuration
+from mcpist_services.upstream.listing import Listing
+from mcpist_services.upstream.trust import Pin
+
+
+@dataclass(frozen=True, slots=True)
+class StackView:
+    """A file's servers and their stack, if there is one: `embedded` or deployed."""
+
+    configured: Configuration
+    has_stack: bool
+    embedded: bool
+
+    def pins(self, server: str) -> Mapping[str, Pin]:
+        """Return the approvals of a server's tools."""
+        return lists.pins(server) if self.has_stack else {}
+
+    def approved_texts(self, server: str, tools: Iterable[str]) -> Mapping[str, str]:
+        """Return the texts of tools as they were approved, where they were kept."""
+        approved = self.pins(server)
+        return lists.approved_texts_of(server, {tool: approved[tool] for tool in tools if tool in approved})
+
+    def stored_listing(self, server: str) -> Listing | None:
+        """Return the listing of a server that the stack has stored."""
+        kept = lists.server_state(server).cached if self.has_stack else None
+        return kept.listing if kept else None
+
+    def fetch_listings(self, names: Iterable[str]) -> dict[str, ListingResult]:
+        """List these servers' tools now."""
+        servers = {name: self.configured.servers[name] for name in names}
+        references = {one for server in servers.values() for one in server.references}
+        return fetch_listings(servers, _stored(references) if self.has_stack else {}, embedded=self.embedded)
+
+
+@contextmanager
+def stack_view(target: Target, configured: Configuration, *, needed: bool = False) -> Iterator[StackView]:
+    """Open the target, or the last `up` if one runs; else continue without a stack, unless one is `needed`."""
+    has_stack = target.deployed or needed or is_up()
+    with opened(target) if has_stack else nullcontext():
+        yield StackView(configured, has_stack, not target.deployed)
+
+
+def find_rows(view: StackView, servers: list[str]) -> list[ToolRow]:
+    """Return the tools as the stack has stored them, or as a server lists them now."""
+    kept = {name: listing for name in servers if (listing := view.stored_listing(name))}
+    now = view.fetch_listings(name for name in servers if name not in kept)
+    listings = kept | {name: answer.listing for name, answer in now.items() if answer.listing}
+    return rows(view.configured, listings, {name: view.pins(name) for name in listings})
+
+
+def _stored(references: Iterable[str]) -> dict[str, str]:
+    """Return the values of the stored parameters that can be read from here, by their references."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    found = {}
+    for reference in references:
+        if reference.startswith("ssm:"):
+            asked = {"Name": reference.removeprefix("ssm:"), "WithDecryption": True}
+            with suppress(BotoCoreError, ClientError):
+                found[reference] = clients.client("ssm").get_parameter(**asked)["Parameter"]["Value"]
+    return found
