@@ -48,7 +48,8 @@ def main() -> None:
     loaded.add_argument("--batches", type=int, default=1_000, help="batches while a sandbox is killed every second")
     noisy = named.add_parser("noise", help="hostile requests of one user, and what another organization waits")
     noisy.add_argument("--requests", type=int, default=noise.REQUESTS)
-    named.add_parser("console", help="the CPU and the size of the console's pages")
+    pages = named.add_parser("console", help="the CPU and the size of the console's pages")
+    pages.add_argument("--large", action="store_true", help="also of 1,000 users, 5,000 tools and 100,000 audit rows")
     named.add_parser("imports", help="the imports of each function, by their cost")
     flows = named.add_parser("workflows", help="six workflows as batches, against their ideal")
     flows.add_argument("only", nargs="*", help="the names of some")
@@ -63,7 +64,7 @@ def main() -> None:
         noise.measure(chosen.requests)
         return
     if chosen.named == "console":
-        console.measure()
+        console.measure(large=chosen.large)
         return
     if chosen.named == "load":
         load.measure(chosen.clients, chosen.minutes * 60, chosen.batches)

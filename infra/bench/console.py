@@ -1,20 +1,26 @@
-"""The console's pages, warm, on the embedded stack: the CPU of the function for an answer, and its size.
+"""The console's pages, warm, on the embedded stack: the CPU of the function for an answer, its size and AWS requests.
 
-The endpoint's list of tools is measured beside them.
+The endpoint's list of tools is measured beside them. With `large`, the same pages of a large organization are too.
 """
 
 import re
 import statistics
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 
+from infra.bench import large as large_organization
+from infra.bench.large import Size
 from infra.bench.report import BENCHMARKS, keep, measured, table
-from infra.local.demo import ADMINISTRATOR
+from infra.local.demo import ADMINISTRATOR, ORGANIZATION
 from infra.local.deployment import LocalDeployment, run_local_deployment
+from infra.local.environment import operating
+from mcpist.caller import Subject
 
 PAGES = (
     "/",
@@ -34,44 +40,91 @@ PAGES = (
     "/roles?id=members",
     "/roles?id=members&module=github",
 )
-VISITS = 15
+LARGE = Size(users=1_000, roles=200, apis=20, tools_per_api=250, rows=100_000)
+LARGE_PAGES = (
+    *PAGES,
+    "/tools?module=api0",
+    "/users?q=user09",
+    "/roles?id=members&tab=users",
+    "/roles?id=members&module=api0",
+    "/modules?id=api0",
+    "/logs?user=uma&outcome=failed",
+    "/logs?text=nothing+has+it",
+)
+VISITS, LARGE_VISITS = 15, 5
 WARM_UPS = 2
 MAX_MILLISECONDS = 100
 MAX_KILOBYTES = 50
 LIST_TOOLS = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 MCP = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
 COLUMNS = ("warm, of an administrator", "CPU of the function, median", "KB as sent, with style and scripts")
+LARGE_COLUMNS = (*COLUMNS, "AWS requests", "of the small one")
 
 
-def measure() -> None:
+@dataclass(frozen=True, slots=True)
+class Visited:
+    """What a warm page costs."""
+
+    milliseconds: float
+    """The CPU of its function, the median."""
+    size: int
+    """Its bytes as sent."""
+    requests: int
+    """The median of the function's requests to AWS, the broker's among them."""
+
+
+def measure(*, large: bool = False) -> None:
     """Print the medians of each page, beside those of the endpoint's list of tools."""
     plenty = {"UserRequests": "60000"}
     with run_local_deployment(parameters=plenty) as deployment, _signed_in(deployment) as web:
         assets = sum(_asset_sizes(web))
         bearer = {**MCP, "authorization": f"Bearer {deployment.token(ADMINISTRATOR)}"}
-        request = web.build_request("POST", "/mcp", json=LIST_TOOLS, headers=bearer)
-        rows = [_row(deployment, web, "`tools/list` at the endpoint", request, 0)]
-        rows += [_row(deployment, web, f"`{path}`", web.build_request("GET", path), assets) for path in PAGES]
-    goal = f"At most {MAX_MILLISECONDS} ms and {MAX_KILOBYTES} KB for a page."
-    text = f"Measured {measured()}. {goal}\n\n{table(COLUMNS, rows)}"
+        listing = web.build_request("POST", "/mcp", json=LIST_TOOLS, headers=bearer)
+        rows = [("`tools/list` at the endpoint", *_cells(_visit(deployment, web, listing, VISITS), 0))]
+        small = {path: _visit(deployment, web, web.build_request("GET", path), VISITS) for path in PAGES}
+        rows += [(f"`{path}`", *_cells(visited, assets)) for path, visited in small.items()]
+        _report("console", COLUMNS, rows, f"At most {MAX_MILLISECONDS} ms and {MAX_KILOBYTES} KB for a page.")
+        if large:
+            _measure_large(deployment, web, assets)
+
+
+def _measure_large(deployment: LocalDeployment, web: httpx2.Client, assets: int) -> None:
+    """Print the same of a large organization, with the requests to AWS beside those of the small one."""
+    small = {path: _visit(deployment, web, web.build_request("GET", path), 1) for path in LARGE_PAGES}
+    with operating(deployment.aws):
+        large_organization.grow(ORGANIZATION, Subject(deployment.login.issuer, ADMINISTRATOR.sub), LARGE)
+    rows = []
+    for path in LARGE_PAGES:
+        visited = _visit(deployment, web, web.build_request("GET", path), LARGE_VISITS)
+        rows.append((f"`{path}`", *_cells(visited, assets), str(visited.requests), str(small[path].requests)))
+    tools = LARGE.apis * LARGE.tools_per_api
+    what = f"{LARGE.users:,} users, {LARGE.roles} roles, {tools:,} imported tools and {LARGE.rows:,} rows of the audit."
+    _report("console-large", LARGE_COLUMNS, rows, what)
+
+
+def _report(name: str, columns: Sequence[str], rows: Sequence[Sequence[str]], goal: str) -> None:
+    text = f"Measured {measured()}. {goal}\n\n{table(columns, rows)}"
     print(text)
-    keep(text, BENCHMARKS, "console")
+    keep(text, BENCHMARKS, name)
 
 
-def _row(
-    deployment: LocalDeployment, web: httpx2.Client, name: str, request: httpx2.Request, assets: int
-) -> tuple[str, str, str]:
-    """Return the measured values of a request, which must succeed."""
+def _cells(visited: Visited, assets: int) -> tuple[str, str]:
+    return f"{visited.milliseconds:.0f} ms", f"{(visited.size + assets) / 1000:.1f}"
+
+
+def _visit(deployment: LocalDeployment, web: httpx2.Client, request: httpx2.Request, visits: int) -> Visited:
+    """Return the medians of a request that is sent some times; a page of the large organization may be no page yet."""
     function = "McpEndpointFunction" if request.url.path == "/mcp" else "ConsoleFunction"
-    used, size = [], 0
-    for _ in range(VISITS + WARM_UPS):
+    used, asked, size = [], [], 0
+    for _ in range(visits + WARM_UPS):
         before = _cpu_milliseconds(deployment, function)
+        deployment.aws.requests.clear()
         answer = web.send(request, stream=True)
         size = sum(map(len, answer.iter_raw()))
         answer.close()
-        answer.raise_for_status()
         used.append(_cpu_milliseconds(deployment, function) - before)
-    return name, f"{statistics.median(used[WARM_UPS:]):.0f} ms", f"{(size + assets) / 1000:.1f}"
+        asked.append(Counter(one.function for one in deployment.aws.requests)[function])
+    return Visited(statistics.median(used[WARM_UPS:]), size, round(statistics.median(asked[WARM_UPS:])))
 
 
 def _cpu_milliseconds(deployment: LocalDeployment, function: str) -> float:

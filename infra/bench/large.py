@@ -6,11 +6,16 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from mcpist.aws.attributes import Item
+from moto.dynamodb.models import dynamodb_backends
+
+from infra.local.dynamodb_tables import load_item
+from infra.local.names import ACCOUNT, REGION
+from mcpist.aws.attributes import Item, serialize
 from mcpist.caller import Caller, Role, Subject
 from mcpist.people import directory
 from mcpist.people.administration import Administration
 from mcpist.people.organization import Organization, User
+from mcpist.settings import settings
 from mcpist.telemetry import audit
 from mcpist_services.registered import registration
 from mcpist_services.registered.request import parse
@@ -41,6 +46,14 @@ class NoAccounts:
     @staticmethod
     def revoke(_owners: object) -> None:
         """Do nothing."""
+
+
+def grow(organization: str, administrator: Subject, size: Size) -> None:
+    """Add all of a size to an organization that moto holds in this process."""
+    fill(directory.identify(administrator, organization=organization), size)
+    table = dynamodb_backends[ACCOUNT][REGION].tables[settings().audit_table]
+    for row in audit_rows(organization, size.rows):
+        load_item(table, serialize(row))
 
 
 def fill(caller: Caller, size: Size) -> None:

@@ -4,12 +4,14 @@ moto sorts all items of a table for each query, and copies the whole table for e
 rows in the audit a page of the console takes minutes. All our tables have a sort key.
 """
 
+import base64
 import copy
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import moto.dynamodb.models
+from moto.dynamodb.models.dynamo_type import DynamoType, Item, LimitedSizeDict
 from moto.dynamodb.models.table import Table
 
 INDEX_NAME = 6
@@ -30,10 +32,14 @@ def install() -> None:
 def query(table: Any, hash_key: Any, *arguments: Any, hash_key_conditions: Any = (), **options: Any) -> Any:
     """Answer a query as moto does, from the items of its partition alone."""
     view = copy.copy(table)
-    if arguments[INDEX_NAME]:
+    if index := arguments[INDEX_NAME]:
         found = [item for item in _items(table) if _has(item, hash_key_conditions)]
+        schema: Any = next((one.schema for one in table.all_indexes() if one.name == index), [])
+        names = [*(key["AttributeName"] for key in schema), *table.table_key_attrs]
     else:
-        found = list(table.items.get(hash_key, {}).values())
+        found, names = list(table.items.get(hash_key, {}).values()), table.table_key_attrs
+    # moto compares values of its own class, which takes long unless they are in order already.
+    found.sort(key=lambda item: [item.attrs[name].cast_value for name in names if name in item.attrs])
     view.all_items = lambda: found
     return _query(view, hash_key, *arguments, hash_key_conditions=hash_key_conditions, **options)
 
@@ -47,6 +53,19 @@ def transact_write_items(backend: Any, transact_items: Sequence[Mapping[str, Any
         for table, keys, item in before:
             _put_back(table, keys, item)
         raise
+
+
+def load_item(table: Any, attributes: dict[str, Any]) -> None:
+    """Store an item that moto has checked before; its own way to store one takes six times as long."""
+    hash_key, *rest = (DynamoType(attributes[name]) for name in table.table_key_attrs)
+    item = Item(hash_key, rest[0] if rest else None, {})
+    typed = {name: DynamoType(_binary_sets(value)) for name, value in attributes.items()}
+    item.attrs = LimitedSizeDict.__new__(LimitedSizeDict)
+    dict.update(item.attrs, typed)
+    if rest:
+        table.items[hash_key][rest[0]] = item
+    else:
+        table.items[hash_key] = item
 
 
 def _find(backend: Any, operation: Mapping[str, Any]) -> tuple[Any, tuple[Any, Any], Any]:
@@ -76,3 +95,16 @@ def _has(item: Any, conditions: Sequence[tuple[str, Any]]) -> bool:
 def _copy_of_item(value: Any) -> Any:
     """Copy an item deeply; a table is not copied, since `transact_write_items` above puts its items back."""
     return value if isinstance(value, Table) else copy.deepcopy(value)
+
+
+def _binary_sets(typed: dict[str, Any]) -> dict[str, Any]:
+    """Return a value as moto holds it: the members of binary sets are bytes, and only they."""
+    ((kind, value),) = typed.items()
+    match kind:
+        case "BS":
+            return {kind: [base64.b64decode(one) for one in value]}
+        case "M":
+            return {kind: {name: _binary_sets(inner) for name, inner in value.items()}}
+        case "L":
+            return {kind: [_binary_sets(inner) for inner in value]}
+    return typed

@@ -4,7 +4,6 @@ A record holds an item, an object or a parameter as AWS's API shows it, and no c
 of moto can load it. Of an object the current version is recorded. Machines are created again when they are needed.
 """
 
-import base64
 import json
 import threading
 import time
@@ -16,11 +15,12 @@ from xml.etree import ElementTree as ET  # nosec B405
 
 from moto.core.utils import utcnow
 from moto.dynamodb.models import dynamodb_backends
-from moto.dynamodb.models.dynamo_type import DynamoType, Item, LimitedSizeDict
+from moto.dynamodb.models.dynamo_type import DynamoType, Item
 from moto.s3.models import FakeKey, s3_backends
 from moto.ssm.models import Parameter, ssm_backends
 
 from infra.local.dynamodb_answers import json_of
+from infra.local.dynamodb_tables import load_item
 from infra.local.names import ACCOUNT, REGION
 from infra.local.server import App, Request, Response
 from infra.local.state import State
@@ -110,33 +110,7 @@ def _load_items(state: State, tables: Mapping[str, Table]) -> Iterator[tuple[str
             continue
         table = dynamodb_backends[ACCOUNT][REGION].tables[declared.name]
         if all(key in attributes for key in table.table_key_attrs):
-            _load_item(table, attributes)
-
-
-def _load_item(table: Any, attributes: dict[str, Any]) -> None:
-    """Store an item that moto has checked before; its own way to store one takes six times as long."""
-    hash_key, *rest = (DynamoType(attributes[name]) for name in table.table_key_attrs)
-    item = Item(hash_key, rest[0] if rest else None, {})
-    typed = {name: DynamoType(_binary_sets(value)) for name, value in attributes.items()}
-    item.attrs = LimitedSizeDict.__new__(LimitedSizeDict)
-    dict.update(item.attrs, typed)
-    if rest:
-        table.items[hash_key][rest[0]] = item
-    else:
-        table.items[hash_key] = item
-
-
-def _binary_sets(typed: dict[str, Any]) -> dict[str, Any]:
-    """Return a value as moto holds it: the members of binary sets are bytes, and only they."""
-    ((kind, value),) = typed.items()
-    match kind:
-        case "BS":
-            return {kind: [base64.b64decode(one) for one in value]}
-        case "M":
-            return {kind: {name: _binary_sets(inner) for name, inner in value.items()}}
-        case "L":
-            return {kind: [_binary_sets(inner) for inner in value]}
-    return typed
+            load_item(table, attributes)
 
 
 # -- S3 ---------------------------------------------------------------------------------------------------

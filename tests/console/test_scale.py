@@ -6,16 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from moto.dynamodb.models import dynamodb_backends
 
 from console import assets
-from infra.bench.large import Size, audit_rows, fill
+from infra.bench.large import Size, grow
 from infra.local.login import LocalLogin
-from infra.local.names import ACCOUNT, REGION
-from mcpist.aws.attributes import serialize
 from mcpist.caller import Subject
-from mcpist.people import directory
-from mcpist.settings import settings
 from tests.console.conftest import Browser
 
 MAX_PAGE_BYTES = 50_000
@@ -65,13 +60,6 @@ def ada(browser: Browser, messages: list[dict[str, Any]]) -> Iterator[Browser]:
     messages.clear()
 
 
-def grow(login: LocalLogin, size: Size) -> None:
-    fill(directory.identify(Subject(login.issuer, "ada"), organization="acme"), size)
-    table = dynamodb_backends[ACCOUNT][REGION].tables[settings().audit_table]
-    for row in audit_rows("acme", size.rows):
-        table.put_item(serialize(row))
-
-
 def look(browser: Browser, aws: list[str], messages: list[dict[str, Any]]) -> dict[str, tuple[Counter[str], int]]:
     """Return the requests to AWS and to the broker of each page, and its bytes as sent."""
     browser.get("/")
@@ -98,10 +86,10 @@ def asset_bytes() -> int:
 def test_a_page_costs_the_same_requests_and_stays_small_however_large_the_organization_is(
     ada: Browser, aws: list[str], messages: list[dict[str, Any]], login: LocalLogin, size: Size
 ) -> None:
-    grow(login, SMALL)
+    grow("acme", Subject(login.issuer, "ada"), SMALL)
     look(ada, aws, messages)  # which fills the caches
     small = look(ada, aws, messages)
-    grow(login, size)
+    grow("acme", Subject(login.issuer, "ada"), size)
     large = look(ada, aws, messages)
     more = {path: (small[path][0], found) for path, (found, _) in large.items() if found - small[path][0]}
     assert more == {}
