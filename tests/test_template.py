@@ -222,8 +222,9 @@ def test_only_the_broker_reads_who_we_are_at_the_providers(resources: Json) -> N
         role: {one for one in allowed(resources, role) if one[0].startswith("ssm:")}
         for role in of_type(resources, "AWS::IAM::Role")
     }
-    ((action, parameters),) = reach.pop("TokenBrokerRole")
-    assert action == "ssm:GetParameter"
+    broker = reach.pop("TokenBrokerRole")
+    assert {action for action, _ in broker} == {"ssm:GetParameter", "ssm:GetParameters"}
+    (parameters,) = {resource for _, resource in broker}
     assert parameters.endswith(':parameter/mcpist/${AWS::StackName}/oauth/*"}')
     others = {resource for found in reach.values() for _, resource in found}
     assert all(one.endswith(':parameter/mcpist/${AWS::StackName}/upstreams/*"}') for one in others)

@@ -22,7 +22,12 @@ PRICED = {
     ("kms", "GenerateDataKey"): "kms_request",
 }
 # Machines and parameters of the standard tier are free; an execution is billed, and its start is not.
-FREE = {("states", "CreateStateMachine"), ("states", "StartExecution"), ("ssm", "GetParameter")}
+FREE = {
+    ("states", "CreateStateMachine"),
+    ("states", "StartExecution"),
+    ("ssm", "GetParameter"),
+    ("ssm", "GetParameters"),
+}
 S3_METHODS = {"GET": "s3_get", "HEAD": "s3_get", "PUT": "s3_put", "POST": "s3_put"}
 
 type Item = Mapping[str, Any]

@@ -3,19 +3,31 @@
 from mcpist.memory import forget_entries
 from tests.console.conftest import Browser, put_app
 
+UNKNOWN = "Not set up"
 
-def test_a_second_look_at_the_accounts_asks_for_no_provider_again(uma: Browser, aws: list[str]) -> None:
+
+def test_all_providers_are_asked_for_by_one_request_and_not_again(uma: Browser, aws: list[str]) -> None:
     forget_entries()
+    before = uma.get("/connect")["body"].count(UNKNOWN)
+    put_app("google")
+    put_app("notion")
     aws.clear()
-    uma.get("/connect")
-    first = aws.count("GetParameter")
+    assert uma.get("/connect")["body"].count(UNKNOWN) == before - 2
+    assert [name for name in aws if "Parameter" in name] == ["GetParameters"]
     aws.clear()
-    uma.get("/connect")
-    assert first > 0
-    assert "GetParameter" not in aws
+    assert uma.get("/connect")["body"].count(UNKNOWN) == before - 2
+    assert not [name for name in aws if "Parameter" in name]
+
+
+def test_an_app_whose_parameter_is_wrong_spoils_no_other(uma: Browser) -> None:
+    forget_entries()
+    before = uma.get("/connect")["body"].count(UNKNOWN)
+    put_app("google")
+    put_app("notion", client_id="")
+    assert uma.get("/connect")["body"].count(UNKNOWN) == before - 1
 
 
 def test_the_page_of_a_service_sees_at_once_that_it_was_set_up(uma: Browser) -> None:
-    assert "Not set up" in uma.get("/connect")["body"]
+    assert UNKNOWN in uma.get("/connect")["body"]
     put_app("notion", forget=False)
     assert 'value="begin"' in uma.get("/connect/notion")["body"]

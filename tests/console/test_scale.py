@@ -49,7 +49,7 @@ PAGES = (
     "/modules?id=api0",
 )
 
-CACHED = {"GetParameter", "broker.session"}
+CACHED = {"GetParameters", "broker.session"}
 """The requests whose answers are cached for seconds, and whose number no organization changes."""
 
 

@@ -148,7 +148,12 @@ def _kms(stack: Stack, name: str, parameters: Mapping[str, Any]) -> Iterator[Acc
 
 
 def _ssm(stack: Stack, name: str, parameters: Mapping[str, Any]) -> Iterator[Access]:  # noqa: ARG001 - as the others
-    parameter = f"arn:aws:ssm:{REGION}:{ACCOUNT}:parameter{parameters['Name']}"
+    for path in parameters.get("Names") or [parameters["Name"]]:
+        yield from _parameter(name, path, parameters)
+
+
+def _parameter(name: str, path: str, parameters: Mapping[str, Any]) -> Iterator[Access]:
+    parameter = f"arn:aws:ssm:{REGION}:{ACCOUNT}:parameter{path}"
     yield f"ssm:{name}", parameter, {}
     if parameters.get("WithDecryption"):
         yield _through("ssm", "kms:Decrypt", PARAMETER_KEY, {"PARAMETER_ARN": parameter})

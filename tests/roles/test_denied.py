@@ -94,11 +94,13 @@ def nobody_but_the_broker_reaches_a_grant() -> Iterator[Question]:
 @rule
 def nobody_but_the_broker_reads_our_oauth_apps_and_nobody_another_programs_parameters() -> Iterator[Question]:
     apps, upstreams = (f"parameter/mcpist/mcpist/{kind}/a" for kind in ("oauth", "upstreams"))
-    yield from each(all_but(BROKER), "ssm:GetParameter", named("ssm", apps))
-    yield from each([BROKER, JANITOR, MACHINES, CONSOLE, PROGRAMS], "ssm:GetParameter", named("ssm", upstreams))
+    yield from each(all_but(BROKER), "ssm:GetParameter,GetParameters", named("ssm", apps))
+    yield from each(
+        [BROKER, JANITOR, MACHINES, CONSOLE, PROGRAMS], "ssm:GetParameter,GetParameters", named("ssm", upstreams)
+    )
     yield from each(all_but(), "ssm:PutParameter,DeleteParameter", named("ssm", apps))
     for other in ("parameter/mcpist/other/oauth/a", "parameter/password"):
-        yield from each(all_but(), "ssm:GetParameter", named("ssm", other))
+        yield from each(all_but(), "ssm:GetParameter,GetParameters", named("ssm", other))
 
 
 @rule

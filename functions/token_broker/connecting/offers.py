@@ -1,6 +1,7 @@
 """Offers: the accounts that a person can connect, those that are connected, and for which roles."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from mcpist.caller import Caller
@@ -21,6 +22,8 @@ def offer(caller: Caller, services: Sequence[str]) -> dict[str, Any]:
     names = tuple(dict.fromkeys(services)) or _default_services(caller)
     is_admin = caller.system_role == "admin"
     existing = {grant.key: grant for grant in grants.fetch(caller, names)}
+    if not services:
+        _read_apps_ahead(caller, names)
     if is_admin and services:
         shared = (grant for name in names for grant in grants.find(caller.organization, provider=provider_name(name)))
         existing |= {grant.key: grant for grant in shared if grant.owner.startswith("role#")}
@@ -58,6 +61,18 @@ def _service_entry(caller: Caller, service: str, existing: Iterable[Grant], *, f
     ]
     rows.sort(key=lambda row: (not row["own"], row["role"]))
     return {"service": service, **_connection_options(caller, service, fresh=fresh), "grants": rows}
+
+
+def _read_apps_ahead(caller: Caller, services: Iterable[str]) -> None:
+    """Read our clients at the providers of many services at once."""
+    from token_broker import providers
+    from token_broker.providers import apps
+
+    found: dict[str, bool] = {}
+    for name in map(provider_name, services):
+        with suppress(NotConfigured):
+            found[name] = bool(providers.find(name, caller).authorize_url)
+    apps.read_ahead(name for name, asks in found.items() if asks)
 
 
 def _connection_options(caller: Caller, service: str, *, fresh: bool) -> dict[str, Any]:

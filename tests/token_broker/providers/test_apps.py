@@ -73,6 +73,29 @@ def test_an_app_is_read_from_its_parameter_and_shows_no_secret() -> None:
     assert SECRET not in repr(app)
 
 
+def test_several_apps_are_read_by_one_request(aws: list[str]) -> None:
+    put("github", {"client_id": "one"})
+    put("notion", {"client_id": "two"})
+    aws.clear()
+    apps.read_ahead(["github", "notion", "slack"])
+    assert (get_app("github").client_id, get_app("notion").client_id) == ("one", "two")
+    assert not apps.is_set_up("slack", fresh=False)
+    apps.read_ahead(["github", "notion", "slack"])
+    assert aws == ["GetParameters"]
+
+
+def test_where_they_cannot_be_read_together_each_is_read_alone(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    put("github", {"client_id": "one"})
+
+    def refuse(**_: Any) -> None:
+        raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": SECRET}}, "GetParameters")
+
+    monkeypatch.setattr(clients.client("ssm", **apps.SSM_CLIENT_OPTIONS), "get_parameters", refuse)
+    apps.read_ahead(["github", "notion"])
+    assert get_app("github").client_id == "one"
+    assert aws[-1] == "GetParameter"
+
+
 def test_an_app_is_read_once_a_minute(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     put("github", {"client_id": "old"})
     aws.clear()
