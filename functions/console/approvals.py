@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from mcpist.errors import ApprovalRequired
 from mcpist.tools.permissions import Permissions
 
 if TYPE_CHECKING:
+    from mcp_types import Tool as ListedTool
+
     from mcpist_services.upstream.category import CategoryModule
     from mcpist_services.upstream.text_changes import TextLine
 
@@ -21,6 +22,15 @@ class Comparison:
     is_difference: bool
 
 
+@dataclass(frozen=True, slots=True)
+class WaitingTool:
+    """A tool of a server that waits for an approval."""
+
+    name: str
+    state: Literal["new", "changed"]
+    text: Comparison
+
+
 def compare(text: str, approved: str | None) -> Comparison:
     """Return the lines of a tool's text, compared with what was approved if that is known."""
     from mcpist_services.upstream.text_changes import changes, lines_of
@@ -32,18 +42,30 @@ def compare(text: str, approved: str | None) -> Comparison:
 
 def count_waiting(permissions: Permissions) -> Mapping[str, int]:
     """Return how many tools of each module wait, as their servers last listed them; no server is asked."""
-    counts = {name: len(_waiting(category)) for name, category in _categories(permissions)}
+    counts = {name: sum(map(len, category.waiting.values())) for name, category in _categories(permissions)}
     return {name: count for name, count in counts.items() if count}
 
 
-def deployed_servers(permissions: Permissions, name: str) -> Mapping[str, Sequence[str]]:
-    """Return the tools that wait in a category of the deployment by its servers; its operator approves them."""
+def deployed_servers(permissions: Permissions, name: str) -> Mapping[str, Sequence[WaitingTool]]:
+    """Return the servers of a category of the deployment with their tools that wait; its operator approves them."""
     category = dict(_categories(permissions)).get(name)
-    return dict.fromkeys(category.servers, _waiting(category)) if category else {}
+    return (
+        {server: _waiting_tools(server, category.waiting.get(server, {})) for server in category.servers}
+        if category
+        else {}
+    )
 
 
-def _waiting(category: "CategoryModule") -> Sequence[str]:
-    return sorted(name for name, reason in category.withheld.items() if isinstance(reason, ApprovalRequired))
+def _waiting_tools(server: str, tools: Mapping[str, "ListedTool"]) -> Sequence[WaitingTool]:
+    from mcpist_services.upstream import lists
+    from mcpist_services.upstream.trust import pinned_text
+
+    pins = {name: pin for name, pin in lists.server_state(server).pins.items() if name in tools} if tools else {}
+    approved = lists.approved_texts_of(server, pins) if pins else {}
+    return [
+        WaitingTool(name, "changed" if name in pins else "new", compare(pinned_text(tools[name]), approved.get(name)))
+        for name in sorted(tools)
+    ]
 
 
 def _categories(permissions: Permissions) -> Iterator[tuple[str, "CategoryModule"]]:

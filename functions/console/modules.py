@@ -48,7 +48,7 @@ def _panel(visit: Visit, name: str) -> dict[str, Any]:
     organization = visit.administration.read()[1]
     deployed = {} if name in organization.modules else deployed_servers(permissions_of(visit), name)
     if deployed:
-        return {"module": None, "name": name, "deployed": deployed}
+        return {"module": None, "name": name, "deployed": deployed, "max_compared": MAX_COMPARED_TOOLS}
     module = registration.find(organization, name)
     definition = definitions.load(visit.caller.organization, module.sha256)
     permissions_of(visit).load_tools((name,))  # what is to be approved is what the server offers now

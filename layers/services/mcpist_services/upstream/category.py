@@ -31,7 +31,10 @@ WITHHELD_REASONS: Mapping[Verdict, str] = {
 
 
 class CategoryModule(Module):
-    """A module of servers' tools; `withheld` are the tools that are neither shown nor run, with the reason."""
+    """A module of servers' tools; `withheld` are the tools that are neither shown nor run, with the reason.
+
+    `waiting` are those of them that wait for an approval, by their servers.
+    """
 
     def __init__(
         self,
@@ -42,6 +45,7 @@ class CategoryModule(Module):
     ) -> None:
         self.servers = resolved.category.servers
         self.withheld: dict[str, McpistError] = {}
+        self.waiting: dict[str, dict[str, mcp_types.Tool]] = {}
         self._unavailable = list(resolved.unresolved)  # a tool that nobody named or approved is not even shown by name
         self._resolved = resolved
         self._known = known
@@ -89,7 +93,7 @@ class CategoryModule(Module):
     @property
     def awaits_approval(self) -> bool:
         """Whether a tool is withheld until somebody approves it."""
-        return any(isinstance(reason, ApprovalRequired) for reason in self.withheld.values())
+        return bool(self.waiting)
 
     @property
     def is_listed(self) -> bool:
@@ -144,6 +148,7 @@ class CategoryModule(Module):
             if chosen.named or verdict == "changed":
                 self._unavailable.append(chosen.tool)
             self.withheld[chosen.tool] = ApprovalRequired(name=full_name, problem=WITHHELD_REASONS[verdict])
+            self.waiting.setdefault(chosen.server, {})[chosen.tool] = given
             return
         given = _overridden(given, chosen)
         effect, hints = effect_of(given), given.annotations

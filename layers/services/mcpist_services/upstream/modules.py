@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from mcpist.caller import Caller
-from mcpist.errors import ApprovalRequired, McpistError
+from mcpist.errors import McpistError
 from mcpist.memory import Memory
 from mcpist.render.shows import Shows
 from mcpist.telemetry.invocation import with_context
@@ -196,7 +196,7 @@ def _log_resolution(resolved: Collection[ResolvedCategory], modules: Iterable[Ca
     """Log the resolved configuration; unresolved names are a warning."""
     unresolved = {one.name: list(one.unresolved) for one in resolved if one.unresolved}
     clashes = {one.name: [clash.tool for clash in one.clashes] for one in resolved if one.clashes}
-    waiting = sum(isinstance(why, ApprovalRequired) for module in modules for why in module.withheld.values())
+    waiting = sum(len(tools) for module in modules for tools in module.waiting.values())
     level = logging.WARNING if unresolved or clashes else logging.INFO
     fields = {**counts(resolved), "waiting": waiting, "unresolved_names": unresolved, "clashing_names": clashes}
     logger.log(level, "upstream categories", extra=fields)
