@@ -31,7 +31,7 @@ class Contention:
 
 
 FEW = Contention(processes=4, threads=8, delays=(0, 0.5, 1.5), lease_seconds=1)
-MANY = Contention(processes=8, threads=50, delays=(0, 0.1, 0.5, 1.5, 3) * 4, lease_seconds=PACE["lease"])
+MANY = Contention(processes=8, threads=50, delays=(0, 0.1, 0.5, 1.5, 3), lease_seconds=PACE["lease"])
 
 
 @pytest.mark.parametrize("contention", [FEW, pytest.param(MANY, marks=pytest.mark.slow)], ids=str)
