@@ -126,11 +126,12 @@ type ValuesOf = Callable[[Mapping[str, Any]], Iterator[Any]]
 
 
 def _with_values(tool: Tool, values_of: ValuesOf) -> Iterator[dict[str, Any]]:
-    """Yield checked arguments of the first example, with each of the values in the parameter's place."""
-    least = tool.examples[0]["parameters"]
+    """Yield a use's checked arguments, with each value in the place of its parameter."""
+    ways = [arguments for _, arguments in uses(tool)]
     for parameter, spec in tool.input_schema["properties"].items():
+        base = next((way for way in ways if parameter in way), ways[0])
         for value in values_of(spec):
-            yield tool.validate(least) | {parameter: value}
+            yield tool.validate(base) | {parameter: value}
 
 
 def _known_values(spec: Mapping[str, Any]) -> Iterator[Any]:

@@ -9,6 +9,7 @@ from jsonschema import Draft202012Validator
 from mcpist.caller import Role
 from mcpist.errors import InvalidRequest
 from mcpist.files.content import CONTENT_FORMAT, FileContent
+from mcpist.files.parameters import FILE_FORMAT
 from mcpist.tools.call import Call, Lookup, Work
 from mcpist.tools.moments import LEGENDS
 from mcpist.tools.paging import MAX_ITEMS
@@ -23,6 +24,23 @@ MOST_NAME_CHARACTERS = 63
 SELF_EVIDENT = {"limit", "issue_number", "pull_number"}
 EFFECTS = {"get": "reads", "list": "reads", "search": "reads", "create": "writes", "add": "writes", "update": "writes"}
 EFFECTS |= {"delete": "destroys", "trash": "destroys", "merge": "destroys"}
+
+# Objects whose fields no declaration can know.
+OWN_FIELDS = {
+    "github.dispatch_workflow inputs": "the workflow declares them",
+    "jira.create_issue fields": "custom fields by the ids of list_fields",
+    "jira.transition_issue fields": "the transition's screen has them",
+    "jira.update_issue fields": "custom fields by the ids of list_fields",
+    "notion.create_database properties": "the names of columns",
+    "notion.create_page properties": "the names of the database's columns",
+    "notion.update_page properties": "the names of the database's columns",
+    "supabase.delete filters": "the names of the table's columns",
+    "supabase.insert rows": "the names of the table's columns",
+    "supabase.rpc args": "the function's own arguments",
+    "supabase.select filters": "the names of the table's columns",
+    "supabase.update filters": "the names of the table's columns",
+    "supabase.update values": "the names of the table's columns",
+}
 
 TOOLS = [
     pytest.param(tool, id=f"{name}.{tool.name}") for name in NAMES for tool in CATALOGUE.module(name).tools.values()
@@ -72,6 +90,17 @@ def test_the_schema_is_valid_closed_and_without_titles(tool: Tool) -> None:
     assert tool.input_schema["additionalProperties"] is False
     assert not any("title" in schema for schema in _schemas(tool.input_schema))
     assert not any("$ref" in schema for schema in _schemas(tool.input_schema))
+
+
+@for_every_tool
+def test_the_fields_of_every_object_are_known(tool: Tool) -> None:
+    opaque = {
+        f"{tool.module}.{tool.name} {name}"
+        for name, spec in tool.input_schema["properties"].items()
+        if any(one.get("type") == "object" and not one.get("properties") for one in _values_of(spec))
+    }
+    excused = {excuse for excuse in OWN_FIELDS if excuse.startswith(f"{tool.module}.{tool.name} ")}
+    assert opaque == excused
 
 
 @for_every_tool
@@ -194,12 +223,24 @@ def _sample(spec: dict, text: str) -> object:
     """A value of a parameter; every free text is `text`."""
     if "enum" in spec:
         return spec["enum"][0]
-    if spec.get("type") == "array" and spec["items"].get("type") != "object":
+    if spec.get("type") == "array" and spec["items"].get("type", "object") != "object":
         return [_sample(spec["items"], text)]
     if spec.get("format") == CONTENT_FORMAT:
         return FileContent.of_text(text)
     is_free = spec.get("type") == "string" and spec.get("format") not in LEGENDS  # the type makes a time of the others
     return text if is_free else example_of(spec)
+
+
+def _values_of(spec: dict) -> list[dict]:
+    """The schemas of a parameter's own value, and of the items of its list."""
+    options = spec.get("anyOf", [spec])
+    # Instead of its path, a file may be named by the reference that an answer shows, with all its fields.
+    plain = [option for option in options if spec.get("format") != FILE_FORMAT or option.get("type") != "object"]
+    return [
+        item
+        for option in plain
+        for item in ([option] if option.get("type") != "array" else _values_of(option["items"]))
+    ]
 
 
 def _schemas(schema: dict) -> list[dict]:

@@ -37,6 +37,9 @@ ANSWERS: dict[str, Any] = {"repos/get-content": _content}
 
 def amend(document: dict[str, Any]) -> None:
     """State the values that the description gives in its text alone, and operations that it lacks."""
+    review = document["paths"]["/repos/{owner}/{repo}/pulls/{pull_number}/reviews"]["post"]["requestBody"]
+    comments = review["content"]["application/json"]["schema"]["properties"]["comments"]
+    comments["items"]["properties"]["side"]["enum"] = ["LEFT", "RIGHT"]
     confine(document, "/user/repos", "affiliation", ("owner", "collaborator", "organization_member"), several=True)
     add_operations(document)
 

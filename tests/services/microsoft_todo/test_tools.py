@@ -88,6 +88,19 @@ def test_a_task_repeats_from_the_day_when_it_is_due_and_without_dates_of_a_range
     assert made["recurrence"] == {"pattern": MONDAYS, "range": {"type": "noEnd"}}
 
 
+def test_a_task_repeats_a_number_of_times() -> None:
+    made = create(due="2026-02-02", recurrence=MONDAYS | {"numberOfOccurrences": 10})
+    assert made["recurrence"] == {"pattern": MONDAYS, "range": {"type": "numbered", "numberOfOccurrences": 10}}
+
+
+@pytest.mark.parametrize(
+    "wrong", [{}, {"type": "weekly"}, MONDAYS | {"until": "2026-12-31"}, MONDAYS | {"interval": 0}]
+)
+def test_a_repetition_that_graph_would_not_understand_is_refused(wrong: Any) -> None:
+    with pytest.raises(InvalidArguments):
+        create(due="2026-02-02", recurrence=wrong)
+
+
 def test_a_task_that_repeats_without_being_due_is_refused() -> None:
     with pytest.raises(InvalidRequest) as refused:
         create(recurrence=MONDAYS)
@@ -113,7 +126,7 @@ def test_a_time_zone_cannot_leave_its_header() -> None:
 
 
 def test_cleared_fields_are_sent_as_null() -> None:
-    assert update(title="Pay", due="none", reminder="none", recurrence={}) == {
+    assert update(title="Pay", due="none", reminder="none", recurrence="none") == {
         "title": "Pay",
         "dueDateTime": None,
         "reminderDateTime": None,

@@ -12,7 +12,8 @@ from pydantic.fields import FieldInfo
 from mcpist.files.content import CONTENT_FORMAT
 from mcpist.tools.moments import LEGENDS
 
-MAX_SHOWN_FIELDS = 5  # of an object in a signature; of a larger one the full schema tells
+MAX_SHOWN_FIELDS = 5  # of an object in a signature, with their types
+MAX_NAMED_FIELDS = 16  # by their names alone; of a larger object the full schema tells
 
 
 def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
@@ -54,7 +55,8 @@ def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Any:
         return schema
     if "$ref" in schema:
         definition = definitions[schema["$ref"].removeprefix("#/$defs/")]
-        return _inlined({name: value for name, value in definition.items() if name != "description"}, definitions)
+        own = {name: value for name, value in schema.items() if name != "$ref"}
+        return _inlined({name: value for name, value in definition.items() if name != "description"} | own, definitions)
     return {name: _inlined(value, definitions) for name, value in schema.items()}
 
 
@@ -158,6 +160,13 @@ def _parameter(name: str, spec: Mapping[str, Any], required: bool) -> str:
     return f"{text} = {default if isinstance(default, str) and default else json.dumps(default)}"
 
 
+def _names(spec: Mapping[str, Any]) -> list[str]:
+    """Return `type, interval?` of an object's fields."""
+    named = spec.get("required")
+    required = named if isinstance(named, list) else []
+    return [name if name in required else f"{name}?" for name in spec["properties"]]
+
+
 def _kind(spec: Any) -> str:
     """Return the type of a value; an upstream's schema may be a boolean at any depth."""
     if not isinstance(spec, Mapping):
@@ -177,5 +186,7 @@ def _kind(spec: Any) -> str:
     fields = spec.get("properties")
     if isinstance(fields, Mapping) and 0 < len(fields) <= MAX_SHOWN_FIELDS:
         return f"{{{', '.join(parameter_lines(spec))}}}"
+    if isinstance(fields, Mapping) and 0 < len(fields) <= MAX_NAMED_FIELDS:
+        return f"{{{', '.join(_names(spec))}}}"
     kind = spec.get("type", "object" if "$ref" in spec else "any")
     return "|".join(one for one in kind if one != "null") if isinstance(kind, list) else str(kind)

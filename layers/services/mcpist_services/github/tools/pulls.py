@@ -1,6 +1,8 @@
 """Pull requests, their files and reviews."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal, NotRequired, TypedDict
+
+from pydantic import ConfigDict, Field
 
 from mcpist.render.shows import shows
 from mcpist.tools.call import Call, changes, given
@@ -37,8 +39,23 @@ PULL_DETAILS = shows(
 )
 REVIEWERS = shows("number", "requested_reviewers[*].login as reviewers", "html_url as url")
 
+
+class LineComment(TypedDict):
+    """A comment on lines of a file: on one, or from start_line to line."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    path: str
+    line: Annotated[int, Field(ge=1)]
+    body: Annotated[Markdown, Field(min_length=1)]
+    side: NotRequired[Literal["LEFT", "RIGHT"]]
+    start_line: NotRequired[Annotated[int, Field(ge=1)]]
+
+
 LineComments = Annotated[
-    list[dict[str, Any]], 'On lines of files, e.g. [{"path": "app.py", "line": 3, "body": "Why?"}]'
+    list[LineComment],
+    Field(min_length=1),
+    'On lines of files; LEFT: of the old version, e.g. [{"path": "app.py", "line": 3, "body": "Why?"}]',
 ]
 
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Required, TypedDict
 
-from pydantic import Field, WrapValidator
+from pydantic import ConfigDict, Field, WrapValidator
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
@@ -49,15 +49,35 @@ AnswerTimezone = Annotated[Timezone, "For the times in the answer; UTC if left o
 Categories = Annotated[
     list[Annotated[str, Field(min_length=1)]], "Names of Outlook's categories, e.g. Work, Red category"
 ]
+Weekday = Literal["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"]
+
+
+class Repetition(TypedDict, total=False):
+    """How a task repeats, by the names of Graph's recurrencePattern and recurrenceRange.
+
+    An end by a date is refused for tasks: https://github.com/microsoftgraph/msgraph-sdk-dotnet/issues/2677
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    type: Required[Literal["daily", "weekly", "absoluteMonthly", "relativeMonthly", "absoluteYearly", "relativeYearly"]]
+    interval: Required[Annotated[int, Field(ge=1)]]
+    daysOfWeek: list[Weekday]
+    firstDayOfWeek: Weekday
+    dayOfMonth: Annotated[int, Field(ge=1, le=31)]
+    month: Annotated[int, Field(ge=1, le=12)]
+    index: Literal["first", "second", "third", "fourth", "last"]
+    numberOfOccurrences: Annotated[int, Field(ge=1)]
+
+
 Recurrence = Annotated[
-    dict[str, Any],
-    Field(min_length=1),
-    "Graph's recurrencePattern; needs due, which is the first day, "
+    Repetition,
+    "Needs due, which is the first day; numberOfOccurrences ends it, "
     'e.g. {"type": "weekly", "interval": 1, "daysOfWeek": ["monday"]}',
 ]
 NewRecurrence = Annotated[
-    dict[str, Any],
-    "As in create_task, together with due; or {} to stop repeating, "
+    Repetition | Literal["none"],
+    "As in create_task, together with due; or none to stop repeating, "
     'e.g. {"type": "weekly", "interval": 1, "daysOfWeek": ["monday"]}',
 ]
 Filter = Annotated[str, "OData, on status, importance, title or dueDateTime/dateTime, e.g. status ne 'completed'"]
@@ -209,13 +229,10 @@ def _text(body: str | None) -> dict[str, str] | None:
 
 
 def _times(
-    due: str | None, reminder: str | None, recurrence: dict[str, Any] | None, timezone: str | None
+    due: str | None, reminder: str | None, recurrence: Repetition | Literal["none"] | None, timezone: str | None
 ) -> dict[str, Any]:
-    """Return the due date, the reminder and the recurrence of a task; null clears one of them.
-
-    The range has no dates, since Graph refuses them for a task and begins on its due date.
-    """
-    if recurrence and due in {None, "none"}:
+    """Return the due date, the reminder and the recurrence of a task; null clears one of them."""
+    if isinstance(recurrence, dict) and due in {None, "none"}:
         raise InvalidRequest(field="due", problem="a task that repeats needs a day when it is first due")
     fields: dict[str, Any] = {}
     if due is not None:
@@ -226,8 +243,16 @@ def _times(
     elif reminder is not None:
         fields |= {"reminderDateTime": _reminder_time(reminder, timezone), "isReminderOn": True}
     if recurrence is not None:
-        fields["recurrence"] = {"pattern": recurrence, "range": {"type": "noEnd"}} if recurrence else None
+        fields["recurrence"] = None if recurrence == "none" else _recurrence(recurrence)
     return fields
+
+
+def _recurrence(repetition: Repetition) -> dict[str, Any]:
+    """Return a recurrence whose range has no dates: Graph refuses them for a task, and begins on its due date."""
+    pattern: dict[str, Any] = {**repetition}
+    times = pattern.pop("numberOfOccurrences", None)
+    end = {"type": "numbered", "numberOfOccurrences": times} if times else {"type": "noEnd"}
+    return {"pattern": pattern, "range": end}
 
 
 def _reminder_time(text: str, timezone: str | None) -> dict[str, str]:

@@ -1,6 +1,8 @@
 """Databases, their data sources and rows."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypedDict
+
+from pydantic import ConfigDict
 
 from mcpist.render.shows import shows
 from mcpist.tools.call import Call, Calls, given, path
@@ -28,12 +30,57 @@ DATA_SOURCE = shows(
 )
 
 DatabaseId = Annotated[Id, "The 32 digits in a database's address, e.g. 248104cd-477e-80fd-b757-e945d38000bd"]
+Json = dict[str, Any]
+Direction = Literal["ascending", "descending"]
+
+_Groups = TypedDict("_Groups", {"and": list[Json], "or": list[Json]}, total=False)
+
+
+class QueryFilter(_Groups, total=False):
+    """A property with a condition under its type; rarer types, and times that are no property, are accepted too."""
+
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+
+    property: str
+    title: Json
+    rich_text: Json
+    number: Json
+    checkbox: Json
+    select: Json
+    multi_select: Json
+    status: Json
+    date: Json
+    people: Json
+    relation: Json
+
+
+class PropertySort(TypedDict):
+    """An order by a property."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    property: str
+    direction: Direction
+
+
+class TimestampSort(TypedDict):
+    """An order by a time of the rows themselves."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    timestamp: Literal["created_time", "last_edited_time"]
+    direction: Direction
+
+
 Filter = Annotated[
-    dict[str, Any],
-    'Notion\'s filter; several in {"and": [...]} or {"or": [...]}, '
+    QueryFilter,
+    "Notion's filter: a property and a condition under its type, several in and or or, "
     'e.g. {"property": "Status", "status": {"equals": "In progress"}}',
 ]
-Sorts = Annotated[list[dict[str, Any]], 'The first counts most, e.g. [{"property": "Due", "direction": "ascending"}]']
+Sorts = Annotated[
+    list[PropertySort | TimestampSort],
+    'The first counts most, e.g. [{"property": "Due", "direction": "ascending"}]',
+]
 Columns = Annotated[
     dict[str, Any],
     "By name: a type (rich_text, number, date, people, ...), a list of options, or an object in Notion's format, "
