@@ -22,6 +22,7 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_ba
 from werkzeug.test import run_wsgi_app
 
 from infra.local import dynamodb_answers, dynamodb_tables
+from infra.local.dynamodb_items import ItemRequests
 from infra.local.names import ACCOUNT, REGION
 from infra.local.server import App, Request, Response
 from infra.local.template import Key
@@ -89,9 +90,14 @@ class Moto:
 
     def __init__(self) -> None:
         self._app = DomainDispatcherApplication(create_backend_app)
+        self._items = ItemRequests(self.by_front)
 
     def __call__(self, request: Request) -> Response:
         """Forward an AWS request and return the response."""
+        return (self._items if "DynamoDB" in request.headers.get("x-amz-target", "") else self.by_front)(request)
+
+    def by_front(self, request: Request) -> Response:
+        """Forward an AWS request to the front of moto's server."""
         content, status, headers = run_wsgi_app(self._app, request.environ, buffered=True)
         return Response(int(status.split(" ", 1)[0]), tuple(headers.items()), b"".join(content))
 
