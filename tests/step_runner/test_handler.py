@@ -2,15 +2,18 @@
 
 import json
 from dataclasses import replace
+from threading import Event
 from typing import Any
 
 import pytest
+from botocore.exceptions import EndpointConnectionError
 
+from mcpist.aws.clients import client
 from mcpist.batch.execution.attempts import StepBusy
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Ending
 from mcpist.caller import ClientInfo, Role
-from mcpist.errors import BatchNotFound
+from mcpist.errors import BatchNotFound, StoreUnavailable
 from mcpist.people import directory
 from tests.audit_items import audit_items
 from tests.step_runner.ledger_batch import EXECUTION, PK, Write, claim_by, enter, entry, error_of, outcome
@@ -21,6 +24,38 @@ def test_a_step_runs_settles_and_opens_its_successors(write: Write) -> None:
     assert enter() == {"batch": PK, "go": {"s1": True}}
     assert outcome() == "succeeded"
     assert enter(step=1) == {"batch": PK, "go": {"s2": True}}
+
+
+def test_a_read_does_not_wait_for_its_claim_nor_its_ending_for_the_audit_row(write: Write) -> None:
+    write(("list_tags", {}, set()))
+    begun, ended = Event(), Event()
+
+    def before_update(params: dict[str, Any], **_: Any) -> None:
+        if b"#claim = :claim" in params["body"]:
+            assert begun.wait(10)
+        if b"#ending = :ending" in params["body"]:
+            ended.set()
+
+    dynamodb = client("dynamodb").meta.events
+    client("s3").meta.events.register("before-call.s3.ListObjectsV2", lambda **_: begun.set())
+    dynamodb.register("before-call.dynamodb.UpdateItem", before_update)
+    dynamodb.register("before-call.dynamodb.PutItem", lambda **_: None if ended.wait(10) else pytest.fail("too late"))
+    enter()
+    assert outcome() == "succeeded"
+    assert [row["outcome"] for row in audit_items("acme")] == ["succeeded"]
+
+
+def test_a_write_waits_for_its_claim(write: Write, aws: list[str]) -> None:
+    write(("list_tags", {}, set()), effect="writes")
+    client("dynamodb").meta.events.register("before-call.dynamodb.UpdateItem", _refuse_claims)
+    with pytest.raises(StoreUnavailable):
+        enter()
+    assert "ListObjectsV2" not in aws
+
+
+def _refuse_claims(params: dict[str, Any], **_: Any) -> None:
+    if b"#claim = :claim" in params["body"]:
+        raise EndpointConnectionError(endpoint_url="ledger")
 
 
 def test_the_row_of_a_step_names_the_program_that_started_the_batch(write: Write) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from infra.local.aws_requests import AwsRequest, HookPhase
 from infra.local.demo import ORGANIZATION, ROLE
 from infra.local.deployment import LocalDeployment, run_local_deployment
 from infra.local.environment import operating
@@ -89,10 +90,20 @@ def run(deployment: LocalDeployment, steps: list[dict[str, Any]], gate: Path) ->
     """The summary of a batch whose gate opens when its first execution is old, and the names of its executions."""
     user = McpUser(deployment, deployment.token())
     os.mkfifo(gate)
-    opening = threading.Timer(OPEN_SECONDS, gate.write_text, ["go"])
-    opening.start()
+    openings: list[threading.Timer] = []
+
+    def open_later(request: AwsRequest, moment: HookPhase) -> None:
+        """Count the seconds from the last start, since the one before may have found no machine yet."""
+        if (request.function, request.operation, moment) == ("McpEndpointFunction", "StartExecution", "after"):
+            for earlier in openings:
+                earlier.cancel()
+            openings.append(threading.Timer(OPEN_SECONDS, gate.write_text, ["go"]))
+            openings[-1].start()
+
+    deployment.aws.on_request = open_later
     (summary, *_) = user.texts("batch", commands=steps)
-    opening.join()
+    deployment.aws.on_request = None
+    openings[-1].join()
     batch = summary.split()[1].rstrip(":")
     while "running" in summary:
         (summary, *_) = user.texts("batch", batch_id=batch)

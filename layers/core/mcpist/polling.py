@@ -24,12 +24,25 @@ class Polling:
             yield delay
             delay = min(delay * self.growth, self.max_seconds)
 
-    def wait[T](self, value: T, is_done: Callable[[T], bool], read: Callable[[], T], seconds: float) -> T:
-        """Read a value again until it is done, and return the last one when the next delay would exceed `seconds`."""
-        deadline = self.clock() + seconds
-        for delay in self.delays():
-            if is_done(value) or self.clock() + delay >= deadline:
+    def wait[T](
+        self,
+        value: T,
+        is_done: Callable[[T], bool],
+        read: Callable[[], T],
+        seconds: float,
+        min_delay: Callable[[T], float] = lambda _: 0.0,
+    ) -> T:
+        """Read a value again until it is done, and return the last one when the next delay would exceed `seconds`.
+
+        The delays begin anew when the value has changed; `min_delay` says how long a value stays as it is at least.
+        """
+        deadline, delays = self.clock() + seconds, self.delays()
+        while not is_done(value):
+            delay = max(next(delays), min(min_delay(value), self.max_seconds))
+            if self.clock() + delay >= deadline:
                 break
             self.sleep(delay)
-            value = read()
+            before, value = value, read()
+            if value != before:
+                delays = self.delays()
         return value

@@ -146,3 +146,48 @@ def test_a_request_succeeds_if_its_metrics_cannot_be_written(
         invocation.count(CALLS)
         invocation.count_now(AUDIT_ROWS_LOST)
     assert [record.message for record in caplog.records] == ["metrics not written"] * 2
+
+
+def test_work_beside_a_request_runs_while_it_goes_on_and_ends_before_it(logger: LineLogger) -> None:
+    goes_on, done = threading.Event(), []
+
+    def work() -> str:
+        assert goes_on.wait(10)
+        done.append(invocation.correlation())
+        return "result"
+
+    with invocation.begin("door", logger, "request"):
+        result = invocation.beside(work)
+        invocation.beside(work)
+        assert not done
+        goes_on.set()
+        assert result() == "result"
+    assert done == ["request", "request"]
+
+
+def test_an_error_beside_a_request_is_raised_where_its_result_is_needed(logger: LineLogger) -> None:
+    with invocation.begin("door", logger, "request"):
+        result = invocation.beside(lambda: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            result()
+
+
+def test_an_error_beside_a_request_whose_result_nobody_needs_is_logged_without_its_message(
+    logger: LineLogger, caplog: pytest.LogCaptureFixture
+) -> None:
+    def work() -> None:
+        raise ValueError("a secret")
+
+    with invocation.begin("door", logger, "request"):
+        invocation.beside(work)
+    (record,) = caplog.records
+    assert record.getMessage() == "work beside the request failed"
+    assert vars(record)["defect"] == "ValueError"
+    assert "a secret" not in caplog.text
+
+
+def test_outside_of_an_invocation_work_is_done_at_once() -> None:
+    done: list[int] = []
+    result = invocation.beside(lambda: done.append(1))
+    assert done == [1]
+    assert result() is None

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -98,7 +99,7 @@ def audited(
     measures: Callable[[], Mapping[str, int]] = dict,
     **use: str,
 ) -> Iterator[None]:
-    """Write an audit row for the outcome of a use; a failure to write it does not fail the use."""
+    """Write an audit row for the outcome of a use, beside what follows; a failure to write it does not fail the use."""
     outcome = InternalError.code
     try:
         with account_links(caller):
@@ -108,8 +109,8 @@ def audited(
         outcome = error.code
         raise
     finally:
-        with audit.best_effort():
-            audit.record_use(caller, outcome=outcome, account=account(), measures=measures(), **use)
+        row: Any = {"outcome": outcome, "account": account(), "measures": measures(), **use}
+        invocation.beside(audit.best_effort()(partial(audit.record_use, caller, **row)))
 
 
 @contextmanager

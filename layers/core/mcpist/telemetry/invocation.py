@@ -7,6 +7,7 @@ reaches each step; it is sent to the token broker with every message.
 """
 
 import logging
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -29,6 +30,36 @@ class _Invocation:
     correlation: str = ""
     trace: TraceContext | None = None
     counted: MetricTotals = field(default_factory=dict)
+    beside: list["Beside[Any]"] = field(default_factory=list)
+    """The work that was started beside its own."""
+
+
+class Beside[Result]:
+    """Work in a thread of its own, beside that of the invocation which started it."""
+
+    def __init__(self, work: Callable[[], Result]) -> None:
+        self._work = work
+        self._results: list[Result] = []
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="beside", daemon=True)
+        self._thread.start()
+
+    def wait(self) -> BaseException | None:
+        """Wait for its end, and return the error that ended it."""
+        self._thread.join()
+        return self._error
+
+    def result(self) -> Result:
+        """Wait for its end, and return its result or raise its error."""
+        if error := self.wait():
+            raise error
+        return self._results[0]
+
+    def _run(self) -> None:
+        try:
+            self._results.append(self._work())
+        except BaseException as error:  # noqa: BLE001 - it is raised in the thread that waits for the result
+            self._error = error
 
 
 logger = logging.getLogger(__name__)
@@ -50,6 +81,9 @@ def begin(door: str, log: LineLogger, correlation: str, traceparent: str = "", *
             bind_correlation(correlation, traceparent)
             yield
     finally:
+        for one in current.beside:
+            if error := one.wait():
+                logger.error("work beside the request failed", extra={"defect": type(error).__name__})
         _current.reset(before)
         current.logger.keys = {}
         _write(current.counted, current)
@@ -146,6 +180,25 @@ def count_now(metric: Metric) -> None:
     """Write 1 for a metric at once, so that its alarm is not lost if the sandbox ends."""
     if current := _current.get():
         _write({(metric, ""): 1}, current)
+
+
+def beside[Result](work: Callable[[], Result]) -> Callable[[], Result]:
+    """Start work in a thread, and return the function that waits for its result; the invocation waits for its end.
+
+    It is for a request to a store whose answer the invocation does not need yet. Outside of an invocation it is done at
+    once.
+    """
+    if (current := _current.get()) is None:
+        done = work()
+        return lambda: done
+    started = Beside(with_context(work))
+    current.beside.append(started)
+
+    def result() -> Result:
+        current.beside.remove(started)
+        return started.result()
+
+    return result
 
 
 def with_context[**Params, Result](function: Callable[Params, Result]) -> Callable[Params, Result]:

@@ -15,7 +15,7 @@ from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Ending, Entry, Header
 from mcpist.errors import ExecutionsExhausted, InternalError, McpistError, StoreUnavailable, TooManyElements, to_message
 from mcpist.running.run import ToolResult
-from mcpist.telemetry.invocation import count_error
+from mcpist.telemetry.invocation import beside, count_error
 
 MAX_STORE_RETRIES = 3
 # A machine retries a fault 11 times, over a minute.
@@ -118,25 +118,46 @@ def _start(attempt: StepAttempt, head: Header, entry: Entry, work: StepWork) -> 
     except McpistError as error:
         _raise_if_retryable(attempt, error)
         return transitions.finish(head, entry, owner, Ending("failed", error=_to_message(error)))
-    entry = transitions.claim(head, entry, attempt.claim())
-    is_mine = entry.status is None and entry.claim is not None and entry.claim.owner == attempt.request_id
-    return _run(attempt, head, entry, run) if is_mine else entry
+    return _run(attempt, head, entry, run)
 
 
 def _run(attempt: StepAttempt, head: Header, entry: Entry, run: Callable[[], ToolResult]) -> Entry:
-    """Do the work under this sandbox's claim."""
-    finish = partial(transitions.finish, head, entry, attempt.request_id)
+    """Do the work under this sandbox's claim, and end the step with what came of it.
+
+    A read may happen twice, so it does not wait for the claim: only its ending does.
+    """
+    claim = partial(transitions.claim, head, entry, attempt.claim())
+    if entry.reads:
+        claimed = beside(claim)
+        try:
+            ended = _work(attempt, entry, run)
+        finally:
+            entry = claimed()
+        return transitions.finish(head, entry, attempt.request_id, *ended) if _is_mine(attempt, entry) else entry
+    entry = claim()
+    if not _is_mine(attempt, entry):
+        return entry
+    return transitions.finish(head, entry, attempt.request_id, *_work(attempt, entry, run))
+
+
+def _is_mine(attempt: StepAttempt, entry: Entry) -> bool:
+    """Whether a step that has not ended is claimed by this attempt."""
+    return entry.status is None and entry.claim is not None and entry.claim.owner == attempt.request_id
+
+
+def _work(attempt: StepAttempt, entry: Entry, run: Callable[[], ToolResult]) -> tuple[Ending, bytes | None]:
+    """Return how the work ends, and the JSON of its result."""
     try:
         result = run()
     except McpistError as error:
         if entry.reads:
             _raise_if_retryable(attempt, error)
-        return finish(Ending("failed", error=_to_message(error)))
+        return Ending("failed", error=_to_message(error)), None
     try:
         content = json_bytes(result.json)
     except (TypeError, ValueError, RecursionError):
-        return finish(_lost_ending(attempt, entry))
-    return finish(Ending("succeeded", more=result.more, account=result.account), content)
+        return _lost_ending(attempt, entry), None
+    return Ending("succeeded", more=result.more, account=result.account), content
 
 
 def _store_list(head: Header, entry: Entry, values: list[Any]) -> Entry:

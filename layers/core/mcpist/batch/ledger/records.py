@@ -6,6 +6,7 @@ The ledger stores these fields as they are declared here, with `mcpist.aws.codec
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
 from typing import Any, Literal
 
 from mcpist.batch.language.graph import opened
@@ -86,6 +87,15 @@ class Header:
     def open_steps(self) -> list[int]:
         """The steps that have not settled."""
         return [step for step in range(len(self.ids)) if step not in self.seq]
+
+    @property
+    def open_depth(self) -> int:
+        """The number of steps on the longest path of those that have not settled."""
+        needs = {step: self.needs[step] - self.seq.keys() for step in self.open_steps}
+        depths: dict[int, int] = {}
+        for step in TopologicalSorter(needs).static_order():
+            depths[step] = 1 + max((depths[need] for need in needs[step]), default=0)
+        return max(depths.values(), default=0)
 
     def opened_by(self, step: int) -> list[int]:
         """Return the steps that settling `step` opened."""
