@@ -17,6 +17,7 @@ PAGELESS = {"files", "microsoft_todo", "rag", "supabase"}
 NO_PAGE = {
     "confluence.list_labels": "a label has no page",
     "confluence.list_versions": "the API names no page of a version; get_page reads it",
+    "confluence.search_users": "the API names no page of a person",
     "github.list_branches": "the API names no page of a branch",
     "github.list_labels": "the API names no page of a label",
     "google_calendar.list_calendars": "a calendar has no page",

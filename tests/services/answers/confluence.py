@@ -5,6 +5,7 @@ from typing import Any
 
 from mcpist.tools.call import Call, CallResponse
 from tests.services.answers.amendments import confine, confine_field
+from tests.services.answers.confluence_operations import PERSON, add_operations
 
 SITE = "https://acme.atlassian.net/wiki"
 PAGE: dict[str, Any] = {
@@ -48,6 +49,31 @@ FOUND: dict[str, Any] = {
 }
 
 ANSWERS: dict[str, Any] = {
+    "getBlogPostById": {
+        **{name: value for name, value in PAGE.items() if not name.startswith("parent")},
+        "createdAt": "2026-01-30T10:00:00.000Z",
+    },
+    "searchUser": {
+        "results": [
+            {
+                "user": PERSON | {"type": "known", "accountType": "atlassian"},
+                "title": "Aiko Tanaka",
+                "excerpt": "",
+                "url": "/people/712020:70035bdf",
+                "breadcrumbs": [],
+                "entityType": "user",
+                "iconCssClass": "",
+                "lastModified": "2026-01-31T10:00:00.000Z",
+            }
+        ],
+        "start": 0,
+        "limit": 50,
+        "size": 1,
+        "totalSize": 2,
+        "cqlQuery": "user.fullname ~ Aiko",
+        "searchDuration": 12,
+        "_links": {"base": SITE},
+    },
     "getPageById": PAGE,
     "createPage": PAGE,
     "updatePage": PAGE,
@@ -85,6 +111,7 @@ def amend(document: dict[str, Any]) -> None:
     order = document["components"]["schemas"]["ContentSortOrder"]["enum"]
     confine(document, "/wiki/api/v2/pages/{id}/direct-children", "sort", order)
     # https://developer.atlassian.com/cloud/confluence/rest/v1/api-group-content-labels/
+    add_operations(document)
     confine_field(document, "V1.LabelCreate", "prefix", ("global", "my", "team"))
 
 

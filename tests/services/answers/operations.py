@@ -31,12 +31,13 @@ def add(
     scopes: tuple[str, ...],
     body: dict[str, Any] | None = None,
     answer: Any = None,
-    media: str = JSON,
+    flags: tuple[str, ...] = (),
 ) -> None:
-    """Add the operation `POST /path/{id}` to a description."""
+    """Add the operation `POST /path/{id}` to a description; flags are those of its query."""
     method, _, path = where.partition(" ")
     parts = [part.strip("{}") for part in path.split("/") if part.startswith("{")]
     parameters = [{"name": part, "in": "path", "required": True, "schema": TEXT} for part in parts]
+    parameters += [{"name": flag, "in": "query", "schema": FLAG} for flag in flags]
     content = {} if answer is None else {"content": {JSON: {"schema": {}, "example": answer}}}
     operation: dict[str, Any] = {
         "operationId": name,
@@ -45,5 +46,5 @@ def add(
         "responses": {"204" if answer is None else "200": {"description": ""} | content},
     }
     if body is not None:
-        operation["requestBody"] = {"required": True, "content": {media: {"schema": body}}}
+        operation["requestBody"] = {"required": True, "content": {JSON: {"schema": body}}}
     document["paths"].setdefault(path, {})[method.lower()] = operation

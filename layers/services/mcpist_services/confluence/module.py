@@ -1,4 +1,4 @@
-"""Confluence: spaces, pages as Markdown, comments, labels, files, tasks.
+"""Confluence: spaces, pages and blog posts as Markdown, comments, people, labels, files, tasks.
 
 Reference: https://developer.atlassian.com/cloud/confluence/rest/v2/ and, for search and labels,
 https://developer.atlassian.com/cloud/confluence/rest/v1/
@@ -67,6 +67,7 @@ PageId = Annotated[
     ),
     "The number in a page's address, e.g. 65551",
 ]
+Title = Annotated[str, Field(min_length=1, max_length=255)]
 SpaceId = Annotated[Id, "The id that list_spaces shows, which is not the key, e.g. 98306"]
 Body = Annotated[str, "Markdown; also [@](mention:account-id), > [!info], [x](page:SPACE/Title), e.g. ## Goals"]
 SpaceKey = Annotated[str, Field(pattern=r'^[^\s"/\\]+$', max_length=255), "A space's key, e.g. ENG"]

@@ -19,5 +19,7 @@ CONSENT = Consent(
         "read:attachment:confluence",
         "read:task:confluence",
         "write:confluence-content",
+        "read:content-details:confluence",  # people by name
+        "read:user:confluence",
     ),
 )

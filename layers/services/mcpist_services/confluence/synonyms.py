@@ -5,10 +5,18 @@ sub-page, subpages, sub-pages, child page, child pages, nested pages: children
 everything below, whole tree: descendants
 older version, previous version, revision, revisions: versions
 action item, action items: tasks
+blog, news, announcement, announcements, article: blog post
+duplicate page, use as template, from template: copy page
+who is, colleague, person, account id: users
+annotate, remark on words, highlight: inline comment
 
 子ページ, 下位ページ, 配下: children
 配下のページをすべて, 配下すべて, 子孫: descendants
 スペース: space
+ブログ, お知らせ: blog post
+複製, コピー: copy page
+人, 担当者, メンバー: users
+インラインコメント, 語句へのコメント: inline comment
 バージョン, 版: versions
 コンフルエンス: confluence
 """

@@ -2,6 +2,6 @@
 
 from mcpist_services.confluence.module import confluence
 
-from mcpist_services.confluence.tools import pages, comments, labels, prompts  # isort: skip
+from mcpist_services.confluence.tools import pages, copies, blog_posts, comments, people, labels, prompts  # isort: skip
 
-__all__ = ["comments", "confluence", "labels", "pages", "prompts"]
+__all__ = ["blog_posts", "comments", "confluence", "copies", "labels", "pages", "people", "prompts"]

@@ -2,9 +2,12 @@
 
 from typing import Annotated, Literal
 
+from pydantic import Field
+
 from mcpist.errors import InvalidRequest
-from mcpist.render.shows import shows
+from mcpist.render.shows import shows, value_at
 from mcpist.tools.call import Call, Calls, given, path
+from mcpist_services.confluence.edits import replace_text
 from mcpist_services.confluence.module import (
     CHANGED,
     COMMENTS,
@@ -17,6 +20,7 @@ from mcpist_services.confluence.module import (
     send_with_markdown,
     storage_body,
 )
+from mcpist_services.confluence.presentation import with_markdown
 
 COMMENT = shows(
     "id",
@@ -65,9 +69,44 @@ def add_comment(
     """Comment below a page, or reply to a comment."""
     _require_one(page_id=page_id, parent_comment_id=parent_comment_id)
     if page_id and kind == "inline":
-        raise InvalidRequest(field="kind", problem="inline is only for replies: give parent_comment_id")
+        raise InvalidRequest(field="kind", problem="inline is only for replies here: for a page use add_inline_comment")
     fields = given(pageId=page_id, parentCommentId=parent_comment_id, body=storage_body(body))
     return send_with_markdown(Call("POST", f"/wiki/api/v2/{kind}-comments", json=fields))
+
+
+@confluence.writes(
+    CHANGED, "createInlineComment", scopes=("read:page:confluence", "write:comment:confluence"), uses=({"place": 1},)
+)
+def add_inline_comment(
+    page_id: PageId,
+    text: Annotated[str, Field(min_length=1), "The words of the page, in one style, e.g. Friday"],
+    body: Annotated[Body, "Markdown, e.g. Is this still right?"],
+    place: Annotated[int | None, Field(ge=1), "Which of them, where the page has these words several times"] = None,
+) -> Calls:
+    """Comment on words of a page."""
+    page = (yield Call("GET", page_path(page_id), {"body-format": "storage"})).json
+    times = replace_text(value_at(page, "body.storage.value") or "", text, text)[1]
+    if (place or 1) > times or (times > 1 and place is None):
+        raise InvalidRequest(field="place" if times else "text", problem=f"the page has this text {times} times")
+    marked = {"textSelection": text, "textSelectionMatchCount": times, "textSelectionMatchIndex": (place or 1) - 1}
+    fields = {"pageId": page_id, "body": storage_body(body), "inlineCommentProperties": marked}
+    return with_markdown((yield Call("POST", "/wiki/api/v2/inline-comments", json=fields)).json)
+
+
+@confluence.writes(
+    shows("id", "resolutionStatus as resolution", "url"),
+    "updateInlineComment",
+    idempotent=True,
+    scopes=("read:comment:confluence", "write:comment:confluence"),
+)
+def resolve_comment(comment_id: CommentId, resolved: Annotated[bool, "false opens it again"] = True) -> Calls:
+    """Resolve an inline comment, or open it again."""
+    place = path("/wiki/api/v2/inline-comments/{comment_id}", comment_id=comment_id)
+    comment = (yield Call("GET", place, {"body-format": "storage"})).json
+    body = {"representation": "storage", "value": value_at(comment, "body.storage.value") or ""}
+    version = {"number": comment["version"]["number"] + 1}
+    changed = Call("PUT", place, json={"version": version, "body": body, "resolved": resolved})
+    return with_markdown((yield changed).json)
 
 
 def _require_one(**fields: str | None) -> None:

@@ -1,12 +1,11 @@
 """Spaces, pages and their versions."""
 
-from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from mcpist.errors import Conflict, InvalidRequest, ToolExecutionError
-from mcpist.render.shows import DONE, shows, value_at
+from mcpist.errors import InvalidRequest
+from mcpist.render.shows import DONE, shows
 from mcpist.tools.call import Call, Calls, changes, given, path
 from mcpist.tools.paging import Paging, by_link
 from mcpist_services.confluence.edits import append, section
@@ -19,14 +18,16 @@ from mcpist_services.confluence.module import (
     PageId,
     SpaceId,
     SpaceKey,
+    Title,
     confluence,
     next_link,
     page_path,
     send_with_markdown,
     storage_body,
 )
-from mcpist_services.confluence.presentation import search_result, with_markdown
+from mcpist_services.confluence.presentation import search_result
 from mcpist_services.confluence.storage import storage
+from mcpist_services.confluence.updates import ReadVersion, Why, update
 
 # A search also continues by its cursor; its links have a direction and a start as well.
 _BY_SEARCH_CURSOR = by_link(next_link, "cursor", "next", "start")
@@ -63,15 +64,12 @@ VERSIONS = shows(
 
 CHANGING = ("read:page:confluence", "write:page:confluence")
 
-Title = Annotated[str, Field(min_length=1, max_length=255)]
 Order = Literal[Dates, "id", "-id", "title", "-title"]
 SpaceType = Annotated[
     Literal["global", "collaboration", "knowledge_base", "personal", "system", "onboarding", "xflow_sample_space"],
     "All if left out",
 ]
 PageStatuses = Annotated[list[Literal["current", "archived", "deleted", "trashed"]], "Current and archived if left out"]
-ReadVersion = Annotated[int, Field(ge=1), "That you read: CONFLICT if somebody has changed it since, e.g. 4"]
-Why = Annotated[str, "For the list of versions, e.g. Moved to May"]
 Cql = Annotated[
     str, Field(min_length=1), 'Confluence\'s query language, e.g. type = page AND space = ENG AND text ~ "login"'
 ]
@@ -148,7 +146,7 @@ def update_page(
     def rewrite(source: str) -> str:
         return source if body is None else storage(body, page=source)
 
-    return _update_page(page_id, fields, rewrite, version, message)
+    return update(page_path(page_id), fields, rewrite, version, message)
 
 
 @confluence.writes(CHANGED, "updatePage", scopes=CHANGING)
@@ -157,7 +155,7 @@ def append_to_page(
 ) -> Calls:
     """Add a text at the end of a page; everything else stays, macros too."""
     added = storage(body)
-    return _update_page(page_id, {}, lambda source: append(source, added), version, message)
+    return update(page_path(page_id), {}, lambda source: append(source, added), version, message)
 
 
 @confluence.writes(CHANGED, "updatePage", scopes=CHANGING)
@@ -174,7 +172,7 @@ def replace_section(
         begin, end = section(source, heading)
         return source[:begin] + storage(body, page=source[begin:end]) + source[end:]
 
-    return _update_page(page_id, {}, rewrite, version, message)
+    return update(page_path(page_id), {}, rewrite, version, message)
 
 
 @confluence.writes(CHANGED, "updatePage", scopes=CHANGING)
@@ -194,7 +192,7 @@ def replace_text(
             raise InvalidRequest(field="old", problem=f"the page has this text {times} times")
         return text
 
-    return _update_page(page_id, {}, rewrite, version, message)
+    return update(page_path(page_id), {}, rewrite, version, message)
 
 
 @confluence.destroys(DONE, "deletePage")
@@ -230,26 +228,3 @@ def search(cql: Cql, include_archived_spaces: Annotated[bool, "Also in spaces th
 def list_versions(page_id: PageId, sort: Literal["modified-date", "-modified-date"] = "-modified-date") -> Call:
     """List the versions of a page, the newest first: who changed it, when and why."""
     return Call("GET", page_path(page_id, "/versions"), {"sort": sort})
-
-
-def _update_page(
-    page_id: str,
-    fields: dict[str, Any],
-    rewrite: Callable[[str], str],
-    expected: int | None,
-    message: str | None,
-) -> Calls:
-    """Send the complete page, as Confluence requires: its current state with the changes, as its next version."""
-    page = (yield Call("GET", page_path(page_id), {"body-format": "storage"})).json
-    if expected not in (None, page["version"]["number"]):
-        raise Conflict(what=f"the page {page_id}")
-    text = {"representation": "storage", "value": rewrite(value_at(page, "body.storage.value") or "")}
-    current = {"id": page_id, "status": page["status"], "title": page["title"]}
-    # A draft has one version only.
-    is_draft = "draft" in (page["status"], fields.get("status"))
-    number = 1 if is_draft else page["version"]["number"] + 1
-    body = {**current, **fields, "body": text, "version": {"number": number, **given(message=message)}}
-    try:
-        return with_markdown((yield Call("PUT", page_path(page_id), json=body)).json)
-    except ToolExecutionError as error:
-        raise (Conflict(what=f"the page {page_id}") if error.details["http_status"] == 409 else error) from None

@@ -1,0 +1,46 @@
+"""Copies of pages."""
+
+from typing import Annotated, Any
+
+from mcpist.errors import InvalidRequest
+from mcpist.render.shows import shows
+from mcpist.tools.call import Call, Calls, path
+from mcpist_services.confluence.module import PageId, SpaceKey, Title, confluence, page_path, send_with_markdown
+
+
+@confluence.writes(
+    shows("id", "title", "status", "url"),
+    "copyPage",
+    scopes=("read:page:confluence", "write:confluence-content"),
+    uses=({}, {"parent_id": "65552"}, {"space_key": "OPS", "with_files": False, "with_labels": False}),
+)
+def copy_page(
+    page_id: PageId,
+    title: Annotated[Title, "Of the copy, not yet in its space, e.g. Release plan 2027"],
+    parent_id: Annotated[PageId | None, "The page to put it under; the original's if left out, e.g. 65552"] = None,
+    space_key: Annotated[SpaceKey | None, "Instead: at the top of this space, e.g. OPS"] = None,
+    with_files: Annotated[bool, "Copy its files, too"] = True,
+    with_labels: Annotated[bool, "Copy its labels, too"] = True,
+) -> Calls:
+    """Copy a page, for instance a template; its comments and the pages below it are not copied."""
+    if parent_id and space_key:
+        raise InvalidRequest(field="parent_id or space_key", problem="give one of them, or neither")
+    body = {"pageTitle": title, "copyAttachments": with_files, "copyLabels": with_labels}
+    if space_key:
+        return send_with_markdown(_copy(page_id, body, {"type": "space", "value": space_key}))
+    if parent_id:
+        return send_with_markdown(_copy(page_id, body, {"type": "parent_page", "value": parent_id}))
+    return _copy_beside(page_id, body)
+
+
+def _copy(page_id: str, body: dict[str, Any], destination: dict[str, str]) -> Call:
+    place = path("/wiki/rest/api/content/{page_id}/copy", page_id=page_id)
+    return Call("POST", place, json=body | {"destination": destination})
+
+
+def _copy_beside(page_id: str, body: dict[str, Any]) -> Calls:
+    """Copy a page to the place where it is."""
+    parent = (yield Call("GET", page_path(page_id))).json.get("parentId")
+    if parent is None:
+        raise InvalidRequest(field="parent_id", problem="the page is under no other: say where to put the copy")
+    return (yield from send_with_markdown(_copy(page_id, body, {"type": "parent_page", "value": parent})))

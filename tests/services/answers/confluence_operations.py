@@ -1,0 +1,51 @@
+"""What Confluence's stored description leaves out, by its pages.
+
+https://developer.atlassian.com/cloud/confluence/rest/v2/ (blog posts, people) and
+https://developer.atlassian.com/cloud/confluence/rest/v1/api-group-content---children-and-descendants/ (copies).
+"""
+
+from typing import Any
+
+from tests.services.answers.operations import FLAG, NUMBER, TEXT, add, listed, record
+
+SITE = "https://acme.atlassian.net/wiki"
+POST = {
+    "id": "65551",
+    "status": "current",
+    "title": "We have moved",
+    "spaceId": "98306",
+    "version": {"number": 2},
+    "_links": {"webui": "/spaces/ENG/blog/2026/01/31/65551", "base": SITE},
+}
+COPY = {
+    "id": "65560",
+    "type": "page",
+    "status": "current",
+    "title": "Release plan 2027",
+    "_links": {"webui": "/spaces/ENG/pages/65560", "base": SITE},
+}
+PERSON = {"accountId": "712020:70035bdf", "displayName": "Aiko Tanaka", "email": "aiko@example.com"}
+STORED = record(("representation", "value"), representation={"type": "string", "enum": ["storage"]}, value=TEXT)
+STATUS = {"type": "string", "enum": ["current", "draft"]}
+WRITING, CONTENT = ("write:page:confluence",), ("write:confluence-content",)
+
+
+def add_operations(document: dict[str, Any]) -> None:
+    """Add the operations that the tools use."""
+    post = record(("spaceId",), spaceId=TEXT, status=STATUS, title=TEXT, body=STORED)
+    place, flag = "/wiki/api/v2/blogposts", ("private",)
+    add(document, "createBlogPost", f"POST {place}", scopes=WRITING, body=post, answer=POST, flags=flag)
+    version = record(("number",), number=NUMBER, message=TEXT)
+    fields = {"id": TEXT, "status": STATUS, "title": TEXT, "body": STORED, "version": version}
+    changed = record(tuple(fields), **fields)
+    add(document, "updateBlogPost", f"PUT {place}/{{id}}", scopes=WRITING, body=changed, answer=POST)
+    gone = ("delete:page:confluence",)
+    add(document, "deleteBlogPost", f"DELETE {place}/{{id}}", scopes=gone, flags=("draft", "purge"))
+    destination = record(
+        ("type", "value"), type={"type": "string", "enum": ["space", "existing_page", "parent_page"]}, value=TEXT
+    )
+    copy = record(("destination",), pageTitle=TEXT, destination=destination, copyAttachments=FLAG, copyLabels=FLAG)
+    add(document, "copyPage", "POST /wiki/rest/api/content/{id}/copy", scopes=CONTENT, body=copy, answer=COPY)
+    ids = record(("accountIds",), accountIds=listed(TEXT) | {"maxItems": 250})
+    people, readers = {"results": [PERSON]}, ("read:user:confluence",)
+    add(document, "createBulkUserLookup", "POST /wiki/api/v2/users-bulk", scopes=readers, body=ids, answer=people)
