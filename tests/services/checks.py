@@ -41,7 +41,7 @@ SAME_WORD: dict[str, set[str]] = {
     "timezone": {"zone", "tz"},
     "type": {"issuetype", "filetype"},
     "updated": {"modified", "version"},
-    "url": {"permalink", "link"},
+    "url": {"href", "permalink", "link"},
     "user": {"bot"},
     "workspace": {"team"},
 }

@@ -117,7 +117,7 @@ class Vendor:
         """Answer one Call, as the service with a token would."""
         self.sent.append(call)
         if call.origin in self.origins:
-            return CallResponse(200, {}, self.origins[call.origin])
+            return CallResponse(200, {}, DOWNLOAD if call.download else self.origins[call.origin])
         origin = self.hosts.get(call.origin, call.origin)
         transport = self.transports[1 if origin not in {"", self.host} else 0]
         headers = {"authorization": "Bearer x", **self.module.headers, **call.headers}
@@ -131,7 +131,8 @@ class Vendor:
             response = client.request(call.method, url, params=dict(call.query) or None, **body)
         if call.download:
             return CallResponse(200, {}, DOWNLOAD)
-        return CallResponse(response.status_code, dict(response.headers), response.json() if response.content else None)
+        json = response.text if call.text else response.json() if response.content else None
+        return CallResponse(response.status_code, dict(response.headers), json)
 
     def perform(self, tool: Tool, arguments: dict[str, Any]) -> Any:
         """The JSON that a tool brings; of a list its first page, after asking for the second one, if there is one."""

@@ -6,7 +6,7 @@ change that is meant, `make docs` writes the files anew: read the difference.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import pytest
 
 from mcpist.files.content import FileContent
-from mcpist.tools.call import Call, Lookup
+from mcpist.tools.call import Call, FilePart, Lookup
 from mcpist.tools.module import Module
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
@@ -68,10 +68,14 @@ def _body(call: Call) -> Any:
     """The body of a request; of contents their text."""
     if call.multipart is not None:
         return {
-            name: part if isinstance(part, str) else [part.filename, _text(part.content)]
-            for name, part in call.multipart.items()
+            name: parts if isinstance(parts, str) else [[part.filename, _text(part.content)] for part in _files(parts)]
+            for name, parts in call.multipart.items()
         }
     return _text(call.content) if call.content else call.json
+
+
+def _files(parts: FilePart | Sequence[FilePart]) -> Sequence[FilePart]:
+    return [parts] if isinstance(parts, FilePart) else parts
 
 
 def _text(content: FileContent) -> str:

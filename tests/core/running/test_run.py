@@ -160,7 +160,7 @@ def declare_more(module: Module) -> None:
     @module.writes(shows("id"))
     def upload(content: ContentArgument) -> Calls:
         """Upload a text or a file."""
-        answer = yield Call("POST", "/texts", content=content)
+        answer = yield Call("POST", "/texts", content=content, text=True)
         return {"id": answer.json}
 
     @module.reads(DOWNLOADED)

@@ -4,8 +4,20 @@ from dataclasses import replace
 from typing import Any
 
 from mcpist.tools.call import Call, CallResponse
+from tests.services.answers.additions import add
 
 ANSWERS: dict[str, Any] = {
+    "me.todo.lists.List": {
+        "value": [
+            {
+                "id": "AAMkADIyAAAAABrJAAA=",
+                "displayName": "Work",
+                "wellknownListName": "none",
+                "isOwner": True,
+                "isShared": False,
+            }
+        ]
+    },
     "me.todo.lists.tasks.Get": {
         "@odata.context": "https://graph.microsoft.com/v1.0/$metadata#users('ada')/todo/lists('x')/tasks/$entity",
         "@odata.etag": 'W/"xzyPKP0BiUGgld+lMKXwbQAAnBoTIw=="',
@@ -43,6 +55,27 @@ ANSWERS: dict[str, Any] = {
         ],
     },
 }
+
+
+def amend(document: dict[str, Any]) -> None:
+    """Add https://learn.microsoft.com/en-us/graph/api/todotask-delta."""
+    task = {
+        "id": "AlMKXwbQAAAJws6wcAAAA=",
+        "title": "Send the offer",
+        "status": "notStarted",
+        "importance": "high",
+        "dueDateTime": {"dateTime": "2026-01-31T00:00:00.0000000", "timeZone": "UTC"},
+        "lastModifiedDateTime": "2026-01-15T09:30:00Z",
+        "@removed": None,
+    }
+    link = "https://graph.microsoft.com/v1.0/me/todo/lists/x/tasks/delta?$deltatoken=aBc1"
+    add(
+        document,
+        "GET /me/todo/lists/{todoTaskList-id}/tasks/delta",
+        "me.todo.lists.tasks.delta",
+        query={"$deltatoken": "string", "$skiptoken": "string", "$top": "integer"},
+        answer={"value": [task], "@odata.deltaLink": link},
+    )
 
 
 def with_next_page(call: Call, response: CallResponse) -> CallResponse:

@@ -30,7 +30,8 @@ FILE = {
     "filetype": "csv",
     "pretty_type": "CSV",
     "user": "U061F7AUR",
-    "size": 11,
+    "size": 4,
+    "url_private_download": "https://files.slack.com/files-pri/T012AB3C4-F0S43PZDF/download/report.csv",
     "permalink": "https://acme.slack.com/files/U061F7AUR/F0S43PZDF/report.csv",
     "preview": "id,name",
 }

@@ -2,6 +2,10 @@
 
 from typing import Any
 
+import httpx2
+
+from tests.services.answers.additions import add
+
 TABLES = [
     {
         "schema": "public",
@@ -33,10 +37,18 @@ KEYS = [
     {"id": "2", "type": "publishable", "name": "default", "api_key": "sb_publishable_0123456789abcdefghijkl_AbCdEfG"},
 ]
 
+SOURCES_TYPE = "multipart/form-data; boundary=b1"
+SOURCES = (
+    '--b1\r\nContent-Disposition: form-data; name="metadata"\r\n\r\n{}\r\n'
+    '--b1\r\nContent-Disposition: form-data; name="file"; filename="index.ts"\r\n'
+    "Content-Type: text/plain\r\n\r\nDeno.serve(() => new Response('設計'))\n\r\n--b1--\r\n"
+)
+
 ANSWERS: dict[str, Any] = {
     "v1-get-project-api-keys": KEYS,
     "v1-read-only-query": lambda call: TABLES if "pg_class" in call.json["query"] else ROWS,
     "v1-run-a-query": ROWS,
+    "v1-get-a-function-body": lambda _: httpx2.Response(200, headers={"content-type": SOURCES_TYPE}, text=SOURCES),
     "v1-get-project-logs": {
         "result": [
             {
@@ -56,5 +68,38 @@ ANSWERS: dict[str, Any] = {
     "rpc": ROWS,
 }
 
+# The documentation has an origin of its own.
+HOSTS = {"https://supabase.com": "https://api.supabase.com"}
 # The description is older than the day on which the logs moved to another path; all else of them stayed.
 MOVED = {"/analytics/endpoints/logs": "/analytics/endpoints/logs.all"}
+
+
+def amend(document: dict[str, Any]) -> None:
+    """Add what https://supabase.com/docs/reference/api says besides, and the search of the documentation."""
+    if "/v1/projects/{ref}/functions" not in document["paths"]:
+        return  # PostgREST's
+    body = {"migration_version": "string"}
+    started = {"workflow_run_id": "5f1e2d3c", "message": "ok"}
+    for what in ("merge", "reset"):
+        route, operation = f"POST /v1/branches/{{branch_id_or_ref}}/{what}", f"v1-{what}-a-branch"
+        add(document, route, operation, body=body, answer=started, status=201)
+    add(
+        document,
+        "POST /v1/projects/{ref}/functions/deploy",
+        "v1-deploy-a-function",
+        query={"slug": "string", "bundleOnly": "boolean"},
+        body={"metadata": "string", "file": ("string",)},
+        required=["metadata"],
+        media="multipart/form-data",
+        answer={"slug": "send-mail", "version": 2, "status": "ACTIVE", "entrypoint_path": "index.ts"},
+        status=201,
+    )
+    page = {"title": "Row Level Security", "href": "https://supabase.com/docs/guides/database/rls", "content": "# RLS"}
+    add(
+        document,
+        "POST /docs/api/graphql",
+        "search-docs",
+        body={"query": "string", "variables": {"type": "object"}},
+        required=["query"],
+        answer={"data": {"searchDocs": {"nodes": [page]}}},
+    )

@@ -207,3 +207,67 @@ def test_the_resource_of_a_list_is_its_open_tasks() -> None:
     arguments = resource.arguments(f"microsoft-todo://lists/{LIST}")
     assert arguments == {"list_id": LIST, "filter": "status ne 'completed'"}
     assert resource.arguments(f"microsoft-todo://lists/{LIST}/tasks/1") is None
+
+
+def due(title: str, day: str | None = None, text: str = "") -> dict[str, Any]:
+    time = day and {"dateTime": f"{day}T00:00:00.0000000", "timeZone": "UTC"}
+    return {"id": title, "title": title, "body": {"content": text}, "dueDateTime": time}
+
+
+def test_tasks_are_searched_in_all_lists_and_all_their_pages() -> None:
+    lists = {"value": [{"id": "L1", "displayName": "Work"}, {"id": "L2", "displayName": "Home"}]}
+    more = {"value": [due("Send the OFFER")], "@odata.nextLink": f"{HOST}/me/todo/lists/L1/tasks?$skip=100&$top=1"}
+    sent, found = converse(
+        work("search_tasks", text="offer send", timezone="Asia/Tokyo"),
+        lists,
+        more,
+        {"value": [due("Call"), due("Ask", text="Send them the offer")]},
+        {"value": [due("Send flowers")]},
+    )
+    assert [(call.path, call.query.get("$skip")) for call in sent[1:]] == [
+        ("/me/todo/lists/L1/tasks", None),
+        ("/me/todo/lists/L1/tasks", "100"),
+        ("/me/todo/lists/L2/tasks", None),
+    ]
+    assert sent[1].query["$filter"] == "status ne 'completed'"
+    assert sent[1].headers == {"prefer": 'outlook.timezone="Asia/Tokyo"'}
+    assert [(task["title"], task["list"]["name"]) for task in found["value"]] == [
+        ("Send the OFFER", "Work"),
+        ("Ask", "Work"),
+    ]
+
+
+def test_tasks_due_until_a_day_leave_out_later_ones_and_those_without_a_day() -> None:
+    tasks = {"value": [due("a", "2026-01-31"), due("b", "2026-02-01"), due("c")]}
+    arguments = {"due_until": "2026-01-31", "completed": True}
+    sent, found = converse(work("search_tasks", **arguments), {"value": [{"id": "L1"}]}, tasks)
+    assert [task["title"] for task in found["value"]] == ["a"]
+    assert "$filter" not in sent[1].query
+
+
+def test_a_search_that_finds_more_says_so() -> None:
+    tasks = {"value": [due("a"), due("b")]}
+    _, found = converse(work("search_tasks", limit=1), {"value": [{"id": "L1"}, {"id": "L2"}]}, tasks)
+    assert (len(found.json["value"]), "raise limit" in found.more) == (1, True)
+
+
+def test_changes_are_read_to_their_end_and_name_where_the_next_ones_begin() -> None:
+    page, last = (
+        f"{HOST}/me/todo/lists/x/tasks/delta?$skiptoken=s2",
+        f"{HOST}/me/todo/lists/x/tasks/delta?$deltatoken=d1",
+    )
+    removed = {"id": "2", "@removed": {"reason": "deleted"}}
+    sent, found = converse(
+        work("list_changes", list_id=LIST, since="$deltatoken=d0&$top=1"),
+        {"value": [due("a")], "@odata.nextLink": page},
+        {"value": [removed], "@odata.deltaLink": last},
+    )
+    assert [call.query for call in sent] == [{"$deltatoken": "d0"}, {"$skiptoken": "s2"}]
+    assert found.json == {"value": [due("a"), removed], "since": "$deltatoken=d1"}
+    assert "since=$deltatoken=d1" in found.more
+    assert "deleted" in compact(found.json, microsoft_todo.tools["list_changes"].shows)
+
+
+def test_changes_since_something_else_are_refused() -> None:
+    with pytest.raises(InvalidRequest):
+        next(work("list_changes", list_id=LIST, since="https://evil.example/"))

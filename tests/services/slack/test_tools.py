@@ -176,7 +176,7 @@ def test_what_is_pinned_is_a_message_or_a_file() -> None:
     assert [(one.get("ts"), one["file"]) for one in found] == [(TS, None), (None, "F1")]
 
 
-def test_a_file_is_uploaded_beside_the_api_without_the_token_and_then_shared() -> None:
+def test_a_file_is_uploaded_beside_the_api_and_then_shared() -> None:
     place = {"ok": True, "upload_url": "https://files.slack.com/upload/v1/abc?d=1", "file_id": "F1"}
     done = {"ok": True, "files": [{"id": "F1", "title": "a.csv"}]}
     sent, found = converse(
@@ -198,6 +198,24 @@ def test_nothing_is_shared_after_an_upload_that_failed() -> None:
     failed = ToolExecutionError(service="slack", http_status=500, problem="no")
     with pytest.raises(ToolExecutionError):
         converse(work("upload_file", channel="C0123ABCD45", filename="a.csv", content="x"), place, failed)
+
+
+def test_a_file_is_downloaded_from_its_own_origin_with_the_token() -> None:
+    url = "https://files.slack.com/files-pri/T1-F1/download/a.png"
+    kept = {"file": {"path": "files/acme/uma/1", "size_bytes": 9}, "preview": None}
+    file = {"name": "a.png", "size": 9, "url_private_download": url}
+    sent, found = converse(work("download_file", file_id="F1"), {"ok": True, "file": file}, kept)
+    assert sent[1] == Call("GET", "/files-pri/T1-F1/download/a.png", origin="https://files.slack.com", download=True)
+    assert sent[1].origin in slack.token_origins
+    assert found == {"name": "a.png", **kept}
+    with pytest.raises(ToolExecutionError):  # a page of Slack's login
+        converse(work("download_file", file_id="F1"), {"ok": True, "file": file | {"size": 10}}, kept)
+
+
+def test_a_file_that_slack_does_not_keep_is_not_downloaded() -> None:
+    outside = {"name": "Plan", "size": 0, "permalink": "https://docs.example.com/1"}
+    with pytest.raises(InvalidRequest, match=r"https://docs\.example\.com/1"):
+        converse(work("download_file", file_id="F1"), {"ok": True, "file": outside})
 
 
 def test_a_message_is_scheduled_for_a_moment_with_its_offset() -> None:

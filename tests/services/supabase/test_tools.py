@@ -11,10 +11,11 @@ import pytest
 from mcpist.errors import InvalidArguments, InvalidRequest, ToolExecutionError
 from mcpist.render.answer import compact
 from mcpist.running.account import Account
+from mcpist.running.bodies import request_body
 from mcpist.running.broker import Credential
-from mcpist.tools.call import Call, PartialList
+from mcpist.tools.call import Call, CallResponse, PartialList
 from mcpist_services.supabase.tools import supabase
-from tests.services.answers.supabase import KEYS, ROWS, SECRET
+from tests.services.answers.supabase import KEYS, ROWS, SECRET, SOURCES, SOURCES_TYPE
 from tests.services.conversation import converse, work_of
 
 PROJECT = "abcdefghijklmnopqrst"
@@ -365,3 +366,35 @@ def test_types_are_shown_as_code_and_kept_as_the_files_plain_text() -> None:
     _, found = converse(work("generate_types"), {"types": "export type A = 1\n"})
     assert found["types"] == "export type A = 1\n"
     assert compact(found, supabase.tools["generate_types"].shows) == "```typescript\nexport type A = 1\n```"
+
+
+def test_a_function_is_deployed_from_all_its_files_at_once() -> None:
+    files = [{"path": "index.ts", "content": "設計"}, {"path": "lib/a.ts", "content": "a"}]
+    call = work("deploy_function", function_slug="send-mail", files=files, verify_jwt=False)
+    assert (call.path, call.query) == (f"/v1/projects/{PROJECT}/functions/deploy", {"slug": "send-mail"})
+    metadata = {"name": "send-mail", "entrypoint_path": "index.ts", "verify_jwt": False}
+    assert json.loads(call.multipart["metadata"]) == metadata
+    body = request_body(call)["content"]
+    assert body.count(b'name="file"; filename="index.ts"') == body.count(b'name="file"; filename="lib/a.ts"') == 1
+    assert "設計".encode() in body
+
+
+def test_the_files_of_a_function_are_read_from_their_parts() -> None:
+    answer = CallResponse(200, {"content-type": SOURCES_TYPE}, SOURCES)
+    sent, files = converse(work("get_function_code", function_slug="send-mail"), answer)
+    assert sent[0].headers == {"accept": "multipart/form-data"}
+    assert files == [{"path": "index.ts", "content": "Deno.serve(() => new Response('設計'))\n"}]
+    bundle = CallResponse(200, {"content-type": "application/octet-stream"}, "ESZIP")
+    with pytest.raises(ToolExecutionError, match="without its source files"):
+        converse(work("get_function_code", function_slug="send-mail"), bundle)
+
+
+def test_the_documentation_is_asked_at_its_own_origin_without_the_token() -> None:
+    search = partial(work_of, supabase, "search_docs", query="rls")
+    page = {"title": "RLS", "href": "https://supabase.com/docs/rls", "content": "x" * 9_000}
+    sent, found = converse(search(), {"data": {"searchDocs": {"nodes": [page]}}})
+    assert (sent[0].origin, sent[0].json["variables"]) == ("https://supabase.com", {"query": "rls", "limit": 5})
+    assert sent[0].origin not in supabase.token_origins
+    assert len(found["nodes"][0]["content"]) == 4_000
+    with pytest.raises(ToolExecutionError, match="too busy"):
+        converse(search(), {"errors": [{"message": "too busy"}]})

@@ -167,7 +167,7 @@ def _parse(call: Call, response: ExchangeResponse, service: str) -> Any:
         if _SURROGATE_ESCAPE.search(body):  # half an emoji of a title that was cut: it could be neither stored nor sent
             content = json.loads(json.dumps(content, ensure_ascii=False).encode(errors="replace"))
     except (ValueError, RecursionError):
-        if call.content is not None:
+        if call.text:
             return body.decode(errors="replace")
         kind = response.headers.get("content-type", "content without a type")[:MAX_MESSAGE_CHARACTERS]
         raise UpstreamUnavailable(service=service, problem=f"it answered {kind} that is no JSON") from None

@@ -1,7 +1,7 @@
 """The work that a tool describes; `running` performs it."""
 
 import re
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -33,8 +33,10 @@ class Call:
     """The fields of a form-encoded body, instead of JSON; a list is sent as a repeated field."""
     content: FileContent | None = None
     """The bytes of the body and their type, instead of JSON; the response to it may be a text."""
-    multipart: Mapping[str, "str | FilePart"] | None = None
-    """The fields of a multipart body, instead of JSON."""
+    multipart: Mapping[str, "str | FilePart | Sequence[FilePart]"] | None = None
+    """The fields of a multipart body, instead of JSON; a list is sent as a repeated field."""
+    text: bool = False
+    """Whether the response may be a text, which then is its JSON."""
     download: bool = False
     """Whether the response's body is kept as a file of the caller; its JSON is then `{file, preview}`. A redirect to
     another origin is followed with no header of ours."""

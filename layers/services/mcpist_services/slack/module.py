@@ -27,6 +27,7 @@ slack = Module(
     api_version="2026-03",
     host="https://slack.com/api",
     origins=r"https://files\.slack\.com",
+    token_origins=("https://files.slack.com",),
     paging=Paging("limit", MAX_PAGE, ("cursor",), by_field("response_metadata.next_cursor", "cursor")),
     refusals=REFUSALS,
     scopes=Scopes(),

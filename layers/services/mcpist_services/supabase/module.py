@@ -1,8 +1,9 @@
-"""Supabase: projects, SQL, migrations, logs, advisors, keys, functions, branches, and the rows of tables.
+"""Supabase: projects, SQL, migrations, logs, advisors, keys, functions, branches, the rows of tables, documentation.
 
 Reference: https://supabase.com/docs/reference/api/introduction
 """
 
+import re
 from typing import Annotated
 
 from pydantic import Field
@@ -14,12 +15,14 @@ from mcpist.tools.paging import MAX_ITEMS
 from mcpist_services.supabase.refusals import REFUSALS
 from mcpist_services.supabase.synonyms import SYNONYMS
 
+DOCUMENTATION = "https://supabase.com"
+
 supabase = Module(
     "supabase",
     __doc__,
     api_version="v1",
     host="https://api.supabase.com",
-    origins=r"https://[a-z]{20}\.supabase\.co",
+    origins=rf"https://[a-z]{{20}}\.supabase\.co|{re.escape(DOCUMENTATION)}",
     refusals=REFUSALS,
     synonyms=SYNONYMS,
     category="development",

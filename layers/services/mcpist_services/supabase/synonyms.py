@@ -12,6 +12,10 @@ environment variable, environment variables, env vars, env var: secrets
 typescript, typed client: types typescript
 stored procedure, database function, postgres function: rpc function
 preview environment: branch
+publish, release, ship, upload code: deploy function
+source code, source files: function code
+documentation, manual, guide, how to: search docs
+promote: merge branch
 
 SQL, クエリ: sql query
 マイグレーション: migration
@@ -20,6 +24,8 @@ SQL, クエリ: sql query
 APIキー, API キー: api keys
 シークレット, 環境変数: secrets
 関数, ファンクション: function
+デプロイ: deploy function
+ドキュメント, 公式資料, マニュアル: search docs
 バケット, ストレージ: bucket storage
 ヘルスチェック, 稼働状況, 稼働状態, 正常, 死活: health
 型定義, 型を: types typescript

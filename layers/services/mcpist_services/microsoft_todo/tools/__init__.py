@@ -2,6 +2,6 @@
 
 from mcpist_services.microsoft_todo.module import microsoft_todo
 
-from mcpist_services.microsoft_todo.tools import lists, tasks, prompts  # isort: skip
+from mcpist_services.microsoft_todo.tools import lists, tasks, finding, prompts  # isort: skip
 
-__all__ = ["lists", "microsoft_todo", "prompts", "tasks"]
+__all__ = ["finding", "lists", "microsoft_todo", "prompts", "tasks"]

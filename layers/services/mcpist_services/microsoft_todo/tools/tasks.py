@@ -92,14 +92,14 @@ def list_tasks(
 ) -> Call:
     """List the tasks of a to-do list, completed ones included."""
     query = given(**{"$filter": filter, "$orderby": orderby})
-    return Call("GET", list_path(list_id, "/tasks"), query, headers=_timezone_header(timezone))
+    return Call("GET", list_path(list_id, "/tasks"), query, headers=timezone_header(timezone))
 
 
 @microsoft_todo.reads(TASK_DETAILS, "me.todo.lists.tasks.Get")
 def get_task(list_id: ListId, task_id: TaskId, timezone: AnswerTimezone | None = None) -> Calls:
     """Read one task with its text, its steps and its links."""
     query = {"$expand": "checklistItems,linkedResources"}
-    task = (yield Call("GET", _task_path(list_id, task_id), query, headers=_timezone_header(timezone))).json
+    task = (yield Call("GET", _task_path(list_id, task_id), query, headers=timezone_header(timezone))).json
     return {**task, "text": _document(task)}
 
 
@@ -219,7 +219,7 @@ def _step_path(list_id: str, task_id: str, step: str) -> str:
     return _task_path(list_id, task_id, "/checklistItems/{step}", step=step)
 
 
-def _timezone_header(timezone: str | None) -> dict[str, str]:
+def timezone_header(timezone: str | None) -> dict[str, str]:
     """Return the header that requests times in a zone; in UTC, the default, a day can be the one before."""
     return {"prefer": f'outlook.timezone="{timezone}"'} if timezone else {}
 

@@ -1,6 +1,6 @@
 """Files.
 
-An upload takes three requests, of which the second goes to another origin without the token.
+An upload takes three requests, of which the second goes to another origin; files are downloaded from there.
 Reference: https://docs.slack.dev/messaging/working-with-files#uploading_files
 """
 
@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from mcpist.errors import InvalidRequest, ToolExecutionError
 from mcpist.files.content import ContentArgument
 from mcpist.render.shows import shows
 from mcpist.tools.call import Call, Calls, Work, given
@@ -29,6 +30,8 @@ ONE = shows(
     "content|file.preview as content",
     text="content",
 )
+
+DOWNLOAD = shows("name", "file", "preview", text="preview", file="file")
 
 FileId = Annotated[str, Field(pattern=r"^F[A-Z0-9]+$"), "The id that list_files shows, e.g. F0S43PZDF"]
 Kinds = Annotated[str, "all, spaces, snippets, images, gdocs, zips, pdfs; several with commas, e.g. pdfs"]
@@ -55,6 +58,21 @@ def get_file(file_id: FileId) -> Call:
     return Call("GET", "/files.info", {"file": file_id})
 
 
+@slack.reads(DOWNLOAD, "files.info", scopes=("files:read",))
+def download_file(file_id: FileId) -> Calls:
+    """Download a file, an image or a document too, of up to 32 MB."""
+    file = (yield Call("GET", "/files.info", {"file": file_id})).json["file"]
+    url = file.get("url_private_download")
+    if not url:
+        raise InvalidRequest(field="file_id", problem=f"it is kept outside Slack: open {file.get('permalink')}")
+    kept = (yield Call.to("GET", url, download=True)).json
+    if kept["file"]["size_bytes"] != file["size"]:  # the page of its login, where the account may not read the file
+        raise ToolExecutionError(
+            service=slack.name, http_status=200, problem="it answered something else than the file"
+        )
+    return {"name": file["name"], **kept}
+
+
 @slack.writes(shows("id", "title"), "files.completeUploadExternal", scopes=("files:write",))
 def upload_file(
     channel: ChannelId,
@@ -67,7 +85,7 @@ def upload_file(
     id_ = yield from channel_id(channel, opens=True)
     length = len(content.content)
     place = (yield Call("GET", "/files.getUploadURLExternal", {"filename": filename, "length": length})).json
-    yield Call.to("POST", place["upload_url"], content=content)
+    yield Call.to("POST", place["upload_url"], content=content, text=True)
     said = {"initial_comment": message(comment)["text"]} if comment else {}
     body = {"files": [{"id": place["file_id"], "title": filename}], "channel_id": id_, **said}
     done = yield Call("POST", "/files.completeUploadExternal", json=body | given(thread_ts=thread_ts))

@@ -2,6 +2,7 @@
 
 from mcpist_services.supabase.module import supabase
 
-from mcpist_services.supabase.tools import projects, database, logs, functions, branches, rows, prompts  # isort: skip
+from mcpist_services.supabase.tools import projects, database, logs, functions, branches, rows  # isort: skip
+from mcpist_services.supabase.tools import documentation, prompts  # isort: skip
 
-__all__ = ["branches", "database", "functions", "logs", "projects", "prompts", "rows", "supabase"]
+__all__ = ["branches", "database", "documentation", "functions", "logs", "projects", "prompts", "rows", "supabase"]

@@ -20,6 +20,9 @@ BRANCHES = shows(
     "updated_at as updated",
 )
 
+STARTED = shows("message", "workflow_run_id")
+
+UpTo = Annotated[Name | None, "Only up to this version of list_migrations; all if left out, e.g. 20260131093000"]
 BranchRef = Annotated[
     str,
     Field(pattern=r"^([a-z]{20}|[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})$"),
@@ -46,6 +49,20 @@ def create_branch(
     fields = given(branch_name=branch_name, git_branch=git_branch, region=region)
     fields |= {"persistent": persistent, "with_data": with_data}
     return Call("POST", project_path(project_ref, "/branches"), json=fields)
+
+
+@supabase.destroys(STARTED, "v1-merge-a-branch")
+def merge_branch(branch_id_or_ref: BranchRef, migration_version: UpTo = None) -> Call:
+    """Merge a branch into production: its migrations and Edge Functions."""
+    body = given(migration_version=migration_version)
+    return Call("POST", path("/v1/branches/{branch}/merge", branch=branch_id_or_ref), json=body)
+
+
+@supabase.destroys(STARTED, "v1-reset-a-branch")
+def reset_branch(branch_id_or_ref: BranchRef, migration_version: UpTo = None) -> Call:
+    """Reset a branch to its migrations; all rows that were written to it are lost."""
+    body = given(migration_version=migration_version)
+    return Call("POST", path("/v1/branches/{branch}/reset", branch=branch_id_or_ref), json=body)
 
 
 @supabase.destroys(shows("message"), "v1-delete-a-branch")

@@ -1,14 +1,32 @@
 """API keys, secrets, Edge Functions and storage buckets."""
 
-from typing import Annotated
+import json
+from typing import Annotated, Any, TypedDict
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
+from mcpist.files.content import FileContent
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, Calls
+from mcpist.tools.call import Call, Calls, FilePart, given
 from mcpist_services.supabase.keys import masked
-from mcpist_services.supabase.module import ProjectRef, project_path, supabase
+from mcpist_services.supabase.module import Name, ProjectRef, project_path, supabase
+from mcpist_services.supabase.sources import source_files
 
+
+class SourceFile(TypedDict):
+    """A source file of an Edge Function."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    path: Annotated[str, Field(min_length=1)]
+    content: str
+
+
+SOURCES = 'Whole texts, e.g. [{"path": "index.ts", "content": "Deno.serve(() => new Response())"}]'
+FunctionSlug = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$"), "As list_functions shows it, e.g. send-mail"]
+NewSlug = Annotated[
+    str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$"), "A new one, or that of list_functions, e.g. send-mail"
+]
 FUNCTION = ("slug", "name", "status", "version", "verify_jwt", "created_at as created", "updated_at as updated")
 
 
@@ -33,12 +51,35 @@ def list_functions(project_ref: ProjectRef) -> Call:
 
 
 @supabase.reads(shows("id", *FUNCTION, "entrypoint_path", "import_map"), "v1-get-a-function")
-def get_function(
-    project_ref: ProjectRef,
-    function_slug: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$"), "As list_functions shows it, e.g. send-mail"],
-) -> Call:
-    """Read one Edge Function: its state, version and entry point. Its code is a bundle that cannot be read here."""
+def get_function(project_ref: ProjectRef, function_slug: FunctionSlug) -> Call:
+    """Read one Edge Function: its state, version and entry point."""
     return Call("GET", project_path(project_ref, "/functions/{function_slug}", function_slug=function_slug))
+
+
+@supabase.reads(shows("path", "content"), "v1-get-a-function-body")
+def get_function_code(project_ref: ProjectRef, function_slug: FunctionSlug) -> Calls:
+    """Read the source files of an Edge Function."""
+    place = project_path(project_ref, "/functions/{function_slug}/body", function_slug=function_slug)
+    answer = yield Call("GET", place, headers={"accept": "multipart/form-data"}, text=True)
+    return source_files(answer)
+
+
+@supabase.destroys(shows("slug", "version", "status", "entrypoint_path"), "v1-deploy-a-function")
+def deploy_function(
+    project_ref: ProjectRef,
+    function_slug: NewSlug,
+    files: Annotated[list[SourceFile], Field(min_length=1, max_length=200), SOURCES],
+    entrypoint_path: Annotated[Name, "The path of the file that serves, e.g. index.ts"] = "index.ts",
+    import_map_path: Annotated[
+        Name | None, "The path of a deno.json or import map among the files, e.g. deno.json"
+    ] = None,
+    verify_jwt: Annotated[bool, "Let callers in with a valid JWT alone"] = True,
+) -> Call:
+    """Deploy an Edge Function from its source files: a new one, or all of one that runs."""
+    metadata = given(name=function_slug, entrypoint_path=entrypoint_path, import_map_path=import_map_path)
+    parts = [FilePart(file["path"], FileContent.of_text(file["content"])) for file in files]
+    body: dict[str, Any] = {"metadata": json.dumps(metadata | {"verify_jwt": verify_jwt}), "file": parts}
+    return Call("POST", project_path(project_ref, "/functions/deploy"), {"slug": function_slug}, multipart=body)
 
 
 @supabase.reads(shows("id", "name", "public", "created_at as created"), "v1-list-all-buckets")
