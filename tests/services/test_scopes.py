@@ -1,44 +1,44 @@
 """The permissions that tools need: those that the vendors say, and those that are asked for."""
 
-import json
 from functools import cache
-from importlib import import_module
-from typing import Any
 
 import pytest
 
 from mcpist.tools.tool import Tool
 from mcpist_services import NAMES, provider_name, providers
 from mcpist_services.catalogue import CATALOGUE
-from tests.services.contracts import SPECS, needs_descriptions
+from tests.services.contracts import Vendor, needs_descriptions, uses
 
-# Whose description says which permissions an operation takes; any of them is enough.
-DESCRIBED = {"confluence": "confluence", "google_calendar": "google-calendar", "jira": "jira"}
-# Google's description names permissions any one of which is enough; Atlassian's names those that are needed together.
-ANY_ONE = {"google_calendar"}
-# Jira's description leaves them out, and the vendor's page of the operation names them; all of them are needed.
-# https://developer.atlassian.com/cloud/jira/software/rest/api-group-board/#api-rest-agile-1-0-board-get
-ON_PAGES = {"getAllBoards": [{"read:board-scope:jira-software", "read:project:jira"}]}
+# Whose descriptions say which permissions an operation takes; answers/<module>.py adds those that pages alone say.
+DESCRIBED = ("confluence", "google_calendar", "jira", "slack")
+# Of the permissions that Google's and Slack's descriptions name, any one is enough; of Atlassian's, all are needed.
+ANY_ONE = {"google_calendar", "slack"}
 
 TOOLS = [(name, tool) for name in NAMES for tool in CATALOGUE.module(name).tools.values()]
 IDS = [f"{name}.{tool.name}" for name, tool in TOOLS]
 
 
 @cache
+def vendor(name: str) -> Vendor:
+    """A module's services; reading their descriptions takes a while."""
+    return Vendor(name)
+
+
+@cache
 def alternatives(name: str) -> dict[str, list[set[str]]]:
     """The sets of permissions for each operation, any one of which is enough."""
-    description = json.loads((SPECS / f"{DESCRIBED[name]}.openapi.json").read_text("utf-8"))
-    if amend := getattr(import_module(f"tests.services.answers.{name}"), "amend", None):
-        amend(description)
-    operations = [one for path in description["paths"].values() for one in path.values() if isinstance(one, dict)]
-    found = {one["operationId"]: _scopes(one.get("security", [])) for one in operations if "operationId" in one}
+    (transport,) = vendor(name).transports
+    operations = [
+        one for path in transport.contract.doc["paths"].values() for one in path.values() if isinstance(one, dict)
+    ]
+    ways = {one["operationId"]: one.get("security", []) for one in operations if "operationId" in one}
+    together = {
+        operation: [set(scopes) for way in found for scopes in way.values() if scopes]
+        for operation, found in ways.items()
+    }
     if name in ANY_ONE:
-        return {operation: [{scope} for scope in set().union(*sets)] for operation, sets in found.items()}
-    return found
-
-
-def _scopes(security: list[dict[str, Any]]) -> list[set[str]]:
-    return [set(scopes) for way in security for scopes in way.values() if scopes]
+        return {operation: [{scope} for scope in set().union(*sets)] or [set()] for operation, sets in together.items()}
+    return together
 
 
 @needs_descriptions
@@ -47,12 +47,18 @@ def _scopes(security: list[dict[str, Any]]) -> list[set[str]]:
     [one for one in TOOLS if one[0] in DESCRIBED],
     ids=[one for one in IDS if one.partition(".")[0] in DESCRIBED],
 )
-def test_the_scopes_of_a_tool_are_those_of_its_operation(name: str, tool: Tool) -> None:
-    module = CATALOGUE.module(name)
-    needed, enough = module.scopes_by_tool[tool.name], alternatives(name)[tool.operation] or ON_PAGES[tool.operation]
-    assert any(one <= set(needed) for one in enough)
-    own = needed[-1]  # those before it are of what the tool reads first
-    assert {own, *module.scopes.implied_by.get(own, ())} <= set().union(*enough)
+def test_the_scopes_of_a_tool_are_those_of_all_that_it_requests(name: str, tool: Tool) -> None:
+    service, needed = vendor(name), CATALOGUE.module(name).scopes_by_tool[tool.name]
+    implied_by = CATALOGUE.module(name).scopes.implied_by
+    known = set(needed) | {narrow for narrow, wide in implied_by.items() if not set(wide).isdisjoint(needed)}
+    service.forget()
+    for _, arguments in uses(tool):
+        service.perform(tool, arguments)
+    enough = {operation: alternatives(name)[operation] for operation in service.operations}
+    for operation, ways in enough.items():
+        assert any(way <= known for way in ways), f"{operation} needs {ways}"
+    named = {scope for ways in enough.values() for way in ways for scope in way}
+    assert all({scope, *implied_by.get(scope, ())} & named for scope in needed), "it asks for more than it needs"
 
 
 @pytest.mark.parametrize(("name", "tool"), TOOLS, ids=IDS)

@@ -157,6 +157,9 @@ def amend(document: dict[str, Any]) -> None:
     """State what the description gives in its text alone: values, and that a transition is named by its id."""
     confine(document, "/rest/api/3/project/search", "typeKey", ("business", "service_desk", "software"), several=True)
     document["components"]["schemas"]["IssueTransition"]["required"] = ["id"]
+    # https://developer.atlassian.com/cloud/jira/software/rest/api-group-board/#api-rest-agile-1-0-board-get
+    boards = document["paths"]["/rest/agile/1.0/board"]["get"]
+    boards["security"] = [{"OAuth2": ["read:board-scope:jira-software", "read:project:jira"]}]
     confine(document, "/rest/agile/1.0/board", "type", ("scrum", "kanban", "simple"), several=True)
     confine(document, "/rest/agile/1.0/board/{boardId}/sprint", "state", ("future", "active", "closed"), several=True)
     add_operations(document)

@@ -51,7 +51,7 @@ def create_version(
     shows(*VERSION),
     "updateVersion",
     idempotent=True,
-    scopes=("write:jira-work", "manage:jira-project"),
+    scopes=("manage:jira-project",),
     uses=({"released": True},),
 )
 def update_version(

@@ -26,7 +26,9 @@ def list_transitions(issue_key: IssueKey) -> Call:
     return Call("GET", issue_path(issue_key, "/transitions"))
 
 
-@jira.writes(shows("status", "comment", "page_url as url"), "doTransition")
+@jira.writes(
+    shows("status", "comment", "page_url as url"), "doTransition", scopes=("read:jira-work", "write:jira-work")
+)
 def transition_issue(
     issue_key: IssueKey,
     transition: Annotated[Name, "The transition's id or name, or the status that it leads to, e.g. Done"],
