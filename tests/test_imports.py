@@ -12,7 +12,7 @@ from infra.local.deployment import ROOT
 
 # Each has its reason to be imported later, or never.
 LATE = {
-    *("boto3", "botocore.session", "jsonschema", "toon_format", "uvicorn", "httpx2", "multipart"),
+    *("boto3", "botocore.session", "jsonschema", "uvicorn", "httpx2", "multipart"),
     *("aws_lambda_powertools", "mcp", "mcp_types", "jinja2", "jwt", "starlette"),
 }
 USED = {

@@ -19,7 +19,7 @@ prepare(
     services=("lambda", "s3", "stepfunctions"),
     modules=(
         *("mcp_endpoint.batches.batch", "mcp_endpoint.elicitation.connecting", "mcpist.batch.ledger.progress"),
-        *("mcpist.running.send", "toon_format"),
+        "mcpist.running.send",
         *(f"mcpist_services.{name}.tools" for name in NAMES),
         *preloads(),
     ),

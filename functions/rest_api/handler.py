@@ -17,7 +17,7 @@ DOOR = Door("rest_api", answers_in_time=True)
 prepare(
     services=("lambda", "s3", "stepfunctions"),
     modules=(
-        *("rest_api.resolver", "mcpist.running.send", "toon_format"),
+        *("rest_api.resolver", "mcpist.running.send"),
         *(f"mcpist_services.{name}.tools" for name in NAMES),
         *upstream_preloads(),
     ),

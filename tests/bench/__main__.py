@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterable
 
 from infra.bench.report import BENCHMARKS, Row, keep, measured, table
-from tests.bench import apis, contention, files, machines, programs, tokens, upstreams
+from tests.bench import answers, apis, contention, files, machines, programs, tokens, upstreams
 
 PEERS = (tokens.rows, machines.rows, upstreams.rows, contention.rows)
 
@@ -13,6 +13,7 @@ def main(named: list[str]) -> None:
     """Measure the named part, or all."""
     parts: dict[str, tuple[Callable[[], Iterable[Row]], ...]] = {
         "peers": PEERS,
+        "answers": (answers.rows,),
         "apis": (apis.rows,),
         "files": (files.rows,),
         "programs": (programs.rows,),

@@ -56,7 +56,7 @@ def answer_tokens() -> Iterator[Row]:
 
 
 def document_tokens() -> Iterator[Row]:
-    """Characters of a document as Markdown, and tokens of a flat list as TOON."""
+    """Characters of a document as Markdown, and tokens of a flat list as a table."""
     size = len(compact_json(SMALL_PAGE))
     ratio = len(write(tree_of(SMALL_PAGE))) / size
     yield f"characters of a Notion page as Markdown, against its {size:,} characters of JSON", f"{ratio:.2f}", "0.1"
@@ -66,8 +66,8 @@ def document_tokens() -> Iterator[Row]:
         ("changed files", github["list_pull_files"], files, "0.6"),
         ("issues with long titles", github["list_issues"], [_issue(number) for number in range(1, 51)], ""),
     ):
-        toon, plain = o200k(compact(items, tool.shows), compact_json(project(items, tool.shows)))
-        yield f"tokens of fifty {what} as TOON, against the same rows as minified JSON", f"{toon / plain:.2f}", most
+        ours, plain = o200k(compact(items, tool.shows), compact_json(project(items, tool.shows)))
+        yield f"tokens of fifty {what} as a table, against the same rows as minified JSON", f"{ours / plain:.2f}", most
 
 
 def _answers() -> dict[str, tuple[int, int]]:

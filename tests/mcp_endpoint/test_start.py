@@ -12,7 +12,7 @@ from infra.local.deployment import ROOT
 ASKS = """
 import sys
 import mcp_endpoint.handler
-rooms = ("mcpist_services.upstream.", "mcpist.batch.", "mcp_endpoint.batches", "botocore.", "httpcore2.", "toon_format")
+rooms = ("mcpist_services.upstream.", "mcpist.batch.", "mcp_endpoint.batches", "botocore.", "httpcore2.")
 found = {name for name in sys.modules if name.startswith(rooms)}
 print(*sorted(found), *({"jsonschema"} & set(sys.modules)))
 """

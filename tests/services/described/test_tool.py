@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from mcpist.errors import InvalidArguments
+from mcpist.render.answer import compact
 from mcpist.tools.call import Call, CallResponse
 from mcpist.tools.index import ToolEntry
 from mcpist_services.described.module import module
@@ -52,6 +53,13 @@ def test_a_tool_is_listed_like_a_written_one() -> None:
         "delete_book(book_id) -> done: !! DELETE /books/{book-id}."
     )
     assert LIBRARY.tools["add_book"].examples[0]["parameters"] == {"title": "example"}
+
+
+def test_what_the_overlay_calls_noise_is_not_shown() -> None:
+    overlay = overlay_of(library()).dump()
+    overlay["tools"]["get_book"]["shows"] = ["id", "author"]
+    shows = module(load_overlay({**overlay, "noise": ["author.*_id", "id"]})).tools["get_book"].shows
+    assert compact({"id": 1, "author": {"name": "Ada", "node_id": "x"}}, shows) == "author.name: Ada"
 
 
 def test_arguments_are_checked_against_the_vendors_schema() -> None:

@@ -6,6 +6,7 @@ import pytest
 from mcpist.errors import ApprovalRequired, InvalidRequest, UpstreamUnavailable
 from mcpist.people import directory
 from mcpist.registry import definitions
+from mcpist.render.answer import compact
 from mcpist.tools.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.registered import registration
@@ -53,6 +54,15 @@ def test_a_named_tool_is_approved_as_it_is_first_seen(registrar: Registrar, fake
     entry = of.module("notes")
     assert (entry.kind, entry.about["tags"], entry.notes["source_server"]) == ("upstream", ["notes"], "notes")
     assert "@" not in str(entry)
+
+
+def test_the_noise_of_a_registered_server_is_not_shown(registrar: Registrar, fake: FakeUpstream) -> None:
+    register(registrar, fake, tools={"includeNames": ["find_note"]}, noise=["node_id"])
+    registrar.grant("notes")
+    found = registrar.permissions().tool("notes", "find_note")
+    assert compact({"id": 1, "node_id": "x"}, found.shows) == "id: 1"
+    with pytest.raises(InvalidRequest, match="pattern"):
+        register(registrar, fake, noise=["!"], overwrite=True)
 
 
 def test_a_tool_that_has_changed_waits_again(registrar: Registrar, fake: FakeUpstream) -> None:

@@ -118,6 +118,7 @@ def test_references_are_filled_in_and_a_grant_is_a_bearer_token() -> None:
         (with_server(args=["x"]), "mcpServers.one.args", "has none"),
         (with_server(url="ftp://x.example.com"), "mcpServers.one.url", "https://"),
         (with_server(url=""), "mcpServers.one.url", "https://"),
+        (with_server(noise=["a b"]), "mcpServers.one.noise[0]", "pattern"),
         (with_server(timeout_seconds=0), "mcpServers.one.timeout_seconds", "greater than 0"),
         (with_server(headers={"X-Thing": "a\r\nb"}), "mcpServers.one.headers", "pattern"),
         (with_category(), 'categories["my.clock"].server', "required"),

@@ -14,6 +14,7 @@ from mcpist.errors import (
     StoreUnavailable,
     ToolNotFound,
 )
+from mcpist.render.answer import compact
 from mcpist.tools.permissions import Permissions
 from mcpist.tools.upstream_tool import UpstreamTool
 from mcpist_services.catalogue import CATALOGUE
@@ -65,6 +66,15 @@ def test_a_broken_tool_says_why_it_is_missing_and_the_others_work(upstreams: Ups
     assert isinstance(error, SchemaFetchError)
     assert "inputSchema.properties.a.items" in error.details["problem"]
     assert of.module("serena.fs").notes["unavailable"] == ["wipe", "write_file"]
+
+
+def test_what_the_configuration_calls_noise_is_not_shown_of_its_answers(upstreams: Upstreams) -> None:
+    server = upstreams.scripted("serena", tools=[READ]) | {"noise": ["node_id", "*_url"]}
+    upstreams.configure({"serena": server}, {"serena.fs": FS})
+    of = permissions("serena.fs.*")
+    answer = {"path": "/a", "node_id": "x", "owner": {"id": 1, "home_url": "https://example.com"}}
+    for columns in (of.tool("serena.fs", "read_file").shows, of.catalogue.shows("serena.fs", "read_file")):
+        assert compact(answer, columns) == "path: /a\nowner.id: 1"
 
 
 def test_a_category_is_a_module_whose_named_tools_work_at_once(upstreams: Upstreams) -> None:

@@ -1,10 +1,11 @@
 """Previews: what a model reads of a file instead of its content."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from mcpist.files.content_types import JSON
 from mcpist.files.values import columns_of, find_rows, parse
-from mcpist.render.answer import is_empty, smallest
+from mcpist.render.answer import smallest
 
 MAX_PREVIEW_ROWS = 20
 MAX_LISTED_NAMES = 40
@@ -20,11 +21,10 @@ def preview(text: str, content_type: str, max_characters: int) -> str:
         return f"{shape}\nbegins:\n{_head(text, max_characters - len(shape))}"
     place = f" in {found.path}" if found.path else ""
     columns = ", ".join(_some(columns_of(found.rows)))[: max_characters // 2]
-    rows = [{name: cell for name, cell in row.items() if not is_empty(cell)} for row in found.rows[:MAX_PREVIEW_ROWS]]
     lines = [f"rows: {len(found.rows):,}{place}; columns: {columns}"]
     if found.path:
         lines.append(f"shape: {describe(value)[: max_characters // 4]}")
-    return "\n".join([*lines, _first_rows(rows, max_characters - len("".join(lines)))])
+    return "\n".join([*lines, _first_rows(found.rows[:MAX_PREVIEW_ROWS], max_characters - len("".join(lines)))])
 
 
 def describe(value: Any, depth: int = 0) -> str:
@@ -69,7 +69,7 @@ def _head(text: str, max_characters: int) -> str:
     return f"{head[: head.rindex('\n')] if '\n' in head else head}\n…"
 
 
-def _first_rows(rows: list[dict[str, Any]], max_characters: int) -> str:
+def _first_rows(rows: Sequence[dict[str, Any]], max_characters: int) -> str:
     """Return as many of the rows as fit."""
     while len(rows) > 1 and len(smallest(rows)) > max_characters:
         rows = rows[: len(rows) // 2]

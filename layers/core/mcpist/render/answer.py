@@ -1,11 +1,14 @@
-"""The compact answer: the smallest of compact JSON, TOON and Markdown."""
+"""The compact answer: the shorter of compact JSON and an outline, or a Markdown text."""
 
 import json
 import re
 from typing import Any
 
+from mcpist.render.outline import outline
 from mcpist.render.project import Row, project
+from mcpist.render.pruning import SILENCE, Noise, is_empty, prune
 from mcpist.render.shows import ANY_COLUMN, Shows
+from mcpist.render.tokens import has_fewer_tokens
 
 _ZERO_FRACTION = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.0+(?=Z?$|[+-]\d\d:?\d\d$)")
 
@@ -18,8 +21,8 @@ def compact(raw: Any, shows: Shows) -> str:
     single = len(rows) == 1 and not isinstance(raw, list) and not shows.rows
     if shows.text and single:
         return document(rows[0], shows.text)
-    filled = [{name: _trim_fraction(value) for name, value in row.items() if not is_empty(value)} for row in rows]
-    return smallest(filled[0] if single else filled)
+    rows = [_trim_fractions(row) for row in rows]
+    return smallest(rows[0] if single else rows, shows.noise)
 
 
 def compact_each(raw: list[Any], shows: Shows) -> str:
@@ -27,8 +30,7 @@ def compact_each(raw: list[Any], shows: Shows) -> str:
     results = [result for result in raw if result is not None]
     if shows.text:
         return "\n".join(compact(result, shows) for result in results)
-    rows = [row for result in results for row in project(result, shows)]
-    return smallest([{name: value for name, value in row.items() if not is_empty(value)} for row in rows])
+    return smallest([row for result in results for row in project(result, shows)], shows.noise)
 
 
 def document(row: Row, text: str) -> str:
@@ -38,14 +40,14 @@ def document(row: Row, text: str) -> str:
     return "\n".join([*lines, "", body]) if lines and body else "\n".join(lines) or body
 
 
-def smallest(value: Any) -> str:
-    """Return the shorter of compact JSON and TOON; in TOON the lists and objects inside rows are flattened."""
-    if not value:
-        return compact_json(value)
-    from toon_format import encode
-
-    flat = _table(value) if isinstance(value, list) else _flat(value)
-    return min(compact_json(value), encode(flat), key=len)
+def smallest(value: Any, noise: Noise = SILENCE) -> str:
+    """Return compact JSON or the outline, whichever has fewer tokens, of what pruning leaves of a value."""
+    pruned = prune(value, noise)
+    as_json = compact_json(pruned)
+    if not pruned:
+        return as_json
+    outlined = outline(pruned)
+    return outlined if has_fewer_tokens(outlined, as_json) else as_json
 
 
 def compact_json(value: Any) -> str:
@@ -53,32 +55,9 @@ def compact_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _trim_fraction(value: Any) -> Any:
-    """Remove a fraction of zeros from a timestamp: several services write seven of them."""
-    return _ZERO_FRACTION.sub(r"\1", value) if isinstance(value, str) else value
-
-
-def is_empty(value: Any) -> bool:
-    """Whether a value carries no information; 0 and False do."""
-    return value is None or value in ("", [], {})
-
-
-def _table(rows: list[Row]) -> list[Row]:
-    """Flatten rows and give all of them the same columns, which TOON then names once."""
-    flat = [_flat(row) for row in rows]
-    columns = dict.fromkeys(name for row in flat for name in row)
-    return [{name: row.get(name) for name in columns} for row in flat]
-
-
-def _flat(row: Row, prefix: str = "") -> Row:
-    """Flatten a row: objects become dotted columns, lists of plain values become one text."""
-    flat: Row = {}
-    for name, value in row.items():
-        if isinstance(value, dict):
-            flat |= _flat(value, f"{prefix}{name}.")
-        else:
-            flat[f"{prefix}{name}"] = _inline(value) if isinstance(value, list) else value
-    return flat
+def _trim_fractions(row: Row) -> Row:
+    """Remove fractions of zeros from timestamps: several services write seven of them."""
+    return {name: _ZERO_FRACTION.sub(r"\1", value) if isinstance(value, str) else value for name, value in row.items()}
 
 
 def _inline(value: Any) -> str:

@@ -1,9 +1,11 @@
 """The columns of a tool's answer, which the model reads."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from mcpist.render.pruning import SILENCE, Noise
 
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+|\*)\]")
 
@@ -31,6 +33,8 @@ class Shows:
     """The column that holds a Markdown text; empty where there is none."""
     file: str = ""
     """The column with the reference of a file that the tool has stored; empty where it stores none."""
+    noise: Noise = SILENCE
+    """The fields inside its columns that the model does not need."""
 
     @property
     def format(self) -> Literal["rows", "markdown"]:
@@ -51,13 +55,13 @@ class Shows:
 ANY_COLUMN = "*"
 
 
-def shows(*columns: str, rows: str = "", text: str = "", file: str = "") -> Shows:
+def shows(*columns: str, rows: str = "", text: str = "", file: str = "", noise: Sequence[str] = ()) -> Shows:
     """Declare an answer's columns: `"fields.summary as summary"`, `"start.dateTime|start.date as start"`.
 
     `rows` is the path of the list, `text` the column that is a Markdown text, `file` that of a stored file's reference.
-    `"*"` shows every field of a row.
+    `"*"` shows every field of a row but those that the patterns of `noise` match.
     """
-    return Shows(tuple(_column(column) for column in columns), rows, text, file)
+    return Shows(tuple(_column(column) for column in columns), rows, text, file, Noise(tuple(noise)))
 
 
 def value_at(value: Any, path: str) -> Any:

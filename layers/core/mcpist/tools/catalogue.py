@@ -13,7 +13,7 @@ from mcpist.render.shows import Shows
 from mcpist.tools.index import Index, join_indexes
 from mcpist.tools.module import Module
 from mcpist.tools.translation import UNTRANSLATED, Translation, read_translation
-from mcpist.tools.upstream_tool import UNKNOWN_COLUMNS
+from mcpist.tools.upstream_tool import unknown_columns
 
 INDEX_FILE = "index.json"
 
@@ -98,7 +98,7 @@ class Catalogue:
     def shows(self, module: str, tool: str) -> Shows:
         """Return the fields of a tool's answers; a tool of no module here is an upstream's."""
         found = self.module(module).tools.get(tool) if module in self.names else None
-        return found.shows if found else UNKNOWN_COLUMNS
+        return found.shows if found else unknown_columns()
 
     def load_tools(self, names: Collection[str]) -> None:
         """Do nothing: files are always there."""
@@ -179,7 +179,7 @@ class _JoinedCatalogue:
         try:
             return self._view(module).shows(module, tool)
         except LookupError:  # it no longer exists
-            return UNKNOWN_COLUMNS
+            return unknown_columns()
 
     def load_tools(self, names: Collection[str]) -> None:
         for view in self._others:

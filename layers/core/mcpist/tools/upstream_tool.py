@@ -1,6 +1,6 @@
 """Upstream tools: those of other MCP servers, with the schemas and descriptions that the servers give."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,10 @@ from mcpist.tools.tool import Effect, ModuleMetadata
 if TYPE_CHECKING:
     import mcp_types
 
-UNKNOWN_COLUMNS = shows("*")  # the columns of its answers are known only when they come
+
+def unknown_columns(noise: Sequence[str] = ()) -> Shows:
+    """Return the columns of answers that are known only when they come."""
+    return shows("*", noise=noise)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -27,7 +30,7 @@ class UpstreamTool(SchemaTool):
     server: str
     service: str | None = None
     """The service whose grant is sent to the server; None sends none."""
-    shows: Shows = UNKNOWN_COLUMNS
+    shows: Shows = field(default_factory=unknown_columns)
     about: ModuleMetadata = field(default_factory=ModuleMetadata)
     is_effect_configured: bool = False
     """Whether the operator has set the effect; else it is what the server says."""

@@ -11,7 +11,7 @@ from typing import Any
 from mcpist_services.described.overlay import Overlay, ToolRule, load_overlay
 
 WHOLE = ""  # the key of the fields that belong to no operation
-_WHOLE_FIELDS = ("title", "description", "host", "security", "rate_limits", "category", "tags", "review")
+_WHOLE_FIELDS = ("title", "description", "host", "security", "rate_limits", "category", "tags", "noise", "review")
 REMOVED = "removed by hand"
 
 

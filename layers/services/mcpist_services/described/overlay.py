@@ -22,6 +22,7 @@ MAX_NAME_CHARACTERS = 64
 type Effect = Literal["reads", "writes", "destroys"]
 type Place = Literal["path", "query", "header", "body", "whole"]
 type Style = Literal["", "comma", "space", "pipe", "deep", "form", "json", "segments"]
+type NoisePattern = Annotated[str, StringConstraints(pattern=r"^!?[^!\x00-\x20\x7f]+$", max_length=100)]
 type PagingKind = Literal["cursor", "link", "next_url", "offset", "page"]
 
 # An address of the internet, or of this machine: a deployment on the internet refuses the latter when it is used.
@@ -189,6 +190,8 @@ class Overlay(_Model):
     """What the description states of limits."""
     category: str = "imported"
     tags: tuple[str, ...] = ()
+    noise: Annotated[tuple[NoisePattern, ...], Field(max_length=50)] = ()
+    """Fields of answers that a model need not read: `node_id`, `*_url`, `user.url`, or `!html_url` to keep one."""
     review: tuple[str, ...] = ()
     tools: dict[Annotated[str, Field(pattern=TOOL_NAME)], ToolRule] = Field(min_length=1)
     left_out: dict[str, str] = Field(default_factory=dict)

@@ -1,7 +1,7 @@
 """Described tools: operations of an imported API, which build the same Calls as written tools."""
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
@@ -142,7 +142,7 @@ def described_tool(overlay: Overlay, name: str, about: ModuleMetadata) -> Descri
         rule=rule,
         definitions=overlay.schemas,
         effect=effect,
-        shows=_shows(rule),
+        shows=_shows(rule, overlay.noise),
         about=about,
         operation=rule.operation,
         idempotent=rule.method in {"GET", "PUT", "DELETE"},
@@ -162,8 +162,8 @@ def _paging(rule: ToolRule) -> Paging | None:
     return paging_of(rule.paging) if rule.paging else None
 
 
-def _shows(rule: ToolRule) -> Shows:
-    return DONE if rule.shows == tuple(DONE.fields) else shows(*rule.shows, rows=rule.rows)
+def _shows(rule: ToolRule, noise: Sequence[str]) -> Shows:
+    return DONE if rule.shows == tuple(DONE.fields) else shows(*rule.shows, rows=rule.rows, noise=noise)
 
 
 def _segment(name: str, value: Any, parameter: Parameter) -> str | list[str]:

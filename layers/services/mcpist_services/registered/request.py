@@ -46,6 +46,9 @@ class ModuleRequest(BaseModel):
     """Of an MCP server: headers of each request; `grant:NAME` sends the account that people connect for the module."""
     tools: dict[str, JsonValue] = Field(default_factory=dict)
     """Of an MCP server: `includeNames`, `includePatterns`, `excludePatterns`, `overrides`, as in `upstreams.json`."""
+    noise: Annotated[tuple[ShortText, ...], Field(max_length=50)] = ()
+    """Of an MCP server: fields of its answers that a model need not read, as in `upstreams.json`; an API's stand in its
+    overlay."""
     version: ShortText = "1.0.0"
     category: ShortText | None = None
     author: ShortText | None = None
@@ -131,7 +134,9 @@ def _check_schemas(overlay: Mapping[str, Any]) -> None:
 def _define_server(request: ModuleRequest) -> Definition:
     from mcpist_services.upstream.registered import define_server
 
-    server = {"description": request.description, "type": request.transport, "url": request.url}
+    server: dict[str, Any] = {"description": request.description, "type": request.transport, "url": request.url}
+    if request.noise:
+        server["noise"] = request.noise
     return define_server(request.name, {**server, "headers": request.headers}, request.tools)
 
 
@@ -144,7 +149,7 @@ def check(request: ModuleRequest) -> None:
         raise InvalidRequest(field="url", problem="give a server's url, or an API's openapi or overlay, not both")
     if request.url and not request.description:
         raise InvalidRequest(field="description", problem="Field required: a model chooses the module by it")
-    for name in ("operations", "server") if request.url else ("headers", "tools"):
+    for name in ("operations", "server") if request.url else ("headers", "tools", "noise"):
         if getattr(request, name):
             owner = "an MCP server" if request.url else "an API"
             raise InvalidRequest(field=name, problem=f"it does not belong to {owner}")

@@ -18,7 +18,7 @@ from mcpist_services.upstream.checked_items import RejectedItem
 from mcpist_services.upstream.listing import ServerMaterial
 from mcpist_services.upstream.lists import ServerState
 from mcpist_services.upstream.peers import CategoryPeers
-from mcpist_services.upstream.registered import label, server_of
+from mcpist_services.upstream.registered import columns_of, label, server_of
 from mcpist_services.upstream.trust import Verdict, judge, name_problem
 
 URI_PREFIX = "mcpist://categories/{category}/{server}/"
@@ -160,6 +160,7 @@ class CategoryModule(Module):
             given=given,
             server=chosen.server,
             service=next(iter(sorted(server_of(chosen.server).grants)), None),
+            shows=columns_of(self.servers),
         )
 
     def _withhold_broken_tools(self, server: str, rejected: Iterable[RejectedItem]) -> None:

@@ -36,6 +36,7 @@ type Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
 type Description = Annotated[str, Field(min_length=1, max_length=1000)]
 type Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 type HeaderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")]
+type NoisePattern = Annotated[str, Field(pattern=r"^!?[^!\x00-\x20\x7f]+$", max_length=100)]
 type Value = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]*$", max_length=4000)]
 _STRING_OR_STRINGS = {
     "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True}]
@@ -84,6 +85,8 @@ class UpstreamServer(_Model):
     """How large an answer may be."""
     concurrency: int = Field(8, ge=1, le=100)
     """How many calls a sandbox sends at once."""
+    noise: Annotated[tuple[NoisePattern, ...], Field(max_length=50)] = ()
+    """Fields of its answers that a model need not read: `node_id`, `*_url`, `user.url`, or `!html_url` to keep one."""
 
     @property
     def references(self) -> frozenset[str]:

@@ -17,7 +17,6 @@ from mcpist.tools.index import Index
 from mcpist.tools.module import Module
 from mcpist.tools.search import WordIndex
 from mcpist.tools.tool import ModuleMetadata
-from mcpist.tools.upstream_tool import UNKNOWN_COLUMNS
 from mcpist_services.upstream import lists
 from mcpist_services.upstream.categories import ResolvedCategory, counts, resolve
 from mcpist_services.upstream.category import CategoryModule
@@ -25,7 +24,7 @@ from mcpist_services.upstream.configuration import Category
 from mcpist_services.upstream.connections import Listing, upstreams
 from mcpist_services.upstream.identities import identity_for, owner
 from mcpist_services.upstream.lists import ServerState
-from mcpist_services.upstream.registered import Offer, offered_to
+from mcpist_services.upstream.registered import Offer, columns_of, offered_to
 from mcpist_services.upstream.trust import ListedItem, Pin, approval_of, judge, pin_name
 
 FIRST_LIST_TIMEOUT_SECONDS = 10.0  # for the first list of a server
@@ -70,9 +69,9 @@ class Categories:
         """Return a category as a module."""
         return self._current_build.modules[name]
 
-    def shows(self, module: str, tool: str) -> Shows:  # noqa: ARG002 - nobody knows more of any
+    def shows(self, module: str, tool: str) -> Shows:  # noqa: ARG002 - a server's tools differ in nothing known
         """Return the columns of an upstream tool's results."""
-        return UNKNOWN_COLUMNS
+        return columns_of(self._offer.categories[module].servers)
 
     def load_tools(self, names: Collection[str]) -> None:
         """Ask the servers of these categories for their tools, in parallel, if their lists are stale."""

@@ -5,7 +5,7 @@ tools wait for approval again, and no organization meets another one's list, app
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -16,7 +16,9 @@ from mcpist.errors import InvalidRequest, McpistError
 from mcpist.memory import Memory
 from mcpist.oauth.app import check_public_url
 from mcpist.registry import definitions
+from mcpist.render.shows import Shows
 from mcpist.tools.tool import ModuleMetadata
+from mcpist.tools.upstream_tool import unknown_columns
 from mcpist_services.upstream.configuration import Category, Selection, UpstreamServer, configuration, problems_of
 
 MAX_CACHED_SERVERS = 1_000
@@ -102,6 +104,11 @@ def server_of(key: str) -> UpstreamServer:
     if configured is None:
         raise LookupError(f"no server {label(key)}")
     return configured
+
+
+def columns_of(keys: Iterable[str]) -> Shows:
+    """Return the columns of what servers answer, without what the operator says is noise."""
+    return unknown_columns([pattern for key in keys for pattern in server_of(key).noise])
 
 
 def server_key(organization: str, name: str, digest: str) -> str:
