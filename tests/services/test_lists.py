@@ -8,7 +8,7 @@ from mcpist_services.catalogue import CATALOGUE
 from tests.services.contracts import CONTRACTED, Vendor, needs_descriptions
 
 # A column that names an item for the next call.
-NAMING = {"account_id", "id", "key", "number", "path", "ref", "repo", "sha", "slug", "ts"}
+NAMING = {"account_id", "id", "key", "login", "number", "path", "ref", "repo", "sha", "slug", "ts"}
 # The fields that vendors give the time under at which an item came to be.
 CREATION = ("created", "createdAt", "createdDateTime", "created_at", "created_time", "fields.created")
 

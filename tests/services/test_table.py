@@ -41,7 +41,13 @@ def words() -> set[str]:
     }
     urls = {url for p in providers().values() for url in (p.authorize_url, p.token_url, p.account_url, p.key_page)}
     hosts = {urlsplit(url).hostname or "" for url in urls | {CATALOGUE.module(name).host for name in NAMES}}
-    no_vendor = {mcpist_services.title("rag"), "files", mcpist_services.title("files")}  # words of every room
+    no_vendor = {
+        mcpist_services.title("rag"),
+        "files",
+        mcpist_services.title("files"),
+        "people",
+        mcpist_services.title("people"),
+    }  # words of every room
     return (names | hosts) - {"", *no_vendor}
 
 

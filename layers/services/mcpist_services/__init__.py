@@ -18,6 +18,7 @@ NAMES = (
     "jira",
     "microsoft_todo",
     "notion",
+    "people",
     "rag",
     "slack",
     "supabase",

@@ -56,6 +56,13 @@ COMMENT = {
     "created_at": TIME,
     "html_url": "https://github.com/octocat/hello-world/pull/1#discussion_r10",
 }
+PERSON = {
+    "login": "octocat",
+    "name": None,
+    "email": None,
+    "type": "User",
+    "html_url": "https://github.com/octocat",
+}
 CODE_ALERT = {
     "number": 4,
     "state": "open",
@@ -94,6 +101,7 @@ def add_operations(document: dict[str, Any]) -> None:
     _add_pulls(document)
     _add_releases(document)
     _add_alerts(document)
+    _add_people(document)
 
 
 def _add_actions(document: dict[str, Any]) -> None:
@@ -251,3 +259,9 @@ def _add_alerts(document: dict[str, Any]) -> None:
     alerts = f"{REPO}/dependabot/alerts"
     add(document, f"GET {alerts}", "dependabot/list-alerts-for-repo", query=query, answer=[PACKAGE_ALERT])
     add(document, f"GET {alerts}/{{alert_number}}", "dependabot/get-alert", answer=PACKAGE_ALERT)
+
+
+def _add_people(document: dict[str, Any]) -> None:
+    query = {"q": "string", "order": ["asc", "desc"], **PAGES}
+    answer = {"total_count": 1, "items": [PERSON]}
+    add(document, "GET /search/users", "search/users", query=query, required=("q",), answer=answer)

@@ -97,9 +97,7 @@ def explain(
     if explanation.refusal:
         return replace(explanation, steps=(*steps, *(Step(name, "open") for name in ACCOUNT_STEPS)))
     found = permissions.catalogue.module(module).tools[tool]
-    admitted = AdmittedUse(
-        permissions.caller, permissions.catalogue.module(module), found, ToolUse(module, tool, {}, "")
-    )
+    admitted = AdmittedUse(permissions, permissions.catalogue.module(module), found, ToolUse(module, tool, {}, ""))
     account, account_steps = _account_steps(admitted, find_account)
     asks = found.effect == "destroys"
     return replace(explanation, steps=(*steps, *account_steps), account=account, asks_first=asks)

@@ -7,7 +7,7 @@ that permit the tool, the service's limits, the run, and one audit row for the o
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mcpist.caller import Caller
@@ -24,6 +24,7 @@ from mcpist.errors import (
     StaleConfirmation,
 )
 from mcpist.files.parameters import reference_names
+from mcpist.render.shows import Shows
 from mcpist.running import broker
 from mcpist.running.confirmation import Consent, DestructiveUse, order_targets, require_confirmation
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
@@ -71,10 +72,15 @@ class ToolUse:
 class AdmittedUse:
     """A use that is permitted and confirmed."""
 
-    caller: Caller
+    permissions: Permissions
     module: Module
     tool: Tool
     use: ToolUse
+
+    @property
+    def caller(self) -> Caller:
+        """The caller in all its roles."""
+        return self.permissions.caller
 
     @property
     def service(self) -> str | None:
@@ -105,7 +111,30 @@ class AdmittedUse:
             batch=use.batch,
             seconds=seconds,
             options=use.options,
+            other_tools=OtherReadingTools(self.permissions, use),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class OtherReadingTools:
+    """The tools that a tool may read by: each is used through the gate, for the same request and batch."""
+
+    permissions: Permissions
+    use: ToolUse
+
+    def may_use(self, module: str, tool: str) -> bool:
+        """Whether the caller may use a tool."""
+        entry = self.permissions.catalogue.index.modules.get(module)
+        return entry is not None and tool in entry.tools and self.permissions.allows(entry.tools[tool])
+
+    def read(self, module: str, tool: str, arguments: Mapping[str, Any], seconds: float) -> tuple[Any, Shows]:
+        """Return a tool's JSON and what it shows; AccountError, without an audit row, where no account is connected."""
+        use = replace(self.use, module=module, tool=tool, arguments=arguments)
+        admitted = admit(self.permissions, use)
+        if not admitted.tool.reads:
+            raise TypeError(f"{module}.{tool} does not only read")
+        account_name(admitted)
+        return admitted.run(seconds).json, admitted.tool.shows
 
 
 def admit(permissions: Permissions, use: ToolUse, consent: Consent = NOT_ASKED) -> AdmittedUse:
@@ -121,7 +150,7 @@ def permit(permissions: Permissions, use: ToolUse) -> AdmittedUse:
     """Return a use that the caller's roles permit, before any confirmation."""
     with refusals_audited(permissions.caller, [use]):
         tool = permissions.tool(use.module, use.tool)
-        return AdmittedUse(permissions.caller, permissions.catalogue.module(use.module), tool, use)
+        return AdmittedUse(permissions, permissions.catalogue.module(use.module), tool, use)
 
 
 def account_name(admitted: AdmittedUse) -> str:

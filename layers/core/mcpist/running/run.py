@@ -28,10 +28,12 @@ from mcpist.tools.call import (
     Calls,
     Lookup,
     Measured,
+    OtherTools,
     PartialList,
     ProxiedCall,
     ProxiedResponse,
     TimedLookup,
+    ToolLookup,
     Work,
 )
 from mcpist.tools.module import Module
@@ -66,6 +68,7 @@ def run(
     batch: str = "",
     seconds: float = MAX_RUN_SECONDS,
     options: RunOptions = DEFAULT_OPTIONS,
+    other_tools: OtherTools | None = None,
 ) -> ToolResult:
     """Return the tool's result within some seconds, and write every outcome into the audit table.
 
@@ -74,7 +77,7 @@ def run(
     used: Any = {"module": tool.module, "tool": tool.name, "request": request, "batch": batch}
     checked = tool.validate(load_arguments(caller, tool.input_schema, arguments))
     work = tool.describe_work(checked)
-    service = ServiceClient(caller, module, tool, time.monotonic() + seconds, options)
+    service = ServiceClient(caller, module, tool, time.monotonic() + seconds, options, other_tools)
     changing = nullcontext() if tool.reads else response_cache.invalidating((caller.organization, module.name))
     with audited(caller, lambda: service.account_name, lambda: service.measures, **used):
         if not tool.reads:
@@ -137,13 +140,20 @@ class ServiceClient:
     """A module's service as one caller's tool reaches it, until a moment on the monotonic clock."""
 
     def __init__(
-        self, caller: Caller, module: Module, tool: Tool, deadline: float = 0, options: RunOptions = DEFAULT_OPTIONS
+        self,
+        caller: Caller,
+        module: Module,
+        tool: Tool,
+        deadline: float = 0,
+        options: RunOptions = DEFAULT_OPTIONS,
+        other_tools: OtherTools | None = None,
     ) -> None:
         self.caller = acting_caller(caller, tool)
         self.module = module
         self.tool = tool
         self.deadline = deadline
         self.options = options
+        self.other_tools = other_tools
         self.current_account = Account(caller.organization, module, None)
         self.measures: Mapping[str, int] = {}
         self._is_resolved = False
@@ -227,6 +237,8 @@ class ServiceClient:
 
     def look_up(self, lookup: Lookup) -> Any:
         """Answer a Lookup from a store of our own."""
+        if isinstance(lookup, ToolLookup):
+            return lookup.function(self.other_tools, self.deadline, **lookup.arguments)
         if self.module.open_store is None:
             raise TypeError(f"the module {self.module.name} opens no store")
         arguments = dict(lookup.arguments)

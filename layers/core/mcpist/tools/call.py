@@ -3,11 +3,12 @@
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from mcpist.errors import InvalidRequest
 from mcpist.files.content import FileContent
+from mcpist.render.shows import Shows
 
 _SLASHES = re.compile(r"[/\\]")
 
@@ -98,6 +99,22 @@ class Lookup:
 
 class TimedLookup(Lookup):
     """A Lookup that takes long: its function also gets `deadline`, the moment on the monotonic clock when it ends."""
+
+    __slots__ = ()
+
+
+class OtherTools(Protocol):
+    """The other tools of a caller that read."""
+
+    def may_use(self, module: str, tool: str) -> bool:
+        """Whether the caller may use a tool."""
+
+    def read(self, module: str, tool: str, arguments: Mapping[str, Any], seconds: float) -> tuple[Any, Shows]:
+        """Return a tool's JSON and what it shows, as if the caller had called it; AccountError without an account."""
+
+
+class ToolLookup(Lookup):
+    """A Lookup by other tools: its function receives OtherTools, a deadline on the monotonic clock, and arguments."""
 
     __slots__ = ()
 

@@ -1,6 +1,6 @@
 """A module: one service's tools, resources and prompts, declared with its decorators."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Unpack
 
@@ -85,6 +85,8 @@ class Module:
     """The paging of its lists, unless a tool declares another."""
     open_store: Callable[[Caller], Any] | None
     """Returns the store as a caller sees it, for Lookups."""
+    accounts_of: Callable[[], Iterable[str]]
+    """Returns the other services whose accounts its tools use by those services' own tools."""
     scopes_by_tool: dict[str, tuple[str, ...]]
     """The scopes that each tool needs, by the tools' names."""
     refusals: Refusals
@@ -119,6 +121,7 @@ class Module:
         credential: CredentialPlacement = BEARER,
         paging: Paging | None = None,
         open_store: Callable[[Caller], Any] | None = None,
+        accounts_of: Callable[[], Iterable[str]] = tuple,
         scopes: Scopes = Scopes(),
         refusals: Refusals = HTTP_STANDARD,
         synonyms: str = "",
@@ -140,6 +143,7 @@ class Module:
         self.credential = credential
         self.paging = paging
         self.open_store = open_store
+        self.accounts_of = accounts_of
         self.scopes = scopes
         self.scopes_by_tool: dict[str, tuple[str, ...]] = {}
         self.refusals = refusals

@@ -98,7 +98,8 @@ def _build_header(plan: Plan, permissions: Permissions, timeout: float, batch: s
 
 def _request_warrant(plan: Plan, head: Header, permissions: Permissions) -> str:
     """Return the broker's warrant for the services that the batch calls; empty where it calls none."""
-    services = {service for tool in plan.tools for service in permissions.catalogue.module(tool.module).services}
+    modules = [permissions.catalogue.module(tool.module) for tool in plan.tools]
+    services = {service for module in modules for service in (*module.services, *module.accounts_of())}
     if not services:
         return ""
     return broker.warrant(permissions.caller, services, expires_at=int(head.closes_at) + WARRANT_MARGIN_SECONDS)

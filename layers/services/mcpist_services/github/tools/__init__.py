@@ -2,7 +2,7 @@
 
 from mcpist_services.github.module import github
 
-from mcpist_services.github.tools import repositories, files, issues, sub_issues, pulls, review_comments  # isort: skip
+from mcpist_services.github.tools import repositories, users, files, issues, sub_issues, pulls, review_comments  # isort: skip
 from mcpist_services.github.tools import actions, checks, releases, alerts, notifications, prompts  # isort: skip
 
 __all__ = [
@@ -19,4 +19,5 @@ __all__ = [
     "repositories",
     "review_comments",
     "sub_issues",
+    "users",
 ]

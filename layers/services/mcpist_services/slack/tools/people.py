@@ -5,7 +5,7 @@ from mcpist.tools.call import Call, Work
 from mcpist_services.slack.directory import for_person
 from mcpist_services.slack.module import Person, slack
 
-USER = ("id", "name", "profile.display_name|real_name as display_name", "profile.title as title")
+USER = ("id", "name", "real_name", "profile.display_name as display_name", "profile.title as title")
 MORE = ("is_bot as bot", "deleted")
 ONE = shows(
     "user.id as id",

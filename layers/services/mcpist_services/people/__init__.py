@@ -1,0 +1,3 @@
+"""People, as the connected services know them."""
+
+TITLE = "People"

@@ -1,0 +1,56 @@
+"""Directories: how a service's people are found. A service with people declares its own in `people.py`."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from mcpist.memory import cached
+from mcpist_services import NAMES
+
+type Use = tuple[str, Mapping[str, Any]]
+"""A tool of the service that reads, and its arguments."""
+type Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """How the people of one service are found."""
+
+    use: Callable[[str], Use]
+    """Returns the tool that finds a name or an e-mail address, or that lists all people."""
+    id: str = "id"
+    """The column with the id that the service's tools take."""
+    names: tuple[str, ...] = ("name",)
+    """The columns with names, the one to show first."""
+    email: str = "email"
+    is_search: bool = False
+    """Whether the service searches; else its rows are searched here."""
+    is_person: Callable[[Row], bool] = lambda _: True
+    """Whether a row is a person who is still there."""
+
+    def people(self, service: str, rows: list[Row], person: str) -> list[Row]:
+        """Return the rows of a person, those with exactly this name or address first."""
+        found = [row for row in rows if self.is_person(row) and (self.is_search or self._matches(row, person))]
+        found.sort(key=lambda row: person.casefold() not in self._words(row))
+        return [
+            {"service": service, "id": row[self.id], "name": self._name(row), "email": row.get(self.email)}
+            for row in found
+        ]
+
+    def _matches(self, row: Row, person: str) -> bool:
+        return any(person.casefold() in word for word in self._words(row))
+
+    def _words(self, row: Row) -> list[str]:
+        return [str(row.get(column) or "").casefold() for column in (*self.names, self.email)]
+
+    def _name(self, row: Row) -> str | None:
+        return next((row[column] for column in self.names if row.get(column)), None)
+
+
+@cached
+def directories() -> dict[str, Directory]:
+    """Return the directories of all services that declare one."""
+    places = {service: f"mcpist_services.{service}.people" for service in NAMES}
+    return {service: import_module(place).DIRECTORY for service, place in places.items() if find_spec(place)}
