@@ -5,7 +5,7 @@ from dataclasses import replace
 from html import unescape
 
 from infra.local.login import LocalLogin
-from mcpist.caller import Caller, ClientInfo, Subject
+from mcpist.caller import Caller, ClientInfo, Role, Subject
 from mcpist.people import directory
 from mcpist.telemetry import audit
 from tests.console.conftest import GITHUB_KEY, Browser, audited
@@ -22,6 +22,21 @@ def test_a_person_sees_what_the_roles_allow_by_effect_with_links_to_the_tools(um
     link, count = re.findall(r'<a href="(/tools\?module=rag&effect=reads)">(\d+)</a>', page)[0]
     assert f"{count} tools" in uma.get(link)["body"]
     assert "effect=destroys" not in page, "no role of this person may destroy"
+
+
+def test_each_of_several_roles_shows_what_it_alone_allows(uma: Browser, login: LocalLogin) -> None:
+    directory.put_role("acme", Role("writers", modules=("rag",), allow=("rag.put_doc",)))
+    subject = Subject(login.issuer, "uma")
+    directory.put_user("acme", "uma", name="Uma", subject=subject, roles=["members", "writers"])
+    directory.access_cache.clear()
+    cards = {name: role_card(uma, name) for name in ("members", "writers")}
+    assert "effect=writes" not in cards["members"]
+    assert re.findall(r'module=(\w+)&effect=writes">(\d+)</a>', cards["writers"]) == [("rag", "1")]
+    assert "module=github" in cards["members"]
+    assert "module=github" not in cards["writers"]
+    directory.put_user("acme", "uma", name="Uma", subject=subject, roles=["members"])
+    directory.access_cache.clear()
+    assert "<details>" not in role_card(uma, "members"), "the table below says it already"
 
 
 def test_a_connected_account_is_shown_with_its_last_use_and_its_program(uma: Browser, service: Service) -> None:
@@ -71,6 +86,12 @@ def test_a_language_changes_nothing_else_of_the_user(uma: Browser, login: LocalL
     before = caller_of(login, "uma")
     uma.post("/profile", [("action", "language"), ("language", "en"), ("system_role", "admin"), ("user", "ada")])
     assert caller_of(login, "uma") == before
+
+
+def role_card(browser: Browser, role: str) -> str:
+    """Return the card of a role."""
+    page: str = unescape(browser.get("/profile")["body"])
+    return page.partition(f"<h3>{role}</h3>")[2].partition('<div class="card">')[0].partition("</section>")[0]
 
 
 def account_card(browser: Browser) -> str:

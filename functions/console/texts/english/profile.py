@@ -7,6 +7,7 @@ TEXTS = {
     "roles": "Your roles",
     "roles_lead": "A role decides which tools your assistant can see, plan and run. An administrator assigns them.",
     "no_roles": "You have no role yet, so no tool is open to you. Ask an administrator of your organization for one.",
+    "role_allows": "Tools of {modules} modules",
     "no_modules": "No module yet",
     "destructive": "May destroy",
     "administrator": "You administer this organization.",
