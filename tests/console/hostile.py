@@ -10,13 +10,16 @@ from mcpist.caller import Caller, ClientInfo, Role, Subject
 from mcpist.errors import ToolExecutionError
 from mcpist.files import access
 from mcpist.files.values import readable_json
-from mcpist.people import directory
+from mcpist.people import directory, invitations
+from mcpist.people.administration import Administration
 from mcpist.people.organization import Organization, User
 from mcpist.running.confirmation import Consent
 from mcpist.telemetry import audit
 from mcpist.tools.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
+from tests.console.conftest import GITHUB_KEY, Browser
 from tests.console.markup import OUTSIDE
+from tests.core.loopback import Service, json_response
 from tests.mcp_endpoint.ledger_driver import LedgerDriver
 
 PAYLOADS = (
@@ -51,6 +54,8 @@ class Hostile:
 
     batches: tuple[str, ...]
     files: tuple[str, ...]
+    invitation: str
+    """The query of an invitation's link."""
 
 
 def people(login: LocalLogin) -> None:
@@ -72,7 +77,24 @@ def people(login: LocalLogin) -> None:
     directory.access_cache.clear()
 
 
-def fill(login: LocalLogin, user: str) -> Hostile:
+def invite(administration: Administration) -> str:
+    """Store invitations, and return the query of a link."""
+    for number, text in enumerate(PAYLOADS):
+        secret = invitations.invite(
+            administration, f"i{number} {IDS[number]}", name=text, roles=(f"r1 {IDS[1]}",), locale="en", days=1
+        )
+    return invitations.link("", administration.caller.organization, secret).partition("?")[2]
+
+
+def connect(browser: Browser, service: Service) -> None:
+    """Connect an account of the person and one of a role, whose names attack."""
+    service.replies = [json_response({"id": 583231, "login": EVERYTHING, "type": "User"}) for _ in range(2)]
+    for whom in ([], [("whom", "role"), ("role", "members")]):
+        sent = browser.post("/connect/github", [("action", "paste"), ("key", GITHUB_KEY), *whom])
+        assert sent["statusCode"] == 303, sent["body"]
+
+
+def fill(login: LocalLogin, user: str, invitation: str = "") -> Hostile:
     """Store rows of the audit, files and batches of a user."""
     caller = _hostile(directory.identify(Subject(login.issuer, user), organization="acme"))
     for text in PAYLOADS:
@@ -81,7 +103,7 @@ def fill(login: LocalLogin, user: str) -> Hostile:
     rows = [{"number": number, text: text} for number, text in enumerate(PAYLOADS[:6])] + [{"x": EVERYTHING}]
     contents = [(EVERYTHING.encode(), "text/plain"), (readable_json(rows), "application/json")]
     files = tuple(access.put(caller, content, kind).sha256 for content, kind in contents)
-    return Hostile((_batch(caller, done=True), _batch(caller, done=False)), files)
+    return Hostile((_batch(caller, done=True), _batch(caller, done=False)), files, invitation)
 
 
 def _hostile(caller: Caller) -> Caller:

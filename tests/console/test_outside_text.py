@@ -18,8 +18,9 @@ from mcpist_services.registered import registration
 from mcpist_services.registered.request import parse
 from tests.conftest import PUBLIC_URL
 from tests.console.conftest import Browser
-from tests.console.hostile import EVERYTHING, IDS, PAYLOADS, Hostile, fill, people
+from tests.console.hostile import EVERYTHING, IDS, PAYLOADS, Hostile, connect, fill, invite, people
 from tests.console.markup import problems
+from tests.core.loopback import Service
 from tests.core.people.test_administration import FakeAccounts
 from tests.services.registered.conftest import tool
 from tests.upstreams.configured import reset_upstreams
@@ -36,6 +37,10 @@ ADMINISTRATORS_PAGES = (
     f"/users?{urlencode({'id': f'u1 {IDS[1]}'})}",
     "/users?new=1",
     "/users?invite=1",
+    "/connect/github",
+    "/profile",
+    f"/roles?{urlencode({'id': 'members', 'tab': 'accounts'})}",
+    f"/users?{urlencode({'id': 'ada'})}",
     "/roles",
     *(f"/roles?{urlencode({'id': ROLE, 'tab': tab})}" for tab in ("permissions", "users", "accounts")),
     f"/roles?{urlencode({'id': ROLE, 'module': 'notes'})}",
@@ -65,7 +70,7 @@ REFLECTED = (
     *(("/users", name) for name in ("q", "id", "cursor", "invite")),
     *(("/join", name) for name in ("organization", "code")),
     *(("/roles", name) for name in ("id", "tab", "module")),
-    *(("/batches", name) for name in ("id", "confirm", "before", "of")),
+    *(("/batches", name) for name in ("id", "step", "confirm", "before", "of")),
     *(("/files", name) for name in ("sha256", "from", "view")),
     *(("/connect/github", name) for name in ("user", "role", "done")),
     *(("/connect/callback/github", name) for name in ("error", "state", "code")),
@@ -112,8 +117,8 @@ SHOP = {
 
 
 @pytest.fixture
-def hostile(messages: list[dict[str, Any]], login: LocalLogin) -> Iterator[Hostile]:
-    """The organization with hostile people, uses, files, batches and modules."""
+def hostile(messages: list[dict[str, Any]], login: LocalLogin, service: Service) -> Iterator[Hostile]:
+    """The organization with hostile people, accounts, invitations, uses, files, batches and modules."""
     assert messages == []
     people(login)
     ada = directory.identify(Subject(login.issuer, "ada"), organization="acme")
@@ -133,14 +138,22 @@ def hostile(messages: list[dict[str, Any]], login: LocalLogin) -> Iterator[Hosti
     settings.settings.cache_clear()
     directory.access_cache.clear()
     fill(login, "ada")
-    yield fill(login, "uma")
+    owner = Browser(login)
+    owner.log_in("ada")
+    connect(owner, service)
+    yield fill(login, "uma", invite(administration))
     reset_upstreams()
 
 
 def paths(stored: Hostile) -> list[str]:
     """Return the pages with what a person stored, and a panel of each step and file."""
     found = [f"/batches?id={batch}{step}" for batch in stored.batches for step in ("", "&step=find", "&step=fail")]
-    return [*PAGES, *found, *(f"/files?sha256={one}{view}" for one in stored.files for view in ("", "&view=lines"))]
+    return [
+        *PAGES,
+        f"/join?{stored.invitation}",
+        *found,
+        *(f"/files?sha256={one}{view}" for one in stored.files for view in ("", "&view=lines")),
+    ]
 
 
 def check(answer: dict[str, Any]) -> list[str]:

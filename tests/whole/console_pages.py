@@ -1,4 +1,7 @@
-"""The pages of the console that every check of the browser runs over: a new page is one line here."""
+"""The pages of the console that every check of the browser runs over: a new page is one line here.
+
+`{batch}` in a path stands for a batch of the user, of a step `look`.
+"""
 
 from dataclasses import dataclass
 
@@ -19,16 +22,21 @@ PAGES = (
     ConsolePage("/tools", "What do you want to do?", "何をしたいですか"),
     ConsolePage("/tools?tool=rag.search_docs", "How it is called", "呼び出し方"),
     ConsolePage("/batches", "Graphs of tool calls", "ツール呼び出しのグラフ"),
+    ConsolePage("/batches?id={batch}", "Timeline", "タイムライン"),
+    ConsolePage("/batches?id={batch}&step=look", "list_tags", "list_tags"),
+    ConsolePage("/tools?connect=github", "Connect GitHub", "GitHub を接続"),
     ConsolePage("/files", "Large results", "保存された大きな結果"),
     ConsolePage("/connect", "Your accounts", "接続しているアカウント"),
     ConsolePage("/connect/github", "Connect GitHub", "GitHub を接続"),
     ConsolePage("/logs", "Logs", "ログ", administrators=True),
     ConsolePage("/users", "Users", "ユーザー", administrators=True),
     ConsolePage("/users?id=uma", "Last activity", "最近の利用", administrators=True),
+    ConsolePage("/users?new=1", "Add a user", "ユーザーを追加", administrators=True),
     ConsolePage("/users?invite=1", "Make the link", "リンクを作成", administrators=True),
     ConsolePage("/roles", "Roles", "ロール", administrators=True),
     ConsolePage("/roles?id=members", "Remove the role", "ロールを削除", administrators=True),
     ConsolePage("/roles?id=members&module=github", "Ticked tools", "選んだツールがこ", administrators=True),
+    ConsolePage("/roles?id=members&tab=accounts", "Everybody with this role", "このロールの人", administrators=True),
     ConsolePage("/modules", "Modules", "モジュール", administrators=True),
     ConsolePage("/modules?new=1", "For your organization alone", "この組織だけで使われます", administrators=True),
     ConsolePage("/profile", "Sign out everywhere", "すべてのブラウザーでサインアウト"),

@@ -1,9 +1,11 @@
 """The console as people use it: a real browser, both languages, no scripts, a phone, and axe-core."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+import httpx2
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
@@ -22,7 +24,7 @@ SIZES = (
     "[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]"
     ".map(entry => entry.transferSize)"
 )
-EVERY_PAGE = pytest.mark.parametrize("shown", PAGES, ids=lambda page: page.path)
+EVERY_PAGE = pytest.mark.parametrize("shown", PAGES, ids=lambda page: page.path, indirect=True)
 
 type Profiles = dict[Person, Any]
 
@@ -31,6 +33,22 @@ type Profiles = dict[Person, Any]
 def chromium() -> Iterator[Browser]:
     with running() as chromium:
         yield chromium
+
+
+@pytest.fixture(scope="module")
+def batch(deployment: LocalDeployment) -> str:
+    """A batch of the user, of one step."""
+    headers = {"authorization": f"Bearer {deployment.token(USER)}"}
+    step = {"id": "look", "module": "rag", "tool": "list_tags", "output": True}
+    answer = httpx2.post(f"{deployment.aws.api_url}/v1/batches", json={"commands": [step]}, headers=headers, timeout=60)
+    return str(answer.json()["id"])
+
+
+@pytest.fixture
+def shown(request: pytest.FixtureRequest, batch: str) -> ConsolePage:
+    """A page of the list."""
+    page: ConsolePage = request.param
+    return replace(page, path=page.path.format(batch=batch))
 
 
 @pytest.fixture(scope="module")
