@@ -12,6 +12,8 @@ from mcpist.telemetry.audit_search import FAILED, Filters, Page, find
 DAYS = 7
 MAX_READ_ROWS = 500
 SILENT_HOURS = 1
+ALARM_CODES = frozenset({"INTEGRITY_ERROR", "INTERNAL_ERROR", "STORE_UNAVAILABLE"})
+"""The errors that no caller causes: each has a text in the area `home`."""
 SILENT_CODES = frozenset({"UPSTREAM_UNAVAILABLE", "SCHEMA_FETCH_ERROR", "TIMEOUT"})
 
 
@@ -64,12 +66,24 @@ class Silent:
 
 
 @dataclass(frozen=True, slots=True)
+class Alarm:
+    """An error that no caller causes."""
+
+    code: str
+    count: int
+    """How often it was met in the last day."""
+    last: str
+    """When that was last, in UTC."""
+
+
+@dataclass(frozen=True, slots=True)
 class Failures:
     """The errors and refusals of an organization."""
 
     codes: Sequence[tuple[str, int]]
     """Each code with its number, the most frequent first."""
     silent: Sequence[Silent]
+    alarms: Sequence[Alarm]
 
 
 def week_of(organization: str, user: str, now: datetime) -> Week:
@@ -103,7 +117,12 @@ def failures_of(organization: str, now: datetime) -> Failures:
     last = {row["service"]: row["time"] for row in reversed(silent)}
     counts = Counter(row["service"] for row in silent)
     codes = Counter(row["outcome"] for row in page.rows).most_common()
-    return Failures(codes, [Silent(module, count, last[module]) for module, count in counts.most_common()])
+    seen = {row["outcome"]: row["time"] for row in reversed(page.rows)}
+    return Failures(
+        codes,
+        [Silent(module, count, last[module]) for module, count in counts.most_common()],
+        [Alarm(code, count, seen[code]) for code, count in codes if code in ALARM_CODES],
+    )
 
 
 def _sum(rows: Iterable[Mapping[str, Any]], measure: str) -> int:

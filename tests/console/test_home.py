@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from console import activity, charts
+from console.texts import texts
 from mcpist.caller import Caller, Subject
 from mcpist.telemetry import audit
 from mcpist.version import VERSION
@@ -83,6 +84,25 @@ def test_an_administrator_sees_which_services_did_not_answer_lately(
     assert f"Did not answer {before.get('rag', 0) + 2} times in the last hour" in browser.log_in("ada", "/")["body"]
     later = datetime.now(UTC) + timedelta(hours=activity.SILENT_HOURS, minutes=1)
     assert not activity.failures_of("acme", later).silent
+
+
+def test_an_administrator_sees_alarms_of_the_last_day_in_both_languages(
+    used: Callable[..., None], browser: Browser
+) -> None:
+    for code in sorted(activity.ALARM_CODES):
+        used(code)
+    page = browser.log_in("ada", "/")["body"]
+    for code in activity.ALARM_CODES:
+        assert texts("en")(f"home.alarm_{code}") in page
+        assert f'href="/logs?days=1&amp;outcome={code}"' in page
+    browser.language = "ja"
+    assert texts("ja")("home.alarm_INTEGRITY_ERROR") in browser.get("/")["body"]
+    assert not activity.failures_of("acme", datetime.now(UTC) + timedelta(days=1, minutes=1)).alarms
+
+
+def test_a_user_sees_no_alarm(uma: Browser, used: Callable[..., None]) -> None:
+    used("INTEGRITY_ERROR")
+    assert "INTEGRITY_ERROR" not in uma.get("/")["body"]
 
 
 def test_the_dashboard_of_a_user_names_no_service_that_did_not_answer(uma: Browser, used: Callable[..., None]) -> None:

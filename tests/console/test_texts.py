@@ -9,7 +9,7 @@ from console.rendering import FOLDER, compile_all
 from console.texts import texts
 
 ENGLISH, JAPANESE = texts("en"), texts("ja")
-DYNAMIC = {"done.", "error.", "frame.", "connect.", "home.state_", "profile.place_"}
+DYNAMIC = {"done.", "error.", "frame.", "connect.", "home.state_", "home.alarm_", "profile.place_"}
 DYNAMIC |= {"batches.state_", "batches.batch_", "batches.effect_"}
 DYNAMIC |= {"tools.", "tools.effect_", "tools.why_", "tools.verdict_", "tools.actor_", "tools.role_says_"}
 DYNAMIC |= {"organization.", "roles.", "roles.tab_", "roles.effect_", "modules.source_", "modules.state_"}

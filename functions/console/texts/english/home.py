@@ -44,4 +44,9 @@ TEXTS = {
     "approvals": "{count} new or changed tools wait for an approval",
     "silent": "Did not answer {count} times in the last hour, last at",
     "is_silent": "No answer",
+    "alarm": "Alarm",
+    "alarm_count": "met {count} times in the last day, last at",
+    "alarm_INTEGRITY_ERROR": "Something stored is not what it was: somebody may have changed a table or the bucket.",
+    "alarm_INTERNAL_ERROR": "Something failed that nobody foresaw. The logs have it under the id of the request.",
+    "alarm_STORE_UNAVAILABLE": "A store of the deployment did not answer.",
 }

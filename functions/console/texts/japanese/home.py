@@ -43,5 +43,10 @@ TEXTS = {
     "decide": "判断する",
     "approvals": "新しいツールまたは変更されたツール {count} 件が承認を待っています",
     "silent": "直近 1 時間に {count} 回応答がありませんでした。最後の時刻",
+    "alarm": "アラーム",
+    "alarm_count": "過去 1 日に {count} 回、最後は",
+    "alarm_INTEGRITY_ERROR": "保存されたものが元の内容と異なります。誰かがテーブルかバケットを変更したかもしれません。",
+    "alarm_INTERNAL_ERROR": "想定外の失敗がありました。ログにリクエストの ID で記録されています。",
+    "alarm_STORE_UNAVAILABLE": "デプロイのストアが応答しませんでした。",
     "is_silent": "応答なし",
 }
