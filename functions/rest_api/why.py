@@ -7,9 +7,8 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import Field
 
 from mcpist.errors import InvalidRequest, McpistError
-from mcpist.running.connected_accounts import BrokerAccounts
-from mcpist.running.explanation import Explanation, Step, explain, listed_account, with_roles
-from mcpist.tools.effects import permissions_of
+from mcpist.running.explanation import Explanation, Step, explain, with_roles
+from mcpist.running.other_users import look_as
 from mcpist.tools.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 from rest_api.administration.changes import administration
@@ -77,13 +76,8 @@ def explain_tool(
 
 def _explain_other(tool: str, user: str) -> ExplanationBody:
     """Explain a use by another user, whose accounts the broker lists for an administrator."""
-    work = administration()
-    with work.permitted("why.read", f"users.{user}"):
-        permissions = permissions_of(work.read()[1], CATALOGUE, user)
-    accounts = BrokerAccounts(work.caller)
-    owners = [f"user#{user}", *(f"role#{role}" for role in permissions.caller.role_names)]
+    permissions, finder = look_as(administration(), CATALOGUE, user)
     module, name = _names(permissions, tool)
-    finder = listed_account(lambda: [row for owner in owners for row in accounts.rows(owner)])
     return _body(with_roles(explain(permissions, module, name, find_account=finder), permissions))
 
 

@@ -18,7 +18,7 @@ from mcpist.telemetry import audit
 from mcpist.tools.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 from tests.console.conftest import GITHUB_KEY, Browser
-from tests.console.markup import OUTSIDE
+from tests.console.markup import OUTSIDE, problems
 from tests.core.loopback import Service, json_response
 from tests.mcp_endpoint.ledger_driver import LedgerDriver
 
@@ -91,6 +91,10 @@ def connect(browser: Browser, service: Service) -> None:
     service.replies = [json_response({"id": 583231, "login": EVERYTHING, "type": "User"}) for _ in range(2)]
     for whom in ([], [("whom", "role"), ("role", "members")]):
         sent = browser.post("/connect/github", [("action", "paste"), ("key", GITHUB_KEY), *whom])
+        if sent["statusCode"] == 200:
+            assert problems(sent["body"]) == [], "the question names the account"
+            (question,) = re.findall(r'name="question" value="(.*?)"', sent["body"])
+            sent = browser.post("/connect/confirm", [("question", question), ("agreed", "yes")])
         assert sent["statusCode"] == 303, sent["body"]
 
 

@@ -1,12 +1,13 @@
 """Administrators search the audit, read a row's story and export; everybody sees the own rows on the profile."""
 
 import re
+from html import unescape
 
 import pytest
 
 from mcpist.caller import Caller, Role, Subject
 from mcpist.telemetry import audit
-from tests.console.conftest import Browser
+from tests.console.conftest import Browser, audited
 
 EVIL = '"><b onclick=x>\u202e=cmd'
 
@@ -25,12 +26,30 @@ def test_rows_are_found_by_filters(ada: Browser) -> None:
     assert "No row has these values." in ada.get("/logs?user=nobody")["body"]
 
 
+def test_a_refused_row_in_the_list_leads_to_the_decisions_about_its_user(ada: Browser) -> None:
+    use("create_issue", outcome="AUTHORIZATION_ERROR", request="r-9")
+    use("get_me", request="r-10")
+    page = ada.get("/logs?user=uma")["body"]
+    links = {unescape(found) for found in re.findall(r'href="(/tools\?[^"]*why=1[^"]*)"', page)}
+    assert "/tools?tool=github.get_me&why=1&user=uma" not in links
+    explained = ada.get("/tools?tool=github.create_issue&why=1&user=uma")["body"]
+    assert "/tools?tool=github.create_issue&why=1&user=uma" in links
+    assert "Why uma cannot use this tool" in explained
+
+
+def test_a_user_has_another_explained_by_nobody_and_the_own_refused_row_explained(uma: Browser) -> None:
+    use("create_issue", outcome="AUTHORIZATION_ERROR", request="r-9")
+    assert 'href="/tools?tool=github.create_issue&amp;why=1"' in uma.get("/profile")["body"]
+    assert uma.get("/tools?tool=github.create_issue&why=1&user=ada")["statusCode"] == 403
+    assert audited(user="uma", event="change")[0]["tool"] == "why.read"
+
+
 def test_a_refused_row_leads_to_the_decisions_about_its_tool(ada: Browser) -> None:
     use("create_issue", outcome="AUTHORIZATION_ERROR", request="r-8")
     link = re.search(r'href="(/logs\?[^"]*id=[^"]*)"', ada.get("/logs?user=uma&outcome=failed")["body"])
     assert link
     page = ada.get(link[1].replace("&amp;", "&"))["body"]
-    assert 'href="/tools?tool=github.create_issue"' in page
+    assert 'href="/tools?tool=github.create_issue&amp;why=1&amp;user=uma"' in page
 
 
 def test_a_row_has_a_story(ada: Browser) -> None:

@@ -35,7 +35,13 @@ def tool_panel(visit: Visit, name: str, *, tried: bool = False) -> Mapping[str, 
     usable = entry.enabled and visit.permissions.allows(tool)
     fields = list(fields_of(parameters, visit.request.form_value if tried else None, example))
     connected = is_connected(entry, working_services(permissions, [entry]))
-    explained = not usable or connected is False or bool(visit.request.query.get("why"))
+    trial = try_tool(visit, tool, fields) if tried else Trial()
+    explained = (
+        not usable
+        or connected is False
+        or trial.error
+        or any(visit.request.query.get(name) for name in ("why", "user"))
+    )
     return {
         "name": entry.name,
         "entry": entry,
@@ -47,7 +53,7 @@ def tool_panel(visit: Visit, name: str, *, tried: bool = False) -> Mapping[str, 
         "connected": connected,
         "usable": usable,
         "fields": fields,
-        "trial": try_tool(visit, tool, fields) if tried else Trial(),
+        "trial": trial,
         "tried": tried,
         "can_try": usable and tool.reads and entry.source in TRIED_SOURCES,
         "tried_elsewhere": usable and tool.reads and entry.source not in TRIED_SOURCES,

@@ -23,4 +23,6 @@ TEXTS = {
     "first_page": "Back to the first page",
     "required": "required",
     "loading": "Loading",
+    "why": "Why can I not use it?",
+    "why_user": "Why can {user} not use it?",
 }

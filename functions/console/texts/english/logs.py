@@ -22,5 +22,4 @@ TEXTS = {
     "story_lead": "All rows of the request, the oldest first: of the endpoint, its steps and the token broker.",
     "story_cut": "There are more rows than can be shown at once.",
     "row": "This row",
-    "why": "Why was it refused?",
 }

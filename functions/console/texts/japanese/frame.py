@@ -23,4 +23,6 @@ TEXTS = {
     "first_page": "最初のページに戻る",
     "required": "必須",
     "loading": "読み込み中",
+    "why": "なぜ使えないのか",
+    "why_user": "{user} はなぜ使えないのか",
 }

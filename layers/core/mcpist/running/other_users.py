@@ -1,0 +1,20 @@
+"""What an administrator needs in order to explain what another user can use: that user's permissions and accounts."""
+
+from mcpist.people.administration import Administration
+from mcpist.running.connected_accounts import BrokerAccounts
+from mcpist.running.explanation import AccountFinder, listed_account
+from mcpist.tools.catalogue import Catalogue
+from mcpist.tools.effects import permissions_of
+from mcpist.tools.permissions import Permissions
+
+
+def look_as(administration: Administration, catalogue: Catalogue, user: str) -> tuple[Permissions, AccountFinder]:
+    """Return another user's permissions, and the finder of the account that would act; UserNotFound if there is none.
+
+    Who is no administrator is refused, with a row of the audit.
+    """
+    with administration.permitted("why.read", f"users.{user}"):
+        permissions = permissions_of(administration.read()[1], catalogue, user)
+    accounts = BrokerAccounts(administration.caller)
+    owners = [f"user#{user}", *(f"role#{role}" for role in permissions.caller.role_names)]
+    return permissions, listed_account(lambda: [row for owner in owners for row in accounts.rows(owner)])
