@@ -70,7 +70,7 @@ def _allowed(visit: Visit) -> Sequence[AllowedModule]:
 
 def _allowed_by(visit: Visit, role: Role, modules: Iterable[ModuleEntry]) -> Sequence[AllowedModule]:
     """Return the same of one role: the tools that the person can use by it, were it the only one."""
-    found = []
+    found: list[AllowedModule] = []
     for module in modules:
         own = [tool for tool in visit.permissions.tools(module) if role_permits(role, tool)]
         if own:
