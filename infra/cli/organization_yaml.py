@@ -12,7 +12,8 @@ from pydantic import ValidationError
 from infra.cli.document import CommandError
 from mcpist.errors import InvalidRequest
 from mcpist.people.documents import OrganizationDocument
-from mcpist.people.organization import Organization, fields_of
+from mcpist.people.fields import fields_of
+from mcpist.people.organization import Organization
 
 
 class _StrictLoader(yaml.loader.BaseLoader):

@@ -14,7 +14,8 @@ from infra.cli.organization_yaml import line_of, parse_organization, write
 from infra.cli.target import opened
 from mcpist.caller import Subject
 from mcpist.people.documents import OrganizationDocument
-from mcpist.people.organization import User, fields_of
+from mcpist.people.fields import fields_of
+from mcpist.people.organization import User
 from mcpist.tools.effects import describe_change
 from mcpist_services.catalogue import CATALOGUE
 

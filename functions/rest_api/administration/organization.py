@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mcpist.people import bearer, edits
 from mcpist.people.documents import OrganizationDocument
-from mcpist.people.organization import fields_of
+from mcpist.people.fields import fields_of
 from mcpist.people.quota import request_quota
 from rest_api.administration.changes import (
     ChangeReport,

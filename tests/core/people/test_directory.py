@@ -14,8 +14,9 @@ from mcpist.errors import (
     OrganizationAmbiguous,
     RoleInUse,
     StoreUnavailable,
+    UserNotFound,
 )
-from mcpist.people import directory
+from mcpist.people import directory, edits, publication
 from mcpist.people.organization import Organization, User
 from mcpist.settings import settings
 
@@ -35,7 +36,7 @@ def now(subject: Subject, organization: str = "") -> Caller:
 
 def members(role: str) -> list[str]:
     """Return the users of acme who have a role."""
-    return [item["user"] for item in items("org#acme") if item["sk"].startswith(f"member#{role}#")]
+    return sorted(directory.read("acme").users_with_role(role))
 
 
 def give(subject: Subject, *roles: str, organization: str = "acme", user: str = "uma") -> None:
@@ -118,14 +119,90 @@ def test_tools_that_are_switched_off_are_so_for_all_users(uma: Subject, login: L
     assert now(uma).disabled == now(Subject(login.issuer, "ada")).disabled == ("github.*",)
 
 
-def test_a_change_reads_the_organization_twice_however_many_users_it_has(aws: list[str], login: LocalLogin) -> None:
+def test_a_role_of_few_users_changes_with_their_access_in_one_transaction(aws: list[str], login: LocalLogin) -> None:
     for number in range(5):
         give(Subject(login.issuer, f"u{number}"), "members", user=f"u{number}")
     aws.clear()
     directory.put_role("acme", Role("members", modules=("rag",)))
-    assert aws.count("Query") == 2
-    assert aws.count("TransactWriteItems") == 1
-    assert aws.count("PutItem") == 7
+    assert sorted(aws) == ["GetItem", "Query", "TransactWriteItems"]
+    assert now(Subject(login.issuer, "u4")).roles[0].modules == ("rag",)
+
+
+def test_a_change_of_one_user_costs_the_same_requests_however_many_there_are(aws: list[str], login: LocalLogin) -> None:
+    def costs(number: int) -> list[list[str]]:
+        edits_of_one = (
+            edits.add_user(f"new{number}", sub=f"new{number}", name="New", roles=("members",)),
+            edits.change_user(f"new{number}", sub=f"newer{number}", roles=()),
+            edits.remove_user(f"new{number}"),
+        )
+        seen = []
+        for edit in edits_of_one:
+            aws.clear()
+            directory.change("acme", edit)
+            seen.append(sorted(aws))
+        return seen
+
+    small = costs(1)
+    assert all("Query" not in seen or seen.count("Query") == 1 for seen in small)
+    crowd = {name: User(name, name, Subject(login.issuer, name), roles=("members",)) for name in map(str, range(300))}
+    directory.change("acme", lambda acme: replace(acme, users={**acme.users, **crowd}))
+    assert costs(2) == small
+    assert directory.read("acme").issuers == {login.issuer: 302}
+
+
+def test_the_last_administrator_stays_where_only_one_user_is_read(login: LocalLogin) -> None:
+    for edit in (edits.change_user("ada", system_role="user"), edits.remove_user("ada")):
+        with pytest.raises(LastAdministrator):
+            directory.change("acme", edit)
+    directory.change("acme", edits.change_user("uma", system_role="admin"))
+    directory.change("acme", edits.change_user("ada", system_role="user"))
+    with pytest.raises(LastAdministrator):
+        directory.change("acme", edits.remove_user("uma"))
+    assert now(Subject(login.issuer, "uma")).system_role == "admin"
+
+
+def test_a_users_edit_names_what_there_is_where_it_is_refused(uma: Subject) -> None:
+    with pytest.raises(InvalidRequest, match="another user of acme has this subject: uma"):
+        directory.change("acme", edits.add_user("eve", sub=uma.sub, name="Eve"))
+    with pytest.raises(InvalidRequest, match=r'there is no role "bosses" \(roles: members\)'):
+        directory.change("acme", edits.add_user("eve", sub="eve", name="Eve", roles=("bosses",)))
+    with pytest.raises(UserNotFound, match="uma"):
+        directory.change("acme", edits.remove_user("umaa"))
+
+
+def many(login: LocalLogin, users: int) -> None:
+    """Give acme more users than one transaction can publish."""
+    crowd = {name: User(name, name, Subject(login.issuer, name), roles=("members",)) for name in map(str, range(users))}
+    directory.change("acme", lambda acme: replace(acme, users={**acme.users, **crowd}))
+
+
+def test_a_change_that_concerns_many_users_is_published_to_those_alone(aws: list[str], login: LocalLogin) -> None:
+    directory.put_role("acme", Role("others"))
+    many(login, 60)
+    give(Subject(login.issuer, "eve"), "others", user="eve")
+    aws.clear()
+    directory.put_role("acme", Role("members", modules=("rag",)))
+    assert (aws.count("PutItem"), aws.count("Query"), aws.count("TransactWriteItems")) == (62, 1, 1)
+    assert now(Subject(login.issuer, "59")).roles[0].modules == ("rag",)
+
+
+def test_repeating_an_interrupted_publication_writes_only_the_rest(aws: list[str], login: LocalLogin) -> None:
+    many(login, 60)
+    stale = [items(f"subject#{login.issuer}#{user}")[0] for user in ("7", "8")]
+    directory.put_role("acme", Role("members", modules=("rag",)))
+    for access in stale:
+        Table(settings().directory_table, "directory").put(access)
+    aws.clear()
+    directory.put_role("acme", Role("members", modules=("rag",)))
+    assert sorted(aws) == ["BatchGetItem", "GetItem", "PutItem", "PutItem", "Query"]
+    assert now(Subject(login.issuer, "8")).roles[0].modules == ("rag",)
+
+
+def test_a_slow_publication_does_not_replace_a_later_one(uma: Subject) -> None:
+    version, before = directory.read_version("acme")
+    directory.put_role("acme", Role("members", modules=("rag",)))
+    publication.publish(version, before, {"uma"})
+    assert now(uma).roles[0].modules == ("rag",)
 
 
 def test_a_member_of_several_organizations_must_name_one(uma: Subject) -> None:
@@ -164,7 +241,7 @@ def test_a_subject_of_another_user_is_refused_and_nothing_changes(uma: Subject, 
 def test_a_late_publication_does_not_restore_removed_access(uma: Subject, login: LocalLogin) -> None:
     stale = items(f"subject#{login.issuer}#uma")[0]
     give(Subject(login.issuer, "uma-2"), "members")
-    directory._replace_access_item(stale)
+    publication.replace_access_item(stale)
     with pytest.raises(MembershipRequired):
         now(uma)
 
@@ -357,6 +434,8 @@ def test_an_organization_that_was_stored_without_a_version_gets_one_by_its_first
     table = Table(settings().directory_table, "directory")
     table.put({"pk": "org#acme", "sk": "org", "name": "Acme", "disabled": ["rag.*"]})
     table.delete("orgs", "org#acme")
+    (access,) = items(f"subject#{uma.issuer}#uma")
+    table.put({name: value for name, value in access.items() if name != "version"})
     give(uma, "members")
     directory.put_role("acme", Role("new"))
     assert now(uma).disabled == ("rag.*",)

@@ -1,12 +1,14 @@
 """A change of an organization: what differs, and the items that its transactions write."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from mcpist.aws.attributes import Item
-from mcpist.people.organization import Fields, Organization, module_fields, own_fields, role_fields, user_fields
+from mcpist.people.fields import Fields, module_fields, own_fields, role_fields, user_fields
+from mcpist.people.organization import Organization
 
 MAX_TRANSACTION_ITEMS = 99  # besides the organization's own
+MAX_ACCESS_ITEMS = 40  # that change with the organization in its transaction; more are published after it
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,11 @@ class Change:
         old = {} if self.before == self.after else {access["user"]: access for access in self.before.access_items()}
         return {access["user"] for access in self.after.access_items() if access != old.get(access["user"])}
 
+    def published_users(self) -> set[str]:
+        """Return the users whose access items are written after the transactions: none where these few are in them."""
+        users = self.affected_users() & self.before.users.keys()
+        return users if len(users) > MAX_ACCESS_ITEMS else set()
+
     def transactions(self, *, is_new: bool) -> Iterator[Transaction]:
         """Iterate over what each transaction writes; there is at least one.
 
@@ -69,9 +76,11 @@ class Change:
         entry = {"pk": "orgs", "sk": f"org#{self.after.id}", "organization": self.after.id}
         groups = {"org": Transaction([entry] if is_new else [])}
         before, after = _items_by_key(self.before), _items_by_key(self.after)
+        published = self.published_users()
         for key, item in after.items():
-            if _must_write(before.get(key), item):
-                groups.setdefault(_transaction_group(item), Transaction()).puts.append(item)
+            if _must_write(before.get(key), item, published):
+                written = item | ({"version": self.version + 1} if _is_access(item) else {})
+                groups.setdefault(_transaction_group(item), Transaction()).puts.append(written)
         for key, item in reversed(before.items()):
             if key not in after:
                 groups.setdefault(_transaction_group(item), Transaction()).deletes.append(item)
@@ -108,8 +117,12 @@ def _transaction_group(item: Item) -> str:
     return f"user#{item['user']}" if "user" in item else str(item["sk"])
 
 
-def _must_write(before: Item | None, after: Item) -> bool:
-    """Whether an item must be written; an access item if it is new or of another user, since all are published."""
-    if before and after["pk"].startswith("subject#"):
+def _must_write(before: Item | None, after: Item, published: Collection[str]) -> bool:
+    """Whether a transaction must write an item; of the access items that are published only a new one."""
+    if before and _is_access(after) and after["user"] in published:
         return bool(before["user"] != after["user"])
     return before != after
+
+
+def _is_access(item: Item) -> bool:
+    return bool(item["pk"].startswith("subject#"))

@@ -5,16 +5,16 @@ Items (`pk`, `sk`):
     org#ACME, org                    the organization: name, disabled tool masks, and the version of all its items
     org#ACME, role#ROLE              a role
     org#ACME, module#MODULE          a module that was registered at run time
-    org#ACME, user#USER              a user: name, system_role, locale, subject
-    org#ACME, member#ROLE#USER       one role of a user, with its position in the user's order
+    org#ACME, user#USER              a user: name, system_role, locale, subject, and its roles in their order
     subject#ISSUER#SUB, org#ACME     the resulting access of a user: a request reads it with one Query
     subject#ISSUER#SUB, browser#ID   a browser in which the user is signed in (see `browsers`); read by the same Query
 
 A change is computed from the organization as it was read at some version, and written in a transaction on condition of
 that version. So the organization's invariants (no two users with one subject, no user with a role that does not exist,
 at least one administrator) hold even if several people change it at once.
-The access items are derived from the others: they are created and deleted with their users, and `_publish` rewrites
-them after every change.
+The access items are derived from the others: they are created and deleted with their users, and change with them in one
+transaction. A change that concerns more users than fit into one is published after it, by `publication`.
+A change of one user reads only the part of the organization that it depends on.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -24,13 +24,13 @@ from typing import NoReturn
 
 from mcpist import errors
 from mcpist.aws.attributes import Item
-from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.codec import decode
-from mcpist.aws.table import Table
 from mcpist.caller import Caller, Proof, RegisteredModule, Role, Subject, SystemRole
 from mcpist.memory import Memory
+from mcpist.people import publication
 from mcpist.people.change import Change, Difference
 from mcpist.people.organization import Organization, User
+from mcpist.people.part import UserEdit, read_part
 from mcpist.settings import settings
 
 ACCESS_CACHE_SECONDS = 5
@@ -83,7 +83,7 @@ def read_subject(subject: Subject, *, fresh: bool = False) -> list[Item]:
     """Return all items of a subject, cached for seconds unless they must be `fresh`."""
     if fresh:
         access_cache.drop(lambda cached, _: cached == subject)
-    return access_cache.get_or_make(subject, lambda: _table().query(subject_key(subject)))
+    return access_cache.get_or_make(subject, lambda: publication.directory_table().query(subject_key(subject)))
 
 
 def subject_key(subject: Subject) -> str:
@@ -102,7 +102,7 @@ type Journal = Callable[[Difference], Item]
 
 def organizations() -> list[str]:
     """Return the ids of all organizations."""
-    return [item["organization"] for item in _table().query("orgs")]
+    return [item["organization"] for item in publication.directory_table().query("orgs")]
 
 
 def read(organization: str) -> Organization:
@@ -133,6 +133,7 @@ def change(
     return _apply_edit(
         organization,
         lambda before: edit(before or _raise_unknown(organization)),
+        part=edit if isinstance(edit, UserEdit) else None,
         dry_run=dry_run,
         expected_version=expected_version,
         journal=journal,
@@ -205,50 +206,65 @@ def put_user(
 
 def role_names(organization: str) -> list[str]:
     """Return the names of an organization's roles."""
-    return [item["name"] for item in _table().query(f"org#{organization}", "role#")]
+    return [item["name"] for item in publication.directory_table().query(f"org#{organization}", "role#")]
 
 
 def _apply_edit(
     organization: str,
     edit: Callable[[Organization | None], Organization],
     *,
+    part: UserEdit | None = None,
     dry_run: bool = False,
     publish_all: bool = False,
     expected_version: int | None = None,
     journal: Journal | None = None,
 ) -> Change:
     for _ in range(MAX_WRITE_ATTEMPTS):
-        version, before = _read(organization)
-        if expected_version not in {None, version}:
+        change = _evaluate(organization, edit, part)
+        if expected_version not in {None, change.version}:
             raise errors.Conflict(what=f"the organization {organization}")
-        change = Change(before or Organization(organization, ""), edit(before).validated(), version)
-        if change.before.administrators and not change.after.administrators:
+        if change.before.administrator_count and not change.after.administrator_count:
             raise errors.LastAdministrator(field="users", organization=organization)
         if dry_run:
             return change
-        written = version if before == change.after else _write(change, journal)
+        is_empty = change.before == change.after
+        written = change.version if is_empty else _write(change, journal)
         if written is not None:
-            _publish(written, change.after, set(change.after.users) if publish_all else change.affected_users())
+            is_repaired = is_empty or publish_all
+            users = publication.stale_users(change.after) if is_repaired else change.published_users()
+            publication.publish(written, change.after, users)
             return replace(change, version=written)
     raise errors.StoreUnavailable(store="directory")
 
 
+def _evaluate(organization: str, edit: Callable[[Organization | None], Organization], part: UserEdit | None) -> Change:
+    """Return the change that an edit makes of an organization, or of the part on which it depends."""
+    if part is not None:
+        version, before = read_part(publication.directory_table(), organization, part)
+        if before is not None:
+            with suppress(errors.McpistError):  # its text names what there is: that needs the whole organization
+                return Change(before, edit(before).validated(), version)
+    version, before = _read(organization)
+    return Change(before or Organization(organization, ""), edit(before).validated(), version)
+
+
 def _read(organization: str) -> tuple[int, Organization | None]:
     """Read an organization and its version; the version first, so that a change in between makes a later write fail."""
-    pk = f"org#{organization}"
-    head = _table().get(pk, "org")
-    return (head or {}).get("version", 0), Organization.from_items(organization, _table().query(pk) if head else ())
+    table, pk = publication.directory_table(), f"org#{organization}"
+    head = table.get(pk, "org")
+    items = table.query(pk) if head else ()
+    return (head or {}).get("version", 0), Organization.from_items(organization, items)
 
 
 def _write(change: Change, journal: Journal | None) -> int | None:
     """Write a change with its audit rows and return the new version; None if another change was faster."""
-    version = change.version
-    for part in change.transactions(is_new=not version):
+    version, parts = change.version, list(change.transactions(is_new=not change.version))
+    for part in parts:
         rows = [journal(difference) for difference in part.differences] if journal else []
-        is_written = _table().transact(
+        is_written = publication.directory_table().transact(
             part.puts,
             [(item["pk"], item["sk"]) for item in part.deletes],
-            guard=change.after.head_item(version + 1),
+            guard=change.after.head_item(version + 1, is_whole=part is parts[-1]),
             condition="#version = :version" if version else "attribute_not_exists(#version)",
             values={":version": version} if version else {},
             new_items={settings().audit_table: rows},
@@ -259,33 +275,7 @@ def _write(change: Change, journal: Journal | None) -> int | None:
     return version
 
 
-def _publish(version: int, state: Organization, users: set[str]) -> None:
-    """Rewrite the access items of these users.
-
-    Repeat it if the organization has changed meanwhile: so the last writer of an item has seen every change, however
-    many administrators work at once.
-    """
-    while True:
-        for access in state.access_items():
-            if access["user"] in users:
-                _replace_access_item(access)
-        latest_version, latest = _read(state.id)
-        if latest_version == version:
-            return
-        version, state = latest_version, latest or state
-
-
-def _replace_access_item(access: Item) -> None:
-    """Replace an access item, unless it was deleted meanwhile."""
-    with suppress(ConditionFailed):
-        _table().put(access, condition="#user = :user", values={":user": access["user"]})
-
-
 def _raise_unknown(organization: str) -> NoReturn:
     known = ", ".join(organizations()) or "none"
     problem = f'there is no organization "{organization}" (organizations: {known})'
     raise errors.InvalidRequest(field="organization", problem=problem)
-
-
-def _table() -> Table:
-    return Table(settings().directory_table, "directory")

@@ -1,17 +1,18 @@
 """Edits: functions from an organization to the next one, for `directory.change`."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from mcpist.caller import Role, Subject
 from mcpist.errors import AlreadyExists, InvalidRequest
 from mcpist.people.organization import Organization, User
+from mcpist.people.part import UserEdit
 
 type Edit = Callable[[Organization], Organization]
 
 
-def add_user(user: str, *, sub: str, issuer: str = "", **fields: Any) -> Edit:
+def add_user(user: str, *, sub: str, issuer: str = "", **fields: Any) -> UserEdit:
     """Add a user; without an issuer it has the one that all others share. AlreadyExists if the id is taken."""
 
     def edit(before: Organization) -> Organization:
@@ -19,10 +20,10 @@ def add_user(user: str, *, sub: str, issuer: str = "", **fields: Any) -> Edit:
             raise AlreadyExists(kind="user", name=user)
         return before.with_user(User(user, subject=_subject(issuer or _common_issuer(before), sub), **fields))
 
-    return edit
+    return UserEdit(edit, user, _given_roles(fields), sub, issuer)
 
 
-def change_user(user: str, *, sub: str | None = None, issuer: str | None = None, **fields: Any) -> Edit:
+def change_user(user: str, *, sub: str | None = None, issuer: str | None = None, **fields: Any) -> UserEdit:
     """Change only the named fields of a user."""
 
     def edit(before: Organization) -> Organization:
@@ -31,7 +32,7 @@ def change_user(user: str, *, sub: str | None = None, issuer: str | None = None,
         subject = _subject(old.issuer if issuer is None else issuer, old.sub if sub is None else sub)
         return before.with_user(replace(present, **fields, subject=subject))
 
-    return edit
+    return UserEdit(edit, user, _given_roles(fields), sub, issuer)
 
 
 def add_role(role: str, **fields: Any) -> Edit:
@@ -50,9 +51,9 @@ def change_role(role: str, **fields: Any) -> Edit:
     return lambda before: before.with_role(replace(before.role(role), **fields))
 
 
-def remove_user(user: str) -> Edit:
+def remove_user(user: str) -> UserEdit:
     """Remove a user."""
-    return lambda before: before.without_user(user)
+    return UserEdit(lambda before: before.without_user(user), user)
 
 
 def remove_role(role: str) -> Edit:
@@ -81,5 +82,9 @@ def _subject(issuer: str, sub: str) -> Subject:
 
 def _common_issuer(organization: Organization) -> str:
     """Return the issuer that all users share, so that only the first user's must be named."""
-    issuers = {user.subject.issuer for user in organization.users.values()}
-    return issuers.pop() if len(issuers) == 1 else ""
+    issuers = list(organization.issuers)
+    return issuers[0] if len(issuers) == 1 else ""
+
+
+def _given_roles(fields: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(fields.get("roles") or ())

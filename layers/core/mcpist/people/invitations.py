@@ -22,6 +22,7 @@ from mcpist.people import directory
 from mcpist.people.administration import Administration
 from mcpist.people.change import Difference
 from mcpist.people.organization import Organization, User
+from mcpist.people.part import UserEdit
 from mcpist.settings import settings
 from mcpist.suggestions import nearest
 from mcpist.telemetry import audit
@@ -149,7 +150,7 @@ def accept(organization: str, secret: str, subject: Subject, request: str) -> Ou
         )
 
     try:
-        directory.change(organization, lambda before: _joined(before, found, subject), journal=row)
+        directory.change(organization, _joining(found, subject), journal=row)
     except AlreadyExists:
         return "taken"
     except InvalidRequest:  # who made it is no administrator any more, or the organization is gone
@@ -176,6 +177,18 @@ def claim(organization: str, found: Invitation, subject: Subject) -> bool:
     except ConditionFailed:
         return False
     return True
+
+
+def _joining(found: Invitation, subject: Subject) -> UserEdit:
+    """Return the edit that adds the user."""
+    return UserEdit(
+        lambda before: _joined(before, found, subject),
+        found.user,
+        found.roles,
+        subject.sub,
+        subject.issuer,
+        witness=found.invited_by,
+    )
 
 
 def _joined(before: Organization, found: Invitation, subject: Subject) -> Organization:

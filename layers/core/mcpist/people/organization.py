@@ -4,9 +4,10 @@ Every change is a function from one such value to the next; `directory` writes t
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Self
 
 from mcpist.aws.attributes import Item
 from mcpist.aws.codec import decode, encode
@@ -17,7 +18,7 @@ from mcpist.suggestions import nearest
 RESERVED_IDS = ("categories", "readonly")  # parts of the endpoint's addresses, where an organization's id may stand
 MAX_ID_CHARACTERS = 128
 ID = re.compile(rf"[^#/\x00-\x1f]{{1,{MAX_ID_CHARACTERS}}}")
-MAX_ROLES_PER_USER = 40  # so that the items of a user and their audit row fit into one transaction
+MAX_ROLES_PER_USER = 40  # each is in the user's access item, which every request reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,15 @@ class User:
 
 
 @dataclass(frozen=True, slots=True)
+class Others:
+    """The users of an organization that were not read, counted."""
+
+    administrators: int = 0
+    issuers: Mapping[str, int] = field(default_factory=dict)
+    """The number of users of each issuer."""
+
+
+@dataclass(frozen=True, slots=True)
 class Organization:
     """A tenant."""
 
@@ -54,11 +64,27 @@ class Organization:
     """The users by their ids."""
     modules: Mapping[str, RegisteredModule] = field(default_factory=dict)
     """The modules that were registered at run time, by their names."""
+    others: Others = field(default_factory=Others)
+    """Where only some users were read: the rest."""
 
     @property
     def administrators(self) -> tuple[str, ...]:
         """The ids of the users who are administrators."""
         return tuple(user.id for user in self.users.values() if user.system_role == "admin")
+
+    @property
+    def administrator_count(self) -> int:
+        """How many administrators there are, whether they were read or not."""
+        return len(self.administrators) + self.others.administrators
+
+    @property
+    def issuers(self) -> Mapping[str, int]:
+        """The number of users of each issuer, whether they were read or not."""
+        return Counter(user.subject.issuer for user in self.users.values()) + Counter(self.others.issuers)
+
+    def with_others(self, others: Others) -> Self:
+        """Return a copy of a part with the count of the users that were not read."""
+        return replace(self, others=others)
 
     def users_with_role(self, role: str) -> tuple[str, ...]:
         """Return the ids of the users who have a role."""
@@ -132,22 +158,17 @@ class Organization:
         by_key = {item["sk"]: item for item in items}
         if "org" not in by_key:
             return None
-        members: dict[str, list[Item]] = {}
-        for key, item in by_key.items():
-            if key.startswith("member#"):
-                members.setdefault(item["user"], []).append(item)
-        profiles = [item for key, item in by_key.items() if key.startswith("user#")]
         return cls(
             organization,
             by_key["org"]["name"],
             tuple(by_key["org"].get("disabled", ())),
             {item["name"]: decode(Role, item) for key, item in by_key.items() if key.startswith("role#")},
-            {item["user"]: _user(item, members.get(item["user"], [])) for item in profiles},
+            {item["user"]: _user(item) for key, item in by_key.items() if key.startswith("user#")},
             {item["name"]: decode(RegisteredModule, item) for key, item in by_key.items() if key.startswith("module#")},
         )
 
     def items(self) -> Iterator[Item]:
-        """Iterate over the items of its modules, roles, users and memberships."""
+        """Iterate over the items of its modules, roles and users."""
         pk = f"org#{self.id}"
         for module in self.modules.values():
             yield {"pk": pk, "sk": f"module#{module.name}", **encode(module)}
@@ -163,14 +184,14 @@ class Organization:
                 "locale": user.locale,
                 "issuer": user.subject.issuer,
                 "sub": user.subject.sub,
+                "roles": list(user.roles),
             }
-            for position, name in enumerate(user.roles):
-                yield {"pk": pk, "sk": f"member#{name}#{user.id}", "user": user.id, "role": name, "position": position}
 
-    def head_item(self, version: int) -> Item:
-        """Return the organization's own item, with this version."""
-        disabled = list(self.disabled)
-        return {"pk": f"org#{self.id}", "sk": "org", "name": self.name, "disabled": disabled, "version": version}
+    def head_item(self, version: int, *, is_whole: bool = True) -> Item:
+        """Return the organization's own item, with this version, and the counts of its users once all are written."""
+        item = {"pk": f"org#{self.id}", "sk": "org", "name": self.name, "disabled": list(self.disabled)}
+        counts = {"administrators": self.administrator_count, "issuers": dict(self.issuers)} if is_whole else {}
+        return item | {"version": version} | counts
 
     def access_items(self) -> Iterator[Item]:
         """Iterate over the access items, one for each user."""
@@ -190,49 +211,9 @@ class Organization:
             }
 
 
-type Fields = Mapping[str, Any]
-"""A user, a role or an organization's own fields as plain values: mappings, lists and texts."""
-
-
-def own_fields(organization: Organization) -> Fields:
-    """Return an organization's own fields as plain values."""
-    return {"name": organization.name, "disabled": list(organization.disabled)}
-
-
-def role_fields(role: Role) -> Fields:
-    """Return a role as plain values, without its name."""
-    return {name: value for name, value in encode(role).items() if name != "name"}
-
-
-def user_fields(user: User) -> Fields:
-    """Return a user as plain values, without the id."""
-    return {name: value for name, value in encode(user).items() if name != "id"}
-
-
-def module_fields(module: RegisteredModule) -> Fields:
-    """Return a registered module as plain values, without its name."""
-    return {name: value for name, value in encode(module).items() if name != "name"}
-
-
-def fields_of(organization: Organization) -> Fields:
-    """Return a whole organization as plain values."""
-    return {
-        "organization": organization.id,
-        **own_fields(organization),
-        "roles": {name: role_fields(role) for name, role in sorted(organization.roles.items())},
-        "users": {user: user_fields(one) for user, one in sorted(organization.users.items())},
-    }
-
-
-def _user(profile: Item, memberships: list[Item]) -> User:
-    return User(
-        profile["user"],
-        profile["name"],
-        Subject(profile["issuer"], profile["sub"]),
-        profile["system_role"],
-        tuple(item["role"] for item in sorted(memberships, key=lambda item: item["position"])),
-        profile["locale"],
-    )
+def _user(item: Item) -> User:
+    subject = Subject(item["issuer"], item["sub"])
+    return User(item["user"], item["name"], subject, item["system_role"], tuple(item["roles"]), item["locale"])
 
 
 def _check_id(place: str, value: str) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 from mcpist.caller import Caller, Role, Subject
 from mcpist.people.administration import AppliedChange
-from mcpist.people.organization import Organization, fields_of
+from mcpist.people.fields import fields_of
+from mcpist.people.organization import Organization
 from mcpist.tools.catalogue import Catalogue
 from mcpist.tools.permissions import Permissions
 from mcpist.tools.refused_calls import count_refused_calls, lost_tools

@@ -1,0 +1,53 @@
+"""The publication of an organization: what each user may do, where a request reads it."""
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+from mcpist.aws.attributes import Item
+from mcpist.aws.clients import ConditionFailed
+from mcpist.aws.table import Table
+from mcpist.people.organization import Organization
+from mcpist.people.part import MAX_ITEMS_PER_REQUEST
+from mcpist.settings import settings
+
+MAX_CONCURRENT_WRITES = 16
+
+
+def publish(version: int, state: Organization, users: set[str]) -> None:
+    """Rewrite the access items of these users, some at once.
+
+    Each has the version of the organization that it was made of, and replaces none of a later one: so any number of
+    changes may be published at once. Repeating a change whose publication was interrupted publishes the rest.
+    """
+    accesses = [access | {"version": version} for access in state.access_items() if access["user"] in users]
+    if accesses:
+        with ThreadPoolExecutor(MAX_CONCURRENT_WRITES) as workers:
+            list(workers.map(replace_access_item, accesses))
+
+
+def stale_users(state: Organization) -> set[str]:
+    """Return the users whose access items are not what they should be."""
+    expected = {(access["pk"], access["sk"]): access for access in state.access_items()}
+    keys = list(expected)
+    chunks = [keys[start : start + MAX_ITEMS_PER_REQUEST] for start in range(0, len(keys), MAX_ITEMS_PER_REQUEST)]
+    with ThreadPoolExecutor(MAX_CONCURRENT_WRITES) as workers:
+        found = [item for items in workers.map(directory_table().get_many, chunks) for item in items]
+    fresh = {item["user"] for item in found if _without_version(item) == expected[item["pk"], item["sk"]]}
+    return set(state.users) - fresh
+
+
+def _without_version(item: Item) -> Item:
+    return {name: value for name, value in item.items() if name != "version"}
+
+
+def replace_access_item(access: Item) -> None:
+    """Replace an access item, unless it was deleted or published with a later version meanwhile."""
+    is_older = "attribute_not_exists(#version) OR #version <= :version"
+    with suppress(ConditionFailed):
+        values = {":user": access["user"], ":version": access["version"]}
+        directory_table().put(access, condition=f"#user = :user AND ({is_older})", values=values)
+
+
+def directory_table() -> Table:
+    """Return the table of the organizations."""
+    return Table(settings().directory_table, "directory")
