@@ -145,7 +145,9 @@ class Vendor:
             return self._all(work)
         assert not isinstance(work, Call | Lookup)
         call = next(work)
-        first = self.with_next_page(call, self.send(call))
+        while not _has_rows(tool, answer := self.send(call)):  # it looks up what the list is asked for with
+            call = work.send(answer)
+        first = self.with_next_page(call, answer)
         with suppress(StopIteration):
             self.send(work.send(first))
         return told(tool, first.json)
@@ -235,6 +237,10 @@ def shown(tool: Tool, raw: Any) -> list[Any]:
     """The items of an answer that a tool's columns are read from."""
     items = value_at(raw, tool.shows.rows) if tool.shows.rows else raw
     return items if isinstance(items, list) else [items]
+
+
+def _has_rows(tool: Tool, answer: CallResponse) -> bool:
+    return isinstance(value_at(answer.json, tool.shows.rows) if tool.shows.rows else answer.json, list)
 
 
 def _is_paging(tool: Tool, name: str) -> bool:

@@ -33,6 +33,8 @@ OWN_FIELDS = {
     "jira.update_issue fields": "custom fields by the ids of list_fields",
     "notion.create_database properties": "the names of columns",
     "notion.create_page properties": "the names of the database's columns",
+    "notion.update_data_source properties": "the names of columns",
+    "notion.update_data_source rename": "the names of columns",
     "notion.update_page properties": "the names of the database's columns",
     "supabase.delete filters": "the names of the table's columns",
     "supabase.insert rows": "the names of the table's columns",

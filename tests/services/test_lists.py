@@ -34,6 +34,7 @@ NO_PAGE = {
     "jira.search_users": "the API names no page of a person",
     "notion.list_blocks": "one text of all blocks",
     "notion.list_comments": "the API names no page of a comment",
+    "notion.list_templates": "the API names no page of a template",
     "notion.list_users": "a person has no page",
     "slack.list_channels": "the address needs the workspace's domain, which only get_me reads",
     "slack.list_members": "ids alone; get_user shows who they are",

@@ -33,14 +33,14 @@ WRITING, CONTENT = ("write:page:confluence",), ("write:confluence-content",)
 def add_operations(document: dict[str, Any]) -> None:
     """Add the operations that the tools use."""
     post = record(("spaceId",), spaceId=TEXT, status=STATUS, title=TEXT, body=STORED)
-    place, flag = "/wiki/api/v2/blogposts", ("private",)
-    add(document, "createBlogPost", f"POST {place}", scopes=WRITING, body=post, answer=POST, flags=flag)
+    place, flag = "/wiki/api/v2/blogposts", {"private": FLAG}
+    add(document, "createBlogPost", f"POST {place}", scopes=WRITING, body=post, answer=POST, query=flag)
     version = record(("number",), number=NUMBER, message=TEXT)
     fields = {"id": TEXT, "status": STATUS, "title": TEXT, "body": STORED, "version": version}
     changed = record(tuple(fields), **fields)
     add(document, "updateBlogPost", f"PUT {place}/{{id}}", scopes=WRITING, body=changed, answer=POST)
     gone = ("delete:page:confluence",)
-    add(document, "deleteBlogPost", f"DELETE {place}/{{id}}", scopes=gone, flags=("draft", "purge"))
+    add(document, "deleteBlogPost", f"DELETE {place}/{{id}}", scopes=gone, query={"draft": FLAG, "purge": FLAG})
     destination = record(
         ("type", "value"), type={"type": "string", "enum": ["space", "existing_page", "parent_page"]}, value=TEXT
     )

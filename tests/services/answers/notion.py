@@ -3,6 +3,8 @@
 from copy import deepcopy
 from typing import Any
 
+from tests.services.answers.notion_operations import add_operations
+
 PAGE_ID = "59833787-2cf9-4fdf-8782-e53db20768a5"
 SOURCE_ID = "d9824bdc-8445-4327-be8b-5b47500af6ce"
 USER_ID = "d40e767c-d7af-4b18-a86d-55c61f1e39a4"
@@ -199,6 +201,12 @@ ANSWERS: dict[str, Any] = {
     "patch-page": PAGE,
     "move-page": PAGE,
     "retrieve-a-data-source": SOURCE,
+    "update-a-data-source": SOURCE,
+    "list-data-source-templates": {
+        "templates": [{"id": PAGE_ID, "name": "Bug", "is_default": True}],
+        "has_more": True,
+        "next_cursor": NEXT,
+    },
     "retrieve-a-page-property": {
         **listed({"object": "property_item", "id": "v%5C", "type": "relation", "relation": {"id": PAGE_ID}}),
         "type": "property_item",
@@ -232,3 +240,8 @@ SMALL_PAGE = [
         icon=None,
     ),
 ]
+
+
+def amend(document: dict[str, Any]) -> None:
+    """Add what the description leaves out."""
+    add_operations(document)

@@ -1,5 +1,6 @@
 """Operations that a vendor documents and its stored description leaves out, added to the description."""
 
+from collections.abc import Mapping
 from typing import Any
 
 JSON = "application/json"
@@ -28,23 +29,24 @@ def add(
     name: str,
     where: str,
     *,
-    scopes: tuple[str, ...],
+    scopes: tuple[str, ...] = (),
     body: dict[str, Any] | None = None,
     answer: Any = None,
-    flags: tuple[str, ...] = (),
+    query: Mapping[str, dict[str, Any]] | None = None,
 ) -> None:
-    """Add the operation `POST /path/{id}` to a description; flags are those of its query."""
+    """Add the operation `POST /path/{id}` to a description."""
     method, _, path = where.partition(" ")
     parts = [part.strip("{}") for part in path.split("/") if part.startswith("{")]
     parameters = [{"name": part, "in": "path", "required": True, "schema": TEXT} for part in parts]
-    parameters += [{"name": flag, "in": "query", "schema": FLAG} for flag in flags]
+    parameters += [{"name": parameter, "in": "query", "schema": schema} for parameter, schema in (query or {}).items()]
     content = {} if answer is None else {"content": {JSON: {"schema": {}, "example": answer}}}
     operation: dict[str, Any] = {
         "operationId": name,
         "parameters": parameters,
-        "security": [{"OAuth2": list(scopes)}],
         "responses": {"204" if answer is None else "200": {"description": ""} | content},
     }
+    if scopes:
+        operation["security"] = [{"OAuth2": list(scopes)}]
     if body is not None:
         operation["requestBody"] = {"required": True, "content": {JSON: {"schema": body}}}
     document["paths"].setdefault(path, {})[method.lower()] = operation

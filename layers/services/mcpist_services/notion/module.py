@@ -3,6 +3,7 @@
 Reference: https://developers.notion.com/reference
 """
 
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field
@@ -31,19 +32,20 @@ def row(item: Json, _: Json | None = None) -> Json:
             return {}
 
 
+PLAIN_PAGES = Paging(
+    size="page_size",
+    max_size=100,
+    position_parameters=("start_cursor",),
+    next_page=by_field("next_cursor", "start_cursor", more="has_more"),
+)
+
 notion = Module(
     "notion",
     __doc__,
     api_version="2026-03-11",
     host="https://api.notion.com",
     headers={"notion-version": "2026-03-11"},
-    paging=Paging(
-        size="page_size",
-        max_size=100,
-        position_parameters=("start_cursor",),
-        next_page=by_field("next_cursor", "start_cursor", more="has_more"),
-        extra_columns=row,
-    ),
+    paging=replace(PLAIN_PAGES, extra_columns=row),
     synonyms=SYNONYMS,
     category="productivity",
     tags=("documents", "notes", "databases"),

@@ -162,7 +162,7 @@ def written(properties: Mapping[str, Any], schema: Mapping[str, Json]) -> Json:
 
 def schema(properties: Mapping[str, Any]) -> Json:
     """Return the properties of a new data source: each given as a type, a list of options, or in Notion's format."""
-    columns = {name: _new_property(name, each) for name, each in properties.items()}
+    columns = {name: new_property(name, each) for name, each in properties.items()}
     return columns if any("title" in each for each in columns.values()) else {"Name": {"title": {}}} | columns
 
 
@@ -187,7 +187,8 @@ def _to_notion(name: str, kind: str, given: Any) -> Json:
     return {kind: _WRITERS[kind](given)}
 
 
-def _new_property(name: str, given: Any) -> Json:
+def new_property(name: str, given: Any) -> Json:
+    """Return a new property of a data source: given as a type, a list of options, or in Notion's format."""
     if isinstance(given, dict):
         return given
     if isinstance(given, list):

@@ -10,6 +10,7 @@ from mcpist_services.notion import properties as values
 from mcpist_services.notion.module import (
     PAGE,
     PAGE_EXAMPLE,
+    PLAIN_PAGES,
     DataSourceId,
     Id,
     Title,
@@ -28,6 +29,8 @@ DATA_SOURCE = shows(
     "url",
     "row.properties as properties",
 )
+
+TEMPLATES = shows("id", "name", "is_default", rows="templates")
 
 DatabaseId = Annotated[Id, "The 32 digits in a database's address, e.g. 248104cd-477e-80fd-b757-e945d38000bd"]
 Json = dict[str, Any]
@@ -110,6 +113,14 @@ def query_data_source(
 ) -> Call:
     """List a data source's rows with their properties, filtered and sorted."""
     return Call("POST", source_path(data_source_id, "/query"), json=given(filter=filter, sorts=sorts))
+
+
+@notion.lists(TEMPLATES, "list-data-source-templates", paging=PLAIN_PAGES)
+def list_templates(
+    data_source_id: DataSourceId, name: Annotated[str | None, "Words of the name, e.g. Bug"] = None
+) -> Call:
+    """List the templates of a data source's rows, for create_page."""
+    return Call("GET", source_path(data_source_id, "/templates"), given(name=name))
 
 
 @notion.writes(shows("id", "data_sources[*].id as data_source_ids", "url"), "create-database")

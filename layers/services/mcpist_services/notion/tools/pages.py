@@ -41,6 +41,8 @@ FOUND = shows(
 NEW_PAGES = (
     {"parent_page_id": PAGE_EXAMPLE, "markdown": "## Decisions\n\n- Ship on Monday", "icon": "🚀"},
     {"data_source_id": SOURCE_EXAMPLE, "properties": {"Status": "Done", "Due": "2026-01-31"}},
+    {"data_source_id": SOURCE_EXAMPLE, "template": "default"},
+    {"data_source_id": SOURCE_EXAMPLE, "template": "e8007a4a-9a02-45c5-bb87-544ff7a6e8b3"},
 )
 PAGE_CHANGES = ({"title": "Roadmap 2027", "icon": "🚀", "is_locked": True}, {"properties": {"Status": "Done"}})
 CONTENT_CHANGES = (
@@ -55,6 +57,7 @@ ParentSource = Annotated[
     Id | None, f"Instead of a page: the data source that it becomes a row of, e.g. {SOURCE_EXAMPLE}"
 ]
 Icon = Annotated[str | None, "One emoji, e.g. 🚀"]
+Template = Annotated[str, Field(pattern=r"^(?:default|[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12})$")]
 Properties = Annotated[
     dict[str, Any] | None,
     "By name: text, a number, true, a date (or start/end), an option, ids of people or pages, a list of these; null "
@@ -87,7 +90,7 @@ def search(
     kind: Annotated[Literal["page", "data_source"] | None, "Pages, or the data sources of databases"] = None,
     sort: Annotated[Literal["descending", "ascending"] | None, "By the last edit; best match if left out"] = None,
 ) -> Call:
-    """Search pages and databases by their titles. The text inside pages is not searched."""
+    """Search pages and databases by their titles. For the text inside pages use search_text."""
     only = {"property": "object", "value": kind} if kind else None
     order = {"timestamp": "last_edited_time", "direction": sort} if sort else None
     return Call("POST", "/v1/search", json=given(query=query, filter=only, sort=order))
@@ -136,13 +139,18 @@ def create_page(
     properties: Properties = None,
     markdown: Annotated[Markdown | None, "Its text; nest with tabs, e.g. ## Decisions"] = None,
     icon: Icon = None,
+    template: Annotated[
+        Template | None, "An id that list_templates shows, or default; not with markdown, e.g. default"
+    ] = None,
 ) -> Work:
     """Create a page inside another page, or as a row of a database's data source."""
     parent = parent_of(parent_page_id=parent_page_id, data_source_id=data_source_id)
     if properties and not data_source_id:
         raise InvalidRequest(field="properties", problem="only a row of a data source has properties besides its title")
+    if template and (markdown or not data_source_id):
+        raise InvalidRequest(field="template", problem="only a row of a data source has one, and it brings the text")
     body = given(parent=parent, properties=values.titled(title), markdown=notion_markdown(markdown), icon=_emoji(icon))
-    call = Call("POST", "/v1/pages", json=body)
+    call = Call("POST", "/v1/pages", json=body | given(template=_template(template)))
     return _with_properties(call, properties, data_source_id and source_path(data_source_id))
 
 
@@ -194,6 +202,12 @@ def trash_page(page_id: PageId) -> Call:
 
 def _page_path(page_id: str, rest: str = "", **parts: str) -> str:
     return path(f"/v1/pages/{{page_id}}{rest}", page_id=page_id, **parts)
+
+
+def _template(template: str | None) -> Json | None:
+    if template is None:
+        return None
+    return {"type": template} if template == "default" else {"type": "template_id", "template_id": template}
 
 
 def _emoji(icon: str | None) -> Json | None:

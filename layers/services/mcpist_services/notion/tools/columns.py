@@ -1,0 +1,74 @@
+"""Changes of a database and of its properties."""
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+from mcpist.render.shows import DONE, shows
+from mcpist.tools.call import Call, Calls, changes, given, path
+from mcpist_services.notion import properties as values
+from mcpist_services.notion.module import DataSourceId, Title, notion, row, source_path
+from mcpist_services.notion.schema_changes import schema_changes
+from mcpist_services.notion.tools.databases import Columns, DatabaseId
+
+CHANGED = shows("id", "title", "properties", "url")
+
+NewNames = Annotated[dict[str, Title], 'By present name, e.g. {"Due": "Deadline"}']
+
+
+@notion.writes(
+    CHANGED,
+    "update-a-data-source",
+    idempotent=True,
+    uses=({"title": "Tasks"}, {"properties": {"Stage": ["Review"], "Price": "number"}, "rename": {"Due": "Deadline"}}),
+)
+def update_data_source(
+    data_source_id: DataSourceId,
+    title: Annotated[Title | None, "e.g. Tasks"] = None,
+    properties: Annotated[
+        Columns | None,
+        "As in create_database: new properties, and options to add to those that one has, "
+        'e.g. {"Stage": ["Review"], "Price": "number"}',
+    ] = None,
+    rename: NewNames | None = None,
+) -> Calls:
+    """Change a data source: its title, new properties, more options, other names. No value is lost."""
+    changes(title=title, properties=properties, rename=rename)
+    named = given(title=values.words(title) if title else None)
+    return _update_columns(Call("PATCH", source_path(data_source_id), json=named), properties or {}, rename or {})
+
+
+@notion.destroys(DONE, "update-a-data-source", idempotent=True)
+def delete_property(
+    data_source_id: DataSourceId, name: Annotated[Title, "As get_data_source shows it, e.g. Price"]
+) -> Calls:
+    """Delete a property of a data source, with the values of all its rows."""
+    yield Call("PATCH", source_path(data_source_id), json={"properties": {name: None}})
+    return {"done": True}
+
+
+@notion.writes(
+    shows("id", "title", "description", "url"), "update-database", idempotent=True, uses=({"title": "Tasks"},)
+)
+def update_database(
+    database_id: DatabaseId,
+    title: Annotated[Title | None, "e.g. Tasks"] = None,
+    description: Annotated[str | None, "e.g. What we have promised"] = None,
+    is_inline: Annotated[bool | None, "Shown as a table in its page, not as a page of its own"] = None,
+    is_locked: Annotated[bool | None, "Whether people must unlock it before they edit it"] = None,
+) -> Calls:
+    """Change a database: its title, its description, how it is shown. For its properties use update_data_source."""
+    texts = {"title": title and values.words(title), "description": description and values.words(description)}
+    body = changes(**texts, is_inline=is_inline, is_locked=is_locked)
+    return _shown(Call("PATCH", path("/v1/databases/{database_id}", database_id=database_id), json=body))
+
+
+def _update_columns(call: Call, properties: dict[str, Any], rename: dict[str, str]) -> Calls:
+    known = (yield Call("GET", call.path)).json["properties"]
+    columns = schema_changes(known, properties, rename)
+    source = (yield replace(call, json=call.json | given(properties=columns or None))).json
+    return source | {**row(source)["row"], "properties": values.outline(source["properties"])}
+
+
+def _shown(call: Call) -> Calls:
+    database = (yield call).json
+    return database | row(database)["row"]

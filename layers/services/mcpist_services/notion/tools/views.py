@@ -1,0 +1,53 @@
+"""The views of databases."""
+
+from typing import Annotated, Literal
+
+from mcpist.errors import InvalidRequest
+from mcpist.render.shows import shows
+from mcpist.tools.call import Call, Calls, given, path
+from mcpist_services.notion.module import PAGE, DataSourceId, Id, Title, notion, source_path
+from mcpist_services.notion.tools.databases import DatabaseId, Filter, Sorts
+
+MAX_VIEWS = 25
+VIEW = shows("id", "name", "type", "data_source_id", "filter", "sorts", "url")
+
+ViewId = Annotated[Id, "The id that list_views shows, e.g. a3f1b2c4-5678-4def-abcd-1234567890ab"]
+Layout = Literal["table", "board", "list", "calendar", "timeline", "gallery"]
+
+
+@notion.reads(VIEW, "list-views")
+def list_views(database_id: DatabaseId) -> Calls:
+    """List the views of a database, at most 25: their layout, their filter and their order."""
+    found = (yield Call("GET", "/v1/views", {"database_id": database_id, "page_size": MAX_VIEWS})).json
+    views = []
+    for view in found["results"]:
+        views += [(yield Call("GET", _view_path(view["id"]))).json]
+    return views
+
+
+@notion.lists(shows(*PAGE, rows="results"), "post-database-query")
+def query_view(view_id: ViewId) -> Calls:
+    """List the rows that a view shows, in its order."""
+    view = (yield Call("GET", _view_path(view_id))).json
+    if not view.get("data_source_id"):
+        raise InvalidRequest(field="view_id", problem=f"a view of the type {view['type']} has no rows")
+    body = given(filter=view.get("filter"), sorts=view.get("sorts"))
+    return Call("POST", source_path(view["data_source_id"], "/query"), json=body)
+
+
+@notion.writes(VIEW, "create-view")
+def create_view(
+    data_source_id: DataSourceId,
+    name: Annotated[Title, "e.g. My tasks"],
+    type: Layout = "table",  # noqa: A002
+    filter: Filter | None = None,  # noqa: A002
+    sorts: Sorts | None = None,
+) -> Calls:
+    """Add a view to a database."""
+    database = (yield Call("GET", source_path(data_source_id))).json["parent"]["database_id"]
+    body = {"database_id": database, "data_source_id": data_source_id, "name": name, "type": type}
+    return Call("POST", "/v1/views", json=body | given(filter=filter, sorts=sorts))
+
+
+def _view_path(view_id: str) -> str:
+    return path("/v1/views/{view_id}", view_id=view_id)
