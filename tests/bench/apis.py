@@ -36,7 +36,8 @@ from mcpist_services.described.module import module
 from mcpist_services.described.overlay import Overlay
 from mcpist_services.described.proposal import propose
 from tests.peers.tokens import o200k
-from tests.services.contracts import SPECS, contract
+from tests.services.contracts import SPECS
+from tests.services.descriptions.contract import Contract
 
 WHOLE = SPECS.parent / "api-specs"
 SERVERS = {"supabase_postgrest": "https://project-ref.supabase.co"}  # its own is a placeholder, which no request names
@@ -84,7 +85,7 @@ def request_quality() -> Iterator[Row]:
     """Requests of imported tools with random arguments that the vendor's description accepts."""
     accepted = sent = 0
     for name, (_, _, found, file) in imported().items():
-        described = contract().Contract(file.name.removesuffix(".openapi.json"), folder=file.parent)
+        described = Contract(file.name.removesuffix(".openapi.json"), json.loads(file.read_text("utf-8")))
         for tool in found.tools.values():
             for arguments in _valid_arguments(tool):
                 sent += 1
@@ -99,7 +100,7 @@ def tokens() -> Iterator[Row]:
     ratios: list[str] = []
     signatures: list[str] = []
     for _, _, found, file in imported().values():
-        described = contract().Contract(file.name.removesuffix(".openapi.json"), folder=file.parent)
+        described = Contract(file.name.removesuffix(".openapi.json"), json.loads(file.read_text("utf-8")))
         for tool in found.tools.values():
             signatures.append(tool.signature)
             raw = _answer(described, tool)
@@ -269,6 +270,5 @@ def _is_accepted(described: Any, found: Module, tool: Tool, arguments: dict[str,
 def _answer(described: Any, tool: Tool) -> Any:
     """Return what a description says that an operation answers."""
     method, _, path = tool.operation.partition(" ")
-    route = next(one for one in described.routes if (one[2].upper(), one[3]) == (method, path))
-    call = contract().Call(tool.operation, route[2], route[3], spec=route[6])
-    return described.reply(call)[1]
+    route = next(one for one in described.routes if (one.method.upper(), one.path) == (method, path))
+    return described.reply(described.call_of(route.operation))[1]

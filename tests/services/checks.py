@@ -10,7 +10,8 @@ from mcpist.render.answer import compact, compact_json
 from mcpist.render.shows import ANY_COLUMN, DONE, PAGE_URL, Column, path_keys
 from mcpist.tools.schema import example_of
 from mcpist.tools.tool import Tool
-from tests.services.contracts import Vendor, contract, path_exists, shown, uses
+from tests.services.contracts import Vendor, path_exists, shown, uses
+from tests.services.descriptions.contract import ContractError
 
 NONSENSE = "no-such-value"
 # A column's word, and the words of a vendor's field that mean the same; a text is made of what `markdown` names.
@@ -83,7 +84,7 @@ def check_other_values(vendor: Vendor, tool: Tool) -> None:
         vendor.forget()
         try:
             vendor.perform_checked(tool, arguments)
-        except (contract().ContractError, KeyError):
+        except (ContractError, KeyError):
             continue
         assert NONSENSE not in str(vendor.sent), f"{vendor.sent} is allowed"
 

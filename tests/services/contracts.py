@@ -1,15 +1,9 @@
 """The vendors' own API descriptions as services that answer; they lie beside the repository and are no part of it."""
 
-import importlib.util
-import json
-import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import cache
 from importlib import import_module
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any
 
@@ -25,8 +19,11 @@ from mcpist.tools.schema import example_of
 from mcpist.tools.tool import PAGING_PARAMETERS, Tool
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
+from tests.services.descriptions import folder, load
+from tests.services.descriptions.contract import Contract
+from tests.services.descriptions.transport import ContractTransport
 
-SPECS = Path(__file__).parents[3] / "shared/vendor-specs"
+SPECS = folder()
 ACCOUNT = "11223344-a1b2-3b33-c444-def123456789"
 DESCRIPTIONS = {
     "confluence": ("confluence",),
@@ -45,32 +42,9 @@ DOWNLOAD = {"file": {"path": f"files/acme/uma/{FILE}", "sha256": FILE, "size_byt
 """What is made of every download."""
 
 needs_descriptions = pytest.mark.skipif(
-    not (SPECS / "contract.py").exists(), reason=f"the vendors' API descriptions are not in {SPECS}"
+    not (SPECS / "github.openapi.json").exists(),
+    reason=f"no vendors' API descriptions in {SPECS}: run `make contracts`",
 )
-
-
-_loading = threading.Lock()
-
-
-def contract() -> ModuleType:
-    """The module that reads the descriptions; the threads of a server may need it at the same moment."""
-    with _loading:
-        return _load_contract()
-
-
-@cache
-def _load_contract() -> ModuleType:
-    monkeypatch = pytest.MonkeyPatch()
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    monkeypatch.setitem(sys.modules, "httpx", httpx2)  # it offers its transport only where it finds httpx
-    spec = importlib.util.spec_from_file_location("contract", SPECS / "contract.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["contract"] = module
-    spec.loader.exec_module(module)
-    monkeypatch.undo()
-    return module
 
 
 class Vendor:
@@ -168,21 +142,16 @@ class Vendor:
     def shows(self, operation: str, path: str) -> bool:
         """Whether the description of an operation's answer knows a path."""
         described = next(each.contract for each in self.transports if operation in each.contract.operations())
-        route = next(route for route in described.routes if described._name(route[2], route[3], route[6]) == operation)
-        call = contract().Call(operation, route[2], route[3], spec=route[6])
-        _, media = described._answer(call, None)
-        return media is not None and any(_known(described, media.get("schema", {}), list(path_keys(path))))
+        _, media = described.answer(described.call_of(operation))
+        return media is not None and any(_known(described.schemas, media.get("schema", {}), list(path_keys(path))))
 
 
-def _transport(description: str, amend: Callable[[Any], None] | None, options: dict[str, Any]) -> Any:
+def _transport(description: str, amend: Callable[[Any], None] | None, options: dict[str, Any]) -> ContractTransport:
     """A transport on a description, brought up to date where it is too old."""
-    if amend is None:
-        return contract().ContractTransport(description, **options)
-    document = json.loads((SPECS / f"{description}.openapi.json").read_text("utf-8"))
-    amend(document)
-    with TemporaryDirectory() as folder:
-        (Path(folder) / f"{description}.openapi.json").write_text(json.dumps(document), "utf-8")
-        return contract().ContractTransport(description, folder=Path(folder), **options)
+    document = load(description)
+    if amend is not None:
+        amend(document)
+    return ContractTransport(Contract(description, document, **options))
 
 
 def told(tool: Tool, page: Any) -> Any:
@@ -255,7 +224,7 @@ def _told(name: str) -> ModuleType | None:
 
 def _known(described: Any, schema: Any, keys: list[Any], depth: int = 0) -> Iterator[bool]:
     """One True for each way in which a schema knows a path; an object without any properties knows every path."""
-    schema = described._deref(schema)
+    schema = described.deref(schema)
     if not keys or depth > 40:
         yield not keys
         return

@@ -7,6 +7,7 @@ from importlib import import_module, invalidate_caches
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import find_spec, spec_from_file_location
+from pathlib import Path
 from types import CodeType
 
 from mcpist.tools.module import Module
@@ -14,13 +15,11 @@ from mcpist.tools.module import Module
 PACKAGE = "mcpist_services"
 
 
-def mutant(service: str, file: str, old: str, new: str) -> Module:
-    """Return the module of a service, imported anew with a text of one file replaced; the text must be there once."""
-    target = f"{PACKAGE}.{service}.{file.removesuffix('.py').replace('/', '.')}"
-    spec = find_spec(target)
-    assert spec
-    assert spec.origin
-    finder = _Finder(_Loader(target, spec.origin, old, new))
+def mutant(service: str, old: str, new: str) -> Module:
+    """Return the module of a service, imported anew with a text replaced, which must be once in one of its files."""
+    file = _file_with(service, old)
+    target = ".".join([PACKAGE, service, *file.relative_to(_folder(service)).with_suffix("").parts])
+    finder = _Finder(_Loader(target, str(file), old, new))
     with _forgotten(f"{PACKAGE}.{service}"):
         sys.meta_path.insert(0, finder)
         try:
@@ -28,6 +27,20 @@ def mutant(service: str, file: str, old: str, new: str) -> Module:
         finally:
             sys.meta_path.remove(finder)
     return module
+
+
+def _folder(service: str) -> Path:
+    spec = find_spec(f"{PACKAGE}.{service}")
+    assert spec
+    assert spec.origin
+    return Path(spec.origin).parent
+
+
+def _file_with(service: str, text: str) -> Path:
+    counts = {file: file.read_text("utf-8").count(text) for file in _folder(service).rglob("*.py")}
+    found = [file for file, count in counts.items() if count]
+    assert sum(counts.values()) == 1, f"{service} has {text!r} {sum(counts.values())} times"
+    return found[0]
 
 
 class _Finder(MetaPathFinder):
@@ -45,7 +58,6 @@ class _Loader(SourceFileLoader):
 
     def get_code(self, _: str) -> CodeType:
         source = self.get_data(self.path).decode()
-        assert source.count(self.old) == 1, f"{self.path} has {self.old!r} {source.count(self.old)} times"
         return compile(source.replace(self.old, self.new), self.path, "exec")
 
 

@@ -9,7 +9,8 @@ from mcpist.tools.call import Call
 from mcpist.tools.tool import PAGING_PARAMETERS, Tool
 from mcpist_services.catalogue import CATALOGUE
 from tests.services.checks import check_columns, check_operation, check_other_values, check_use, check_values
-from tests.services.contracts import CONTRACTED, Vendor, contract, needs_descriptions, uses
+from tests.services.contracts import CONTRACTED, Vendor, needs_descriptions, uses
+from tests.services.descriptions.contract import ContractError
 from tests.services.senses import SENSES
 
 pytestmark = needs_descriptions
@@ -65,7 +66,7 @@ def test_the_ways_to_call_a_tool_use_every_argument(name: str) -> None:
 
 @pytest.mark.parametrize("name", CONTRACTED)
 def test_a_request_that_the_vendor_does_not_know_is_refused(name: str) -> None:
-    with pytest.raises(contract().ContractError):
+    with pytest.raises(ContractError):
         vendor(name).send(Call("GET", "/no/such/place"))
 
 

@@ -85,6 +85,6 @@ def _text(content: FileContent) -> str:
 if __name__ == "__main__":
     for each in NAMES:
         (FOLDER / f"{each}.txt").write_text("\n".join([*requests(CATALOGUE.module(each)), ""]), "utf-8")
-    for each in CONTRACTED if (SPECS / "contract.py").exists() else ():
+    for each in CONTRACTED if (SPECS / "github.openapi.json").exists() else ():
         if lines := list(further_requests(each)):
             (FOLDER / f"{each}.next.txt").write_text("\n".join([*lines, ""]), "utf-8")
