@@ -23,7 +23,7 @@ REQUIREMENTS := layers/dependencies/requirements.txt
 TOOL := UV_PYTHON="$(CURDIR)/.venv/bin/python" SAM_CLI_TELEMETRY=0 $(UV) tool run --from
 COVERED := tests/core/files tests/core/programs tests/program_runner tests/services/files tests/services/programs
 # Parts of `make bench` that need what only tests have.
-TEST_BENCHES := answers apis files peers programs
+TEST_BENCHES := answers apis chains files peers programs
 # A worker takes a file at a time, in the order of tests/conftest.py.
 PYTEST := $(RUN) pytest -n 2 --dist loadfile --no-loadscope-reorder
 SAM := $(TOOL) aws-sam-cli==$(SAM_VERSION) sam

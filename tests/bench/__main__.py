@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterable
 
 from infra.bench.report import BENCHMARKS, Row, keep, measured, table
-from tests.bench import answers, apis, contention, files, machines, programs, tokens, upstreams
+from tests.bench import answers, apis, chains, contention, files, machines, programs, tokens, upstreams
 
 PEERS = (tokens.rows, machines.rows, upstreams.rows, contention.rows)
 
@@ -15,6 +15,7 @@ def main(named: list[str]) -> None:
         "peers": PEERS,
         "answers": (answers.rows,),
         "apis": (apis.rows,),
+        "chains": (chains.rows,),
         "files": (files.rows,),
         "programs": (programs.rows,),
     }

@@ -1,0 +1,20 @@
+"""Tasks over two or more services are one batch each, by what the tools show."""
+
+import pytest
+
+from tests.services.chains import CHAINS, Chain, Run
+from tests.services.contracts import needs_descriptions
+
+MIN_TASKS, MIN_COMPACT = 40, 38
+
+
+@needs_descriptions
+@pytest.mark.parametrize("chain", CHAINS, ids=[chain.task for chain in CHAINS])
+def test_a_task_over_several_services_is_one_batch(chain: Chain) -> None:
+    assert set(Run.of(chain).results) == {step["id"] for step in chain.steps}
+
+
+def test_the_tasks_are_many_over_several_services_and_nearly_all_compact() -> None:
+    assert len({chain.task for chain in CHAINS}) >= MIN_TASKS
+    assert all(len(chain.services) >= 2 for chain in CHAINS)
+    assert sum(chain.is_compact for chain in CHAINS) >= MIN_COMPACT
