@@ -6,7 +6,7 @@ https://developer.atlassian.com/cloud/confluence/rest/v1/api-group-content---chi
 
 from typing import Any
 
-from tests.services.answers.operations import FLAG, NUMBER, TEXT, add, listed, record
+from tests.services.answers.operations import FLAG, MULTIPART, NUMBER, TEXT, add, listed, record
 
 SITE = "https://acme.atlassian.net/wiki"
 POST = {
@@ -46,6 +46,21 @@ def add_operations(document: dict[str, Any]) -> None:
     )
     copy = record(("destination",), pageTitle=TEXT, destination=destination, copyAttachments=FLAG, copyLabels=FLAG)
     add(document, "copyPage", "POST /wiki/rest/api/content/{id}/copy", scopes=CONTENT, body=copy, answer=COPY)
+    _add_files(document)
     ids = record(("accountIds",), accountIds=listed(TEXT) | {"maxItems": 250})
     people, readers = {"results": [PERSON]}, ("read:user:confluence",)
     add(document, "createBulkUserLookup", "POST /wiki/api/v2/users-bulk", scopes=readers, body=ids, answer=people)
+
+
+def _add_files(document: dict[str, Any]) -> None:
+    place = "/wiki/rest/api/content/{id}/child/attachment"
+    readers, writers = (
+        ("read:attachment:confluence",),
+        ("read:content-details:confluence", "write:attachment:confluence"),
+    )
+    download = f"GET {place}/{{attachmentId}}/download"
+    add(document, "downloadAttatchment", download, scopes=readers, answer={})
+    stored = {"id": "att98307", "title": "notes.txt", "version": {"number": 1}, "_links": {"webui": "/pages/65551"}}
+    answer = {"results": [stored]}
+    name = "createOrUpdateAttachments"
+    add(document, name, f"PUT {place}", scopes=writers, body={}, answer=answer, media=MULTIPART)

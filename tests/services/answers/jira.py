@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.services.answers.amendments import confine
-from tests.services.answers.jira_operations import add_operations
+from tests.services.answers.jira_operations import ATTACHMENT, add_operations
 
 PERSON = {"accountId": "5b10a2844c20165700ede21g", "displayName": "Mia Krystof", "active": True}
 
@@ -112,7 +112,7 @@ ANSWERS: dict[str, Any] = {
             {"id": "10001", "type": {"inward": "is blocked by", "outward": "blocks"}, "outwardIssue": LINKED},
             {"id": "10002", "type": {"inward": "is cloned by", "outward": "clones"}, "inwardIssue": LINKED},
         ],
-        attachment=[{"filename": "screen.png"}],
+        attachment=[ATTACHMENT],
         environment=paragraph("Safari 19"),
         description=paragraph("Steps: ..."),
         parent={"key": "ENG-7"},

@@ -6,7 +6,7 @@ https://developer.atlassian.com/cloud/jira/software/rest/ (sprints, the backlog)
 
 from typing import Any
 
-from tests.services.answers.operations import FLAG, NUMBER, TEXT, add, listed, nullable, record
+from tests.services.answers.operations import FLAG, MULTIPART, NUMBER, TEXT, add, listed, nullable, record
 
 SPRINT = {
     "id": 37,
@@ -39,6 +39,14 @@ PROGRESS = {
     "failedAccessibleIssues": {"10003": ["You cannot edit it."]},
     "invalidOrInaccessibleIssueCount": 0,
 }
+ATTACHMENT = {
+    "id": "10042",
+    "filename": "screen.png",
+    "mimeType": "image/png",
+    "size": 4711,
+    "created": "2026-01-17T12:34:00.000+0000",
+    "author": {"accountId": "5b10a2844c20165700ede21g", "displayName": "Mia Krystof"},
+}
 DATES = {"startDate": TEXT, "endDate": TEXT}
 VERSION_FIELDS = {"name": TEXT, "description": TEXT, "startDate": TEXT, "releaseDate": TEXT, "archived": FLAG}
 CHOICE = {"type": "string", "enum": ["ADD", "REMOVE", "REPLACE", "REMOVE_ALL"]}
@@ -53,6 +61,7 @@ def add_operations(document: dict[str, Any]) -> None:
     """Add the operations that the tools use."""
     _add_agile(document)
     _add_bulk(document)
+    _add_files(document)
     add(document, "deleteIssueLink", "DELETE /rest/api/3/issueLink/{linkId}", scopes=WORK)
     created = record(("name", "projectId"), **VERSION_FIELDS, projectId=NUMBER)
     add(document, "createVersion", "POST /rest/api/3/version", scopes=PROJECTS, body=created, answer=VERSION)
@@ -68,6 +77,14 @@ def _add_agile(document: dict[str, Any]) -> None:
     add(document, "partiallyUpdateSprint", place, scopes=SPRINTS, body=change, answer=SPRINT)
     moved = record(("issues",), issues=listed(TEXT) | {"maxItems": 50})
     add(document, "moveIssuesToBacklog", "POST /rest/agile/1.0/backlog/issue", scopes=BOARDS, body=moved)
+
+
+def _add_files(document: dict[str, Any]) -> None:
+    place = "/rest/api/3/attachment"
+    add(document, "getAttachmentContent", f"GET {place}/content/{{id}}", scopes=("read:jira-work",), answer={})
+    add(document, "removeAttachment", f"DELETE {place}/{{id}}", scopes=WORK)
+    upload = "POST /rest/api/3/issue/{issueIdOrKey}/attachments"
+    add(document, "addAttachment", upload, scopes=WORK, body={}, answer=[ATTACHMENT], media=MULTIPART)
 
 
 def _add_bulk(document: dict[str, Any]) -> None:

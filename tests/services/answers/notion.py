@@ -3,8 +3,11 @@
 from copy import deepcopy
 from typing import Any
 
+from mcpist_services.notion.tools.files import FILE_EXAMPLE
 from tests.services.answers.notion_operations import add_operations
 
+FILES = "https://prod-files-secure.s3.us-west-2.amazonaws.com"
+ORIGINS = {FILES: None}  # files, each at an address with a signature
 PAGE_ID = "59833787-2cf9-4fdf-8782-e53db20768a5"
 SOURCE_ID = "d9824bdc-8445-4327-be8b-5b47500af6ce"
 USER_ID = "d40e767c-d7af-4b18-a86d-55c61f1e39a4"
@@ -180,6 +183,14 @@ def _children(call: Any) -> dict[str, Any]:
     return listed(block("paragraph", 3, rich_text=words, color="default", icon=None), type="block", block={})
 
 
+def _block(call: Any) -> dict[str, Any]:
+    """The block that is asked for: a file, or a heading."""
+    if call.params["block_id"] != FILE_EXAMPLE:
+        return block("heading_2", 1, rich_text=[text("Plan")], color="default", is_toggleable=False)
+    stored = {"url": f"{FILES}/notes.txt?X-Amz-Signature=a1", "expiry_time": TIME}
+    return block("file", 1, caption=[], type="file", file=stored, name="notes.txt") | {"id": FILE_EXAMPLE}
+
+
 def _appended(call: Any) -> dict[str, Any]:
     made = [{"object": "block", "id": block("paragraph", n)["id"]} for n, _ in enumerate(call.json["children"])]
     return listed(*made, type="block", block={})
@@ -219,7 +230,7 @@ ANSWERS: dict[str, Any] = {
         "truncated": False,
         "unknown_block_ids": [],
     },
-    "retrieve-a-block": block("heading_2", 1, rich_text=[text("Plan")], color="default", is_toggleable=False),
+    "retrieve-a-block": _block,
     "update-a-block": block("heading_2", 1, rich_text=[text("Plan")], color="default", is_toggleable=False),
     "get-block-children": _children,
     "patch-block-children": _appended,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.services.answers.operations import NUMBER, TEXT, add, record
+from tests.services.answers.operations import MULTIPART, NUMBER, TEXT, add, record
 
 VIEW_ID = "a3f1b2c4-5678-4def-abcd-1234567890ab"
 DATABASE_ID = "248104cd-477e-80fd-b757-e945d38000bd"
@@ -28,6 +28,11 @@ def add_operations(document: dict[str, Any]) -> None:
     add(document, "retrieve-a-view", "GET /v1/views/{view_id}", answer=VIEW)
     layout = {"type": "string", "enum": list(LAYOUTS)}
     fields = {"database_id": TEXT, "data_source_id": TEXT, "name": TEXT, "type": layout}
+    upload = {"id": "b52b8ed6-e029-4707-a671-832549c09de3", "object": "file_upload", "status": "pending"}
+    described = record(("mode", "filename"), mode={"enum": ["single_part"]}, filename=TEXT, content_type=TEXT)
+    add(document, "create-file-upload", "POST /v1/file_uploads", body=described, answer=upload)
+    place = "POST /v1/file_uploads/{file_upload_id}/send"
+    add(document, "send-file-upload", place, body={}, answer=upload, media=MULTIPART)
     rows = document["paths"]["/v1/data_sources/{data_source_id}/query"]["post"]["requestBody"]["content"]
     asked = rows["application/json"]["schema"]["properties"]
     view = record(tuple(fields), **fields, filter=asked["filter"], sorts=asked["sorts"])

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 JSON = "application/json"
+MULTIPART = "multipart/form-data"
 TEXT: dict[str, Any] = {"type": "string"}
 NUMBER: dict[str, Any] = {"type": "integer"}
 FLAG: dict[str, Any] = {"type": "boolean"}
@@ -32,6 +33,7 @@ def add(
     scopes: tuple[str, ...] = (),
     body: dict[str, Any] | None = None,
     answer: Any = None,
+    media: str = JSON,
     query: Mapping[str, dict[str, Any]] | None = None,
 ) -> None:
     """Add the operation `POST /path/{id}` to a description."""
@@ -48,5 +50,5 @@ def add(
     if scopes:
         operation["security"] = [{"OAuth2": list(scopes)}]
     if body is not None:
-        operation["requestBody"] = {"required": True, "content": {JSON: {"schema": body}}}
+        operation["requestBody"] = {"required": True, "content": {media: {"schema": body}}}
     document["paths"].setdefault(path, {})[method.lower()] = operation

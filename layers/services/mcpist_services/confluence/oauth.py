@@ -17,6 +17,7 @@ CONSENT = Consent(
         "search:confluence",
         "read:hierarchical-content:confluence",
         "read:attachment:confluence",
+        "write:attachment:confluence",
         "read:task:confluence",
         "write:confluence-content",
         "read:content-details:confluence",  # people by name

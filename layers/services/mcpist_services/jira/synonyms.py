@@ -4,6 +4,7 @@ SYNONYMS = """
 story, stories, epic, task in jira: issue
 status, state, workflow state, in progress, to in progress: status transition
 log time, time spent, hours worked, logged time, time tracking: worklog
+upload, screenshot, attachment, attachments: attach file attachment
 link together, blocks, duplicates, depends on, relate: link
 unlink: delete link
 required fields, allowed values, field options, picklist, which fields: fields
@@ -19,6 +20,7 @@ board, boards, kanban, scrum board: board
 スプリント: sprint
 ボード, カンバン: board
 課題タイプ, 課題の種類, 課題種別: issue types
+添付, 添付ファイル, アップロード: attach file attachment
 フィールド, カスタムフィールド, 必須項目, 選択肢: fields
 バックログ: backlog
 バージョン, リリース: version

@@ -45,6 +45,7 @@ notion = Module(
     api_version="2026-03-11",
     host="https://api.notion.com",
     headers={"notion-version": "2026-03-11"},
+    origins=r"https://prod-files-secure\.s3\.us-west-2\.amazonaws\.com",
     paging=replace(PLAIN_PAGES, extra_columns=row),
     synonyms=SYNONYMS,
     category="productivity",

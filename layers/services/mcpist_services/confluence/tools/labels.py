@@ -9,24 +9,10 @@ from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.call import Call, given, path
 from mcpist.tools.moments import UtcMoment
-from mcpist.tools.paging import Paging
-from mcpist_services.confluence.module import BY_CURSOR, COMMENTS, Dates, PageId, SpaceId, confluence, page_path
-from mcpist_services.confluence.presentation import attachment_url
+from mcpist_services.confluence.module import COMMENTS, PageId, SpaceId, confluence, page_path
 
 CONTENT = ("write:confluence-content",)
-FILES = Paging("limit", 250, ("cursor",), BY_CURSOR, attachment_url)
 LABEL = shows("id", "name", "prefix", rows="results")
-ATTACHMENTS = shows(
-    "id",
-    "title",
-    "mediaType as media_type",
-    "fileSize as size_bytes",
-    "createdAt as created",
-    "version.createdAt as updated",
-    "comment",
-    "url",
-    rows="results",
-)
 TASKS = shows(
     "id",
     "status",
@@ -66,18 +52,6 @@ def add_labels(
 def remove_label(page_id: PageId, label: Annotated[Label, "e.g. runbook"]) -> Call:
     """Take a label off a page."""
     return Call("DELETE", path("/wiki/rest/api/content/{page_id}/label/{label}", page_id=page_id, label=label))
-
-
-@confluence.lists(ATTACHMENTS, "getPageAttachments", scopes=("read:attachment:confluence",), paging=FILES)
-def list_attachments(
-    page_id: PageId,
-    filename: Annotated[str | None, "Only this file, e.g. plan.pdf"] = None,
-    media_type: Annotated[str | None, "Only of this type, e.g. application/pdf"] = None,
-    sort: Dates | None = None,
-) -> Call:
-    """List the files of a page, with their download addresses."""
-    query = given(filename=filename, mediaType=media_type, sort=sort)
-    return Call("GET", page_path(page_id, "/attachments"), query)
 
 
 @confluence.lists(TASKS, "getTasks", scopes=("read:task:confluence",), paging=COMMENTS)

@@ -2,10 +2,11 @@
 
 from mcpist_services.jira.module import jira
 
-from mcpist_services.jira.tools import projects, issues, workflow, fields, bulk, links, comments  # isort: skip
+from mcpist_services.jira.tools import projects, issues, workflow, fields, bulk, links, attachments, comments  # isort: skip
 from mcpist_services.jira.tools import boards, sprints, versions, prompts  # isort: skip
 
 __all__ = [
+    "attachments",
     "boards",
     "bulk",
     "comments",
