@@ -27,7 +27,15 @@ from mcpist.people import questions
 from mcpist.running import broker
 from mcpist.running.broker import Credential
 from mcpist.running.confirmation import Consent
-from mcpist.running.gate import CONFIRMED, ToolUse, admit, get_upstream_prompt, read_upstream, record_refusals
+from mcpist.running.gate import (
+    CONFIRMED,
+    OtherReadingTools,
+    ToolUse,
+    admit,
+    get_upstream_prompt,
+    read_upstream,
+    record_refusals,
+)
 from mcpist.tools.catalogue import Catalogue
 from mcpist.tools.index import Index, ModuleEntry, PromptEntry, ResourceEntry
 from mcpist.tools.module import Module
@@ -82,6 +90,21 @@ def test_a_refused_use_leaves_a_row(permissions: Permissions, use: ToolUse, erro
     with pytest.raises(error):
         admit(permissions, use)
     assert rows() == [(f"shop.{use.tool}", error.code)]
+
+
+def test_a_tool_reads_by_others_only_what_its_caller_may_use() -> None:
+    others = OtherReadingTools(permitted(Role("empty")), ToolUse("people", "find", {}, "r1"))
+    assert not others.may_use("shop", "get_item")
+    with pytest.raises(AuthorizationError):
+        others.read("shop", "get_item", {"item_id": "7"}, 5)
+    assert rows() == [("shop.get_item", "AUTHORIZATION_ERROR")]
+
+
+def test_a_tool_writes_nothing_by_others() -> None:
+    others = OtherReadingTools(Permissions(UMA, CATALOGUE), ToolUse("people", "find", {}, "r1"))
+    with pytest.raises(TypeError, match=r"shop\.create_item does not only read"):
+        others.read("shop", "create_item", {"name": "a", "price": 1}, 5)
+    assert rows() == []
 
 
 def test_a_refusal_is_answered_even_if_its_row_is_lost() -> None:

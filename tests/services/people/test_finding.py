@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from mcpist.aws import clients
+from mcpist.batch.execution.plan import plan
+from mcpist.batch.execution.start import start
 from mcpist.batch.language.references import StepResult, resolve
 from mcpist.caller import Proof, Role
 from mcpist.errors import ConnectionRequired, InvalidRequest, to_message
@@ -150,7 +152,7 @@ def test_several_people_of_a_service_are_refused_where_one_is_wanted(services: d
 
 @pytest.mark.parametrize("person", ["Aiko Tanaka", "aiko@example.com"])
 def test_each_directory_uses_a_reading_tool_of_its_service_and_columns_that_it_shows(person: str) -> None:
-    assert {"github", "jira", "notion", "slack"} <= set(directories())
+    assert {"confluence", "github", "jira", "notion", "slack"} <= set(directories())
     for service, directory in directories().items():
         name, arguments = directory.use(person)
         tool = CATALOGUE.module(service).tools[name]
@@ -160,5 +162,20 @@ def test_each_directory_uses_a_reading_tool_of_its_service_and_columns_that_it_s
         assert set(directory.names) & set(tool.shows.fields)
 
 
-def test_a_batch_asks_for_the_accounts_of_all_directories() -> None:
-    assert set(CATALOGUE.module("people").accounts_of()) == set(directories())
+def test_the_warrant_of_a_batch_covers_the_services_with_directories(aws: list[str]) -> None:
+    del aws
+    asked: list[dict[str, Any]] = []
+
+    def grant(params: Any, **_: Any) -> Any:
+        asked.append(json.loads(params["body"]))
+        payload = io.BytesIO(json.dumps({"result": {"warrant": "sealed", "expires_at": 0}}).encode())
+        answer = {"Payload": payload, "ResponseMetadata": {"RequestId": "i1"}}
+        return type("Response", (), {"status_code": 200}), answer
+
+    clients.session().register("before-call.lambda.Invoke", grant)
+    permissions = Permissions(replace(caller(MEMBERS), proof=Proof("jwt", "j.w.t")), CATALOGUE)
+    step = {"id": "aiko", "module": "people", "tool": "find", "params": {"person": "Aiko"}}
+    head = start(plan([step], permissions), permissions)
+    (message,) = asked
+    assert (message["operation"], message["services"]) == ("warrant", sorted(directories()))
+    assert head.warrant == "sealed"
