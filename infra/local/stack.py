@@ -19,8 +19,9 @@ from infra.local.server import LoopbackServer, listen
 from infra.local.state import State
 from infra.local.template import Bucket, Function, Table, Template, read_template
 
-# The concurrent executions of a new AWS account.
+# The concurrent executions of a new AWS account. Steps mostly wait for services, and real batches are wider.
 MAX_SANDBOXES = 10
+MAX_STEP_SANDBOXES = 20
 MAX_QUEUED = 100
 
 
@@ -190,7 +191,8 @@ class EmbeddedAws:
     def _start(self, function: Function, context: RunContext, stack: ExitStack) -> None:
         zygote = ZygoteProcess(function, context, self._extra)
         stack.callback(zygote.close)
-        pool = Pool(function, zygote, max_sandboxes=MAX_SANDBOXES, max_queued=MAX_QUEUED, account=self._account)
+        most = MAX_STEP_SANDBOXES if function.id == "StepRunnerFunction" else MAX_SANDBOXES
+        pool = Pool(function, zygote, max_sandboxes=most, max_queued=MAX_QUEUED, account=self._account)
         stack.callback(pool.close)
         zygote.pool = pool
         self._zygotes[function.id] = zygote

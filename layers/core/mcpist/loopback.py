@@ -1,10 +1,12 @@
 """Addresses on this machine's loopback, where one server has several names."""
 
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 
+@lru_cache(64)
 def same_urls(url: str) -> tuple[str, ...]:
     """Return an URL, and on loopback the same by the other names of the host."""
     parts = urlsplit(url)
