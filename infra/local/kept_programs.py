@@ -1,18 +1,23 @@
-"""Programs of state machines, kept by the definition's text.
+"""Programs of state machines, kept by the definition's text, and their paths.
 
 moto parses a definition when its machine is created and at each start of an execution, at seconds of CPU for a large
-one. A program is the same for all executions: what belongs to one is in moto's `Environment`.
+one, and a path each time a state reads it. Both are the same for all executions: what belongs to one is in moto's
+`Environment`.
 """
 
 from collections import OrderedDict
+from functools import lru_cache
 from threading import Lock
 from typing import Any
 
 from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser
+from moto.stepfunctions.parser.asl.utils import json_path
 
-MAX_PROGRAMS = 16
+MAX_PROGRAMS, MAX_PATHS = 16, 4_096
 
 _parse = AmazonStateLanguageParser.parse
+_paths: Any = json_path  # it does not export the name that is replaced
+_parse_path = _paths.parse
 
 
 class KeptPrograms:
@@ -39,5 +44,6 @@ class KeptPrograms:
 
 
 def install() -> None:
-    """Let moto keep programs, in this process."""
+    """Let moto keep programs and paths, in this process."""
+    _paths.parse = lru_cache(MAX_PATHS)(_parse_path)
     AmazonStateLanguageParser.parse = KeptPrograms().parse  # type: ignore[method-assign]

@@ -5,6 +5,7 @@ Importing this module takes seconds of CPU: import it late.
 
 import importlib
 import json
+import logging
 import sys
 import threading
 from collections.abc import Iterator
@@ -43,6 +44,8 @@ def running_moto(invoke: App) -> Iterator["Moto"]:
         dynamodb_answers.install()
         dynamodb_tables.install()
         _keep_programs()
+        # It logs each path that a Choice does not find as an error.
+        logging.getLogger("moto.stepfunctions.parser.asl.component.eval_component").setLevel(logging.CRITICAL)
         from infra.local.task_invocations import tasks_invoking
 
         with tasks_invoking(invoke):

@@ -4,12 +4,14 @@ import ast
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from moto.stepfunctions.parser.asl.component import component
 from moto.stepfunctions.parser.asl.parse.asl_parser import ASLParserException
+from moto.stepfunctions.parser.asl.utils import json_path
 
-from infra.local.kept_programs import KeptPrograms
+from infra.local.kept_programs import KeptPrograms, install
 
 
 def definition(*names: str) -> str:
@@ -39,6 +41,13 @@ def test_an_invalid_definition_is_refused_each_time() -> None:
     for _ in range(2):
         with pytest.raises(ASLParserException):
             programs.parse('{"StartAt": "A", "States": ')
+
+
+def test_a_path_is_parsed_once_and_reads_any_state() -> None:
+    install()
+    parse: Any = vars(json_path)["parse"]
+    assert parse("$.go.s1") is parse("$.go.s1")
+    assert [json_path.extract_json("$.go.s1", {"go": {"s1": value}}) for value in (True, 2)] == [True, 2]
 
 
 def test_an_execution_leaves_nothing_behind_in_the_program_that_the_next_one_shares() -> None:
