@@ -88,14 +88,20 @@ def test_requests_to_notion_name_the_version_of_its_api(fake_of: Callable[[str],
 
 
 JIRA = "read:jira-work write:jira-work read:jira-user"
-BOARDS = "read:project:jira read:board-scope:jira-software read:sprint:jira-software write:sprint:jira-software"
+PROJECTS = "read:project:jira manage:jira-project"
+BOARDS = "read:board-scope:jira-software write:board-scope:jira-software read:issue-details:jira"
+SPRINTS = "read:sprint:jira-software write:sprint:jira-software"
 CONSENTS: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
     "notion": ("https://api.notion.com/v1/oauth/authorize", ("notion",), {"owner": "user"}),
     "github": ("https://github.com/login/oauth/authorize", ("github",), {"scope": "repo read:user"}),
     "atlassian": (
         "https://auth.atlassian.com/authorize",
         ("jira",),
-        {"scope": f"{JIRA} {BOARDS} offline_access", "audience": "api.atlassian.com", "prompt": "consent"},
+        {
+            "scope": f"{JIRA} {PROJECTS} {BOARDS} {SPRINTS} offline_access",
+            "audience": "api.atlassian.com",
+            "prompt": "consent",
+        },
     ),
     "supabase": ("https://api.supabase.com/v1/oauth/authorize", ("supabase",), {}),
     "google": (

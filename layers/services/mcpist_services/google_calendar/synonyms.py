@@ -8,7 +8,7 @@ invite, guest, guests, attendee: attendees event
 free time, free slot, free slots, availability, available, busy, when is everyone free, a time when: free busy
 find a time, find a slot, suggest a time, suggest times, when can we meet, when can we all meet: propose times
 accept, decline, rsvp, reply to the invitation, i will attend, i cannot come: answer invitation
-vacation, holiday, leave, absence, away, ooo, day off: out office
+vacation, holiday, absence, ooo, day off: out office
 work from home, remote, wfh, hybrid: working location
 what time, time is it, today's date, current date: current time
 weekly, daily, monthly, every wednesday: event recurrence
@@ -20,7 +20,7 @@ color, colour, colours: colors
 招待, 参加者, ゲスト: attendees event
 空き時間, 空いて, 空き, 都合: free busy
 日程調整, 候補日, 候補: propose times
-承諾, 承認して, 辞退, 欠席, 出欠, 返事: answer invitation
+承諾, 辞退, 欠席: answer invitation
 不在, 休暇, 休み, 有給: out office
 在宅, テレワーク, リモート, 出社: working location
 現在時刻, 何時, 今の時刻, 現在の日時: current time

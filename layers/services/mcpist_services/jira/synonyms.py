@@ -4,13 +4,12 @@ SYNONYMS = """
 story, stories, epic, task in jira: issue
 status, state, workflow state, in progress, to in progress: status transition
 log time, time spent, hours worked, logged time, time tracking: worklog
-upload, screenshot, attachment, attachments: attach file attachment
 link together, blocks, duplicates, depends on, relate: link
 unlink: delete link
 required fields, allowed values, field options, picklist, which fields: fields
 who can work on, who can be assigned, team members: assignable users
 begin the sprint, finish the sprint, end the sprint, complete the sprint: start close sprint
-fix version, release, milestone: version
+fix version, milestone: version
 all of these issues, mass update, many issues: update issues bulk
 board, boards, kanban, scrum board: board
 
@@ -22,7 +21,7 @@ board, boards, kanban, scrum board: board
 課題タイプ, 課題の種類, 課題種別: issue types
 添付, 添付ファイル, アップロード: attach file attachment
 フィールド, カスタムフィールド, 必須項目, 選択肢: fields
-バックログ: backlog
+バックログを見, バックログの一覧, バックログ一覧: list backlog
 バージョン, リリース: version
 担当できる, 割り当て可能: assignable users
 一括, まとめて: update issues bulk
