@@ -66,6 +66,20 @@ def test_the_week_counts_uses_once_and_what_programs_saved(uma: Browser, used: C
     assert f">{week.total}<" in uma.get("/")["body"]
 
 
+def test_the_week_is_read_by_one_request_of_bounded_size(
+    uma: Browser, used: Callable[..., None], aws: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uma.post("/profile", [("action", "language"), ("language", "en")])  # a row that is no use
+    used("succeeded", 8)
+    monkeypatch.setattr(activity, "MAX_READ_ROWS", 5)
+    aws.clear()
+    now = datetime.now(UTC)
+    page = activity.newest_uses("acme", "uma", now - timedelta(days=7), now)
+    assert aws == ["Query"]
+    assert (len(page.rows), bool(page.cursor)) == (5, True)
+    assert {row["event"] for row in page.rows} == {"use"}
+
+
 def test_an_administrator_sees_errors_of_the_whole_organization_by_kind(
     used: Callable[..., None], browser: Browser
 ) -> None:
