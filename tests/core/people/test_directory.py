@@ -441,3 +441,15 @@ def test_an_organization_that_was_stored_without_a_version_gets_one_by_its_first
     assert now(uma).disabled == ("rag.*",)
     assert directory.organizations() == ["acme"]
     assert directory.read("acme").name == "Acme"
+
+
+def test_an_unchanged_organization_is_read_by_its_version_alone(aws: list[str], organization: str) -> None:
+    before = directory.read_version(organization)
+    aws.clear()
+    assert directory.read_version(organization) == before
+    assert aws == ["GetItem"]
+    directory.put_role(organization, Role("late", modules=("rag",)))
+    aws.clear()
+    version, changed = directory.read_version(organization)
+    assert (version > before[0], "late" in changed.roles) == (True, True)
+    assert aws == ["GetItem", "Query"]

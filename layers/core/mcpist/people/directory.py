@@ -37,7 +37,12 @@ ACCESS_CACHE_SECONDS = 5
 MAX_CACHED_SUBJECTS = 1_000
 MAX_WRITE_ATTEMPTS = 10  # of a change, while others change the organization, too
 
+ORGANIZATION_CACHE_SECONDS = 60
+MAX_CACHED_ORGANIZATIONS = 20
+
 access_cache: Memory[Subject, list[Item]] = Memory(ACCESS_CACHE_SECONDS, MAX_CACHED_SUBJECTS)
+organization_cache: Memory[str, tuple[int, Organization]] = Memory(ORGANIZATION_CACHE_SECONDS, MAX_CACHED_ORGANIZATIONS)
+"""Organizations with the versions of which they are; a page reads the version alone where it is still the same."""
 
 
 def identify(
@@ -111,8 +116,13 @@ def read(organization: str) -> Organization:
 
 
 def read_version(organization: str) -> tuple[int, Organization]:
-    """Read an organization with its version; InvalidRequest if it does not exist."""
-    version, found = _read(organization)
+    """Read an organization with its version; InvalidRequest if it does not exist.
+
+    What was read of a version a minute ago is not read again: every change of an organization has another version.
+    """
+    version, found = _read(organization, known=organization_cache.get(organization))
+    if found:
+        organization_cache.put(organization, (version, found))
     return version, found or _raise_unknown(organization)
 
 
@@ -248,10 +258,15 @@ def _evaluate(organization: str, edit: Callable[[Organization | None], Organizat
     return Change(before or Organization(organization, ""), edit(before).validated(), version)
 
 
-def _read(organization: str) -> tuple[int, Organization | None]:
-    """Read an organization and its version; the version first, so that a change in between makes a later write fail."""
+def _read(organization: str, *, known: tuple[int, Organization] | None = None) -> tuple[int, Organization | None]:
+    """Read an organization and its version; the version first, so that a change in between makes a later write fail.
+
+    If the version is that of the organization which is `known`, that one is returned.
+    """
     table, pk = publication.directory_table(), f"org#{organization}"
     head = table.get(pk, "org")
+    if known and head and head.get("version") == known[0]:
+        return known
     items = table.query(pk) if head else ()
     return (head or {}).get("version", 0), Organization.from_items(organization, items)
 
