@@ -1,6 +1,8 @@
 """The pages of batches: the list, a batch while it runs and afterwards, its steps, and what a person changes."""
 
 import gzip
+import json
+import zlib
 from collections.abc import Iterator
 from html import unescape
 from typing import Any
@@ -8,12 +10,16 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from console.batches.results import file_content
 from infra.local.login import LocalLogin
 from mcpist.batch.execution import submission
+from mcpist.batch.language.steps import Step
 from mcpist.batch.ledger import ledger
-from mcpist.batch.ledger.records import Header
+from mcpist.batch.ledger.records import Ending, Entry, Header, StoredJson
 from mcpist.caller import Role, Subject
 from mcpist.errors import ConfirmationPending, FileNotFound
+from mcpist.files.content import FileContent
+from mcpist.files.downloads import keep_download
 from mcpist.people import directory, questions
 from mcpist.running.confirmation import Consent
 from mcpist.tools.permissions import Permissions
@@ -156,6 +162,17 @@ def test_a_result_is_kept_as_a_file_of_its_user(uma: Browser, login: LocalLogin)
     page = uma.get(urlsplit(kept["headers"]["location"])._replace(scheme="", netloc="").geturl())["body"]
     assert CANARY in page
     assert "hash verified" in page
+
+
+@pytest.mark.usefixtures("uma")
+def test_the_kept_result_of_a_download_is_the_file_itself(login: LocalLogin) -> None:
+    head, _ = start(login, FIND)
+    permissions = permissions_of(login)
+    content = FileContent(b"Exit code 1", "text/plain")
+    kept = StoredJson(zlib.compress(json.dumps(keep_download(permissions.caller, content)).encode()))
+    log = Step(id="log", line=1, has_explicit_id=True, module="github", tool="get_job_logs", params={})
+    entry = Entry(0, log, "reads", ending=Ending("succeeded", result=kept))
+    assert file_content(head, entry, permissions) == content
 
 
 def test_a_question_shows_tools_targets_and_accounts_and_is_answered_once(

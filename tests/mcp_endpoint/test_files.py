@@ -6,14 +6,22 @@ import re
 from typing import Any
 
 import pytest
+from mcp_types import ResourceLink
 
+from mcp_endpoint.batches.report import _step_parts
 from mcpist.aws.clients import client
+from mcpist.batch.language.steps import Step
+from mcpist.batch.ledger.records import Entry
 from mcpist.caller import Role
 from mcpist.files import access
+from mcpist.files.content import FileContent
+from mcpist.files.downloads import keep_download
 from mcpist.memory import forget_entries
 from mcpist.people import directory
 from mcpist.settings import settings
+from mcpist.tools.permissions import Permissions
 from mcpist_services import NAMES
+from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.rag.document_store import DocumentStore
 from tests.core.files.callers import caller
 from tests.core.files.test_access import expire
@@ -84,7 +92,7 @@ def test_a_small_answer_is_a_file_where_the_options_say_so(endpoint: EndpointCli
     reference = reference_in(text)
     assert reference["content_type"] == "application/json"
     assert "rows: 2; columns: path, title" in text
-    assert "long.md\n  short.md" in answer(endpoint, "query", path=reference, expression="[].path | sort(@)")
+    assert "long.md\n short.md" in answer(endpoint, "query", path=reference, expression="[].path | sort(@)")
 
 
 def test_a_large_result_of_a_step_keeps_a_preview_in_the_report(endpoint: EndpointClient) -> None:
@@ -96,6 +104,21 @@ def test_a_large_result_of_a_step_keeps_a_preview_in_the_report(endpoint: Endpoi
     assert len(text) < 3_300
     reference = reference_in(text)
     assert answer(endpoint, "query", path=reference, expression="length(@)") == "value: 5000"
+
+
+@pytest.mark.usefixtures("organization")
+def test_a_step_that_downloads_shows_the_beginning_of_its_file_and_links_to_it() -> None:
+    entry = Entry(
+        0,
+        Step(id="log", module="github", tool="get_job_logs", params={}, line=1, has_explicit_id=True, output=True),
+        "reads",
+    )
+    kept = keep_download(UMA, FileContent(b"Exit code 1", "text/plain"))
+    text, link = _step_parts("log: succeeded", entry, Permissions(UMA, CATALOGUE), kept, 10_000)
+    assert reference_in(str(text)) == kept["file"]
+    assert str(text).endswith("begins:\nExit code 1")
+    assert isinstance(link, ResourceLink)
+    assert link.uri == f"mcpist://files/{kept['file']['sha256']}"
 
 
 def test_an_administrator_sees_that_anothers_large_result_exists_but_not_what_it_is(endpoint: EndpointClient) -> None:

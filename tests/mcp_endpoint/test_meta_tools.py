@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp_types import ResourceLink
 
 from infra.local.login import LocalLogin
 from mcp_endpoint.arguments import INPUT_SCHEMAS, REQUEST_MODELS
@@ -153,10 +154,13 @@ def test_a_download_names_the_file_that_it_has_stored(github: Service, exchange:
     asked = {"module": "github", "tool": "get_job_logs", "params": params, "options": {"as_file": as_file}}
     told = call_tool(exchange, "call", asked)
     assert isinstance(told, ToolAnswer)
-    (text,) = map(str, told.parts)
+    text, link = told.parts
+    assert isinstance(text, str)
+    assert isinstance(link, ResourceLink)
     reference = json.loads(text.partition("\n")[0].removeprefix("file: "))
     assert access.load(exchange.caller, reference)[1] == b"line 1\nExit code 1"
     assert text.endswith("begins:\nline 1\nExit code 1")
+    assert (link.uri, link.mime_type) == (f"mcpist://files/{reference['sha256']}", "text/plain")
 
 
 def test_a_call_retries_as_often_as_its_options_say(github: Service, exchange: Exchange) -> None:

@@ -1,6 +1,7 @@
 """Files between steps: references to them, and their contents in the place of arguments."""
 
 import json
+from base64 import b64decode
 from typing import Any
 
 import pytest
@@ -12,9 +13,14 @@ from mcpist.errors import IntegrityError
 from mcpist.files import access, storage
 from mcpist.memory import forget_entries
 from mcpist.people import directory
+from mcpist.running import broker
+from mcpist.running import send as sending
+from mcpist.running.broker import Credential
 from mcpist.settings import settings
 from mcpist_services import NAMES
+from mcpist_services.catalogue import CATALOGUE
 from tests.core.files.callers import caller
+from tests.core.loopback import Reply, json_response, serving
 from tests.step_runner.ledger_batch import PK, Write, enter, entry, error_of, has_settled, outcome
 
 UMA = caller("uma", "members")
@@ -66,6 +72,28 @@ def test_the_content_of_a_file_is_loaded_when_its_step_runs(write: Write) -> Non
     assert outcome(1) == "succeeded"
     stored = client("s3").get_object(Bucket=settings().files_bucket, Key="rag/acme/docs/copy.md")["Body"].read()
     assert stored == b"# A\n\nText."
+
+
+def test_what_one_service_sends_is_sent_on_to_another_byte_by_byte(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    picture = b"\x89PNG\xff\x00"
+    held = Credential("t", account_id="7", account_name="uma", owner="user#uma", expires_at=None)
+    broker.credential_cache.put(("acme", "uma", ("members",), "github"), held)
+    repository = {"owner": "o", "repo": "r"}
+    new = {**repository, "path": "b.png", "content": "${step0.file}", "message": "Copy"}
+    steps = ("download_file", {**repository, "path": "a.png"}, set()), ("put_file", new, {0})
+    write(*steps, effect="writes", step0={"module": "github"}, step1={"module": "github"})
+    with serving() as service:
+        monkeypatch.setattr(CATALOGUE.module("github"), "host", service.url)
+        service.reply_with(Reply(picture, headers={"content-type": "image/png"}), json_response({"content": {}}))
+        enter(step=0)
+        enter(step=1)
+        sending.http().close()
+        sending.http.cache_clear()
+    assert (outcome(0), outcome(1)) == ("succeeded", "succeeded")
+    assert access.load(UMA, result(0)["file"])[1] == picture
+    assert b64decode(json.loads(service.received[-1].body)["content"]) == picture
 
 
 def test_a_file_that_was_changed_in_between_fails_its_step(write: Write) -> None:

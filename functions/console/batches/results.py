@@ -7,6 +7,7 @@ from typing import Any
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Entry, Header
 from mcpist.errors import Locale, from_message
+from mcpist.files import access
 from mcpist.files.answers import content_of
 from mcpist.files.content import FileContent
 from mcpist.render.answer import compact, compact_each, compact_json
@@ -66,6 +67,9 @@ def file_content(head: Header, entry: Entry, permissions: Permissions) -> FileCo
     step = entry.step
     raw = ledger.load_json(head, entry.result)
     shows = permissions.catalogue.shows(step.module, step.tool)
+    if not step.each and (stored := shows.stored_file(raw)):
+        file, content = access.load(permissions.caller, stored)
+        return FileContent(content, file.content_type)
     return content_of(raw, shows, each=bool(step.each), raw_output=step.raw_output)
 
 

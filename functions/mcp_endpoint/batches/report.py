@@ -100,11 +100,12 @@ def _above(head: Header, entry: Entry, permissions: Permissions) -> str:
 def _step_parts(above: str, entry: Entry, permissions: Permissions, raw: Any, max_characters: int) -> list[Part]:
     """Return a step's text with its result, or with a preview of it and a link to its file."""
     text = _step_json(entry, permissions, raw)
+    stored = None if entry.step.each else _shows(entry, permissions).stored_file(raw)
     if not text or len(above) + len(text) < max_characters:
-        return [f"{above}\n{text}" if text else above]
+        return [f"{above}\n{text}" if text else above, *([file_link(stored)] if stored else [])]
     made = content_of(raw, _shows(entry, permissions), each=bool(entry.step.each), raw_output=entry.step.raw_output)
     described = describe_file(permissions.caller, made, max_characters - len(above))
-    return [f"{above}\n{described.text}", file_link(described.file)]
+    return [f"{above}\n{described.text}", file_link(described.file.reference.model_dump())]
 
 
 def _load_raw(head: Header, entry: Entry) -> Any:

@@ -2,7 +2,8 @@
 
 import base64
 import binascii
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from mcp_types import (
     BlobResourceContents,
@@ -19,7 +20,6 @@ from mcpist.caller import Caller
 from mcpist.files import access
 from mcpist.files.answers import FILE_URI
 from mcpist.files.content_types import content_type_of
-from mcpist.files.records import FileRecord
 from mcpist.render.answer import compact_json
 from mcpist.render.contents import Block
 
@@ -68,14 +68,14 @@ def content(parts: Sequence[Part], *, links: bool = True, separate: bool = False
     return [*([_text(PART_SEPARATOR.join(texts))] if texts else []), *others]
 
 
-def file_link(file: FileRecord) -> ResourceLink:
+def file_link(reference: Mapping[str, Any]) -> ResourceLink:
     """Return the link to a file, with its reference for programs."""
     return ResourceLink(
-        name=file.sha256,
-        uri=FILE_URI.format(sha256=file.sha256),
-        mime_type=file.content_type,
-        size=file.size_bytes,
-        _meta={FILE_META_KEY: file.reference.model_dump()},
+        name=reference["sha256"],
+        uri=FILE_URI.format(sha256=reference["sha256"]),
+        mime_type=reference["content_type"],
+        size=reference["size_bytes"],
+        _meta={FILE_META_KEY: dict(reference)},
     )
 
 

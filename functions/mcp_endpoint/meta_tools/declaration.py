@@ -160,10 +160,12 @@ def _shown(caller: Caller, shows: Shows, value: Any, request: CallRequest, reser
     A tool that stores a file has named it already.
     """
     text = compact_json(value) if request.raw_output else render(value, shows)
-    if len(text) <= MAX_ANSWER_CHARACTERS - reserved and not (request.options.as_file and not shows.file):
+    if stored := shows.stored_file(value):
+        return [text, file_link(stored)]
+    if len(text) <= MAX_ANSWER_CHARACTERS - reserved and not request.options.as_file:
         return [text]
     described = describe_file(caller, content_of(value, shows, raw_output=request.raw_output))
-    return [described.text, file_link(described.file)]
+    return [described.text, file_link(described.file.reference.model_dump())]
 
 
 def _declaration(name: str, description: str, annotations: ToolAnnotations) -> Tool:

@@ -69,8 +69,8 @@ def _call(use: ToolUse, body: CallRequest) -> dict[str, Any]:
 
 def _content(tool: Tool, result: ToolResult, body: CallRequest) -> dict[str, Any]:
     """Return the result as it was asked for: the service's JSON, the text that a model reads, or a file."""
-    if body.options.as_file and tool.shows.file:
-        return {"result": None, "file": result.json["file"]}
+    if body.options.as_file and (stored := tool.shows.stored_file(result.json)):
+        return {"result": None, "file": stored}
     if body.options.as_file:
         made = content_of(result.json, tool.shows, raw_output=not body.compact)
         file = access.put(current().caller, made.content, made.content_type)

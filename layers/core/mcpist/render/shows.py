@@ -36,6 +36,11 @@ class Shows:
     noise: Noise = SILENCE
     """The fields inside its columns that the model does not need."""
 
+    def stored_file(self, raw: Any) -> dict[str, Any] | None:
+        """Return the reference of the file that the tool has stored; None where it stores none."""
+        reference: dict[str, Any] | None = value_at(raw, self.file) if self.file else None
+        return reference
+
     @property
     def format(self) -> Literal["rows", "markdown"]:
         """`markdown` for a document, else `rows`."""

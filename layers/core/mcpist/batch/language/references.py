@@ -57,7 +57,7 @@ class StepResult:
 
         That is stored when it is first referred to.
         """
-        stored = self.rows[0].get(self.shows.file) if self.shows.file and self.elements is None else None
+        stored = self.shows.stored_file(self.raw) if self.elements is None else None
         return stored or self.make_file()
 
     @cached_property
