@@ -4,7 +4,6 @@ A file beside the tools has a line for each description: `"Read one event" = "äº
 key, without the example at its end (`..., e.g. 42`): examples are the same in all languages.
 """
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,6 +69,7 @@ def read_translation(folder: Path, locale: Locale) -> Translation:
     files = [place / f"{locale}.toml" for place in (Path(__file__).parent, folder)]
     if not files[1].exists():
         return UNTRANSLATED
-    return Translation(
-        locale, {key: text for file in files for key, text in tomllib.loads(file.read_text("utf-8")).items()}
-    )
+    import tomllib  # readers of English need not wait for it
+
+    texts = {key: text for file in files for key, text in tomllib.loads(file.read_text("utf-8")).items()}
+    return Translation(locale, texts)
