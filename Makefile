@@ -2,7 +2,7 @@
 # packages into .venv, and the SAM CLI, checkov and ministack beside the lock, since their pins would drag boto3 back.
 
 .DEFAULT_GOAL := help
-.PHONY: help up shell test test-all mutate check cover scan build deploy rehearse sam-local bench docs lock htmx clean
+.PHONY: help up shell test test-all mutate check cover scan build deploy rehearse sam-local bench docs lock htmx contracts clean
 .DELETE_ON_ERROR:
 
 UV_VERSION := 0.13.9
@@ -106,6 +106,9 @@ docs: .venv/.synced ## Write from the code: docs/tools, docs/errors.md, the upst
 	@$(RUN) python -m infra.reference
 	@$(RUN) python -m tests.services.test_requests
 
+contracts: .venv/.synced ## Fetch the vendors' API descriptions into .contracts, for the tests that check tools against them.
+	@PYTHONPATH=functions:. $(RUN) python -m tests.services.descriptions.fetch
+
 lock: $(OWN_UV) ## Bring uv.lock and the layer's requirements in step with pyproject.toml.
 	@$(UV) lock
 	@$(EXPORT) --output-file $(REQUIREMENTS) >/dev/null
@@ -116,7 +119,7 @@ htmx: ## Renew the console's copy of htmx from npm, with its licence.
 	  && cp package/LICENSE "$(CURDIR)/functions/console/assets/htmx.LICENSE" && rm -r $$folder
 
 clean: ## Remove all that make made; .mcpist, your local data, stays, but with ARGS=--data.
-	@rm -rf .aws-sam .coverage .hypothesis .mutations .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .tools .venv dist $(if $(filter --data,$(ARGS)),.mcpist)
+	@rm -rf .aws-sam .contracts .coverage .hypothesis .mutations .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .tools .venv dist $(if $(filter --data,$(ARGS)),.mcpist)
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.synced: pyproject.toml uv.lock .python-version | $(OWN_UV)

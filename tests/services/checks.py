@@ -119,8 +119,9 @@ def _check_column(vendor: Vendor, tool: Tool, column: Column, item: Any) -> None
         known = (
             column.name in {ANY_COLUMN, *DONE.fields} or path == PAGE_URL or path_exists(item, list(path_keys(path)))
         )
-        whole = ".".join(part for part in (tool.shows.rows and f"{tool.shows.rows}[0]", path) if part)
-        assert known or vendor.shows(tool.operation, whole), f"{path} is not in the answer"
+        # Rows without a path of their own are the whole answer: an object, or a list.
+        places = [f"{tool.shows.rows}[0].{path}"] if tool.shows.rows else [path, f"[0].{path}"]
+        assert known or any(vendor.shows(tool.operation, place) for place in places), f"{path} is not in the answer"
 
 
 type ValuesOf = Callable[[Mapping[str, Any]], Iterator[Any]]

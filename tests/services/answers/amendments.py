@@ -7,12 +7,18 @@ from typing import Any
 def confine(document: dict[str, Any], path: str, name: str, values: Sequence[str], *, several: bool = False) -> None:
     """Let a query parameter have these values alone; `several` takes any of them, joined by commas."""
     parameters = document["paths"][path]["get"]["parameters"]
-    parameter = next(one for one in parameters if one.get("name") == name)
+    own = [_resolved(document, one) for one in parameters]
+    number = next(number for number, one in enumerate(own) if one["name"] == name)
     one_of = {"type": "string", "enum": list(values)}
-    parameter["schema"] = {"type": "array", "items": one_of} if several else one_of
-    parameter["explode"] = not several
+    schema = {"type": "array", "items": one_of} if several else one_of
+    parameters[number] = {**own[number], "schema": schema, "explode": not several}
 
 
 def confine_field(document: dict[str, Any], schema: str, name: str, values: Sequence[str]) -> None:
     """Let a field of a schema have these values alone."""
     document["components"]["schemas"][schema]["properties"][name]["enum"] = list(values)
+
+
+def _resolved(document: dict[str, Any], parameter: dict[str, Any]) -> dict[str, Any]:
+    name = parameter.get("$ref", "").rpartition("/")[2]
+    return document["components"]["parameters"][name] if name else parameter

@@ -42,6 +42,11 @@ def amend(document: dict[str, Any]) -> None:
     comments["items"]["properties"]["side"]["enum"] = ["LEFT", "RIGHT"]
     confine(document, "/user/repos", "affiliation", ("owner", "collaborator", "organization_member"), several=True)
     add_operations(document)
+    alerts = "/repos/{owner}/{repo}/dependabot/alerts"
+    confine(document, alerts, "state", ("auto_dismissed", "dismissed", "fixed", "open"), several=True)
+    confine(document, alerts, "severity", ("low", "medium", "high", "critical"), several=True)
+    assets = document["paths"]["/repos/{owner}/{repo}/releases/{release_id}/assets"]["post"]
+    assets["requestBody"]["content"] = {"*/*": {}}  # the type of whatever is sent
 
 
 def with_next_page(call: Call, response: CallResponse) -> CallResponse:
