@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from typing import Any
 
-from infra.bench import broker, catalogue, console, costs, imports, load, noise, workflows
+from infra.bench import broker, catalogue, console, costs, imports, load, noise, scale, workflows
 from infra.bench.broker import sandbox_environment
 from infra.bench.report import BENCHMARKS, Row, keep, measured, table
 from infra.bench.stub_deployment import SLOW_RESPONSE_SECONDS, StubDeployment, run_stub_deployment, say
@@ -50,12 +50,16 @@ def main() -> None:
     noisy.add_argument("--requests", type=int, default=noise.REQUESTS)
     pages = named.add_parser("console", help="the CPU and the size of the console's pages")
     pages.add_argument("--large", action="store_true", help="also of 1,000 users, 5,000 tools and 100,000 audit rows")
+    named.add_parser("scale", help="simulate the busiest hour of 10,000 organizations against the limits of AWS")
     named.add_parser("imports", help="the imports of each function, by their cost")
     flows = named.add_parser("workflows", help="six workflows as batches, against their ideal")
     flows.add_argument("only", nargs="*", help="the names of some")
     chosen = parser.parse_args()
     if chosen.named == "workflows":
         workflows.measure(chosen.only)
+        return
+    if chosen.named == "scale":
+        scale.measure()
         return
     if chosen.named == "imports":
         imports.measure()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from mcpist.aws.table import Table
 from mcpist.caller import Caller
 from mcpist.errors import TooManyInFlight
-from mcpist.people.in_flight import KEPT_LEASE_SECONDS, MAX_REQUEST_SECONDS, STALE_SECONDS, InFlight
+from mcpist.people.in_flight import KEPT_LEASE_SECONDS, MAX_KEPT_LEASES, MAX_REQUEST_SECONDS, STALE_SECONDS, InFlight
 from mcpist.settings import settings
 from tests.clock import Clock
 from tests.core.people.test_quota import failing
@@ -171,6 +171,15 @@ def test_an_organization_of_many_users_keeps_few_stale_leases() -> None:
         sandboxes.end(sandboxes.begin(user(f"u{number}"), sandbox=number) or 0)
         sandboxes.clock.advance(60)
     assert len(leases()) < 25
+
+
+def test_the_item_of_a_busy_organization_stays_small_however_many_users_it_has(limits: Limits) -> None:
+    limits(5, 250)
+    sandboxes = Sandboxes(10)
+    for number in range(120):
+        assert sandboxes.begin(user(f"u{number}"), sandbox=number % 10) is not None
+        sandboxes.end(number % 10)
+    assert len(leases()) <= MAX_KEPT_LEASES
 
 
 def test_without_limits_nothing_is_counted(limits: Limits, aws: list[str]) -> None:

@@ -6,10 +6,10 @@ request or step at a time, so an organization has at most as many in flight as s
 limit is for requests and steps of batches together, the user's for requests alone: so a user's batch never refuses the
 user's own requests.
 
-The only lease that a user has of a kind is kept for a minute where the organization has less than half of its limit:
-the next requests or steps of the user in that sandbox ask the store nothing. Other leases are released at the end. A
-kept lease counts although nothing may be in flight: so a user's limit may refuse one request too early, and an
-organization's may refuse from about its half on.
+The only lease that a user has of a kind is kept for a minute where the organization has less than half of its limit,
+and few leases: the next requests or steps of the user in that sandbox ask the store nothing. With many leases the item
+would be large, and each write costs its whole size. Other leases are released at the end. A kept lease counts although
+nothing may be in flight: so a user's limit may refuse one request too early, and an organization's from its half on.
 """
 
 import logging
@@ -30,6 +30,7 @@ MAX_REQUEST_SECONDS, MAX_STEP_SECONDS = 30, 60
 KEPT_LEASE_SECONDS = 60
 STALE_SECONDS = 60  # after its end a lease may be removed: no clock is wrong by so much
 MAX_STALE_LEASES = 16
+MAX_KEPT_LEASES = 30  # of an organization: about 1 KB
 REFUSAL_SECONDS = 1
 MAX_USERS = 1_000
 _REQUEST, _STEP = "lease_", "step_"
@@ -87,10 +88,10 @@ class InFlight:
         if limit := _exceeded_limit(leases, lease, now):
             _remove(caller.organization, [lease, *stale])
             raise TooManyInFlight(limit=self._refused.put(key, limit), retry_after=REFUSAL_SECONDS)
-        if not _is_quiet(leases, lease, now):
-            return lease
         if len(stale) > MAX_STALE_LEASES:
             _remove(caller.organization, stale)
+        if not _is_quiet(leases, lease, now):
+            return lease
         self._kept.put(key, lease, since=now)
         return ""
 
@@ -115,7 +116,9 @@ def _exceeded_limit(leases: Mapping[str, int], lease: str, now: int) -> int:
 
 
 def _is_quiet(leases: Mapping[str, int], lease: str, now: int) -> bool:
-    """Whether a lease may be kept: it is its user's only one, and the organization is far below its limit."""
+    """Whether a lease may be kept: it is its user's only one, and the organization is far below its limits."""
+    if sum(ends >= now for ends in leases.values()) > MAX_KEPT_LEASES:
+        return False
     requests, steps, of_organization = _count(leases, lease, now)
     return (steps if lease.startswith(_STEP) else requests) == 1 and 2 * of_organization <= (
         settings().organization_concurrency or 2 * of_organization
