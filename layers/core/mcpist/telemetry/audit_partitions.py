@@ -65,7 +65,9 @@ class DownwardReader:
     """
 
     def __init__(self, table: Table, source: Source, first: str, last: str, limit: int = 0) -> None:
-        self._table, self._source, self._first, self._limit = table, source, first, limit
+        self._table, self._source, self._first = table, source, first
+        self.limit = limit
+        """The number of rows that a request reads; 0 for as many as DynamoDB answers at once."""
         self._reached = dict.fromkeys(source.partitions, last)
         self._waiting: list[Item] = []
 
@@ -80,7 +82,7 @@ class DownwardReader:
         return sum(end == self.reached for end in self._reached.values())
 
     def read(self) -> list[Item]:
-        """Read a round and return the next rows, the newest first; with a filter DynamoDB reads 1 MB a request."""
+        """Read a round and return the next rows, the newest first; without a limit DynamoDB reads 1 MB a request."""
         place = self.reached
         for partition in [name for name, end in self._reached.items() if end == place]:
             rows, end = self._table.query_page(
@@ -89,7 +91,7 @@ class DownwardReader:
                 (self._first, place),
                 index=self._source.index,
                 filters=self._source.filters,
-                limit=self._limit,
+                limit=self.limit,
                 descending=True,
             )
             self._waiting += [row for row in rows if row["sk"] < place]

@@ -15,6 +15,8 @@ from mcpist.telemetry.audit_rows import key_of, row_of, text_of
 MAX_ROWS = 1_000
 MAX_PAGE_REQUESTS = 12
 """The requests to DynamoDB of one page: a rare value among many rows is searched by several pages."""
+FIRST_READ_FACTOR = 4
+"""With filters the first round reads so many times the rows of a page: a frequent value is found among them."""
 FAILED = "failed"
 """The outcome by which all refusals and errors are searched."""
 # DynamoDB removes an expired row within some days.
@@ -140,10 +142,12 @@ def _read(sources: list[Source], first: str, last: str, limit: int) -> Iterator[
     Of several indexes the first round reads all. The one that comes the farthest goes on alone: its rows between two
     times are the fewest, e.g. those of a rare service among the rows of a busy user.
     """
-    table, bounded = audit_table(), limit and len(sources) == 1 and not sources[0].filters
-    readers = [DownwardReader(table, one, first, last, one.page_size(limit) if bounded else 0) for one in sources]
+    table, is_plain = audit_table(), len(sources) == 1 and not sources[0].filters
+    rows_at_first = limit if is_plain else FIRST_READ_FACTOR * limit
+    readers = [DownwardReader(table, one, first, last, one.page_size(rows_at_first) if limit else 0) for one in sources]
     requests = sum(reader.round_requests for reader in readers)
     rows, best = min(((reader.read(), reader) for reader in readers), key=lambda pair: pair[1].reached)
+    best.limit = best.limit if is_plain else 0
     while best.reached > first and requests + best.round_requests <= MAX_PAGE_REQUESTS:
         yield rows, best.reached
         requests += best.round_requests
