@@ -16,7 +16,7 @@ from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 
 TASKS = Path(__file__).with_name("tasks.jsonl")
-BEST = 5
+BEST = (5, 3)
 SYNTHETIC_MODULES, SYNTHETIC_TOOLS = 50, 100  # a module
 ROUNDS = 5
 
@@ -32,21 +32,20 @@ def recall() -> Iterator[Row]:
     tools = CATALOGUE.index.tools
     names = [f"{tool.module}.{tool.name}" for tool in tools]
     tasks = [json.loads(line) for line in TASKS.read_text("utf-8").splitlines()]
-    found = [
-        any(
-            names[number] in task["tools"]
-            for number, _ in CATALOGUE.index.words.rank(task["task"], range(len(names)), BEST)
-        )
+    ranked = [
+        [names[number] for number, _ in CATALOGUE.index.words.rank(task["task"], range(len(names)), max(BEST))]
         for task in tasks
     ]
-    parts: dict[str, list[bool]] = {f"all {len(tasks)} tasks": found}
-    for language in ("en", "ja"):
-        parts[f"those in {language}"] = [
-            hit for hit, task in zip(found, tasks, strict=True) if task["language"] == language
-        ]
-    parts["every fourth, never looked at while the synonyms were written"] = found[3::4]
-    for which, hits in parts.items():
-        yield f"recall@{BEST} of the search: {which}", f"{sum(hits) / len(hits):.1%}", "95 % or more"
+    for best in BEST:
+        found = [not set(first[:best]).isdisjoint(task["tools"]) for first, task in zip(ranked, tasks, strict=True)]
+        parts: dict[str, list[bool]] = {f"all {len(tasks)} tasks": found}
+        for language in ("en", "ja"):
+            parts[f"those in {language}"] = [
+                hit for hit, task in zip(found, tasks, strict=True) if task["language"] == language
+            ]
+        parts["every fourth, never looked at while the synonyms were written"] = found[3::4]
+        for which, hits in parts.items():
+            yield f"recall@{best} of the search: {which}", f"{sum(hits) / len(hits):.1%}", "95 % or more"
 
 
 def speed() -> Iterator[Row]:

@@ -94,6 +94,49 @@ def test_a_module_adds_synonyms_of_its_own() -> None:
     assert "pull" not in query_weights("プルリク")
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "rename the board called Team Atlas to archive",
+        "rename the board named 'Team Atlas' and archive it",
+        'say "hello" on the board, then archive it',
+    ],
+)
+def test_what_follows_a_quoted_name_still_counts(query: str) -> None:
+    weights = query_weights(query)
+    assert weights["archiv"] == 1.0
+    assert all(weights.get(stem, 0) < 0.5 for stem in ("atlas", "hello"))
+
+
+def test_the_words_of_an_idiom_mean_what_it_means() -> None:
+    weights = query_weights("file a complaint")
+    assert weights["creat"] > weights["file"]
+    assert query_weights("file a complaint about the file b.txt")["file"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("query", "is_meant"),
+    [("ENG-42 is done", True), ("ENG-42を閉じて", True), ("eng-42", False), ("A-42", False), ("XENG-", False)],
+)
+def test_a_phrase_may_stand_for_numbers_and_capitals(query: str, is_meant: bool) -> None:
+    assert ("issu" in query_weights(query, "ABC-0: issue\n")) is is_meant
+
+
+def test_a_tool_whose_whole_name_is_asked_for_comes_before_one_with_half_of_it() -> None:
+    known = words(("list_issue_labels", "Labels of issues."), ("list_labels", "Labels of issues."))
+    assert rank(known, "list labels")[0] == 1
+
+
+def test_the_name_of_a_service_that_is_a_general_word_counts_like_any_word() -> None:
+    weather = [{"name": "get", "service": "weather", "description": "Now.", "parameters": ""}]
+    others = [
+        {"name": f"weather_forecast_{day}", "service": "days", "description": "The weather.", "parameters": ""}
+        for day in ("monday", "tuesday")
+    ]
+    known = WordIndex.of([*weather, *others])
+    assert rank(known, "weather forecast")[0] == 1
+
+
 def test_hostile_queries_cost_little_and_raise_nothing() -> None:
     for query in ("a" * 100_000, "設" * 100_000, "\x00\ud800", "(" * 1000, "pull request " * 10_000):
         assert isinstance(rank(SHOP, query), list)

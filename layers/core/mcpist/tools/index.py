@@ -13,7 +13,7 @@ from mcpist.tools.search import JoinedWordIndex, WordIndex
 from mcpist.tools.tool import Effect, Tool
 from mcpist.tools.translation import UNTRANSLATED, Translation
 
-FORMAT = 2  # of an index as text
+FORMAT = 3  # of an index as text
 MAX_CACHED_JOINS = 64
 MARKS: Mapping[Effect, str] = {"reads": "", "writes": "! ", "destroys": "!! "}
 MARKS_LEGEND = "! writes, !! destroys"
@@ -194,7 +194,8 @@ class Index:
         modules = [asdict(module) for module in self.modules.values()]
         for module in modules:
             module["tools"] = [list(tool.values())[1:] for tool in module["tools"].values()]
-        content = {"format": FORMAT, "modules": modules, "words": self.words.packed, "synonyms": self.words.synonyms}
+        words = {"words": self.words.packed, "names": dict(self.words.names), "synonyms": self.words.synonyms}
+        content = {"format": FORMAT, "modules": modules, **words}
         return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
@@ -203,7 +204,8 @@ class Index:
         content = json.loads(text)
         if content.get("format") != FORMAT:
             raise ValueError(f"the index has not format {FORMAT}")
-        return cls(map(_module, content["modules"]), WordIndex(content["words"], content["synonyms"]))
+        words = WordIndex(content["words"], content["synonyms"], content["names"])
+        return cls(map(_module, content["modules"]), words)
 
 
 @lru_cache(MAX_CACHED_JOINS)

@@ -12,18 +12,24 @@ from functools import cache
 from heapq import nlargest
 from itertools import batched
 from math import log
+from types import MappingProxyType
 from typing import Any, Literal, Self
 
 from mcpist.tools.synonyms import synonyms
 
 type Field = Literal["name", "service", "description", "parameters"]
 
-WEIGHTS: Mapping[Field, float] = {"name": 3.0, "service": 2.0, "description": 1.5, "parameters": 0.5}
-SATURATION = 1.2
-LENGTH_NORMALIZATION = 0.4
+WEIGHTS: Mapping[Field, float] = {"name": 2.5, "service": 2.0, "description": 1.5, "parameters": 0.75}
+SATURATION = 1.6
+LENGTH_NORMALIZATION = 0.6
 SYNONYM_WEIGHT = 0.8
+NAME_WEIGHT = 0.15  # how much better a tool is whose whole name is asked for
+MIN_NAME_WORDS = 2  # a name of one word is no better than half of one of two
+IDIOM_WEIGHT = 0.3  # the words of an idiom, such as "file a", mean what it means
+QUOTED_WEIGHT = 0.4  # text that the task only names or writes says little of the tool
 PLURAL_WEIGHT = 0.4  # a query that names several things asks for a list of them
-SERVICE_WEIGHT = 2.0  # a query that names a service asks for that one
+SERVICE_WEIGHT = 3.0  # a query that names a service asks for that one,
+MIN_SERVICE_SHARE = 0.8  # if the name is no general word: this share of the tools that have the word are the service's
 MIN_RELATIVE_SCORE = 0.3
 MAX_QUERY_CHARACTERS = 1000
 IMPACT_SCALE = 1000  # impacts are kept as integers
@@ -32,9 +38,9 @@ _WORD = re.compile(r"[A-Za-z]+|[0-9]+|[^\x00-\x7f]+")
 _CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _PLURAL = re.compile(r"\b(?!does\b|this\b|says\b)[a-z]{2,}[^su\W\d_]s\b")
 _FILE = re.compile(r"\w\.(?:css|csv|html?|js|json|md|py|sql|toml|ts|txt|ya?ml)\b", re.IGNORECASE)
-# Text that the task only writes: it says nothing of the tool.
+# Names and text in a task: a capitalized name ends with the capitals, a text that is said ends with its quotation.
 _QUOTED = re.compile(
-    r"\b(?:(?:called|named|titled) (?=[A-Z'\"])|saying\b|that says\b).*|'[^']{3,}'|\"[^\"]+\"|「[^」]+」"
+    r"\b(?:called|named|titled)(?: [A-Z][\w.-]*)+|\b(?:saying|that says) [^\"'].*|'[^']{3,}'|\"[^\"]+\"|「[^」]+」"
 )
 _STOP_WORDS = frozenset(
     _WORD.findall(
@@ -50,12 +56,14 @@ _WRITE_STEMS = frozenset(("add", "creat", "delet", "move", "remov", "updat", "me
 class WordIndex:
     """The stems of all tools' words: for each, the numbers of the tools that have it and its weight in each.
 
-    These pairs are kept packed, so that reading an index costs little: a search unpacks those of its own stems.
+    These pairs are kept packed, so that reading an index costs little: a search unpacks those of its own stems. So are
+    the stems of the tools' names, each with its share of the name.
     """
 
-    def __init__(self, packed: Mapping[str, str], synonyms: str = "") -> None:
+    def __init__(self, packed: Mapping[str, str], synonyms: str = "", names: Mapping[str, str] = MappingProxyType({})):
         self.packed = packed
         self.synonyms = synonyms
+        self.names = names
 
     @classmethod
     def of(cls, texts: Iterable[Mapping[Field, str]], synonyms: str = "") -> Self:
@@ -65,12 +73,14 @@ class WordIndex:
         ]
         count = max(len(counted), 1)
         mean_lengths = {field: sum(fields[field].total() for fields in counted) / count or 1.0 for field in WEIGHTS}
+        names = _service_names(counted)
         impacts: dict[str, list[tuple[int, float]]] = defaultdict(list)
         for number, fields in enumerate(counted):
             for stem, frequency in _frequencies(fields, mean_lengths).items():
-                factor = SERVICE_WEIGHT if stem in fields["service"] else 1.0
+                factor = SERVICE_WEIGHT if stem in fields["service"] and stem in names else 1.0
                 impacts[stem].append((number, factor * frequency / (SATURATION + frequency)))
-        return cls({stem: _posting(known, len(counted)) for stem, known in sorted(impacts.items())}, synonyms)
+        packed = {stem: _posting(known, len(counted)) for stem, known in sorted(impacts.items())}
+        return cls(packed, synonyms, _name_shares(fields["name"] for fields in counted))
 
     def rank(self, query: str, allowed: Collection[int], limit: int = 10) -> list[tuple[int, float]]:
         """Return the numbers of the tools that fit a task and their scores, best first, without what fits much less.
@@ -78,17 +88,25 @@ class WordIndex:
         The best score is 1.
         """
         scores: dict[int, float] = defaultdict(float)
+        shares: dict[int, float] = defaultdict(float)
         for stem, weight in query_weights(query, self.synonyms).items():
             for number, impact in self.postings(stem):
                 scores[number] += weight * impact
+            for number, share in self.name_shares(stem):
+                shares[number] += weight * share
+        for number, named in shares.items():
+            scores[number] *= 1 + NAME_WEIGHT * named / IMPACT_SCALE
         best = nlargest(limit, ((score, -number) for number, score in scores.items() if number in allowed))
         highest = best[0][0] if best else 0
         return [(-number, score / highest) for score, number in best if score >= highest * MIN_RELATIVE_SCORE]
 
     def postings(self, stem: str) -> Iterator[tuple[int, ...]]:
         """Yield the tools that have a stem, each as (number, impact)."""
-        values = memoryview(b64decode(self.packed.get(stem, ""))).cast("I")
-        return batched(values, 2, strict=True)
+        return _unpack(self.packed.get(stem, ""))
+
+    def name_shares(self, stem: str) -> Iterator[tuple[int, ...]]:
+        """Yield the tools that have a stem in their names, each as (number, share)."""
+        return _unpack(self.names.get(stem, ""))
 
 
 class JoinedWordIndex(WordIndex):
@@ -108,16 +126,40 @@ class JoinedWordIndex(WordIndex):
             factor = rarity / _inverse_document_frequency(count, len(known))
             yield from ((number + offset, round(impact * factor)) for number, impact in known)
 
+    def name_shares(self, stem: str) -> Iterator[tuple[int, ...]]:
+        """Yield the tools of both that have a stem in their names."""
+        for words, _, offset in self._parts:
+            yield from ((number + offset, share) for number, share in words.name_shares(stem))
+
 
 def query_weights(query: str, synonym_lines: str = "") -> dict[str, float]:
-    """Return the stems that a query asks for and the weight of each: its own words count fully, synonyms less."""
+    """Return the stems that a query asks for and the weight of each.
+
+    Its own words count fully, synonyms less, what it quotes and the words of idioms least.
+    """
     query = query[:MAX_QUERY_CHARACTERS].encode(errors="replace").decode()
     task = _QUOTED.sub(" ", query).strip() or query
     own = stems(task)
-    words = synonyms(synonym_lines).catalogue_words(task)
-    meant = stems(" ".join([*words, *(["file"] if _FILE.search(task) else [])]))
+    found = synonyms(synonym_lines).find(task)
+    idioms = [phrase for phrase, _ in found if " " in phrase]
+    meant = stems(" ".join([*(words for _, words in found), *(["file"] if _FILE.search(task) else [])]))
     several = stems("list search") if _PLURAL.search(task) and not _WRITE_STEMS.intersection(own + meant) else []
-    return dict.fromkeys(several, PLURAL_WEIGHT) | dict.fromkeys(meant, SYNONYM_WEIGHT) | dict.fromkeys(own, 1.0)
+    weights: dict[str, float] = {}
+    for weight, group in (
+        (QUOTED_WEIGHT, stems(query)),
+        (PLURAL_WEIGHT, several),
+        (IDIOM_WEIGHT, stems(" ".join(idioms))),
+        (SYNONYM_WEIGHT, meant),
+        (1.0, stems(_without(task, idioms))),
+    ):
+        weights |= dict.fromkeys(group, weight)
+    return weights
+
+
+def _without(task: str, phrases: Iterable[str]) -> str:
+    for phrase in phrases:
+        task = task.replace(phrase, " ")
+    return task
 
 
 def stems(text: str) -> list[str]:
@@ -157,10 +199,33 @@ def _frequencies(fields: Mapping[Field, Counter[str]], mean_lengths: Mapping[Fie
     return found
 
 
+def _service_names(counted: Collection[Mapping[Field, Counter[str]]]) -> set[str]:
+    """Return the stems of services' names that are no general words, which tools of other services have as well."""
+    named = Counter(stem for fields in counted for stem in fields["service"])
+    known = Counter(stem for fields in counted for stem in set().union(*fields.values()))
+    return {stem for stem, count in named.items() if count >= MIN_SERVICE_SHARE * known[stem]}
+
+
+def _name_shares(names: Iterable[Counter[str]]) -> dict[str, str]:
+    """Return the tools of each stem of their names, and its share of the name."""
+    shares: dict[str, list[tuple[int, float]]] = defaultdict(list)
+    for number, name in enumerate(names):
+        for stem in name:
+            shares[stem].append((number, IMPACT_SCALE / max(len(name), MIN_NAME_WORDS)))
+    return {stem: _pack(known) for stem, known in sorted(shares.items())}
+
+
 def _posting(known: list[tuple[int, float]], count: int) -> str:
-    rarity = _inverse_document_frequency(count, len(known))
-    pairs = array("I", [value for number, impact in known for value in (number, round(IMPACT_SCALE * rarity * impact))])
-    return b64encode(pairs).decode()
+    rarity = IMPACT_SCALE * _inverse_document_frequency(count, len(known))
+    return _pack((number, rarity * impact) for number, impact in known)
+
+
+def _pack(pairs: Iterable[tuple[int, float]]) -> str:
+    return b64encode(array("I", [value for number, weight in pairs for value in (number, round(weight))])).decode()
+
+
+def _unpack(packed: str) -> Iterator[tuple[int, ...]]:
+    return batched(memoryview(b64decode(packed)).cast("I"), 2, strict=True)
 
 
 def _inverse_document_frequency(count: int, known: int) -> float:

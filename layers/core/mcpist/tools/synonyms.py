@@ -1,7 +1,8 @@
 """Synonyms: what people say, in English and Japanese, and the catalogue's words for it.
 
 A line is `what they say, or that, or that: the catalogue's words`. The longest phrase wins, and each part of a query is
-read once. Here is what holds for several services; each service adds its own.
+read once. In a phrase, `0` stands for any number and `ABC` for any capitals: `ABC-0` is a key such as ENG-42. Here is
+what holds for several services; each service adds its own.
 """
 
 import re
@@ -9,13 +10,20 @@ from functools import lru_cache
 
 MAX_CACHED_TABLES = 8
 
+_FORM = re.compile(r"((?<!\d)0(?!\d)|abc)")
+_FORMS = {"0": r"\d+", "abc": "[A-Z][A-Z0-9]+"}
+
 _ENGLISH = """
 add, insert, put, attach, append: add create insert append
-new, make, open a, open an, file a, raise, start a, write, draft, publish, set up, register, book, schedule: create
+new, make, open a, open an, file a, raise a, raise an, submit, start a, write: create
+draft, publish, set up, register, book, schedule: create
 post, leave: add create
+leave a note, leave a comment, leave a remark, drop a note, respond to, say on: add comment
 save, store, keep: put create update
+set the, set its, raise its, raise the, lower the, mark the, put off, extend, switch: update
 change, edit, modify, rename, set, correct, fix the, adjust, reschedule, postpone, replace, overwrite: update
 remove, erase, drop, discard, cancel, throw away, get rid of, clear: delete remove trash
+open the, open my, pull up, what did, what was, tell me about: read get
 show, display, view, see, look at, details, what is, what does, fetch, look up: read
 show all, see all, which, overview, browse, all my, all the, my: list
 find, look for, where is, seek: search find
@@ -31,7 +39,12 @@ who am i, my account, my profile, my user, my own account, logged in, signed in 
 run: run execute
 relocate, transfer: move
 
-discussion, discussion thread, thread, conversation: comment
+comment on, comment that: add comment
+catch up, what did i miss, unread: list notification messages
+finish, wrap up: close complete
+bring back, undo: restore reset
+discussion, discussion thread, thread, conversation: comment comments
+what feedback, which comments, what people said, who commented: list comments
 ticket, tickets, bug, bugs, bug report, defect: issue
 sub-task, subtask, sub-tasks, subtasks: checklist item issue
 folder, directory, directories, file tree: tree folder
@@ -65,7 +78,13 @@ _JAPANESE = """
 検索, 探して, 探す, 探したい, 調べて, 調べる, 見つけ: search find
 件数, 何件, いくつ, 数えて, 数を: count
 完了, 済み, 終わった, チェックを入れ, 片付け: complete done
-移動, 移して, 移す: move
+開始, 始め, スタート: start
+終了, 終わらせ, 締め: close complete
+返信, 返事を書: reply comment
+記録: add log
+貼って, 添えて: add
+移動, 移して, 移す, 入れたい, 入れる: move
+延ばす, 延ばして, 伸ばす, 遅らせ, 早め: update
 実行, 走らせ, 流して: run execute
 自分のアカウント, 私は誰, 自分の情報, 自分のプロフィール, ログイン中, 接続中のアカウント: get me myself self account
 
@@ -106,15 +125,26 @@ class Synonyms:
             phrases, _, words = line.rpartition(": ")
             for phrase in phrases.lower().split(", "):
                 self._words[phrase] = f"{self._words[phrase]} {words}" if phrase in self._words else words
+        self._forms = [
+            (re.compile(_form_pattern(phrase)), words) for phrase, words in self._words.items() if _FORM.search(phrase)
+        ]
         longest = sorted(self._words, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(_phrase_pattern, longest)), re.IGNORECASE)
 
-    def catalogue_words(self, query: str) -> list[str]:
-        """Return the catalogue's words for the phrases in a query."""
-        return [self._words[phrase.lower()] for phrase in self._pattern.findall(query)]
+    def find(self, query: str) -> list[tuple[str, str]]:
+        """Return the phrases in a query, each with the catalogue's words for it."""
+        found = [(phrase, self._words[phrase.lower()]) for phrase in self._pattern.findall(query)]
+        forms = ((form.search(query), words) for form, words in self._forms)
+        return found + [(match[0], words) for match, words in forms if match]
 
 
 synonyms = lru_cache(MAX_CACHED_TABLES)(Synonyms)
+
+
+def _form_pattern(phrase: str) -> str:
+    """Return a pattern for a phrase with a number or capitals in it."""
+    pattern = "".join(_FORMS.get(part, re.escape(part)) for part in _FORM.split(phrase))
+    return rf"(?<![A-Za-z0-9-]){pattern}(?![A-Za-z0-9-])" if phrase.isascii() else pattern
 
 
 def _phrase_pattern(phrase: str) -> str:

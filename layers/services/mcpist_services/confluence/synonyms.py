@@ -1,6 +1,14 @@
 """Confluence's words: what people say, in English and Japanese, and the catalogue's words for it."""
 
 SYNONYMS = """
+wiki, ウィキ: confluence page
+in the wiki, on the wiki, ウィキで: search confluence
+write a page, write a new, new wiki page: create page
+tag the page, label the page, tag this page: add labels
+subpages, child pages, pages under: list children
+at the bottom of, at the end of: append page
+what feedback, feedback did, who commented, comments on: list comments
+add a section, new section, at the end, at the bottom: append section page
 sub-page, subpages, sub-pages, child page, child pages, nested pages: children
 everything below, whole tree: descendants
 older version, previous version, revision, revisions: versions

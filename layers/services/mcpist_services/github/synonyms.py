@@ -1,13 +1,25 @@
 """GitHub's words: what people say, in English and Japanese, and the catalogue's words for it."""
 
 SYNONYMS = """
+what did i miss, what's new for me: list notifications
+comment on pr, comment on pull request: add issue comment
+latest release, newest release, last release, 最新リリース, 最新のリリース: get release releases
+ビルドのログ, ジョブのログ, 失敗したログ, 失敗したビルド: get job logs
+review comment on: review comment
 re-run, run again: rerun
 approve, request changes: review approve
 pr, prs, pull request, pull requests, merge request: pull
 merge: merge pull
 repo, repos, repository, repositories, codebase, project on github: repo repository
 source code, code: code file
-readme, readme file, config file, script: file content
+readme, readme file, config file, script: get file content
+commit an, commit a, commit the: put file commit files
+which job, which step, failed step, what broke, step broke: list jobs
+waiting for my review, review requested, awaiting my review, to be reviewed: search issues pull
+file a bug, report a bug, new bug: create issue
+thread under, comments under, replies under: list issue comments
+release history, past releases, all releases: list releases
+my repositories, my repos, all repositories, all repos: list repos
 build, builds, ci, ci run, pipeline, pipelines, workflow run: run workflow actions
 redo, retry, again: rerun again
 trigger, kick off, by hand, manually: dispatch start
@@ -31,6 +43,10 @@ attach to the release, asset, assets: release asset
 マージ: merge pull
 レビュー依頼, レビュアー, レビューを依頼, レビューをお願い: request reviewers
 レビュー, 承認: review
+プルリクを承認, プルリクエストを承認, マージを承認: create review approve pull
+プルリクを出, プルリクを作, プルリクエストを作, プルリクエストを出: create pull
+レビュー待ち: list pulls search issues
+の中身, ファイルの内容, ファイルを見: get file content
 リポジトリ, レポジトリ: repo repository
 コミット: commit
 差分, 比較, 違い: compare

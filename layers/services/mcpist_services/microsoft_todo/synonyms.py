@@ -1,6 +1,12 @@
 """Microsoft To Do's words: what people say, in English and Japanese, and the catalogue's words for it."""
 
 SYNONYMS = """
+shopping list, to my list, on my list, buy, 買う, 買って, タスクを追加, タスクを作: create task
+what's due, due today, 今日締め切り, 今日まで, 今日のタスク: list tasks due
+my lists, which lists, all lists: list lists
+to-do list called, new to-do list, new list, list called: create list
+notes of the to do task, in the notes of, notes of the task, notes of my task, in the notes, what did i write: get task
+リストを作, リストを新: create list
 step, steps, sub-items: checklist item
 microsoft to do, ms to do, microsoft to-do, マイクロソフト to do: microsoft todo
 to do, to-do, to-dos, todos, todo, reminder, remind me, errand, chore: task todo

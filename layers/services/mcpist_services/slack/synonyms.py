@@ -1,6 +1,9 @@
 """Slack's words: what people say, in English and Japanese, and the catalogue's words for it."""
 
 SYNONYMS = """
+what was said, what happened in, messages in, last messages, latest messages: list messages
+find messages, messages about, 話した内容, 会話を探: search messages
+dm, direct message, ダイレクトメッセージ: open conversation send message
 dm, direct message, whisper, ping, tell, let know, write to, say to: send message channel
 post, announce, say in: send message channel
 conversation, conversations, room, rooms: channel
