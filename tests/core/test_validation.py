@@ -19,6 +19,12 @@ def test_valid_arguments_become_a_model() -> None:
     assert parse_model(Outer, {"theirs": [{"number": 1}]}).inners == [Inner(number=1)]
 
 
+def test_a_misspelt_field_is_answered_with_the_one_that_it_resembles() -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        parse_model(Outer, {"theirs": [], "their": 1})
+    assert refused.value.details == {"field": "their", "problem": "there is no such field: did you mean theirs?"}
+
+
 def test_the_first_wrong_field_is_named_with_its_path_and_the_given_details() -> None:
     with pytest.raises(InvalidRequest) as refused:
         parse_model(Outer, {"theirs": [{"number": 1}, {"number": "one"}], "more": 1}, schema={"type": "object"})
