@@ -11,7 +11,6 @@ from typing import Any
 
 from mcpist.caller import Caller
 from mcpist.errors import AccountError, InternalError, McpistError, ReconnectRequired, ScopeMissing, UpstreamUnavailable
-from mcpist.files.downloads import keep_download
 from mcpist.files.parameters import load_arguments
 from mcpist.running import broker
 from mcpist.running.account import Account
@@ -197,6 +196,8 @@ class ServiceClient:
         response = self._send(call)
         if response.downloaded is None:
             return response
+        from mcpist.files.downloads import keep_download  # few tools wait for it
+
         return replace(response, json=keep_download(self.caller, response.downloaded), downloaded=None)
 
     def _send(self, call: Call) -> CallResponse:
