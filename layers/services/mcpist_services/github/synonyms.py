@@ -53,7 +53,8 @@ attach to the release, asset, assets: release asset
 ソースコード, コード: code
 ワークフロー: workflow
 ビルド: run workflow actions
-ログ: logs
+ログ: job logs
+失敗した理由, 失敗の原因, なぜ失敗: job logs failed
 失敗したジョブ: rerun failed jobs
 中止, 止める, 取り消し: cancel
 チェック: check runs

@@ -1,0 +1,55 @@
+"""Daily tasks in people's words find their tools, over all services together."""
+
+from mcpist.caller import Caller, Role, Subject
+from mcpist.tools.permissions import Permissions
+from mcpist_services import NAMES
+from mcpist_services.catalogue import CATALOGUE
+
+TASKS = [
+    ("why did the build job fail, show its log", "github.get_job_logs"),
+    ("ビルドが失敗した理由のログを見せて", "github.get_job_logs"),
+    ("rerun only the failed jobs", "github.rerun_failed_jobs"),
+    ("失敗したジョブだけ再実行", "github.rerun_failed_jobs"),
+    ("stop the running workflow", "github.cancel_run"),
+    ("which CI checks are red on this commit", "github.list_check_runs"),
+    ("reply to the review comment", "github.reply_to_review_comment"),
+    ("レビューの行コメントに返信", "github.reply_to_review_comment"),
+    ("show inline review comments of PR 12", "github.list_review_comments"),
+    ("get the diff of the pull request", "github.get_pull_diff"),
+    ("commit several files at once", "github.commit_files"),
+    ("複数のファイルをまとめてコミット", "github.commit_files"),
+    ("create a new repository", "github.create_repo"),
+    ("fork the repository", "github.fork_repo"),
+    ("フォークして", "github.fork_repo"),
+    ("delete the branch fix/login", "github.delete_branch"),
+    ("ブランチを削除", "github.delete_branch"),
+    ("release v1.2.0 by tag", "github.get_release"),
+    ("attach a file to the release", "github.upload_release_asset"),
+    ("split the issue into sub-issues", "github.add_sub_issue"),
+    ("list sub-issues", "github.list_sub_issues"),
+    ("code scanning alerts", "github.list_code_scanning_alerts"),
+    ("vulnerable dependencies", "github.list_dependabot_alerts"),
+    ("脆弱性のアラート", "github.list_dependabot_alerts"),
+    ("download the image logo.png from the repository", "github.download_file"),
+    ("download build artifacts", "github.download_artifact"),
+    ("download a file from slack", "slack.download_file"),
+    ("slack にファイルをアップロード", "slack.upload_file"),
+    ("deploy the edge function", "supabase.deploy_function"),
+    ("edge functionをデプロイ", "supabase.deploy_function"),
+    ("read the source code of the edge function", "supabase.get_function_code"),
+    ("merge the supabase branch into production", "supabase.merge_branch"),
+    ("reset the database branch", "supabase.reset_branch"),
+    ("search the supabase documentation about auth", "supabase.search_docs"),
+    ("what tasks are due this week in all lists", "microsoft_todo.search_tasks"),
+    ("全部のリストから買い物のタスクを探して", "microsoft_todo.search_tasks"),
+    ("what changed in my to-do list since yesterday", "microsoft_todo.list_changes"),
+]
+
+
+def test_daily_tasks_have_their_tool_among_the_first_three() -> None:
+    everything = Role("members", modules=NAMES, allow=("*",), destructive=True)
+    permissions = Permissions(Caller("acme", "uma", Subject("issuer", "uma"), "user", (everything,)), CATALOGUE)
+    missed = [
+        task for task, tool in TASKS if tool not in [f"{one.module}.{one.name}" for one in permissions.search(task, 3)]
+    ]
+    assert len(missed) <= len(TASKS) * 0.05, missed
