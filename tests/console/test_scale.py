@@ -62,7 +62,8 @@ def ada(browser: Browser, messages: list[dict[str, Any]]) -> Iterator[Browser]:
 
 def look(browser: Browser, aws: list[str], messages: list[dict[str, Any]]) -> dict[str, tuple[Counter[str], int]]:
     """Return the requests to AWS and to the broker of each page, and its bytes as sent."""
-    browser.get("/")
+    for path in ("/", "/users"):  # which read what is kept until it changes
+        browser.get(path)
     seen = {}
     for path in PAGES:
         aws.clear()
