@@ -30,7 +30,7 @@ SAME_WORD: dict[str, set[str]] = {
     "line": {"total"},
     "link": {"linked"},
     "meet": {"hangout"},
-    "name": {"user"},
+    "name": {"user", "username"},
     "own": {"override"},
     "post": {"time"},
     "repeat": {"recurrence"},

@@ -39,6 +39,7 @@ MESSAGE = {
     "type": "message",
     "user": "U061F7AUR",
     "bot_id": "B012AB3CD",
+    "username": "deploys",
     "ts": TS,
     "thread_ts": TS,
     "reply_count": 2,

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from mcpist.errors import InvalidArguments, InvalidRequest, ToolExecutionError
+from mcpist.errors import InvalidArguments, InvalidRequest, ScopeMissing, ToolExecutionError
 from mcpist.files.content import FileContent
 from mcpist.render.answer import compact
+from mcpist.render.project import project
 from mcpist.tools.call import Call, PartialList
-from mcpist_services.slack.directory import MAX_DIRECTORY_PAGE, MAX_DIRECTORY_PAGES
+from mcpist_services.slack.directory import MAX_DIRECTORY_PAGE, MAX_DIRECTORY_PAGES, MAX_NAMED_AUTHORS
 from mcpist_services.slack.tools import slack
 from tests.services.answers.slack import CHANNEL, MESSAGE, NEXT, TS, USER
 from tests.services.conversation import converse, work_of
@@ -18,6 +19,7 @@ work = partial(work_of, slack)
 LINK = "https://acme.slack.com/archives/C0123ABCD45/p1512085950000216"
 LARGE = {"limit": MAX_DIRECTORY_PAGE}
 HISTORY = {"ok": True, "messages": [MESSAGE], "has_more": False}
+AUTHOR = {"ok": True, "user": USER}
 
 
 def people(*users: dict[str, Any], more: bool = False) -> dict[str, Any]:
@@ -64,9 +66,9 @@ def test_a_name_that_is_nowhere_is_refused_after_a_bounded_number_of_pages() -> 
 def test_a_list_begins_after_the_lookup_of_its_channel_and_pages_on_by_id() -> None:
     first = {**HISTORY, "has_more": True, **NEXT}
     sent, found = converse(
-        work("list_messages", channel="#general", limit=2, page_size=1), channels(CHANNEL), first, HISTORY
+        work("list_messages", channel="#general", limit=2, page_size=1), channels(CHANNEL), first, HISTORY, AUTHOR
     )
-    assert [call.path for call in sent] == ["/users.conversations", *["/conversations.history"] * 2]
+    assert [call.path for call in sent] == ["/users.conversations", *["/conversations.history"] * 2, "/users.info"]
     assert sent[1].query == {"channel": "C0123ABCD45", "limit": 1}
     assert sent[2].query == {"channel": "C0123ABCD45", "limit": 1, "cursor": "bmV4dA=="}
     assert len(found["messages"]) == 2
@@ -111,8 +113,8 @@ def test_a_message_to_a_person_opens_the_conversation(channel: str) -> None:
 
 def test_reading_the_messages_with_a_person_opens_nothing() -> None:
     found = channels({"id": "D0123ABCD45", "user": "U012A3CDE"})
-    sent, _ = converse(work("list_messages", channel="@aiko"), people(USER), found, HISTORY)
-    assert [call.method for call in sent] == ["GET"] * 3
+    sent, _ = converse(work("list_messages", channel="@aiko"), people(USER), found, HISTORY, AUTHOR)
+    assert [call.method for call in sent] == ["GET"] * 4
     assert sent[1].query == {**LARGE, "types": "im"}
     with pytest.raises(InvalidRequest, match="send_message"):
         converse(work("list_messages", channel="@aiko"), people(USER), channels(), HISTORY)
@@ -156,10 +158,40 @@ def test_a_reply_may_be_shown_in_the_channel() -> None:
 
 
 def test_messages_are_shown_as_markdown_with_their_time() -> None:
-    _, found = converse(work("list_messages", channel="C0123ABCD45"), HISTORY)
+    _, found = converse(work("list_messages", channel="C0123ABCD45"), HISTORY, AUTHOR)
     shown = compact(found, slack.tools["list_messages"].shows)
     assert "It **works**, [@U012A3CDE](mention:U012A3CDE)" in shown
     assert "2017-11-30T23:52:30Z" in shown
+
+
+def names(*answers: Any, messages: list[Any]) -> tuple[list[str], list[Any]]:
+    """The people that are asked for after some messages, and the names that are shown."""
+    history = {"ok": True, "messages": messages}
+    sent, found = converse(work("list_messages", channel="C0123ABCD45", limit=500), history, *answers)
+    asked = [str(call.query["user"]) for call in sent if call.path == "/users.info"]
+    return asked, [row["name"] for row in project(found, slack.tools["list_messages"].shows)]
+
+
+def test_messages_show_who_wrote_them_and_each_person_is_asked_for_once() -> None:
+    other = {"ok": True, "user": {"id": "U2", "profile": {"display_name": "", "real_name": "Ben"}}}
+    profile = {"user": "U3", "user_profile": {"display_name": "Cleo"}}
+    written = [MESSAGE | one for one in ({"user": "U1"}, {"user": "U2"}, {"user": "U1"}, profile)]
+    bot = {"ts": TS, "bot_id": "B1", "username": "deploys"}
+    assert names(AUTHOR, other, messages=[*written, bot]) == (
+        ["U1", "U2"],
+        ["Aiko", "Ben", "Aiko", "Cleo", "deploys"],
+    )
+
+
+def test_without_the_right_to_read_people_their_ids_stay() -> None:
+    refusal = ScopeMissing(service="slack", scope="users:read", url="https://mcp.example.com/connect/slack")
+    assert names(refusal, messages=[MESSAGE | {"user": "U1", "username": None}]) == (["U1"], [None])
+
+
+def test_names_of_a_bounded_number_of_people_are_read() -> None:
+    many = [MESSAGE | {"user": f"U{number}", "username": None} for number in range(MAX_NAMED_AUTHORS + 5)]
+    asked, shown = names(*[AUTHOR] * MAX_NAMED_AUTHORS, messages=many)
+    assert (len(asked), shown.count(None)) == (MAX_NAMED_AUTHORS, 5)
 
 
 def test_search_and_files_page_by_number() -> None:

@@ -1,7 +1,7 @@
 """Pagination: read as much of a list as the caller wants, over as many pages as the service makes of it."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -46,6 +46,8 @@ class Paging:
     """Return the position parameters of the next page from (request, response, items read); none at the end."""
     extra_columns: ExtraColumns | None = None
     """Return columns to add to an item from (item, page), where its ids need names beside them."""
+    complete: Callable[[list[Any]], Generator[Call, CallResponse]] | None = None
+    """Send further requests about the items that are shown, and add to them what the responses say."""
 
     def page(self, call: Call, position: Position, items: int) -> Call:
         """Return the request for one page."""
@@ -116,9 +118,16 @@ def pages(service: str, first: Call | Calls, paging: Paging, rows: str, page_req
 
     The first Call may follow others, e.g. those that look up the id of a name: a generator sends them and returns it.
     """
+    reader = _PageReader(service, paging, rows, page_request)
+    found = yield from _read_pages(reader, first, paging, page_request)
+    if paging.complete:
+        yield from paging.complete(reader.items)
+    return found
+
+
+def _read_pages(reader: "_PageReader", first: Call | Calls, paging: Paging, page_request: PageRequest) -> Calls:
     call = first if isinstance(first, Call) else (yield from first)
     position = paging.parse(page_request.cursor) if page_request.cursor else {}
-    reader = _PageReader(service, paging, rows, page_request)
     while True:
         request = paging.page(call, position, page_request.page_size_for(paging.max_size))
         try:
@@ -129,7 +138,7 @@ def pages(service: str, first: Call | Calls, paging: Paging, rows: str, page_req
             return reader.cut(error.text().message.rstrip("."), position)
         next_page = paging.next_page(request, response, reader.add(response.json))
         if next_page and next_page == position:
-            raise UpstreamUnavailable(service=service, problem="its next page is the same page again")
+            raise UpstreamUnavailable(service=reader.service, problem="its next page is the same page again")
         position = next_page
         if not position or reader.is_complete:
             return reader.end(position)

@@ -4,16 +4,19 @@ A name is searched in the channels of the person first, then in all. Slack has n
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
-from mcpist.errors import InvalidRequest
+from mcpist.errors import InvalidRequest, McpistError
 from mcpist.tools.call import Call, CallResponse, Calls, given
 from mcpist_services.slack.block_reading import Json
+from mcpist_services.slack.module import shown_name
 
 MAX_DIRECTORY_PAGE = 999
 MAX_DIRECTORY_PAGES = 4
 MAX_CANDIDATES = 5
+MAX_NAMED_AUTHORS = 10  # each is a request
 
 _ID = re.compile(r"[CDGSUW][A-Z0-9]{6,}")
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
@@ -122,6 +125,19 @@ def read_directory(
         if not cursor or any(map(is_wanted, page[rows])):
             break
     return found
+
+
+def name_authors(messages: list[Json]) -> Generator[Call, CallResponse]:
+    """Add the names of those who wrote most of the messages; without the right to read people, they stay ids."""
+    nameless = [message for message in messages if message.get("user") and not message["row"]["name"]]
+    for person, _ in Counter(message["user"] for message in nameless).most_common(MAX_NAMED_AUTHORS):
+        try:
+            user = (yield Call("GET", "/users.info", {"user": person})).json["user"]
+        except McpistError:
+            return
+        for message in nameless:
+            if message["user"] == person:
+                message["row"]["name"] = shown_name(user.get("profile") or {})
 
 
 def _unknown(field: str, name: str, tool: str) -> InvalidRequest:

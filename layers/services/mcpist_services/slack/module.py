@@ -5,6 +5,7 @@ message a second in a channel. An app that is sold outside Slack's Marketplace m
 Reference: https://docs.slack.dev/reference/methods, https://docs.slack.dev/apis/web-api/rate-limits
 """
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
 from urllib.parse import parse_qs, urlsplit
@@ -21,6 +22,8 @@ from mcpist_services.slack.synonyms import SYNONYMS
 
 MAX_PAGE = 200  # more are allowed, but not recommended
 
+BY_CURSOR = Paging("limit", MAX_PAGE, ("cursor",), by_field("response_metadata.next_cursor", "cursor"))
+
 slack = Module(
     "slack",
     __doc__,
@@ -28,7 +31,7 @@ slack = Module(
     host="https://slack.com/api",
     origins=r"https://files\.slack\.com",
     token_origins=("https://files.slack.com",),
-    paging=Paging("limit", MAX_PAGE, ("cursor",), by_field("response_metadata.next_cursor", "cursor")),
+    paging=BY_CURSOR,
     refusals=REFUSALS,
     scopes=Scopes(),
     synonyms=SYNONYMS,
@@ -79,7 +82,13 @@ ThreadTs = Annotated[
 
 def row(message: Json, _: Json | None = None) -> Json:
     """Return the readable columns of a message as its `row`."""
-    return {"row": {"text": message_markdown(message), "time": time_of(message.get("ts"))}}
+    name = shown_name(message.get("user_profile") or {})
+    return {"row": {"text": message_markdown(message), "time": time_of(message.get("ts")), "name": name}}
+
+
+def shown_name(profile: Json) -> str | None:
+    """Return the name that Slack shows for a person; None for a profile without one."""
+    return profile.get("display_name") or profile.get("real_name") or None
 
 
 def time_of(seconds: Any) -> str | None:
@@ -94,7 +103,7 @@ def seconds_of(moment: str | None) -> str | None:
 
 def cursor_paging(extra_columns: ExtraColumns) -> Paging:
     """Return the paging by cursor, with columns that are added to each item."""
-    return Paging("limit", MAX_PAGE, ("cursor",), by_field("response_metadata.next_cursor", "cursor"), extra_columns)
+    return replace(BY_CURSOR, extra_columns=extra_columns)
 
 
 def page_numbers(field: str) -> NextPage:

@@ -1,5 +1,6 @@
 """Messages and threads."""
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -9,7 +10,7 @@ from mcpist.tools.call import Call, Work, given
 from mcpist.tools.moments import UtcMoment
 from mcpist.tools.paging import Paging
 from mcpist_services.slack.blocks import message
-from mcpist_services.slack.directory import in_channel
+from mcpist_services.slack.directory import in_channel, name_authors
 from mcpist_services.slack.module import (
     ChannelId,
     Markdown,
@@ -26,6 +27,7 @@ MESSAGES = shows(
     "ts",
     "row.time as time",
     "user|bot_id as user",
+    "row.name|username as name",
     "row.text as text",
     "thread_ts",
     "reply_count as replies",
@@ -33,6 +35,7 @@ MESSAGES = shows(
     "files[*].id as files",
     rows="messages",
 )
+NAMED = replace(cursor_paging(row), complete=name_authors)
 FOUND = shows(
     "ts",
     "row.time as time",
@@ -58,14 +61,14 @@ Query = Annotated[
 ]
 
 
-@slack.lists(MESSAGES, "conversations.history", paging=cursor_paging(row), scopes=("channels:history",))
+@slack.lists(MESSAGES, "conversations.history", paging=NAMED, scopes=("channels:history",))
 def list_messages(channel: ChannelId, oldest: Since = None, latest: Until = None) -> Work:
     """List the messages of a channel or of direct messages, the newest first; replies are in their threads."""
     query = given(oldest=seconds_of(oldest), latest=seconds_of(latest))
     return in_channel(channel, lambda id_: Call("GET", "/conversations.history", {"channel": id_, **query}))
 
 
-@slack.lists(MESSAGES, "conversations.replies", paging=cursor_paging(row), scopes=("channels:history",))
+@slack.lists(MESSAGES, "conversations.replies", paging=NAMED, scopes=("channels:history",))
 def list_replies(channel: ChannelId, ts: ThreadTs) -> Work:
     """List a thread: its first message, then the replies."""
     return in_channel(channel, lambda id_: Call("GET", "/conversations.replies", {"channel": id_, "ts": ts}))
