@@ -20,7 +20,7 @@ from mcpist.running.broker import Credential
 from mcpist.running.gate import ToolUse, admit
 from mcpist.tools.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
-from mcpist_services.people.directory import directories
+from mcpist_services.people.directory import Directory, directories
 from tests.audit_items import audit_items
 from tests.core.loopback import Service, json_response, serving
 from tests.core.sample import caller
@@ -160,6 +160,19 @@ def test_each_directory_uses_a_reading_tool_of_its_service_and_columns_that_it_s
         assert tool.reads
         assert {directory.id, directory.email} <= set(tool.shows.fields)
         assert set(directory.names) & set(tool.shows.fields)
+
+
+@pytest.mark.parametrize("person", ["田中 愛子", "田中愛子", "愛子", "AIKO@example", "tanaka Aiko", "アイコ"])
+def test_a_name_is_found_in_any_order_and_spelling_of_its_words(person: str) -> None:
+    rows = [
+        {"id": "1", "name": "田中 愛子", "email": None},
+        {"id": "2", "name": "Aiko Tanaka", "email": "aiko@example.com"},
+        {"id": "3", "name": "ｱｲｺ", "email": None},
+        {"id": "4", "name": "Bob", "email": "bob@example.com"},
+    ]
+    wanted = {"AIKO@example": "2", "tanaka Aiko": "2", "アイコ": "3"}.get(person, "1")
+    found = Directory(lambda _: ("list_users", {})).people("notes", rows, person)
+    assert [row["id"] for row in found] == [wanted]
 
 
 def test_the_warrant_of_a_batch_covers_the_services_with_directories(aws: list[str]) -> None:

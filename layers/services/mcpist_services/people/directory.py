@@ -1,5 +1,6 @@
 """Directories: how a service's people are found. A service with people declares its own in `people.py`."""
 
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -33,20 +34,26 @@ class Directory:
     def people(self, service: str, rows: list[Row], person: str) -> list[Row]:
         """Return the rows of a person, those with exactly this name or address first."""
         found = [row for row in rows if self.is_person(row) and (self.is_search or self._matches(row, person))]
-        found.sort(key=lambda row: person.casefold() not in self._words(row))
+        found.sort(key=lambda row: _plain(person) not in self._words(row))
         return [
             {"service": service, "id": row[self.id], "name": self._name(row), "email": row.get(self.email)}
             for row in found
         ]
 
     def _matches(self, row: Row, person: str) -> bool:
-        return any(person.casefold() in word for word in self._words(row))
+        """Whether one name or the address has all words of a person's name, in any order."""
+        return any(all(_plain(part) in word for part in person.split()) for word in self._words(row))
 
     def _words(self, row: Row) -> list[str]:
-        return [str(row.get(column) or "").casefold() for column in (*self.names, self.email)]
+        return [_plain(str(row.get(column) or "")) for column in (*self.names, self.email)]
 
     def _name(self, row: Row) -> str | None:
         return next((row[column] for column in self.names if row.get(column)), None)
+
+
+def _plain(text: str) -> str:
+    """Return a name without case and spaces: Japanese names are written with and without one."""
+    return unicodedata.normalize("NFKC", text).casefold().replace(" ", "")
 
 
 @cached
