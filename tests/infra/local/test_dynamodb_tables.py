@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from moto import mock_aws
 from moto.dynamodb.models import dynamodb_backends
+from moto.dynamodb.models.dynamo_type import DynamoType
 from moto.dynamodb.models.table import Table
 
 from infra.local import dynamodb_tables
@@ -120,3 +121,41 @@ def test_a_refused_transaction_leaves_every_item_as_it_was(dynamodb: Any) -> Non
     assert dynamodb.scan(TableName="rows")["Items"] == before
     dynamodb.transact_write_items(TransactItems=writes)
     assert len(dynamodb.scan(TableName="rows")["Items"]) == 3
+
+
+NESTED: dict[str, Any] = {
+    "pk": {"S": "a"},
+    "sk": {"S": "1"},
+    "deep": {"M": {"list": {"L": [{"S": ""}, {"M": {"sealed": {"B": b"\x00"}}}]}, "tags": {"SS": ["x", "y"]}}},
+    "list": {"L": [{"NULL": True}, {"BS": [b"a"]}, {"L": [{"N": "1"}]}]},
+}
+
+
+@pytest.mark.parametrize(
+    ("returned", "before", "after"),
+    [("ALL_OLD", "1", None), ("ALL_NEW", None, "2"), ("UPDATED_OLD", "1", None), ("UPDATED_NEW", None, "2")],
+)
+def test_an_update_returns_its_item_before_or_after_it(
+    dynamodb: Any, returned: str, before: str | None, after: str | None
+) -> None:
+    dynamodb_tables.install()
+    dynamodb.put_item(TableName="rows", Item=NESTED)
+    found = dynamodb.update_item(
+        TableName="rows",
+        Key={"pk": {"S": "a"}, "sk": {"S": "1"}},
+        UpdateExpression="SET #list[2] = :new, #deep.#tags = :new",
+        ExpressionAttributeNames={"#list": "list", "#deep": "deep", "#tags": "tags"},
+        ExpressionAttributeValues={":new": {"N": "2"}},
+        ReturnValues=returned,
+    )["Attributes"]
+    assert found["list"]["L"][-1] == ({"L": [{"N": before}]} if before else {"N": after})
+    assert found["deep"]["M"]["tags"] == ({"SS": ["x", "y"]} if before else {"N": after})
+
+
+def test_json_of_a_value_is_the_value_and_shares_nothing_with_it() -> None:
+    value = DynamoType(NESTED["deep"])
+    seen = dynamodb_tables.to_json(value)
+    assert seen == NESTED["deep"]
+    seen["M"]["tags"]["SS"].append("z")
+    seen["M"]["list"]["L"].clear()
+    assert dynamodb_tables.to_json(value) == NESTED["deep"]
