@@ -22,7 +22,6 @@ NO_PAGE = {
     "github.list_branches": "the API names no page of a branch",
     "github.list_labels": "the API names no page of a label",
     "google_calendar.list_calendars": "a calendar has no page",
-    "google_calendar.list_colors": "a colour has no page",
     "jira.get_changelog": "a change is of the issue that was named",
     "jira.list_assignable_users": "the API names no page of a person",
     "jira.list_create_fields": "a field has no page",

@@ -24,15 +24,6 @@ ANSWERS: dict[str, Any] = {
         ],
         "reminders": {"useDefault": False, "overrides": [{"method": "popup", "minutes": 10}]},
     },
-    "calendar.colors.get": {
-        "kind": "calendar#colors",
-        "updated": "2026-01-15T09:30:00.000Z",
-        "calendar": {"1": {"background": "#ac725e", "foreground": "#1d1d1d"}},
-        "event": {
-            "1": {"background": "#a4bdfc", "foreground": "#1d1d1d"},
-            "2": {"background": "#7ae7bf", "foreground": "#1d1d1d"},
-        },
-    },
     "calendar.freebusy.query": {
         "kind": "calendar#freeBusy",
         "timeMin": "2026-01-31T00:00:00.000Z",

@@ -377,12 +377,6 @@ def test_events_of_a_kind_are_listed() -> None:
     assert first.query["eventTypes"] == ["outOfOffice", "focusTime"]
 
 
-def test_colours_are_those_of_events() -> None:
-    shades = {"background": "#a4bdfc", "foreground": "#1d1d1d"}
-    _, colors = converse(work("list_colors"), {"calendar": {"24": shades}, "event": {"1": shades}})
-    assert colors == [{"id": "1", **shades}]
-
-
 # -- the clock ----------------------------------------------------------------------------------------
 
 

@@ -53,7 +53,14 @@ class EventOptions(TypedDict, total=False):
     conference: Annotated[bool, Field(default=False), "With a Google Meet link"]
     visibility: Literal["default", "public", "private", "confidential"] | None
     transparency: Annotated[Literal["opaque", "transparent"], "opaque: you are busy; transparent: you are free"] | None
-    color_id: Annotated[str, "The id that list_colors shows, e.g. 7"] | None
+    color_id: (
+        Annotated[
+            str,
+            "1 lavender, 2 sage, 3 grape, 4 flamingo, 5 banana, 6 tangerine, 7 peacock, 8 graphite, 9 blueberry, "
+            "10 basil, 11 tomato, e.g. 7",
+        ]
+        | None
+    )
     send_updates: (
         Annotated[SendUpdates, "Which guests get an e-mail; all if you give times or guests, else none"] | None
     )

@@ -22,7 +22,7 @@ work from home, remote, wfh, hybrid: working location
 what time, time is it, today's date, current date: current time
 weekly, daily, monthly, every wednesday: event recurrence
 recurring, repeats, every week, series, occurrence, occurrences: instances recurrence
-color, colour, colours: colors
+colour, colours, colors: color
 
 予定, 会議, 打ち合わせ, ミーティング, イベント: event
 カレンダー: calendar
@@ -36,6 +36,6 @@ color, colour, colours: colors
 在宅, テレワーク, リモート, 出社: working location
 現在時刻, 何時, 今の時刻, 現在の日時: current time
 繰り返し, 毎週, 定例, 各回: instances recurrence
-色: colors
+色: color
 グーグル: google
 """

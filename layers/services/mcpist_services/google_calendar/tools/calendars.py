@@ -1,4 +1,4 @@
-"""Calendars, colours and the time of the account."""
+"""Calendars and the time of the account."""
 
 from datetime import UTC, datetime, tzinfo
 from email.utils import parsedate_to_datetime
@@ -34,13 +34,6 @@ def list_calendars(
 def get_calendar(calendar_id: CalendarId = "primary") -> Call:
     """Read one calendar of your list: its name, time zone, and what you may do there."""
     return Call("GET", path("/users/me/calendarList/{calendar_id}", calendar_id=calendar_id))
-
-
-@google_calendar.reads(shows("id", "background", "foreground"), "calendar.colors.get")
-def list_colors() -> Calls:
-    """List the colours that an event can have."""
-    answer = yield Call("GET", "/colors")
-    return [{"id": color, **shades} for color, shades in answer.json["event"].items()]
 
 
 @google_calendar.reads(shows("time", "weekday", "timezone"), "calendar.settings.get")
