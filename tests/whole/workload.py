@@ -134,7 +134,7 @@ def use_rest(user: McpUser) -> None:
 
 
 def use_console(deployment: LocalDeployment) -> None:
-    """Confirm a batch of a new shape, watch it, keep a result, resume it, try a tool, switch one, and sign out."""
+    """Confirm a batch of a new shape, watch it, keep a result, resume it, try and switch tools, change the language."""
     with rest_client(deployment, deployment.token(ADMINISTRATOR)) as rest:
         chain = [{"id": f"c{n}", **TAGS, "output": True, "after": [f"c{n - 1}"] if n else []} for n in range(7)]
         delete = {"id": "delete", "module": "rag", "tool": "delete_doc", "params": {"path": "none.md"}, "after": "c6"}
@@ -156,6 +156,8 @@ def use_console(deployment: LocalDeployment) -> None:
         for action in ("disable", "enable"):
             _submit(browser, "/tools", action=action, name="rag.list_tags", back="tool")
         assert "modules.enable" in browser.get("/logs").text
+        for language in ("ja", "en"):
+            _submit(browser, "/profile", action="language", language=language)
         _submit(browser, "/profile", action="sign_out")
 
 

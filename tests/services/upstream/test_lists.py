@@ -1,10 +1,12 @@
 import random
+import threading
 import time
 from typing import Any, Literal
 
 import mcp_types
 import pytest
 
+from mcpist.aws.clients import client
 from mcpist.errors import ConnectionRequired, StoreUnavailable, UpstreamUnavailable
 from mcpist.memory import forget_entries
 from mcpist_services.upstream import lists
@@ -74,6 +76,18 @@ def test_a_long_list_is_kept_in_parts_and_read_whole() -> None:
     parts = [item for item in lists._table().query("upstream#folder", "list#") if len(item["content"]) <= 300_000]
     assert len(parts) > 1
     assert names(lists.server_state("folder")) == tools
+
+
+def test_the_approvals_of_a_large_server_are_written_some_at_once() -> None:
+    writers = set()
+    client("dynamodb").meta.events.register(
+        "before-call.dynamodb.UpdateItem", lambda **_: writers.add(threading.current_thread().name), unique_id="writers"
+    )
+    approved = [Pin(f"tool_{number}", "print", "operator", 1) for number in range(100)]
+    lists.approve("folder", approved)
+    client("dynamodb").meta.events.unregister("before-call.dynamodb.UpdateItem", unique_id="writers")
+    assert lists.pins("folder") == {pin.tool: pin for pin in approved}
+    assert len(writers) > 4
 
 
 def test_a_list_of_which_another_sandbox_writes_the_parts_is_not_read_half() -> None:

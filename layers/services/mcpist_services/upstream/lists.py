@@ -17,6 +17,7 @@ import math
 import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -39,6 +40,7 @@ RETRY_DELAY_SECONDS = 30.0  # after an upstream did not answer
 RETENTION_DAYS = 90
 MAX_PART_BYTES = 300_000
 MAX_MEMORY_ENTRIES = 1_000
+MAX_CONCURRENT_WRITES = 16
 
 _LIST, _PIN = "list#", "pin#"
 
@@ -159,17 +161,25 @@ def pins(server: str, owner: ListOwner = EVERYBODY) -> dict[str, Pin]:
 
 
 def approve(server: str, approved: Iterable[Pin], *, again: bool = True, owner: ListOwner = EVERYBODY) -> None:
-    """Store approvals; unless `again`, only of items that have none: the first sandbox to see an item pins it."""
-    for pin in approved:
+    """Store approvals; unless `again`, only of items that have none: the first sandbox to see an item pins it.
+
+    Some are written at once: a server may have thousands of tools.
+    """
+    partition = _partition(server, owner)
+
+    def write(pin: Pin) -> None:
         with suppress(ConditionFailed):
             _table().update(
-                _partition(server, owner),
+                partition,
                 f"{_PIN}{pin.tool}",
                 "SET #fingerprint = :fingerprint, #by = :by, #approved_at = :at",
                 values={":fingerprint": pin.fingerprint, ":by": pin.by, ":at": pin.approved_at},
                 condition="" if again else "attribute_not_exists(#fingerprint)",
             )
-            approved_texts.store(_table(), _partition(server, owner), pin)
+            approved_texts.store(_table(), partition, pin)
+
+    with ThreadPoolExecutor(MAX_CONCURRENT_WRITES) as workers:
+        list(workers.map(write, approved))
     forget(server)
 
 
