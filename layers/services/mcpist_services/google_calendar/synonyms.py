@@ -31,7 +31,6 @@ colour, colours, colors: color
 日程調整, 候補日, 候補: propose times
 承諾, 辞退, 欠席: answer invitation
 誰が参加, 誰が出席, 参加と返事, 参加状況, 出席者: get event attendees
-承諾, 承認して, 辞退, 欠席, 出欠, 返事: answer invitation
 不在, 休暇, 休み, 有給: out office
 在宅, テレワーク, リモート, 出社: working location
 現在時刻, 何時, 今の時刻, 現在の日時: current time
