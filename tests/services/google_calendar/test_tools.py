@@ -321,6 +321,7 @@ def test_a_guest_whose_calendar_cannot_be_read_is_named_with_each_proposal() -> 
     sent, rows = converse(made, {"value": "Asia/Tokyo"}, {"calendars": {"primary": {"busy": []}} | hidden})
     assert [one.path for one in sent] == ["/users/me/settings/timezone", "/freeBusy"]
     assert sent[1].json["timeZone"] == "Asia/Tokyo"
+    assert sent[1].json["items"] == [{"id": "primary"}, {"id": "bob@example.com"}]
     assert all(row["not_visible"] == ["bob@example.com"] for row in rows)
     assert len(rows) == 5
 

@@ -60,10 +60,17 @@ def test_a_file_is_downloaded_from_where_notion_keeps_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "held",
-    [block("image", 1, type="external", external={"url": "https://example.com/a.png"}), block("paragraph", 1)],
+    ("held", "problem"),
+    [
+        (
+            block("image", 1, type="external", external={"url": "https://example.com/a.png"}),
+            "https://example.com/a.png",
+        ),
+        (block("paragraph", 1), "paragraph"),
+    ],
     ids=["a file elsewhere", "a block without a file"],
 )
-def test_what_is_not_kept_by_notion_is_not_downloaded(held: dict[str, Any]) -> None:
-    with pytest.raises(InvalidRequest):
+def test_what_is_not_kept_by_notion_is_not_downloaded(held: dict[str, Any], problem: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
         converse(work("download_file", block_id=PAGE_ID), held)
+    assert problem in refused.value.details["problem"]
