@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -69,6 +70,8 @@ class Visited:
     """The CPU of its function, the median."""
     size: int
     """Its bytes as sent."""
+    answers: bool
+    """Whether it is a page, and not an error of a store that is too slow."""
     requests: int
     """The median of the function's requests to AWS, the broker's among them."""
 
@@ -109,22 +112,25 @@ def _report(name: str, columns: Sequence[str], rows: Sequence[Sequence[str]], go
 
 
 def _cells(visited: Visited, assets: int) -> tuple[str, str]:
+    if not visited.answers:
+        return "no answer", ""
     return f"{visited.milliseconds:.0f} ms", f"{(visited.size + assets) / 1000:.1f}"
 
 
 def _visit(deployment: LocalDeployment, web: httpx2.Client, request: httpx2.Request, visits: int) -> Visited:
     """Return the medians of a request that is sent some times; a page of the large organization may be no page yet."""
     function = "McpEndpointFunction" if request.url.path == "/mcp" else "ConsoleFunction"
-    used, asked, size = [], [], 0
+    used, asked, size, answers = [], [], 0, True
     for _ in range(visits + WARM_UPS):
         before = _cpu_milliseconds(deployment, function)
         deployment.aws.requests.clear()
         answer = web.send(request, stream=True)
         size = sum(map(len, answer.iter_raw()))
         answer.close()
+        answers = answers and answer.status_code < HTTPStatus.INTERNAL_SERVER_ERROR
         used.append(_cpu_milliseconds(deployment, function) - before)
         asked.append(Counter(one.function for one in deployment.aws.requests)[function])
-    return Visited(statistics.median(used[WARM_UPS:]), size, round(statistics.median(asked[WARM_UPS:])))
+    return Visited(statistics.median(used[WARM_UPS:]), size, answers, round(statistics.median(asked[WARM_UPS:])))
 
 
 def _cpu_milliseconds(deployment: LocalDeployment, function: str) -> float:
@@ -145,7 +151,7 @@ def _asset_sizes(web: httpx2.Client) -> Iterator[int]:
 def _signed_in(deployment: LocalDeployment) -> Iterator[httpx2.Client]:
     """Yield a client with the cookies of an administrator's browser."""
     headers = {"accept": "text/html", "accept-encoding": "gzip", "origin": deployment.aws.api_url}
-    with httpx2.Client(base_url=deployment.aws.api_url, headers=headers, timeout=60) as web:
+    with httpx2.Client(base_url=deployment.aws.api_url, headers=headers, timeout=300) as web:
         page = web.get(web.get("/profile").headers["location"]).headers["location"]
         request = parse_qs(urlsplit(page).query)["request"][0]
         landed = web.post(f"{deployment.login.issuer}/login", data={"request": request, "sub": ADMINISTRATOR.sub})

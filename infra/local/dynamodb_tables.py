@@ -43,8 +43,9 @@ def query(table: Any, hash_key: Any, *arguments: Any, hash_key_conditions: Any =
         names = [*(key["AttributeName"] for key in schema), *table.table_key_attrs]
     else:
         found, names = list(table.items.get(hash_key, {}).values()), table.table_key_attrs
-    # moto compares values of its own class, which takes long unless they are in order already.
-    found.sort(key=lambda item: [item.attrs[name].cast_value for name in names if name in item.attrs])
+    found.sort(key=lambda item: [_plain(item.attrs[name]) for name in names if name in item.attrs])
+    # moto compares values of its own class, which takes seconds.
+    view.sorted_items = lambda _hash_names, _range_names, items: items
     view.all_items = lambda: found
     return _query(view, hash_key, *arguments, hash_key_conditions=hash_key_conditions, **options)
 
@@ -105,8 +106,15 @@ def _items(table: Any) -> list[Any]:
 
 
 def _has(item: Any, conditions: Sequence[tuple[str, Any]]) -> bool:
-    values = ((item.attrs.get(name), expected) for name, expected in conditions)
-    return all(value is not None and value == expected for value, expected in values)
+    for name, expected in conditions:
+        value = item.attrs.get(name)
+        if value is None or value.value != expected.value or value.type != expected.type:
+            return False
+    return True
+
+
+def _plain(value: Any) -> Any:
+    return value.value if value.type == "S" else value.cast_value
 
 
 def _binary_sets(typed: dict[str, Any]) -> dict[str, Any]:
