@@ -76,8 +76,7 @@ READ, WRITE, DESTROY = Tool(False, False, reads=True), Tool(True, False), Tool(T
 FOREIGN_READ = Tool(True, False, reads=True)
 TOOLS: Mapping[str, Mapping[str, Tool]] = {
     "rag": {
-        **dict.fromkeys(("search_docs", "get_doc", "list_docs", "list_tags"), READ),
-        **dict.fromkeys(("list_docs_by_tag", "search_by_title", "list_docs_by_date"), READ),
+        **dict.fromkeys(("search_docs", "get_doc", "list_docs", "list_docs_by_date", "list_tags"), READ),
         "put_doc": WRITE,
         "delete_doc": DESTROY,
     },

@@ -26,7 +26,7 @@ PLAN = """\
 {"id":"find","module":"rag","tool":"search_docs","params":{"query":"batch"}}
 {"id":"read","module":"rag","tool":"get_doc","each":"${find.items}","params":{"path":"${each.path}"}}
 {"id":"tags","module":"rag","tool":"list_tags"}
-{"id":"again","module":"rag","tool":"search_by_title","when":"${tags.items}","params":{"title":"${read.items[0].title}"}}
+{"id":"again","module":"rag","tool":"list_docs","when":"${tags.items}","params":{"title":"${read.items[0].title}"}}
 """
 RAG = {"module": "rag", "description": "Documents.", "tools": ["get_doc(path) -> content: Read one document."]}
 
@@ -115,7 +115,7 @@ def test_a_plan_is_a_picture_of_what_waits_for_what(nowhere: Path) -> None:
         "find      rag.search_docs",
         "└─ read   rag.get_doc, for each of ${find.items}",
         "tags      rag.list_tags",
-        "└─ again  rag.search_by_title, if its condition holds, also after read",
+        "└─ again  rag.list_docs, if its condition holds, also after read",
     ]
     assert summary.startswith("4 steps, at most 3 one after the other; ")
 

@@ -78,13 +78,13 @@ def test_lists_are_sorted_by_path_and_cut() -> None:
 @pytest.mark.usefixtures("documents")
 def test_tags_are_counted() -> None:
     assert answer("list_tags") == [{"tag": "ops", "count": 2}, {"tag": "運用", "count": 2}]
-    assert [row["path"] for row in rows("list_docs_by_tag", tag="OPS")] == ["guides/deploy.md", "guides/review.md"]
+    assert [row["path"] for row in rows("list_docs", tag="OPS")] == ["guides/deploy.md", "guides/review.md"]
 
 
 @pytest.mark.usefixtures("documents")
 def test_titles_are_found_by_parts_of_words() -> None:
-    assert [row["path"] for row in rows("search_by_title", title="deploy DESIGN")] == ["design.md"]
-    assert [row["path"] for row in rows("search_by_title", title="手順")] == ["guides/review.md"]
+    assert [row["path"] for row in rows("list_docs", title="deploy DESIGN")] == ["design.md"]
+    assert [row["path"] for row in rows("list_docs", title="手順")] == ["guides/review.md"]
 
 
 @pytest.mark.usefixtures("documents")
@@ -101,8 +101,8 @@ def test_dates_are_listed_newest_first() -> None:
         ("search_docs", {"query": "deploy"}),
         ("list_docs", {}),
         ("list_tags", {}),
-        ("list_docs_by_tag", {"tag": "ops"}),
-        ("search_by_title", {"title": "e"}),
+        ("list_docs", {"tag": "ops"}),
+        ("list_docs", {"title": "e"}),
         ("list_docs_by_date", {}),
     ],
 )
@@ -125,7 +125,7 @@ def test_at_the_largest_limit_a_cut_list_names_no_larger_one() -> None:
 def test_an_empty_bucket_gives_empty_lists(sent: list[str]) -> None:
     assert answer("search_docs", query="anything") == []
     assert answer("list_docs") == answer("list_tags") == answer("list_docs_by_date") == []
-    assert answer("list_docs_by_tag", tag="x") == answer("search_by_title", title="x") == []
+    assert answer("list_docs", tag="x") == answer("list_docs", title="x") == []
     assert sent == [LIST]
     with pytest.raises(FileNotFound):
         answer("get_doc", path="a.md")

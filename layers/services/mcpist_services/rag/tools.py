@@ -76,31 +76,21 @@ def get_doc(path: Path) -> Lookup:
 @rag.reads(DOCUMENTS)
 def list_docs(
     folder: Annotated[Text | None, "Only paths that begin with this, e.g. guides/"] = None,
+    tag: Annotated[Tag | None, "Only with this tag, as list_tags shows it, e.g. ops"] = None,
+    title: Annotated[
+        Text | None, "Only titles with all of these words or parts of words, in any order, e.g. deploy guide"
+    ] = None,
     after: Annotated[Text | None, "Only what follows this path, to go on with a list, e.g. guides/deploy.md"] = None,
     limit: Limit = 50,
 ) -> Lookup:
-    """List the documents by path."""
-    return Lookup(DocumentStore.documents, folder=folder, after=after, limit=limit)
+    """List the documents by path: of a folder, with a tag, with words in their title."""
+    return Lookup(DocumentStore.documents, folder=folder, tag=tag, title=title, after=after, limit=limit)
 
 
 @rag.reads(shows("tag", "count"))
 def list_tags(limit: Limit = 100) -> Lookup:
     """List the tags, the most used first, each with its number of documents."""
     return Lookup(DocumentStore.tags, limit=limit)
-
-
-@rag.reads(DOCUMENTS)
-def list_docs_by_tag(tag: Annotated[Tag, "As list_tags shows it, e.g. ops"], limit: Limit = 50) -> Lookup:
-    """List the documents with one tag."""
-    return Lookup(DocumentStore.documents, tag=tag, limit=limit)
-
-
-@rag.reads(DOCUMENTS)
-def search_by_title(
-    title: Annotated[Text, "Words or parts of words, in any order, e.g. deploy guide"], limit: Limit = 50
-) -> Lookup:
-    """Find the documents with all of these words in their title."""
-    return Lookup(DocumentStore.documents, title=title, limit=limit)
 
 
 @rag.reads(DOCUMENTS)
@@ -148,7 +138,7 @@ def document(path: str) -> Mapping[str, Any]:
     return {"path": path}
 
 
-@rag.resource("rag://tags/{tag}", list_docs_by_tag)
+@rag.resource("rag://tags/{tag}", list_docs)
 def tagged(tag: str) -> Mapping[str, Any]:
     """The documents with one tag."""
     return {"tag": tag}
