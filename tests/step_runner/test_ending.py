@@ -55,11 +55,18 @@ def test_a_step_is_skipped_unless_its_when_holds(write: Write, when: Any, status
 
 
 def test_dependents_of_a_failed_step_that_may_fail_run_without_its_result(write: Write) -> None:
-    params = {"query": "found: ${step0.items} ${step0.raw.x}", "tags": "${step0.items[*].tag}"}
+    params = {"query": "found: ${step0.items} ${step0.items[*].tag}", "tags": "${step0.raw.x}"}
     write(TAGS, ("search_docs", params, {0}), lenient=frozenset({0}))
     has_settled(0, status="failed")
     enter(step=1)
     assert outcome(1) == "succeeded"
+
+
+def test_a_missing_result_inside_of_a_text_is_an_error(write: Write) -> None:
+    write(TAGS, ("search_docs", {"query": "found: ${step0.raw.x}"}, {0}), lenient=frozenset({0}))
+    has_settled(0, status="failed")
+    enter(step=1)
+    assert "${step0.raw.x} does not resolve: it is null, inside a text" in error_of(entry(1)).text().message
 
 
 def test_dependents_of_a_skipped_step_that_may_fail_run(write: Write) -> None:
