@@ -25,7 +25,7 @@ COVERED := tests/core/files tests/core/programs tests/program_runner tests/servi
 # Parts of `make bench` that need what only tests have.
 TEST_BENCHES := answers apis chains files peers programs
 # A worker takes a file at a time, in the order of tests/conftest.py.
-PYTEST := $(RUN) pytest -n 2 --dist loadfile --no-loadscope-reorder
+PYTEST := $(RUN) pytest -n 3 --dist loadfile --no-loadscope-reorder
 SAM := $(TOOL) aws-sam-cli==$(SAM_VERSION) sam
 
 unexport VIRTUAL_ENV
