@@ -1,6 +1,7 @@
 """A batch as a person watches it in a real browser: its picture changes by itself, and is whole without scripts."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -10,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from infra.local.demo import USER
 from infra.local.deployment import LocalDeployment
 from tests.whole.browser import complaints, new_page, running, signed_in
+from tests.whole.gate import held, waiting_step
 
 CHAIN = 12
 
@@ -33,19 +35,23 @@ def start(deployment: LocalDeployment, *steps: dict[str, Any]) -> str:
     return str(answer.json()["id"])
 
 
-def chain() -> list[dict[str, Any]]:
-    steps = [{"id": f"s{number}", "module": "rag", "tool": "list_tags"} for number in range(CHAIN)]
+def chain(gate: Path) -> list[dict[str, Any]]:
+    """Steps one after the other, the first of which waits at a gate."""
+    tags = {"module": "rag", "tool": "list_tags"}
+    steps = [waiting_step("s0", gate), *({"id": f"s{number}", **tags} for number in range(1, CHAIN))]
     return [{**step, "after": [f"s{number - 1}"] if number else []} for number, step in enumerate(steps)]
 
 
 def test_the_picture_of_a_running_batch_changes_by_itself_until_the_end(
-    page: Page, deployment: LocalDeployment
+    page: Page, deployment: LocalDeployment, tmp_path: Path
 ) -> None:
     heard = complaints(page.context)
-    batch = start(deployment, *chain())
-    page.goto(f"{deployment.aws.api_url}/batches?id={batch}")
-    expect(page.locator("body")).to_contain_text(f"of {CHAIN} steps")
-    page.evaluate("window.isSamePage = true")
+    with held(tmp_path / "gate"):
+        batch = start(deployment, *chain(tmp_path / "gate"))
+        page.goto(f"{deployment.aws.api_url}/batches?id={batch}")
+        expect(page.locator("body")).to_contain_text(f"of {CHAIN} steps")
+        page.evaluate("window.isSamePage = true")
+        assert page.locator("[hx-trigger]").count()
     expect(page.locator(".graph .step.succeeded")).to_have_count(CHAIN)
     expect(page.locator("h1 .badge")).to_have_text("done")
     assert page.evaluate("window.isSamePage"), "no page was loaded anew"
@@ -56,7 +62,7 @@ def test_the_picture_of_a_running_batch_changes_by_itself_until_the_end(
 def test_a_step_is_reached_by_the_keyboard_and_its_panel_has_the_result(
     page: Page, deployment: LocalDeployment
 ) -> None:
-    batch = start(deployment, *chain()[:1])
+    batch = start(deployment, {"id": "s0", "module": "rag", "tool": "list_tags"})
     page.goto(f"{deployment.aws.api_url}/batches?id={batch}")
     page.locator(".graph .step.succeeded").wait_for()
     page.locator(".graph .step").focus()
@@ -73,11 +79,12 @@ def test_tools_are_found_while_a_person_types(page: Page, deployment: LocalDeplo
 
 
 def test_without_scripts_a_batch_and_the_search_are_complete(
-    chromium: Browser, page: Page, deployment: LocalDeployment
+    chromium: Browser, page: Page, deployment: LocalDeployment, tmp_path: Path
 ) -> None:
-    batch = start(deployment, *chain())
     plain = new_page(chromium, storage_state=page.context.storage_state(), java_script_enabled=False)
-    plain.goto(f"{deployment.aws.api_url}/batches?id={batch}")
-    expect(plain.locator("body")).to_contain_text("Look again", use_inner_text=True)
+    with held(tmp_path / "gate"):
+        batch = start(deployment, *chain(tmp_path / "gate"))
+        plain.goto(f"{deployment.aws.api_url}/batches?id={batch}")
+        expect(plain.locator("body")).to_contain_text("Look again", use_inner_text=True)
     plain.goto(f"{deployment.aws.api_url}/tools?q=search+my+documents")
     expect(plain.locator("#found")).to_contain_text("rag.search_docs")

@@ -1,7 +1,7 @@
 """The main actions of the console by the keyboard alone: without scripts, and (slow) with them."""
 
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
 
 import httpx2
 import pytest
@@ -13,6 +13,7 @@ from infra.local.environment import operating
 from infra.local.login_page import Person
 from mcpist.people import directory
 from tests.whole.browser import new_page, running
+from tests.whole.gate import held, waiting_step
 
 MAX_TABS = 150
 MASK = "rag.delete_*"
@@ -107,17 +108,18 @@ def test_a_mask_is_changed_after_a_review(deployment: LocalDeployment, pages: di
             directory.put_role(ORGANIZATION, before)
 
 
-def test_a_batch_is_cancelled(deployment: LocalDeployment, user: Page) -> None:
-    batch = start(deployment)
-    user.goto(f"{deployment.aws.api_url}/batches?id={batch}")
-    press(user, "form button.risky")
-    expect(user.locator(".note.good")).to_be_visible()
+def test_a_batch_is_cancelled(deployment: LocalDeployment, user: Page, tmp_path: Path) -> None:
+    with held(tmp_path / "gate"):
+        batch = start(deployment, tmp_path / "gate")
+        user.goto(f"{deployment.aws.api_url}/batches?id={batch}")
+        press(user, "form button.risky")
+        expect(user.locator(".note.good")).to_be_visible()
 
 
-def start(deployment: LocalDeployment) -> str:
-    """Start a batch that lasts until it is cancelled, as a program of the user does."""
-    step: dict[str, Any] = {"module": "rag", "tool": "list_tags"}
-    steps = [{**step, "id": f"s{n}", "after": [f"s{n - 1}"] if n else []} for n in range(60)]
+def start(deployment: LocalDeployment, gate: Path) -> str:
+    """Start a batch that waits at a gate, as a program of the user does."""
+    after = {"id": "after", "module": "rag", "tool": "list_tags", "after": ["wait"]}
     headers = {"authorization": f"Bearer {deployment.token(USER)}"}
-    answer = httpx2.post(f"{deployment.aws.api_url}/v1/batches", json={"commands": steps}, headers=headers, timeout=60)
+    commands = {"commands": [waiting_step("wait", gate), after]}
+    answer = httpx2.post(f"{deployment.aws.api_url}/v1/batches", json=commands, headers=headers, timeout=60)
     return str(answer.json()["id"])

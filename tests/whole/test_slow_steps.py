@@ -1,6 +1,5 @@
 """Batches of slow steps in an account that runs ten functions at once: they leave executions to others."""
 
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from infra.local.project_copy import with_modules
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
 from tests.whole.conftest import HERE, built
+from tests.whole.gate import held
 from tests.whole.test_in_flight import OLGA, post
 
 CONCURRENCY, BATCHES, STEPS = 10, 2, 100
@@ -39,19 +39,6 @@ def new_account(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
 
 
 pytestmark = [pytest.mark.slow, built(new_account)]
-
-
-@contextmanager
-def held(gate: Path) -> Iterator[None]:
-    """Hold everything that reads the gate until the context ends."""
-    os.mkfifo(gate)
-    try:
-        yield
-    finally:
-        with gate.open("w") as writer:
-            gate.unlink()
-            gate.write_text("go")  # for what reads it from now on
-            writer.write("go")
 
 
 def test_batches_of_a_hundred_slow_steps_leave_executions_to_another_organization(
