@@ -64,7 +64,7 @@ LARGE_COLUMNS = (*COLUMNS, "AWS requests", "of the small one")
 
 @dataclass(frozen=True, slots=True)
 class Visited:
-    """What a warm page costs."""
+    """The cost of a warm page."""
 
     milliseconds: float
     """The CPU of its function, the median."""

@@ -22,7 +22,7 @@ DAY_SECONDS, HOUR_SECONDS = 86_400, 3_600
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What is simulated; every number is an assumption that an owner may replace."""
+    """The simulated load; every number is an assumption that an owner may replace."""
 
     calls_a_day: int = 10_000_000
     organizations: int = 10_000

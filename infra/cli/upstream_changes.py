@@ -1,4 +1,4 @@
-"""What changed in the text of an upstream's tool since its approval, as lines for the person who approves it."""
+"""The changes of an upstream tool's text since its approval, as lines for the person who approves it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""What an administrator needs in order to explain what another user can use: that user's permissions and accounts."""
+"""Another user's permissions and accounts, for an administrator who explains what that user can use."""
 
 from mcpist.people.administration import Administration
 from mcpist.running.connected_accounts import BrokerAccounts
@@ -11,7 +11,7 @@ from mcpist.tools.permissions import Permissions
 def look_as(administration: Administration, catalogue: Catalogue, user: str) -> tuple[Permissions, AccountFinder]:
     """Return another user's permissions, and the finder of the account that would act; UserNotFound if there is none.
 
-    Who is no administrator is refused, with a row of the audit.
+    A caller who is no administrator is refused; the refusal has an audit row.
     """
     with administration.permitted("why.read", f"users.{user}"):
         permissions = permissions_of(administration.read()[1], catalogue, user)

@@ -18,7 +18,7 @@ MAX_PEOPLE = 10
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one service has answered."""
+    """The answer of one service."""
 
     service: str
     people: Sequence[Row] = ()

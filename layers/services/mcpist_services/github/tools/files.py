@@ -14,6 +14,7 @@ FILE = shows("path", "sha", "size as size_bytes", "html_url as url", "content", 
 FOUND = shows("repository.owner.login as owner", "repository.name as repo", "path", "html_url as url", rows="items")
 WRITTEN = shows("content.path as path", "content.sha as sha", "commit.sha as commit", "content.html_url as url")
 COMMITTED = shows("sha", "branch", "html_url as url")
+Ref = Annotated[str, "A branch, tag or commit; the default branch if left out, e.g. main"]
 FILES = 'Whole texts, e.g. [{"path": "docs/setup.md", "content": "# Setup"}]'
 
 
@@ -31,7 +32,7 @@ def get_file(
     owner: Owner,
     repo: Repo,
     path: Annotated[str, Field(min_length=1), "From the repository's root, e.g. docs/README.md"],
-    ref: Annotated[str | None, "A branch, tag or commit; the default branch if left out, e.g. main"] = None,
+    ref: Ref | None = None,
 ) -> Calls:
     """Read a file as text, or list a folder. A binary file, or one over 1 MB, has no content."""
     # With this media type the answer for a folder is an object too, not a plain list.
@@ -45,7 +46,7 @@ def download_file(
     owner: Owner,
     repo: Repo,
     path: Annotated[str, Field(min_length=1), "From the repository's root, e.g. docs/logo.png"],
-    ref: Annotated[str | None, "A branch, tag or commit; the default branch if left out, e.g. main"] = None,
+    ref: Ref | None = None,
 ) -> Call:
     """Download a file of a repository, a binary one too, of up to 32 MB."""
     kind = {"accept": "application/vnd.github.raw+json"}
