@@ -3,13 +3,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 
 from mcp_endpoint.meta_tools import categories as proxy
 from mcpist.caller import Role
 from mcpist.people import directory
 from mcpist.settings import settings
+from tests.audit_items import audit_items
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 from tests.upstreams.configured import READS, Upstreams, configured, reset_upstreams
 
@@ -239,9 +239,7 @@ def test_disabled_tools_cannot_be_run_by_any_interface(endpoint: EndpointClient)
 def test_a_call_is_recorded_in_the_audit_under_its_category(endpoint: EndpointClient) -> None:
     endpoint.call("call", module="serena.fs", tool="read_file", params={"path": "a.md"})
     endpoint.call("call", module="serena.fs", tool="fail")
-    rows = boto3.resource("dynamodb").Table(settings().audit_table).scan()["Items"]
-    rows.sort(key=lambda row: str(row["sk"]))
-    assert [(row["service"], row["tool"], row["outcome"]) for row in rows] == [
+    assert [(row["service"], row["tool"], row["outcome"]) for row in audit_items("acme")] == [
         ("serena.fs", "serena.fs.read_file", "succeeded"),
         ("serena.fs", "serena.fs.fail", "TOOL_EXECUTION_ERROR"),
     ]

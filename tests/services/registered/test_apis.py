@@ -27,6 +27,7 @@ from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.registered import registration
 from mcpist_services.registered.apis import read_index
 from mcpist_services.registered.request import parse
+from tests.audit_items import audit_items
 from tests.core.people.test_administration import FakeAccounts
 from tests.services.described.library import library, overlay_of
 from tests.services.registered.people import Registrar
@@ -35,9 +36,8 @@ OTHER_HOST = "https://other.library.example/v1"
 
 
 def audit_rows() -> list[dict[str, Any]]:
-    """Return the rows about changes."""
-    rows = boto3.resource("dynamodb").Table(settings().audit_table).scan()["Items"]
-    return [row for row in rows if row["event"] == "change"]
+    """Return the rows about changes, the oldest first."""
+    return [row for row in audit_items("acme") if row["event"] == "change"]
 
 
 def test_an_api_becomes_a_module_of_the_organization_that_works_as_a_written_one(registrar: Registrar) -> None:
