@@ -54,7 +54,7 @@ class Source:
     def page_size(self, limit: int) -> int:
         """Return how many rows of each partition make a page of `limit` rows and one more, most likely at once."""
         share = limit / len(self.partitions)
-        return math.ceil(share + 2 * math.sqrt(share) + 4) if len(self.partitions) > 1 else limit + 2
+        return math.ceil(share + 2 * math.sqrt(share) + 3) if len(self.partitions) > 1 else limit + 1
 
 
 class DownwardReader:
@@ -67,7 +67,7 @@ class DownwardReader:
     def __init__(self, table: Table, source: Source, first: str, last: str, limit: int = 0) -> None:
         self._table, self._source, self._first = table, source, first
         self.limit = limit
-        """The number of rows that a request reads; 0 for as many as DynamoDB answers at once."""
+        """The number of new rows that a request reads; 0 for as many as DynamoDB answers at once."""
         self._reached = dict.fromkeys(source.partitions, last)
         self._waiting: list[Item] = []
 
@@ -91,7 +91,7 @@ class DownwardReader:
                 (self._first, place),
                 index=self._source.index,
                 filters=self._source.filters,
-                limit=self.limit,
+                limit=self.limit and self.limit + 1,  # the range includes `place`, whose row was read before
                 descending=True,
             )
             self._waiting += [row for row in rows if row["sk"] < place]
