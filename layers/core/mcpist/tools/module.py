@@ -1,7 +1,7 @@
 """A module: one service's tools, resources and prompts, declared with its decorators."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Unpack
 
 from mcpist.caller import Caller
@@ -65,100 +65,70 @@ class Scopes:
     """For a scope: the wider ones, each of which includes it."""
 
 
+@dataclass(eq=False, repr=False)
 class Module:
     """A service: its address, its rules, and its tools, resources and prompts."""
 
-    host: str
+    name: str
+    doc: InitVar[str | None]
+    """The docstring of its file, whose first line describes the module."""
+    _: KW_ONLY
+    api_version: str
+    version: str = "1.0.0"
+    category: str = "productivity"
+    author: str = "MCPist"
+    tags: tuple[str, ...] = ()
+    kind: ModuleKind = "service"
+    registered_at: str = FIRST_RELEASE
+    """When its tools became available, in UTC."""
+
+    host: str = ""
     """The fixed origin, with a base path if it has one, that Calls and tokens are sent to; `{account}` is the connected
     account's id. A module with a host needs a grant of the service of its own name, unless the service is public."""
-    origins: str
+    origins: str = ""
     """A pattern of the service's other origins, which get no token."""
-    token_origins: frozenset[str]
+    token_origins: Collection[str] = ()
     """Those of them that the account's token opens as well."""
-    headers: dict[str, str]
+    headers: Mapping[str, str] = field(default_factory=dict)
     """Headers of every Call."""
-    needs_account: bool
+    needs_account: bool = True
     """Whether a service with a host needs an account."""
-    credential: CredentialPlacement
+    credential: CredentialPlacement = BEARER
     """Where its requests carry the account's token or key."""
-    paging: Paging | None
+    scopes: Scopes = Scopes()
+    paging: Paging | None = None
     """The paging of its lists, unless a tool declares another."""
-    open_store: Callable[[Caller], Any] | None
-    """Returns the store as a caller sees it, for Lookups."""
-    accounts_of: Callable[[], Iterable[str]]
-    """Returns the other services whose accounts its tools use by those services' own tools."""
-    scopes_by_tool: dict[str, tuple[str, ...]]
-    """The scopes that each tool needs, by the tools' names."""
-    refusals: Refusals
+    refusals: Refusals = HTTP_STANDARD
     """The service's refusals, where they differ from the HTTP standards."""
-    synonyms: str
+    open_store: Callable[[Caller], Any] | None = None
+    """Returns the store as a caller sees it, for Lookups."""
+    accounts_of: Callable[[], Iterable[str]] = tuple
+    """Returns the other services whose accounts its tools use by those services' own tools."""
+    synonyms: str = ""
     """Lines of `synonyms.py` that only this module needs."""
-    page_path: PagePath | None
+    page_path: PagePath | None = None
     """The path of an item's page at the account's own site, where a tool declares no other."""
-    upstream: UpstreamClient | None
+    upstream: UpstreamClient | None = None
     """The MCP servers behind a category."""
-    schema_first: bool
+    schema_first: bool = False
     """Whether arguments are checked by the published schemas before the models."""
-    about: ModuleMetadata
-    """Metadata of every tool that declares no other."""
-    kind: ModuleKind
-    registered_at: str
-    """When its tools became available, in UTC."""
-    completions: dict[str, tuple[Tool, str]]
-    """For an argument: the tool that lists its values, and the column that they are in."""
 
-    def __init__(
-        self,
-        name: str,
-        doc: str | None,
-        *,
-        api_version: str,
-        host: str = "",
-        origins: str = "",
-        token_origins: Collection[str] = (),
-        headers: Mapping[str, str] | None = None,
-        needs_account: bool = True,
-        credential: CredentialPlacement = BEARER,
-        paging: Paging | None = None,
-        open_store: Callable[[Caller], Any] | None = None,
-        accounts_of: Callable[[], Iterable[str]] = tuple,
-        scopes: Scopes = Scopes(),
-        refusals: Refusals = HTTP_STANDARD,
-        synonyms: str = "",
-        page_path: PagePath | None = None,
-        upstream: UpstreamClient | None = None,
-        schema_first: bool = False,
-        kind: ModuleKind = "service",
-        registered_at: str = FIRST_RELEASE,
-        **about: Unpack[ModuleMetadata],
-    ) -> None:
-        self.name = name
+    description: str = field(init=False)
+    tools: dict[str, Tool] = field(init=False, default_factory=dict)
+    resources: dict[str, Resource] = field(init=False, default_factory=dict)
+    prompts: dict[str, Prompt] = field(init=False, default_factory=dict)
+    completions: dict[str, tuple[Tool, str]] = field(init=False, default_factory=dict)
+    """For an argument: the tool that lists its values, and the column that they are in."""
+    scopes_by_tool: dict[str, tuple[str, ...]] = field(init=False, default_factory=dict)
+    """The scopes that each tool needs, by the tools' names."""
+
+    def __post_init__(self, doc: str | None) -> None:
         self.description = (doc or "").strip().partition("\n")[0]
-        self.api_version = api_version
-        self.host = host
-        self.origins = origins
-        self.token_origins = frozenset(token_origins)
-        self.headers = dict(headers or {})
-        self.needs_account = needs_account
-        self.credential = credential
-        self.paging = paging
-        self.open_store = open_store
-        self.accounts_of = accounts_of
-        self.scopes = scopes
-        self.scopes_by_tool: dict[str, tuple[str, ...]] = {}
-        self.refusals = refusals
-        self.synonyms = synonyms
-        self.page_path = page_path
-        self.upstream = upstream
-        self.schema_first = schema_first
-        self.kind = kind
-        self.registered_at = registered_at
-        self.about = ModuleMetadata(version="1.0.0", category="productivity", author="MCPist", tags=())
-        self.about.update(about)
-        self.tools: dict[str, Tool] = {}
-        self.resources: dict[str, Resource] = {}
-        self.prompts: dict[str, Prompt] = {}
-        self.completions: dict[str, tuple[Tool, str]] = {}
+
+    @property
+    def about(self) -> ModuleMetadata:
+        """Metadata of every tool that declares no other."""
+        return ModuleMetadata(version=self.version, category=self.category, author=self.author, tags=self.tags)
 
     @property
     def service(self) -> str | None:
