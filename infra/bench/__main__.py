@@ -133,7 +133,7 @@ def _sandbox_rounds(
 
 def requests(deployment: LocalDeployment) -> list[Row]:
     """Count the AWS requests of a `call` that needs a grant, in cold sandboxes and in warm ones."""
-    accounts.connect(deployment, "stub-token", service="stub")
+    accounts.connect(deployment, "stub", "stub-token")
     endpoint = Endpoint.at(deployment.mcp_url, deployment.token(USER))
     rows: list[Row] = []
     for state in ("cold", "warm"):

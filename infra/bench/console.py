@@ -19,7 +19,7 @@ from infra.bench import large as large_organization
 from infra.bench.large import Size
 from infra.bench.report import BENCHMARKS, keep, measured, table
 from infra.local.demo import ADMINISTRATOR, ORGANIZATION
-from infra.local.deployment import LocalDeployment, run_local_deployment
+from infra.local.deployment import DeploymentOptions, LocalDeployment, run_local_deployment
 from infra.local.environment import operating
 from mcpist.caller import Subject
 
@@ -79,7 +79,7 @@ class Visited:
 def measure(*, large: bool = False) -> None:
     """Print the medians of each page, beside those of the endpoint's list of tools."""
     plenty = {"UserRequests": "60000"}
-    with run_local_deployment(parameters=plenty) as deployment, _signed_in(deployment) as web:
+    with run_local_deployment(DeploymentOptions(parameters=plenty)) as deployment, _signed_in(deployment) as web:
         assets = sum(_asset_sizes(web))
         bearer = {**MCP, "authorization": f"Bearer {deployment.token(ADMINISTRATOR)}"}
         listing = web.build_request("POST", "/mcp", json=LIST_TOOLS, headers=bearer)

@@ -44,7 +44,7 @@ class Case:
 
 def measure(stub: StubDeployment) -> None:
     """Count and price all cases, and write the tables into docs/costs.md."""
-    accounts.connect(stub.deployment, "stub-token", service="stub")
+    accounts.connect(stub.deployment, "stub", "stub-token")
     found = {case: usage(Meter(stub.deployment), case) for case in cases(stub)}
     tables = (usage_table(found), cost_table(found))
     text = f"Measured {measured()}.\n\n" + "\n".join(tables)

@@ -84,7 +84,7 @@ def run_under_kills(stub: StubDeployment, batches: int) -> KillRun:
     """Run batches, several at once, and compare what the ledger says with what the stub's service was asked."""
     deployment = stub.deployment
     _permit_writes(deployment)
-    accounts.connect(deployment, "stub-token", service="stub")
+    accounts.connect(deployment, "stub", "stub-token")
     endpoint = Endpoint.at(deployment.mcp_url, deployment.token(USER))
     began = time.monotonic()
     ids: dict[int, str] = {}

@@ -102,7 +102,7 @@ def seed_users(deployment: LocalDeployment) -> list[dict[str, str]]:
             directory.put_user(ORGANIZATION, user, name=user, subject=subject, roles=roles)
     owned = {f"role#{role}" for role in ("askers", "both")} | {f"user#u{n}" for n in (1, 2, 3)}
     for owner in owned:
-        accounts.connect(deployment, f"account-of-{owner.partition('#')[2]}", owner=owner, service="stub")
+        accounts.connect(deployment, "stub", f"account-of-{owner.partition('#')[2]}", owner=owner)
     return [
         {"token": deployment.token(Person(user, user, "", "user")), "account": _account(user, owned)} for user in USERS
     ]

@@ -39,7 +39,7 @@ def measure(requests: int = REQUESTS) -> None:
     """Measure, write the table into docs/benchmarks.md, and fail if the neighbour waited too long or was refused."""
     with run_stub_deployment(PARAMETERS) as stub:
         neighbour = Neighbour(stub.deployment.mcp_url, _admit_neighbour(stub.deployment))
-        accounts.connect(stub.deployment, "stub-token", service="stub")
+        accounts.connect(stub.deployment, "stub", "stub-token")
         neighbour.sample(lambda taken: taken == QUIET_SAMPLES // 4)  # warms its sandbox
         say(f"quiet: {QUIET_SAMPLES} requests of the neighbour")
         quiet = neighbour.sample(lambda taken: taken == QUIET_SAMPLES)

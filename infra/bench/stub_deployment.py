@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from infra.local.demo import USER
-from infra.local.deployment import ROOT, LocalDeployment, run_local_deployment
+from infra.local.deployment import ROOT, DeploymentOptions, LocalDeployment, run_local_deployment
 from infra.local.project_copy import with_modules
 
 # One user sends more requests here than the limit of a minute, and more at once.
@@ -71,7 +71,9 @@ def run_stub_deployment(parameters: Mapping[str, str] = NO_REQUEST_LIMIT) -> Ite
         stub = root / "layers/services/mcpist_services/stub/tools.py"
         stub.write_text(stub.read_text("utf-8").replace("http://stub.invalid", service.url), "utf-8")
         with run_local_deployment(
-            docs=ROOT / "docs", root=root, modules=("github", "rag", "stub"), parameters=parameters, report=say
+            DeploymentOptions(
+                docs=ROOT / "docs", root=root, modules=("github", "rag", "stub"), parameters=parameters, report=say
+            )
         ) as deployment:
             yield StubDeployment(deployment, Path(folder), service)
 

@@ -46,7 +46,7 @@ class Run:
 def measure(only: Sequence[str] = ()) -> None:
     """Print the table, and keep it if it has all workflows."""
     with run_stub_deployment() as stub:
-        accounts.connect(stub.deployment, TOKEN, service="stub")
+        accounts.connect(stub.deployment, "stub", TOKEN)
         rows = [_row(stub, workflow) for workflow in workflows() if not only or workflow.name in only]
     columns = (
         *(

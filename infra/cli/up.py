@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -18,7 +19,7 @@ from infra.cli.document import CommandError, CommandResult, Document
 from infra.cli.stacks import LocalStack, chosen_stack
 from infra.cli.target import TABLES
 from infra.local.demo import ADMINISTRATOR, ORGANIZATION, USER
-from infra.local.deployment import ROOT, LocalDeployment, run_local_deployment
+from infra.local.deployment import ROOT, DeploymentOptions, LocalDeployment, run_local_deployment
 from infra.local.intrinsics import TemplateError
 from infra.local.names import PSEUDO, STACK
 from infra.local.sandbox import HandlerImportError
@@ -38,36 +39,38 @@ a batch: mcpist batch examples/each.jsonl
 the console, once signed in as {administrator}: {console_link}
 people connect their accounts on {connect_url}; Ctrl-C stops everything"""
 
+Port = Annotated[int, Option(metavar="PORT", envvar="PORT", min=0, max=65_535, help="The port of everything.")]
+Host = Annotated[str, Option(metavar="HOST", envvar="HOST", help="The address to listen on.")]
+AllowNetwork = Annotated[
+    bool, Option("--allow-network", envvar="MCPIST_ALLOW_NETWORK", help="Let --host be reached from other machines.")
+]
+Documents = Annotated[
+    Path | None, Option(metavar="FOLDER", help="Markdown for the module rag. [default: this repository's docs]")
+]
+Upstreams = Annotated[
+    Path | None, Option(metavar="FILE", help="MCP servers to add. [default: layers/config/upstreams.json]")
+]
+Apis = Annotated[Path | None, Option(metavar="FOLDER", help="Imported APIs to add. [default: layers/config/apis]")]
+Programs = Annotated[
+    Path | None, Option(metavar="FILE|FOLDER", help="Programs to offer as tools. [default: layers/config/programs]")
+]
+Origins = Annotated[list[str] | None, Option(metavar="URL", help="Let web pages of this origin use the endpoint.")]
+Fresh = Annotated[
+    bool, Option("--fresh", help="Begin anew: delete the logins, tables and files of the stack's last run.")
+]
+
 
 def up(
     ctx: typer.Context,
-    port: Annotated[
-        int, Option(metavar="PORT", envvar="PORT", min=0, max=65_535, help="The port of everything.")
-    ] = 3000,
-    host: Annotated[str, Option(metavar="HOST", envvar="HOST", help="The address to listen on.")] = "127.0.0.1",
-    allow_network: Annotated[
-        bool,
-        Option("--allow-network", envvar="MCPIST_ALLOW_NETWORK", help="Let --host be reached from other machines."),
-    ] = False,
-    docs: Annotated[
-        Path | None, Option(metavar="FOLDER", help="Markdown for the module rag. [default: this repository's docs]")
-    ] = None,
-    upstreams: Annotated[
-        Path | None, Option(metavar="FILE", help="MCP servers to add. [default: layers/config/upstreams.json]")
-    ] = None,
-    apis: Annotated[
-        Path | None, Option(metavar="FOLDER", help="Imported APIs to add. [default: layers/config/apis]")
-    ] = None,
-    programs: Annotated[
-        Path | None,
-        Option(metavar="FILE|FOLDER", help="Programs to offer as tools. [default: layers/config/programs]"),
-    ] = None,
-    allow_origin: Annotated[
-        list[str] | None, Option(metavar="URL", help="Let web pages of this origin use the endpoint.")
-    ] = None,
-    fresh: Annotated[
-        bool, Option("--fresh", help="Begin anew: delete the logins, tables and files of the stack's last run.")
-    ] = False,
+    port: Port = 3000,
+    host: Host = "127.0.0.1",
+    allow_network: AllowNetwork = False,
+    docs: Documents = None,
+    upstreams: Upstreams = None,
+    apis: Apis = None,
+    programs: Programs = None,
+    allow_origin: Origins = None,
+    fresh: Fresh = False,
 ) -> NoReturn:
     """Run everything on this machine until Ctrl-C; print one line when ready.
 
@@ -78,29 +81,19 @@ def up(
     folder = (docs or ROOT / "docs").resolve()
     _check_places(folder, upstreams, apis, programs)
     stack = chosen_stack()
-    try:
-        with _kept(stack, fresh=fresh) as state:
-            starting = run_local_deployment(
-                host=host,
-                port=port,
-                docs=folder,
-                upstreams=upstreams,
-                apis=apis,
-                programs=programs,
-                parameters={"AllowedOrigins": ",".join(allow_origin or ())},
-                state=state,
-                logs=stack.logs.resolve(),
-                report=_print_progress,
-            )
-            _serve(starting, ctx.obj, stack)
-    except StateUnreadable as error:
-        hint = "Start with --fresh to begin anew, or with the version that wrote it."
-        raise CommandError("INTERNAL_ERROR", str(error), hint) from None
-    except PortInUse as error:
-        hint = "Stop what uses the port, or choose another with --port."
-        raise CommandError("VALIDATION_ERROR", str(error), hint) from None
-    except (HandlerImportError, TemplateError) as error:
-        raise CommandError("INTERNAL_ERROR", str(error), "Correct it and start again.") from None
+    options = DeploymentOptions(
+        host=host,
+        port=port,
+        docs=folder,
+        upstreams=upstreams,
+        apis=apis,
+        programs=programs,
+        parameters={"AllowedOrigins": ",".join(allow_origin or ())},
+        logs=stack.logs.resolve(),
+        report=_print_progress,
+    )
+    with _failures_as_errors(), _kept(stack, fresh=fresh) as state:
+        _serve(run_local_deployment(replace(options, state=state)), ctx.obj, stack)
     sys.exit(0)
 
 
@@ -126,6 +119,21 @@ def _kept(stack: LocalStack, *, fresh: bool) -> Iterator[State]:
             remove_state(stack.state_file)
         with opened_state(stack.state_file) as state:
             yield state
+
+
+@contextmanager
+def _failures_as_errors() -> Iterator[None]:
+    """Turn the known failures of a start into the command's errors."""
+    try:
+        yield
+    except StateUnreadable as error:
+        hint = "Start with --fresh to begin anew, or with the version that wrote it."
+        raise CommandError("INTERNAL_ERROR", str(error), hint) from None
+    except PortInUse as error:
+        hint = "Stop what uses the port, or choose another with --port."
+        raise CommandError("VALIDATION_ERROR", str(error), hint) from None
+    except (HandlerImportError, TemplateError) as error:
+        raise CommandError("INTERNAL_ERROR", str(error), "Correct it and start again.") from None
 
 
 def _serve(starting: AbstractContextManager[LocalDeployment], document: Document, stack: LocalStack) -> None:

@@ -17,9 +17,7 @@ from token_broker.grants.grants import Account, Tokens
 OWN = f"user#{USER.sub}"
 
 
-def connect(
-    deployment: LocalDeployment, token: str, *, owner: str = OWN, service: str = "github", **account: Any
-) -> None:
+def connect(deployment: LocalDeployment, service: str, token: str, *, owner: str = OWN, **account: Any) -> None:
     """Store a grant; it replaces an existing one and keeps that one's services."""
     provider = provider_name(service)
     with _broker(deployment):
@@ -29,13 +27,13 @@ def connect(
             ORGANIZATION,
             provider,
             owner,
-            account=Account(**{"services": tuple(sorted(services)), "account_name": "uma-at-github", **account}),
+            account=Account(**{"services": tuple(sorted(services)), "account_name": f"uma-at-{provider}", **account}),
             tokens=Tokens(SecretStr(token)),
             replaces=existing.version if existing else 0,
         )
 
 
-def disconnect(deployment: LocalDeployment, *, owner: str = OWN, service: str = "github") -> None:
+def disconnect(deployment: LocalDeployment, service: str, *, owner: str = OWN) -> None:
     """Delete a grant, and every sandbox that may have it in memory."""
     with _broker(deployment):
         existing = grants.read(ORGANIZATION, provider_name(service), owner)

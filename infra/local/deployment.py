@@ -3,7 +3,7 @@
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,41 @@ ROOMY_ACCOUNT = {"OrganizationConcurrency": "250"}
 """What `make deploy` chooses for an account that may run a thousand functions at once."""
 
 type Report = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeploymentOptions:
+    """The choices for a deployment."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    """The port; 0 for a free one."""
+    docs: Path = ROOT / "docs"
+    """The folder of Markdown for the module rag."""
+    root: Path = ROOT
+    """The folder of the template, the functions and the layers."""
+    modules: Sequence[str] = NAMES
+    """The modules of the seeded role, besides what `upstreams`, `apis` and `programs` add."""
+    upstreams: Path | None = None
+    """The file of upstream servers; by default the config layer's."""
+    apis: Path | None = None
+    """The folder of imported APIs; by default the config layer's."""
+    programs: Path | None = None
+    """A declaration of programs, or a folder of them; by default the config layer's."""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    """Parameters of the template, besides those that every deployment sets."""
+    bridge: str = ""
+    """The address at which containers reach this machine."""
+    public_url: str = ""
+    """The URL at which containers serve the API; empty where it is that of `host` and `port`."""
+    concurrency: int = 0
+    """How many events all functions together run at once, as in an account; 0 for no such limit."""
+    state: State | None = None
+    """Keeps what is stored, and who is logged in, for the next start; with it the documents follow their folder."""
+    logs: Path | None = None
+    """The folder of the functions' logs; by default one in `root`."""
+    report: Report = lambda _: None
+    """Is called with each line of progress."""
 
 
 @dataclass(frozen=True)
@@ -72,85 +107,78 @@ class LocalDeployment:
 
 
 @contextmanager
-def run_local_deployment(
-    *,
-    host: str = "127.0.0.1",
-    port: int = 0,
-    docs: Path = ROOT / "docs",
-    root: Path = ROOT,
-    modules: Sequence[str] = NAMES,
-    upstreams: Path | None = None,
-    apis: Path | None = None,
-    programs: Path | None = None,
-    parameters: Mapping[str, str] | None = None,
-    bridge: str = "",
-    public_url: str = "",
-    concurrency: int = 0,
-    state: State | None = None,
-    logs: Path | None = None,
-    report: Report = lambda _: None,
-) -> Iterator[LocalDeployment]:
-    """Start a deployment, seed it and load the documents; stop it at the end of the context.
-
-    `root` holds the template, the functions and the layers. The seeded role has the `modules` and all categories of
-    the file `upstreams` (default: the config layer's), and the `programs` of a declaration or of a folder of them.
-    `parameters` are added to the template's. Containers reach this machine at the address `bridge`, and serve their API
-    at `public_url`. `concurrency` bounds the events that all functions together run at once, as an account does; 0 is
-    no such limit. With a `state` everything that is stored is still there at the next start, clients stay logged
-    in, and the documents follow their folder.
-    """
-    upstreams = (upstreams or root / UPSTREAMS).resolve()
-    configured = configuration.load(upstreams) if upstreams.exists() else configuration.Configuration()
-    categories = tuple(configured.all_categories)
-    report_missing_commands(configured, report)
-    port = port or _free_port(host)
-    report(f"starting the login and the embedded AWS on http://{host}:{port}")
-    url = public_url or f"http://{host}:{port}"
+def run_local_deployment(options: DeploymentOptions = DeploymentOptions()) -> Iterator[LocalDeployment]:
+    """Start a deployment, seed it and load the documents; stop it at the end of the context."""
+    options = _with_address(options)
+    upstreams = (options.upstreams or options.root / UPSTREAMS).resolve()
+    categories = _categories(upstreams, options.report)
+    options.report(f"starting the login and the embedded AWS on http://{options.host}:{options.port}")
     with (
-        compiled_apis(apis or root / APIS) as (imported, compiled),
-        local_programs(programs or root / PROGRAMS, report) as declared,
-        LocalLogin(
-            people=[ADMINISTRATOR, USER],
-            audience=f"{url}/mcp",
-            host=bridge or "127.0.0.1",
-            resources=same_urls(f"{url}/mcp"),
-            state=state,
-            port=port + 1 if port < MAX_PORT else 0,
-        ) as login,
+        compiled_apis(options.apis or options.root / APIS) as (imported, compiled),
+        local_programs(options.programs or options.root / PROGRAMS, options.report) as declared,
+        _login(options) as login,
+        _embedded_aws(
+            options, login, {"UPSTREAMS": str(upstreams), "APIS": str(compiled), **declared.environment}
+        ) as aws,
     ):
-        login.register(CONNECT_CLIENT, name="MCPist", redirect_uri=f"{url}/connect/login")
-        own = {
-            "SnapStart": "all",
-            "PublicUrl": url,
-            "Issuer": login.issuer,
-            "ConnectClientId": CONNECT_CLIENT,
-            **({} if concurrency else ROOMY_ACCOUNT),
-            **(parameters or {}),
-        }
-        extra = {
-            "UPSTREAMS": str(upstreams),
-            "APIS": str(compiled),
-            "PATH": tool_path(),
-            "SERVERS_FOLDER": str(Path.cwd()),
-            **declared.environment,
-        }
-        with EmbeddedAws(
-            root,
-            host=host,
-            port=port,
-            bridge=bridge,
-            parameters=own,
-            extra=extra,
-            concurrency=concurrency,
-            state=state,
-            logs=logs,
-        ) as aws:
-            with operating(aws):
-                report(f"seeding the organization {ORGANIZATION}")
-                seed(login.issuer, (*modules, *imported), (*categories, *declared.names), state)
-            report(f"loading the documents of {docs}")
-            with _loaded(docs, aws, state) as documents:
-                yield LocalDeployment(aws, login, len(documents), aws.logs, upstreams, compiled, declared.environment)
+        with operating(aws):
+            options.report(f"seeding the organization {ORGANIZATION}")
+            seed(login.issuer, (*options.modules, *imported), (*categories, *declared.names), options.state)
+        options.report(f"loading the documents of {options.docs}")
+        with _loaded(options.docs, aws, options.state) as documents:
+            yield LocalDeployment(aws, login, len(documents), aws.logs, upstreams, compiled, declared.environment)
+
+
+def _with_address(options: DeploymentOptions) -> DeploymentOptions:
+    """Return the options with a port and a public URL."""
+    port = options.port or _free_port(options.host)
+    return replace(options, port=port, public_url=options.public_url or f"http://{options.host}:{port}")
+
+
+def _categories(upstreams: Path, report: Report) -> tuple[str, ...]:
+    """Return the categories of a file of upstream servers, and report commands of it that this machine lacks."""
+    configured = configuration.load(upstreams) if upstreams.exists() else configuration.Configuration()
+    report_missing_commands(configured, report)
+    return tuple(configured.all_categories)
+
+
+@contextmanager
+def _login(options: DeploymentOptions) -> Iterator[LocalLogin]:
+    """Run the login, which knows the page for connecting accounts."""
+    endpoint = f"{options.public_url}/mcp"
+    with LocalLogin(
+        people=[ADMINISTRATOR, USER],
+        audience=endpoint,
+        host=options.bridge or "127.0.0.1",
+        resources=same_urls(endpoint),
+        state=options.state,
+        port=options.port + 1 if options.port < MAX_PORT else 0,
+    ) as login:
+        login.register(CONNECT_CLIENT, name="MCPist", redirect_uri=f"{options.public_url}/connect/login")
+        yield login
+
+
+def _embedded_aws(options: DeploymentOptions, login: LocalLogin, extra: Mapping[str, str]) -> EmbeddedAws:
+    """Return the AWS of a deployment; `extra` is added to its functions' environment."""
+    parameters = {
+        "SnapStart": "all",
+        "PublicUrl": options.public_url,
+        "Issuer": login.issuer,
+        "ConnectClientId": CONNECT_CLIENT,
+        **({} if options.concurrency else ROOMY_ACCOUNT),
+        **options.parameters,
+    }
+    return EmbeddedAws(
+        options.root,
+        host=options.host,
+        port=options.port,
+        bridge=options.bridge,
+        parameters=parameters,
+        extra={"PATH": tool_path(), "SERVERS_FOLDER": str(Path.cwd()), **extra},
+        concurrency=options.concurrency,
+        state=options.state,
+        logs=options.logs,
+    )
 
 
 @contextmanager

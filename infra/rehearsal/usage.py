@@ -64,7 +64,7 @@ def administered(user: User) -> None:
         person = ("--administrator", "ada", "--issuer", user.login.issuer, "--sub", SUBJECT)
         user.must("org", "create", ORGANIZATION, "--name", "Acme Inc.", *person, "--stack", user.stack.name)
     with act("the administrator makes a role and takes it, by REST"):
-        user.must("role", "create", ROLE, "--modules", "github,rag,files", *user.access())
+        user.must("role", "create", ROLE, "--modules", "rag,files", *user.access())
         user.must("user", "set", "ada", "--name", "Ada Lovelace", "--roles", ROLE, *user.access())
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from infra.bench.report import Row
 from infra.local.demo import ORGANIZATION, USER
-from infra.local.deployment import ROOT, LocalDeployment, run_local_deployment
+from infra.local.deployment import ROOT, DeploymentOptions, LocalDeployment, run_local_deployment
 from infra.local.environment import operating
 from mcpist.files import records, storage
 from tests.peers.tokens import o200k
@@ -110,7 +110,7 @@ def rows() -> Iterator[Row]:
         yield (rows.__doc__ or "").rstrip("."), f"not measured: {', '.join(missing)} is not installed", ""
         return
     drafts = [draft(seed) for seed in range(DRAFTS)]
-    with run_local_deployment(programs=PROGRAMS) as deployment:
+    with run_local_deployment(DeploymentOptions(programs=PROGRAMS)) as deployment:
         user = McpUser(deployment, deployment.token(USER))
         stored = _store(deployment, drafts)
         commands = "\n".join(json.dumps(step, separators=(",", ":")) for step in STEPS)

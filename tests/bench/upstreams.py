@@ -21,7 +21,7 @@ from infra.bench.stub_deployment import NO_REQUEST_LIMIT
 from infra.cli.document import CommandError
 from infra.cli.endpoint import Endpoint
 from infra.local.demo import USER
-from infra.local.deployment import ROOT, LocalDeployment, run_local_deployment
+from infra.local.deployment import ROOT, DeploymentOptions, LocalDeployment, run_local_deployment
 from mcpist.render.answer import compact_json
 from mcpist.settings import settings
 from mcpist_services.upstream.configuration import UpstreamServer
@@ -71,7 +71,9 @@ def _measured(stack: ExitStack, servers: dict[str, UpstreamServer]) -> Iterator[
     yield _direct(servers)
     file = folder / "upstreams.json"
     file.write_text(json.dumps(_file(servers)), "utf-8")
-    with run_local_deployment(docs=ROOT / "docs", upstreams=file, parameters=NO_REQUEST_LIMIT) as deployment:
+    with run_local_deployment(
+        DeploymentOptions(docs=ROOT / "docs", upstreams=file, parameters=NO_REQUEST_LIMIT)
+    ) as deployment:
         yield from _tokens(deployment, servers)
         yield _whole(deployment)
         yield _cold(deployment)

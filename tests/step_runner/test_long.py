@@ -14,7 +14,7 @@ import pytest
 
 from infra.local.aws_requests import AwsRequest, HookPhase
 from infra.local.demo import ORGANIZATION, ROLE
-from infra.local.deployment import LocalDeployment, run_local_deployment
+from infra.local.deployment import DeploymentOptions, LocalDeployment, run_local_deployment
 from infra.local.environment import operating
 from infra.local.project_copy import with_modules
 from mcpist.caller import Role
@@ -37,7 +37,7 @@ def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalDeployment]
     hasty = template.replace('CONTINUE_SECONDS: "240"', f'CONTINUE_SECONDS: "{CONTINUE_SECONDS}"')
     assert hasty != template
     (root / "template.yaml").write_text(hasty, "utf-8")
-    with run_local_deployment(docs=HERE / "documents", root=root, modules=MODULES) as deployment:
+    with run_local_deployment(DeploymentOptions(docs=HERE / "documents", root=root, modules=MODULES)) as deployment:
         with operating(deployment.aws):
             directory.put_role(ORGANIZATION, Role(ROLE, modules=MODULES, allow=("probe.*",)))
         deployment.aws.requests.clear()

@@ -18,7 +18,7 @@ from mcp_types import CallToolResult, TextContent
 
 from infra.local.aws_requests import AwsRequest
 from infra.local.demo import ADMINISTRATOR, ORGANIZATION, ROLE, USER
-from infra.local.deployment import LocalDeployment, run_local_deployment
+from infra.local.deployment import DeploymentOptions, LocalDeployment, run_local_deployment
 from infra.local.environment import operating
 from infra.local.project_copy import with_modules
 from mcpist.aws.table import Table
@@ -168,7 +168,9 @@ def usual(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
     plenty = {"UserRequests": "6000", "UserConcurrency": "4"}
     usual_options: dict[str, Any] = {"docs": HERE / "documents", "root": root, "modules": MODULES}
     programs = HERE.parents[1] / "examples/programs"
-    with run_local_deployment(**usual_options, apis=apis, programs=programs, parameters=plenty) as deployment:
+    with run_local_deployment(
+        DeploymentOptions(**usual_options, apis=apis, programs=programs, parameters=plenty)
+    ) as deployment:
         with operating(deployment.aws):
             everything = Role(
                 ROLE,

@@ -29,12 +29,12 @@ def person(deployment: LocalDeployment, user: McpUser) -> Iterator[McpUser]:
         before = _role()
         may = Role(ROLE, modules=MODULES, allow=(*before.allow, "rag.*", "github.delete_file"), destructive=True)
         directory.put_role(ORGANIZATION, may)
-    connect(deployment, "uma-canary-token")
+    connect(deployment, "github", "uma-canary-token")
     forget(deployment)
     yield user
     with operating(deployment.aws):
         directory.put_role(ORGANIZATION, before)
-    disconnect(deployment)
+    disconnect(deployment, "github")
 
 
 def _role() -> Role:

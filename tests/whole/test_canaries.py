@@ -33,7 +33,7 @@ from infra.cli.up import _facts
 from infra.local.accounts import OWN, forget
 from infra.local.aws_requests import AwsRequest, HookPhase, InjectedResponse
 from infra.local.demo import ORGANIZATION, USER
-from infra.local.deployment import ROOT, LocalDeployment, run_local_deployment
+from infra.local.deployment import ROOT, DeploymentOptions, LocalDeployment, run_local_deployment
 from infra.local.names import STACK
 from infra.local.project_copy import with_modules
 from tests import emf, watch
@@ -273,11 +273,13 @@ def loud(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
     upstreams = {"mcpServers": {"echo": server}, "categories": {"echo": category}}
     (root / "upstreams.json").write_text(json.dumps(upstreams))
     with run_local_deployment(
-        docs=documents,
-        root=root,
-        modules=("files", "github", "rag"),
-        upstreams=root / "upstreams.json",
-        programs=ROOT / "examples/programs",
+        DeploymentOptions(
+            docs=documents,
+            root=root,
+            modules=("files", "github", "rag"),
+            upstreams=root / "upstreams.json",
+            programs=ROOT / "examples/programs",
+        )
     ) as deployment:
         folder = next(one for one in deployment.aws.template.functions if one.id == "TokenBrokerFunction").environment
         deployment.aws.client("ssm").put_parameter(

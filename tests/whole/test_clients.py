@@ -46,7 +46,7 @@ NODE_CLIENTS = ("ai_sdk", "mcp_remote", "mcporter", "typescript_1", "typescript_
 @pytest.fixture
 def alone(deployment: LocalDeployment) -> LocalDeployment:
     """A deployment in which nobody has connected GitHub."""
-    disconnect(deployment)
+    disconnect(deployment, "github")
     return deployment
 
 

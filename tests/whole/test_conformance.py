@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from infra.local.deployment import ROOT, LocalDeployment, run_local_deployment
+from infra.local.deployment import ROOT, DeploymentOptions, LocalDeployment, run_local_deployment
 from infra.local.project_copy import with_modules
 from tests.core.loopback import listening
 from tests.peers.conformance import failures
@@ -44,7 +44,9 @@ def extended(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
     with (root / "functions/mcp_endpoint/protocol/server.py").open("a", encoding="utf-8") as server:
         server.write(EXTENSION)
     plenty = {"UserRequests": "6000"}
-    with run_local_deployment(docs=HERE / "documents", root=root, modules=["rag"], parameters=plenty) as deployment:
+    with run_local_deployment(
+        DeploymentOptions(docs=HERE / "documents", root=root, modules=["rag"], parameters=plenty)
+    ) as deployment:
         yield deployment
 
 

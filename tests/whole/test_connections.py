@@ -31,9 +31,9 @@ TOKEN = "uma-canary-token"
 @pytest.fixture
 def alone(deployment: LocalDeployment) -> Iterator[LocalDeployment]:
     """A deployment in which nobody has connected GitHub."""
-    disconnect(deployment)
+    disconnect(deployment, "github")
     yield deployment
-    disconnect(deployment)
+    disconnect(deployment, "github")
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_a_call_without_an_account_asks_its_person_and_runs_once_one_stands(
     alone: LocalDeployment, user: McpUser
 ) -> None:
     def person(_: ElicitRequestURLParams) -> Literal["accept"]:
-        connect(alone, TOKEN)
+        connect(alone, "github", TOKEN)
         return "accept"
 
     result, (asked,) = called(user, person, **GET_ME)
@@ -94,10 +94,10 @@ def test_a_person_who_will_not_connect_leaves_the_model_an_error_with_the_link(
 def test_an_account_that_is_refused_is_connected_again_in_the_middle_of_the_call(
     alone: LocalDeployment, user: McpUser
 ) -> None:
-    connect(alone, "refused-by-github")
+    connect(alone, "github", "refused-by-github")
 
     def person(_: ElicitRequestURLParams) -> Literal["accept"]:
-        connect(alone, TOKEN)
+        connect(alone, "github", TOKEN)
         return "accept"
 
     result, (asked,) = called(user, person, **GET_ME)
@@ -127,7 +127,7 @@ def test_a_client_of_the_protocol_before_that_opens_addresses_is_told_by_its_err
     assert error.code == -32042
     assert error.data["elicitations"][0]["url"] == link(alone)
     assert link(alone) in error.message
-    connect(alone, TOKEN)
+    connect(alone, "github", TOKEN)
     assert "uma-at-github" in visitor.texts("call", **GET_ME)[0]
 
 
@@ -143,7 +143,7 @@ def test_a_step_without_an_account_names_the_link_in_the_report(alone: LocalDepl
 
 
 def test_every_result_names_the_account_that_acted(alone: LocalDeployment, user: McpUser) -> None:
-    connect(alone, TOKEN)
+    connect(alone, "github", TOKEN)
     assert (user.call("call", **GET_ME).meta or {})["mcpist/account"] == "uma-at-github"
     steps = [
         {"id": "me", **GET_ME, "output": True},
@@ -155,10 +155,10 @@ def test_every_result_names_the_account_that_acted(alone: LocalDeployment, user:
 
 
 def test_a_permission_that_was_not_granted_is_named_and_found_once_it_is(alone: LocalDeployment, user: McpUser) -> None:
-    connect(alone, TOKEN, scopes=("read:user",))
+    connect(alone, "github", TOKEN, scopes=("read:user",))
 
     def person(_: ElicitRequestURLParams) -> Literal["accept"]:
-        connect(alone, TOKEN, scopes=("repo", "read:user"))
+        connect(alone, "github", TOKEN, scopes=("repo", "read:user"))
         return "accept"
 
     result, (asked,) = called(user, person, module="github", tool="list_notifications")
@@ -182,7 +182,7 @@ def command(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, An
 def test_what_is_killed_is_gone_for_every_new_sandbox_and_proved(
     up: LocalDeployment, user: McpUser, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    connect(up, TOKEN)
+    connect(up, "github", TOKEN)
     (row,) = command(capsys, "grant", "list", "--service", "github")["grants"]
     assert (row["owner"], row["account_name"]) == ("user#uma", "uma-at-github")
     user.texts("call", **GET_ME)
@@ -204,7 +204,7 @@ def test_what_is_killed_is_gone_for_every_new_sandbox_and_proved(
 def test_what_is_sealed_anew_opens_as_before(
     up: LocalDeployment, user: McpUser, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    connect(up, TOKEN)
+    connect(up, "github", TOKEN)
     facts = command(capsys, "grant", "reencrypt")
     assert facts["resealed"] >= 1
     assert facts["failed"] == []
@@ -213,6 +213,6 @@ def test_what_is_sealed_anew_opens_as_before(
 
 
 def test_a_user_revokes_their_own(up: LocalDeployment, capsys: pytest.CaptureFixture[str]) -> None:
-    connect(up, TOKEN)
+    connect(up, "github", TOKEN)
     assert command(capsys, "grant", "revoke", "github")["revoked"] is True
     assert command(capsys, "grant", "revoke", "github")["revoked"] is False

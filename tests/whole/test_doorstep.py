@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from infra.local.demo import ADMINISTRATOR, USER
-from infra.local.deployment import LocalDeployment, run_local_deployment
+from infra.local.deployment import DeploymentOptions, LocalDeployment, run_local_deployment
 from infra.local.stack import MAX_SANDBOXES
 from tests.whole.browser import new_page, running
 from tests.whole.conftest import HERE, built
@@ -58,9 +58,11 @@ def bounded(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
     """A deployment with few requests a minute, for the pages of one other origin."""
     allowed = request.getfixturevalue("pages")[0]
     with run_local_deployment(
-        docs=HERE / "documents",
-        modules=("rag",),
-        parameters={"AllowedOrigins": allowed, "UserRequests": str(LIMIT)},
+        DeploymentOptions(
+            docs=HERE / "documents",
+            modules=("rag",),
+            parameters={"AllowedOrigins": allowed, "UserRequests": str(LIMIT)},
+        )
     ) as deployment:
         yield deployment
 

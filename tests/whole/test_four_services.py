@@ -22,12 +22,12 @@ def connected(user: McpUser, vendors: Vendors) -> Iterator[McpUser]:
     """Uma with an account of each service."""
     for service in HOSTS:
         account = {"account_id": ACCOUNT, "account_name": f"uma@{service}"}
-        connect(user.deployment, f"{provider_name(service)}-canary-token", service=service, **account)
+        connect(user.deployment, service, f"{provider_name(service)}-canary-token", **account)
     forget(user.deployment)
     vendors.refused.clear()
     yield user
     for service in HOSTS:
-        disconnect(user.deployment, service=service)
+        disconnect(user.deployment, service)
 
 
 def test_a_batch_goes_through_four_services(connected: McpUser, vendors: Vendors) -> None:

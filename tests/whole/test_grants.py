@@ -17,10 +17,10 @@ CANARIES = ("uma-canary-token", "shared-canary-token")
 @pytest.fixture
 def connected(user: McpUser) -> McpUser:
     """Uma with an account of her own."""
-    connect(user.deployment, CANARIES[0])
+    connect(user.deployment, "github", CANARIES[0])
     forget(user.deployment)
     yield user
-    disconnect(user.deployment)
+    disconnect(user.deployment, "github")
 
 
 def test_a_call_without_an_account_says_where_to_connect_one(deployment: LocalDeployment, user: McpUser) -> None:
@@ -42,15 +42,15 @@ def test_a_step_acts_with_the_users_own_account_by_its_warrant(connected: McpUse
 
 
 def test_a_roles_shared_account_serves_those_without_their_own(user: McpUser) -> None:
-    connect(user.deployment, CANARIES[1], owner=f"role#{ROLE}")
+    connect(user.deployment, "github", CANARIES[1], owner=f"role#{ROLE}")
     forget(user.deployment)
     (text,) = user.texts("call", **GET_ME)
     assert "team-at-github" in text
-    disconnect(user.deployment, owner=f"role#{ROLE}")
+    disconnect(user.deployment, "github", owner=f"role#{ROLE}")
 
 
 def test_a_token_that_the_service_refuses_asks_to_connect_again(connected: McpUser) -> None:
-    connect(connected.deployment, "refused-by-github")
+    connect(connected.deployment, "github", "refused-by-github")
     forget(connected.deployment)
     result = connected.call("call", **GET_ME)
     assert json.loads(result.content[0].text)["code"] == "RECONNECT_REQUIRED"

@@ -14,10 +14,10 @@ from tests.whole.library_server import KEY, LibraryServer
 @pytest.fixture
 def reader(user: McpUser, library_server: LibraryServer) -> Iterator[McpUser]:
     """Uma with a key of the library."""
-    connect(user.deployment, KEY, service="library", account_name="uma@library")
+    connect(user.deployment, "library", KEY, account_name="uma@library")
     library_server.received.clear()
     yield user
-    disconnect(user.deployment, service="library")
+    disconnect(user.deployment, "library")
 
 
 def test_its_tools_are_listed_and_found(user: McpUser) -> None:
@@ -78,8 +78,8 @@ def test_wrong_arguments_are_refused_before_anything_is_sent(reader: McpUser, li
 
 
 def test_a_key_that_is_refused_is_not_shown(user: McpUser) -> None:
-    connect(user.deployment, "wrong-canary-key", service="library")
+    connect(user.deployment, "library", "wrong-canary-key")
     result = user.call("call", module="library", tool="get_book", params={"book_id": "1"})
-    disconnect(user.deployment, service="library")
+    disconnect(user.deployment, "library")
     assert "RECONNECT_REQUIRED" in str(result)
     assert "canary" not in str(result)

@@ -14,9 +14,9 @@ GET_ME = {"module": "github", "tool": "get_me", "output": True}
 
 @pytest.fixture
 def connected(user: McpUser) -> Iterator[McpUser]:
-    connect(user.deployment, "uma-canary-token")
+    connect(user.deployment, "github", "uma-canary-token")
     yield user
-    disconnect(user.deployment)
+    disconnect(user.deployment, "github")
 
 
 def test_a_batch_is_found_by_one_id_in_the_logs_of_the_endpoint_its_steps_and_the_broker(

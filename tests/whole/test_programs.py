@@ -108,12 +108,12 @@ def connected(user: McpUser, vendors: Vendors) -> Iterator[McpUser]:
     """Uma with accounts of Jira and Confluence."""
     for service in ("jira", "confluence"):
         account = {"account_id": ACCOUNT, "account_name": f"uma@{service}"}
-        connect(user.deployment, f"{provider_name(service)}-canary-token", service=service, **account)
+        connect(user.deployment, service, f"{provider_name(service)}-canary-token", **account)
     forget(user.deployment)
     vendors.refused.clear()
     yield user
     for service in ("jira", "confluence"):
-        disconnect(user.deployment, service=service)
+        disconnect(user.deployment, service)
 
 
 @needs_descriptions

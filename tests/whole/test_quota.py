@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from infra.local.accounts import connect, forget
-from infra.local.deployment import LocalDeployment, run_local_deployment
+from infra.local.deployment import DeploymentOptions, LocalDeployment, run_local_deployment
 from tests.whole.conftest import HERE, McpUser, built
 from tests.whole.test_upgrade import release
 
@@ -27,8 +27,10 @@ def new_account(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
     folders, github = request.getfixturevalue("tmp_path_factory"), request.getfixturevalue("github")
     root = release(folders.mktemp("quota"), github)
     alone: dict[str, Any] = {"parameters": {"UserConcurrency": "0"}, "concurrency": CONCURRENCY}
-    with run_local_deployment(docs=HERE / "documents", root=root, modules=("github", "rag"), **alone) as deployment:
-        connect(deployment, "uma-canary-token")
+    with run_local_deployment(
+        DeploymentOptions(docs=HERE / "documents", root=root, modules=("github", "rag"), **alone)
+    ) as deployment:
+        connect(deployment, "github", "uma-canary-token")
         yield deployment
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from infra.local.demo import USER
-from infra.local.deployment import LocalDeployment, run_local_deployment
+from infra.local.deployment import DeploymentOptions, LocalDeployment, run_local_deployment
 from infra.local.environment import operating
 from infra.local.project_copy import with_modules
 from mcpist.caller import Role, Subject
@@ -28,7 +28,7 @@ def new_account(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
     root = with_modules(request.getfixturevalue("tmp_path_factory").mktemp("slow"), HERE / "probe.py")
     modules = ("rag", "probe")
     with run_local_deployment(
-        docs=HERE / "documents", root=root, modules=modules, concurrency=CONCURRENCY
+        DeploymentOptions(docs=HERE / "documents", root=root, modules=modules, concurrency=CONCURRENCY)
     ) as deployment:
         with operating(deployment.aws):
             directory.put_organization("other", name="Other")

@@ -26,7 +26,7 @@ CODE = '"code":"TIMEOUT"'
 def test_a_service_that_says_nothing_or_half_an_answer_is_a_timeout(
     deployment: LocalDeployment, user: McpUser, owner: str
 ) -> None:
-    connect(deployment, "uma-canary-token")
+    connect(deployment, "github", "uma-canary-token")
     began = time.monotonic()
     call = {"module": "github", "tool": "get_repo", "params": {"owner": owner, "repo": "any"}}
     result = user.call("call", **call, options={"timeout": 1})
@@ -40,7 +40,7 @@ def test_every_door_answers_in_time_also_where_no_deadline_ends_the_work(
     deployment: LocalDeployment, tmp_path: Path
 ) -> None:
     """Nobody opens the gate that the tool waits at; four requests are no more than may be in flight."""
-    connect(deployment, "uma-canary-token")
+    connect(deployment, "github", "uma-canary-token")
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     path = str(gate).removeprefix("/")

@@ -15,7 +15,7 @@ import pytest
 
 from infra.local.accounts import connect, forget
 from infra.local.demo import ORGANIZATION, ROLE
-from infra.local.deployment import ROOT, LocalDeployment, run_local_deployment
+from infra.local.deployment import ROOT, DeploymentOptions, LocalDeployment, run_local_deployment
 from infra.local.environment import operating
 from infra.local.project_copy import with_modules
 from mcpist.caller import Role
@@ -78,10 +78,10 @@ def upgraded(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
     """Deploy this release, which the tests replace, with an account of GitHub."""
     folders, github = request.getfixturevalue("tmp_path_factory"), request.getfixturevalue("github")
     root = release(folders.mktemp("this"), github)
-    with run_local_deployment(docs=HERE / "documents", root=root, modules=MODULES) as deployment:
+    with run_local_deployment(DeploymentOptions(docs=HERE / "documents", root=root, modules=MODULES)) as deployment:
         with operating(deployment.aws):
             directory.put_role(ORGANIZATION, Role(ROLE, modules=MODULES, allow=("probe.*",)))
-        connect(deployment, "uma-canary-token")
+        connect(deployment, "github", "uma-canary-token")
         yield deployment
 
 

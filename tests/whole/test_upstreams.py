@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from infra.local.accounts import connect, forget
-from infra.local.deployment import ROOT, LocalDeployment, run_local_deployment
+from infra.local.deployment import ROOT, DeploymentOptions, LocalDeployment, run_local_deployment
 from mcpist_services.upstream import jsonc
 from mcpist_services.upstream.configuration import UpstreamServer
 from tests.upstreams.servers import clock, everything, modern_http
@@ -49,7 +49,7 @@ def sheltering(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
             },
         }
         file.write_text(json.dumps(example), "utf-8")
-        with run_local_deployment(docs=DOCUMENTS, upstreams=file) as deployment:
+        with run_local_deployment(DeploymentOptions(docs=DOCUMENTS, upstreams=file)) as deployment:
             yield deployment
 
 
@@ -122,7 +122,7 @@ def test_two_people_act_with_their_own_accounts_only(
     who = {"module": "sums", "tool": "who"}
     assert error(user, "call", **who)["code"] == "CONNECTION_REQUIRED"
     for name, token in TOKENS.items():
-        connect(deployment, token, owner=f"user#{name}", service="sums", account_name=f"{name}-at-sums")
+        connect(deployment, "sums", token, owner=f"user#{name}", account_name=f"{name}-at-sums")
     forget(deployment)
     for _ in range(2):
         for visitor, name in ((user, "uma"), (administrator, "ada")):
@@ -177,7 +177,7 @@ def test_each_use_of_an_upstream_is_logged_without_what_was_said(deployment: Loc
 
 
 def test_what_is_kept_of_upstreams_tells_no_secret(deployment: LocalDeployment, user: McpUser) -> None:
-    connect(deployment, TOKENS["uma"], owner="user#uma", service="sums", account_name="uma-at-sums")
+    connect(deployment, "sums", TOKENS["uma"], owner="user#uma", account_name="uma-at-sums")
     forget(deployment)
     user.texts("call", module="everything.basics", tool="echo", params={"message": "kept"})
     assert user.texts("call", module="sums", tool="who") == [f"Bearer {TOKENS['uma']}"]
