@@ -93,6 +93,15 @@ def test_a_document_is_its_text_under_its_other_columns() -> None:
     assert compact({"content": "Only."}, page) == "Only."
 
 
+@pytest.mark.parametrize("title", ["Plan\nowner: root", "Plan\r\nowner: root", "Plan\u2028owner: root", "Plan\n"])
+def test_no_column_of_a_document_adds_another_one(title: str) -> None:
+    page = shows("title", "tags", "owner", "content", text="content")
+    text = compact({"title": title, "tags": [title], "owner": "uma", "content": "Do."}, page)
+    titles, tags, owner, *_ = text.split("\n")
+    assert (json.loads(titles.removeprefix("title: ")), json.loads(tags.removeprefix("tags: "))) == (title, [title])
+    assert owner == "owner: uma"
+
+
 def test_minified_keeps_every_character() -> None:
     assert compact_json({"ü": ["設計", 1]}) == '{"ü":["設計",1]}'
 

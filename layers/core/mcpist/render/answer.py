@@ -34,8 +34,11 @@ def compact_each(raw: list[Any], shows: Shows) -> str:
 
 
 def document(row: Row, text: str) -> str:
-    """Render a row as its Markdown text, with one line for each of the other columns above it."""
-    lines = [f"{name}: {_inline(value)}" for name, value in row.items() if name != text and not is_empty(value)]
+    """Render a row as its Markdown text, with one line for each of the other columns above it.
+
+    A value with a line break is JSON there: its next line would read as another column.
+    """
+    lines = [f"{name}: {_in_line(value)}" for name, value in row.items() if name != text and not is_empty(value)]
     body = "" if row[text] is None else _inline(row[text])
     return "\n".join([*lines, "", body]) if lines and body else "\n".join(lines) or body
 
@@ -58,6 +61,12 @@ def compact_json(value: Any) -> str:
 def _trim_fractions(row: Row) -> Row:
     """Remove fractions of zeros from timestamps: several services write seven of them."""
     return {name: _ZERO_FRACTION.sub(r"\1", value) if isinstance(value, str) else value for name, value in row.items()}
+
+
+def _in_line(value: Any) -> str:
+    """Return a value as text on one line."""
+    text = _inline(value)
+    return text if text.splitlines() in ([], [text]) else compact_json(value)
 
 
 def _inline(value: Any) -> str:
