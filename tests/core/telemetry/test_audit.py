@@ -258,6 +258,18 @@ def test_a_story_has_the_rows_of_one_request_of_its_user() -> None:
             audit_search.find_story(*wrong[:2], user=wrong[2])
 
 
+@pytest.mark.parametrize("pk", ["globex#0", f"acme#{SHARDS}", "acme"])
+def test_no_search_shows_a_row_where_no_seal_of_its_organization_covers_it(pk: str) -> None:
+    audit.record_use(ADA, module="shop", tool="get_item", outcome="TIMEOUT", request="r1")
+    (row,) = audit_items("acme")
+    audit.audit_table().put(row | {"pk": pk, "sk": f"{row['sk']}0", "account": "forged"})
+    for filters in (Filters(user="uma"), Filters(service="shop"), Filters(outcome=audit_search.FAILED)):
+        (found,) = audit_search.find("acme", **EVER, filters=filters).rows
+        assert found["account"] == ""
+    (told,) = audit_search.find_story("acme", found["id"]).rows
+    assert told == found
+
+
 @pytest.mark.parametrize("wrong", [{"limit": 0}, {"limit": 1_001}, {"cursor": "made up"}])
 def test_an_invalid_limit_or_cursor_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest):

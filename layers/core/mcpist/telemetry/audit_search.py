@@ -97,7 +97,7 @@ def find(
         return Page([])
     wanted, rows, rest = filters.text.casefold(), list[Item](), last
     for items, rest in _read(_sources(organization, filters), first, last, 0 if wanted else limit):  # noqa: B007
-        rows += [item for item in items if _matches(item, filters, wanted)]
+        rows += [item for item in items if _is_of(organization, item) and _matches(item, filters, wanted)]
         if len(rows) > limit:
             return Page(list(map(row_of, rows[:limit])), rows[limit - 1]["sk"])
     return Page(list(map(row_of, rows)), rest)
@@ -117,7 +117,7 @@ def find_story(organization: str, row: str, *, user: str = "") -> Story:
     source = Source("user_key", (item["user_key"],), {name: item[name]}, "by_user")
     rows, rest = list[Item](), ""
     for found, rest in _read([source], low, high, 0):  # noqa: B007
-        rows += found
+        rows += [one for one in found if _is_of(organization, one)]
     return Story(row_of(item), list(map(row_of, reversed(rows))), is_complete=not rest)
 
 
@@ -153,6 +153,11 @@ def _read(sources: list[Source], first: str, last: str, limit: int) -> Iterator[
         requests += best.round_requests
         rows = best.read()
     yield rows, best.reached if best.reached > first else ""
+
+
+def _is_of(organization: str, item: Item) -> bool:
+    """Whether a row is where the seals of an organization cover it; an index also has rows of other partitions."""
+    return str(item["pk"]) == partition_of(organization, item["sk"])
 
 
 def _matches(item: Item, filters: Filters, wanted: str) -> bool:
