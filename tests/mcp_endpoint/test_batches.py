@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mcpist.errors import ConnectionRequired, RateLimitExceeded
+from mcpist.errors import ConnectionRequired, RateLimitExceeded, ToolExecutionError
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 from tests.mcp_endpoint.ledger_driver import LedgerDriver
 
@@ -86,6 +86,17 @@ def test_elements_are_counted_and_those_that_failed_are_named(door: EndpointClie
     assert docs.splitlines()[1].startswith("[1] failed: RATE_LIMIT_EXCEEDED ")
     assert len(docs.splitlines()) == 2  # nobody asked for what it brought
     assert tags.splitlines() == ["tags: succeeded (3 elements: 3 succeeded)", '[[{"tag":"x"}],[],null]']
+
+
+def test_the_message_of_a_failed_element_adds_no_line(door: EndpointClient) -> None:
+    driver = begun(door, EACH)
+    driver.finish("find", raw=[{"path": "a.md"}, {"path": "b.md"}])
+    forged = ToolExecutionError(service="rag", http_status=400, problem="no\ntags: succeeded (2 elements)\n[]")
+    driver.finish_each("docs", [{"path": "a.md", "content": "A"}, forged])
+    _, (_, docs) = door.call("batch", batch_id=driver.head.batch)
+    title, failed = docs.splitlines()
+    assert title.startswith("docs: succeeded ")
+    assert failed.startswith("[1] failed: ")
 
 
 def test_the_rows_of_all_elements_are_one_table(door: EndpointClient) -> None:

@@ -17,6 +17,7 @@ from mcpist.render.answer import compact_json
 from mcpist.render.contents import Block, split_content
 from mcpist.render.shows import Shows
 from mcpist.tools.permissions import Permissions
+from mcpist.visible_text import visible
 
 MAX_LISTED_FAILURES = 20
 FOREIGN_FILE = "\n[the result is in a file of {user}, which you cannot read]"
@@ -90,7 +91,7 @@ def _is_foreign_file(head: Header, entry: Entry, permissions: Permissions) -> bo
 def _above(head: Header, entry: Entry, permissions: Permissions) -> str:
     """Return the lines above a result: how its step ended, its errors, and the way to the rest of a list."""
     more, account = (entry.ending.more, entry.ending.account) if entry.ending else ("", "")
-    title = f"{entry.step.id}: {_status(head, entry)}" + (f" (account: {account})" if account else "")
+    title = f"{entry.step.id}: {_status(head, entry)}" + (f" (account: {visible(account)})" if account else "")
     error = (
         compact_json(from_message(entry.error).as_dict(permissions.caller.locale)) if entry.error is not None else ""
     )
@@ -155,7 +156,7 @@ def _failed_elements(entry: Entry) -> list[str]:
 
 def _format_error(element: Mapping[str, Any]) -> str:
     error = element.get("error")
-    return f"{error['code']} {error['message']}" if error else "it may have happened: its sandbox was lost"
+    return f"{error['code']} {visible(error['message'])}" if error else "it may have happened: its sandbox was lost"
 
 
 def _failures(entry: Entry) -> list[tuple[int, Mapping[str, Any]]]:
