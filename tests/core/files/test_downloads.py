@@ -6,7 +6,7 @@ import pytest
 
 from mcpist.files import access
 from mcpist.files.content import FileContent
-from mcpist.files.content_types import JSON, PLAIN
+from mcpist.files.content_types import JSON, OCTETS, PLAIN
 from mcpist.files.downloads import MAX_PREVIEW_CHARACTERS, keep_download
 from tests.core.files.callers import UMA
 
@@ -17,6 +17,12 @@ def test_bytes_are_kept_as_they_are_and_have_no_preview() -> None:
     kept = keep_download(UMA, FileContent(b"\x89PNG\xff", "image/png"))
     file, content = access.load(UMA, kept["file"])
     assert (file.content_type, content, kept["preview"]) == ("image/png", b"\x89PNG\xff", None)
+
+
+@pytest.mark.parametrize("named", ["image/\u00e9", "\u753b/\u50cf", "image/" + "a" * 128, "image/" + "a" * 60_000])
+def test_a_type_that_no_header_can_name_is_none(named: str) -> None:
+    file, _ = access.load(UMA, keep_download(UMA, FileContent(b"\xff", named))["file"])
+    assert file.content_type == OCTETS
 
 
 def test_a_short_text_is_shown_whole() -> None:

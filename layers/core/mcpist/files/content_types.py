@@ -12,7 +12,8 @@ YAML: ContentType = "text/yaml"
 OCTETS = "application/octet-stream"
 CONTENT_TYPES: tuple[ContentType, ...] = (MARKDOWN, YAML, JSON, PLAIN)
 
-_MEDIA_TYPE = re.compile(r"\s*([\w.+-]+/[\w.+-]+)")
+# The lengths of RFC 6838. Other letters than ASCII's could be in no header of a request.
+_MEDIA_TYPE = re.compile(r"\s*([a-z0-9_.+-]{1,127}/[a-z0-9_.+-]{1,127})(?![^\s;,])")
 _TEXT_TYPES = {
     "application/yaml": "text/yaml",
     "application/x-yaml": "text/yaml",
