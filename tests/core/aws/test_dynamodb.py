@@ -198,6 +198,28 @@ def test_a_refusal_is_not_tried_again(
     assert len(service.received) == 1
 
 
+@pytest.mark.parametrize("reason", ["ThrottlingError", "ProvisionedThroughputExceeded"])
+def test_a_transaction_that_was_throttled_is_sent_again_and_then_an_outage(
+    service: Service, url: str, reason: str
+) -> None:
+    throttled = refused("TransactionCanceledException", CancellationReasons=[{"Code": "None"}, {"Code": reason}])
+    service.answers = [throttled, ok()]
+    assert service.send("TransactWriteItems", url=url) == {}
+    service.answers = [throttled]
+    with pytest.raises(StoreUnavailable):
+        service.send("TransactWriteItems", url=url, attempts=2)
+
+
+def test_no_error_repeats_the_request_that_a_refused_signature_was_compared_with(service: Service, url: str) -> None:
+    quoted = (
+        "The signature does not match.\n\nThe Canonical String should have been\n'POST\nx-amz-security-token:token'"
+    )
+    service.answers = [refused("InvalidSignatureException", message=quoted)]
+    with pytest.raises(AwsError, match="does not match") as error:
+        service.send(url=url)
+    assert "security-token" not in str(error.value)
+
+
 def test_the_checksum_of_an_answer_is_compared(service: Service, url: str) -> None:
     service.answers = [Response(200, (("x-amz-crc32", str(zlib.crc32(b"{}"))),), b"{}")]
     assert service.send(url=url, attempts=1) == {}

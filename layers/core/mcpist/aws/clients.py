@@ -31,6 +31,8 @@ _TRANSIENT_CODES = {
 _CONDITION_CODES = {"ConditionalCheckFailedException", "ConditionalRequestConflict", "PreconditionFailed"}
 # The reasons for which DynamoDB cancels a transaction that has met another one.
 _CONFLICT_REASONS = {"ConditionalCheckFailed", "TransactionConflict"}
+# Those for which it cancels one that may be sent again.
+_THROTTLE_REASONS = {"ProvisionedThroughputExceeded", "ThrottlingError"}
 _MISSING_CODES = {"404", "NoSuchKey", "ParameterNotFound", "ResourceNotFound", "StateMachineDoesNotExist"}
 _EXISTS_CODES = {"ExecutionAlreadyExists", "StateMachineAlreadyExists"}
 
@@ -119,10 +121,17 @@ def store_errors(store: str) -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        reasons = (reason.get("Code", "") for reason in error.response.get("CancellationReasons", []))
-        raise to_error(store, str(error), error.response["Error"]["Code"], reasons) from error
+        reasons = [reason.get("Code", "") for reason in error.response.get("CancellationReasons", [])]
+        code = error_code(error.response["Error"]["Code"], reasons)
+        raise to_error(store, str(error), code, reasons) from error
     except BotoCoreError as error:
         raise StoreUnavailable(store=store) from error
+
+
+def error_code(code: str, reasons: Iterable[str]) -> str:
+    """Return the code of an error; a transaction that was cancelled for want of capacity alone was throttled."""
+    met = {*reasons} - {"None"}
+    return "ThrottlingException" if met and met <= _THROTTLE_REASONS else code
 
 
 def to_error(store: str, message: str, code: str, reasons: Iterable[str] = ()) -> StoreUnavailable | AwsError:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Protocol
 
-from mcpist.aws.clients import client, store_errors, timeouts_and_attempts, to_error
+from mcpist.aws.clients import client, error_code, store_errors, timeouts_and_attempts, to_error
 from mcpist.aws.connections import Connections, HttpAnswer
 from mcpist.aws.credentials import CredentialsUnavailable, FunctionCredentials, function_credentials
 from mcpist.aws.signature import signed_headers
@@ -133,7 +133,10 @@ def _backoff_seconds(answer: HttpAnswer | None, code: str) -> float:
 
 
 def _error_of(answer: HttpAnswer | None) -> tuple[str, str, list[str]]:
-    """Return the code and the message of an error, and the codes for which a transaction was cancelled."""
+    """Return the code and the message of an error, and the codes for which a transaction was cancelled.
+
+    Only the first line of the message: below it stands the request, with its token, to which a signature does not fit.
+    """
     if answer is None:
         return "", "", []
     try:
@@ -142,7 +145,8 @@ def _error_of(answer: HttpAnswer | None) -> tuple[str, str, list[str]]:
     except (ValueError, TypeError, KeyError):
         return str(answer.status), "", []
     message = error.get("message") or error.get("Message") or ""
-    return code, message, [reason.get("Code", "") for reason in error.get("CancellationReasons") or ()]
+    reasons = [reason.get("Code", "") for reason in error.get("CancellationReasons") or ()]
+    return error_code(code, reasons), message.partition("\n")[0], reasons
 
 
 def _base64(value: Any) -> str:
