@@ -12,6 +12,7 @@ import pytest
 
 from mcpist.aws.attributes import Item
 from mcpist.aws.table import Table
+from mcpist.errors import InvalidRequest
 from mcpist.settings import settings
 from mcpist.telemetry import audit, seals, verification
 from mcpist.telemetry.audit_partitions import SHARDS
@@ -224,6 +225,12 @@ def test_many_rows_have_several_seals_and_are_verified_by_pages(
         found += part.findings
         cursor, count = part.cursor, count + part.seals
     assert ([one.kind for one in found], count) == (["rows"], 4)
+
+
+@pytest.mark.parametrize("cursor", ["~~", "9", f"@{'0' * 64}", "2026-11-22@x"])
+def test_a_cursor_of_something_else_is_no_verification_without_findings(cursor: str) -> None:
+    with pytest.raises(InvalidRequest):
+        verify("acme", NOW, cursor=cursor)
 
 
 @pytest.mark.usefixtures("table")

@@ -1,5 +1,6 @@
 """Verification of the audit: rows and seals against the chain, and what differs."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,12 +8,15 @@ from datetime import datetime
 from typing import Literal
 
 from mcpist.aws.attributes import Item
+from mcpist.errors import InvalidRequest
 from mcpist.telemetry.audit_rows import row_of
 from mcpist.telemetry.seals import HASH_BYTES, Seal, make_seal, row_hash, rows_between, seals_from
 
 MAX_PAGE_SEALS = 100
 MAX_PAGE_SEALED_ROWS = 20_000
 MAX_NAMED_ROWS = 100
+
+_CURSOR = re.compile(r"\d{4}-\d\d-\d\d.*@[0-9a-f]{64}", re.DOTALL)
 
 type FindingKind = Literal["rows", "seal", "chain"]
 """Rows were altered, removed, inserted or reordered; a seal was altered; a seal is missing or in a wrong place."""
@@ -59,7 +63,9 @@ def verify(organization: str, now: datetime, *, since: str = "0", head: str = ""
 
     The first seal of the range is believed about the digest before it; with the cursor of a page that page is.
     """
-    place, _, previous = (cursor or f"{since}@").partition("@")
+    if cursor and not _CURSOR.fullmatch(cursor):
+        raise InvalidRequest(field="cursor", problem="it was not returned by this verification")
+    place, _, previous = (cursor or f"{since}@").rpartition("@")
     checker = _Checker(place if cursor else "", previous)
     for seal in seals_from(organization, place):
         if checker.is_full:
