@@ -85,6 +85,11 @@ def test_what_is_empty_is_short(raw: Any) -> None:
     assert compact(raw, ABC) in {"[]", "{}"}
 
 
+def test_an_answer_of_empty_lists_names_them() -> None:
+    raw = {"entities": [], "relations": [], "next": None}
+    assert compact(raw, shows("*")) == '{"entities":[],"relations":[]}'
+
+
 def test_a_document_is_its_text_under_its_other_columns() -> None:
     page = shows("title", "tags", "owner", "version", "content", text="content")
     raw = {"title": "Plan", "tags": ["a", "b"], "owner": {"id": 1}, "version": 0, "content": "# Plan\n\nDo."}

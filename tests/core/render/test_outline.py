@@ -61,6 +61,13 @@ def test_rows_become_a_table_with_objects_lists_and_shared_values_in_its_head() 
     )
 
 
+def test_a_list_of_one_row_is_a_table_of_one_row() -> None:
+    row = {"id": "b1", "title": "Dune", "by": {"name": "Herbert"}}
+    assert outline([row]) == "[1]{id,title,by{name}}:\n b1,Dune,Herbert"
+    assert outline({"items": [row]}) == "items[1]{id,title,by{name}}:\n b1,Dune,Herbert"
+    assert outline({"item": row}) == "item{id,title,by{name}}: b1,Dune,Herbert"
+
+
 def test_lists_at_any_depth_become_tables() -> None:
     value = {"data": {"page": 1, "found": {"users": [{"id": n, "name": f"u{n}"} for n in range(3)], "size": 2}}}
     assert outline(value) == ("data:\n page: 1\n found:\n  users[3]{id,name}:\n   0,u0\n   1,u1\n   2,u2\n  size: 2")

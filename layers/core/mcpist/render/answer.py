@@ -46,11 +46,17 @@ def document(row: Row, text: str) -> str:
 def smallest(value: Any, noise: Noise = SILENCE) -> str:
     """Return compact JSON or the outline, whichever has fewer tokens, of what pruning leaves of a value."""
     pruned = prune(value, noise)
-    as_json = compact_json(pruned)
     if not pruned:
-        return as_json
+        return _empty(value)
+    as_json = compact_json(pruned)
     outlined = outline(pruned)
     return outlined if has_fewer_tokens(outlined, as_json) else as_json
+
+
+def _empty(value: Any) -> str:
+    """Return an answer without any value: `{"items":[]}` says more than `{}`."""
+    lists = [name for name, inner in value.items() if isinstance(inner, list)] if isinstance(value, dict) else []
+    return compact_json({name: [] for name in lists} or prune(value))
 
 
 def compact_json(value: Any) -> str:

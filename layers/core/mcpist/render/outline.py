@@ -4,7 +4,7 @@
     items[2]{number,user{login,id},labels[]{name,color},state=open}:
      7,hubot,1,bug|f00;ui|0f0
      8,octocat,2,
-    page[0]{size,next}: 2,x
+    page{size,next}: 2,x
 
 The brackets before a table's columns hold the number of its rows. `user{login,id}` are the fields of an object in it,
 `=` gives a value that all rows share, and a column with `[]` holds a list, `;` between its elements and `|` between
@@ -102,14 +102,20 @@ def _shortened(urls: dict[str, str], name: str, url: str) -> str:
 
 def _write_field(lines: list[str], name: str, value: _Object, indent: str) -> None:
     """Write an object: a small one as the row of a table, another one as fields below its name."""
-    if len(value) <= MAX_SINGLE_COLUMNS and not _has_long_list(value):
-        table = _Table(1)
-        table.add([value])
-        if len(table.columns) <= MAX_SINGLE_COLUMNS:
-            lines.append(f"{indent}{name}{{{table.head}}}: {','.join(*zip(*table.columns, strict=True))}")
-            return
+    if table := _small_table(value):
+        lines.append(f"{indent}{name}{{{table.head}}}: {table.only_row}")
+        return
     lines.append(f"{indent}{name}:")
     _write_object(lines, value, indent + INDENT)
+
+
+def _small_table(value: _Object) -> "_Table | None":
+    """Return the table whose only row is a small object; None for another one."""
+    if len(value) > MAX_SINGLE_COLUMNS or _has_long_list(value):
+        return None
+    table = _Table(1)
+    table.add([value])
+    return table if len(table.columns) <= MAX_SINGLE_COLUMNS else None
 
 
 def _has_long_list(value: _Object) -> bool:
@@ -132,7 +138,10 @@ def _write_list(lines: list[str], name: str, values: list[Any], indent: str) -> 
 
 
 def _write_rows(lines: list[str], name: str, rows: list[_Object | None], indent: str) -> None:
-    """Write a list of objects as a table, or as fields where there is one row or most of a table would be empty."""
+    """Write a list of objects as a table, or one by one where one is large or most of a table would be empty."""
+    if len(rows) == 1 and rows[0] and (only := _small_table(rows[0])):
+        lines.extend([f"{indent}{name}[1]{{{only.head}}}:", f"{indent}{INDENT}{only.only_row}"])
+        return
     if len(rows) > 1:
         table = _Table(len(rows))
         table.add(rows)
@@ -163,6 +172,11 @@ class _Table:
     def head(self) -> str:
         """The names of the columns, as in the braces."""
         return ",".join(self.heads)
+
+    @property
+    def only_row(self) -> str:
+        """The row of a table that has one."""
+        return ",".join(*zip(*self.columns, strict=True))
 
     @property
     def is_nested(self) -> bool:
