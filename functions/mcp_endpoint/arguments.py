@@ -1,8 +1,10 @@
 """The arguments of the three meta-tools: their models, and the schemas that clients see."""
 
+import json
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 from mcpist.batch import DEFAULT_BATCH_TIMEOUT_SECONDS, MAX_BATCH_TIMEOUT_SECONDS, MIN_BATCH_TIMEOUT_SECONDS
 from mcpist.running.options import RunOptions
@@ -13,11 +15,33 @@ class _Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+def _read_object(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        read = json.loads(value or "{}")
+    except ValueError as error:
+        raise PydanticCustomError("json", "it is not JSON ({problem})", {"problem": str(error)}) from None
+    if not isinstance(read, dict):
+        raise PydanticCustomError("json", "it is not a JSON object")
+    return read
+
+
+def _as_list(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+JsonObject = Annotated[dict[str, Any], BeforeValidator(_read_object)]
+"""A JSON object; some models send it as JSON text."""
+Names = Annotated[list[str], BeforeValidator(_as_list)]
+"""A list of names; some models send one name as it is."""
+
+
 class GetModuleSchemaRequest(_Arguments):
     """The arguments of `get_module_schema`."""
 
-    modules: list[str] = []
-    tools: Annotated[list[str], Field(description="give these tools' full JSON Schemas")] = []
+    modules: Names = []
+    tools: Annotated[Names, Field(description="give these tools' full JSON Schemas")] = []
     query: Annotated[str, Field(description="a task in words: only tools that fit it")] = ""
     full: bool = False
 
@@ -34,7 +58,7 @@ class CallRequest(_Arguments):
 
     module: str
     tool: str
-    params: dict[str, Any] = {}
+    params: JsonObject = {}
     raw_output: bool = False
     confirm: bool = False
     options: Annotated[RunOptions, WithJsonSchema(OPTIONS_SCHEMA)] = Field(default_factory=RunOptions)
@@ -58,7 +82,7 @@ class BatchRequest(_Arguments):
     ] = DEFAULT_BATCH_TIMEOUT_SECONDS
     batch_id: Annotated[str, Field(description="fetch one still running")] = ""
     resume: Annotated[str, Field(description="rerun what failed of this batch_id")] = ""
-    again: Annotated[list[str], Field(description="its unknown steps to repeat")] = []
+    again: Annotated[Names, Field(description="its unknown steps to repeat")] = []
 
 
 REQUEST_MODELS: dict[str, type[BaseModel]] = {

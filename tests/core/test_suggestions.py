@@ -17,3 +17,7 @@ def test_a_list_that_is_cut_says_how_many_more_there_are() -> None:
 
 def test_where_there_is_no_word_none_is_named() -> None:
     assert nearest("x", []) == "none"
+
+
+def test_the_parts_of_a_word_are_nearest() -> None:
+    assert nearest("fs", ["files", "fs.read", "fs.write", "jira"]) == "fs.read, fs.write and 2 more"

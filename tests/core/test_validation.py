@@ -1,5 +1,5 @@
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from mcpist.errors import InvalidRequest
 from mcpist.validation import field_path, first_error, parse_model
@@ -45,3 +45,19 @@ def test_an_error_never_contains_the_value() -> None:
 def test_an_error_of_the_whole_model_has_the_name_of_the_root() -> None:
     assert field_path((), "arguments") == "arguments"
     assert field_path(("theirs", 0), "arguments") == "theirs.0"
+
+
+def test_a_validators_own_words_come_without_the_name_of_an_exception() -> None:
+    class Even(BaseModel):
+        number: int
+
+        @field_validator("number")
+        @classmethod
+        def check(cls, number: int) -> int:
+            if number % 2:
+                raise ValueError("it is odd")
+            return number
+
+    with pytest.raises(InvalidRequest) as refused:
+        parse_model(Even, {"number": 1})
+    assert refused.value.details["problem"] == "it is odd"

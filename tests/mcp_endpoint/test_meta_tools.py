@@ -15,7 +15,14 @@ from infra.local.login import LocalLogin
 from mcp_endpoint.arguments import INPUT_SCHEMAS, REQUEST_MODELS
 from mcp_endpoint.exchange import Exchange
 from mcp_endpoint.meta_tools import categories
-from mcp_endpoint.meta_tools.declaration import MAX_NAMES_CHARACTERS, ToolAnswer, call_tool, count_modules, declare
+from mcp_endpoint.meta_tools.declaration import (
+    MAX_NAMES_CHARACTERS,
+    NOTHING_FOUND,
+    ToolAnswer,
+    call_tool,
+    count_modules,
+    declare,
+)
 from mcp_endpoint.protocol.server import CATEGORY_INSTRUCTIONS, ICON, INSTRUCTIONS
 from mcpist.caller import Proof, Role, Subject
 from mcpist.errors import InvalidRequest, UpstreamUnavailable
@@ -223,3 +230,39 @@ def test_the_servers_icon_is_the_consoles() -> None:
 def test_a_search_for_documents_is_led_by_the_module_of_documents(exchange: Exchange) -> None:
     (text,) = call_tool(exchange, "get_module_schema", {"query": "find documents about tokens"})
     assert json.loads(text)["modules"][0]["module"] == "rag"
+
+
+BROKER_SEARCH = {"query": "token broker", "limit": 1}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"module": "rag", "tool": "search_docs", "params": json.dumps(BROKER_SEARCH)},
+        {"module": "rag", "tool": "rag.search_docs", "params": BROKER_SEARCH},
+    ],
+)
+def test_a_call_as_some_models_write_it_runs(exchange: Exchange, arguments: dict[str, Any]) -> None:
+    asked = call_tool(exchange, "call", {"module": "rag", "tool": "search_docs", "params": BROKER_SEARCH})
+    answer = call_tool(exchange, "call", arguments)
+    assert isinstance(answer, ToolAnswer)
+    assert answer == asked
+
+
+@pytest.mark.parametrize(("params", "problem"), [("{", "it is not JSON"), ("[]", "it is not a JSON object")])
+def test_params_in_a_text_that_is_no_object_are_refused(exchange: Exchange, params: str, problem: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        call_tool(exchange, "call", {"module": "rag", "tool": "search_docs", "params": params})
+    assert refused.value.details["field"] == "params"
+    assert refused.value.details["problem"].startswith(problem)
+
+
+@pytest.mark.parametrize("arguments", [{"modules": "rag", "tools": "search_docs"}, {"tools": ["rag.search_docs"]}])
+def test_schemas_are_asked_for_by_one_name_or_by_full_names(exchange: Exchange, arguments: dict[str, Any]) -> None:
+    asked = call_tool(exchange, "get_module_schema", {"modules": ["rag"], "tools": ["search_docs"]})
+    assert call_tool(exchange, "get_module_schema", arguments) == asked
+
+
+def test_a_search_that_finds_nothing_says_how_to_go_on(exchange: Exchange) -> None:
+    (text,) = call_tool(exchange, "get_module_schema", {"query": "xyzzy plugh"})
+    assert json.loads(text) == {"modules": [], "note": NOTHING_FOUND}

@@ -6,13 +6,13 @@ from typing import Annotated, Any
 from mcp_types import CallToolResult, TextContent, Tool
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
+from mcp_endpoint.arguments import JsonObject, Names
 from mcp_endpoint.exchange import Exchange
 from mcp_endpoint.meta_tools.declaration import READ_ONLY_ANNOTATIONS, annotations_of, format_modules
 from mcpist.caller import Caller
 from mcpist.errors import (
     AnswerTooLarge,
     ConfirmationPending,
-    InvalidRequest,
     McpistError,
     ModuleNotFound,
     StaleConfirmation,
@@ -66,15 +66,15 @@ class GetCategoryToolsRequest(_Arguments):
     """The arguments of `get-category-tools`."""
 
     category: str
-    tool_names: Annotated[list[str], Field(alias="toolNames")] = []
+    tool_names: Annotated[Names, Field(alias="toolNames")] = []
 
 
 class CallCategoryToolRequest(_Arguments):
-    """The arguments of `call-category-tool`; some clients send `args` as JSON text."""
+    """The arguments of `call-category-tool`."""
 
     category: str
     name: str
-    args: Annotated[dict[str, Any] | str, WithJsonSchema({"type": "object"})] = Field(default_factory=dict)
+    args: Annotated[JsonObject, WithJsonSchema({"type": "object"})] = Field(default_factory=dict)
     confirm: bool = False
 
 
@@ -162,7 +162,7 @@ def _call(exchange: Exchange, permissions: Permissions, request: CallCategoryToo
 
     entry = _category(permissions, request.category)
     module = permissions.catalogue.module(entry.name)
-    tool, arguments = _own_name(module, request.name), _arguments(request.args)
+    tool, arguments = _own_name(module, request.name), request.args
     use = ToolUse(entry.name, tool, arguments, exchange.request_id)
     admitted = admit(permissions, use, consent_of(exchange.client, claimed=request.confirm))
     try:
@@ -174,18 +174,6 @@ def _call(exchange: Exchange, permissions: Permissions, request: CallCategoryToo
     if len(json.dumps(compact_json(result))) > MAX_RESULT_BYTES:
         raise AnswerTooLarge(service=request.category, limit_bytes=MAX_RESULT_BYTES)
     return CallToolResult.model_validate(result)
-
-
-def _arguments(args: dict[str, Any] | str) -> dict[str, Any]:
-    if isinstance(args, dict):
-        return args
-    try:
-        arguments = json.loads(args or "{}")
-    except ValueError as error:
-        raise InvalidRequest(field="args", problem=f"it is not JSON ({error})") from None
-    if not isinstance(arguments, dict):
-        raise InvalidRequest(field="args", problem="it is not a JSON object")
-    return arguments
 
 
 def _category(permissions: Permissions, name: str) -> ModuleEntry:

@@ -44,6 +44,9 @@ GET_MODULE_SCHEMA_DESCRIPTION = (
     "First step: what modules offer. Tools come as one-line signatures (-> fields of the answer); name `tools`, or "
     "set full, for JSON Schemas; `query` finds tools for a task. Without arguments it lists the {modules}"
 )
+NOTHING_FOUND = (
+    "No tool has these words. Use others, or name modules to see their tools; without arguments all are listed."
+)
 CALL_DESCRIPTION = "Run one tool. The answer is compact; raw_output gives the service's own JSON."
 BATCH_DESCRIPTION = (
     "Run many tool calls at once. commands: JSONL, one step a line: "
@@ -122,7 +125,8 @@ def call_tool(exchange: Exchange, name: str, arguments: dict[str, Any]) -> Answe
     match parse_model(REQUEST_MODELS[name], arguments, schema=INPUT_SCHEMAS[name]):
         case GetModuleSchemaRequest() as request:
             modules = describe_modules(permissions, request.modules, request.tools, request.query, full=request.full)
-            return [compact_json({"modules": modules})]
+            unfound = {} if modules or not request.query else {"note": NOTHING_FOUND}
+            return [compact_json({"modules": modules, **unfound})]
         case CallRequest() as request:
             return _call(exchange, permissions, request)
         case BatchRequest() as request:
@@ -139,7 +143,8 @@ def _call(exchange: Exchange, permissions: Permissions, request: CallRequest) ->
     from mcp_endpoint.elicitation.connecting import UrlElicitation, run_or_elicit
 
     caller, consent = exchange.caller, consent_of(exchange.client, claimed=request.confirm)
-    use = ToolUse(request.module, request.tool, request.params, exchange.request_id, options=request.options)
+    tool = permissions.own_name(request.module, request.tool)
+    use = ToolUse(request.module, tool, request.params, exchange.request_id, options=request.options)
 
     def run_call() -> tuple[ToolResult, Shows]:
         admitted = admit(permissions, use, consent)

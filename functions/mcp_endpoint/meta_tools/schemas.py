@@ -29,6 +29,8 @@ def describe_modules(
     the others; the error is raised if none can.
     """
     if not modules and not query:
+        modules = list(filter(None, (permissions.split_name(name)[0] for name in tools)))
+    if not modules and not query:
         if tools or full:
             raise InvalidRequest(field="modules", problem="name the modules of these tools")
         return [_summarize_module(permissions, entry) for entry in permissions.modules()]

@@ -7,9 +7,13 @@ MIN_RESEMBLANCE = 0.5
 
 
 def nearest(word: str, words: Iterable[str], most: int = 5) -> str:
-    """Return the words that were perhaps meant, nearest first, and how many more there are, as text for a hint."""
+    """Return the words that were perhaps meant, nearest first, and how many more there are, as text for a hint.
+
+    The parts of a word (`notes.read` of `notes`) are nearer than any other.
+    """
     words = list(words)
-    shown = get_close_matches(word, words, n=most, cutoff=MIN_RESEMBLANCE) or words[:most]
+    parts = [other for other in words if other.startswith(f"{word}.")][:most]
+    shown = parts or get_close_matches(word, words, n=most, cutoff=MIN_RESEMBLANCE) or words[:most]
     more = len(words) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "") or "none"
 

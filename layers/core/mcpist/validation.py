@@ -25,7 +25,9 @@ def parse_model[Model: BaseModel](model: type[Model], arguments: Mapping[str, An
 
 def first_error(error: ValidationError) -> ErrorDetails:
     """Return the first validation error without the value, which may be a secret."""
-    return error.errors(include_url=False, include_context=False, include_input=False)[0]
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    first["msg"] = first["msg"].removeprefix("Value error, ")
+    return first
 
 
 def field_path(location: Sequence[str | int], root: str) -> str:

@@ -50,6 +50,7 @@ def test_a_day_later_is_the_same_time_of_the_clock_and_an_hour_later_is_an_hour(
     [
         ("", "no time such as"),
         ("tomorrow", "no time such as"),
+        ("last week", "no time such as"),
         ("now+1", "no time such as"),
         ("31.1.2026", "no time such as"),
         ("now/d", "name one, e.g. now/d Asia/Tokyo"),

@@ -92,6 +92,12 @@ def test_an_unknown_tool_is_not_found_and_only_the_callers_tools_are_named() -> 
     assert refusal(permissions(EVERYTHING), "shop", "create_itm").text().hint.startswith("Tools: create_item")
 
 
+def test_a_tool_may_be_written_with_its_module() -> None:
+    of = permissions(NEW)
+    assert of.own_name("shop", "shop.get_item") == of.own_name("shop", "get_item") == "get_item"
+    assert of.own_name("shop", "safe.get_item") == "safe.get_item"
+
+
 def test_an_unknown_module_is_not_found_and_only_the_callers_modules_are_named() -> None:
     error = refusal(permissions(NEW), "sfe", "list_jewels")
     assert isinstance(error, ModuleNotFound)

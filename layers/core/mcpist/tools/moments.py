@@ -26,14 +26,14 @@ _SECONDS = {"h": 3600, "m": 60, "s": 1}
 def parse_moment(text: str, now: datetime) -> datetime:
     """Return the moment that a text means, with its offset or in its zone; ValueError says what is wrong."""
     time, _, zone_name = text.strip().partition(" ")
+    if not time or not (_ABSOLUTE.fullmatch(time) or _MATH.fullmatch(time)):
+        raise ValueError("it is no time such as 2026-01-31T09:00+09:00, now+2h or now/d Asia/Tokyo")
     zone = _zone(zone_name.strip()) if zone_name else None
     if _ABSOLUTE.fullmatch(time):
         moment = datetime.fromisoformat(time)
         if moment.tzinfo is None and zone is None:
             raise ValueError(f"it needs an offset or a time zone, e.g. {time} Asia/Tokyo")
         return moment if moment.tzinfo else moment.replace(tzinfo=zone)
-    if not time or not _MATH.fullmatch(time):
-        raise ValueError("it is no time such as 2026-01-31T09:00+09:00, now+2h or now/d Asia/Tokyo")
     moment = now.astimezone(zone or UTC)
     for amount, unit in _OPERATION.findall(time):
         if amount == "/" and unit in _CALENDAR_UNITS and zone is None:

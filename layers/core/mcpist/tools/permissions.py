@@ -104,6 +104,15 @@ class Permissions:
         """Read the tools of these modules where they are not known yet; not of those that the caller cannot use."""
         self.catalogue.load_tools(self._enabled_modules(modules))
 
+    def own_name(self, module: str, tool: str) -> str:
+        """Return a tool's name in its module; some models write the full name there: `rag.search_docs`."""
+        prefix = f"{module}."
+        if not tool.startswith(prefix):
+            return tool
+        self.load_tools((module,))
+        entry = self.catalogue.index.modules.get(module)
+        return tool if entry and tool in entry.tools else tool.removeprefix(prefix)
+
     def split_name(self, name: str) -> tuple[str, str]:
         """Split a full name into module and tool; both may have dots, and the module is empty where none is named."""
         modules = self.catalogue.index.modules

@@ -65,6 +65,10 @@ def test_a_step_waits_for_the_steps_in_after_and_in_references() -> None:
     assert batch.steps_by_line[0][2] is shop.tools["list_items"]
 
 
+def test_a_step_may_write_a_tool_with_its_module() -> None:
+    assert shown(planned(step("a", "shop.list_items"))) == shown(planned(step("a")))
+
+
 def test_all_problems_are_reported_together_with_their_lines() -> None:
     found = problems(
         step("a", "list_itms"),

@@ -1,7 +1,7 @@
 """Plan a batch: check all of it before anything runs."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mcpist.batch.language.columns import Source, check_element, check_reference
@@ -90,7 +90,8 @@ def replan(steps: Sequence[Step], permissions: Permissions) -> Plan:
     return _plan(steps, [], permissions)
 
 
-def _plan(steps: Sequence[Step], problems: Problems, permissions: Permissions) -> Plan:
+def _plan(written: Sequence[Step], problems: Problems, permissions: Permissions) -> Plan:
+    steps = [replace(step, tool=permissions.own_name(step.module, step.tool)) for step in written]
     unreadable = {problem.details["id"] for problem in problems if "id" in problem.details}
     known = {step.id: step for step in steps}
     tools = {step.id: tool for step in steps if (tool := _find_tool(step, permissions, problems))}
