@@ -1,8 +1,9 @@
-"""The janitor's handler: a schedule's event in, the numbers of sealed rows and the removed machines out."""
+"""The janitor's handler: a schedule's event in, what it published, sealed and removed out."""
 
 from typing import TYPE_CHECKING, Any
 
 from janitor.machines import remove_unused
+from janitor.publications import finish_publications
 from janitor.sealing import seal_audit
 from mcpist.aws.snapshot import prepare
 from mcpist.telemetry.door import Door
@@ -15,5 +16,5 @@ prepare(services=("stepfunctions",))
 
 
 def handler(event: dict[str, Any], context: "LambdaContext") -> dict[str, Any]:  # noqa: ARG001 - a schedule sends nothing
-    """Seal audit rows, then remove unused machines; what this run leaves is for the next one."""
-    return DOOR.answer(context, lambda: seal_audit(context) | remove_unused(context))
+    """Finish publications, seal audit rows, and remove unused machines; what this run leaves is for the next one."""
+    return DOOR.answer(context, lambda: finish_publications() | seal_audit(context) | remove_unused(context))

@@ -196,8 +196,15 @@ def only_the_janitor_writes_seals_and_it_writes_no_row() -> Iterator[Question]:
     yield from each(all_but(JANITOR), "dynamodb:PutItem", stack().arn("Seals"))
     yield from each(all_but(), "dynamodb:UpdateItem,DeleteItem,BatchWriteItem", stack().arn("Seals"))
     yield from each([JANITOR], "dynamodb:PutItem", stack().arn("Audit"))
-    yield from each([JANITOR], "dynamodb:Query", stack().arn("Directory"), {"dynamodb:LeadingKeys": ["org#acme"]})
-    yield from each([JANITOR], "dynamodb:Scan", stack().arn("Directory"))
+
+
+@rule
+def the_janitor_changes_no_organization() -> Iterator[Question]:
+    directory = stack().arn("Directory")
+    for key in ("orgs", "org#acme"):
+        yield from each([JANITOR], "dynamodb:PutItem,UpdateItem,DeleteItem", directory, {"dynamodb:LeadingKeys": [key]})
+    yield from each([JANITOR], "dynamodb:DeleteItem", directory, {"dynamodb:LeadingKeys": ["subject#https://a#b"]})
+    yield from each([JANITOR], "dynamodb:Scan,BatchWriteItem", directory)
 
 
 @rule

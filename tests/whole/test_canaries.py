@@ -595,6 +595,7 @@ def test_every_right_of_a_role_and_a_key_is_needed_by_a_request(
     workload.use_console(story.deployment)
     workload.cancel_batches(story.user, upstream)
     workload.remove_machines(story.user)
+    workload.finish_publications(story.deployment)
     stack = stack_of(story.deployment.aws.template)
     without = unneeded(stack, [*questions(stack, story.deployment.aws.requests), *made_up(stack)])
     assert not sorted(map(str, without))

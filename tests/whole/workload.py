@@ -19,7 +19,7 @@ from infra.local.deployment import LocalDeployment
 from infra.local.environment import operating
 from infra.local.login_page import Person
 from mcpist.batch.machine import machine_usage
-from mcpist.people import directory
+from mcpist.people import directory, publication
 from tests.mcp_endpoint.endpoint_client import EVENTS
 from tests.upstreams.fake_upstream import ECHO, FakeUpstream
 from tests.whole.conftest import McpUser
@@ -200,6 +200,17 @@ def remove_machines(user: McpUser) -> None:
         assert name not in {machine.name for machine in machine_usage.list_machines()}
         _tidy(user.deployment)
         assert name not in machine_usage.list_uses()
+
+
+def finish_publications(deployment: LocalDeployment) -> None:
+    """Let the janitor publish what an interrupted change has left: an access item that is not as it should be."""
+    with operating(deployment.aws):
+        table = publication.directory_table()
+        (stale, *_) = directory.read(ORGANIZATION).access_items()
+        table.put({**stale, "locale": "ja", "version": 0})
+        table.put(publication.mark(ORGANIZATION, 1) | {"created_at": 0})
+        assert _tidy(deployment)["finished_publications"] == 1
+        assert (table.get(stale["pk"], stale["sk"]) or {})["locale"] == stale["locale"]
 
 
 def administer(deployment: LocalDeployment) -> None:

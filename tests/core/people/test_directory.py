@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 
 import pytest
@@ -184,6 +185,7 @@ def test_a_change_that_concerns_many_users_is_published_to_those_alone(aws: list
     directory.put_role("acme", Role("members", modules=("rag",)))
     assert (aws.count("PutItem"), aws.count("Query"), aws.count("TransactWriteItems")) == (62, 1, 1)
     assert now(Subject(login.issuer, "59")).roles[0].modules == ("rag",)
+    assert publication.unfinished(math.inf) == []
 
 
 def test_repeating_an_interrupted_publication_writes_only_the_rest(aws: list[str], login: LocalLogin) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from mcpist.aws.attributes import Item
+from mcpist.people import publication
 from mcpist.people.fields import Fields, module_fields, own_fields, role_fields, user_fields
 from mcpist.people.organization import Organization
 
@@ -74,9 +75,10 @@ class Change:
         never no administrator.
         """
         entry = {"pk": "orgs", "sk": f"org#{self.after.id}", "organization": self.after.id}
-        groups = {"org": Transaction([entry] if is_new else [])}
-        before, after = _items_by_key(self.before), _items_by_key(self.after)
         published = self.published_users()
+        marks = [publication.mark(self.after.id, self.version + 1)] if published else []
+        groups = {"org": Transaction([entry] if is_new else marks)}
+        before, after = _items_by_key(self.before), _items_by_key(self.after)
         for key, item in after.items():
             if _must_write(before.get(key), item, published):
                 written = item | ({"version": self.version + 1} if _is_access(item) else {})

@@ -7,6 +7,7 @@ Items (`pk`, `sk`):
     org#ACME, module#MODULE          a module that was registered at run time
     org#ACME, user#USER              a user: name, system_role, locale, subject, and its roles in their order
     subject#ISSUER#SUB, org#ACME     the resulting access of a user: a request reads it with one Query
+    publications, ACME#VERSION       the mark of a change that is not published to all users yet (see `publication`)
     subject#ISSUER#SUB, browser#ID   a browser in which the user is signed in (see `browsers`); read by the same Query
 
 A change is computed from the organization as it was read at some version, and written in a transaction on condition of
@@ -150,6 +151,15 @@ def change(
     )
 
 
+def finish_publications(created_before: float) -> int:
+    """Publish what interrupted changes have left that began before a moment, and return how many there were."""
+    marks = publication.unfinished(created_before)
+    for mark in marks:
+        change(mark["organization"], lambda before: before)
+        publication.remove_mark(mark)
+    return len(marks)
+
+
 def create(organization: Organization, *, dry_run: bool = False, journal: Journal | None = None) -> Change:
     """Create an organization; InvalidRequest if its id is taken."""
 
@@ -240,9 +250,11 @@ def _apply_edit(
         is_empty = change.before == change.after
         written = change.version if is_empty else _write(change, journal)
         if written is not None:
-            is_repaired = is_empty or publish_all
-            users = publication.stale_users(change.after) if is_repaired else change.published_users()
+            published = set() if is_empty else change.published_users()
+            users = publication.stale_users(change.after) if is_empty or publish_all else published
             publication.publish(written, change.after, users)
+            if published:
+                publication.remove_mark(publication.mark(organization, change.version + 1))
             return replace(change, version=written)
     raise errors.StoreUnavailable(store="directory")
 

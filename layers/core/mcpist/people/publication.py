@@ -1,5 +1,10 @@
-"""The publication of an organization: what each user may do, where a request reads it."""
+"""The publication of an organization: what each user may do, where a request reads it.
 
+The first transaction of a change that is published after it writes a mark, and the end of the publication removes it:
+the mark of an interrupted one remains, and the janitor publishes the rest.
+"""
+
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
@@ -11,13 +16,15 @@ from mcpist.people.part import MAX_ITEMS_PER_REQUEST
 from mcpist.settings import settings
 
 MAX_CONCURRENT_WRITES = 16
+MARKS = "publications"
+"""The partition of the marks."""
 
 
 def publish(version: int, state: Organization, users: set[str]) -> None:
     """Rewrite the access items of these users, some at once.
 
     Each has the version of the organization that it was made of, and replaces none of a later one: so any number of
-    changes may be published at once. Repeating a change whose publication was interrupted publishes the rest.
+    changes may be published at once.
     """
     accesses = [access | {"version": version} for access in state.access_items() if access["user"] in users]
     if accesses:
@@ -46,6 +53,26 @@ def replace_access_item(access: Item) -> None:
     with suppress(ConditionFailed):
         values = {":user": access["user"], ":version": access["version"]}
         directory_table().put(access, condition=f"#user = :user AND ({is_older})", values=values)
+
+
+def mark(organization: str, version: int) -> Item:
+    """Return the mark of a change; `version` is the one that the organization has after its first transaction."""
+    return {
+        "pk": MARKS,
+        "sk": f"{organization}#{version}",
+        "organization": organization,
+        "created_at": int(time.time()),
+    }
+
+
+def unfinished(created_before: float) -> list[Item]:
+    """Return the marks of publications that began before a moment and have not ended."""
+    return [item for item in directory_table().query(MARKS) if item["created_at"] < created_before]
+
+
+def remove_mark(item: Item) -> None:
+    """Remove the mark of a publication that has ended."""
+    directory_table().delete(item["pk"], item["sk"])
 
 
 def directory_table() -> Table:
