@@ -58,19 +58,19 @@ class Exchange:
         return self.deadline - time.monotonic() - RESPONSE_RESERVE_SECONDS
 
 
-def exchange_of(context: Context) -> Exchange:
-    """Return the exchange of a request; the transport passes it in the ASGI scope.
+def exchange_of(context: Context, call: CallToolRequestParams | None = None) -> Exchange:
+    """Return the exchange of a request, and what the client of a tool `call` supports.
 
-    A client of 2026-07-28 names itself in each request; others are known by their user agent. The message's own trace
-    takes the place of that of the HTTP request.
+    The transport passes it in the ASGI scope. A client of 2026-07-28 names itself in each request; others are known by
+    their user agent. The message's own trace takes the place of that of the HTTP request.
     """
     exchange: Exchange = cast("Request", context.request).scope["mcpist.exchange"]
     invocation.follow_trace(str((context.meta or {}).get("traceparent", "")))
-    if context.session.client_params is None:
-        return exchange
-    named = context.session.client_params.client_info
-    client = ClientInfo.described(named.name, named.version, exchange.caller.client.id)
-    return replace(exchange, caller=replace(exchange.caller, client=client))
+    caller, client = exchange.caller, client_of(context, call) if call else exchange.client
+    if context.session.client_params is not None:
+        named = context.session.client_params.client_info
+        caller = replace(caller, client=ClientInfo.described(named.name, named.version, caller.client.id))
+    return Exchange(caller, exchange.request_id, exchange.deadline, client)
 
 
 def wants_separate_blocks(context: Context) -> bool:

@@ -2,7 +2,6 @@
 
 import time
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import cache
 
 from mcp_endpoint.exchange import BLOCKS_HEADER, Exchange
@@ -42,7 +41,7 @@ def answer(request: HttpRequest, request_id: str, deadline: float) -> HttpRespon
     if request.method != "POST":
         return json_response(405, {"error": "only POST is served here"}, {"allow": "POST"})
     body = request.body(MAX_BODY_BYTES)
-    caller = replace(authorize(request), reading_only=request.path.rstrip("/").endswith(READING_SUFFIX))
+    caller = authorize(request, reading_only=request.path.rstrip("/").endswith(READING_SUFFIX))
     exchange = Exchange(caller, request_id, deadline)
     with refused_requests.audited(caller, request_id):
         request_quota.count(caller, time.time())

@@ -1,6 +1,5 @@
 """The methods `tools/list` and `tools/call`."""
 
-from dataclasses import replace
 from typing import Any
 
 from mcp.shared.exceptions import MCPError
@@ -8,7 +7,7 @@ from mcp_types import INVALID_PARAMS, CallToolRequestParams, CallToolResult, Lis
 
 from mcp_endpoint.arguments import REQUEST_MODELS
 from mcp_endpoint.content.blocks import content
-from mcp_endpoint.exchange import Exchange, client_of, exchange_of
+from mcp_endpoint.exchange import Exchange, exchange_of
 from mcp_endpoint.meta_tools import categories, declaration
 from mcp_endpoint.meta_tools.declaration import ToolAnswer
 from mcp_endpoint.protocol.errors import asks_by_error, error_result, protocol_error, protocol_errors
@@ -39,7 +38,7 @@ async def call_category_tool(context: Context, params: CallToolRequestParams) ->
     """Call a tool of categories."""
     if params.name not in categories.REQUEST_MODELS:
         raise _unknown_tool(params.name, categories.REQUEST_MODELS)
-    exchange = replace(exchange_of(context), client=client_of(context, params))
+    exchange = exchange_of(context, params)
     try:
         return categories.call_tool(exchange, params.name, params.arguments or {})
     except ConfirmationPending as error:
@@ -54,7 +53,7 @@ async def call_tool(context: Context, params: CallToolRequestParams) -> Any:
         return await call_category_tool(context, params)
     if params.name not in REQUEST_MODELS:
         raise _unknown_tool(params.name, REQUEST_MODELS)
-    exchange = replace(exchange_of(context), client=client_of(context, params))
+    exchange = exchange_of(context, params)
     try:
         with typed_errors():
             return _to_result(exchange, declaration.call_tool(exchange, params.name, params.arguments or {}))
@@ -70,17 +69,17 @@ async def call_tool(context: Context, params: CallToolRequestParams) -> Any:
 
 def _to_result(exchange: Exchange, answer: declaration.Answer) -> Any:
     """Return a meta-tool's answer as a result of the protocol, with only what the client declared to support."""
-    from mcp_endpoint.batches import batch  # `tools/list` need not wait for these
-    from mcp_endpoint.elicitation.connecting import UrlElicitation
-
     client = exchange.client
     blocks = {"links": client.supports_links, "separate": client.separate_blocks}
+    if isinstance(answer, ToolAnswer):
+        meta: Any = {ACCOUNT_META_KEY: answer.account} if answer.account else None
+        return CallToolResult(content=content(answer.parts, **blocks), _meta=meta)
+    from mcp_endpoint.batches import batch  # `tools/list` and a call of one tool need not wait for these
+    from mcp_endpoint.elicitation.connecting import UrlElicitation
+
     match answer:
         case UrlElicitation():
             return answer.as_result()
-        case ToolAnswer(parts, account):
-            meta: Any = {ACCOUNT_META_KEY: account} if account else None
-            return CallToolResult(content=content(parts, **blocks), _meta=meta)
         case batch.BatchView(head) if client.supports_tasks and not head.done:
             return batch.as_task(head).as_create_task_result()
         case batch.BatchView():

@@ -74,11 +74,15 @@ class ClientInfo:
     @classmethod
     def described(cls, name: str, version: str = "", client_id: str = "") -> Self:
         """Return what a program says of itself: printable and short, since people read it in the audit."""
-        texts = ("".join(filter(str.isprintable, text))[:MAX_CLIENT_CHARACTERS] for text in (name, version, client_id))
-        return cls(*texts)
+        return cls(*map(_printable, (name, version, client_id)))
 
 
 NO_CLIENT = ClientInfo()
+
+
+def _printable(text: str) -> str:
+    shown = text if text.isprintable() else "".join(filter(str.isprintable, text))
+    return shown[:MAX_CLIENT_CHARACTERS]
 
 
 @dataclass(frozen=True, slots=True)

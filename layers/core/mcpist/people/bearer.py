@@ -17,7 +17,7 @@ METADATA_PATH = "/.well-known/oauth-protected-resource"
 ROLE_HEADER, ORGANIZATION_HEADER = "x-mcpist-role", "x-mcpist-organization"
 
 
-def authorize(request: HttpRequest) -> Caller:
+def authorize(request: HttpRequest, *, reading_only: bool = False) -> Caller:
     """Return the caller that the bearer token identifies, in the organization that the path or a header names."""
     headers = request.headers
     token, verified = _verified_token(request)
@@ -25,7 +25,7 @@ def authorize(request: HttpRequest) -> Caller:
     role, proof = headers.get(ROLE_HEADER, ""), Proof("jwt", token)
     caller = directory.identify(verified.subject, organization=organization, roles=(role,) if role else (), proof=proof)
     client = ClientInfo.described(headers.get("user-agent", ""), client_id=verified.client_id)
-    return replace(caller, locale=request.locale(caller.locale), client=client)
+    return replace(caller, locale=request.locale(caller.locale), client=client, reading_only=reading_only)
 
 
 def memberships(request: HttpRequest) -> list[Caller]:

@@ -10,6 +10,7 @@ from mcpist.render.pruning import SILENCE, Noise, is_empty, prune
 from mcpist.render.shows import ANY_COLUMN, Shows
 from mcpist.render.tokens import has_fewer_tokens
 
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _ZERO_FRACTION = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.0+(?=Z?$|[+-]\d\d:?\d\d$)")
 
 
@@ -61,7 +62,7 @@ def _empty(value: Any) -> str:
 
 def compact_json(value: Any) -> str:
     """Return JSON without spaces and without escaped characters."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _encoder.encode(value)
 
 
 def _trim_fractions(row: Row) -> Row:

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import count
 from typing import Any
 
@@ -115,7 +114,11 @@ def audited(
         raise
     finally:
         row: Any = {"outcome": outcome, "account": account(), "measures": measures(), **use}
-        record = audit.best_effort()(partial(audit.record_use, caller, **row))
+
+        def record() -> None:
+            with audit.best_effort():
+                audit.record_use(caller, **row)
+
         if use.get("batch"):
             invocation.beside(record)
         else:

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, TextIO
 
+from pydantic_core import to_json
+
 type Level = Literal["INFO", "ERROR"]
 
 # By the level that the function is given: what it leaves out.
@@ -60,8 +62,9 @@ class LineLogger:
 def write_line(line: Mapping[str, Any], stream: TextIO | None = None) -> None:
     """Write an object as one line, at once; what is no Unicode in a text becomes a question mark."""
     target = stream or sys.stdout
-    target.write(_encoder.encode(line).encode(errors="replace").decode() + "\n")
+    try:
+        text = to_json(line, fallback=str)
+    except ValueError:  # a half of a surrogate pair
+        text = json.dumps(line, ensure_ascii=False, default=str, separators=(",", ":")).encode(errors="replace")
+    target.write(text.decode() + "\n")
     target.flush()
-
-
-_encoder = json.JSONEncoder(ensure_ascii=False, default=str, separators=(",", ":"))

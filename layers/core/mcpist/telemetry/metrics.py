@@ -12,9 +12,9 @@ from typing import Literal
 from mcpist.telemetry.log_lines import write_line
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Metric:
-    """A metric of CloudWatch."""
+    """A metric of CloudWatch; each is one of the constants below."""
 
     name: str
     unit: Literal["Count", "Milliseconds", "Bytes"]
@@ -52,10 +52,10 @@ def write(counted: Mapping[tuple[Metric, str], float], *, correlation: str, trac
         return
     common = {"service": environment["POWERTOOLS_SERVICE_NAME"], "correlation_id": correlation, "trace_id": trace}
     namespace, now = environment["POWERTOOLS_METRICS_NAMESPACE"], round(time.time() * 1000)
-    for dimension, value in dict.fromkeys((metric.dimension, by) for metric, by in counted):
-        totals = {
-            metric: total for (metric, by), total in counted.items() if (metric.dimension, by) == (dimension, value)
-        }
+    by_dimension: dict[tuple[str, str], dict[Metric, float]] = {}
+    for (metric, by), total in counted.items():
+        by_dimension.setdefault((metric.dimension, by), {})[metric] = total
+    for (dimension, value), totals in by_dimension.items():
         directive = {
             "Namespace": namespace,
             "Dimensions": [["service", dimension] if dimension else ["service"]],

@@ -5,21 +5,24 @@ and no message of an exception. The decorators of powertools and the context man
 they record exceptions' messages.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
 from mcpist.errors import McpistError
 from mcpist.settings import settings
 
+_NOT_RECORDED = nullcontext()
+
+
+def span(name: str, **annotations: str) -> AbstractContextManager[None]:
+    """Record the time that the block takes."""
+    return _recorded(name, annotations) if settings().tracing else _NOT_RECORDED
+
 
 @contextmanager
-def span(name: str, **annotations: str) -> Iterator[None]:
-    """Record the time that the block takes."""
-    if not settings().tracing:
-        yield
-        return
+def _recorded(name: str, annotations: Mapping[str, str]) -> Iterator[None]:
     recorder = _recorder()
     subsegment = recorder.begin_subsegment(name)
     try:

@@ -6,6 +6,7 @@ An organization's `disabled` are masks of full names (`tracker.*`, `*.delete_*`)
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from typing import ClassVar
 
 from mcpist.caller import Caller, Role
@@ -102,7 +103,7 @@ class Permissions:
 
     def load_tools(self, modules: Collection[str]) -> None:
         """Read the tools of these modules where they are not known yet; not of those that the caller cannot use."""
-        self.catalogue.load_tools(self._enabled_modules(modules))
+        self.catalogue.load_tools(set(filter(self._is_enabled, modules)))
 
     def own_name(self, module: str, tool: str) -> str:
         """Return a tool's name in its module; some models write the full name there: `rag.search_docs`."""
@@ -136,7 +137,7 @@ class Permissions:
 
     def _has_part(self, module: ModuleEntry) -> bool:
         """Whether this caller has any of a module's tools, resources and prompts."""
-        return bool(self.tools(module) or self.resources(module) or self.prompts(module))
+        return bool(self._view.get(module.name) or self.resources(module) or self.prompts(module))
 
     def _decide(self, decisions: Iterable[Decision], module: str, tool: str) -> None:
         """Raise the refusal of the first decision that says no."""
@@ -148,9 +149,9 @@ class Permissions:
 
     def _refuse_unlisted(self, module: str, tool: str) -> McpistError | None:
         """Refuse a module whose tools could not be read, or are switched off by the operator."""
-        if module not in self._enabled_modules((module,)):
+        if not self._is_enabled(module):
             return None
-        self.load_tools((module,))
+        self.catalogue.load_tools((module,))
         reason = self.catalogue.missing_reason(module)
         return (
             type(reason)(**{**reason.details, "name": _full_name(module, tool)})
@@ -172,7 +173,7 @@ class Permissions:
         """Refuse a module of which no role permits anything."""
         entry = self.catalogue.index.modules[module]
         listed = (one.listed_in(module) for one in entry.materials)
-        permitted = any(map(self._permits, (*entry.tools.values(), *listed))) if entry.tools else self._has(module)
+        permitted = any(map(self._permits, chain(entry.tools.values(), listed))) if entry.tools else self._has(module)
         return None if permitted or self._may_get_tools(entry) else AuthorizationError(name=_full_name(module, tool))
 
     def _refuse_disabled_module(self, module: str, tool: str) -> McpistError | None:
@@ -234,11 +235,11 @@ class Permissions:
 
     def _may_get_tools(self, module: ModuleEntry) -> bool:
         """Whether a module without tools will perhaps have some for this caller, once read or approved."""
-        return not module.tools and bool(self._enabled_modules((module.name,)))
+        return not module.tools and self._is_enabled(module.name)
 
-    def _enabled_modules(self, names: Iterable[str]) -> set[str]:
-        """Return the modules among these that a role of the caller has, and that are not switched off as a whole."""
-        return {name for name in names if self._has(name) and not is_disabled(name, "*", self.caller.disabled)}
+    def _is_enabled(self, module: str) -> bool:
+        """Whether a role of the caller has a module, and it is not switched off as a whole."""
+        return self._has(module) and not is_disabled(module, "*", self.caller.disabled)
 
     def _has(self, module: str) -> bool:
         return any(module in role.modules for role in self.caller.roles)
@@ -260,7 +261,8 @@ class Permissions:
 
 def acting_caller(caller: Caller, tool: ListedTool) -> Caller:
     """Return the caller in the roles that permit a tool: the account of another role was not meant for it."""
-    return replace(caller, roles=tuple(role for role in caller.roles if role_permits(role, tool)))
+    roles = tuple(role for role in caller.roles if role_permits(role, tool))
+    return caller if roles == caller.roles else replace(caller, roles=roles)
 
 
 @lru_cache(MAX_CACHED_VIEWS)

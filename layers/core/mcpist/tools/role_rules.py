@@ -39,4 +39,7 @@ def is_disabled(module: str, tool: str, disabled: Collection[str]) -> bool:
 
 def matching(name: str, masks: Iterable[str]) -> str:
     """Return the first mask that matches a full name; empty if none does."""
-    return next((mask for mask in masks if fnmatchcase(name, mask)), "")
+    for mask in masks:
+        if fnmatchcase(name, mask):
+            return mask
+    return ""
