@@ -1,8 +1,10 @@
 """The HTTP routes of the endpoint: MCP requests, metadata for the login, and preflights of browsers."""
 
 import time
+from collections.abc import Mapping
 from contextlib import nullcontext
 from functools import cache
+from typing import Any
 
 from mcp_endpoint.exchange import BLOCKS_HEADER, Exchange
 from mcp_endpoint.login_metadata import login_metadata, metadata
@@ -48,15 +50,15 @@ def answer(request: HttpRequest, request_id: str, deadline: float) -> HttpRespon
         sent = message.read(body)
         invocation.add_fields(**message.described(sent))
         with in_flight.counted(caller) if message.may_wait(sent) else nullcontext():
-            status, headers, content = _serve(request, body, exchange)
+            status, headers, content = _serve(request, body, sent, exchange)
     session = message.session_headers(sent) if status == OK else {}
     return {"statusCode": status, "headers": headers | session, "body": content.decode()}
 
 
-def _serve(request: HttpRequest, body: bytes, exchange: Exchange) -> AsgiResponse:
+def _serve(request: HttpRequest, body: bytes, sent: Mapping[str, Any], exchange: Exchange) -> AsgiResponse:
     server = protocol(request.public_url, proxy=request.path.endswith("/categories"))
     try:
-        return server.serve(request.path, request.headers, body, exchange)
+        return server.serve(request.path, request.headers, body, sent, exchange)
     except RequestTimeout:  # it may have interrupted the server anywhere
         protocol.cache_clear()
         raise

@@ -28,8 +28,9 @@ def ask(version: str, method: str, params: dict[str, Any]) -> Any:
         "accept": "application/json, text/event-stream",
         **({"mcp-protocol-version": version, "mcp-method": method} if version else {}),
     }
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
-    status, _, content = SERVER.serve("/mcp", headers, body, Exchange(caller, "r", 1e12))
+    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    exchange = Exchange(caller, "r", 1e12)
+    status, _, content = SERVER.serve("/mcp", headers, json.dumps(message).encode(), message, exchange)
     assert status == 200, (status, content)
     return json.loads(content)["result"]
 

@@ -1,6 +1,7 @@
 """One sandbox's MCP server: the official SDK's lowlevel server, driven as ASGI on one event loop."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -8,6 +9,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
 from mcp_endpoint.exchange import Exchange
+from mcp_endpoint.protocol import plain_request
 from mcp_endpoint.protocol.server import category_server, meta_tool_server
 from mcpist.loopback import same_urls
 from mcpist.settings import settings
@@ -20,18 +22,24 @@ class Protocol:
     """A server that answers one request at a time; with `proxy` it has only the two tools of categories."""
 
     def __init__(self, public_url: str, *, proxy: bool = False) -> None:
-        server = category_server() if proxy else meta_tool_server()
+        self._server = category_server() if proxy else meta_tool_server()
+        self._security = _transport_security(public_url)
         self._manager = StreamableHTTPSessionManager(
-            server, json_response=True, stateless=True, security_settings=_transport_security(public_url)
+            self._server, json_response=True, stateless=True, security_settings=self._security
         )
         self._loop = asyncio.new_event_loop()
         self._ready, self._stop = asyncio.Event(), asyncio.Event()
         self._running = self._loop.create_task(self._run())
         self._loop.run_until_complete(self._ready.wait())
 
-    def serve(self, path: str, headers: dict[str, str], body: bytes, exchange: Exchange) -> AsgiResponse:
-        """Answer one POST request."""
-        return self._loop.run_until_complete(self._serve(path, headers, body, exchange))
+    def serve(
+        self, path: str, headers: dict[str, str], body: bytes, message: Mapping[str, Any], exchange: Exchange
+    ) -> AsgiResponse:
+        """Answer one POST request; `message` is what its body says, empty where that is no single message."""
+        scope = _scope(path, headers) | {"mcpist.exchange": exchange}
+        if route := plain_request.route_of(message, headers, self._security):
+            return self._loop.run_until_complete(plain_request.answer(self._server, route, message, scope))
+        return self._loop.run_until_complete(self._serve(scope, body))
 
     def close(self) -> None:
         """Stop the server and its event loop."""
@@ -45,7 +53,8 @@ class Protocol:
             self._ready.set()
             await self._stop.wait()
 
-    async def _serve(self, path: str, headers: dict[str, str], body: bytes, exchange: Exchange) -> AsgiResponse:
+    async def _serve(self, scope: dict[str, Any], body: bytes) -> AsgiResponse:
+        """Have the SDK's transport answer."""
         status, response_headers, chunks, unread = 500, {}, [], [body]
 
         async def receive() -> dict[str, Any]:
@@ -61,7 +70,6 @@ class Protocol:
             else:
                 chunks.append(message.get("body", b""))
 
-        scope = _scope(path, headers) | {"mcpist.exchange": exchange}
         await self._manager.handle_request(scope, receive, send)
         return status, response_headers, b"".join(chunks)
 
