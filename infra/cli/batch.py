@@ -9,7 +9,7 @@ from typer import Option
 
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.endpoint import Endpoint
-from infra.cli.error_view import TRY_AGAIN, exit_code
+from infra.cli.error_view import CALLER, TRY_AGAIN, exit_code
 from infra.cli.inputs import text_of
 from infra.cli.options import BatchFile, Token, Url
 from infra.cli.plan_view import draw_plan
@@ -70,8 +70,8 @@ class BatchWatcher:
         try:
             with endpoint.connected():
                 return self._follow(endpoint, request)
-        except BaseException:
-            if self._batch:
+        except BaseException as error:
+            if self._batch and not (isinstance(error, CommandError) and exit_code(error.error["code"]) == CALLER):
                 print(CONTINUE_HINT.format(batch=self._batch), file=self._out, flush=True)
             raise
 

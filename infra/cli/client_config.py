@@ -41,7 +41,7 @@ def read_client_config(path: Path, stack: str) -> list[ClientServer]:
         written = jsonc.read(path.expanduser().read_text("utf-8"))
     except (OSError, ValueError) as error:
         hint = "Name an MCP client's configuration, e.g. ~/.claude.json or .mcp.json."
-        raise CommandError("FILE_NOT_FOUND", f"{path}: {error}", hint) from None
+        raise CommandError("FILE_NOT_FOUND", f"{path}: {getattr(error, 'strerror', None) or error}", hint) from None
     found: dict[str, ClientServer] = {}
     written_as: dict[str, list[Any]] = {}
     for name, server in _servers(written):
@@ -128,7 +128,9 @@ def _add_values(found: ClientServer, where: str, values: Mapping[str, str]) -> N
             if not _PLACEHOLDER.search(value):
                 found.secrets[reference] = value
             whole = ", the complete value with its first word" if " " in value else ""
-            found.notes.append(f"store the value of {key} as {reference.removeprefix('ssm:')}{whole}")
+            name = reference.removeprefix(f"ssm:{found.parameters.rpartition('/')[0]}/")
+            path = reference.removeprefix("ssm:")
+            found.notes.append(f"store the value of {key} as {path}{whole}: mcpist upstream secret set {name}")
         else:
             found.server.setdefault(where, {})[key] = value
 

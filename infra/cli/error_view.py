@@ -34,12 +34,13 @@ def exit_code(code: str) -> int:
 
 
 def draw_error(error: Mapping[str, Any]) -> str:
-    """Return an error as two or three lines: code and message, the place, and what to do."""
+    """Return an error as lines: code and message, the place, further problems, and what to do."""
     message = visible(str(error["message"]))
     lines = [f"{_RED}{visible(str(error['code']))}{_PLAIN} {message}"]
     place = [f"{name} {visible(str(value))}" for name, value in _place(error.get("details") or {}) if value]
     place = [one for one in place if one.partition(" ")[2] not in message]
     lines += [f"at {', '.join(place)}"] if place else []
+    lines += [f"also {visible(text)}" for text in _further(error.get("details") or {})]
     lines += [visible(str(error["hint"]), lines=True)] if error.get("hint") else []
     return "\n".join(lines)
 
@@ -54,3 +55,9 @@ def resembling(error: Mapping[str, Any]) -> str:
 
 def _place(details: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return [(name, details.get(name)) for name in ("line", "step", "field")]
+
+
+def _further(details: Mapping[str, Any]) -> list[str]:
+    """Return the other problems of the same arguments, or of the other lines of a batch."""
+    problems = [one for one in details.get("problems") or () if isinstance(one, dict)]
+    return [str(one.get("message") or f"{one.get('field')}: {one.get('problem')}") for one in problems]

@@ -13,7 +13,8 @@ def text_of(file: str) -> str:
     try:
         return sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandError("FILE_NOT_FOUND", f"{file}: {error}", "Name a text file.") from None
+        problem = getattr(error, "strerror", None) or str(error)
+        raise CommandError("FILE_NOT_FOUND", f"{file}: {problem}", "Name a text file.") from None
 
 
 def json_of(text: str) -> Any:

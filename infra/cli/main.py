@@ -134,7 +134,7 @@ def usage_error(error: typer.TyperException) -> CommandError:
     """Return a wrong command line's error, typed like all others, with the command's usage as its hint."""
     context = getattr(error, "ctx", None)
     usage = context.get_usage() if context else ""
-    return CommandError("VALIDATION_ERROR", error.format_message(), usage)
+    return CommandError("VALIDATION_ERROR", error.format_message().replace("Value error, ", ""), usage)
 
 
 def _load(name: str) -> Any:

@@ -8,6 +8,7 @@ from typer import Argument, Option
 
 from infra.cli.deployable import check_deployable
 from infra.cli.document import CommandError, CommandResult
+from infra.cli.error_view import draw_error
 from infra.cli.last_up import is_up, last_up
 from infra.cli.options import Target, UpstreamsFile, command_group, with_target
 from infra.cli.upstream_audit import record_approvals
@@ -67,9 +68,11 @@ def check_upstreams(
     silent = [name for name, one in found.items() if not one.listing and not configured.servers[name].grants]
     if silent:
         message = f"{silent[0]} does not answer: {found[silent[0]].problem}"
-        hint = "Correct its command, URL, env or headers; the details have more."
-        raise CommandError("UPSTREAM_UNAVAILABLE", message, hint, report)
-    return CommandResult(metadata=report, drawing=_render(report))
+        hint = "Correct its command, URL, env or headers."
+        error = CommandError("UPSTREAM_UNAVAILABLE", message, hint, report)
+        error.drawing = f"{_render(report)}\n\n{draw_error(error.error)}"
+        raise error
+    return CommandResult(metadata=report, drawing=_render(report) or f"{file} names no server")
 
 
 @upstream.command("tools")
@@ -83,7 +86,7 @@ def list_tools(
     file, configured = _read(file)
     known = {*configured.servers, *configured.all_categories}
     if name and name not in known:
-        raise _unknown(name, known)
+        raise _unknown(name, known, "Name a file by --upstreams FILE." if Path(name).is_file() else "")
     with stack_view(target, configured) as view:
         found = find_rows(view, list(configured.servers))
         shown = [row for row in found if name in {None, row.category, row.chosen.server}]
@@ -94,7 +97,8 @@ def list_tools(
         lines.append("  ".join((f"{row.category}.{row.chosen.tool}", row.state, row.effect or "", row.note)))
         lines += [f"    {line}" for line in changed]
         tools.append({**row.as_dict(), "changes": changed})
-    return CommandResult(metadata={"file": str(file), "tools": tools}, drawing="\n".join(map(visible, lines)))
+    drawing = "\n".join(map(visible, lines)) or f"no tool of {name or file}"
+    return CommandResult(metadata={"file": str(file), "tools": tools}, drawing=drawing)
 
 
 @upstream.command("approve")
@@ -179,8 +183,8 @@ def _render(report: Mapping[str, Any]) -> str:
     return "\n".join(map(visible, lines))
 
 
-def _unknown(name: str, known: Iterable[str]) -> CommandError:
-    hint = f"There are: {', '.join(sorted(known)) or 'none'}."
+def _unknown(name: str, known: Iterable[str], hint: str = "") -> CommandError:
+    hint = hint or f"There are: {', '.join(sorted(known)) or 'none'}."
     return CommandError("VALIDATION_ERROR", f'There is no "{name}".', hint)
 
 

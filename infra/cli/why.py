@@ -24,7 +24,8 @@ def why(
 
 
 def _draw(found: dict[str, Any]) -> str:
-    rows = [[visible(str(decision[name])) for name in _COLUMNS] for decision in found["decisions"]]
+    decided = [one for one in found["decisions"] if not (found["firstNo"] and one["verdict"] == "open")]
+    rows = [[visible(str(decision[name])) for name in _COLUMNS] for decision in decided]
     roles = [[visible(str(role[name])) for name in ("role", "rule", "mask")] for role in found["roles"]]
     tables = [render_table(_COLUMNS, rows)]
     tables += [render_table(("role", "refused by", "mask"), roles)] if roles else []

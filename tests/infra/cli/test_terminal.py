@@ -167,6 +167,44 @@ def test_arguments_are_words_typed_by_the_tools_schema(endpoint: Service, capsys
     assert json.loads(capsys.readouterr().out)["metadata"]["texts"] == ["found"]
 
 
+def test_an_error_has_all_problems_of_the_arguments() -> None:
+    problems = [{"field": "qery", "problem": "there is no such field"}, {"message": "Line 3: limit: too large"}]
+    details = {"field": "query", "problems": problems}
+    drawn = draw_error({"code": "X", "message": "query: Field required", "hint": "Correct them.", "details": details})
+    assert PLAIN.sub("", drawn).splitlines() == [
+        "X query: Field required",
+        "also qery: there is no such field",
+        "also Line 3: limit: too large",
+        "Correct them.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["batch", "/nowhere.jsonl"], "/nowhere.jsonl: No such file or directory"),
+        (["--locale", "fr", "modules"], "Invalid value for '--locale': 'fr' is not one of 'en', 'ja'."),
+    ],
+)
+def test_an_error_says_only_what_is_wrong(words: list[str], message: str) -> None:
+    assert shown(*words)[1].splitlines()[0].partition(" ")[2] == message
+
+
+def test_a_check_that_fails_still_shows_every_server(tmp_path: Path) -> None:
+    dead = {"description": "Nothing.", "type": "http", "url": "http://127.0.0.1:9/mcp"}
+    (tmp_path / "dead.json").write_text(json.dumps({"mcpServers": {"one": dead, "two": dead}}))
+    code, text = shown("upstream", "check", str(tmp_path / "dead.json"))
+    lines = text.splitlines()
+    assert code == EXIT_CODES["UPSTREAM_UNAVAILABLE"]
+    assert [line.partition("  ")[0] for line in lines[:4]] == ["one", "two", "one", "two"]
+    assert lines[-2].startswith("UPSTREAM_UNAVAILABLE one does not answer")
+
+
+def test_a_file_of_no_servers_is_said_to_have_none(tmp_path: Path) -> None:
+    (tmp_path / "empty.json").write_text('{"mcpServers": {}}')
+    assert shown("upstream", "check", str(tmp_path / "empty.json")) == (0, f"{tmp_path}/empty.json names no server\n")
+
+
 @pytest.mark.parametrize(("given", "language"), [(["--locale", "ja"], "ja"), ([], None)])
 @pytest.mark.parametrize("command", ["call rag list_docs", "why rag.list_docs"])
 def test_the_language_reaches_the_server_only_if_it_is_named(

@@ -299,6 +299,10 @@ def test_a_prompt_that_waits_for_approval_is_listed_with_its_flags() -> None:
     assert (other.chosen.tool, other.state, other.awaits_approval) == ("prompts other", "changed", True)
 
 
+def test_a_file_in_the_place_of_a_category_is_recognized(capsys: pytest.CaptureFixture[str], disk: str) -> None:
+    assert failure(capsys, "tools", disk)["hint"] == "Name a file by --upstreams FILE."
+
+
 @pytest.mark.usefixtures("deployed")
 def test_only_existing_tools_can_be_approved(capsys: pytest.CaptureFixture[str], disk: str) -> None:
     forget_entries()
@@ -394,6 +398,7 @@ def test_secrets_become_references_and_notes_say_where_to_store_them(
     found = imported(capsys, nowhere, {"mcpServers": {"x": server}}, "--offline")
     assert found["upstreams"]["mcpServers"]["x"][where][reference] == f"ssm:/mcpist/mcpist/upstreams/x/{reference}"
     assert any(f"/mcpist/mcpist/upstreams/x/{reference}" in note for note in found["notes"]["x"])
+    assert any(note.endswith(f": mcpist upstream secret set x/{reference}") for note in found["notes"]["x"])
 
 
 def test_secrets_without_a_place_are_left_out_and_noted(capsys: pytest.CaptureFixture[str], nowhere: Path) -> None:

@@ -116,7 +116,9 @@ def test_an_invalid_batch_is_refused_before_it_is_watched(
 
 def test_a_missing_batch_is_a_typed_error_with_a_hint(stage: FakeEndpoint, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["batch", "--id", "b_none", "--watch", "--url", stage.url, "--token", "t"]) == CALLER
-    assert json.loads(capsys.readouterr().out)["error"]["code"] == "BATCH_NOT_FOUND"
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["error"]["code"] == "BATCH_NOT_FOUND"
+    assert captured.err == ""
 
 
 def test_a_failed_poll_is_repeated(stage: FakeEndpoint, capsys: pytest.CaptureFixture[str]) -> None:

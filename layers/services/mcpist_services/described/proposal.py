@@ -189,7 +189,8 @@ def _host(description: Description, server: str) -> str:
     try:
         return _normal(check_public_url(url, loopback=bool(server)))
     except ValueError as error:
-        raise refuse(place, f"the server {url[:200]} cannot be used: {error}") from None
+        other = "" if server else f"; {hint}"
+        raise refuse(place, f"the server {url[:200]} cannot be used: {error}{other}") from None
 
 
 def _normal(url: str) -> str:
