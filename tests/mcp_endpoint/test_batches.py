@@ -100,6 +100,18 @@ def test_the_message_of_a_failed_element_adds_no_line(door: EndpointClient) -> N
     assert failed.startswith("[1] failed: ")
 
 
+@pytest.mark.parametrize("levels", [400, 2_000])
+def test_a_deeply_nested_result_hides_no_other_one(door: EndpointClient, levels: int) -> None:
+    driver = begun(door)
+    driver.finish("find", raw=json.loads('[{"path":' * levels + "1" + "}]" * levels))
+    driver.finish("tags", raw=[{"tag": "x"}])
+    driver.finish("last", raw={"path": "a.md", "content": "Hello"})
+    _, (_, last, find, tags, *_) = door.call("batch", batch_id=driver.head.batch)
+    assert last.endswith("Hello")
+    assert '"path":[{"path":[{"path":' in find
+    assert tags.startswith("tags: succeeded\n")
+
+
 def test_the_rows_of_all_elements_are_one_table(door: EndpointClient) -> None:
     line = '{"id":"found","module":"rag","tool":"list_tags","each":"${find.items}","output":true}'
     driver = begun(door, "\n".join([EACH.splitlines()[0], line]))

@@ -45,12 +45,18 @@ def document(row: Row, text: str) -> str:
 
 
 def smallest(value: Any, noise: Noise = SILENCE) -> str:
-    """Return compact JSON or the outline, whichever has fewer tokens, of what pruning leaves of a value."""
-    pruned = prune(value, noise)
-    if not pruned:
-        return _empty(value)
-    as_json = compact_json(pruned)
-    outlined = outline(pruned)
+    """Return compact JSON or the outline, whichever has fewer tokens, of what pruning leaves of a value.
+
+    A value that is nested deeper than both can read is its JSON as it is.
+    """
+    try:
+        pruned = prune(value, noise)
+        if not pruned:
+            return _empty(value)
+        as_json = compact_json(pruned)
+        outlined = outline(pruned)
+    except RecursionError:
+        return compact_json(value)
     return outlined if has_fewer_tokens(outlined, as_json) else as_json
 
 
