@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import EndpointConnectionError
 from mcp_types import ResourceLink
 
 from infra.local.login import LocalLogin
@@ -24,8 +25,9 @@ from mcp_endpoint.meta_tools.declaration import (
     declare,
 )
 from mcp_endpoint.protocol.server import CATEGORY_INSTRUCTIONS, ICON, INSTRUCTIONS
+from mcpist.aws.clients import client
 from mcpist.caller import Proof, Role, Subject
-from mcpist.errors import InvalidRequest, UpstreamUnavailable
+from mcpist.errors import InvalidRequest, StoreUnavailable, UpstreamUnavailable
 from mcpist.files import access
 from mcpist.people import directory
 from mcpist.running import broker
@@ -168,6 +170,24 @@ def test_a_download_names_the_file_that_it_has_stored(github: Service, exchange:
     assert access.load(exchange.caller, reference)[1] == b"line 1\nExit code 1"
     assert text.endswith("begins:\nline 1\nExit code 1")
     assert (link.uri, link.mime_type) == (f"mcpist://files/{reference['sha256']}", "text/plain")
+
+
+def test_a_write_whose_answer_cannot_be_stored_is_not_to_be_sent_again(
+    github: Service, exchange: Exchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreachable(**_: Any) -> None:
+        raise EndpointConnectionError(endpoint_url="")
+
+    github.reply_with(json_response({"number": 1}))
+    monkeypatch.setattr(client("s3"), "put_object", unreachable)
+    members = Role("members", modules=NAMES, allow=("github.*",))
+    issue = {"owner": "octocat", "repo": "hello-world", "title": "t"}
+    asked = {"module": "github", "tool": "create_issue", "params": issue, "options": {"as_file": True}}
+    with pytest.raises(StoreUnavailable) as lost:
+        call_tool(replace(exchange, caller=replace(exchange.caller, roles=(members,))), "call", asked)
+    details = lost.value.as_dict()["details"]
+    assert details["may_have_happened"]
+    assert "retryable" not in details
 
 
 def test_a_call_retries_as_often_as_its_options_say(github: Service, exchange: Exchange) -> None:

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from botocore.exceptions import EndpointConnectionError
 
+from mcpist.aws.clients import client
 from mcpist.aws.table import Table
 from mcpist.caller import Role
 from mcpist.people import directory
@@ -79,6 +81,22 @@ def test_an_error_after_a_write_that_may_have_happened_is_kept(rest: RestClient,
     first, again = create(rest), create(rest)
     assert first.json["details"]["may_have_happened"] is True
     assert (again.json["code"], again.json["details"]) == (first.json["code"], first.json["details"])
+    assert len(github.received) == 1
+
+
+def test_an_answer_that_could_not_be_stored_after_a_write_frees_no_key(
+    rest: RestClient, github: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreachable(**_: Any) -> None:
+        raise EndpointConnectionError(endpoint_url="")
+
+    sender = rest.with_headers(idempotency_key="k1")
+    request = {"parameters": NEW, "options": {"as_file": True}}
+    with monkeypatch.context() as patch:
+        patch.setattr(client("s3"), "put_object", unreachable)
+        first = sender.call("github-create-issue", **request)
+    assert (first.json["code"], first.json["details"]["may_have_happened"]) == ("STORE_UNAVAILABLE", True)
+    assert sender.call("github-create-issue", **request).json["code"] == "STORE_UNAVAILABLE"
     assert len(github.received) == 1
 
 

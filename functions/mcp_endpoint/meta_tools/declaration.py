@@ -16,9 +16,11 @@ from mcpist.files.answers import content_of, describe_file
 from mcpist.render.answer import compact_json
 from mcpist.render.contents import split_content
 from mcpist.render.shows import Shows
+from mcpist.running.answering import answering
 from mcpist.running.gate import ToolResult, ToolUse, admit
 from mcpist.tools.index import ModuleEntry
 from mcpist.tools.permissions import Permissions
+from mcpist.tools.tool import Tool as AnyTool
 from mcpist.validation import parse_model
 from mcpist_services.catalogue import CATALOGUE
 
@@ -146,17 +148,18 @@ def _call(exchange: Exchange, permissions: Permissions, request: CallRequest) ->
     tool = permissions.own_name(request.module, request.tool)
     use = ToolUse(request.module, tool, request.params, exchange.request_id, options=request.options)
 
-    def run_call() -> tuple[ToolResult, Shows]:
+    def run_call() -> tuple[ToolResult, AnyTool]:
         admitted = admit(permissions, use, consent)
-        return admitted.run(exchange.remaining), admitted.tool.shows
+        return admitted.run(exchange.remaining), admitted.tool
 
     answer = run_or_elicit(exchange, use.subject, run_call)
     if isinstance(answer, UrlElicitation):
         return answer
-    result, shows = answer
+    result, used = answer
     value, blocks = split_content(result.json)
-    shown = [] if value is None and blocks else _shown(caller, shows, value, request, len(result.more))
-    return ToolAnswer([*shown, *filter(None, [result.more]), *to_parts(caller, blocks)], result.account)
+    with answering(used):
+        shown = [] if value is None and blocks else _shown(caller, used.shows, value, request, len(result.more))
+        return ToolAnswer([*shown, *filter(None, [result.more]), *to_parts(caller, blocks)], result.account)
 
 
 def _shown(caller: Caller, shows: Shows, value: Any, request: CallRequest, reserved: int) -> list[Part]:

@@ -9,6 +9,7 @@ from mcpist.files import access
 from mcpist.files.answers import content_of
 from mcpist.render.answer import compact
 from mcpist.running import gate
+from mcpist.running.answering import answering
 from mcpist.running.confirmation import Consent
 from mcpist.running.gate import ToolResult, ToolUse
 from mcpist.running.options import RunOptions
@@ -56,8 +57,10 @@ def _call(use: ToolUse, body: CallRequest) -> dict[str, Any]:
     consent = Consent(can_ask=True, question=body.confirmation, agreed=True if body.confirmation else None)
     admitted = gate.admit(exchange.permissions, use, consent)
     result = admitted.run(exchange.remaining)
+    with answering(admitted.tool):
+        content = _content(admitted.tool, result, body)
     answer = CallResponse(
-        **_content(admitted.tool, result, body),
+        **content,
         more=result.more,
         account=result.account,
         execution_time=exchange.elapsed_milliseconds,

@@ -105,6 +105,12 @@ def declared(host: str) -> Module:
         """Put an item on sale."""
         return Call("POST", "/items", json={"name": name})
 
+    @module.writes(shows("id"))
+    def rename_item(item_id: str, name: str) -> Calls:
+        """Rename an item."""
+        renamed = yield Call("POST", f"/items/{item_id}", json={"name": name})
+        return {"id": renamed.json["item"]["id"]}
+
     @module.reads(shows("id"))
     def list_items() -> Calls:
         """List the items, page after page."""
@@ -269,6 +275,17 @@ def test_a_defect_is_not_written_down_as_a_success(vendor: Vendor) -> None:
     with pytest.raises(ZeroDivisionError):
         vendor.run("broken")
     assert vendor.outcomes() == ["INTERNAL_ERROR"]
+
+
+def test_a_write_whose_answer_has_another_shape_is_not_to_be_sent_again(vendor: Vendor) -> None:
+    vendor.service.reply_with(json_response({"id": 1}))
+    with pytest.raises(UpstreamUnavailable, match="JSON of another shape") as error:
+        vendor.run("rename_item", item_id="1", name="b")
+    assert "retryable" not in error.value.as_dict()["details"]
+    vendor.service.reply_with(json_response([]))
+    with pytest.raises(UpstreamUnavailable) as error:
+        vendor.run("list_items")
+    assert error.value.as_dict()["details"]["retryable"]
 
 
 @pytest.mark.parametrize("answer", [[], "text", 7, {"items": []}, {"next": "b"}])

@@ -216,6 +216,8 @@ def test_an_answer_over_ten_megabytes_is_not_read_to_its_end(service: Service, a
     assert isinstance(error, ToolExecutionError)
     assert "larger than 10000000 bytes" in error.text().message
     assert len(service.received) == 1
+    assert "may_have_happened" not in error.details
+    assert failure(account, NEW).details["may_have_happened"] is True
 
 
 def test_a_refused_token_is_a_signal_and_no_error_yet(service: Service, account: Account) -> None:

@@ -30,6 +30,8 @@ class Failure:
     error: errors.McpistError
     safe_to_retry: bool = False
     """Whether the service surely did nothing."""
+    is_done: bool = False
+    """Whether the service has done it, and only its answer cannot be used."""
     wait: float | None = None
     """Seconds in which the service wants no further request of this account."""
     path_only: bool = False

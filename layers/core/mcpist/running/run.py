@@ -317,4 +317,5 @@ def _resume(service: ServiceClient, calls: Calls, response: CallResponse) -> Cal
     except (AttributeError, LookupError, TypeError) as error:
         logger.exception("answer of another shape", extra={"tool": f"{service.tool.module}.{service.tool.name}"})
         problem = "it answered JSON of another shape than this tool reads"
-        raise UpstreamUnavailable(service=service.module.name, problem=problem) from error
+        changed = {} if service.tool.reads else {"may_have_happened": True}
+        raise UpstreamUnavailable(service=service.module.name, problem=problem, **changed) from error

@@ -52,7 +52,7 @@ def send(
         if isinstance(outcome, CallResponse):
             return outcome
         error = outcome.error
-        if error.retryable and not (reads or outcome.safe_to_retry):
+        if (error.retryable or outcome.is_done) and not (reads or outcome.safe_to_retry):
             error.details["may_have_happened"] = True
         pause = options.backoff(retries) if outcome.wait is None else outcome.wait
         again = retries < options.retry and (outcome.safe_to_retry or (reads and error.retryable))
@@ -78,7 +78,8 @@ def _attempt(account: Account, call: Call, deadline: float) -> CallResponse | Fa
         raise InvalidRequest(field="params", problem=f"no request can be made of them ({error.reason})") from None
     except ResponseTooLarge as error:
         problem = f"the answer is larger than {max_bytes} bytes; ask for less"
-        return Failure(ToolExecutionError(service=service, http_status=error.status, problem=problem))
+        refused = ToolExecutionError(service=service, http_status=error.status, problem=problem)
+        return Failure(refused, is_done=200 <= error.status < 300)
     except ExchangeTimeout as error:
         return Failure(Timeout(service=service, seconds=round(seconds, 1)), safe_to_retry=not error.sent)
     except ExchangeFailed as error:
