@@ -11,12 +11,26 @@ from markupsafe import Markup
 
 from console import assets
 from console.texts import Texts
+from mcpist.errors import (
+    AccountError,
+    AdministratorError,
+    ModuleNotFound,
+    SchemaFetchError,
+    ToolNotFound,
+    UpstreamUnavailable,
+    concrete_errors,
+)
 from mcpist.memory import cached
 from mcpist.running.confirmation import quote as quote_json
 from mcpist.visible_text import visible
 from mcpist_services import key_example, key_page, provider_title, title
 
 FOLDER = Path(__file__).parent / "templates"
+_EXPLAINED = (AdministratorError, AccountError, ModuleNotFound, ToolNotFound, UpstreamUnavailable, SchemaFetchError)
+EXPLAINED_CODES = frozenset(
+    kind.code for one in _EXPLAINED for kind in (one, *concrete_errors(one)) if hasattr(kind, "code")
+)
+"""The codes that a decision about the use of a tool has; a wrong argument or a service's answer is none."""
 
 
 def render(template: str, texts: Texts, values: dict[str, Any]) -> str:
@@ -38,7 +52,7 @@ def environment() -> Environment:
     made.filters |= {"shown": _shown, "shown_lines": _shown_lines, "title_of": title, "moment": _moment, "day": _day}
     made.filters |= {"duration": _duration, "json_text": _json_text, "one_line": quote_json}
     made.globals |= {"asset": assets.address, "service_path": service_path, "provider_title": provider_title}
-    made.globals |= {"key_page": key_page, "key_example": key_example}
+    made.globals |= {"key_page": key_page, "key_example": key_example, "EXPLAINED_CODES": EXPLAINED_CODES}
     return made
 
 

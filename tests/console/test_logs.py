@@ -37,6 +37,14 @@ def test_a_refused_row_in_the_list_leads_to_the_decisions_about_its_user(ada: Br
     assert "Why uma cannot use this tool" in explained
 
 
+@pytest.mark.parametrize(
+    ("outcome", "is_explained"), [("CONNECTION_REQUIRED", True), ("TOOL_NOT_FOUND", True), ("VALIDATION_ERROR", False)]
+)
+def test_only_a_refusal_leads_to_decisions(ada: Browser, outcome: str, is_explained: bool) -> None:
+    use("create_issue", outcome=outcome)
+    assert ("why=1" in ada.get(f"/logs?user=uma&outcome={outcome}")["body"]) is is_explained
+
+
 def test_a_user_has_another_explained_by_nobody_and_the_own_refused_row_explained(uma: Browser) -> None:
     use("create_issue", outcome="AUTHORIZATION_ERROR", request="r-9")
     assert 'href="/tools?tool=github.create_issue&amp;why=1"' in uma.get("/profile")["body"]
