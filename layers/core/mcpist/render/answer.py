@@ -73,7 +73,10 @@ def compact_json(value: Any) -> str:
 
 def _trim_fractions(row: Row) -> Row:
     """Remove fractions of zeros from timestamps: several services write seven of them."""
-    return {name: _ZERO_FRACTION.sub(r"\1", value) if isinstance(value, str) else value for name, value in row.items()}
+    return {
+        name: _ZERO_FRACTION.sub(r"\1", value) if isinstance(value, str) and ".0" in value else value
+        for name, value in row.items()
+    }
 
 
 def _in_line(value: Any) -> str:

@@ -13,33 +13,24 @@ begins with another field of the object. A text that could be read as anything e
 fits none of this is JSON.
 """
 
-import json
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from itertools import islice
-from json.encoder import encode_basestring as quote
+from itertools import chain, islice
+from math import inf
 from typing import Any
+
+from mcpist.render.outline_texts import encode, is_plain_cell, is_plain_element, is_plain_line, key_of, text_of
 
 INDENT = " "
 MAX_SINGLE_COLUMNS = 8  # of a row by itself
 MAX_SINGLE_ELEMENTS = 2  # of a list of objects in such a row
 MAX_COMPARED_FIELDS = 32  # with each object, in search of its equal
-MAX_KNOWN_KEYS = 10_000
 EMPTY_CELL_COST = 0.5  # characters: commas that follow each other share tokens
 
 type _Object = Mapping[str, Any]
-type _FindEnd = Callable[[str], object]
 
+_OBJECTS, _LISTS = frozenset({dict, type(None)}), frozenset({list, type(None)})
 _URL_SEPARATORS = frozenset("/.?#&:{")
-_LITERAL_STARTS = frozenset("tfn-0123456789")
-_is_literal = re.compile(r"true|false|null|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?").fullmatch
-_line_end = re.compile(r"[\x00-\x1f]").search
-_cell_end = re.compile(r"[\x00-\x1f,]").search
-_element_end = re.compile(r"[\x00-\x1f,;|}]").search
-_is_plain_key = re.compile(r"[^\W\d](?:[\w @$/+-]*[\w@$/+-])?").fullmatch
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def outline(value: Any) -> str:
@@ -50,7 +41,7 @@ def outline(value: Any) -> str:
     elif isinstance(value, list):
         _write_list(lines, "", value, "")
     else:
-        lines.append(_text(value, _line_end))
+        lines.append(text_of(value, is_plain_line))
     return "\n".join(lines)
 
 
@@ -67,26 +58,32 @@ def _write_object(lines: list[str], fields: _Object, indent: str) -> None:
 
 def _fields(fields: _Object) -> Iterator[tuple[str, Any]]:
     """Yield the names that have a value, and its text, or the list or object that it is."""
-    groups: dict[str | int, tuple[list[str], Any]] = {}
+    names: dict[str | int, str] = {}
+    values: dict[str | int, Any] = {}
     urls: dict[str, str] = {}
     for number, (first, field_value) in enumerate(fields.items()):
-        name, value = _only_field(_key(first), field_value)
+        name, value = key_of(first), field_value
+        if isinstance(value, dict):
+            name, value = _only_field(name, value)
         key: str | int = number
         if isinstance(value, dict) and value:
-            compared = islice(groups.items(), MAX_COMPARED_FIELDS)
-            key = next((key for key, (_, known) in compared if known == value), number)
+            compared = islice(values.items(), MAX_COMPARED_FIELDS)
+            key = next((key for key, known in compared if known == value), number)
         elif not isinstance(value, list):
-            key = _text(value, _line_end)
+            key = text_of(value, is_plain_line)
             value = _shortened(urls, name, key) if key.startswith("http") else key
-        groups.setdefault(key, ([], value))[0].append(name)
-    return ((",".join(names), value) for names, value in groups.values())
+        if key in names:
+            names[key] += f",{name}"
+        else:
+            names[key], values[key] = name, value
+    return zip(names.values(), values.values(), strict=True)
 
 
 def _only_field(name: str, value: Any) -> tuple[str, Any]:
     """Return the path and the value of the only field of an object, of the object that it is, and so on."""
     while isinstance(value, dict) and len(value) == 1:
         ((inner, value),) = value.items()
-        name = f"{name}.{_key(inner)}"
+        name = f"{name}.{key_of(inner)}"
     return name, value
 
 
@@ -111,20 +108,29 @@ def _write_field(lines: list[str], name: str, value: _Object, indent: str) -> No
 
 def _small_table(value: _Object) -> "_Table | None":
     """Return the table whose only row is a small object; None for another one."""
-    if len(value) > MAX_SINGLE_COLUMNS or _has_long_list(value):
+    if len(value) > MAX_SINGLE_COLUMNS or _count_columns(value) > MAX_SINGLE_COLUMNS:
         return None
     table = _Table(1)
     table.add([value])
-    return table if len(table.columns) <= MAX_SINGLE_COLUMNS else None
+    return table
 
 
-def _has_long_list(value: _Object) -> bool:
-    """Whether an object has, at any depth, a list of more objects than one line should hold."""
-    return any(
-        (isinstance(inner, dict) and _has_long_list(inner))
-        or (isinstance(inner, list) and len(inner) > MAX_SINGLE_ELEMENTS and isinstance(inner[0], dict | list))
-        for inner in value.values()
-    )
+def _count_columns(value: _Object) -> float:
+    """Return how many columns an object needs as a row; infinite with a list of more objects than one line should hold.
+
+    Nothing is counted once there are too many.
+    """
+    columns: float = 0
+    for inner in value.values():
+        if isinstance(inner, dict):
+            columns += _count_columns(inner)
+        elif isinstance(inner, list) and len(inner) > MAX_SINGLE_ELEMENTS and isinstance(inner[0], (dict, list)):
+            return inf
+        elif inner is not None:
+            columns += 1
+        if columns > MAX_SINGLE_COLUMNS:
+            break
+    return columns
 
 
 def _write_list(lines: list[str], name: str, values: list[Any], indent: str) -> None:
@@ -132,9 +138,9 @@ def _write_list(lines: list[str], name: str, values: list[Any], indent: str) -> 
     if kinds <= {dict, type(None)} and dict in kinds:
         _write_rows(lines, name, values, indent)
     elif kinds.isdisjoint({dict, list}):
-        lines.append(f"{indent}{name}[]: {','.join(_text(value, _cell_end) for value in values)}")
+        lines.append(f"{indent}{name}[]: {','.join([text_of(value, is_plain_cell) for value in values])}")
     else:
-        lines.append(f"{indent}{name}: {_encode(values)}" if name else _encode(values))
+        lines.append(f"{indent}{name}: {encode(values)}" if name else encode(values))
 
 
 def _write_rows(lines: list[str], name: str, rows: list[_Object | None], indent: str) -> None:
@@ -185,14 +191,15 @@ class _Table:
 
     def add(self, rows: Sequence[_Object | None]) -> None:
         """Add the columns of objects, one in each row or none."""
-        for name in dict.fromkeys(name for row in rows if row for name in row):
+        for name in dict.fromkeys(chain.from_iterable(filter(None, rows))):
             values = [row.get(name) if row else None for row in rows]
             filled = self.height - values.count(None)
             self.saving += filled * (len(name) + 3) - len(name) - 2
-            if {dict, type(None)}.issuperset(map(type, values)):
-                self._add_objects(_key(name), values)
+            kinds = set(map(type, values))
+            if kinds <= _OBJECTS:
+                self._add_objects(key_of(name), values)
             else:
-                self._add_values(_key(name), values, filled)
+                self._add_values(key_of(name), values, filled, are_lists=kinds <= _LISTS)
 
     def _add_objects(self, name: str, values: Sequence[_Object | None]) -> None:
         inner = _Table(self.height, self.separator)
@@ -201,17 +208,18 @@ class _Table:
         self.columns += inner.columns
         self.saving += inner.saving
 
-    def _add_values(self, name: str, values: list[Any], filled: int) -> None:
-        if not self.is_nested and {list, type(None)}.issuperset(map(type, values)):
+    def _add_values(self, name: str, values: list[Any], filled: int, *, are_lists: bool) -> None:
+        is_nested = self.is_nested
+        if are_lists and not is_nested:
             suffix, cells = _list_cells(values)
             name += suffix
         else:
-            find_end = _element_end if self.is_nested else _cell_end
-            cells = ["" if value is None else _text(value, find_end) for value in values]
+            is_plain = is_plain_element if is_nested else is_plain_cell
+            cells = ["" if value is None else text_of(value, is_plain) for value in values]
         shared = cells[0]
         if (
             self.height > 1
-            and not self.is_nested
+            and not is_nested
             and filled == self.height
             and "}" not in shared
             and cells.count(shared) == self.height
@@ -229,9 +237,9 @@ def _list_cells(values: Sequence[list[Any] | None]) -> tuple[str, list[str]]:
     elements = [element for value in values if value for element in value]
     kinds = set(map(type, elements))
     if kinds.isdisjoint({dict, list}):
-        texts = iter([_text(element, _element_end) for element in elements])
+        texts = iter([text_of(element, is_plain_element) for element in elements])
         return "[]", _joined(values, texts)
-    plain = ["" if value is None else _encode(value) for value in values]
+    plain = ["" if value is None else encode(value) for value in values]
     if kinds == {dict}:
         inner = _Table(len(elements), "|")
         inner.add(elements)
@@ -244,18 +252,3 @@ def _list_cells(values: Sequence[list[Any] | None]) -> tuple[str, list[str]]:
 def _joined(values: Sequence[list[Any] | None], texts: Any) -> list[str]:
     """Return the texts of all elements as one cell for each of the lists."""
     return [";".join([next(texts) for _ in value]) if value else "" for value in values]
-
-
-def _text(value: Any, find_end: _FindEnd) -> str:
-    """Return a value as it is written where the characters that `find_end` finds would end it."""
-    if not isinstance(value, str):
-        return _encode(value)
-    first, last = value[:1], value[-1:]
-    if not first or first in '"[{' or first.isspace() or last.isspace() or find_end(value):
-        return quote(value)
-    return quote(value) if first in _LITERAL_STARTS and _is_literal(value) else value
-
-
-@lru_cache(MAX_KNOWN_KEYS)
-def _key(name: str) -> str:
-    return name if _is_plain_key(name) else quote(name)

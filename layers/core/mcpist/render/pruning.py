@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 MAX_KNOWN_PATHS = 10_000
+_CONTAINERS = (dict, list)  # as a union it would be made anew for each value
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def prune(value: Any, noise: Noise = SILENCE, path: str = "") -> Any:
         pruned = _pruned_object(kept, noise, path)
         return pruned or (_pruned_object(value, noise, path) if len(kept) < len(value) else pruned)
     if isinstance(value, list):
-        values = [prune(element, noise, path) if isinstance(element, dict | list) else element for element in value]
+        values = [prune(element, noise, path) if isinstance(element, _CONTAINERS) else element for element in value]
         return [] if all(map(is_empty, values)) else values
     return value
 
@@ -60,7 +61,7 @@ def is_empty(value: Any) -> bool:
 def _pruned_object(fields: dict[str, Any], noise: Noise, path: str) -> dict[str, Any]:
     pruned = {}
     for name, value in fields.items():
-        if isinstance(value, dict | list):
+        if isinstance(value, _CONTAINERS):
             if inner := prune(value, noise, f"{path}.{name}" if noise.patterns else ""):
                 pruned[name] = inner
         elif value is not None and value != "":
