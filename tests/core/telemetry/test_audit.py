@@ -343,6 +343,22 @@ def test_an_export_quotes_what_a_spreadsheet_would_run() -> None:
     assert [json.loads(line) for line in audit_rows.as_json_lines(rows).splitlines()] == rows
 
 
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [
+        ("x;=1+1", "x;'=1+1"),
+        ("x\t@SUM(1)", "x\t'@SUM(1)"),
+        ("x\n=1", "x\n'=1"),
+        ("-1;-2", "'-1;'-2"),
+        ("a=b; c-d", "a=b; c-d"),
+    ],
+)
+def test_no_part_of_an_exported_cell_is_a_formula_where_a_semicolon_separates_cells(name: str, cell: str) -> None:
+    row = dict.fromkeys(audit_rows.ROW_FIELDS, "") | {"client_name": name}
+    (read,) = csv.DictReader(io.StringIO(audit_rows.as_csv([row]), newline=""))
+    assert read["client_name"] == cell
+
+
 def test_any_reason_that_a_row_is_not_written_is_an_outage_of_the_audit() -> None:
     boto3.client("dynamodb").delete_table(TableName=settings().audit_table)
     with pytest.raises(StoreUnavailable, match="audit"):

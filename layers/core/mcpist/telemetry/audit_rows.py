@@ -28,8 +28,9 @@ ROW_FIELDS = (
     *("batch", "target", "before", "after", "measures", "door", "client_name", "client_version", "client_id"),
 )
 
-# A spreadsheet would run a cell that begins with one of these as a formula, in East Asia also with the wide ones.
-_FORMULA_STARTS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+# A spreadsheet would run a cell that begins with one of these as a formula, in East Asia also with the wide ones. Where
+# lists are separated by semicolons, and with tabs, it begins a cell within one of ours.
+_FORMULA_START = re.compile("(^|[;\t\r\n])(?=[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20])")
 # 2026-11-22T21:05:09.123456+00:00#0a1b2c3d is the row 20261122T210509123456.0a1b2c3d.
 _ID = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{6})\.([0-9a-z]{1,16})")
 
@@ -74,7 +75,7 @@ def as_csv(rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _cell(value: Any) -> str:
-    """Return the text of a cell; one that a spreadsheet would run is quoted with an apostrophe."""
+    """Return the text of a cell; what a spreadsheet would run is quoted with an apostrophe."""
     match value:
         case None:
             return ""
@@ -84,4 +85,4 @@ def _cell(value: Any) -> str:
             text = json.dumps(value, ensure_ascii=False)
         case _:
             text = str(value)
-    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
+    return _FORMULA_START.sub(r"\1'", text)
