@@ -270,7 +270,9 @@ def test_no_search_shows_a_row_where_no_seal_of_its_organization_covers_it(pk: s
     assert told == found
 
 
-@pytest.mark.parametrize("wrong", [{"limit": 0}, {"limit": 1_001}, {"cursor": "made up"}])
+@pytest.mark.parametrize(
+    "wrong", [{"limit": 0}, {"limit": 1_001}, {"cursor": "made up"}, {"cursor": "2026-11-23" + "T" * 1_100}]
+)
 def test_an_invalid_limit_or_cursor_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest):
         audit_search.find("acme", **EVER, **wrong)

@@ -15,6 +15,7 @@ from mcpist.telemetry.audit_rows import key_of, row_of, text_of
 MAX_ROWS = 1_000
 MAX_PAGE_REQUESTS = 12
 """The requests to DynamoDB of one page: a rare value among many rows is searched by several pages."""
+MAX_CURSOR_CHARACTERS = 128
 FIRST_READ_FACTOR = 4
 """With filters the first round reads so many times the rows of a page: a frequent value is found among them."""
 FAILED = "failed"
@@ -169,6 +170,6 @@ def _matches(item: Item, filters: Filters, wanted: str) -> bool:
 
 def _check_cursor(cursor: str) -> None:
     try:
-        date.fromisoformat(cursor[:10])
+        date.fromisoformat(cursor[:10] if len(cursor) <= MAX_CURSOR_CHARACTERS else "")
     except ValueError:
         raise InvalidRequest(field="cursor", problem="it was not returned by this audit") from None
