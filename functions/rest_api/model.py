@@ -1,9 +1,12 @@
 """The base of all bodies: fields in camel case, as programs in most languages write them."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
+from pydantic_core import to_jsonable_python
+
+BODY_LEVELS = 10  # around a value in a body
 
 RequestId = Annotated[str, Field(alias="request_id", description="The id under which the log knows the request")]
 
@@ -29,3 +32,14 @@ class ErrorBody(Body):
     hint: Annotated[str, Field(description="What to do")]
     details: dict[str, object] | None = None
     request_id: RequestId
+
+
+def is_too_deep(value: Any) -> bool:
+    """Whether JSON is nested too deeply for a body: pydantic writes some 250 levels."""
+    for _ in range(BODY_LEVELS):
+        value = [value]
+    try:
+        to_jsonable_python(value)
+    except ValueError:
+        return True
+    return False

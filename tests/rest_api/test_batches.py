@@ -124,6 +124,16 @@ def test_a_result_that_is_too_large_is_in_a_file(rest: RestClient) -> None:
     assert answer.headers["content-type"] == "application/json"
 
 
+@pytest.mark.parametrize("levels", [250, 2_000])
+def test_a_deeply_nested_result_is_in_a_file_and_hides_no_other_one(rest: RestClient, levels: int) -> None:
+    batch, driver = started(rest, TAGS, {**AGAIN, "after": []})
+    driver.finish("tags", raw=[{"tag": "x", "count": 1}])
+    driver.finish("again", raw=json.loads("[" * levels + "]" * levels))
+    tags, again = rest.get(f"/v1/batches/{batch}").json["steps"]
+    assert tags["result"] == [{"tag": "x", "count": 1}]
+    assert again["resultFile"]["size_bytes"] == 2 * levels
+
+
 def test_elements_are_counted_and_their_failures_listed(rest: RestClient) -> None:
     each = {
         "id": "read",

@@ -54,6 +54,15 @@ def test_a_download_answers_with_the_file_that_it_has_stored(rest: RestClient, g
     assert (answer.json["result"], answer.json["file"]["size_bytes"]) == (None, 3)
 
 
+def test_a_deeply_nested_result_is_a_file(rest: RestClient, github: Service) -> None:
+    github.replies = [Reply(b'{"number":' + b"[" * 300 + b"]" * 300 + b"}")]
+    answer = create(rest)
+    assert (answer.status, answer.json["result"]) == (200, None)
+    assert answer.json["file"]["size_bytes"] > 600
+    assert create(rest).json == answer.json
+    assert len(github.received) == 1
+
+
 def test_another_key_and_another_person_write_again(rest: RestClient, github: Service) -> None:
     create(rest)
     assert create(rest, "k2").json["result"]["number"] == 2

@@ -14,6 +14,7 @@ from mcpist.render.answer import compact_json
 from mcpist.render.project import project
 from mcpist.tools.permissions import Permissions
 from rest_api.batches.models import BatchState, BatchView, ElementCounts, ElementFailure, StepError, StepView
+from rest_api.model import is_too_deep
 
 MAX_RESULT_CHARACTERS = 2_000_000  # of all results in a response; a Lambda response may have 6 MB
 JSON_TYPE = "application/json"
@@ -87,7 +88,7 @@ def _result(head: Header, entry: Entry, permissions: Permissions, share: int) ->
         rows = [project(result, shows) for result in results if result is not None]
         value = rows if step.each else next(iter(rows), [])
     text = compact_json(value)
-    if len(text) <= share:
+    if len(text) <= share and not is_too_deep(value):
         return {"result": value}
     file = access.put(permissions.caller, text.encode(errors="replace"), JSON_TYPE)
     return {"result_file": file.reference.model_dump()}

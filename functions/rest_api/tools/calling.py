@@ -17,6 +17,7 @@ from mcpist.tools.tool import Tool
 from rest_api import status
 from rest_api.exchange import current
 from rest_api.idempotency import HEADER, IdempotencyKey
+from rest_api.model import is_too_deep
 from rest_api.router import new_router
 from rest_api.tools import names
 from rest_api.tools.models import CallOptions, CallRequest, CallResponse
@@ -71,10 +72,13 @@ def _call(use: ToolUse, body: CallRequest) -> dict[str, Any]:
 
 
 def _content(tool: Tool, result: ToolResult, body: CallRequest) -> dict[str, Any]:
-    """Return the result as it was asked for: the service's JSON, the text that a model reads, or a file."""
+    """Return the result as it was asked for: the service's JSON, the text that a model reads, or a file.
+
+    JSON that no body can hold is in a file, too.
+    """
     if body.options.as_file and (stored := tool.shows.stored_file(result.json)):
         return {"result": None, "file": stored}
-    if body.options.as_file:
+    if body.options.as_file or (not body.compact and is_too_deep(result.json)):
         made = content_of(result.json, tool.shows, raw_output=not body.compact)
         file = access.put(current().caller, made.content, made.content_type)
         return {"result": None, "file": file.reference.model_dump()}
