@@ -5,11 +5,11 @@ from typing import Any
 
 from console import activity, charts
 from console.approvals import count_waiting
+from console.batches.listing import state_of
 from console.tools.listing import permissions_of
 from console.visit import Visit
 from mcpist.aws.http_request import HttpResponse
 from mcpist.batch.ledger.listing import list_recent
-from mcpist.batch.ledger.records import Header
 from mcpist.people import questions
 from mcpist.running import broker
 
@@ -30,7 +30,7 @@ def show(visit: Visit) -> HttpResponse:
         broken=[row for row in accounts if row["acts"] and not row["usable"]],
         connected={row["service"] for row in accounts if row["acts"]},
         services=sorted({module.service for module in modules if module.service}),
-        batches=[(batch, _state(batch)) for batch in batches],
+        batches=[(batch, state_of(batch)) for batch in batches],
         week=week,
         bars=charts.bars(week.days),
         questions=questions.find_waiting(caller),
@@ -45,12 +45,3 @@ def _accounts(visit: Visit, services: list[str]) -> list[dict[str, Any]]:
         return []
     rows: list[dict[str, Any]] = broker.request(visit.caller, "status", services=services)["grants"]
     return rows
-
-
-def _state(batch: Header) -> str:
-    """Return the state of a batch in one word."""
-    if not batch.done:
-        return "stopping" if batch.is_stopped else "running"
-    if batch.cancelled_at is not None:
-        return "cancelled"
-    return "succeeded" if set(batch.outcome.values()) <= {"succeeded"} else "failed"

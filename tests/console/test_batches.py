@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from console.batches.listing import EXAMPLE
 from console.batches.results import file_content
 from infra.local.login import LocalLogin
 from mcpist.batch.execution import submission
@@ -70,6 +71,12 @@ def query_of(answer: dict[str, Any]) -> dict[str, list[str]]:
     """Return the query of the page that a response leads to."""
     assert answer["statusCode"] == 303, answer["body"]
     return parse_qs(urlsplit(answer["headers"]["location"]).query)
+
+
+def test_the_example_of_the_empty_list_names_tools_that_there_are() -> None:
+    steps = [json.loads(line) for line in EXAMPLE.splitlines()[1:-1]]
+    assert steps
+    assert all(step["tool"] in CATALOGUE.index.modules[step["module"]].tools for step in steps)
 
 
 def test_a_person_sees_own_batches_the_newest_first(uma: Browser, login: LocalLogin) -> None:

@@ -121,11 +121,16 @@ def test_a_tool_that_writes_cannot_be_tried(uma: Browser) -> None:
 
 def test_the_panel_says_why_a_tool_cannot_be_used_and_who_can_change_it(uma: Browser) -> None:
     refused = uma.get("/tools?tool=rag.delete_doc")["body"]
+    assert "mcpist role set" not in refused, "a command of administrators"
     assert "Why you cannot use this tool" in refused
     assert "An administrator of your organization can change this." in refused
     lacking = uma.get("/tools?tool=github.list_issues")["body"]
     assert re.search(r'<li class="no">\s*<b>An account is connected', lacking)
     assert "You can use this tool" in uma.get("/tools?tool=rag.search_docs&why=1")["body"]
+
+
+def test_an_administrator_reads_the_command_that_permits_a_tool(ada: Browser) -> None:
+    assert "mcpist role set" in ada.get("/tools?tool=rag.delete_doc&why=1&user=uma")["body"]
 
 
 def test_an_unknown_tool_and_one_of_no_role_read_the_same_for_a_user(uma: Browser) -> None:

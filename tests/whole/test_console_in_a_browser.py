@@ -20,6 +20,10 @@ MAX_PAGE_BYTES = 50_000
 CHECKS = Path(__file__).parents[1] / "console"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 CONTROLS = "a[href], button, input, select, textarea, summary, [tabindex='0']"
+CURRENT_IS_IN_SIGHT = """(() => {
+  const box = document.querySelector(".bar [aria-current]")?.getBoundingClientRect();
+  return !box || (box.left >= 0 && box.right <= innerWidth);
+})()"""
 SIZES = (
     "[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]"
     ".map(entry => entry.transferSize)"
@@ -121,6 +125,7 @@ def check_page(page: Page, axe: str, language: str) -> None:
     ] == []
     assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
     assert page.evaluate("document.documentElement.lang") == language
+    assert page.evaluate(CURRENT_IS_IN_SIGHT), "the line of the navigation shows where one is"
 
 
 @EVERY_PAGE

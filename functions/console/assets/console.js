@@ -29,6 +29,8 @@
     button.setAttribute("aria-live", "polite");
     setTimeout(() => { button.textContent = label; }, 2000);
   });
+  // On a phone the navigation is one line that is wider than the page.
+  document.querySelector(".bar [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   document.addEventListener("htmx:after:swap", () => showCopyButtons(document));
   showCopyButtons(document);
 })();
