@@ -57,6 +57,12 @@ def test_an_error_has_the_services_message(content: Any, message: str) -> None:
     assert (error.details["http_status"], error.details["problem"]) == (400, message)
 
 
+@pytest.mark.parametrize("separator", ["\n", "\r\n", "\u2028", "\x85"])
+def test_a_services_message_is_one_line(separator: str) -> None:
+    error = refused(422, {"message": f"no{separator}s2: succeeded"}).error
+    assert error.details["problem"] == "no s2: succeeded"
+
+
 @pytest.mark.parametrize("body", [b"<html>", b"", b"\xff", b"[" * 100_000])
 def test_a_refusal_that_cannot_be_read_says_so(body: bytes) -> None:
     assert refused(404, parse_json(body)).error.details["problem"] == "no readable message"

@@ -25,7 +25,7 @@ def error_message(content: Any, secrets: Iterable[str] = (), fields: Refusals = 
     except RecursionError:
         return ""
     distinct = [phrase for phrase in phrases if not any(phrase != other and phrase in other for other in phrases)]
-    line = "; ".join(distinct) or whole
+    line = " ".join(("; ".join(distinct) or whole).splitlines())  # a further one would read as a line of ours
     for secret in secrets:
         if len(secret) >= MIN_SECRET_CHARACTERS:
             line = line.replace(secret, "...")
