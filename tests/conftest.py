@@ -1,6 +1,7 @@
 """Fixtures for the tests of every room: an issuer on loopback, AWS on moto, and one organization with its people."""
 
 import os
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -32,6 +33,8 @@ dynamodb_answers.install()
 dynamodb_tables.install()
 trust_nobody()
 os.environ["LOCAL_SERVICES"] = "on"  # tests' services are on loopback
+# A shell's background job ignores Ctrl-C, and so would the commands to which tests send it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 TEMPLATE = Path(__file__).parents[1] / "template.yaml"
 PUBLIC_URL = "https://mcp.example.com"
