@@ -270,6 +270,11 @@ def test_an_id_that_could_be_another_key_or_that_the_broker_refuses_is_refused(b
         give(uma, user=bad)
 
 
+def test_no_user_is_called_like_the_operator(uma: Subject) -> None:
+    with pytest.raises(InvalidRequest, match="the audit names the operator"):
+        give(uma, user="operator")
+
+
 def test_the_cache_of_access_items_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(directory.access_cache, "max_entries", 2)
     for sub in ("ada", "b", "c"):

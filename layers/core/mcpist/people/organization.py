@@ -14,6 +14,7 @@ from mcpist.aws.codec import decode, encode
 from mcpist.caller import RegisteredModule, Role, Subject, SystemRole
 from mcpist.errors import InvalidRequest, Locale, RoleInUse, RoleNotFound, UserNotFound
 from mcpist.suggestions import nearest
+from mcpist.telemetry.audit import OPERATOR
 
 RESERVED_IDS = ("categories", "readonly")  # parts of the endpoint's addresses, where an organization's id may stand
 MAX_ID_CHARACTERS = 128
@@ -133,6 +134,8 @@ class Organization:
         for user in self.users.values():
             place = f"users.{user.id}"
             _check_id(place, user.id)
+            if user.id == OPERATOR:
+                raise InvalidRequest(field=place, problem="the audit names the operator of the deployment so")
             self._check_roles(f"{place}.roles", user.roles)
             _check_subject(f"{place}.subject", user.subject)
             if owners.setdefault(user.subject, user.id) != user.id:
