@@ -3,11 +3,12 @@
 import http.client
 import socket
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from email.utils import formatdate
-from functools import cached_property
+from functools import cached_property, lru_cache
 from io import BytesIO
 from typing import Any, Self, cast
 from urllib.parse import urlsplit
@@ -133,7 +134,7 @@ class _Handler(WSGIRequestHandler):
             lines.append(f"Content-Length: {len(response.body)}")
         lines += [f"{name}: {value}" for name, value in response.headers if name.lower() not in named]
         if "date" not in {name.lower() for name, _ in response.headers}:
-            lines.append(f"Date: {formatdate(usegmt=True)}")
+            lines.append(f"Date: {_date(int(time.time()))}")
         lines.append(f"Connection: {'close' if self.close_connection else 'keep-alive'}")
         head = "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
         self.wfile.write(head if self.command == "HEAD" or response.status in {204, 304} else head + response.body)
@@ -166,6 +167,12 @@ class _WsgiServer(ThreadedWSGIServer):
                 connection.shutdown(socket.SHUT_RDWR)
             except OSError:
                 continue
+
+
+@lru_cache(maxsize=1)
+def _date(second: int) -> str:
+    """Return the value of a `Date` header, which is the same for a second."""
+    return formatdate(second, usegmt=True)
 
 
 def _no_wsgi(environ: Any, start_response: Any) -> Any:

@@ -29,6 +29,14 @@ UPDATE: dict[str, Any] = {
     "ExpressionAttributeValues": {":one": {"N": "1"}, ":sealed": {"B": "AQI="}},
     "ReturnValues": "ALL_NEW",
 }
+ADD: dict[str, Any] = {
+    "TableName": "T",
+    "Key": KEY,
+    "UpdateExpression": " ADD #count :one",
+    "ConditionExpression": "attribute_not_exists(#count) OR #count < :one",
+    "ExpressionAttributeNames": {"#count": "count"},
+    "ExpressionAttributeValues": {":one": {"N": "100"}},
+}
 NEW = {"ConditionExpression": "attribute_not_exists(#pk)", "ExpressionAttributeNames": {"#pk": "pk"}}
 QUERY = {
     "TableName": "T",
@@ -46,6 +54,22 @@ REQUESTS: list[tuple[str, dict[str, Any]]] = [
     ("UpdateItem", UPDATE),
     ("UpdateItem", UPDATE | NEW | {"ExpressionAttributeNames": UPDATE["ExpressionAttributeNames"] | {"#pk": "pk"}}),
     ("UpdateItem", UPDATE | {"UpdateExpression": "SET #nothing = :one"}),
+    # Expressions that have been checked before, with other values, another key or one thing that is wrong.
+    ("UpdateItem", UPDATE),
+    ("UpdateItem", UPDATE | {"ExpressionAttributeValues": {":one": {"N": "-3.5"}, ":sealed": {"B": "/w=="}}}),
+    ("UpdateItem", UPDATE | {"ExpressionAttributeValues": {":one": {"S": "no number"}, ":sealed": {"B": "AQI="}}}),
+    ("UpdateItem", UPDATE | {"ExpressionAttributeNames": UPDATE["ExpressionAttributeNames"] | {"#unused": "pk"}}),
+    ("UpdateItem", UPDATE | {"Key": KEY | {"sk": {"S": "4"}}}),
+    ("UpdateItem", UPDATE | {"ReturnValues": "UPDATED_NEW"}),
+    ("UpdateItem", UPDATE | {"ReturnValues": "UPDATED_NEW"}),
+    ("UpdateItem", ADD),
+    ("UpdateItem", ADD | {"Key": OTHER}),
+    ("UpdateItem", ADD | {"Key": {"pk": {"S": "a"}, "sk": {"N": "1"}}}),
+    ("UpdateItem", ADD | {"Expected": {}}),
+    ("UpdateItem", ADD | {"ExpressionAttributeValues": {":one": {"N": "7"}}, "ReturnValues": "ALL_NEW"}),
+    ("UpdateItem", ADD | {"ExpressionAttributeValues": {":one": {"N": "8"}}, "ReturnValues": "ALL_NEW"}),
+    ("GetItem", {"TableName": "T", "Key": KEY, "ConsistentRead": True}),
+    ("DeleteItem", {"TableName": "T", "Key": OTHER}),
     ("PutItem", PUT | SEALED | {"ExpressionAttributeValues": {":sealed": {"B": "AQI="}}, "ReturnValues": "ALL_OLD"}),
     ("BatchWriteItem", {"RequestItems": {"T": [{"PutRequest": {"Item": OTHER | {"sealed": {"B": "AQI="}}}}]}}),
     ("BatchGetItem", {"RequestItems": {"T": {"Keys": [KEY, OTHER, KEY | {"sk": {"S": "3"}}]}}}),
