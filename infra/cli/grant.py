@@ -1,7 +1,7 @@
-"""`mcpist grant`: list, connect and revoke accounts, encrypt them again, and move them to another stack.
+"""`mcpist grant`: list, connect and revoke accounts, encrypt them again, move them, and store the apps they need.
 
 The token broker does the work, but for export and import, which open nothing, and identifies the person by the access
-token. `reencrypt`, `export` and `import`, for the rotation of keys and a move, also need rights in AWS.
+token. `app`, and `reencrypt`, `export` and `import`, for the rotation of keys and a move, need rights in AWS.
 """
 
 import sys
@@ -16,6 +16,7 @@ from typer import Argument, Option
 
 from infra.cli.access import Access, with_access
 from infra.cli.document import CommandError, CommandResult
+from infra.cli.grant_app import store_app
 from infra.cli.grant_transfer import export_grants, import_grants
 from infra.cli.last_up import last_up
 from infra.cli.options import OrganizationOption, Target, Token, command_group, given, with_target
@@ -146,6 +147,7 @@ def reencrypt(
     return CommandResult(metadata=facts, drawing=f"{resealed} connections encrypted again")
 
 
+grant.command("app")(with_target(store_app))
 grant.command("export")(export_grants)
 grant.command("import")(import_grants)
 

@@ -186,7 +186,7 @@ def test_an_app_in_plain_text_is_a_problem_and_its_value_is_never_told(
     plain, sealed = found["apps stored"]
     assert (code, plain["state"], sealed["state"]) == (ADMINISTRATOR, "problem", "ok")
     assert f"ssm delete-parameter --name {APPS}/github" in plain["remedy"]
-    assert f"--type SecureString --name {APPS}/github" in plain["remedy"]
+    assert "`mcpist grant app github app.json" in plain["remedy"]
     assert sealed["found"] == "SecureStrings: notion"
 
 
@@ -201,7 +201,7 @@ def test_only_what_the_broker_can_read_is_of_use(deployment: LocalDeployment, ex
     assert told["github"]["state"] == "ok"
     for broken in (f"{APPS}/notion", f"{APPS}/linear"):
         assert told[broken]["state"] == "problem"
-        assert f"`aws ssm put-parameter --overwrite --type SecureString --name {broken}" in told[broken]["remedy"]
+        assert f"`mcpist grant app {broken.rpartition('/')[2]} app.json" in told[broken]["remedy"]
     assert told["google"]["state"] == "warning"
     assert "/connect/callback/google" in told["google"]["remedy"]
 

@@ -84,10 +84,11 @@ def _connection_options(caller: Caller, service: str, *, fresh: bool) -> dict[st
     try:
         provider = providers.find(name, caller)
     except NotConfigured:
-        return {"provider": name, "together": [service], "consent": False, "keys": False}
+        return {"provider": name, "together": [service], "asks": True, "consent": False, "keys": False}
     return {
         "provider": name,
         "together": list(provider.services),
+        "asks": bool(provider.authorize_url),
         "consent": bool(provider.authorize_url) and apps.is_set_up(name, fresh=fresh),
         "keys": provider.key_pattern is not None,
     }

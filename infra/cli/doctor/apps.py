@@ -43,11 +43,13 @@ def usable(deployment: Deployment) -> Iterator[Finding]:
     offered += _offer(deployment, sorted(names - {one["provider"] for one in offered}))
     for provider, offers in _by_provider(offered).items():
         services = ", ".join(one["service"] for one in offers)
-        if offers[0]["consent"]:
+        if not offers[0]["asks"]:
+            yield ok(f"{services}: people paste a key" if offers[0]["keys"] else f"{services}: no account is needed")
+        elif offers[0]["consent"]:
             yield ok(f"{provider}: the broker can use it, for {services}")
         elif provider in names:
             found = f"{_folder(deployment)}/{provider} exists, but the broker cannot use it"
-            yield problem(found, f"It must be {FORM}: {_put(deployment, provider, '--overwrite ')}.")
+            yield problem(found, f"It must be {FORM}: {_put(deployment, provider)}.")
         else:
             keys = "; keys can be pasted" if offers[0]["keys"] else ""
             remedy = f"Register one there, with {deployment.url}/connect/callback/{provider}; then"
@@ -70,9 +72,8 @@ def _folder(deployment: Deployment) -> str:
     return f"/mcpist/{deployment.name}/oauth"
 
 
-def _put(deployment: Deployment, provider: str, how: str = "") -> str:
-    named = f"--name {_folder(deployment)}/{provider} --value file://app.json"
-    return deployment.aws(f"ssm put-parameter {how}--type SecureString {named}")
+def _put(deployment: Deployment, provider: str) -> str:
+    return deployment.mcpist(f"grant app {provider} app.json")
 
 
 def _wanted(deployment: Deployment) -> list[str]:

@@ -117,7 +117,7 @@ def upstreams(deployment: Deployment) -> Iterator[Finding]:
     for name in sorted(one.removeprefix("ssm:") for one in references if one.startswith("ssm:")):
         named = [{"Key": "Name", "Option": "Equals", "Values": [name]}]
         if not client("ssm").describe_parameters(ParameterFilters=named)["Parameters"]:
-            put = deployment.aws(f"ssm put-parameter --type SecureString --name {name} --value file://secret.txt")
+            put = deployment.mcpist(f"upstream secret set {name.partition('/upstreams/')[2] or name}")
             yield problem(f"{file} names the parameter {name}, and there is none", put)
     if not broken:
         sizes = f"{len(configured.servers)} servers, {len(configured.all_categories)} categories"

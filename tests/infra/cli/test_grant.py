@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+from infra.cli.error_view import CALLER
 from infra.cli.main import run
+from infra.local.names import REGION
+from mcpist.aws.clients import client
 from mcpist.errors import AuthorizationError, to_message
 from tests.core.loopback import listening
 from tests.core.running.test_broker import Lambda
@@ -182,3 +185,21 @@ def test_encrypting_again_continues_to_the_end_and_reports_failures(
     code, document = command(capsys, "reencrypt", "--cursor", "x")
     assert (code, document["error"]["code"]) == (1, "INTEGRITY_ERROR")
     assert api.payloads[-1]["cursor"] == "x"
+
+
+@pytest.mark.usefixtures("deployed")
+def test_an_app_is_stored_where_the_broker_reads_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    app = {"client_id": "us", "client_secret": "hush"}
+    (tmp_path / "app.json").write_text(json.dumps(app))
+    words = ["grant", "app", "github", str(tmp_path / "app.json"), "--stack", "acme-mcpist", "--region", REGION]
+    assert run(words) == 0
+    assert "hush" not in capsys.readouterr().out
+    stored = client("ssm").get_parameter(Name="/mcpist/acme-mcpist/oauth/github", WithDecryption=True)["Parameter"]
+    assert (stored["Type"], json.loads(stored["Value"])) == ("SecureString", app)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"client": "us"}', '{"client_id": "us", "authorize_url": "ftp://x"}'])
+def test_what_is_no_app_is_not_stored(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "app.json").write_text(text)
+    assert run(["grant", "app", "github", str(tmp_path / "app.json"), "--stack", "acme-mcpist"]) == CALLER
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "VALIDATION_ERROR"

@@ -5,6 +5,9 @@ import pytest
 from mcpist.caller import Role
 from mcpist.errors import RoleNotFound
 from mcpist.people import directory
+from mcpist.people.organization import Organization
+from mcpist.tools.effects import unmatched_patterns
+from mcpist_services.catalogue import CATALOGUE
 from tests.infra.cli.conftest import Mcpist
 from tests.rest_api.fake_broker import GRANT, FakeBroker
 
@@ -73,6 +76,15 @@ def test_unknown_modules_are_stored_with_a_warning(mcpist: Mcpist) -> None:
         "roles.writers.modules: this release has no module gihub",
         "roles.writers.allow: the mask gihub.* matches no tool of this release",
     ]
+
+
+@pytest.mark.parametrize(
+    ("mask", "may_match"),
+    [("notes.read.*", True), ("notes.*", True), ("no*", True), ("notes.read.find_note", True), ("nots.*", False)],
+)
+def test_a_mask_of_an_upstreams_category_is_no_mistake(mask: str, may_match: bool) -> None:
+    organization = Organization("acme", "Acme", roles={"readers": Role("readers", allow=(mask,))})
+    assert (unmatched_patterns(organization, CATALOGUE, ["notes.read"]) == []) is may_match
 
 
 def test_a_role_that_somebody_has_is_not_removed(mcpist: Mcpist) -> None:

@@ -66,7 +66,7 @@ def test_a_key_is_pasted_and_resolved(ada: dict[str, object], door: Broker) -> N
 
 def test_an_api_of_keys_offers_no_consent(ada: dict[str, object], door: Broker) -> None:
     offered = offer_of(door, ada, "library")
-    assert (offered["consent"], offered["keys"]) == (False, True)
+    assert (offered["asks"], offered["consent"], offered["keys"]) == (False, False, True)
     begun = door.send({"operation": "begin", "services": ["library"], **ada})
     assert error_of(begun) == "NotConfigured"
 
@@ -74,7 +74,8 @@ def test_an_api_of_keys_offers_no_consent(ada: dict[str, object], door: Broker) 
 def test_a_consent_asks_for_the_scopes_of_all_tools_once_our_client_is_registered(
     ada: dict[str, object], door: Broker
 ) -> None:
-    assert not offer_of(door, ada, "archive")["consent"]
+    offered = offer_of(door, ada, "archive")
+    assert (offered["asks"], offered["consent"]) == (True, False)
     boto3.client("ssm").put_parameter(Name=PARAMETER, Value=APP, Type="SecureString")
     apps.app_cache.clear()
     try:

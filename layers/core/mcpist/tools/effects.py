@@ -113,8 +113,13 @@ def unmatched_patterns(organization: Organization, catalogue: Catalogue, categor
         for mask in some
         if not (place == "disabled" and mask in {*index.modules, *categories})
         and not any(fnmatchcase(name, mask) for name in names)
-        and not any(fnmatchcase(name, mask.partition(".")[0]) for name in categories)
+        and not any(_may_match(mask, name) for name in categories)
     ]
+
+
+def _may_match(mask: str, module: str) -> bool:
+    """Whether a mask can match a tool of a module whose tools are not known; names of modules have dots, too."""
+    return any(fnmatchcase(f"{module}.", mask[:end]) for end in range(1, len(mask) + 1))
 
 
 def _parts(organization: Organization) -> dict[str, Any]:

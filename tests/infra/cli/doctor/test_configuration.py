@@ -105,7 +105,7 @@ def test_servers_that_lambda_cannot_run_and_secrets_that_are_missing_are_problem
     upstreams.write_text(json.dumps({"mcpServers": servers}))
     unpackaged, missing = configuration.upstreams(made(embedded=False, upstreams=upstreams))
     assert 'mcpServers["here"].command: npx fetches' in unpackaged.found
-    assert (missing.state, f"--type SecureString --name {name} " in missing.remedy) == ("problem", True)
+    assert (missing.state, "`mcpist upstream secret set linear --stack" in missing.remedy) == ("problem", True)
     client("ssm").put_parameter(Name=name, Value="secret", Type="SecureString")
     assert states(configuration.upstreams(made(embedded=False, upstreams=upstreams))) == ["problem"]
     assert only(configuration.upstreams(made(upstreams=upstreams))).found.startswith(
