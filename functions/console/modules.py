@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from console.approvals import Comparison, compare, count_waiting, deployed_servers
+from console.organization.paging import page_of
 from console.organization.review import VERSION_FIELD, show_review
 from console.tools.listing import permissions_of
 from console.visit import Visit
@@ -53,14 +54,16 @@ def _panel(visit: Visit, name: str) -> dict[str, Any]:
     definition = definitions.load(visit.caller.organization, module.sha256)
     permissions_of(visit).load_tools((name,))  # what is to be approved is what the server offers now
     states = registration.tool_states(visit.caller, module, definition)
-    waiting = [state for state in states if state.state in {"new", "changed"}]
+    found = sorted((one for one in states if one.state in {"new", "changed"}), key=lambda one: one.name)
+    waiting, more = page_of(found, lambda one: one.name, visit.request.query.get("after", ""))
     overlay: Mapping[str, Any] = definition.get("overlay", {})
     return {
         "module": module,
         "name": name,
         "waiting": waiting,
+        "more": more,
         "texts": _compared(visit, module, waiting),
-        "others": [state for state in states if state not in waiting],
+        "others": [state for state in states if state not in found],
         "review": list(overlay.get("review", ())),
         "left_out": overlay.get("left_out", {}),
     }
@@ -72,7 +75,7 @@ def _compared(
     """Return the text of each tool that waits, compared with what was approved where that was kept."""
     changed = [state.name for state in waiting if state.state == "changed"]
     approved = registration.approved_texts(visit.caller, module, changed) if changed else {}
-    return {state.name: compare(state.text, approved.get(state.name)) for state in waiting[:MAX_COMPARED_TOOLS]}
+    return {state.name: compare(state.text, approved.get(state.name)) for state in waiting}
 
 
 def _register(visit: Visit) -> HttpResponse:

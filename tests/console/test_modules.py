@@ -139,6 +139,17 @@ def test_a_changed_tool_is_shown_as_a_difference_with_hidden_characters_made_vis
     assert "inputSchema" not in "".join(re.findall(r"<(?:ins|del)>(.*?)</", page)), "that is the same as before"
 
 
+def test_no_tool_is_offered_for_approval_without_its_text(notes: Notes, ada: Browser) -> None:
+    notes.offer(*(tool(f"tool_{number:02}", description=f"Text {number:02}.") for number in range(60)))
+    found = []
+    for after in ("", "tool_49"):
+        page = ada.get(f"/modules?id={notes.name}&after={after}")["body"]
+        offered = re.findall(r'name="tools" value="[0-9a-f]{64} tool_(\d\d)"', page)
+        assert all(page.count(f"Text {number}.") == 2 for number in offered)  # in the description and in the text
+        found += offered
+    assert found == [f"{number:02}" for number in range(60)]
+
+
 def test_a_tool_approved_before_texts_were_kept_says_so_and_shows_its_whole_text(notes: Notes, ada: Browser) -> None:
     module = directory.read_version("acme")[1].modules[notes.name]
     lists.approve(server_key("acme", notes.name, module.sha256), [Pin("find_note", "0" * 64, "operator", 1)])
