@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from console.activity import Day
 
-WIDTH, HEIGHT = 340, 130
+WIDTH = 340
 TOP, BASE, GAP = 18, 106, 10
 
 

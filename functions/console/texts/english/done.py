@@ -14,7 +14,6 @@ TEXTS = {
     "role_created": "The role was added. Choose its modules and tools now.",
     "role_changed": "The role was changed.",
     "role_removed": "The role was removed.",
-    "signed_out_everywhere": "All other browsers are signed out.",
     "batch_cancelled": "The batch is cancelled: no further step starts.",
     "batch_resumed": "The rest of the batch was started as this new one.",
     "batch_declined": "Nothing was run.",

@@ -3,7 +3,6 @@
 TEXTS = {
     "skip": "Skip to the content",
     "navigation": "Pages",
-    "menu": "Menu",
     "home": "Home",
     "tools": "Tools",
     "files": "Files",
@@ -15,7 +14,6 @@ TEXTS = {
     "modules": "Modules",
     "profile": "Profile",
     "administration": "Administration",
-    "signed_in": "Signed in as {user} · {organization}",
     "copy": "Copy",
     "copied": "Copied",
     "close": "Close",

@@ -27,7 +27,6 @@ TEXTS = {
     "is_connected": "connected",
     "not_connected": "not connected",
     "connect": "Connect {service}",
-    "not_yours": "None of your roles may use this tool. An administrator can change your roles.",
     "effect_reads": "reads",
     "effect_writes": "writes",
     "effect_destroys": "destroys",

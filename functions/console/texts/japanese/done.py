@@ -14,7 +14,6 @@ TEXTS = {
     "role_created": "ロールを追加しました。続けてモジュールとツールを選んでください。",
     "role_changed": "ロールを変更しました。",
     "role_removed": "ロールを削除しました。",
-    "signed_out_everywhere": "ほかのすべてのブラウザーをサインアウトしました。",
     "batch_cancelled": "バッチを中止しました。これ以降のステップは開始しません。",
     "batch_resumed": "残りのステップを、この新しいバッチとして開始しました。",
     "batch_declined": "何も実行しませんでした。",

@@ -3,7 +3,6 @@
 TEXTS = {
     "skip": "本文へ移動",
     "navigation": "ページ一覧",
-    "menu": "メニュー",
     "home": "ホーム",
     "tools": "ツール",
     "files": "ファイル",
@@ -15,7 +14,6 @@ TEXTS = {
     "modules": "モジュール",
     "profile": "プロフィール",
     "administration": "管理",
-    "signed_in": "{user} としてサインイン中 · {organization}",
     "copy": "コピー",
     "copied": "コピーしました",
     "close": "閉じる",

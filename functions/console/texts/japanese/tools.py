@@ -27,7 +27,6 @@ TEXTS = {
     "is_connected": "接続済み",
     "not_connected": "未接続",
     "connect": "{service} に接続",
-    "not_yours": "あなたのロールではこのツールを使えません。ロールは管理者が変更できます。",
     "effect_reads": "読み取り",
     "effect_writes": "書き込み",
     "effect_destroys": "削除・破壊",
