@@ -15,11 +15,10 @@ from typing import Any
 
 from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.codec import pack, unpack
-from mcpist.aws.table import Table
+from mcpist.aws.table import ledger_table
 from mcpist.caller import Caller
 from mcpist.errors import InvalidRequest, McpistError, RequestInProgress, from_message, to_message
 from mcpist.files import access
-from mcpist.settings import settings
 
 HEADER = "Idempotency-Key"
 KEEP_SECONDS = 86_400
@@ -41,7 +40,7 @@ class IdempotencyKey:
         now = int(time.time())
         item = {"pk": self._pk, "sk": self._sk, "digest": self._digest, "state": "running"}
         try:
-            _table().put(
+            ledger_table().put(
                 item | {"expires_at": now + KEEP_SECONDS},
                 condition="attribute_not_exists(#pk) OR #expires_at <= :now OR #state = :free",
                 values={":now": now, ":free": "free"},
@@ -64,7 +63,7 @@ class IdempotencyKey:
         return answer
 
     def _read(self) -> dict[str, Any]:
-        item = _table().get(self._pk, self._sk)
+        item = ledger_table().get(self._pk, self._sk)
         if item and item["digest"] != self._digest:
             raise InvalidRequest(field=HEADER, problem="another request has used this key")
         if item is None or item["state"] in {"running", "free"}:
@@ -80,7 +79,7 @@ class IdempotencyKey:
         name = "answer"
         if len(value) > MAX_INLINE_BYTES:
             name, value = "file", access.put(self.caller, pack(answer), PACKED_TYPE).sha256
-        _table().update(
+        ledger_table().update(
             self._pk, self._sk, f"SET #state = :state, #{name} = :value", values={":state": state, ":value": value}
         )
 
@@ -95,7 +94,3 @@ class IdempotencyKey:
     @property
     def _digest(self) -> str:
         return hashlib.sha256(json.dumps(self.subject, sort_keys=True).encode()).hexdigest()
-
-
-def _table() -> Table:
-    return Table(settings().ledger_table, "ledger")

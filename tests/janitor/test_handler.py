@@ -13,7 +13,7 @@ from infra.local.names import ACCOUNT, REGION
 from janitor.handler import handler
 from janitor.machines import MAX_UNUSED_SECONDS, MIN_IDLE_SECONDS, Candidate, remove, select_machines
 from mcpist.aws.clients import client
-from mcpist.aws.table import Table
+from mcpist.aws.table import ledger_table
 from mcpist.batch.machine import machine_usage
 from mcpist.batch.machine.definition import Machine
 from mcpist.batch.machine.machine_usage import USE_WRITE_INTERVAL_SECONDS, DeployedMachine, MachineUse
@@ -74,7 +74,7 @@ def make(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> Make:  # noqa: ARG0
 
 def note(name: str, ago: float) -> None:
     used_at = time.time() - ago
-    Table(settings().ledger_table, "ledger").put({"pk": "machines", "sk": name, "used_at": used_at, "states": 3})
+    ledger_table().put({"pk": "machines", "sk": name, "used_at": used_at, "states": 3})
 
 
 def standing() -> set[str]:

@@ -10,8 +10,9 @@ import pytest
 from infra.local.login import LocalLogin
 from janitor.publications import MIN_AGE_SECONDS, finish_publications
 from mcpist.aws.clients import client
+from mcpist.aws.table import directory_table
 from mcpist.caller import Role, Subject
-from mcpist.people import directory, publication
+from mcpist.people import directory
 from mcpist.people.organization import User
 
 USERS = [f"user{number}" for number in range(60)]
@@ -50,7 +51,7 @@ def killed_at(login: LocalLogin, users: list[str]) -> Iterator[None]:
 
 
 def modules_of(login: LocalLogin, user: str) -> list[str]:
-    (access,) = publication.directory_table().query(f"subject#{login.issuer}#{user}")
+    (access,) = directory_table().query(f"subject#{login.issuer}#{user}")
     (role,) = access["roles"]
     modules: list[str] = role["modules"]
     return modules

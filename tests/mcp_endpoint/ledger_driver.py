@@ -3,11 +3,10 @@
 import json
 from typing import Any
 
-from mcpist.aws.table import Table
+from mcpist.aws.table import ledger_table
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Ending, Entry, Header, Status
 from mcpist.errors import McpistError, to_message
-from mcpist.settings import settings
 
 
 class LedgerDriver:
@@ -42,7 +41,7 @@ class LedgerDriver:
 
     def expire(self) -> None:
         """Move the deadline of the batch into the past."""
-        Table(settings().ledger_table, "ledger").update(self.pk, "batch", "SET #closes_at = :past", values={":past": 1})
+        ledger_table().update(self.pk, "batch", "SET #closes_at = :past", values={":past": 1})
 
     def _finish(self, entry: Entry, status: Status, raw: Any, error: McpistError | None) -> Entry:
         content = json.dumps(raw).encode() if status == "succeeded" else None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcpist.batch.ledger.items import table
+from mcpist.aws.table import ledger_table
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
 from mcpist.people.questions import SORT_KEY, accept
@@ -138,7 +138,7 @@ def test_a_yes_runs_the_batch_that_was_asked_about(asker: EndpointClient) -> Non
 def test_an_answer_that_is_sent_twice_starts_one_batch(asker: EndpointClient, aws: list[str]) -> None:
     question = asker.result("batch", commands=LINES)
     first = answered(asker, question, YES)
-    table().update(f"acme#{question['requestState']}", SORT_KEY, "SET #until = :past", values={":past": 1})
+    ledger_table().update(f"acme#{question['requestState']}", SORT_KEY, "SET #until = :past", values={":past": 1})
     aws.clear()
     assert batch_of(answered(asker, question, YES)) == batch_of(first)
     assert not {"BatchWriteItem", "StartExecution"} & set(aws)
@@ -240,14 +240,14 @@ def test_a_yes_without_a_state_is_asked(asker: EndpointClient) -> None:
 def test_an_answer_after_ten_minutes_is_refused(asker: EndpointClient) -> None:
     question = asker.result("batch", commands=LINES)
     pk = f"acme#{question['requestState']}"
-    table().update(pk, SORT_KEY, "SET #until = :past", values={":past": 1})
+    ledger_table().update(pk, SORT_KEY, "SET #until = :past", values={":past": 1})
     assert answered(asker, question, YES)["error"]["code"] == -32602
 
 
 def test_an_answer_whose_batch_failed_to_start_cannot_be_used_again(asker: EndpointClient) -> None:
     question = asker.result("batch", commands=LINES)
     pk = f"acme#{question['requestState']}"
-    table().update(pk, SORT_KEY, "SET #accepted_at = :past", values={":past": 1})
+    ledger_table().update(pk, SORT_KEY, "SET #accepted_at = :past", values={":past": 1})
     assert answered(asker, question, YES)["error"]["code"] == -32602
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcpist.aws.codec import unpack
-from mcpist.batch.ledger.items import table
+from mcpist.aws.table import ledger_table
 from mcpist.people.questions import SORT_KEY
 from mcpist_services.catalogue import CATALOGUE
 from tests.core.loopback import Reply, serving
@@ -216,7 +216,7 @@ def test_a_state_is_valid_for_one_call_of_one_person_for_ten_minutes(
     other = {"module": "github", "tool": "get_me", "params": {"other": 1}}
     assert answered(asker, question, arguments=other)["error"]["code"] == -32602
     assert answered(asker.of("ada"), question)["error"]["code"] == -32602
-    table().update(f"acme#{question['requestState']}", SORT_KEY, "SET #until = :past", values={":past": 1})
+    ledger_table().update(f"acme#{question['requestState']}", SORT_KEY, "SET #until = :past", values={":past": 1})
     assert answered(asker, question)["error"]["code"] == -32602
     assert accounts.service.received == []
 
@@ -224,7 +224,7 @@ def test_a_state_is_valid_for_one_call_of_one_person_for_ten_minutes(
 def test_no_secret_is_stored_with_a_question(asker: EndpointClient, accounts: FakeBroker) -> None:
     accounts.acting = grant(3, usable=False)
     question = asker.result("call", **GET_ME)
-    (item,) = table().query(f"acme#{question['requestState']}")
+    (item,) = ledger_table().query(f"acme#{question['requestState']}")
     assert set(item) == {"pk", "sk", "kind", "digest", "context", "until", "expires_at"}
     context = unpack(item["context"])
     assert set(context) == {"error", "service", "grant"}

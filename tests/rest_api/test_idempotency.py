@@ -8,12 +8,11 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from mcpist.aws.clients import client
-from mcpist.aws.table import Table
+from mcpist.aws.table import ledger_table
 from mcpist.caller import Role
 from mcpist.people import directory
 from mcpist.running import broker
 from mcpist.running.broker import Credential
-from mcpist.settings import settings
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 from tests.core.loopback import Reply, Service, json_response, serving
@@ -111,7 +110,7 @@ def test_an_answer_that_could_not_be_stored_after_a_write_frees_no_key(
 
 def test_a_request_that_is_running_or_was_lost_is_a_conflict(rest: RestClient, github: Service) -> None:
     create(rest)
-    table = Table(settings().ledger_table, "ledger")
+    table = ledger_table()
     (item,) = table.query("acme#idempotency")
     assert item["expires_at"] > time.time() + 86_000
     table.put({**item, "state": "running"})
@@ -132,7 +131,7 @@ def test_a_person_who_may_no_longer_write_gets_no_earlier_result(rest: RestClien
 def test_a_read_needs_no_key(rest: RestClient) -> None:
     answer = rest.with_headers(idempotency_key="k").call("rag-list-tags")
     assert answer.status == 200
-    assert Table(settings().ledger_table, "ledger").query("acme#idempotency") == []
+    assert ledger_table().query("acme#idempotency") == []
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256])

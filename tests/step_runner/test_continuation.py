@@ -8,7 +8,7 @@ import boto3
 import pytest
 
 from mcpist.aws.clients import client
-from mcpist.aws.table import Table
+from mcpist.aws.table import ledger_table
 from mcpist.batch.execution import executions
 from mcpist.batch.execution.attempts import StepBusy
 from mcpist.batch.ledger import ledger, transitions
@@ -82,7 +82,7 @@ def test_only_one_sandbox_starts_the_next_execution(
     with pytest.raises(StepBusy):
         enter(machine=machine, **LATE)
     assert started() == []
-    Table(settings().ledger_table, "ledger").delete(PK, "execution#b_0123456789abcdef-r1")
+    ledger_table().delete(PK, "execution#b_0123456789abcdef-r1")
     enter(machine=machine, **LATE)
     aws.clear()
     assert enter(step=1, machine=machine, request="request-2", **LATE) == {"batch": PK, "go": {}}
@@ -192,9 +192,7 @@ def test_a_missing_machine_is_an_internal_error(write: Write, machine: str) -> N
 
 def test_a_batch_of_a_newer_release_is_refused(write: Write) -> None:
     head = write(("list_tags", {}, set()))
-    Table(settings().ledger_table, "ledger").update(
-        PK, "batch", "SET #format = :new", values={":new": LEDGER_FORMAT + 1}
-    )
+    ledger_table().update(PK, "batch", "SET #format = :new", values={":new": LEDGER_FORMAT + 1})
     with pytest.raises(NewerFormat) as refused:
         enter()
     assert refused.value.retryable

@@ -9,7 +9,7 @@ from typing import Any
 import boto3
 import pytest
 
-from mcpist.aws.table import Table
+from mcpist.aws.table import ledger_table
 from mcpist.batch.execution.attempts import StepBusy
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Ending
@@ -147,7 +147,7 @@ def test_a_batch_has_a_thousand_elements_in_all(write: Write) -> None:
 
 def used() -> int:
     """Return how much of its daily quota the organization has used."""
-    items = Table(settings().ledger_table, "ledger").query("acme#quota")
+    items = ledger_table().query("acme#quota")
     return sum(item["used"] for item in items)
 
 

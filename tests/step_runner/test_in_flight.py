@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from mcpist.aws.table import Table
+from mcpist.aws.table import ledger_table
 from mcpist.batch.execution.attempts import StepWaits
 from mcpist.batch.ledger import ledger
 from mcpist.memory import forget_entries
@@ -24,7 +24,7 @@ def limits(organization: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def leases() -> list[str]:
-    items = Table(settings().ledger_table, "ledger").query("acme#quota", "in_flight")
+    items = ledger_table().query("acme#quota", "in_flight")
     return [name for item in items for name in item if name.startswith(("lease_", "step_"))]
 
 

@@ -21,10 +21,9 @@ from infra.local.demo import ADMINISTRATOR, ORGANIZATION, ROLE, USER
 from infra.local.deployment import DeploymentOptions, LocalDeployment, run_local_deployment
 from infra.local.environment import operating
 from infra.local.project_copy import with_modules
-from mcpist.aws.table import Table
+from mcpist.aws.table import directory_table
 from mcpist.caller import Role
 from mcpist.people import directory
-from mcpist.settings import settings
 from tests.core.loopback import listening
 from tests.roles.judgement import check_requests
 from tests.whole.library_server import LibraryServer
@@ -196,7 +195,7 @@ def guests(deployment: LocalDeployment) -> Iterator[None]:
     """Remove the organizations that a test creates."""
     with operating(deployment.aws):
         yield
-        table = Table(settings().directory_table, "directory")
+        table = directory_table()
         for name in set(directory.organizations()) - {ORGANIZATION}:
             for item in table.query(f"org#{name}"):
                 table.delete(item["pk"], item["sk"])

@@ -18,6 +18,7 @@ from infra.local.demo import ADMINISTRATOR, ORGANIZATION, ROLE
 from infra.local.deployment import LocalDeployment
 from infra.local.environment import operating
 from infra.local.login_page import Person
+from mcpist.aws.table import directory_table
 from mcpist.batch.machine import machine_usage
 from mcpist.people import directory, publication
 from tests.mcp_endpoint.endpoint_client import EVENTS
@@ -205,7 +206,7 @@ def remove_machines(user: McpUser) -> None:
 def finish_publications(deployment: LocalDeployment) -> None:
     """Let the janitor publish what an interrupted change has left: an access item that is not as it should be."""
     with operating(deployment.aws):
-        table = publication.directory_table()
+        table = directory_table()
         (stale, *_) = directory.read(ORGANIZATION).access_items()
         table.put({**stale, "locale": "ja", "version": 0})
         table.put(publication.mark(ORGANIZATION, 1) | {"created_at": 0})

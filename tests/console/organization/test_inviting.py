@@ -10,11 +10,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from infra.local.login import LocalLogin
-from mcpist.aws.table import Table
+from mcpist.aws.table import directory_table
 from mcpist.caller import Caller, Subject
 from mcpist.errors import MembershipRequired
 from mcpist.people import directory, edits, invitations
-from mcpist.settings import settings
 from tests.conftest import PUBLIC_URL
 from tests.console.conftest import Browser, audited
 
@@ -27,15 +26,11 @@ def alone(messages: list[dict[str, Any]], login: LocalLogin) -> Iterator[None]:
     assert messages == []
     yield
     for one in invitations.find("acme"):
-        table().delete("invitations#acme", one.key)
+        directory_table().delete("invitations#acme", one.key)
     if "eve" in directory.read("acme").users:
         directory.change("acme", edits.remove_user("eve"))
     directory.access_cache.clear()
     assert login
-
-
-def table() -> Table:
-    return Table(settings().directory_table, "directory")
 
 
 def invite(browser: Browser, **changes: str) -> str:
@@ -106,9 +101,9 @@ def test_a_withdrawn_link_admits_nobody(ada: Browser, login: LocalLogin) -> None
 
 def test_a_link_ends_after_its_days(ada: Browser) -> None:
     secret = parse_qs(urlsplit(invite(ada, days="1")).query)["code"][0]
-    (item,) = table().query("invitations#acme")
+    (item,) = directory_table().query("invitations#acme")
     assert item["expires_at"] - time.time() == pytest.approx(86_400, abs=60)
-    table().put({**item, "expires_at": int(time.time()) - 1})
+    directory_table().put({**item, "expires_at": int(time.time()) - 1})
     assert invitations.read("acme", secret) is None
     assert invitations.find("acme") == []
 
@@ -139,7 +134,7 @@ def test_a_look_at_a_link_uses_up_nothing_and_stores_no_secret(ada: Browser, log
     page = Browser(login).get(link)["body"]
     assert "ada" in page
     assert "members" in page
-    (item,) = table().query("invitations#acme")
+    (item,) = directory_table().query("invitations#acme")
     assert secret not in str(item)
 
 

@@ -13,10 +13,9 @@ from infra.local.names import REGION
 from infra.local.server import DropConnection, Response
 from mcpist.aws.clients import AwsError, ConditionFailed
 from mcpist.aws.dynamodb import HttpTransport, endpoint_url, send_by_botocore, transport
-from mcpist.aws.table import IS_NEW, Table
+from mcpist.aws.table import IS_NEW, Table, ledger_table
 from mcpist.errors import StoreUnavailable
 from mcpist.memory import forget_all
-from mcpist.settings import settings
 from tests.conftest import LOADER
 from tests.core.aws.service import Service, ok, refused, serving
 
@@ -40,7 +39,7 @@ def table(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Table]:  
     from infra.local.moto_backend import Moto
 
     with serving(Moto()) as url, in_a_function(url, monkeypatch):
-        yield Table(settings().ledger_table, "ledger")
+        yield ledger_table()
 
 
 @contextmanager
@@ -101,7 +100,7 @@ def test_a_transaction_whose_answer_was_lost_is_sent_again_as_the_same_one(
 
 def test_requests_outside_of_a_function_are_botocores(aws: list[str]) -> None:
     assert transport() is send_by_botocore
-    Table(settings().ledger_table, "ledger").get("a", "b")
+    ledger_table().get("a", "b")
     assert aws == ["GetItem"]
 
 

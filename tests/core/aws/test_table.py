@@ -5,16 +5,15 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 
 from mcpist.aws import table as table_module
 from mcpist.aws.clients import AwsError, ConditionFailed, ResourceExists, ResourceMissing, client, store_errors
-from mcpist.aws.table import Table
+from mcpist.aws.table import Table, ledger_table
 from mcpist.errors import StoreUnavailable
-from mcpist.settings import settings
 
 pytestmark = pytest.mark.usefixtures("aws")
 
 
 @pytest.fixture
 def table() -> Table:
-    return Table(settings().ledger_table, "ledger")
+    return ledger_table()
 
 
 def failure(code: str) -> ClientError:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcpist.aws.clients import client
-from mcpist.aws.table import Table
+from mcpist.aws.table import ledger_table
 from mcpist.caller import Caller
 from mcpist.errors import (
     AuthorizationError,
@@ -52,7 +52,7 @@ def expire(file: records.FileRecord, seconds: int = -1) -> records.FileRecord:
     """Let a file's days end in some seconds, or before now."""
     end = int(time.time()) + seconds
     key = {"pk": "acme#files", "sk": f"{file.user}#{file.sha256}"}
-    Table(settings().ledger_table, "ledger").update(**key, expression="SET #expires_at = :end", values={":end": end})
+    ledger_table().update(**key, expression="SET #expires_at = :end", values={":end": end})
     return replace(file, expires_at=end)
 
 

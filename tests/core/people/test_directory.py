@@ -5,7 +5,7 @@ import pytest
 
 from infra.local.login import LocalLogin
 from mcpist.aws.attributes import Item
-from mcpist.aws.table import Table
+from mcpist.aws.table import directory_table
 from mcpist.caller import Caller, Role, Subject
 from mcpist.errors import (
     AuthorizationError,
@@ -19,7 +19,6 @@ from mcpist.errors import (
 )
 from mcpist.people import directory, edits, publication
 from mcpist.people.organization import Organization, User
-from mcpist.settings import settings
 
 pytestmark = pytest.mark.usefixtures("organization")
 
@@ -45,7 +44,7 @@ def give(subject: Subject, *roles: str, organization: str = "acme", user: str = 
 
 
 def items(pk: str) -> list[Item]:
-    return Table(settings().directory_table, "directory").query(pk)
+    return directory_table().query(pk)
 
 
 def test_a_subject_is_identified_as_a_user_with_its_roles(uma: Subject, login: LocalLogin) -> None:
@@ -193,7 +192,7 @@ def test_repeating_an_interrupted_publication_writes_only_the_rest(aws: list[str
     stale = [items(f"subject#{login.issuer}#{user}")[0] for user in ("7", "8")]
     directory.put_role("acme", Role("members", modules=("rag",)))
     for access in stale:
-        Table(settings().directory_table, "directory").put(access)
+        directory_table().put(access)
     aws.clear()
     directory.put_role("acme", Role("members", modules=("rag",)))
     assert sorted(aws) == ["BatchGetItem", "GetItem", "PutItem", "PutItem", "Query"]
@@ -429,7 +428,7 @@ def test_two_users_can_exchange_their_subjects(uma: Subject, login: LocalLogin) 
 
 
 def test_repeating_a_change_that_was_not_published_completes_it(uma: Subject) -> None:
-    table, (access,) = Table(settings().directory_table, "directory"), items(f"subject#{uma.issuer}#uma")
+    table, (access,) = directory_table(), items(f"subject#{uma.issuer}#uma")
     directory.put_role("acme", Role("members", modules=("rag",)))
     table.put(access)
     assert now(uma).roles != (Role("members", modules=("rag",)),)
@@ -438,7 +437,7 @@ def test_repeating_a_change_that_was_not_published_completes_it(uma: Subject) ->
 
 
 def test_an_organization_that_was_stored_without_a_version_gets_one_by_its_first_change(uma: Subject) -> None:
-    table = Table(settings().directory_table, "directory")
+    table = directory_table()
     table.put({"pk": "org#acme", "sk": "org", "name": "Acme", "disabled": ["rag.*"]})
     table.delete("orgs", "org#acme")
     (access,) = items(f"subject#{uma.issuer}#uma")

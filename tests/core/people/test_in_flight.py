@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from mcpist.aws.table import Table
+from mcpist.aws.table import ledger_table
 from mcpist.caller import Caller
 from mcpist.errors import TooManyInFlight
 from mcpist.people.in_flight import KEPT_LEASE_SECONDS, MAX_KEPT_LEASES, MAX_REQUEST_SECONDS, STALE_SECONDS, InFlight
@@ -77,7 +77,7 @@ def user(name: str, organization: str = "acme") -> Caller:
 
 
 def leases() -> list[str]:
-    (item,) = Table(settings().ledger_table, "ledger").query("acme#quota", "in_flight")
+    (item,) = ledger_table().query("acme#quota", "in_flight")
     return [name for name in item if name.startswith("lease_")]
 
 

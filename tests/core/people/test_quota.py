@@ -16,7 +16,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from mcpist.aws.clients import client
-from mcpist.aws.table import Table
+from mcpist.aws.table import ledger_table
 from mcpist.errors import InvalidRequest, StepLimitReached, StoreUnavailable, UserLimitReached
 from mcpist.people.quota import RequestQuota, release_steps, reserve_steps
 from mcpist.settings import settings
@@ -53,7 +53,7 @@ def served(sandbox: RequestQuota, now: float = MORNING, who: Any = UMA) -> bool:
 
 
 def counters() -> list[dict[str, Any]]:
-    return Table(settings().ledger_table, "ledger").query("acme#quota")
+    return ledger_table().query("acme#quota")
 
 
 # -- requests a minute -----------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from mcpist.aws.attributes import Item, deserialize, serialize
 from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.dynamodb import send
 from mcpist.errors import StoreUnavailable
+from mcpist.settings import settings
 
 MAX_BATCH_WRITE_ITEMS = 25
 # The condition of a write that must not replace another item.
@@ -197,3 +198,13 @@ def _condition_arguments(condition: str, values: Mapping[str, Any] | None, expre
         | ({"ExpressionAttributeValues": serialize(values)} if values else {})
         | ({"ExpressionAttributeNames": names} if names else {})
     )
+
+
+def ledger_table() -> Table:
+    """Return the table of batches, and of all else that is kept for a while."""
+    return Table(settings().ledger_table, "ledger")
+
+
+def directory_table() -> Table:
+    """Return the table of the organizations."""
+    return Table(settings().directory_table, "directory")

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from mcpist.aws.attributes import Item
 from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.codec import decode, encode
-from mcpist.aws.table import Table
+from mcpist.aws.table import ledger_table
 from mcpist.files import storage
 from mcpist.files.content_types import CONTENT_TYPES
 from mcpist.settings import settings
@@ -92,13 +92,13 @@ def record(organization: str, user: str, content: bytes, content_type: str) -> F
 
 def find(organization: str, user: str, sha256: str) -> FileRecord | None:
     """Return a user's file, expired ones too; None where there is none."""
-    item = _table().get(_pk(organization), _key(user, sha256))
+    item = ledger_table().get(_pk(organization), _key(user, sha256))
     return decode(FileRecord, item) if item else None
 
 
 def find_shared(organization: str, roles: Iterable[str], sha256: str = "") -> list[FileRecord]:
     """Return the files that are shared with any of the roles now; with a hash those of this content."""
-    shares = [item for role in roles for item in _table().query(_shares_pk(organization), _key(role, sha256))]
+    shares = [item for role in roles for item in ledger_table().query(_shares_pk(organization), _key(role, sha256))]
     owners = {(item["user"], item["sha256"]): item["role"] for item in shares}
     found = ((find(organization, user, digest), role) for (user, digest), role in owners.items())
     return [file for file, role in found if file and role in file.roles and not file.is_expired]
@@ -106,7 +106,7 @@ def find_shared(organization: str, roles: Iterable[str], sha256: str = "") -> li
 
 def find_all(organization: str, user: str | None = None) -> list[FileRecord]:
     """Return the files of a user, or of all users, that have not expired, the newest first."""
-    items = _table().query(_pk(organization), _key(user) if user is not None else "")
+    items = ledger_table().query(_pk(organization), _key(user) if user is not None else "")
     live = (file for file in (decode(FileRecord, item) for item in items) if not file.is_expired)
     return sorted(live, key=lambda file: (file.created_at, file.sha256), reverse=True)
 
@@ -143,7 +143,7 @@ def _write(made: FileRecord) -> FileRecord:
 
 
 def _update(file: FileRecord, change: Item, condition: str = "", values: Item | None = None) -> Item:
-    return _table().update(
+    return ledger_table().update(
         _pk(file.organization),
         _key(file.user, file.sha256),
         "SET " + ", ".join(f"#{name} = :{name}" for name in change),
@@ -154,7 +154,7 @@ def _update(file: FileRecord, change: Item, condition: str = "", values: Item | 
 
 def _put_share(file: FileRecord, role: str, expires_at: int) -> None:
     change: Item = {"user": file.user, "role": role, "sha256": file.sha256, "expires_at": expires_at}
-    _table().update(
+    ledger_table().update(
         _shares_pk(file.organization),
         f"{_key(role, file.sha256)}#{file.user}",
         "SET " + ", ".join(f"#{name} = :{name}" for name in change),
@@ -177,7 +177,3 @@ def _shares_pk(organization: str) -> str:
 def _key(owner: str, sha256: str = "") -> str:
     """Return the sort key of an owner's file, or the prefix of all its files."""
     return f"{quote(owner, safe='')}#{sha256}"
-
-
-def _table() -> Table:
-    return Table(settings().ledger_table, "ledger")

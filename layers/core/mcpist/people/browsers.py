@@ -9,10 +9,9 @@ import time
 from dataclasses import dataclass
 
 from mcpist.aws.attributes import Item
-from mcpist.aws.table import Table
+from mcpist.aws.table import directory_table
 from mcpist.caller import ClientInfo, Subject
 from mcpist.people import directory
-from mcpist.settings import settings
 
 MAX_BROWSERS = 20
 _PREFIX = "browser#"
@@ -54,7 +53,7 @@ def sign_in(subject: Subject, session_id: str, organization: str, description: s
         "began_at": int(time.time()),
         "expires_at": expires_at,
     }
-    _table().put(item)
+    directory_table().put(item)
     directory.read_subject(subject, fresh=True)
     return _parse(item)
 
@@ -97,7 +96,7 @@ def sign_out_everywhere(subject: Subject) -> list[Browser]:
 
 def _sign_out(subject: Subject, browsers: list[Browser]) -> list[Browser]:
     for browser in browsers:
-        _table().delete(directory.subject_key(subject), _PREFIX + browser.key)
+        directory_table().delete(directory.subject_key(subject), _PREFIX + browser.key)
     if browsers:
         directory.read_subject(subject, fresh=True)
     return browsers
@@ -111,7 +110,3 @@ def _parse(item: Item) -> Browser:
         int(item["began_at"]),
         int(item["expires_at"]),
     )
-
-
-def _table() -> Table:
-    return Table(settings().directory_table, "directory")

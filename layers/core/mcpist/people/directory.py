@@ -26,6 +26,7 @@ from typing import NoReturn
 from mcpist import errors
 from mcpist.aws.attributes import Item
 from mcpist.aws.codec import decode
+from mcpist.aws.table import directory_table
 from mcpist.caller import Caller, Proof, RegisteredModule, Role, Subject, SystemRole
 from mcpist.memory import Memory
 from mcpist.people import publication
@@ -89,7 +90,7 @@ def read_subject(subject: Subject, *, fresh: bool = False) -> list[Item]:
     """Return all items of a subject, cached for seconds unless they must be `fresh`."""
     if fresh:
         access_cache.drop(lambda cached, _: cached == subject)
-    return access_cache.get_or_make(subject, lambda: publication.directory_table().query(subject_key(subject)))
+    return access_cache.get_or_make(subject, lambda: directory_table().query(subject_key(subject)))
 
 
 def subject_key(subject: Subject) -> str:
@@ -108,7 +109,7 @@ type Journal = Callable[[Difference], Item]
 
 def organizations() -> list[str]:
     """Return the ids of all organizations."""
-    return [item["organization"] for item in publication.directory_table().query("orgs")]
+    return [item["organization"] for item in directory_table().query("orgs")]
 
 
 def read(organization: str) -> Organization:
@@ -226,7 +227,7 @@ def put_user(
 
 def role_names(organization: str) -> list[str]:
     """Return the names of an organization's roles."""
-    return [item["name"] for item in publication.directory_table().query(f"org#{organization}", "role#")]
+    return [item["name"] for item in directory_table().query(f"org#{organization}", "role#")]
 
 
 def _apply_edit(
@@ -262,7 +263,7 @@ def _apply_edit(
 def _evaluate(organization: str, edit: Callable[[Organization | None], Organization], part: UserEdit | None) -> Change:
     """Return the change that an edit makes of an organization, or of the part on which it depends."""
     if part is not None:
-        version, before = read_part(publication.directory_table(), organization, part)
+        version, before = read_part(directory_table(), organization, part)
         if before is not None:
             with suppress(errors.McpistError):  # its text names what there is: that needs the whole organization
                 return Change(before, edit(before).validated(), version)
@@ -275,7 +276,7 @@ def _read(organization: str, *, known: tuple[int, Organization] | None = None) -
 
     If the version is that of the organization which is `known`, that one is returned.
     """
-    table, pk = publication.directory_table(), f"org#{organization}"
+    table, pk = directory_table(), f"org#{organization}"
     head = table.get(pk, "org")
     if known and head and head.get("version") == known[0]:
         return known
@@ -288,7 +289,7 @@ def _write(change: Change, journal: Journal | None) -> int | None:
     version, parts = change.version, list(change.transactions(is_new=not change.version))
     for part in parts:
         rows = [journal(difference) for difference in part.differences] if journal else []
-        is_written = publication.directory_table().transact(
+        is_written = directory_table().transact(
             part.puts,
             [(item["pk"], item["sk"]) for item in part.deletes],
             guard=change.after.head_item(version + 1, is_whole=part is parts[-1]),

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from hashlib import sha256
 
 from mcpist.aws.clients import AwsError
-from mcpist.aws.table import Table
+from mcpist.aws.table import ledger_table
 from mcpist.caller import Caller
 from mcpist.errors import StoreUnavailable, TooManyInFlight
 from mcpist.memory import Clock, Memory, on_forget, wall_clock
@@ -74,7 +74,7 @@ class InFlight:
         lease, now = f"{self._prefix}{_user_digits(caller.user)}{self._sandbox}", int(self._clock())
         try:
             ends = now + KEPT_LEASE_SECONDS + self._seconds
-            item = _table().update(
+            item = ledger_table().update(
                 f"{caller.organization}#quota",
                 "in_flight",
                 f"SET #{lease} = :ends, #expires_at = :ends",
@@ -143,7 +143,7 @@ def _remove(organization: str, leases: Iterable[str]) -> None:
     """Remove leases; one that cannot be removed ends by itself."""
     try:
         names = ", ".join(f"#{lease}" for lease in leases)
-        _table().update(f"{organization}#quota", "in_flight", f"REMOVE {names}", values={})
+        ledger_table().update(f"{organization}#quota", "in_flight", f"REMOVE {names}", values={})
     except (StoreUnavailable, AwsError):
         logger.warning("lease not released", extra={"organization": organization})
 
@@ -151,7 +151,3 @@ def _remove(organization: str, leases: Iterable[str]) -> None:
 def _user_digits(user: str) -> str:
     """Return a short name for a user; two users with the same one share a limit."""
     return sha256(user.encode()).hexdigest()[:_USER_DIGITS]
-
-
-def _table() -> Table:
-    return Table(settings().ledger_table, "ledger")

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from mcpist.aws.attributes import Item
 from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.codec import decode, encode
-from mcpist.aws.table import Table
+from mcpist.aws.table import directory_table
 from mcpist.caller import Caller, Subject
 from mcpist.errors import AlreadyExists, InvalidRequest, InvitationNotFound, Locale
 from mcpist.people import directory
@@ -23,7 +23,6 @@ from mcpist.people.administration import Administration
 from mcpist.people.change import Difference
 from mcpist.people.organization import Organization, User
 from mcpist.people.part import UserEdit
-from mcpist.settings import settings
 from mcpist.suggestions import nearest
 from mcpist.telemetry import audit
 
@@ -88,13 +87,13 @@ def invite(
         audit.record_change(
             caller, action="invitations.create", target=target, request=administration.request, after=after
         )
-        _table().put({"pk": _partition_key(caller.organization), "sk": made.key} | encode(made))
+        directory_table().put({"pk": _partition_key(caller.organization), "sk": made.key} | encode(made))
     return secret
 
 
 def find(organization: str) -> list[Invitation]:
     """Return the invitations that can still be used, the newest first."""
-    items = _table().query(_partition_key(organization))
+    items = directory_table().query(_partition_key(organization))
     found = [decode(Invitation, item) for item in items if item["expires_at"] > time.time()]
     return sorted(found, key=lambda one: -one.created_at)
 
@@ -108,7 +107,7 @@ def read(organization: str, secret: str) -> Invitation | None:
     """Return the invitation of a link; None if it cannot be used any more."""
     if not organization or not secret:
         return None
-    item = _table().get(_partition_key(organization), hash_of(secret))
+    item = directory_table().get(_partition_key(organization), hash_of(secret))
     return decode(Invitation, item) if item and item["expires_at"] > time.time() else None
 
 
@@ -155,7 +154,7 @@ def accept(organization: str, secret: str, subject: Subject, request: str) -> Ou
         return "taken"
     except InvalidRequest:  # who made it is no administrator any more, or the organization is gone
         return "invalid"
-    _table().delete(_partition_key(organization), found.key)
+    directory_table().delete(_partition_key(organization), found.key)
     directory.read_subject(subject, fresh=True)
     return "joined"
 
@@ -169,7 +168,7 @@ def claim(organization: str, found: Invitation, subject: Subject) -> bool:
     """Whether this subject is the first that uses an invitation; it may go on after an interruption."""
     claimed = replace(found, claimed_by=hashlib.sha256(directory.subject_key(subject).encode()).hexdigest())
     try:
-        _table().put(
+        directory_table().put(
             {"pk": _partition_key(organization), "sk": found.key} | encode(claimed),
             condition="attribute_exists(pk) AND (attribute_not_exists(#claimed_by) OR #claimed_by IN (:none, :me))",
             values={":none": "", ":me": claimed.claimed_by},
@@ -204,7 +203,7 @@ def _joined(before: Organization, found: Invitation, subject: Subject) -> Organi
 
 def _delete(administration: Administration, found: Invitation) -> None:
     caller = administration.caller
-    _table().delete(_partition_key(caller.organization), found.key)
+    directory_table().delete(_partition_key(caller.organization), found.key)
     audit.record_change(
         caller,
         action="invitations.delete",
@@ -216,7 +215,3 @@ def _delete(administration: Administration, found: Invitation) -> None:
 
 def _partition_key(organization: str) -> str:
     return f"invitations#{organization}"
-
-
-def _table() -> Table:
-    return Table(settings().directory_table, "directory")

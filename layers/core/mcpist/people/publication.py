@@ -10,10 +10,9 @@ from contextlib import suppress
 
 from mcpist.aws.attributes import Item
 from mcpist.aws.clients import ConditionFailed
-from mcpist.aws.table import Table
+from mcpist.aws.table import directory_table
 from mcpist.people.organization import Organization
 from mcpist.people.part import MAX_ITEMS_PER_REQUEST
-from mcpist.settings import settings
 
 MAX_CONCURRENT_WRITES = 16
 MARKS = "publications"
@@ -73,8 +72,3 @@ def unfinished(created_before: float) -> list[Item]:
 def remove_mark(item: Item) -> None:
     """Remove the mark of a publication that has ended."""
     directory_table().delete(item["pk"], item["sk"])
-
-
-def directory_table() -> Table:
-    """Return the table of the organizations."""
-    return Table(settings().directory_table, "directory")

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.codec import decode, encode
-from mcpist.aws.table import Table
+from mcpist.aws.table import ledger_table
 from mcpist.batch_id import is_batch_id, new_batch_id
 from mcpist.caller import Caller
 from mcpist.errors import StaleConfirmation
@@ -56,19 +56,21 @@ def save(
     question = Question(digest, now + MAX_REPLY_SECONDS, context or {}, kind=kind)
     key = {"pk": _partition_key(caller, state), "sk": SORT_KEY}
     # A used answer may be sent again for as long as its batch is kept.
-    _table().put(key | encode(question) | {"expires_at": now + settings().keep_seconds})
+    ledger_table().put(key | encode(question) | {"expires_at": now + settings().keep_seconds})
     if context and kind == "confirm":
         listed = {"pk": _listing_key(caller), "sk": f"{question.until:011}#{state}"}
-        _table().put({**listed, "expires_at": question.until})
+        ledger_table().put({**listed, "expires_at": question.until})
     return state
 
 
 def find_waiting(caller: Caller) -> dict[str, Question]:
     """Return the questions about batches that wait for this person's answer, by their states, the newest first."""
     bounds = f"{int(time.time()):011}", "9" * 12
-    listed, _ = _table().query_page("pk", _listing_key(caller), bounds, limit=MAX_LISTED_QUESTIONS, descending=True)
+    listed, _ = ledger_table().query_page(
+        "pk", _listing_key(caller), bounds, limit=MAX_LISTED_QUESTIONS, descending=True
+    )
     states = [item["sk"].partition("#")[2] for item in listed]
-    items = _table().get_many([(_partition_key(caller, state), SORT_KEY) for state in states])
+    items = ledger_table().get_many([(_partition_key(caller, state), SORT_KEY) for state in states])
     found = {item["pk"].rpartition("#")[2]: decode(Question, item) for item in items}
     now = time.time()
     is_waiting = {state: one.accepted_at is None and one.until > now for state, one in found.items()}
@@ -77,7 +79,7 @@ def find_waiting(caller: Caller) -> dict[str, Question]:
 
 def load(caller: Caller, state: str, digest: str) -> Question:
     """Return the question of a state; StaleConfirmation for another request's, or one not answered in time."""
-    item = _table().get(_partition_key(caller, state), SORT_KEY) if is_batch_id(state) else None
+    item = ledger_table().get(_partition_key(caller, state), SORT_KEY) if is_batch_id(state) else None
     question = decode(Question, item) if item else None
     if question is None or question.digest != digest:
         raise StaleConfirmation(field="requestState")
@@ -88,7 +90,7 @@ def load(caller: Caller, state: str, digest: str) -> Question:
 
 def read_context(caller: Caller, state: str) -> dict[str, Any] | None:
     """Return what an asker stored with a question; None if there is none that waits for an answer, or has had one."""
-    item = _table().get(_partition_key(caller, state), SORT_KEY) if is_batch_id(state) else None
+    item = ledger_table().get(_partition_key(caller, state), SORT_KEY) if is_batch_id(state) else None
     question = decode(Question, item) if item else None
     is_open = question is not None and (question.accepted_at is not None or question.until > time.time())
     return question.context if question and is_open else None
@@ -97,7 +99,7 @@ def read_context(caller: Caller, state: str) -> dict[str, Any] | None:
 def accept(caller: Caller, state: str) -> bool:
     """Use the answer to a question; return whether this request was the first to use it."""
     try:
-        _table().update(
+        ledger_table().update(
             _partition_key(caller, state),
             SORT_KEY,
             "SET #accepted_at = :now",
@@ -111,7 +113,7 @@ def accept(caller: Caller, state: str) -> bool:
 
 def close(caller: Caller, state: str) -> None:
     """End the time for an answer: a question that was declined cannot be agreed to later."""
-    _table().update(_partition_key(caller, state), SORT_KEY, "SET #until = :past", values={":past": 0})
+    ledger_table().update(_partition_key(caller, state), SORT_KEY, "SET #until = :past", values={":past": 0})
 
 
 def _partition_key(caller: Caller, state: str) -> str:
@@ -120,7 +122,3 @@ def _partition_key(caller: Caller, state: str) -> str:
 
 def _listing_key(caller: Caller) -> str:
     return f"{caller.organization}#questions#{caller.user}"
-
-
-def _table() -> Table:
-    return Table(settings().ledger_table, "ledger")

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 
 from mcpist.aws.clients import ConditionFailed
-from mcpist.aws.table import Table
+from mcpist.aws.table import ledger_table
 from mcpist.caller import Caller
 from mcpist.errors import InvalidRequest, StepLimitReached, StoreUnavailable, UserLimitReached
 from mcpist.memory import on_forget
@@ -85,7 +85,7 @@ def reserve_steps(organization: str, steps: int, now: float) -> None:
     try:
         _add(organization, _steps(day), steps, (day + 1) * DAY_SECONDS, max_used=limit - steps)
     except ConditionFailed:
-        used = (_table().get(_partition(organization), _steps(day)) or {}).get("used", 0)
+        used = (ledger_table().get(_partition(organization), _steps(day)) or {}).get("used", 0)
         wait = _seconds_left(now, DAY_SECONDS)
         raise StepLimitReached(steps=steps, used=used, limit=limit, retry_after=wait) from None
 
@@ -110,7 +110,7 @@ def _reserve_requests(caller: Caller, minute: int, requested: int, limit: int) -
 
 def _add(organization: str, key: str, amount: int, ends: int, max_used: int | None = None) -> int:
     """Add to a counter and return its new value; ConditionFailed if it was greater than `max_used`."""
-    item = _table().update(
+    item = ledger_table().update(
         _partition(organization),
         key,
         "ADD #used :amount SET #expires_at = :later",
@@ -137,7 +137,3 @@ def _seconds_left(now: float, seconds: int) -> int:
 
 def _partition(organization: str) -> str:
     return f"{organization}#quota"
-
-
-def _table() -> Table:
-    return Table(settings().ledger_table, "ledger")

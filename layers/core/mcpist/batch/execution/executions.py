@@ -11,7 +11,8 @@ from contextlib import suppress
 from typing import Any, Literal
 
 from mcpist.aws.clients import ConditionFailed, ResourceExists, ResourceMissing, client, store_errors
-from mcpist.batch.ledger.items import now, table
+from mcpist.aws.table import ledger_table
+from mcpist.batch.ledger.items import now
 from mcpist.batch.ledger.records import Header
 
 START_LEASE_SECONDS = 10
@@ -39,7 +40,7 @@ def acquire_start(head: Header, name: str, owner: str) -> Literal["mine", "taken
     """Acquire the lease to start a further execution of the batch, for START_LEASE_SECONDS."""
     requested_at = now()
     try:
-        table().update(
+        ledger_table().update(
             head.pk,
             _execution_key(name),
             "SET #owner = :owner, #until = :until, #expires_at = :expires",
@@ -53,14 +54,14 @@ def acquire_start(head: Header, name: str, owner: str) -> Literal["mine", "taken
             "AND (attribute_not_exists(#until) OR #until < :now OR #owner = :owner)",
         )
     except ConditionFailed:
-        item = table().get(head.pk, _execution_key(name)) or {}
+        item = ledger_table().get(head.pk, _execution_key(name)) or {}
         return "started" if "started_at" in item else "taken"
     return "mine"
 
 
 def mark_started(head: Header, name: str) -> None:
     """Record that a further execution was started, so that no sandbox starts it again."""
-    table().update(head.pk, _execution_key(name), "SET #started_at = :now", values={":now": now()})
+    ledger_table().update(head.pk, _execution_key(name), "SET #started_at = :now", values={":now": now()})
 
 
 def _execution_key(name: str) -> str:

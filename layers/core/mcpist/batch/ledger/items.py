@@ -11,21 +11,14 @@ from typing import Any
 
 from mcpist.aws.attributes import Item
 from mcpist.aws.codec import decode, encode
-from mcpist.aws.table import Table
 from mcpist.batch.ledger.records import Entry, Header
 from mcpist.errors import NewerFormat, PayloadTooLarge
-from mcpist.settings import settings
 
 LEDGER_FORMAT = 3
 MAX_PARAMS_BYTES = 300_000
 
 # The item of an element has all fields of an entry but these, which are those of its step.
 _STEP_FIELDS = ("index", "step", "effect", "map_items")
-
-
-def table() -> Table:
-    """Return the table of the ledger."""
-    return Table(settings().ledger_table, "ledger")
 
 
 def step_key(step: int) -> str:

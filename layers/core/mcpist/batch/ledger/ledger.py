@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mcpist.aws.attributes import Item
+from mcpist.aws.table import ledger_table
 from mcpist.batch.ledger import transitions
 from mcpist.batch.ledger.items import (
     element_key,
@@ -25,7 +26,6 @@ from mcpist.batch.ledger.items import (
     read_entry,
     read_header,
     step_key,
-    table,
 )
 from mcpist.batch.ledger.listing import listing_items
 from mcpist.batch.ledger.map_results import gather_results
@@ -38,12 +38,12 @@ from mcpist.files import storage
 def write(header: Header, entries: Iterable[Entry], elements: Iterable[Entry] = ()) -> None:
     """Store a new batch: its header, its steps, and elements that ended in another batch; 25 items a request."""
     items = [entry_item(header, entry) for entry in (*entries, *elements)]
-    table().put_many([header_item(header), *items, *listing_items(header)])
+    ledger_table().put_many([header_item(header), *items, *listing_items(header)])
 
 
 def get_header(pk: str) -> Header:
     """Return a batch's header; BatchNotFound also for one that has expired and that DynamoDB has not deleted yet."""
-    item = table().get(pk, "batch")
+    item = ledger_table().get(pk, "batch")
     if item is None or item["expires_at"] <= time.time():
         raise BatchNotFound(batch=pk.partition("#")[2])
     return read_header(item)
@@ -51,7 +51,11 @@ def get_header(pk: str) -> Header:
 
 def get_entries(pk: str, steps: Sequence[int] | None = None) -> list[Entry]:
     """Return some steps, or all, in the order of the lines in which they were written."""
-    items = table().query(pk, "step#") if steps is None else table().get_many([(pk, step_key(step)) for step in steps])
+    items = (
+        ledger_table().query(pk, "step#")
+        if steps is None
+        else ledger_table().get_many([(pk, step_key(step)) for step in steps])
+    )
     return sorted(map(read_entry, items), key=lambda entry: (entry.step.line, entry.index))
 
 
@@ -59,7 +63,7 @@ def get_elements(pk: str, entry: Entry) -> list[Entry]:
     """Return all elements of a step with `each` in the order of its list; none before it has begun."""
     if entry.map_items is None:
         return []
-    items = {item["element"]: item for item in table().query(pk, element_key(entry.index))}
+    items = {item["element"]: item for item in ledger_table().query(pk, element_key(entry.index))}
     return [read_element(entry, element, items.get(element)) for element in range(entry.map_items.count)]
 
 
@@ -150,7 +154,7 @@ def _final_status(head: Header, entry: Entry) -> Status | None:
 
 def _read_entry_items(pk: str, *keys: str) -> tuple[Header, Entry, Item | None]:
     """Return the header, the step under the first key, and the item under the last."""
-    items = {item["sk"]: item for item in table().get_many([(pk, "batch"), *((pk, key) for key in keys)])}
+    items = {item["sk"]: item for item in ledger_table().get_many([(pk, "batch"), *((pk, key) for key in keys)])}
     if "batch" not in items or keys[0] not in items:
         raise BatchNotFound(batch=pk.partition("#")[2])
     return read_header(items["batch"]), read_entry(items[keys[0]]), items.get(keys[-1])

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mcpist.aws.attributes import Item
-from mcpist.batch.ledger.items import read_header, table
+from mcpist.aws.table import ledger_table
+from mcpist.batch.ledger.items import read_header
 from mcpist.batch.ledger.records import Header, partition_key
 from mcpist.errors import InvalidRequest
 
@@ -34,10 +35,10 @@ def list_recent(organization: str, user: str | None = None, before: str = "", li
         raise InvalidRequest(field="before", problem="take it from the page before")
     limit = min(limit, MAX_PAGE_BATCHES)
     pk = _listing_key(organization, user)
-    found, _ = table().query_page("pk", pk, (_FIRST, before or _LAST), limit=limit + 1, descending=True)
+    found, _ = ledger_table().query_page("pk", pk, (_FIRST, before or _LAST), limit=limit + 1, descending=True)
     keys = [item["sk"] for item in found]
     ids = [key.partition("#")[2] for key in keys[:limit]]
-    items = table().get_many([(partition_key(organization, batch), "batch") for batch in ids])
+    items = ledger_table().get_many([(partition_key(organization, batch), "batch") for batch in ids])
     heads = {item["batch"]: read_header(item) for item in items if item["expires_at"] > time.time()}
     return BatchPage([heads[batch] for batch in ids if batch in heads], keys[limit] if len(keys) > limit else "")
 

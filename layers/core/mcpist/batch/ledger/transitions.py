@@ -12,7 +12,8 @@ from typing import Any
 from mcpist.aws.attributes import Item
 from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.codec import encode, json_bytes
-from mcpist.batch.ledger.items import now, read_element, read_entry, read_header, sort_key, table
+from mcpist.aws.table import ledger_table
+from mcpist.batch.ledger.items import now, read_element, read_entry, read_header, sort_key
 from mcpist.batch.ledger.records import Claim, Ending, Entry, Header, MapItems, Status, StoredJson
 from mcpist.files import storage
 from mcpist.people import quota
@@ -59,7 +60,7 @@ def count_elements(head: Header, step: int, length: int) -> int | None:
     reserved_at = time.time()
     quota.reserve_steps(head.organization, length, reserved_at)
     try:
-        table().update(
+        ledger_table().update(
             head.pk,
             "batch",
             f"SET #elements.#{step} = :length, #counted = #counted + :length",
@@ -118,7 +119,7 @@ def _try_update_header(pk: str, change: str, values: Item, condition: str) -> He
     """Return the header after a change; None where the condition fails."""
     try:
         change, values = f"{change}, #changed_at = :now", {**values, ":now": now()}
-        return read_header(table().update(pk, "batch", change, values=values, condition=condition))
+        return read_header(ledger_table().update(pk, "batch", change, values=values, condition=condition))
     except ConditionFailed:
         return None
 
@@ -128,7 +129,7 @@ def _update_entry(head: Header, entry: Entry, change: Item, condition: str, valu
     if entry.element is not None:  # its first change creates the item
         change = change | {"element": entry.element, "expires_at": int(head.expires_at)}
     try:
-        item = table().update(
+        item = ledger_table().update(
             head.pk,
             sort_key(entry),
             "SET " + ", ".join(f"#{name} = :{name}" for name in change),
@@ -136,7 +137,7 @@ def _update_entry(head: Header, entry: Entry, change: Item, condition: str, valu
             condition=condition,
         )
     except ConditionFailed:
-        item = table().get(head.pk, sort_key(entry)) or {}
+        item = ledger_table().get(head.pk, sort_key(entry)) or {}
     return read_entry(item) if entry.element is None else read_element(entry, entry.element, item)
 
 
@@ -152,4 +153,4 @@ def _store_json(head: Header, content: bytes, max_inline: int = MAX_INLINE_BYTES
 
 
 def _load_header(pk: str) -> Header:
-    return read_header(table().get(pk, "batch") or {})
+    return read_header(ledger_table().get(pk, "batch") or {})

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from mcpist.aws.clients import ConditionFailed, client, store_errors
 from mcpist.aws.codec import decode
-from mcpist.batch.ledger.items import now, table
+from mcpist.aws.table import ledger_table
+from mcpist.batch.ledger.items import now
 from mcpist.batch.machine.definition import NAME_DIGEST_CHARACTERS, Machine
 from mcpist.memory import Memory
 
@@ -59,7 +60,7 @@ def record_use(name: str, states: int) -> bool:
     used_at = now()
     if recorded_uses.get(name):
         return True
-    item = table().update(
+    item = ledger_table().update(
         MACHINES_PK,
         name,
         "SET #used_at = :now, #states = :states, #expires_at = :later",
@@ -73,14 +74,14 @@ def record_use(name: str, states: int) -> bool:
 
 def list_uses() -> dict[str, MachineUse]:
     """Return the recorded use of each machine by its name."""
-    return {item["sk"]: decode(MachineUse, item) for item in table().query(MACHINES_PK)}
+    return {item["sk"]: decode(MachineUse, item) for item in ledger_table().query(MACHINES_PK)}
 
 
 def mark_removing(name: str, seen: MachineUse | None) -> bool:
     """Mark a machine as being removed; return False if a batch has used it since its use was `seen`."""
     before, marked_at = seen.used_at if seen else None, now()
     try:
-        table().update(
+        ledger_table().update(
             MACHINES_PK,
             name,
             "SET #removing_at = :now, #expires_at = :later",
@@ -95,7 +96,7 @@ def mark_removing(name: str, seen: MachineUse | None) -> bool:
 
 def delete_use(name: str) -> None:
     """Delete the record of a machine that was removed; the next batch of its shape creates the machine again."""
-    table().delete(MACHINES_PK, name)
+    ledger_table().delete(MACHINES_PK, name)
 
 
 def list_machines() -> Iterator[DeployedMachine]:
