@@ -1,7 +1,7 @@
 """The work of one step: its user, its arguments and its tool."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -12,7 +12,7 @@ from mcpist.batch.language.conditions import holds, is_about_element
 from mcpist.batch.language.references import resolve
 from mcpist.batch.ledger.records import Entry, Header
 from mcpist.caller import Caller, Proof
-from mcpist.errors import CallerError, NotAList, TooManyInFlight
+from mcpist.errors import CallerError, InvalidArguments, NotAList, TooManyInFlight
 from mcpist.people import directory
 from mcpist.people.in_flight import steps_in_flight
 from mcpist.render.shows import Shows
@@ -72,7 +72,12 @@ class ToolStepWork:
         self._take_place(permissions.caller)
         if admitted.tool.effect != "reads":
             admitted.prepare_account()
-        return lambda: admitted.run(self._timeout_seconds(head, entry))
+
+        def run() -> ToolResult:
+            with _explain_values(step.params, params):
+                return admitted.run(self._timeout_seconds(head, entry))
+
+        return run
 
     def _take_place(self, caller: Caller) -> None:
         """Count the work as in flight; StepWaits where the organization has too much of it already."""
@@ -102,6 +107,19 @@ def _locate_errors(entry: Entry) -> Iterator[None]:
         raise error.with_details(line=entry.step.line, id=entry.step.id) from None
 
 
+@contextmanager
+def _explain_values(written: Mapping[str, Any], params: Mapping[str, Any]) -> Iterator[None]:
+    """Say of a refused argument that is no text what its reference stood for: `${find.items}` is a list."""
+    try:
+        yield
+    except InvalidArguments as error:
+        name = str(error.details["field"]).partition(".")[0]
+        text, value = written.get(name), params.get(name)
+        if isinstance(text, str) and "${" in text and not isinstance(value, str):
+            error.with_details(problem=f"{error.details['problem']} ({text} is of type {_json_type(value)})")
+        raise
+
+
 def _caller(head: Header) -> Caller:
     caller = directory.identify(
         head.subject,
@@ -120,5 +138,5 @@ def _find_shows(head: Header, module: str, tool: str) -> Shows:
 
 def _json_type(value: Any) -> str:
     """Return JSON's name of a value's type."""
-    names = {dict: "object", str: "string", bool: "boolean", int: "number", float: "number"}
+    names = {dict: "object", list: "array", str: "string", bool: "boolean", int: "number", float: "number"}
     return names.get(type(value), "null")

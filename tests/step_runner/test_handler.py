@@ -165,6 +165,13 @@ def test_a_reference_that_does_not_resolve_fails_its_step(write: Write) -> None:
     assert "step0.items[0].tag" in error_of(entry(1)).text().message
 
 
+def test_an_argument_that_is_refused_says_what_its_reference_stood_for(write: Write) -> None:
+    write(("list_tags", {}, set()), ("get_doc", {"path": "${step0.items}"}, {0}))
+    enter()
+    enter(step=1)
+    assert error_of(entry(1)).details["problem"].endswith("(${step0.items} is of type array)")
+
+
 def test_permissions_are_checked_again_when_the_step_runs(write: Write) -> None:
     write(("list_tags", {}, set()))
     directory.put_role("acme", Role("members", modules=()))

@@ -288,6 +288,17 @@ def test_a_reference_that_cannot_resolve_is_refused_with_its_line(fields: dict[s
     assert found.startswith(f"Line 3: {message}")
 
 
+@pytest.mark.parametrize("text", ["{{find.items[0].name}}", "{{ find.items[0].name }}", "$find.items[0].name"])
+def test_a_reference_in_another_notation_is_refused(text: str) -> None:
+    ((line, _, found),) = problems(step("find"), step("get", "get_item", params={"item_id": text}))
+    assert (line, "params.item_id" in found) == (2, True)
+
+
+@pytest.mark.parametrize("text", ["{{other.items[0].name}}", "costs $find.items", "{{find}}", "$find"])
+def test_a_text_that_only_looks_like_a_reference_is_a_text(text: str) -> None:
+    assert needs(planned(step("find"), step("get", "get_item", params={"item_id": text}))) == {"find": [], "get": []}
+
+
 def test_a_list_of_the_services_own_json_may_have_any_fields() -> None:
     get = step("get", "get_item", params={"item_id": "${each.anything}"}, each="${find.raw.results}")
     assert needs(planned(step("find"), get)) == {"find": [], "get": ["find"]}

@@ -89,6 +89,15 @@ def test_a_list_of_objects_is_a_batch_too() -> None:
     assert [(step.line, step.id, step.has_explicit_id) for step in steps] == [(1, "a", True), (2, "line2", False)]
 
 
+@pytest.mark.parametrize("text", ['[{"module": "m", "tool": "t"}]', '\ufeff\n[\n {"module": "m",\n  "tool": "t"}\n]\n'])
+def test_a_list_may_come_as_text(text: str) -> None:
+    assert read(text) == read([{"module": "m", "tool": "t"}])
+
+
+def test_a_text_that_is_nearly_a_list_is_reported_by_its_lines() -> None:
+    assert [problem.details["line"] for problem in wrong('[{"module": "m"},\n{]')] == [1, 2]
+
+
 def test_a_malformed_line_is_reported_and_the_others_are_parsed() -> None:
     problems: Problems = []
     steps = parse(f'{line(id="a")}\n{{"id": "b",}}\n{line(id="c")}', problems)
@@ -150,7 +159,7 @@ def test_all_errors_of_a_line_are_reported_together() -> None:
     assert {problem.details["id"] for problem in found} == {"a"}
 
 
-@pytest.mark.parametrize("value", [[], "text", 7, None, True])
+@pytest.mark.parametrize("value", [[[]], "text", 7, None, True])
 def test_a_line_that_is_no_object_is_refused(value: Any) -> None:
     for commands in (json.dumps(value), [value]):
         (found,) = wrong(commands)

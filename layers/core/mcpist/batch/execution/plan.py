@@ -7,7 +7,7 @@ from typing import Any
 from mcpist.batch.language.columns import Source, check_element, check_reference
 from mcpist.batch.language.flowchart import mermaid_flowchart
 from mcpist.batch.language.graph import Graph, canonical_order, find_cycle
-from mcpist.batch.language.references import EACH, Reference, find_references
+from mcpist.batch.language.references import EACH, Reference, find_foreign_references, find_references
 from mcpist.batch.language.steps import MAX_PROBLEMS, Problems, Step, parse
 from mcpist.batch.ledger.items import check_size
 from mcpist.batch.machine.definition import Machine, build_machine, build_relay
@@ -167,6 +167,8 @@ def _one_by_one(error: InvalidArguments) -> Iterator[InvalidArguments]:
 def _find_needs(step: Step, named: dict[str, int], known: _ParsedSteps, problems: Problems) -> frozenset[int]:
     """Return the indexes of the steps that a step waits for, by `after` and by reference."""
     needs: set[int] = set()
+    foreign = find_foreign_references(step.params, named)
+    problems += [error.with_details(line=step.line, id=step.id) for error in foreign]
     for field, name in _named_steps(step, known, problems):
         if len(problems) >= MAX_PROBLEMS:  # looking for similar names takes long
             break

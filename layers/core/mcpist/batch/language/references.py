@@ -9,7 +9,7 @@ result that looks like a reference stays text.
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,6 +19,8 @@ from mcpist.render.project import project
 from mcpist.render.shows import Shows, has_key, path_keys
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)(\}?)")
+_PATH = r"[A-Za-z_][\w-]*\.(?:items|raw|file)\b"
+_FOREIGN_REFERENCE = re.compile(rf"\{{\{{\s*(?P<braced>{_PATH}[^{{}}\s]*)\s*\}}\}}|\$(?P<plain>{_PATH}[\w.\[\]-]*)")
 _REFERENCE_SYNTAX = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)((?:\.[^.\[\]]+|\[(?:[0-9]{1,9}|\*)\])*)")
 EACH = "each"
 _MAX_LISTED_KEYS = 20
@@ -92,6 +94,16 @@ def find_references(value: Any, field: str = "params") -> list[Reference]:
         for match in _REFERENCE.finditer(text)
         if match[1] is not None
     ]
+
+
+def find_foreign_references(value: Any, ids: Container[str], field: str = "params") -> Iterator[UnresolvedReference]:
+    """Yield an error for each string that refers to one of the steps in another notation, such as `{{find.raw}}`."""
+    for place, text in _strings(value, field):
+        match = _FOREIGN_REFERENCE.fullmatch(text.strip())
+        path = match["braced"] or match["plain"] if match else ""
+        if (id_ := path.partition(".")[0]) in ids:
+            known = f"Write ${{{path}}}."
+            yield unresolved_error(Reference(path, place, id_, ()), f"it is written as {text.strip()}", known)
 
 
 def resolve(value: Any, find: FindSource, field: str = "params") -> Any:

@@ -108,6 +108,8 @@ _PATTERN_MESSAGES = {
 
 def parse(commands: str | list[Any], problems: Problems) -> list[Step]:
     """Return the steps in their order; a line with errors is left out, and the errors are added to `problems`."""
+    if isinstance(commands, str):
+        commands = _read_list(commands)
     lines = _split_lines(commands)
     if not lines:
         problems.append(EmptyBatch(field="commands"))
@@ -122,6 +124,17 @@ def parse(commands: str | list[Any], problems: Problems) -> list[Step]:
         elif step:
             steps[step.id] = step
     return list(steps.values())
+
+
+def _read_list(text: str) -> str | list[Any]:
+    """Return the list that a text is, since some models send the steps so; else the text, which is JSON Lines."""
+    if not text.lstrip("\ufeff \t\r\n").startswith("["):
+        return text
+    try:
+        read = json.loads(text.removeprefix("\ufeff"), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        return text
+    return read if isinstance(read, list) else text
 
 
 def _split_lines(commands: str | list[Any]) -> list[tuple[int, Any]]:
