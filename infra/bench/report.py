@@ -19,6 +19,12 @@ def measured() -> str:
     return f"{day}, Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}"
 
 
+def ratio(ours: float, theirs: float, unit: str) -> str:
+    """Return a ratio with its two values."""
+    digits = 2 if unit == "s" else 0
+    return f"{ours / theirs:.2f} ({ours:.{digits}f} {unit} : {theirs:.{digits}f} {unit})"
+
+
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table in Markdown."""
     lines = [columns, ["---"] * len(columns), *rows]

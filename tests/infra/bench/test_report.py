@@ -12,10 +12,10 @@ def test_a_table_has_its_columns_and_rows() -> None:
 
 def test_a_text_is_written_between_its_marks_and_nothing_else_changes(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text("# A\n\n<!-- load -->\nold\n<!-- /load -->\n\n<!-- bench -->\nkept\n<!-- /bench -->\n", "utf-8")
+    page.write_text("# A\n\n<!-- load -->\nold\n<!-- /load -->\n\n<!-- engine -->\nkept\n<!-- /engine -->\n", "utf-8")
     keep("new\n", page, "load")
     assert page.read_text("utf-8") == (
-        "# A\n\n<!-- load -->\nnew\n<!-- /load -->\n\n<!-- bench -->\nkept\n<!-- /bench -->\n"
+        "# A\n\n<!-- load -->\nnew\n<!-- /load -->\n\n<!-- engine -->\nkept\n<!-- /engine -->\n"
     )
 
 
@@ -27,7 +27,7 @@ def test_a_page_without_the_marks_is_left_alone(tmp_path: Path) -> None:
     assert page.read_text("utf-8") == "# A\n"
 
 
-@pytest.mark.parametrize(("page", "name"), [(BENCHMARKS, "bench"), (BENCHMARKS, "load"), (COSTS, "costs")])
+@pytest.mark.parametrize(("page", "name"), [(BENCHMARKS, "engine"), (BENCHMARKS, "load"), (COSTS, "costs")])
 def test_each_page_has_the_marks_of_its_tables(page: Path, name: str) -> None:
     assert page.read_text("utf-8").count(f"<!-- {name} -->\n") == 1
     assert page.read_text("utf-8").count(f"<!-- /{name} -->\n") == 1
