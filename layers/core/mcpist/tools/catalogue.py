@@ -110,7 +110,10 @@ class Catalogue:
     @property
     def index(self) -> Index:
         """The index of all its modules."""
-        return reduce(join_indexes, (source.index for source in self.imported()), self._written_index)
+        index = self._written_index
+        for source in self.imported():
+            index = join_indexes(index, source.index)
+        return index
 
     @cached_property
     def _written_index(self) -> Index:
