@@ -73,6 +73,43 @@ def test_lists_at_any_depth_become_tables() -> None:
     assert outline(value) == ("data:\n page: 1\n found:\n  users[3]{id,name}:\n   0,u0\n   1,u1\n   2,u2\n  size: 2")
 
 
+class Text(str):
+    """A text that counts how often its value is looked at."""
+
+    __slots__ = ()
+    looks = 0
+
+    def __hash__(self) -> int:
+        Text.looks += 1
+        return super().__hash__()
+
+    def startswith(self, *given: Any) -> bool:
+        Text.looks += 1
+        return super().startswith(*given)
+
+
+@pytest.mark.parametrize("place", ["rows", "objects", "lists"])
+def test_rows_without_anything_in_common_take_no_time_for_each_pair_of_them(place: str) -> None:
+    rows = [{Text(f"k{number}"): number} for number in range(1_000)]
+    value: Any = {
+        "rows": rows,
+        "objects": [{"in": row, "n": 1} for row in rows],
+        "lists": [{"in": rows, "n": 1}, {"in": rows, "n": 2}],
+    }[place]
+    Text.looks = 0
+    written = outline(value)
+    assert Text.looks < 50_000
+    assert read(written) == value
+
+
+def test_addresses_without_anything_in_common_are_not_all_compared() -> None:
+    value = {f"u{number}": Text(f"https://{number}.example.com") for number in range(1_000)}
+    Text.looks = 0
+    written = outline(value)
+    assert Text.looks < 100_000
+    assert read(written) == value
+
+
 def test_rows_with_little_in_common_are_written_one_by_one() -> None:
     rows = [{f"{place}{number}": number for number in range(4)} for place in "abc"]
     assert outline({"x": rows}) == (

@@ -24,6 +24,8 @@ from mcpist.render.outline_texts import encode, is_plain_cell, is_plain_element,
 INDENT = " "
 MAX_SINGLE_COLUMNS = 8  # of a row by itself
 MAX_SINGLE_ELEMENTS = 2  # of a list of objects in such a row
+MAX_KNOWN_URLS = 64  # of an object, with which each further one is compared
+MAX_EMPTY_CELLS, MAX_CELLS_PER_VALUE = 20_000, 32  # of a table, and of one of its inner ones
 MAX_COMPARED_FIELDS = 32  # with each object, in search of its equal
 EMPTY_CELL_COST = 0.5  # characters: commas that follow each other share tokens
 
@@ -58,7 +60,7 @@ def _write_object(lines: list[str], fields: _Object, indent: str) -> None:
 
 def _fields(fields: _Object) -> Iterator[tuple[str, Any]]:
     """Yield the names that have a value, and its text, or the list or object that it is."""
-    names: dict[str | int, str] = {}
+    names: dict[str | int, list[str]] = {}
     values: dict[str | int, Any] = {}
     urls: dict[str, str] = {}
     for number, (first, field_value) in enumerate(fields.items()):
@@ -73,10 +75,10 @@ def _fields(fields: _Object) -> Iterator[tuple[str, Any]]:
             key = text_of(value, is_plain_line)
             value = _shortened(urls, name, key) if key.startswith("http") else key
         if key in names:
-            names[key] += f",{name}"
+            names[key].append(name)
         else:
-            names[key], values[key] = name, value
-    return zip(names.values(), values.values(), strict=True)
+            names[key], values[key] = [name], value
+    return zip(map(",".join, names.values()), values.values(), strict=True)
 
 
 def _only_field(name: str, value: Any) -> tuple[str, Any]:
@@ -92,7 +94,7 @@ def _shortened(urls: dict[str, str], name: str, url: str) -> str:
     for known, field_name in urls.items():
         if url.startswith(known) and url[len(known) : len(known) + 1] in _URL_SEPARATORS:
             return f"{{{field_name}}}{url[len(known) :]}"
-    if '"' not in name:
+    if '"' not in name and len(urls) < MAX_KNOWN_URLS:
         urls.setdefault(url, name)
     return url
 
@@ -148,19 +150,30 @@ def _write_rows(lines: list[str], name: str, rows: list[_Object | None], indent:
     if len(rows) == 1 and rows[0] and (only := _small_table(rows[0])):
         lines.extend([f"{indent}{name}[1]{{{only.head}}}:", f"{indent}{INDENT}{only.only_row}"])
         return
-    if len(rows) > 1:
-        table = _Table(len(rows))
-        table.add(rows)
-        if table.saving > 0:
-            lines.append(f"{indent}{name}[{len(rows)}]{{{table.head}}}:")
-            indent += INDENT
-            lines += [indent + ",".join(cells) for cells in zip(*table.columns, strict=True)]
-            return
+    if len(rows) > 1 and (table := _saving_table(rows)):
+        lines.append(f"{indent}{name}[{len(rows)}]{{{table.head}}}:")
+        indent += INDENT
+        lines += [indent + ",".join(cells) for cells in zip(*table.columns, strict=True)]
+        return
     for number, row in enumerate(rows):
         if row:
             _write_field(lines, f"{name}[{number}]", row, indent)
         else:
             lines.append(f"{indent}{name}[{number}]: {{}}")
+
+
+def _saving_table(rows: Sequence[_Object | None]) -> "_Table | None":
+    """Return the table of objects; None where it is longer than they are one by one."""
+    table = _Table(len(rows))
+    try:
+        table.add(rows)
+    except _MostlyEmpty:
+        return None
+    return table if table.saving > 0 else None
+
+
+class _MostlyEmpty(Exception):  # a signal to who makes a table
+    """Most cells of a table would be empty: filling them could take hours."""
 
 
 @dataclass(slots=True)
@@ -190,8 +203,12 @@ class _Table:
         return self.separator != ","
 
     def add(self, rows: Sequence[_Object | None]) -> None:
-        """Add the columns of objects, one in each row or none."""
-        for name in dict.fromkeys(chain.from_iterable(filter(None, rows))):
+        """Add the columns of objects, one in each row or none; _MostlyEmpty where that takes too long."""
+        names = dict.fromkeys(chain.from_iterable(filter(None, rows)))
+        filled_cells = sum(map(len, filter(None, rows)))
+        if len(names) * self.height > MAX_EMPTY_CELLS + MAX_CELLS_PER_VALUE * filled_cells:
+            raise _MostlyEmpty
+        for name in names:
             values = [row.get(name) if row else None for row in rows]
             filled = self.height - values.count(None)
             self.saving += filled * (len(name) + 3) - len(name) - 2
@@ -242,7 +259,10 @@ def _list_cells(values: Sequence[list[Any] | None]) -> tuple[str, list[str]]:
     plain = ["" if value is None else encode(value) for value in values]
     if kinds == {dict}:
         inner = _Table(len(elements), "|")
-        inner.add(elements)
+        try:
+            inner.add(elements)
+        except _MostlyEmpty:
+            return "", plain
         cells = _joined(values, map("|".join, zip(*inner.columns, strict=True)))
         if len(inner.head) + sum(map(len, cells)) < sum(map(len, plain)):
             return f"[]{{{inner.head}}}", cells
