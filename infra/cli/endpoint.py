@@ -15,6 +15,7 @@ import httpx2
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.options import chosen
 from infra.cli.rest_client import RestSession, not_an_endpoint, open_session, origin_of
+from infra.cli.tool_arguments import parsed
 from mcpist.version import VERSION
 from mcpist.visible_text import visible
 
@@ -102,7 +103,7 @@ def tool_result(answer: Mapping[str, Any]) -> CommandResult:
     if answer.get("isError"):
         raise CommandError.of_endpoint(_error(texts[0]))
     drawing = visible("\n\n".join(texts), lines=True)
-    return CommandResult([_value(text) for text in texts], files=list(_files(answer)), drawing=drawing)
+    return CommandResult([parsed(text) for text in texts], files=list(_files(answer)), drawing=drawing)
 
 
 def _result(response: httpx2.Response) -> dict[str, Any]:
@@ -126,7 +127,7 @@ def _result(response: httpx2.Response) -> dict[str, Any]:
 
 def _error(text: str) -> dict[str, Any]:
     """Return the error in a tool's text; an error of another server's tool is only a text."""
-    value = _value(text)
+    value = parsed(text)
     return value if isinstance(value, dict) else {"code": "TOOL_EXECUTION_ERROR", "message": text}
 
 
@@ -135,14 +136,6 @@ def _files(answer: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for block in answer["content"]:
         if block["type"] == "resource_link" and (file := (block.get("_meta") or {}).get("mcpist/file")):
             yield file
-
-
-def _value(text: str) -> Any:
-    """Return JSON parsed, so that programs need not parse twice, and any other text unchanged."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def _path(url: str) -> str:

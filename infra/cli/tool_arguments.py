@@ -39,22 +39,23 @@ def _as_type(text: str, name: str, kind: Mapping[str, Any], whole: Mapping[str, 
     """Return a text as one type, or the same text where it is not of this type."""
     match name:
         case "integer" | "number":
-            value = _parsed(text)
+            value = parsed(text)
             return value if isinstance(value, int | float) and not isinstance(value, bool) else text
         case "boolean" | "null":
             value = _WORDS.get(text, text)
             return value if (value is None) == (name == "null") else text
         case "array":
-            value = _parsed(text) if text.startswith("[") else text
+            value = parsed(text) if text.startswith("[") else text
             items = kind.get("items", {})
             return value if isinstance(value, list) else [_typed(one.strip(), items, whole) for one in text.split(",")]
         case "object":
-            value = _parsed(text)
+            value = parsed(text)
             return value if isinstance(value, dict) else text
     return text
 
 
-def _parsed(text: str) -> Any:
+def parsed(text: str) -> Any:
+    """Return JSON parsed, and any other text unchanged."""
     try:
         return json.loads(text)
     except ValueError:

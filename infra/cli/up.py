@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -26,6 +25,7 @@ from infra.local.sandbox import HandlerImportError
 from infra.local.server import PortInUse
 from infra.local.state import State, StateUnreadable, opened_state, remove_state
 from mcpist.batch.machine.definition import stack_prefix
+from mcpist.bounded_http.addresses import is_loopback
 
 RED, PLAIN = "\033[1;31m", "\033[0m"
 EXPOSED = (
@@ -76,7 +76,7 @@ def up(
 
     What is stored, and who is logged in, is still there at the next start.
     """
-    if not _is_loopback(host):
+    if not is_loopback(host):
         _expose(host, allowed=allow_network)
     folder = (docs or ROOT / "docs").resolve()
     _check_places(folder, upstreams, apis, programs)
@@ -153,13 +153,6 @@ def _serve(starting: AbstractContextManager[LocalDeployment], document: Document
             _print_progress(ready)
         stop.wait()
         _print_progress("stopping")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _expose(host: str, *, allowed: bool) -> None:

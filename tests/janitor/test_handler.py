@@ -18,22 +18,11 @@ from mcpist.batch.machine import machine_usage
 from mcpist.batch.machine.definition import Machine
 from mcpist.batch.machine.machine_usage import USE_WRITE_INTERVAL_SECONDS, DeployedMachine, MachineUse
 from mcpist.settings import settings
+from tests.lambda_context import Context
 
 EVENTS = Path(__file__).parents[2] / "events"
 DAY_SECONDS = 86_400
 LONG_AGO = MAX_UNUSED_SECONDS + USE_WRITE_INTERVAL_SECONDS + 60
-
-
-class Context:
-    """The part of Lambda's context that the handler reads."""
-
-    aws_request_id = "request-1"
-
-    def __init__(self, milliseconds: int = 29_000) -> None:
-        self.milliseconds = milliseconds
-
-    def get_remaining_time_in_millis(self) -> int:
-        return self.milliseconds
 
 
 def tidy(context: Context | None = None) -> dict[str, Any]:
@@ -172,7 +161,7 @@ def test_an_interrupted_removal_is_continued(make: Make) -> None:
 
 def test_a_run_stops_before_its_timeout_and_the_next_one_continues(make: Make) -> None:
     name = make(1, used=LONG_AGO)
-    assert tidy(Context(milliseconds=4_000)) == {"machines": 1, "candidates": 1, "removed": []}
+    assert tidy(Context(seconds=4)) == {"machines": 1, "candidates": 1, "removed": []}
     assert tidy()["removed"] == [name]
 
 

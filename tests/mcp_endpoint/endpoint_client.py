@@ -7,22 +7,11 @@ from typing import Any
 
 from infra.local.login import LocalLogin
 from mcp_endpoint import handler as endpoint
+from tests.lambda_context import Context
 
 PUBLIC_URL = "https://mcp.example.com"
 EVENTS = Path(__file__).parents[2] / "events"
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
-
-
-class Context:
-    """The part of Lambda's context that the handler reads."""
-
-    aws_request_id = "request-1"
-
-    def __init__(self, seconds: float = 29) -> None:
-        self.seconds = seconds
-
-    def get_remaining_time_in_millis(self) -> int:
-        return int(self.seconds * 1000)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from mcp_endpoint.exchange import BLOCKS_HEADER
 from mcp_endpoint.routes import PROTOCOL_HEADERS
 from mcpist.aws.cors import ALLOWED_HEADERS
 from mcpist.people.bearer import ORGANIZATION_HEADER, ROLE_HEADER
-from tests.mcp_endpoint.endpoint_client import EVENTS, Context, EndpointClient
+from tests.lambda_context import Context
+from tests.mcp_endpoint.endpoint_client import EVENTS, EndpointClient
 
 type Given = Callable[..., EndpointClient]
 

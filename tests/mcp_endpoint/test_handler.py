@@ -14,7 +14,8 @@ from mcp_endpoint import handler as door
 from mcpist import settings
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
-from tests.mcp_endpoint.endpoint_client import Context, EndpointClient
+from tests.lambda_context import Context
+from tests.mcp_endpoint.endpoint_client import EndpointClient
 
 # -- the protocol --------------------------------------------------------------------------------------
 
@@ -289,7 +290,7 @@ def test_a_query_finds_the_tools_for_a_task(endpoint: EndpointClient) -> None:
         ({"modules": ["ragg"]}, "MODULE_NOT_FOUND", None),
         ({"modules": ["rag"], "tools": ["get_dok"]}, "TOOL_NOT_FOUND", None),
         ({"tools": ["get_doc"]}, "VALIDATION_ERROR", "modules"),
-        ({"modules": "rag"}, "VALIDATION_ERROR", "modules"),
+        ({"modules": 7}, "VALIDATION_ERROR", "modules"),
         ({"modules": ["rag"], "nope": 1}, "VALIDATION_ERROR", "nope"),
     ],
 )

@@ -9,7 +9,8 @@ from mcp.server.transport_security import TransportSecuritySettings
 
 from mcp_endpoint.handler import handler
 from mcp_endpoint.protocol.plain_request import route_of
-from tests.mcp_endpoint.endpoint_client import Context, EndpointClient
+from tests.lambda_context import Context
+from tests.mcp_endpoint.endpoint_client import EndpointClient
 
 SECURITY = TransportSecuritySettings(
     allowed_hosts=["mcp.example.com"], allowed_origins=["https://mcp.example.com", "https://app.example.com"]

@@ -8,20 +8,9 @@ from urllib.parse import urlencode
 
 from infra.local.login import LocalLogin
 from rest_api import handler as door
+from tests.lambda_context import Context
 
 EVENTS = Path(__file__).parents[2] / "events"
-
-
-class Context:
-    """The part of Lambda's context that the handler reads."""
-
-    aws_request_id = "request-1"
-
-    def __init__(self, seconds: float = 29) -> None:
-        self.seconds = seconds
-
-    def get_remaining_time_in_millis(self) -> int:
-        return int(self.seconds * 1000)
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,8 @@ from mcpist.people.organization import Organization, User
 from mcpist_services.catalogue import CATALOGUE
 from step_runner.handler import handler as step_runner
 from tests.examples import examples
-from tests.mcp_endpoint.endpoint_client import EVENTS, Context, EndpointClient
+from tests.lambda_context import Context
+from tests.mcp_endpoint.endpoint_client import EVENTS, EndpointClient
 from tests.rest_api.rest_client import RestClient
 from tests.upstreams.configured import READS, configured
 

@@ -16,27 +16,18 @@ from mcpist.batch.ledger.records import Claim, Ending, Entry, Header, Status
 from mcpist.caller import Subject
 from mcpist.errors import McpistError, from_message
 from step_runner.handler import handler
+from tests.lambda_context import Context
 
 EVENTS = Path(__file__).parents[2] / "events"
 PK = "acme#b_0123456789abcdef"
 EXECUTION = json.loads((EVENTS / "step_runner_step.json").read_text("utf-8"))["execution"]
 
 
-class Context:
-    """The part of Lambda's context that the handler reads."""
-
-    def __init__(self, request: str) -> None:
-        self.aws_request_id = request
-
-    def get_remaining_time_in_millis(self) -> int:
-        return 60_000
-
-
 def enter(name: str = "step", request: str = "request-1", **changes: Any) -> dict[str, Any]:
     """Return the response to an event of `events/` with some changed fields, in an execution that has just begun."""
     event = json.loads((EVENTS / f"step_runner_{name}.json").read_text("utf-8"))
     event |= {"started": datetime.now(UTC).isoformat()} | changes
-    return handler(event, Context(request))
+    return handler(event, Context(60, request))
 
 
 type Write = Callable[..., Header]

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
@@ -28,6 +28,9 @@ from tests.core.loopback import listening
 from tests.roles.judgement import check_requests
 from tests.whole.library_server import LibraryServer
 from tests.whole.vendors import HOSTS, Vendors
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 HERE = Path(__file__).parent
 PROGRAMS = ("jq", "pandoc", "ripgrep", "writers")
@@ -200,3 +203,11 @@ def guests(deployment: LocalDeployment) -> Iterator[None]:
             for item in table.query(f"org#{name}"):
                 table.delete(item["pk"], item["sk"])
             table.delete("orgs", f"org#{name}")
+
+
+@pytest.fixture(scope="module")
+def chromium() -> "Iterator[Browser]":
+    from tests.whole.browser import running  # only the tests of pages have Playwright to load
+
+    with running() as chromium:
+        yield chromium

@@ -1,6 +1,5 @@
 """A batch as a person watches it in a real browser: its picture changes by itself, and is whole without scripts."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +9,10 @@ from playwright.sync_api import Browser, Page, expect
 
 from infra.local.demo import USER
 from infra.local.deployment import LocalDeployment
-from tests.whole.browser import complaints, new_page, running, signed_in
+from tests.whole.browser import complaints, new_page, signed_in
 from tests.whole.gate import held, waiting_step
 
 CHAIN = 12
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with running() as chromium:
-        yield chromium
 
 
 @pytest.fixture(scope="module")

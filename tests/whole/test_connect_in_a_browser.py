@@ -3,7 +3,6 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -16,17 +15,11 @@ from infra.local.demo import ADMINISTRATOR, ORGANIZATION, USER
 from infra.local.deployment import LocalDeployment
 from infra.local.login_page import Person
 from tests.token_broker.authorization_server import AuthorizationServer
-from tests.whole.browser import complaints, new_page, running
+from tests.whole.browser import complaints, new_page
 from tests.whole.conftest import McpUser
 
 SERVICE = "tracker"
 LINK = f"{SERVICE}?organization={ORGANIZATION}&user={USER.sub}"
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with running() as chromium:
-        yield chromium
 
 
 @pytest.fixture

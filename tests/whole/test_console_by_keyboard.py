@@ -1,6 +1,5 @@
 """The main actions of the console by the keyboard alone: without scripts, and (slow) with them."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
@@ -12,7 +11,7 @@ from infra.local.deployment import LocalDeployment
 from infra.local.environment import operating
 from infra.local.login_page import Person
 from mcpist.people import directory
-from tests.whole.browser import new_page, running
+from tests.whole.browser import new_page
 from tests.whole.gate import held, waiting_step
 
 MAX_TABS = 150
@@ -21,12 +20,6 @@ SCRIPTS = [
     pytest.param(False, id="without scripts"),
     pytest.param(True, id="with scripts", marks=pytest.mark.slow),
 ]
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with running() as chromium:
-        yield chromium
 
 
 @pytest.fixture(scope="module", params=SCRIPTS)

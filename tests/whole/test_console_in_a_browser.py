@@ -1,6 +1,5 @@
 """The console as people use it: a real browser, both languages, no scripts, a phone, and axe-core."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +12,7 @@ from infra.local.demo import ADMINISTRATOR, USER
 from infra.local.deployment import LocalDeployment
 from infra.local.login_page import Person
 from tests.peers.npm import modules
-from tests.whole.browser import complaints, new_page, running, signed_in
+from tests.whole.browser import complaints, new_page, signed_in
 from tests.whole.console_pages import PAGES, ConsolePage
 
 MAX_PAGE_BYTES = 50_000
@@ -56,12 +55,6 @@ LOOKS = (
 EVERY_PAGE = pytest.mark.parametrize("shown", PAGES, ids=lambda page: page.path, indirect=True)
 
 type Profiles = dict[Person, Any]
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with running() as chromium:
-        yield chromium
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page
 from infra.local.demo import ADMINISTRATOR, USER
 from infra.local.deployment import DeploymentOptions, LocalDeployment, run_local_deployment
 from infra.local.stack import MAX_SANDBOXES
-from tests.whole.browser import new_page, running
+from tests.whole.browser import new_page
 from tests.whole.conftest import HERE, built
 
 LIMIT = 10
@@ -68,12 +68,6 @@ def bounded(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
 
 
 pytestmark = built(bounded)
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with running() as chromium:
-        yield chromium
 
 
 @pytest.fixture

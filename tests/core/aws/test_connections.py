@@ -3,7 +3,6 @@
 import select
 import socket
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,18 +12,7 @@ from infra.local.server import Request, Response
 from mcpist.aws.connections import Connections
 from mcpist.errors import RequestTimeout, StoreUnavailable
 from mcpist.telemetry.time_limit import time_limit
-from tests.core.aws.service import Service, ok, serving
-
-
-@pytest.fixture
-def service() -> Service:
-    return Service()
-
-
-@pytest.fixture
-def url(service: Service) -> Iterator[str]:
-    with serving(service) as url:
-        yield url
+from tests.core.aws.service import Service, ok
 
 
 def test_a_connection_is_kept_and_one_that_was_closed_meanwhile_is_replaced(service: Service, url: str) -> None:

@@ -23,17 +23,6 @@ ITEM = {"pk": "a", "sk": "b", "n": 1, "f": 1.5, "t": "ü😀", "b": b"\x00\xff",
 
 
 @pytest.fixture
-def service() -> Service:
-    return Service()
-
-
-@pytest.fixture
-def url(service: Service) -> Iterator[str]:
-    with serving(service) as url:
-        yield url
-
-
-@pytest.fixture
 def table(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Table]:  # noqa: ARG001 - moto's tables
     """A table as functions reach it, in moto."""
     from infra.local.moto_backend import Moto

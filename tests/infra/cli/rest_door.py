@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from rest_api import handler as door
 from tests.core.loopback import listening
-from tests.rest_api.rest_client import Context
+from tests.lambda_context import Context
 
 
 class RestHandler(BaseHTTPRequestHandler):

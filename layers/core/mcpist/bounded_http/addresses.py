@@ -48,7 +48,7 @@ def check_address(address: Address, port: int, *, embedded_aws: bool = False) ->
 
 def _loopback_is_allowed() -> bool:
     """Whether requests may go to loopback: in the embedded AWS, and where the owner's identity provider is there."""
-    return settings().local_services or _is_loopback(urlsplit(settings().issuer).hostname or "")
+    return settings().local_services or is_loopback(urlsplit(settings().issuer).hostname or "")
 
 
 def _effective_addresses(address: Address) -> Iterable[Address]:
@@ -68,12 +68,13 @@ def _check_sandbox_endpoints(address: Address, port: int) -> None:
         parts = urlsplit(value if "://" in value else f"http://{value}")
         host = parts.hostname or ""
         if port == (parts.port or _DEFAULT_PORTS.get(parts.scheme)) and (
-            host == str(address) or (_is_loopback(host) and address.is_loopback)
+            host == str(address) or (is_loopback(host) and address.is_loopback)
         ):
             raise ForbiddenAddress("its address is the sandbox's own")
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine, by its address or as localhost."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
