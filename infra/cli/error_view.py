@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from mcpist import errors
+from mcpist.suggestions import NONE
 from mcpist.visible_text import visible
 
 DEFECT, CALLER, ADMINISTRATOR, USER, TRY_AGAIN, TOOL = range(1, 7)
@@ -49,7 +50,7 @@ def resembling(error: Mapping[str, Any]) -> str:
     """Return the known name that an unknown module's or tool's resembles; empty without one."""
     details = error.get("details") or {}
     missing = {"MODULE_NOT_FOUND": "module", "TOOL_NOT_FOUND": "tool"}.get(str(error.get("code")), "")
-    known = _NAME.findall(str(details.get("known", "")))
+    known = [] if details.get("known") == NONE else _NAME.findall(str(details.get("known", "")))
     return next(iter(get_close_matches(str(details.get(missing, "")), known, 1)), "")
 
 

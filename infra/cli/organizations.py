@@ -96,7 +96,8 @@ def export_organization(
     found = OrganizationDocument.model_validate(document).to_organization()
     text = write(found, file)
     facts = {"organization": found.id, "roles": len(found.roles), "users": len(found.users)}
-    return CommandResult([file or text], facts, drawing="" if file else text.rstrip())
+    wrote = f"wrote {file}: {len(found.roles)} roles, {len(found.users)} users"
+    return CommandResult([file or text], facts, drawing=wrote if file else text.rstrip())
 
 
 @org.command("import")

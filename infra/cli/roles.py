@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from infra.cli.access import Access, with_access
-from infra.cli.administration import to_result
+from infra.cli.administration import to_preview, to_result
 from infra.cli.document import CommandResult
 from infra.cli.options import MASKS, DryRun, WithGrants, command_group, given, items_of
 from infra.cli.rest_client import part
@@ -76,7 +76,7 @@ def preview_role(
 ) -> CommandResult:
     """Show the tools that a user with only this role sees."""
     preview = access.session().get(f"/v1/roles/{part(role_id)}/preview", tools=tools)
-    return to_result({"role": role_id, **preview})
+    return to_preview({"role": role_id, **preview})
 
 
 @role.command("remove")

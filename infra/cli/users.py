@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from typer import Argument, Option
 
 from infra.cli.access import Access, with_access
-from infra.cli.administration import to_result
+from infra.cli.administration import to_preview, to_result
 from infra.cli.document import CommandResult
 from infra.cli.invitations import invite, list_invitations, withdraw
 from infra.cli.options import DryRun, WithGrants, command_group, given, items_of
@@ -87,7 +87,7 @@ def preview_user(
 ) -> CommandResult:
     """Show the tools that a user sees."""
     preview = access.session().get(f"/v1/users/{part(user_id)}/preview", tools=tools)
-    return to_result({"user": user_id, **preview})
+    return to_preview({"user": user_id, **preview})
 
 
 @user.command("remove")

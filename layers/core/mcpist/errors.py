@@ -23,6 +23,7 @@ McpistError
 │   ├── AuthenticationError        AUTHENTICATION_ERROR 401
 │   │   └── TokenMissing
 │   ├── ModuleNotFound             MODULE_NOT_FOUND 404
+│   │   └── NotRegistered
 │   ├── ToolNotFound               TOOL_NOT_FOUND 404
 │   │   └── UnknownToolName
 │   ├── FileNotFound               FILE_NOT_FOUND 404
@@ -192,6 +193,10 @@ class ModuleNotFound(CallerError):
     """A module that does not exist."""
 
     code, status = "MODULE_NOT_FOUND", 404
+
+
+class NotRegistered(ModuleNotFound):
+    """A module that was not registered for the organization: there is none, or it is the deployment's."""
 
 
 class ToolNotFound(CallerError):

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 MIN_RESEMBLANCE = 0.5
+NONE = "none"
+"""Stands for the names where there are none."""
 
 
 def nearest(word: str, words: Iterable[str], most: int = 5) -> str:
@@ -15,7 +17,7 @@ def nearest(word: str, words: Iterable[str], most: int = 5) -> str:
     parts = [other for other in words if other.startswith(f"{word}.")][:most]
     shown = parts or get_close_matches(word, words, n=most, cutoff=MIN_RESEMBLANCE) or words[:most]
     more = len(words) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "") or "none"
+    return ", ".join(shown) + (f" and {more} more" if more else "") or NONE
 
 
 def resembling(word: str, words: Iterable[str]) -> str:

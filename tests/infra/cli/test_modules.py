@@ -59,6 +59,7 @@ def test_a_server_is_registered_approved_and_removed(mcpist: Mcpist, fake: FakeU
     assert {tool["name"]: tool["state"] for tool in approved["tools"]}["drop_note"] == "approved"
     mcpist("module", "remove", "notes")
     assert mcpist("module", "show", "notes", fails=True)["code"] == "MODULE_NOT_FOUND"
+    assert "was registered" in mcpist("module", "show", "rag", fails=True)["message"]
     assert mcpist("module", "register", "notes", "--mcp", url, fails=True)["details"]["field"] == "description"
 
 

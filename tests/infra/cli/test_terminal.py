@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from infra.cli import error_view
-from infra.cli.error_view import EXIT_CODES, draw_error
+from infra.cli.administration import to_preview, to_result
+from infra.cli.error_view import EXIT_CODES, draw_error, resembling
 from infra.cli.main import run
 from infra.local.deployment import ROOT
 from mcpist.errors import McpistError, concrete_errors
@@ -188,6 +189,25 @@ def test_an_error_has_all_problems_of_the_arguments() -> None:
 )
 def test_an_error_says_only_what_is_wrong(words: list[str], message: str) -> None:
     assert shown(*words)[1].splitlines()[0].partition(" ")[2] == message
+
+
+def test_a_name_among_none_resembles_nothing() -> None:
+    assert resembling({"code": "MODULE_NOT_FOUND", "details": {"module": "nope", "known": "none"}}) == ""
+
+
+def test_a_long_effect_is_shown_by_its_modules() -> None:
+    tools = [f"jira.get_{number}" for number in range(11)]
+    facts = {"version": 2, "effects": [{"users": ["uma"], "appear": tools, "vanish": ["rag.put_doc"]}]}
+    result = to_result(facts)
+    assert result.metadata == facts
+    assert "jira: 11 tools" in result.drawing
+    assert "get_3" not in result.drawing
+    assert "rag.put_doc" in result.drawing
+
+
+def test_a_preview_is_a_table() -> None:
+    module = {"module": "rag", "tools": 5, "of": 7, "names": {}}
+    assert to_preview({"role": "members", "modules": [module]}).drawing == "module  tools\nrag     5 of 7"
 
 
 def test_a_check_that_fails_still_shows_every_server(tmp_path: Path) -> None:

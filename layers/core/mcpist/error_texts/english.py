@@ -51,6 +51,9 @@ TEXTS: Mapping[str, Text] = {
     ),
     "TokenMissing": Text("No access token was sent.", "Log in: the header WWW-Authenticate says where."),
     "ModuleNotFound": Text('There is no module "{module}".', "Modules: {known}."),
+    "NotRegistered": Text(
+        'No module "{module}" was registered for this organization.', "Modules that were registered: {known}."
+    ),
     "ToolNotFound": Text('The module "{module}" has no tool "{tool}".', "Tools: {known}."),
     "UnknownToolName": Text("Tool not found: {name}", "Tools: {known}. GET /v1/tools lists all of yours."),
     "RouteNotFound": Text("There is no {method} {path}.", "GET /v1/openapi.json lists every route."),

@@ -55,6 +55,9 @@ TEXTS: Mapping[str, Text] = {
         "ログインしてください。ログイン先は WWW-Authenticate ヘッダーにあります。",
     ),
     "ModuleNotFound": Text("モジュール「{module}」はありません。", "使えるモジュール: {known}。"),
+    "NotRegistered": Text(
+        "この組織に登録されたモジュール「{module}」はありません。", "登録されたモジュール: {known}。"
+    ),
     "ToolNotFound": Text("モジュール「{module}」にツール「{tool}」はありません。", "使えるツール: {known}。"),
     "UnknownToolName": Text(
         "ツールが見つかりません: {name}", "ツール: {known}。GET /v1/tools で使えるものを一覧できます。"

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from mcpist.caller import Caller, RegisteredModule, Role
-from mcpist.errors import AlreadyExists, InvalidRequest, ModuleNotFound
+from mcpist.errors import AlreadyExists, InvalidRequest, NotRegistered
 from mcpist.people.administration import Administration, AppliedChange, ChangeOptions
 from mcpist.people.edits import Edit
 from mcpist.people.organization import Organization
@@ -187,9 +187,9 @@ def approved_texts(caller: Caller, module: RegisteredModule, names: Collection[s
 
 
 def find(organization: Organization, name: str) -> RegisteredModule:
-    """Return a registered module; ModuleNotFound if there is none of this name."""
+    """Return a registered module; NotRegistered if there is none of this name."""
     if name not in organization.modules:
-        raise ModuleNotFound(module=name, known=nearest(name, organization.modules))
+        raise NotRegistered(module=name, known=nearest(name, organization.modules))
     return organization.modules[name]
 
 
