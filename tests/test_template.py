@@ -13,12 +13,14 @@ from infra.local.intrinsics import read_yaml
 from infra.local.template import read_template
 from mcpist.batch.machine import machine_usage
 from mcpist.batch.machine.definition import MACHINE_TYPE
+from mcpist_services import NAMES
 from tests.translation import template, translate
 
 type Json = dict[str, Any]
 type Statement = dict[str, Any]
 
 ROOT = Path(__file__).parents[1]
+WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 DOORS = {"McpEndpoint", "RestApi", "StepRunner", "TokenBroker", "ProgramRunner", "Console", "Janitor"}
 MCP_ROUTES = {
     "ANY /mcp",
@@ -670,3 +672,11 @@ def test_a_delete_marker_of_which_no_version_is_left_expires(resources: Json) ->
 def test_the_relay_is_of_the_type_that_generated_machines_have(resources: Json) -> None:
     (relay,) = of_type(resources, "AWS::StepFunctions::StateMachine").values()
     assert relay["StateMachineType"] == MACHINE_TYPE
+
+
+def test_the_pages_count_what_there_is(resources: Json) -> None:
+    kinds = ("Lambda::Function", "Lambda::LayerVersion", "DynamoDB::Table", "KMS::Key")
+    functions, layers, tables, keys = (WORDS[len(of_type(resources, f"AWS::{kind}"))] for kind in kinds)
+    guide = " ".join((ROOT / "docs/deploy.md").read_text("utf-8").split())
+    assert f"an HTTP API, {functions} functions with {layers} layers, {tables} tables, a bucket, {keys} keys," in guide
+    assert f"tools of {WORDS[len(NAMES)]} modules" in (ROOT / "README.md").read_text("utf-8")

@@ -111,7 +111,7 @@ def _renewed(visit: Visit) -> str:
 
 
 def _to_login(request: Request, organization: str) -> HttpResponse:
-    """Lead to the login and back to the page; a script is told to load the whole page again."""
+    """Lead to the login and back to the page; the header makes htmx load the whole page again."""
     if request.is_partial:
         return {"statusCode": 401, "headers": {**HEADERS, "hx-refresh": "true"}, "body": ""}
     if request.asked_url != request.public_url:  # the login leads back to this one, where its cookie must be

@@ -50,7 +50,7 @@ class KillRun:
 
     @property
     def statuses(self) -> Counter[str]:
-        """How many writes ended how."""
+        """The number of writes by their status."""
         return Counter(write.status for write in self.writes)
 
     def problems(self) -> Iterator[str]:

@@ -26,7 +26,7 @@ DAYS = 6
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much an organization has."""
+    """The number of an organization's parts."""
 
     users: int
     roles: int

@@ -1,4 +1,4 @@
-"""Where commands are found on this machine: on the PATH, and among those that `make` has installed, such as uvx."""
+"""The folders of commands on this machine: the PATH, and those that `make` has installed, such as uvx."""
 
 import os
 import shutil

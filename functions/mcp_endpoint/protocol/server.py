@@ -48,7 +48,7 @@ class LeanServer(Server[Any]):
 
     @property
     def server_info_stamp(self) -> dict[str, Any]:
-        """What each answer says of this server; its icons are not copied, since an answer is only written as JSON."""
+        """The server's description in each answer; icons are not copied, since an answer is only written as JSON."""
         return dict(self._stamp)
 
 

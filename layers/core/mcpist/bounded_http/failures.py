@@ -1,4 +1,4 @@
-"""Why an exchange brought no response: signals to those who ask, who make a typed error of them."""
+"""Failures of an exchange: signals to the caller, which turns them into typed errors."""
 
 
 class ExchangeFailed(OSError):

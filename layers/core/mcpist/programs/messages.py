@@ -146,7 +146,7 @@ class Output(MessageModel):
 
 
 class ProgramResult(MessageModel):
-    """How a run ended; what the runner refuses, or must end itself, is a typed error instead."""
+    """The end of a run; a run that the runner refuses or must end is a typed error instead."""
 
     exit_code: int | None
     """None if a signal ended it."""

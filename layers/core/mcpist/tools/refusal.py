@@ -47,7 +47,7 @@ class Unavailable(Refusal):
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """How one service refuses, as far as that differs from the HTTP standards."""
+    """The refusals of one service, where they differ from the HTTP standards."""
 
     read: Callable[[CallResponse], Refusal | None] = lambda _: None
     """Return the refusal in a response of any status, 200 too; None leaves the response to the HTTP standards."""

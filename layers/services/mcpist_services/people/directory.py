@@ -17,7 +17,7 @@ type Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """How the people of one service are found."""
+    """The tools that find the people of one service."""
 
     use: Callable[[str], Use]
     """Returns the tool that finds a name or an e-mail address, or that lists all people."""

@@ -56,7 +56,7 @@ def load_file(file: Path) -> Declaration:
 
 
 def _check_name(file: Path, name: str) -> None:
-    """Refuse the name of another module of the deployment, or of the house."""
+    """Refuse the name of another module, and a reserved one."""
     if name in {*names(), *RESERVED_NAMES}:
         raise refuse(file, "name", f"{name} is the name of another module")
 

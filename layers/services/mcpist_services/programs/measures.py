@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 def record(command: str, *, tokens_before: int, tokens_after: int, **measures: int) -> dict[str, int]:
     """Log and count a conversion, and return its numbers for the audit row.
 
-    Its token efficiency is the share of the tokens of everything that the run left which the answer spares.
+    The token efficiency is the share of all tokens of the run's output that the answer leaves out.
     """
     saved = max(0, tokens_before - tokens_after)
     efficiency = round(saved / tokens_before, 3) if tokens_before else 0.0
