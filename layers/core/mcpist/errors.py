@@ -57,7 +57,8 @@ McpistError
 │   │   ├── DisabledByOperator
 │   │   └── ApprovalRequired
 │   └── NotConfigured              NOT_CONFIGURED 503
-│       └── ProgramUnavailable
+│       ├── ProgramUnavailable
+│       └── UpstreamSecretMissing
 ├── AccountError                   the user connects an account
 │   ├── ConnectionRequired         CONNECTION_REQUIRED 409
 │   ├── ReconnectRequired          RECONNECT_REQUIRED 409
@@ -375,6 +376,10 @@ class NotConfigured(AdministratorError):
 
 class ProgramUnavailable(NotConfigured):
     """A program that is missing, not executable, or made for another machine."""
+
+
+class UpstreamSecretMissing(NotConfigured):
+    """An upstream server whose secret was not stored."""
 
 
 # -- the user connects an account ---------------------------------------------------------------------

@@ -8,7 +8,7 @@ import boto3
 import pytest
 
 from mcpist.caller import Caller, Role, Subject
-from mcpist.errors import ToolExecutionError, UpstreamUnavailable
+from mcpist.errors import ToolExecutionError, UpstreamSecretMissing
 from mcpist.running.run import run
 from mcpist.tools.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
@@ -108,10 +108,14 @@ def test_a_server_that_refuses_the_new_one_too_says_so_without_it(vault: Vault) 
     assert "first-key" not in str(refused.value.as_dict())
 
 
-def test_a_parameter_that_is_not_there_is_the_servers_outage(vault: Vault) -> None:  # noqa: ARG001
+def test_a_secret_that_was_not_stored_is_the_operators_to_store(vault: Vault) -> None:  # noqa: ARG001
     boto3.client("ssm").delete_parameter(Name=PATH)
-    with pytest.raises(UpstreamUnavailable, match="its parameter /mcpist/stack/upstreams/vault/key cannot be read"):
+    with pytest.raises(
+        UpstreamSecretMissing, match="its secret /mcpist/stack/upstreams/vault/key was not stored"
+    ) as found:
         peek()
+    assert found.value.text().hint.endswith("mcpist upstream secret set vault/key")
+    assert "retryable" not in found.value.as_dict()["details"]
 
 
 def test_an_identity_shows_no_secret(vault: Vault) -> None:

@@ -123,6 +123,10 @@ TEXTS: Mapping[str, Text] = {
     "ProgramUnavailable": Text(
         "The program {program} does not run here: {problem}.", "Tell the operator: its declaration or package is wrong."
     ),
+    "UpstreamSecretMissing": Text(
+        "{service} is not set up here: its secret {parameter} was not stored.",
+        "Tell the operator to store it: mcpist upstream secret set {secret}",
+    ),
     # The user connects an account.
     "ConnectionRequired": Text("No {service} account is connected.", "Connect one: {url}"),
     "ReconnectRequired": Text("The connected {service} account is no longer accepted.", "Connect it again: {url}"),

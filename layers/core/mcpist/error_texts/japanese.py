@@ -133,6 +133,10 @@ TEXTS: Mapping[str, Text] = {
         "プログラム {program} はここでは実行できません: {problem}。",
         "運用者に連絡してください。宣言またはパッケージに誤りがあります。",
     ),
+    "UpstreamSecretMissing": Text(
+        "{service} はここでは設定されていません: 秘密情報 {parameter} が保存されていません。",
+        "運用者に保存を依頼してください: mcpist upstream secret set {secret}",
+    ),
     # The user connects an account.
     "ConnectionRequired": Text("{service} のアカウントが接続されていません。", "接続してください: {url}"),
     "ReconnectRequired": Text("接続済みの {service} アカウントが無効になりました。", "接続し直してください: {url}"),

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mcpist.aws.clients import AwsError, client, store_errors
+from mcpist.aws.clients import AwsError, ResourceMissing, client, store_errors
 from mcpist.caller import Caller
-from mcpist.errors import UpstreamUnavailable
+from mcpist.errors import UpstreamSecretMissing, UpstreamUnavailable
 from mcpist.memory import Memory
 from mcpist.running import broker
 from mcpist_services.upstream.connections import Identity
@@ -61,6 +61,9 @@ def _parameter(path: str, server: str, fresh: bool) -> str:
     try:
         with store_errors("parameters"):
             answer = client("ssm").get_parameter(Name=path, WithDecryption=True)
+    except ResourceMissing as error:
+        secret = path.partition("/upstreams/")[2]
+        raise UpstreamSecretMissing(service=label(server), parameter=path, secret=secret) from error
     except AwsError as error:
         problem = f"its parameter {path} cannot be read ({error.code})"
         raise UpstreamUnavailable(service=label(server), problem=problem) from error
