@@ -43,7 +43,9 @@ def recall() -> Iterator[Row]:
             parts[f"those in {language}"] = [
                 hit for hit, task in zip(found, tasks, strict=True) if task["language"] == language
             ]
-        parts["every fourth, never looked at while the synonyms were written"] = found[3::4]
+        parts["a fourth, never looked at while the synonyms were written"] = [
+            hit for hit, task in zip(found, tasks, strict=True) if task.get("unseen")
+        ]
         for which, hits in parts.items():
             yield f"recall@{best} of the search: {which}", f"{sum(hits) / len(hits):.1%}", "95 % or more"
 

@@ -1,5 +1,7 @@
 """Daily tasks in people's words find their tools, over all services together."""
 
+import pytest
+
 from mcpist.caller import Caller, Role, Subject
 from mcpist.tools.permissions import Permissions
 from mcpist_services import NAMES
@@ -46,10 +48,23 @@ TASKS = [
 ]
 
 
-def test_daily_tasks_have_their_tool_among_the_first_three() -> None:
+IN_OTHER_WORDS = [
+    ("add a new page to my Notion workspace", "notion.create_page"),
+    ("when can we all get together", "google_calendar.propose_times"),
+]
+
+
+def found(task: str, limit: int) -> list[str]:
     everything = Role("members", modules=NAMES, allow=("*",), destructive=True)
     permissions = Permissions(Caller("acme", "uma", Subject("issuer", "uma"), "user", (everything,)), CATALOGUE)
-    missed = [
-        task for task, tool in TASKS if tool not in [f"{one.module}.{one.name}" for one in permissions.search(task, 3)]
-    ]
+    return [f"{tool.module}.{tool.name}" for tool in permissions.search(task, limit)]
+
+
+@pytest.mark.parametrize(("task", "tool"), IN_OTHER_WORDS)
+def test_a_task_finds_its_tool_by_words_that_the_tool_does_not_have(task: str, tool: str) -> None:
+    assert tool in found(task, 5)
+
+
+def test_daily_tasks_have_their_tool_among_the_first_three() -> None:
+    missed = [task for task, tool in TASKS if tool not in found(task, 3)]
     assert len(missed) <= len(TASKS) * 0.05, missed

@@ -1,6 +1,7 @@
 import pytest
 
-from mcpist.tools.search import JoinedWordIndex, WordIndex, query_weights, stems
+from mcpist.tools.search import JoinedWordIndex, WordIndex, query_weights
+from mcpist.tools.stems import stems
 from tests.core.sample.shop.tools import shop
 
 NAMES = list(shop.tools)
@@ -137,9 +138,43 @@ def test_the_name_of_a_service_that_is_a_general_word_counts_like_any_word() -> 
     assert rank(known, "weather forecast")[0] == 1
 
 
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("how warm does it get at the weekend", "get_forecast"),
+        ("photograph this site", "take_screenshot"),
+        ("give the supplier his money", "send_payment"),
+    ],
+)
+def test_a_tool_is_found_by_other_words_of_its_meaning(query: str, first: str) -> None:
+    tools = {
+        "get_forecast": "Temperature and rain of the coming days.",
+        "take_screenshot": "Capture an image of a web page.",
+        "delete_note": "Remove a note.",
+        "send_payment": "Pay an invoice.",
+    }
+    assert list(tools)[rank(words(*tools.items()), query)[0]] == first
+
+
+def test_a_word_of_the_tool_counts_more_than_one_of_its_meaning() -> None:
+    known = words(("send_message", "Send a text."), ("send_mail", "Send a text."))
+    assert rank(known, "send a mail") == [1, 0]
+
+
+def test_words_that_no_vector_is_known_of_are_found_as_before() -> None:
+    assert rank(words(("a", "Read the zorblax."), ("b", "Read the quuxifier.")), "quuxifier") == [1]
+
+
 def test_hostile_queries_cost_little_and_raise_nothing() -> None:
     for query in ("a" * 100_000, "設" * 100_000, "\x00\ud800", "(" * 1000, "pull request " * 10_000):
         assert isinstance(rank(SHOP, query), list)
+
+
+def test_a_tool_of_the_second_collection_is_found_by_its_meaning() -> None:
+    one, other = [("create_issue", "Open an issue")], [("get_forecast", "Temperature and rain of the coming days.")]
+    known = JoinedWordIndex(words(*one), len(one), words(*other), len(other))
+    assert rank(known, "will it snow") == [1]
+    assert rank(JoinedWordIndex(WordIndex({}), 1, words(*other), 1), "will it snow") == [1]
 
 
 def test_two_collections_are_searched_as_one() -> None:

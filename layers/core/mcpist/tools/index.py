@@ -13,7 +13,7 @@ from mcpist.tools.search import JoinedWordIndex, WordIndex
 from mcpist.tools.tool import Effect, Tool
 from mcpist.tools.translation import UNTRANSLATED, Translation
 
-FORMAT = 3  # of an index as text
+FORMAT = 4  # of an index as text
 MAX_CACHED_JOINS = 64
 MARKS: Mapping[Effect, str] = {"reads": "", "writes": "! ", "destroys": "!! "}
 MARKS_LEGEND = "! writes, !! destroys"
@@ -195,7 +195,7 @@ class Index:
         for module in modules:
             module["tools"] = [list(tool.values())[1:] for tool in module["tools"].values()]
         words = {"words": self.words.packed, "names": dict(self.words.names), "synonyms": self.words.synonyms}
-        content = {"format": FORMAT, "modules": modules, **words}
+        content = {"format": FORMAT, "modules": modules, **words, "vectors": self.words.vectors}
         return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
@@ -204,7 +204,7 @@ class Index:
         content = json.loads(text)
         if content.get("format") != FORMAT:
             raise ValueError(f"the index has not format {FORMAT}")
-        words = WordIndex(content["words"], content["synonyms"], content["names"])
+        words = WordIndex(content["words"], content["synonyms"], content["names"], content["vectors"])
         return cls(map(_module, content["modules"]), words)
 
 

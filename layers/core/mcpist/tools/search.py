@@ -1,5 +1,6 @@
-"""Search over tools by the words of a task: BM25F, on stems, with synonyms in English and Japanese.
+"""Search over tools by the words of a task: BM25F, on stems, with synonyms in English and Japanese, and word vectors.
 
+The vectors tell how close the words of a task and of a tool are in meaning, whether or not they are the same words.
 Source of the formula: Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009).
 """
 
@@ -8,20 +9,23 @@ from array import array
 from base64 import b64decode, b64encode
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import cache
+from functools import cached_property
 from heapq import nlargest
 from itertools import batched
 from math import log
 from types import MappingProxyType
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
+from mcpist.tools.stems import stems
 from mcpist.tools.synonyms import synonyms
+from mcpist.tools.word_vectors import ToolVectors, word_vectors
 
 type Field = Literal["name", "service", "description", "parameters"]
 
 WEIGHTS: Mapping[Field, float] = {"name": 2.5, "service": 2.0, "description": 1.5, "parameters": 0.75}
 SATURATION = 1.6
 LENGTH_NORMALIZATION = 0.6
+OWN_WEIGHT = 1.0  # of a query's own words
 SYNONYM_WEIGHT = 0.8
 NAME_WEIGHT = 0.15  # how much better a tool is whose whole name is asked for
 MIN_NAME_WORDS = 2  # a name of one word is no better than half of one of two
@@ -30,11 +34,14 @@ QUOTED_WEIGHT = 0.4  # text that the task only names or writes says little of th
 PLURAL_WEIGHT = 0.4  # a query that names several things asks for a list of them
 SERVICE_WEIGHT = 3.0  # a query that names a service asks for that one,
 MIN_SERVICE_SHARE = 0.8  # if the name is no general word: this share of the tools that have the word are the service's
+MEANING_WEIGHT = 1.25  # how much a tool's closeness in meaning counts, where the best tool's words count 1
+EXPECTED_WORD_SCORE = 1600  # of each word in a tool that fits; where the best tool has less, its words count less
+MEANING_FIELDS: Collection[Field] = ("name", "service", "description")
+MIN_CLOSENESS = 0.3  # so much it must count for a tool that has none of the words
 MIN_RELATIVE_SCORE = 0.3
 MAX_QUERY_CHARACTERS = 1000
 IMPACT_SCALE = 1000  # impacts are kept as integers
 
-_WORD = re.compile(r"[A-Za-z]+|[0-9]+|[^\x00-\x7f]+")
 _CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _PLURAL = re.compile(r"\b(?!does\b|this\b|says\b)[a-z]{2,}[^su\W\d_]s\b")
 _FILE = re.compile(r"\w\.(?:css|csv|html?|js|json|md|py|sql|toml|ts|txt|ya?ml)\b", re.IGNORECASE)
@@ -42,14 +49,6 @@ _FILE = re.compile(r"\w\.(?:css|csv|html?|js|json|md|py|sql|toml|ts|txt|ya?ml)\b
 _QUOTED = re.compile(
     r"\b(?:called|named|titled)(?: [A-Z][\w.-]*)+|\b(?:saying|that says) [^\"'].*|'[^']{3,}'|\"[^\"]+\"|「[^」]+」"
 )
-_STOP_WORDS = frozenset(
-    _WORD.findall(
-        "a an all and any are as at be by can do does for from get has have how i if in into is it its me my of on "
-        "or our so some that the their them then there they this to up us was we what when where which who will with "
-        "you your"
-    )
-)
-
 _WRITE_STEMS = frozenset(("add", "creat", "delet", "move", "remov", "updat", "merg", "run"))
 
 
@@ -57,13 +56,20 @@ class WordIndex:
     """The stems of all tools' words: for each, the numbers of the tools that have it and its weight in each.
 
     These pairs are kept packed, so that reading an index costs little: a search unpacks those of its own stems. So are
-    the stems of the tools' names, each with its share of the name.
+    the stems of the tools' names, each with its share of the name, and the vectors of the tools.
     """
 
-    def __init__(self, packed: Mapping[str, str], synonyms: str = "", names: Mapping[str, str] = MappingProxyType({})):
+    def __init__(
+        self,
+        packed: Mapping[str, str],
+        synonyms: str = "",
+        names: Mapping[str, str] = MappingProxyType({}),
+        vectors: str = "",
+    ) -> None:
         self.packed = packed
         self.synonyms = synonyms
         self.names = names
+        self.vectors = vectors
 
     @classmethod
     def of(cls, texts: Iterable[Mapping[Field, str]], synonyms: str = "") -> Self:
@@ -80,25 +86,50 @@ class WordIndex:
                 factor = SERVICE_WEIGHT if stem in fields["service"] and stem in names else 1.0
                 impacts[stem].append((number, factor * frequency / (SATURATION + frequency)))
         packed = {stem: _posting(known, len(counted)) for stem, known in sorted(impacts.items())}
-        return cls(packed, synonyms, _name_shares(fields["name"] for fields in counted))
+        vectors = b64encode(b"".join(map(_vector, counted))).decode()
+        return cls(packed, synonyms, _name_shares(fields["name"] for fields in counted), vectors)
 
     def rank(self, query: str, allowed: Collection[int], limit: int = 10) -> list[tuple[int, float]]:
         """Return the numbers of the tools that fit a task and their scores, best first, without what fits much less.
 
         The best score is 1.
         """
+        weights = query_weights(query, self.synonyms)
+        known = word_vectors().known(weights)
+        scores = {number: score for number, score in self._lexical(weights).items() if number in allowed}
+        expected = EXPECTED_WORD_SCORE * list(known.values()).count(OWN_WEIGHT)
+        highest = max(expected, *scores.values(), 0) or 1
+        fits = self.closeness(known, MEANING_WEIGHT * sum(known.values()) / (sum(weights.values()) or 1))
+        for number, score in scores.items():
+            fits[number] = max(fits[number], 0) + score / highest
+        best = nlargest(limit, filter(allowed.__contains__, range(len(fits))), key=fits.__getitem__)
+        lowest = fits[best[0]] * MIN_RELATIVE_SCORE if best else 0
+        return [
+            (number, fits[number] / fits[best[0]])
+            for number in best
+            if fits[number] >= lowest and (number in scores or fits[number] >= MIN_CLOSENESS)
+        ]
+
+    def _lexical(self, weights: Mapping[str, float]) -> dict[int, float]:
+        """Return the tools that have words of a query, and how well these fit."""
         scores: dict[int, float] = defaultdict(float)
         shares: dict[int, float] = defaultdict(float)
-        for stem, weight in query_weights(query, self.synonyms).items():
+        for stem, weight in weights.items():
             for number, impact in self.postings(stem):
                 scores[number] += weight * impact
             for number, share in self.name_shares(stem):
                 shares[number] += weight * share
         for number, named in shares.items():
             scores[number] *= 1 + NAME_WEIGHT * named / IMPACT_SCALE
-        best = nlargest(limit, ((score, -number) for number, score in scores.items() if number in allowed))
-        highest = best[0][0] if best else 0
-        return [(-number, score / highest) for score, number in best if score >= highest * MIN_RELATIVE_SCORE]
+        return scores
+
+    def closeness(self, weights: Mapping[str, float], factor: float) -> list[float]:
+        """Return how close in meaning each tool is to weighted stems: the cosine of their vectors, times a factor."""
+        return self._tool_vectors.closeness(word_vectors().vector(weights), factor)
+
+    @cached_property
+    def _tool_vectors(self) -> ToolVectors:
+        return ToolVectors(b64decode(self.vectors))
 
     def postings(self, stem: str) -> Iterator[tuple[int, ...]]:
         """Yield the tools that have a stem, each as (number, impact)."""
@@ -131,6 +162,11 @@ class JoinedWordIndex(WordIndex):
         for words, _, offset in self._parts:
             yield from ((number + offset, share) for number, share in words.name_shares(stem))
 
+    def closeness(self, weights: Mapping[str, float], factor: float) -> list[float]:
+        """Return how close in meaning each tool of both is to weighted stems."""
+        found = ((words.closeness(weights, factor), count) for words, count, _ in self._parts)
+        return [cosine for cosines, count in found for cosine in cosines or [0.0] * count]
+
 
 def query_weights(query: str, synonym_lines: str = "") -> dict[str, float]:
     """Return the stems that a query asks for and the weight of each.
@@ -150,7 +186,7 @@ def query_weights(query: str, synonym_lines: str = "") -> dict[str, float]:
         (PLURAL_WEIGHT, several),
         (IDIOM_WEIGHT, stems(" ".join(idioms))),
         (SYNONYM_WEIGHT, meant),
-        (1.0, stems(_without(task, idioms))),
+        (OWN_WEIGHT, stems(_without(task, idioms))),
     ):
         weights |= dict.fromkeys(group, weight)
     return weights
@@ -160,29 +196,6 @@ def _without(task: str, phrases: Iterable[str]) -> str:
     for phrase in phrases:
         task = task.replace(phrase, " ")
     return task
-
-
-def stems(text: str) -> list[str]:
-    """Return the stems of a text's words, without stop words.
-
-    Text without spaces between words is divided into pairs of characters.
-    """
-    words = [part for word in _WORD.findall(text) for part in _parts(word)]
-    stemmed: list[str] = _stemmer().stemWords([word for word in words if word not in _STOP_WORDS])
-    return stemmed
-
-
-def _parts(word: str) -> list[str]:
-    if word.isascii() or len(word) < 3:
-        return [word.lower()]
-    return [word[start : start + 2] for start in range(len(word) - 1)]
-
-
-@cache
-def _stemmer() -> Any:
-    from Stemmer import Stemmer
-
-    return Stemmer("english")
 
 
 def _frequencies(fields: Mapping[Field, Counter[str]], mean_lengths: Mapping[Field, float]) -> dict[str, float]:
@@ -197,6 +210,10 @@ def _frequencies(fields: Mapping[Field, Counter[str]], mean_lengths: Mapping[Fie
         for stem, times in said.items():
             found[stem] += WEIGHTS[field] * times / norm
     return found
+
+
+def _vector(fields: Mapping[Field, Counter[str]]) -> bytes:
+    return word_vectors().vector(sum((fields[field] for field in MEANING_FIELDS), Counter()))
 
 
 def _service_names(counted: Collection[Mapping[Field, Counter[str]]]) -> set[str]:
