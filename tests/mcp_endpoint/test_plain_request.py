@@ -9,9 +9,11 @@ from mcp.server.transport_security import TransportSecuritySettings
 
 from mcp_endpoint.handler import handler
 from mcp_endpoint.protocol.plain_request import route_of
+from mcp_endpoint.protocol.server import meta_tool_server
 from tests.lambda_context import Context
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 
+SERVER = meta_tool_server()
 SECURITY = TransportSecuritySettings(
     allowed_hosts=["mcp.example.com"], allowed_origins=["https://mcp.example.com", "https://app.example.com"]
 )
@@ -26,7 +28,7 @@ def with_params(event: Mapping[str, Any], **params: Any) -> dict[str, Any]:
 
 
 def is_plain(event: Mapping[str, Any], **headers: str) -> bool:
-    return route_of(json.loads(event["body"]), event["headers"] | headers, SECURITY) is not None
+    return route_of(SERVER, json.loads(event["body"]), event["headers"] | headers, SECURITY) is not None
 
 
 @pytest.mark.parametrize(
@@ -105,10 +107,19 @@ def test_another_message_is_not_plain(endpoint: EndpointClient, changes: dict[st
     assert not is_plain({**event, "body": json.dumps(message)})
 
 
+@pytest.mark.parametrize(("find_schema", "plain"), [(lambda _: None, True), (lambda _: {}, False), (None, False)])
+def test_a_tool_that_may_take_arguments_from_headers_is_the_transports(
+    endpoint: EndpointClient, find_schema: Any, plain: bool
+) -> None:
+    server, event = meta_tool_server(), endpoint.event("call")
+    server.get_tool_input_schema = find_schema
+    assert (route_of(server, json.loads(event["body"]), event["headers"], SECURITY) is not None) == plain
+
+
 def test_what_is_no_single_message_is_not_plain(endpoint: EndpointClient) -> None:
     event = endpoint.event("call")
     message = json.loads(event["body"])
-    assert route_of({}, event["headers"], SECURITY) is None
+    assert route_of(SERVER, {}, event["headers"], SECURITY) is None
     assert status_of({**event, "body": json.dumps([message])}) == 400
 
 

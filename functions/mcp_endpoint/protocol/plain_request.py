@@ -31,12 +31,15 @@ type Answer = tuple[int, dict[str, str], bytes]
 
 
 def route_of(
-    message: Mapping[str, Any], headers: Mapping[str, str], security: "TransportSecuritySettings"
+    server: "Server[Any]",
+    message: Mapping[str, Any],
+    headers: Mapping[str, str],
+    security: "TransportSecuritySettings",
 ) -> InboundModernRoute | None:
     """Return what the envelope of a plain request says; None for a request that the transport must look at."""
     if headers.get("mcp-protocol-version") not in MODERN_PROTOCOL_VERSIONS or message.get("method") not in METHODS:
         return None
-    if not (_is_allowed(headers, security) and _is_request(message)):
+    if not (_is_allowed(headers, security) and _is_request(message)) or _may_have_header_arguments(server, message):
         return None
     route = classify_inbound_request(message, headers=headers)
     return route if isinstance(route, InboundModernRoute) else None
@@ -101,3 +104,11 @@ def _is_request(message: Mapping[str, Any]) -> bool:
     number = message.get("id")
     is_id = type(number) is int or (isinstance(number, str) and number.isascii())
     return is_id and message.get("jsonrpc") == "2.0" and isinstance(message.get("params"), dict)
+
+
+def _may_have_header_arguments(server: "Server[Any]", message: Mapping[str, Any]) -> bool:
+    """Whether a call's tool may take arguments from headers, which the transport compares; none of our tools does."""
+    if message["method"] != "tools/call":
+        return False
+    find_schema, name = server.get_tool_input_schema, message["params"].get("name")
+    return find_schema is None or not isinstance(name, str) or find_schema(name) is not None

@@ -37,7 +37,7 @@ class Protocol:
     ) -> AsgiResponse:
         """Answer one POST request; `message` is what its body says, empty where that is no single message."""
         scope = _scope(path, headers) | {"mcpist.exchange": exchange}
-        if route := plain_request.route_of(message, headers, self._security):
+        if route := plain_request.route_of(self._server, message, headers, self._security):
             return self._loop.run_until_complete(plain_request.answer(self._server, route, message, scope))
         return self._loop.run_until_complete(self._serve(scope, body))
 
