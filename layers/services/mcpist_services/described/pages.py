@@ -9,7 +9,7 @@ from mcpist.tools.call import Call, CallResponse
 from mcpist.tools.paging import NextPage, Paging, Position, by_field, by_link
 from mcpist_services.described.overlay import PagingRule
 
-_NEXT = re.compile(r'<([^>]*)>\s*;[^,]*\brel="?next"?')
+_NEXT = re.compile(r'<([^<>]*)>\s*;[^,<]*\brel="?next"?')  # no "<" within: linear in a header's length
 
 
 def paging_of(rule: PagingRule) -> Paging:

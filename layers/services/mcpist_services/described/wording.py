@@ -3,7 +3,7 @@
 import re
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_MARKUP = re.compile(r"\[([^\]]*)\]\([^)]*\)|<[^>]*>|[`*]")
+_MARKUP = re.compile(r"\[([^\[\]]*)\]\([^)\[]*\)|<[^<>]*>|[`*]")
 _SENTENCE_END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)\.(\s|$)|\n\s*\n")
 _IRREGULAR = {"people": "person", "children": "child", "indices": "index", "statuses": "status", "aliases": "alias"}
 

@@ -18,7 +18,7 @@ from mcpist.tools.pasted import from_url
 from mcpist_services.github.refusals import REFUSALS
 from mcpist_services.github.synonyms import SYNONYMS
 
-_NEXT = re.compile(r'<([^>]*)>; rel="next"')
+_NEXT = re.compile(r'<([^<>]*)>; rel="next"')
 # A page of the website, or the API's own address of the same thing.
 _ADDRESS = r"https://(?:(?:www\.)?github\.com|api\.github\.com/repos)/"
 _END = r"(?:[/?#]|$)"
