@@ -25,7 +25,8 @@ INDENT = " "
 MAX_SINGLE_COLUMNS = 8  # of a row by itself
 MAX_SINGLE_ELEMENTS = 2  # of a list of objects in such a row
 MAX_KNOWN_URLS = 64  # of an object, with which each further one is compared
-MAX_EMPTY_CELLS, MAX_CELLS_PER_VALUE = 20_000, 32  # of a table, and of one of its inner ones
+# Of a table, and of each that is in one.
+MAX_EMPTY_CELLS, MAX_CELLS_PER_VALUE = 20_000, 32
 MAX_COMPARED_FIELDS = 32  # with each object, in search of its equal
 EMPTY_CELL_COST = 0.5  # characters: commas that follow each other share tokens
 
