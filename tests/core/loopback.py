@@ -9,6 +9,14 @@ from socketserver import BaseServer
 from threading import Event, Thread
 from typing import Any
 
+from mcpist.running import send as sending
+
+
+def close_connections() -> None:
+    """Close the connections to services; the next request opens new ones."""
+    sending.http().close()
+    sending.http.cache_clear()
+
 
 @dataclass
 class Reply:

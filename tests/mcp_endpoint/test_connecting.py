@@ -31,7 +31,7 @@ def accounts(endpoint: EndpointClient, monkeypatch: pytest.MonkeyPatch) -> Itera
 @pytest.fixture
 def asker(endpoint: EndpointClient) -> EndpointClient:
     """A client that can have its person open an address."""
-    return endpoint.with_capabilities(elicitation={"url": {}}).with_timeout(SHORT)
+    return endpoint.with_capabilities(elicitation={"url": {}})
 
 
 def answered(door: EndpointClient, question: dict[str, Any], reply: Any = OPENED, **changes: Any) -> dict[str, Any]:
@@ -151,7 +151,7 @@ def test_a_person_who_needs_longer_is_asked_again_under_the_same_state(
     asker: EndpointClient, accounts: FakeBroker
 ) -> None:
     question = asker.result("call", **GET_ME)
-    again = answered(asker, question)["result"]
+    again = answered(asker.with_timeout(SHORT), question)["result"]
     assert again["requestState"] == question["requestState"]
     assert again["inputRequests"] == question["inputRequests"]
     accounts.acting = grant()

@@ -31,13 +31,12 @@ from mcpist.errors import InvalidRequest, StoreUnavailable, UpstreamUnavailable
 from mcpist.files import access
 from mcpist.people import directory
 from mcpist.running import broker
-from mcpist.running import send as sending
 from mcpist.running.broker import Credential
 from mcpist.tools.index import ModuleEntry
 from mcpist.tools.permissions import Permissions
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
-from tests.core.loopback import Reply, Service, json_response, serving
+from tests.core.loopback import Reply, Service, close_connections, json_response, serving
 from tests.peers.tokens import o200k
 
 ICON_FILE = Path(__file__).parents[2] / "functions/console/assets/icon.svg"
@@ -133,8 +132,7 @@ def github(exchange: Exchange, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serv
     with serving() as service:
         monkeypatch.setattr(CATALOGUE.module("github"), "host", service.url)
         yield service
-    sending.http().close()
-    sending.http.cache_clear()
+    close_connections()
 
 
 def branches(exchange: Exchange, **more: Any) -> Any:

@@ -14,13 +14,12 @@ from mcpist.files import access, storage
 from mcpist.memory import forget_entries
 from mcpist.people import directory
 from mcpist.running import broker
-from mcpist.running import send as sending
 from mcpist.running.broker import Credential
 from mcpist.settings import settings
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 from tests.core.files.callers import caller
-from tests.core.loopback import Reply, json_response, serving
+from tests.core.loopback import Reply, close_connections, json_response, serving
 from tests.step_runner.ledger_batch import PK, Write, enter, entry, error_of, has_settled, outcome
 
 UMA = caller("uma", "members")
@@ -89,8 +88,7 @@ def test_what_one_service_sends_is_sent_on_to_another_byte_by_byte(
         service.reply_with(Reply(picture, headers={"content-type": "image/png"}), json_response({"content": {}}))
         enter(step=0)
         enter(step=1)
-        sending.http().close()
-        sending.http.cache_clear()
+        close_connections()
     assert (outcome(0), outcome(1)) == ("succeeded", "succeeded")
     assert access.load(UMA, result(0)["file"])[1] == picture
     assert b64decode(json.loads(service.received[-1].body)["content"]) == picture

@@ -21,11 +21,10 @@ from mcpist.aws import clients
 from mcpist.caller import Caller, Proof, Role, Subject
 from mcpist.errors import RateLimitExceeded, ScopeMissing
 from mcpist.people import directory
-from mcpist.running import send as sending
 from mcpist.running.rate_limits import cooldowns
 from mcpist.running.run import run
 from mcpist.tools.catalogue import Catalogue
-from tests.core.loopback import Service, json_response, serving
+from tests.core.loopback import Service, close_connections, json_response, serving
 from tests.services.test_requests import requests
 from tests.token_broker.authorization_server import AuthorizationServer
 from tests.token_broker.conftest import PUBLIC_URL, ROOT, Broker, put_person
@@ -122,8 +121,7 @@ def deployment(
         clients.session().register("before-call.lambda.Invoke", invoke)
         yield Deployment(door, authorization_server, vendor, Catalogue("mcpist_services", names))
         clients.session().unregister("before-call.lambda.Invoke", invoke)
-    sending.http().close()
-    sending.http.cache_clear()
+    close_connections()
     cooldowns.clear()
     forget_services()
 

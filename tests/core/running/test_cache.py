@@ -11,7 +11,6 @@ from mcpist.caller import Caller, Proof, Role
 from mcpist.errors import McpistError, ReconnectRequired, ToolExecutionError, to_message
 from mcpist.render.shows import shows
 from mcpist.running import broker
-from mcpist.running import send as sending
 from mcpist.running.account import Account
 from mcpist.running.broker import Credential
 from mcpist.running.cache import MAX_CACHE_BYTES, MAX_CACHED_RESPONSES, ResponseCache, response_cache
@@ -19,7 +18,7 @@ from mcpist.running.run import run
 from mcpist.settings import settings
 from mcpist.tools.call import Call, CallResponse, Calls
 from mcpist.tools.module import Module
-from tests.core.loopback import Reply, Service, json_response, serving
+from tests.core.loopback import Reply, Service, close_connections, json_response, serving
 from tests.core.sample import caller
 
 UMA: Caller = replace(caller(Role("members")), proof=Proof("jwt", "uma"))
@@ -103,8 +102,7 @@ def shop(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:  # 
     monkeypatch.setenv("RESPONSE_CACHE", "on")
     with serving() as service:
         yield Shop(service)
-    sending.http().close()
-    sending.http.cache_clear()
+    close_connections()
 
 
 @pytest.mark.parametrize("arguments", [{"tool": "get_item"}, {"tool": "search_items", "word": "a"}])

@@ -25,14 +25,13 @@ from mcpist.errors import (
 from mcpist.files import access
 from mcpist.files.content import ContentArgument
 from mcpist.render.shows import DOWNLOADED, shows
-from mcpist.running import send as sending
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
 from mcpist.running.run import ToolResult, run
 from mcpist.tools.call import Call, Calls, Lookup, PartialList
 from mcpist.tools.module import Module, Scopes
 from mcpist.tools.refusal import Refusals, TokenRefused
 from tests.audit_items import audit_items
-from tests.core.loopback import Reply, Service, json_response, serving
+from tests.core.loopback import Reply, Service, close_connections, json_response, serving
 from tests.core.sample import caller
 
 UMA: Caller = replace(caller(Role("members")), proof=Proof("jwt", "j.w.t"))
@@ -180,8 +179,7 @@ def vendor(aws: list[str]) -> Iterator[Vendor]:
     with serving() as service:
         vendor = Vendor(service, aws)
         yield vendor
-    sending.http().close()
-    sending.http.cache_clear()
+    close_connections()
 
 
 def test_a_read_brings_the_services_json_and_leaves_one_row(vendor: Vendor) -> None:

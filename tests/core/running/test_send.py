@@ -35,7 +35,7 @@ from mcpist.telemetry.log_lines import LineLogger
 from mcpist.tools.call import Call, CallResponse, FilePart
 from mcpist.tools.module import Module
 from mcpist.tools.refusal import RateLimited, Refusals
-from tests.core.loopback import Reply, Service, json_response, serving
+from tests.core.loopback import Reply, Service, close_connections, json_response, serving
 
 ITEM = Call("GET", "/items/1")
 NEW = Call("POST", "/items", json={"name": "a"})
@@ -49,8 +49,7 @@ OUTAGE = Reply(b"", 502)
 def service() -> Iterator[Service]:
     with serving() as service:
         yield service
-    sending.http().close()
-    sending.http.cache_clear()
+    close_connections()
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from mcpist.errors import McpistError, RateLimitExceeded, ScopeMissing, ToolExecutionError, UpstreamUnavailable
-from mcpist.running import send as sending
 from mcpist.running.account import Account
 from mcpist.running.broker import Credential
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
@@ -16,7 +15,7 @@ from mcpist.running.send import Unauthorized, send
 from mcpist.tools.call import Call, CallResponse
 from mcpist.tools.module import Module
 from mcpist.tools.refusal import MissingScope, RateLimited, Refusal, Refusals, TokenRefused, Unavailable
-from tests.core.loopback import Reply, Service, json_response, serving
+from tests.core.loopback import Reply, Service, close_connections, json_response, serving
 
 POST = Call("POST", "/chat.postMessage", json={"text": "hi"})
 UMA = Credential("t0ken", account_id="T7", account_name="uma", owner="user#uma", expires_at=None)
@@ -44,8 +43,7 @@ def read_refusal(response: CallResponse) -> Refusal | None:
 def service() -> Iterator[Service]:
     with serving() as service:
         yield service
-    sending.http().close()
-    sending.http.cache_clear()
+    close_connections()
     cooldowns.clear()
 
 

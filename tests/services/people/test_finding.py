@@ -15,14 +15,13 @@ from mcpist.batch.language.references import StepResult, resolve
 from mcpist.caller import Proof, Role
 from mcpist.errors import ConnectionRequired, InvalidRequest, to_message
 from mcpist.running import broker
-from mcpist.running import send as sending
 from mcpist.running.broker import Credential
 from mcpist.running.gate import ToolUse, admit
 from mcpist.tools.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.people.directory import Directory, directories
 from tests.audit_items import audit_items
-from tests.core.loopback import Service, json_response, serving
+from tests.core.loopback import Service, close_connections, json_response, serving
 from tests.core.sample import caller
 
 MEMBERS = Role("members", modules=("people", "jira", "slack"))
@@ -48,8 +47,7 @@ def services(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[s
         jira.reply_with(json_response([LEFT, OTHER, AIKO]))
         slack.reply_with(json_response(SLACK))
         yield {"jira": jira, "slack": slack}
-    sending.http().close()
-    sending.http.cache_clear()
+    close_connections()
 
 
 def connect(service: str) -> None:

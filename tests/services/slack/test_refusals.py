@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import pytest
 
 from mcpist.errors import RateLimitExceeded, ScopeMissing, ToolExecutionError, UpstreamUnavailable
-from mcpist.running import send as sending
 from mcpist.running.account import Account
 from mcpist.running.broker import Credential
 from mcpist.running.rate_limits import cooldowns
@@ -15,7 +14,7 @@ from mcpist.tools.call import Call
 from mcpist.tools.module import Module
 from mcpist.tools.refusal import TokenRefused
 from mcpist_services.slack.refusals import REFUSALS
-from tests.core.loopback import Service, json_response, serving
+from tests.core.loopback import Service, close_connections, json_response, serving
 from tests.core.refused import CallResponse, refused
 
 AIKO = Credential("xoxp-canary", account_id="T1:U1", account_name="aiko", owner="user#aiko", expires_at=None)
@@ -84,8 +83,7 @@ def test_no_other_answer_is_a_refusal(content: object) -> None:
 def service() -> Iterator[Service]:
     with serving() as service:
         yield service
-    sending.http().close()
-    sending.http.cache_clear()
+    close_connections()
     cooldowns.clear()
 
 
