@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from mcp_endpoint.batches.report import NO_OUTPUT
 from mcpist.errors import ConnectionRequired, RateLimitExceeded, ToolExecutionError
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 from tests.mcp_endpoint.ledger_driver import LedgerDriver
@@ -75,6 +76,15 @@ def test_the_answer_keeps_the_order_of_the_users_lines(door: EndpointClient) -> 
     _, (summary, *blocks) = door.call("batch", batch_id=driver.head.batch)
     assert summary.endswith("last succeeded, find succeeded, tags succeeded.")
     assert [block.partition(":")[0] for block in blocks] == ["last", "find", "tags"]
+
+
+def test_a_batch_that_reads_and_returns_nothing_says_how_to_see_a_result(door: EndpointClient) -> None:
+    silent = '{"id":"find","module":"rag","tool":"search_docs","params":{"query":"x"}}'
+    for lines, is_told in ((silent, True), (silent.replace("}}", '},"output":true}'), False)):
+        driver = begun(door, lines)
+        driver.finish("find", raw=[{"path": "a.md"}])
+        summary = door.call("batch", batch_id=driver.head.batch)[1][0]
+        assert summary.endswith(NO_OUTPUT) is is_told
 
 
 def test_elements_are_counted_and_those_that_failed_are_named(door: EndpointClient) -> None:

@@ -20,6 +20,7 @@ from mcpist.tools.permissions import Permissions
 from mcpist.visible_text import visible
 
 MAX_LISTED_FAILURES = 20
+NO_OUTPUT = ' No step has "output":true, so no result is shown.'
 FOREIGN_FILE = "\n[the result is in a file of {user}, which you cannot read]"
 
 
@@ -66,8 +67,16 @@ def _is_returned(head: Header, entry: Entry) -> bool:
 def _summary(head: Header, entries: list[Entry]) -> str:
     """Return e.g. `batch b_12: done, 3 of 3 steps: find succeeded, tags skipped (find did not succeed)`."""
     steps = ", ".join(f"{entry.step.id} {_status(head, entry)}" for entry in entries)
-    more = "" if head.done else f" Call batch with batch_id {head.batch} to fetch the rest."
+    more = _hint(head, entries)
     return f"batch {head.batch}: {describe_state(head)}, {count_settled(head)}: {steps}.{more}"
+
+
+def _hint(head: Header, entries: list[Entry]) -> str:
+    """Return what to do next: fetch the rest, or ask for results where a batch that only reads returns none."""
+    if not head.done:
+        return f" Call batch with batch_id {head.batch} to fetch the rest."
+    is_silent = all(entry.reads and not _is_returned(head, entry) for entry in entries)
+    return NO_OUTPUT if is_silent else ""
 
 
 def _status(head: Header, entry: Entry) -> str:
