@@ -141,9 +141,10 @@ class CallResponse(Body):
 
     success: Annotated[bool, Field(json_schema_extra={"const": True})] = True
     result: Annotated[Any, Field(description="The service's JSON; with `compact` a text")] = None
-    file: Annotated[dict[str, Any] | None, Field(description="The file that holds the result, if it was asked for")] = (
-        None
-    )
+    file: Annotated[
+        dict[str, Any] | None,
+        Field(description="The file that holds the result, if it was asked for or nests too deeply"),
+    ] = None
     more: Annotated[str, Field(description="How to read the rest of a list that was cut; empty if nothing was")] = ""
     account: Annotated[str, Field(description="The account that acted; empty if none was needed")] = ""
     execution_time: Annotated[int, Field(ge=0, description="Milliseconds")]
