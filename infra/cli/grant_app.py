@@ -21,7 +21,7 @@ FORM = 'Write {"client_id": "...", "client_secret": "..."}, see docs/deploy.md.'
 
 def store_app(
     target: Target,
-    provider: Annotated[str, Argument(metavar="PROVIDER", help="For example github, atlassian or google.")],
+    provider: Annotated[str, Argument(metavar="PROVIDER", help="Its name, as `mcpist doctor` shows it.")],
     file: Annotated[str, Argument(metavar="FILE", help="JSON of the app; - is standard input.")] = "-",
 ) -> CommandResult:
     """Store the app that you registered at a provider, so that people can log in there."""

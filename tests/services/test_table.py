@@ -25,7 +25,6 @@ EXCUSED = {
     "infra/deploy/revision.py": "the reason for the revision is an issue at github.com",
     "infra/bench": "benchmarks call real services' tools",
     "infra/rehearsal": "connects an account of a real service",
-    "infra/local/accounts.py": "connects the account that benchmarks and tests call with",
     "layers/core/mcpist/markdown/writer.py": "the specification of the tables lies at github.github.com",
 }
 SUFFIXES = {".py", ".html", ".css", ".js", ".json", ".toml", ".yaml"}

@@ -12,8 +12,8 @@ from mcpist.people import questions
 
 PAGE_BATCHES = 20
 EXAMPLE = """mcpist batch --watch - <<'STEPS'
-{"id":"find","module":"rag","tool":"search_docs","params":{"query":"token broker"}}
-{"id":"read","module":"rag","tool":"get_doc","params":{"path":"${find.items[0].path}"},"output":true}
+{"id":"list","module":"files","tool":"list","params":{"limit":5}}
+{"id":"look","module":"files","tool":"stat","each":"${list.items}","params":{"path":"${each.path}"},"output":true}
 STEPS"""
 EVERYBODY = "everybody"
 

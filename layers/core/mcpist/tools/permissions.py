@@ -106,7 +106,7 @@ class Permissions:
         self.catalogue.load_tools(set(filter(self._is_enabled, modules)))
 
     def own_name(self, module: str, tool: str) -> str:
-        """Return a tool's name in its module; some models write the full name there: `rag.search_docs`."""
+        """Return a tool's name in its module; some models write the full name there: `notes.find_note`."""
         prefix = f"{module}."
         if not tool.startswith(prefix):
             return tool
