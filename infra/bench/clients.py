@@ -44,6 +44,13 @@ class ClientRecord:
     examples: dict[str, str] = field(default_factory=dict)
     began: float = field(default_factory=time.monotonic)
 
+    async def see(self, response: httpx2.Response) -> None:
+        """Count a response that is no answer by its status, with what it says."""
+        if response.is_error:
+            self.errors[f"HTTP {response.status_code}"] += 1
+            await response.aread()
+            self._show(f"HTTP {response.status_code}", response.text)
+
     async def measure(self, kind: str, work: Awaitable[None]) -> None:
         """Wait for a piece of work, and record its time or its error."""
         started = time.perf_counter()
@@ -60,7 +67,10 @@ class ClientRecord:
             error = error.exceptions[0]
         code = str(error.error.get("code")) if isinstance(error, CommandError) else type(error).__name__
         self.errors[code] += 1
-        words = f"after {time.monotonic() - self.began:.0f} s {error}"
+        self._show(code, error)
+
+    def _show(self, code: str, what: object) -> None:
+        words = f"after {time.monotonic() - self.began:.0f} s {what}"
         self.examples.setdefault(code, words[:MAX_EXAMPLE_CHARACTERS])
 
 
@@ -151,10 +161,10 @@ async def work(job: dict[str, Any]) -> ClientRecord:
 
 async def _client(number: int, person: dict[str, str], job: dict[str, Any], until: float, record: ClientRecord) -> None:
     rng, url = Random(number), job["url"]  # noqa: S311 - equal in every run
-    headers = {"authorization": f"Bearer {person['token']}"}
+    headers, seen = {"authorization": f"Bearer {person['token']}"}, {"response": [record.see]}
     await asyncio.sleep(rng.uniform(0, job["arrival_seconds"]))
     try:
-        async with httpx2.AsyncClient(headers=headers, timeout=HTTP_TIMEOUT_SECONDS) as http:
+        async with httpx2.AsyncClient(headers=headers, timeout=HTTP_TIMEOUT_SECONDS, event_hooks=seen) as http:
             transport = streamable_http_client(url, http_client=http)
             async with Client(transport, cache=None) as client:  # so that each list is requested
                 user = SimulatedUser(client, person["account"], rng)

@@ -128,12 +128,12 @@ def rows(run: LoadRun) -> Iterator[Row]:
         spread = f"{cuts[49]:.0f}, {cuts[94]:.0f}, {cuts[98]:.0f} ms"
         yield f"`{kind}`: median, 95th and 99th percentile of {len(times):,}", spread, ""
     for function, name in FUNCTIONS.items():
-        memory, files, threads = (run.change(function, held) for held in ("rss_kb", "files", "threads"))
+        memory, files, threads = (run.change(function, held) for held in ("memory_kb", "files", "threads"))
         if memory and files and threads:
             largest = f"the largest of {len(run.sandboxes(function))} sandboxes of the {name}, second and last quarter"
             yield f"memory of {largest}", f"{_megabytes(memory)} ({memory.growth:+.1%})", f"{MAX_MEMORY_GROWTH:+.0%}"
             yield f"open files and threads, {largest}", f"{files}, {threads}", f"+{MAX_ADDED_HANDLES}"
-    aws = [one.rss_kb / 1024 for one in run.samples[EMBEDDED_AWS]]
+    aws = [one.memory_kb / 1024 for one in run.samples[EMBEDDED_AWS]]
     yield (
         "memory of the embedded AWS's process, in which moto keeps all data",
         f"{aws[0]:.0f} MB to {aws[-1]:.0f} MB",
@@ -150,7 +150,7 @@ def errors(run: LoadRun) -> Iterator[str]:
 def growths(run: LoadRun) -> Iterator[str]:
     """Yield the functions whose sandboxes grow, or for which no sandbox was sampled."""
     for function, name in FUNCTIONS.items():
-        memory, files, threads = (run.change(function, held) for held in ("rss_kb", "files", "threads"))
+        memory, files, threads = (run.change(function, held) for held in ("memory_kb", "files", "threads"))
         if not (memory and files and threads):
             yield f"no sandbox of the {name} lived in both quarters"
             continue

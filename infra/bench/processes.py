@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-type Held = Literal["rss_kb", "files", "threads"]
+type Held = Literal["memory_kb", "files", "threads"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,8 @@ class Sample:
     """One process at one moment of the monotonic clock."""
 
     at: float
-    rss_kb: int
+    memory_kb: int
+    """What is its own: pages of files come and go as the machine needs them."""
     files: int
     threads: int
 
@@ -46,7 +47,7 @@ def sample(pid: int, now: float) -> Sample:
     process = Path(f"/proc/{pid}")
     status = dict(line.split(":", 1) for line in process.joinpath("status").read_text("utf-8").splitlines())
     files = sum(1 for _ in process.joinpath("fd").iterdir())
-    return Sample(now, int(status["VmRSS"].split()[0]), files, int(status["Threads"]))
+    return Sample(now, int(status["RssAnon"].split()[0]), files, int(status["Threads"]))
 
 
 @contextmanager

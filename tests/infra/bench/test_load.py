@@ -3,6 +3,7 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import Any, cast
 
+import httpx2
 import pytest
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
@@ -72,6 +73,14 @@ def test_errors_of_a_client_are_counted_by_kind(error: BaseException, code: str)
         record.fail(error)
     assert record.errors == {code: 1}
     assert record.milliseconds == {}
+
+
+def test_a_refused_request_is_counted_by_its_status_with_its_text() -> None:
+    record = ClientRecord()
+    asyncio.run(record.see(httpx2.Response(503, text="Service Unavailable")))
+    asyncio.run(record.see(httpx2.Response(202)))
+    assert record.errors == {"HTTP 503": 1}
+    assert record.examples["HTTP 503"].endswith("Service Unavailable")
 
 
 def test_an_answer_is_counted_with_its_time() -> None:

@@ -9,28 +9,28 @@ from infra.bench.processes import Change, Sample, change, sample, sampling
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
 
 
-def samples(*rss_kb: int, after: int = 0) -> list[Sample]:
+def samples(*memory_kb: int, after: int = 0) -> list[Sample]:
     """Return a process's samples, one a second after a delay."""
-    return [Sample(after + number, rss, 5, 1) for number, rss in enumerate(rss_kb)]
+    return [Sample(after + number, rss, 5, 1) for number, rss in enumerate(memory_kb)]
 
 
 def test_the_last_quarter_is_compared_with_the_second() -> None:
-    found = change([samples(10, 50, 100, 100, 100, 100, 103, 103)], "rss_kb", began=0.0, ended=8.0)
+    found = change([samples(10, 50, 100, 100, 100, 100, 103, 103)], "memory_kb", began=0.0, ended=8.0)
     assert found == Change(100, 103)
     assert found.growth == pytest.approx(0.03)
 
 
 def test_a_process_that_warms_up_late_does_not_count_as_growth() -> None:
     warm, late = samples(*[100] * 8), samples(10, 10, 10, 10, 10, 10, 99, 99)
-    assert change([warm, late], "rss_kb", began=0.0, ended=8.0) == Change(100, 100)
+    assert change([warm, late], "memory_kb", began=0.0, ended=8.0) == Change(100, 100)
     leak = samples(10, 10, 60, 60, 60, 60, 140, 140)
-    assert change([warm, leak], "rss_kb", began=0.0, ended=8.0) == Change(100, 140)
+    assert change([warm, leak], "memory_kb", began=0.0, ended=8.0) == Change(100, 140)
 
 
 def test_processes_without_samples_in_both_quarters_are_left_out() -> None:
-    assert change([samples(100, 100, 100, 100)], "rss_kb", began=0.0, ended=8.0) is None
-    assert change([samples(100, 100, after=6)], "rss_kb", began=0.0, ended=8.0) is None
-    assert change([], "rss_kb", began=0.0, ended=8.0) is None
+    assert change([samples(100, 100, 100, 100)], "memory_kb", began=0.0, ended=8.0) is None
+    assert change([samples(100, 100, after=6)], "memory_kb", began=0.0, ended=8.0) is None
+    assert change([], "memory_kb", began=0.0, ended=8.0) is None
 
 
 @on_linux
@@ -46,7 +46,7 @@ def test_a_process_is_sampled() -> None:
         for end in pair:
             os.close(end)
     assert after.files == before.files + 20
-    assert after.rss_kb > 1_000
+    assert after.memory_kb > 1_000
     assert (after.at, after.threads) == (2.0, before.threads + 1)
 
 
