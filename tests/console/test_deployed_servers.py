@@ -60,7 +60,17 @@ def test_each_server_shows_its_own_tools_that_wait_with_what_changed(ada: Browse
     assert 'value="approve"' not in page, "its operator approves them, not an administrator"
 
 
+def test_a_server_that_has_not_answered_is_not_only_on(
+    ada: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with configured(tmp_path, monkeypatch) as upstreams:
+        upstreams.configure(SERVERS, {"writing": CATEGORY})
+        assert "No list of its tools yet" in ada.get("/modules")["body"]
+
+
 @pytest.mark.usefixtures("writing")
 def test_the_first_page_and_the_list_count_them(ada: Browser) -> None:
     assert "2 new or changed tools wait for an approval" in ada.get("/")["body"]
-    assert "2 wait" in ada.get("/modules")["body"]
+    page = ada.get("/modules")["body"]
+    assert "2 wait" in page
+    assert "No list of its tools yet" not in page

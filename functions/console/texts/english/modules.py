@@ -11,6 +11,7 @@ TEXTS = {
     "registered": "registered here",
     "on": "On",
     "off": "Switched off",
+    "not_listed": "No list of its tools yet",
     "source_service": "Service",
     "source_upstream": "MCP server",
     "source_api": "Imported API",

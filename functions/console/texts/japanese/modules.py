@@ -11,6 +11,7 @@ TEXTS = {
     "registered": "ここで登録",
     "on": "有効",
     "off": "停止中",
+    "not_listed": "ツール一覧を未取得",
     "source_service": "サービス",
     "source_upstream": "MCP サーバー",
     "source_api": "取り込んだ API",
