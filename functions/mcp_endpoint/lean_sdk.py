@@ -7,6 +7,7 @@ snapshot.
 No class and no function is another one, but for the constructor of event streams, which imports the real one.
 """
 
+import gc
 import importlib.util
 import sys
 from collections.abc import Iterator
@@ -38,7 +39,7 @@ def import_sdk() -> None:
     """Import the parts of the SDK that this server uses, unless this process has already imported others."""
     if not any(name in sys.modules for name in LAZY_PACKAGES):
         _make_packages_lazy()
-        with _late_validators():
+        with _late_validators(), _without_collection():
             for name in USED_MODULES:
                 import_module(name)
         register_before_snapshot(_build_validators)
@@ -72,6 +73,19 @@ def _late_validators() -> Iterator[None]:
         yield
     finally:
         pydantic.BaseModel.model_config = before
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Let the garbage collector pass by what is made inside: it lives as long as the process."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if enabled:
+            gc.enable()
 
 
 def _build_validators() -> None:

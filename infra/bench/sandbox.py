@@ -9,7 +9,10 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
 
 WARM_UP, BLOCKS, CALLS = 50, 20, 25
 
@@ -56,8 +59,6 @@ def _block(work: Callable[[], Any]) -> float:
 
 def ours() -> Callable[[Any], Any]:
     """Return the endpoint's handler."""
-    from aws_lambda_powertools.utilities.typing import LambdaContext
-
     from mcp_endpoint.handler import handler
 
     return lambda event: handler(event, cast("LambdaContext", Context()))

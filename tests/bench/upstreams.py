@@ -61,7 +61,7 @@ def _servers(stack: ExitStack) -> dict[str, UpstreamServer]:
     return {
         "everything": everything,
         "time": clock(),
-        "files": filesystem(folder),
+        "disk": filesystem(folder),
         "facts": memory(folder / "facts.json"),
     }
 
@@ -137,7 +137,7 @@ def _timed(call: Callable[[], Any]) -> float:
 def _cold(deployment: LocalDeployment) -> Row:
     """Measure new sandboxes, with the servers' listings in the table."""
     endpoint = Endpoint.at(deployment.mcp_url, deployment.token(USER))
-    endpoint.call("get_module_schema", {"modules": ["echo", "time", "files", "facts"]})
+    endpoint.call("get_module_schema", {"modules": ["echo", "time", "disk", "facts"]})
     times = []
     for _ in range(3):
         for pool in deployment.aws.functions.values():
