@@ -1,12 +1,9 @@
 """Slow calls of one user on the embedded AWS, whose functions run ten requests at once: others do not wait for them."""
 
 import json
-import os
 import time
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +16,7 @@ from infra.local.environment import operating
 from infra.local.login_page import Person
 from mcpist.caller import Subject
 from mcpist.people import directory
+from tests.whole.gate import held
 
 EVENTS = Path(__file__).parents[2] / "events"
 SLOW_CALLS = 10
@@ -38,17 +36,6 @@ def post(deployment: LocalDeployment, token: str, event: str, **arguments: Any) 
     return answer.status_code, answer.json()
 
 
-@contextmanager
-def opened(gate: Path) -> Iterator[None]:
-    """Let everything that waits at a named pipe go on when the context ends."""
-    os.mkfifo(gate)
-    try:
-        yield
-    finally:
-        with gate.open("w") as writer:
-            writer.write("go")
-
-
 @pytest.mark.usefixtures("guests")
 def test_ten_slow_calls_of_a_user_make_no_other_organization_wait(deployment: LocalDeployment, tmp_path: Path) -> None:
     with operating(deployment.aws):
@@ -59,7 +46,7 @@ def test_ten_slow_calls_of_a_user_make_no_other_organization_wait(deployment: Lo
     slow = {"module": "probe", "tool": "look_long", "params": {"file": str(traces), "gate": str(gate)}}
     assert post(deployment, olga, "list_tools")[0] == 200
     with ThreadPoolExecutor(SLOW_CALLS) as pool:
-        with opened(gate):
+        with held(gate):
             calls = [pool.submit(post, deployment, deployment.token(USER), "call", **slow) for _ in range(SLOW_CALLS)]
             patience = time.monotonic() + 60
             while not traces.exists() or sum(call.done() for call in calls) + traces.stat().st_size < SLOW_CALLS:

@@ -1,16 +1,15 @@
 """The compact answer: the shorter of compact JSON and an outline, or a Markdown text."""
 
-import json
 import re
 from typing import Any
 
 from mcpist.render.outline import outline
+from mcpist.render.outline_texts import encode
 from mcpist.render.project import Row, project
 from mcpist.render.pruning import SILENCE, Noise, is_empty, prune
 from mcpist.render.shows import ANY_COLUMN, Shows
 from mcpist.render.tokens import has_fewer_tokens
 
-_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _ZERO_FRACTION = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.0+(?=Z?$|[+-]\d\d:?\d\d$)")
 
 
@@ -68,7 +67,7 @@ def _empty(value: Any) -> str:
 
 def compact_json(value: Any) -> str:
     """Return JSON without spaces and without escaped characters."""
-    return _encoder.encode(value)
+    return encode(value)
 
 
 def _trim_fractions(row: Row) -> Row:
