@@ -85,7 +85,7 @@ def _status(head: Header, entry: Entry) -> str:
             failed = ", ".join(head.failed_needs(entry.index))
             return f"skipped ({failed} did not succeed)" if failed else "skipped (its `when` did not hold)"
         case "unknown":
-            return f"unknown (it may have happened: its sandbox was lost){_element_counts(entry)}"
+            return f"unknown (it may have happened){_element_counts(entry)}"
         case "open" if entry.index in head.elements:
             return f"running ({head.elements[entry.index]} elements)"
         case status:

@@ -23,7 +23,7 @@ from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.items import sort_key
 from mcpist.batch.ledger.records import Entry, Header
 from mcpist.caller import Subject
-from mcpist.errors import StoreUnavailable
+from mcpist.errors import McpistError, StoreUnavailable, Timeout
 from mcpist.running.run import ToolResult
 from mcpist.settings import settings as stack
 from tests.examples import examples
@@ -325,6 +325,37 @@ def test_a_result_that_is_no_json_fails_a_read_and_leaves_a_write_in_doubt(resul
         world = Returning(result(), writes=writes)
         world.execute("first")
         assert ledger.get_header(world.head.pk).outcome == {0: status}
+
+
+class Failing(World):
+    """A world whose one step fails with this error."""
+
+    def __init__(self, error: McpistError, *, writes: bool) -> None:
+        super().__init__(Shape((NONE,), writes=frozenset({0} if writes else ())), {})
+        self.error = error
+
+    def prepare(self, head: Header, entry: Entry) -> Callable[[], ToolResult]:
+        del head, entry
+
+        def run() -> ToolResult:
+            raise self.error
+
+        return run
+
+
+@pytest.mark.usefixtures("aws")
+@pytest.mark.parametrize(
+    ("writes", "happened", "status"), [(True, True, "unknown"), (True, False, "failed"), (False, True, "failed")]
+)
+def test_a_write_whose_error_says_that_it_may_have_happened_is_in_doubt(
+    writes: bool, happened: bool, status: str
+) -> None:
+    details = {"may_have_happened": True} if happened else {}
+    world = Failing(Timeout(service="shop", seconds=1, **details), writes=writes)
+    world.execute("first")
+    assert ledger.get_header(world.head.pk).outcome == {0: status}
+    (entry,) = ledger.get_entries(world.head.pk)
+    assert (entry.error or {})["type"] == "Timeout"
 
 
 def deep(depth: int) -> Any:

@@ -152,7 +152,8 @@ def _work(attempt: StepAttempt, entry: Entry, run: Callable[[], ToolResult]) -> 
     except McpistError as error:
         if entry.reads:
             _raise_if_retryable(attempt, error)
-        return Ending("failed", error=_to_message(error)), None
+        in_doubt = not entry.reads and error.details.get("may_have_happened")
+        return Ending("unknown" if in_doubt else "failed", error=_to_message(error)), None
     try:
         content = json_bytes(result.json)
     except (TypeError, ValueError, RecursionError):
