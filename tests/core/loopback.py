@@ -57,7 +57,7 @@ class Service:
                 service.received.append(ReceivedRequest(self.command, self.path, headers, body))
                 service.answer(self)
 
-            do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815
+            do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815
 
             def log_message(self, template: str, *args: Any) -> None:
                 """Silent."""

@@ -8,6 +8,8 @@ import pytest
 
 from mcpist.aws.codec import unpack
 from mcpist.aws.table import ledger_table
+from mcpist.caller import Role
+from mcpist.people import directory
 from mcpist.people.questions import SORT_KEY
 from mcpist_services.catalogue import CATALOGUE
 from tests.core.loopback import Reply, serving
@@ -196,6 +198,20 @@ def test_a_token_that_the_service_refuses_asks_to_connect_again(asker: EndpointC
     assert [one.get("refused") for one in accounts.asked if one["operation"] == "resolve"] == [None, 3]
     accounts.later, accounts.service.replies = (1, grant(4)), [Reply(b'{"login": "octocat"}')]
     assert "octocat" in answered(asker, question)["result"]["content"][0]["text"]
+
+
+def test_a_token_refused_after_a_write_asks_nothing_since_the_call_would_write_again(
+    asker: EndpointClient, accounts: FakeBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CATALOGUE.module("notion"), "host", accounts.service.url)
+    directory.put_role("acme", Role("members", ("notion",), ("notion.*",)))
+    accounts.acting = grant()
+    first = [{"id": f"b{place}"} for place in range(100)]
+    accounts.service.replies = [Reply(json.dumps({"results": first}).encode()), Reply(b"{}", 401)]
+    params = {"block_id": "0" * 32, "markdown": "\n\n".join(["line"] * 101)}
+    answer = asker.result("call", module="notion", tool="append_blocks", params=params)
+    assert answer["isError"]
+    assert '"may_have_happened":true' in answer["content"][0]["text"]
 
 
 # -- states ---------------------------------------------------------------------------------------------

@@ -63,6 +63,8 @@ def run_or_elicit[Result](
     try:
         return run_call()
     except AccountError as error:
+        if error.details.get("may_have_happened"):  # running the call again could write twice
+            raise
         return _elicit(exchange, error, digest, context)
 
 

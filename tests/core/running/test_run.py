@@ -14,6 +14,7 @@ from mcpist.errors import (
     ConnectionRequired,
     InvalidArguments,
     McpistError,
+    RateLimitExceeded,
     ReconnectRequired,
     ScopeMissing,
     StoreUnavailable,
@@ -168,6 +169,14 @@ def declare_more(module: Module) -> None:
         answer = yield Call("POST", "/texts", content=content, text=True)
         return {"id": answer.json}
 
+    @module.writes(shows("id"))
+    def move_item(item_id: str, shelf: str) -> Calls:
+        """Move an item to another shelf."""
+        found = (yield Call("GET", f"/items/{item_id}")).json
+        put = (yield Call("POST", "/shelves", json={"shelf": shelf}, prepares=True)).json
+        yield Call("POST", f"/shelves/{put['id']}/items", json=found)
+        return Call("DELETE", f"/items/{item_id}")
+
     @module.reads(DOWNLOADED)
     def download(item_id: str) -> Call:
         """Download an item's picture."""
@@ -284,6 +293,28 @@ def test_a_write_whose_answer_has_another_shape_is_not_to_be_sent_again(vendor: 
     with pytest.raises(UpstreamUnavailable) as error:
         vendor.run("list_items")
     assert error.value.as_dict()["details"]["retryable"]
+
+
+BUSY = Reply(b"", 429, headers={"retry-after": "9"})
+FOUND = json_response({"id": 1})
+
+
+@pytest.mark.parametrize("refused", [BUSY, json_response({"message": "no"}, 404), Reply(b"", 401)])
+def test_a_tool_that_fails_after_a_write_may_have_changed_something(vendor: Vendor, refused: Reply) -> None:
+    vendor.service.reply_with(FOUND, FOUND, FOUND, refused, refused)
+    with pytest.raises(McpistError) as raised:
+        vendor.run("move_item", item_id="1", shelf="a")
+    details = raised.value.as_dict()["details"]
+    assert details["may_have_happened"]
+    assert "retryable" not in details
+
+
+@pytest.mark.parametrize("answered", [0, 1, 2])
+def test_a_tool_that_fails_before_its_first_write_may_be_repeated(vendor: Vendor, answered: int) -> None:
+    vendor.service.reply_with(*[FOUND] * answered, BUSY)
+    with pytest.raises(RateLimitExceeded) as raised:
+        vendor.run("move_item", item_id="1", shelf="a")
+    assert raised.value.as_dict()["details"]["retryable"]
 
 
 @pytest.mark.parametrize("answer", [[], "text", 7, {"items": []}, {"next": "b"}])

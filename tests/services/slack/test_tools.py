@@ -107,7 +107,7 @@ def test_a_message_to_a_person_opens_the_conversation(channel: str) -> None:
     found = {"@aiko": [people(USER)], "aiko@example.com": [{"ok": True, "user": USER}]}.get(channel, [])
     opened = {"ok": True, "channel": {"id": "D0123ABCD45"}}
     sent, _ = converse(work("send_message", channel=channel, markdown="Hi"), *found, opened, {"ok": True})
-    assert sent[-2] == Call("POST", "/conversations.open", json={"users": "U012A3CDE"})
+    assert sent[-2] == Call("POST", "/conversations.open", json={"users": "U012A3CDE"}, prepares=True)
     assert sent[-1].json["channel"] == "D0123ABCD45"
 
 

@@ -165,6 +165,7 @@ class ServiceClient:
         self.other_tools = other_tools
         self.current_account = Account(caller.organization, module, None)
         self.measures: Mapping[str, int] = {}
+        self.has_written = False
         self._is_resolved = False
 
     @property
@@ -182,8 +183,10 @@ class ServiceClient:
         if not self._is_resolved:
             self.resolve_account()
         self._is_resolved = False
+        if not self.tool.reads:
+            return self._write(call)
         seconds = self.tool.cache_seconds
-        if not (settings().response_cache and seconds and self.tool.reads and not self.tool.reveals):
+        if not (settings().response_cache and seconds and not self.tool.reveals):
             return self.send(call)
         cached = response_cache.find(self.current_account, call)
         if cached and response_cache.is_fresh(cached):
@@ -192,6 +195,17 @@ class ServiceClient:
         if cached and response.status == 304:
             return response_cache.renew(cached, seconds)
         response_cache.store(self.current_account, call, response, seconds)
+        return response
+
+    def _write(self, call: Call) -> CallResponse:
+        """Return the response to a Call of a tool that writes, and note whether something has changed, or may have."""
+        changes = call.method != "GET" and not call.prepares
+        try:
+            response = self.send(call)
+        except McpistError as error:
+            self.has_written |= changes and error.details.get("may_have_happened", False)
+            raise
+        self.has_written |= changes
         return response
 
     def send(self, call: Call) -> CallResponse:
@@ -295,8 +309,18 @@ def perform(service: ServiceClient, work: Work) -> Any:
 def _run_generator(service: ServiceClient, calls: Calls) -> Any:
     """Send each Call that the generator yields and send it the response or the error; its return value is the JSON.
 
-    A Call as the return value is sent too: the JSON is its response's.
+    A Call as the return value is sent too: the JSON is its response's. After a write, every error says that repeating
+    the tool could write twice.
     """
+    try:
+        return _exchange_calls(service, calls)
+    except McpistError as error:
+        if service.has_written:
+            error.with_details(may_have_happened=True)
+        raise
+
+
+def _exchange_calls(service: ServiceClient, calls: Calls) -> Any:
     try:
         call = next(calls)
         while True:
@@ -317,5 +341,4 @@ def _resume(service: ServiceClient, calls: Calls, response: CallResponse) -> Cal
     except (AttributeError, LookupError, TypeError) as error:
         logger.exception("answer of another shape", extra={"tool": f"{service.tool.module}.{service.tool.name}"})
         problem = "it answered JSON of another shape than this tool reads"
-        changed = {} if service.tool.reads else {"may_have_happened": True}
-        raise UpstreamUnavailable(service=service.module.name, problem=problem, **changed) from error
+        raise UpstreamUnavailable(service=service.module.name, problem=problem) from error

@@ -41,6 +41,8 @@ class Call:
     download: bool = False
     """Whether the response's body is kept as a file of the caller; its JSON is then `{file, preview}`. A redirect to
     another origin is followed with no header of ours."""
+    prepares: bool = False
+    """Whether a write may be repeated: what it makes is seen only once a later Call uses it."""
 
     def __post_init__(self) -> None:
         """Refuse a path that would become part of the host: it must begin with a slash."""

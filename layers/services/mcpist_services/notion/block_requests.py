@@ -134,8 +134,8 @@ def _send_after(appended: list[str], call: Call) -> RequestGenerator[CallRespons
 
 
 def _partial_append(error: McpistError, appended: list[Any]) -> McpistError:
-    """Mark the error of a later request: retrying all of them would append the first blocks twice."""
-    return error.with_details(appended=len(appended), may_have_happened=True) if appended else error
+    """Add the number of blocks that earlier requests have appended."""
+    return error.with_details(appended=len(appended)) if appended else error
 
 
 def _replace_unknown(text: str, part: str, content: str) -> str:

@@ -61,7 +61,7 @@ def channel_id(channel: str, *, opens: bool = False) -> Lookup:
     if channel.startswith("@") or is_id(channel) or _EMAIL.fullmatch(channel):
         person = yield from user_id(channel)
         if opens:
-            opened = yield Call("POST", "/conversations.open", json={"users": person})
+            opened = yield Call("POST", "/conversations.open", json={"users": person}, prepares=True)
             return str(opened.json["channel"]["id"])
         return (yield from _conversation_with(person, channel))
     name = channel.removeprefix("#").casefold()

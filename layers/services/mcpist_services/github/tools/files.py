@@ -102,9 +102,9 @@ def commit_files(
     head = (yield Call("GET", repo_path(owner, repo, "/branches/{branch}", branch=branch.split("/")))).json["commit"]
     entries = [{**file, "mode": "100644", "type": "blob"} for file in files]
     body: dict[str, Any] = {"base_tree": head["commit"]["tree"]["sha"], "tree": entries}
-    tree = (yield Call("POST", repo_path(owner, repo, "/git/trees"), json=body)).json["sha"]
+    tree = (yield Call("POST", repo_path(owner, repo, "/git/trees"), json=body, prepares=True)).json["sha"]
     body = {"message": message, "tree": tree, "parents": [head["sha"]]}
-    commit = (yield Call("POST", repo_path(owner, repo, "/git/commits"), json=body)).json
+    commit = (yield Call("POST", repo_path(owner, repo, "/git/commits"), json=body, prepares=True)).json
     place = repo_path(owner, repo, "/git/refs/heads/{branch}", branch=branch.split("/"))
     yield Call("PATCH", place, json={"sha": commit["sha"]})
     return {**commit, "branch": branch}

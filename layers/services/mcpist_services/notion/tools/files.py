@@ -39,9 +39,9 @@ def attach_file(
 ) -> Calls:
     """Put a file at the end of a page or a block; an image, a PDF, a video or a sound shows as such."""
     described = {"mode": "single_part", "filename": filename, "content_type": content.content_type}
-    upload = (yield Call("POST", "/v1/file_uploads", json=described)).json["id"]
+    upload = (yield Call("POST", "/v1/file_uploads", json=described, prepares=True)).json["id"]
     place = path("/v1/file_uploads/{upload}/send", upload=upload)
-    yield Call("POST", place, multipart={"file": FilePart(filename, content)})
+    yield Call("POST", place, multipart={"file": FilePart(filename, content)}, prepares=True)
     kind = _kind(content)
     block = {"type": kind, kind: {"type": "file_upload", "file_upload": {"id": upload}}}
     children = path("/v1/blocks/{block_id}/children", block_id=block_id)

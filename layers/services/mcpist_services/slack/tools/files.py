@@ -85,7 +85,7 @@ def upload_file(
     id_ = yield from channel_id(channel, opens=True)
     length = len(content.content)
     place = (yield Call("GET", "/files.getUploadURLExternal", {"filename": filename, "length": length})).json
-    yield Call.to("POST", place["upload_url"], content=content, text=True)
+    yield Call.to("POST", place["upload_url"], content=content, text=True, prepares=True)
     said = {"initial_comment": message(comment)["text"]} if comment else {}
     body = {"files": [{"id": place["file_id"], "title": filename}], "channel_id": id_, **said}
     done = yield Call("POST", "/files.completeUploadExternal", json=body | given(thread_ts=thread_ts))
