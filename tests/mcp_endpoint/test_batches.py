@@ -141,7 +141,9 @@ def test_if_all_elements_fail_the_first_error_is_complete_and_the_others_are_nam
     _, (summary, docs, tags) = door.call("batch", batch_id=driver.head.batch)
     assert "docs failed (30 elements: 30 failed)" in summary
     assert "and 10 more" in docs
-    assert url in json.loads(docs.splitlines()[-1])["hint"]
+    first = docs.splitlines()[1]
+    assert url in json.loads(first.removeprefix("[0] failed: "))["hint"]
+    assert docs.count("CONNECTION_REQUIRED") == 20  # each that is listed once
     assert tags.splitlines() == ["tags: succeeded (no elements)", "[]"]
 
 

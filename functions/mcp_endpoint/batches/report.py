@@ -11,7 +11,7 @@ from mcp_endpoint.content.rendering import render
 from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Entry, Header
-from mcpist.errors import from_message
+from mcpist.errors import Locale, from_message
 from mcpist.files.answers import content_of, describe_file
 from mcpist.render.answer import compact_json
 from mcpist.render.contents import Block, split_content
@@ -101,10 +101,7 @@ def _above(head: Header, entry: Entry, permissions: Permissions) -> str:
     """Return the lines above a result: how its step ended, its errors, and the way to the rest of a list."""
     more, account = (entry.ending.more, entry.ending.account) if entry.ending else ("", "")
     title = f"{entry.step.id}: {_status(head, entry)}" + (f" (account: {visible(account)})" if account else "")
-    error = (
-        compact_json(from_message(entry.error).as_dict(permissions.caller.locale)) if entry.error is not None else ""
-    )
-    return "\n".join(filter(None, [title, *_failed_elements(entry), error, more]))
+    return "\n".join(filter(None, [title, *_error_lines(entry, permissions.caller.locale), more]))
 
 
 def _step_parts(above: str, entry: Entry, permissions: Permissions, raw: Any, max_characters: int) -> list[Part]:
@@ -153,14 +150,18 @@ def _element_counts(entry: Entry) -> str:
     return f" ({len(statuses)} elements: {counts})" if statuses else " (no elements)"
 
 
-def _failed_elements(entry: Entry) -> list[str]:
-    """Return a line for each failed element: its index and its error."""
+def _error_lines(entry: Entry, locale: Locale) -> list[str]:
+    """Return a step's whole error, and a line for each failed element; the error of an element is whole in its line."""
+    whole = compact_json(from_message(entry.error).as_dict(locale)) if entry.error else ""
+    place = entry.error["details"].get("element") if entry.error else None
     failures = _failures(entry)
     lines = [
-        f"[{index}] {element['status']}: {_format_error(element)}" for index, element in failures[:MAX_LISTED_FAILURES]
+        f"[{index}] {element['status']}: {whole if index == place else _format_error(element)}"
+        for index, element in failures[:MAX_LISTED_FAILURES]
     ]
-    more = len(failures) - len(lines)
-    return [*lines, f"and {more} more"] if more else lines
+    if more := len(failures) - len(lines):
+        lines.append(f"and {more} more")
+    return lines if any(index == place for index, _ in failures[:MAX_LISTED_FAILURES]) else [*lines, whole]
 
 
 def _format_error(element: Mapping[str, Any]) -> str:
