@@ -1,9 +1,12 @@
-"""The time limits of AWS clients."""
+"""The time limits of AWS clients, and the errors of their requests."""
+
+import traceback
 
 import pytest
+from botocore.exceptions import ClientError
 
 from infra.local.template import read_template
-from mcpist.aws.clients import MAX_BACKOFF_SECONDS, client
+from mcpist.aws.clients import MAX_BACKOFF_SECONDS, AwsError, client, store_errors
 from mcpist.memory import forget_all
 from mcpist.running.broker import INVOKE_TIMEOUT_SECONDS
 from tests.conftest import TEMPLATE
@@ -31,3 +34,19 @@ def test_a_store_is_given_the_time_that_it_needs_after_a_restore_and_no_more_tha
     worst = attempts * (config.connect_timeout + config.read_timeout) + (attempts - 1) * MAX_BACKOFF_SECONDS
     waits = INVOKE_TIMEOUT_SECONDS if function == "TokenBrokerFunction" else door.timeout_seconds
     assert worst <= waits * 0.55
+
+
+QUOTED = """The signature does not match.
+
+The Canonical String for this request should have been
+'POST
+x-amz-security-token:secret-token'"""
+
+
+@pytest.mark.parametrize("operation", ["GetObject", "Decrypt", "Invoke", "StartExecution", "GetParameter"])
+def test_no_error_of_botocore_repeats_the_request_that_a_refused_signature_was_compared_with(operation: str) -> None:
+    refusal = ClientError({"Error": {"Code": "InvalidSignatureException", "Message": QUOTED}}, operation)
+    with pytest.raises(AwsError, match="does not match") as raised, store_errors("files"):
+        raise refusal
+    assert (raised.value.code, operation in str(raised.value)) == ("InvalidSignatureException", True)
+    assert "secret-token" not in "".join(traceback.format_exception(raised.value)), "what the log has of it"

@@ -122,8 +122,9 @@ def store_errors(store: str) -> Iterator[None]:
         yield
     except ClientError as error:
         reasons = [reason.get("Code", "") for reason in error.response.get("CancellationReasons", [])]
-        code = error_code(error.response["Error"]["Code"], reasons)
-        raise to_error(store, str(error), code, reasons) from error
+        refusal = error.response["Error"]
+        code = error_code(refusal["Code"], reasons)
+        raise to_error(store, error.operation_name, refusal.get("Message", ""), code, reasons) from None
     except BotoCoreError as error:
         raise StoreUnavailable(store=store) from error
 
@@ -134,11 +135,17 @@ def error_code(code: str, reasons: Iterable[str]) -> str:
     return "ThrottlingException" if met and met <= _THROTTLE_REASONS else code
 
 
-def to_error(store: str, message: str, code: str, reasons: Iterable[str] = ()) -> StoreUnavailable | AwsError:
-    """Return AWS's error as a typed one; `reasons` are those for which a transaction was cancelled."""
+def to_error(
+    store: str, operation: str, message: str, code: str, reasons: Iterable[str] = ()
+) -> StoreUnavailable | AwsError:
+    """Return AWS's error as a typed one; `reasons` are those for which a transaction was cancelled.
+
+    It has only the first line of the message: below it stands the request, with its token, to which a signature does
+    not fit.
+    """
     if code in _TRANSIENT_CODES:
         return StoreUnavailable(store=store)
-    return _error_class(code, set(reasons))(message, code)
+    return _error_class(code, set(reasons))(f"({code}) {operation}: {message.partition('\n')[0]}", code)
 
 
 def _error_class(code: str, reasons: set[str]) -> type[AwsError]:

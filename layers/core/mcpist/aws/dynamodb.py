@@ -102,7 +102,7 @@ class HttpTransport:
                 return json.loads(answer.body)
             code, message, reasons = _error_of(answer)
             if not (backoff := _backoff_seconds(answer, code)):
-                raise to_error(store, f"({code}) {operation}: {message}", code, reasons)
+                raise to_error(store, operation, message, code, reasons)
             if attempt + 1 < self.attempts:
                 self.pause(random.random() * backoff * 2**attempt)  # noqa: S311 - no secret
         raise StoreUnavailable(store=store)
@@ -133,10 +133,7 @@ def _backoff_seconds(answer: HttpAnswer | None, code: str) -> float:
 
 
 def _error_of(answer: HttpAnswer | None) -> tuple[str, str, list[str]]:
-    """Return the code and the message of an error, and the codes for which a transaction was cancelled.
-
-    Only the first line of the message: below it stands the request, with its token, to which a signature does not fit.
-    """
+    """Return the code and the message of an error, and the codes for which a transaction was cancelled."""
     if answer is None:
         return "", "", []
     try:
@@ -144,9 +141,8 @@ def _error_of(answer: HttpAnswer | None) -> tuple[str, str, list[str]]:
         code = error["__type"].rpartition("#")[2]
     except (ValueError, TypeError, KeyError):
         return str(answer.status), "", []
-    message = error.get("message") or error.get("Message") or ""
     reasons = [reason.get("Code", "") for reason in error.get("CancellationReasons") or ()]
-    return error_code(code, reasons), message.partition("\n")[0], reasons
+    return error_code(code, reasons), error.get("message") or error.get("Message") or "", reasons
 
 
 def _base64(value: Any) -> str:
