@@ -3,9 +3,9 @@
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import Any, cast
 
-from mcp_types import CallToolRequestParams, ElicitResult
+from mcp_types import CallToolRequestParams, ClientCapabilities, ElicitResult, Implementation
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
@@ -18,6 +18,9 @@ RESPONSE_RESERVE_SECONDS = 3.0
 MAX_ANSWER_CHARACTERS = 100_000  # of an answer, over all its blocks: about 25,000 tokens
 RESOURCE_LINKS_VERSION = "2025-06-18"
 BLOCKS_HEADER, SEPARATE = "x-mcpist-blocks", "separate"
+SESSION_HEADER, OPENS_URLS = "mcp-session-id", "opens-urls-"
+# Clients of this protocol version may learn from an error of its own where to connect an account.
+URL_ELICITATION_VERSION = "2025-11-25"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,8 @@ class Client:
     """Whether it can show its user a form."""
     supports_urls: bool = False
     """Whether it can have its user open an address."""
+    asks_by_error: bool = False
+    """Whether an error of its protocol version tells it which address to open."""
     supports_links: bool = False
     """Whether it knows resource links."""
     separate_blocks: bool = False
@@ -58,44 +63,62 @@ class Exchange:
         return self.deadline - time.monotonic() - RESPONSE_RESERVE_SECONDS
 
 
-def exchange_of(context: Context, call: CallToolRequestParams | None = None) -> Exchange:
-    """Return the exchange of a request, and what the client of a tool `call` supports.
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """What a request says beside the params of its method."""
 
-    The transport passes it in the ASGI scope. A client of 2026-07-28 names itself in each request; others are known by
-    their user agent. The message's own trace takes the place of that of the HTTP request.
+    protocol_version: str
+    headers: Mapping[str, str]
+    meta: Mapping[str, Any]
+    client_info: Implementation | None
+    capabilities: ClientCapabilities | None
+
+
+def exchange_of(context: Context, params: Any = None) -> Exchange:
+    """Return the exchange of a request that came through the SDK's transport, which passes it in the ASGI scope."""
+    request, said = cast("Request", context.request), context.session.client_params
+    client_info, capabilities = said.client_info if said else None, context.session.client_capabilities
+    envelope = Envelope(context.protocol_version, request.headers, context.meta or {}, client_info, capabilities)
+    return received(request.scope["mcpist.exchange"], envelope, params)
+
+
+def received(exchange: Exchange, envelope: Envelope, params: Any = None) -> Exchange:
+    """Return an exchange with what its request says of its client.
+
+    A client of 2026-07-28 names itself in each request; others are known by their user agent. The message's own trace
+    takes the place of that of the HTTP request.
     """
-    exchange: Exchange = cast("Request", context.request).scope["mcpist.exchange"]
-    invocation.follow_trace(str((context.meta or {}).get("traceparent", "")))
-    caller, client = exchange.caller, client_of(context, call) if call else exchange.client
-    if context.session.client_params is not None:
-        named = context.session.client_params.client_info
+    invocation.follow_trace(str(envelope.meta.get("traceparent", "")))
+    caller, named = exchange.caller, envelope.client_info
+    if named is not None:
         caller = replace(caller, client=ClientInfo.described(named.name, named.version, caller.client.id))
-    return Exchange(caller, exchange.request_id, exchange.deadline, client)
+    return Exchange(caller, exchange.request_id, exchange.deadline, client_of(envelope, params))
 
 
-def wants_separate_blocks(context: Context) -> bool:
-    """Return whether a request asks for each part of an answer as a block of its own."""
-    return cast("Request", context.request).headers.get(BLOCKS_HEADER, "").lower() == SEPARATE
-
-
-def client_of(context: Context, params: CallToolRequestParams) -> Client:
-    """Return what the client of a tool call supports.
+def client_of(envelope: Envelope, params: Any = None) -> Client:
+    """Return what the client of a request supports.
 
     Questions and tasks need the protocol of 2026-07-28, in which each request declares its client's capabilities. That
     version has no field to prefer a task, so the one of 2025-11-25 is read.
     """
-    modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
-    can = context.session.client_capabilities
-    elicitation = can.elicitation if can and modern else None
-    replies = params.input_responses or {}
+    version, can = envelope.protocol_version, envelope.capabilities
+    elicitation = can.elicitation if can and version in MODERN_PROTOCOL_VERSIONS else None
+    call = params if isinstance(params, CallToolRequestParams) else None
+    replies = (call and call.input_responses) or {}
     return Client(
-        supports_tasks=tasks.supported(context),
-        prefers_task=params.task is not None,
+        supports_tasks=tasks.supported_by(version, can),
+        prefers_task=call is not None and call.task is not None,
         supports_forms=elicitation is not None
         and (elicitation.form is not None or elicitation.url is None),  # an empty capability means forms
         supports_urls=elicitation is not None and elicitation.url is not None,
-        supports_links=context.protocol_version >= RESOURCE_LINKS_VERSION,
-        separate_blocks=wants_separate_blocks(context),
-        request_state=params.request_state or "",
+        asks_by_error=version == URL_ELICITATION_VERSION and opens_urls(envelope.headers.get(SESSION_HEADER, "")),
+        supports_links=version >= RESOURCE_LINKS_VERSION,
+        separate_blocks=envelope.headers.get(BLOCKS_HEADER, "").lower() == SEPARATE,
+        request_state=(call and call.request_state) or "",
         input_responses={key: reply for key, reply in replies.items() if isinstance(reply, ElicitResult)},
     )
+
+
+def opens_urls(session_id: str) -> bool:
+    """Return whether a session id is of a client that declared that it opens addresses."""
+    return session_id.startswith(OPENS_URLS)

@@ -9,6 +9,7 @@ from typing import Any
 from mcp_endpoint.exchange import BLOCKS_HEADER, Exchange
 from mcp_endpoint.login_metadata import login_metadata, metadata
 from mcp_endpoint.protocol import message
+from mcp_endpoint.protocol.server import category_server, meta_tool_server
 from mcp_endpoint.protocol.transport import AsgiResponse, Protocol
 from mcpist.aws import cors
 from mcpist.aws.http_request import HttpRequest, HttpResponse, json_response
@@ -28,7 +29,11 @@ PROTOCOL_HEADERS = (
 WELL_KNOWN = "/.well-known/"
 READING_SUFFIX = "/readonly"
 
-protocol = cache(Protocol)
+
+@cache
+def protocol(public_url: str, *, proxy: bool) -> Protocol:
+    """Return the server of `/mcp`, or of `/mcp/categories`, which has only the two tools of categories."""
+    return Protocol(category_server() if proxy else meta_tool_server(), public_url)
 
 
 def answer(request: HttpRequest, request_id: str, deadline: float) -> HttpResponse:

@@ -15,7 +15,13 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
-from mcp_types import HEADER_MISMATCH, METHOD_NOT_FOUND, MISSING_REQUIRED_CLIENT_CAPABILITY, RequestParams
+from mcp_types import (
+    HEADER_MISMATCH,
+    METHOD_NOT_FOUND,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    ClientCapabilities,
+    RequestParams,
+)
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
@@ -110,9 +116,12 @@ def install(
 
 def supported(context: Context) -> bool:
     """Return whether the client accepts tasks; others must not be sent one."""
-    can = context.session.client_capabilities
-    modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
-    return modern and can is not None and EXTENSION in (can.extensions or {})
+    return supported_by(context.protocol_version, context.session.client_capabilities)
+
+
+def supported_by(version: str, can: ClientCapabilities | None) -> bool:
+    """Return whether a client of this protocol version with these capabilities accepts tasks."""
+    return version in MODERN_PROTOCOL_VERSIONS and can is not None and EXTENSION in (can.extensions or {})
 
 
 def require_support(context: Context) -> None:

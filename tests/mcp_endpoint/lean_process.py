@@ -8,6 +8,7 @@ from typing import Any
 from snapshot_restore_py import get_before_snapshot
 
 from mcp_endpoint.exchange import Exchange
+from mcp_endpoint.protocol.server import meta_tool_server
 from mcp_endpoint.protocol.transport import Protocol
 from mcpist.caller import Caller, Subject
 
@@ -17,7 +18,7 @@ META = {
     "io.modelcontextprotocol/clientInfo": CLIENT,
     "io.modelcontextprotocol/clientCapabilities": {},
 }
-SERVER = Protocol("https://mcp.example.com")
+SERVER = Protocol(meta_tool_server(), "https://mcp.example.com")
 
 
 def ask(version: str, method: str, params: dict[str, Any]) -> Any:

@@ -1,6 +1,5 @@
 """A list that cannot be made is a typed error, as it is for every other method."""
 
-import asyncio
 import time
 from dataclasses import replace
 from types import SimpleNamespace
@@ -29,13 +28,7 @@ CALLER = Caller("acme", "uma", Subject("https://login.example.com", "uma"), "use
 def test_a_defect_while_listing_shows_no_text_of_an_exception(method: Any) -> None:
     defect = cast("Any", SimpleNamespace(secret="s3cret"))  # a role is expected
     exchange = Exchange(replace(CALLER, roles=(defect,)), "request-1", time.monotonic() + 10)
-    context = SimpleNamespace(
-        meta=None,
-        request=SimpleNamespace(scope={"mcpist.exchange": exchange}),
-        session=SimpleNamespace(client_params=None),
-        protocol_version="2026-07-28",
-    )
     with pytest.raises(MCPError) as error:
-        asyncio.run(method(context, None))
+        method(exchange, None)
     assert error.value.error.data["code"] == "INTERNAL_ERROR"
     assert "SimpleNamespace" not in error.value.error.message

@@ -8,7 +8,7 @@ import pytest
 from mcp.server.transport_security import TransportSecuritySettings
 
 from mcp_endpoint.handler import handler
-from mcp_endpoint.protocol.plain_request import route_of
+from mcp_endpoint.protocol.plain_request import read
 from mcp_endpoint.protocol.server import meta_tool_server
 from tests.lambda_context import Context
 from tests.mcp_endpoint.endpoint_client import EndpointClient
@@ -28,7 +28,25 @@ def with_params(event: Mapping[str, Any], **params: Any) -> dict[str, Any]:
 
 
 def is_plain(event: Mapping[str, Any], **headers: str) -> bool:
-    return route_of(SERVER, json.loads(event["body"]), event["headers"] | headers, SECURITY) is not None
+    return read(SERVER, json.loads(event["body"]), event["headers"] | headers, SECURITY) is not None
+
+
+def asking(endpoint: EndpointClient, method: str, **params: Any) -> dict[str, Any]:
+    """The event of a request for another method."""
+    event = with_params(endpoint.event("list_tools", mcp_method=method), **params)
+    if name := params.get("name") or params.get("uri"):
+        event["headers"]["mcp-name"] = name
+    return {**event, "body": json.dumps({**json.loads(event["body"]), "method": method})}
+
+
+def assert_same_answers(endpoint: EndpointClient, event: dict[str, Any]) -> Any:
+    """Check that the SDK's transport and kernel would answer a plain request with the same bytes, and return them."""
+    other = {**event, "headers": event["headers"] | NOT_PLAIN}
+    assert is_plain(event)
+    assert not is_plain(other)
+    ours, theirs = (handler(one, Context(endpoint.seconds)) for one in (event, other))  # type: ignore[arg-type]
+    assert ours == theirs
+    return ours
 
 
 @pytest.mark.parametrize(
@@ -38,27 +56,87 @@ def is_plain(event: Mapping[str, Any], **headers: str) -> bool:
         ("call", {}),
         ("call", {"arguments": {"module": "rag", "tool": "no_such_tool"}}),
         ("call", {"arguments": {"module": "rag"}}),
-        ("call", {"arguments": "no object"}),
         ("call", {"arguments": None}),
-        ("list_tools", {"cursor": 7}),
     ],
 )
-def test_a_plain_request_is_answered_as_the_sdks_transport_answers_it(
+def test_a_plain_request_is_answered_as_the_sdk_answers_it(
     endpoint: EndpointClient, name: str, params: dict[str, Any]
 ) -> None:
+    assert_same_answers(endpoint, with_params(endpoint.event(name), **params))
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "status"),
+    [
+        ("resources/list", {}, 200),
+        ("resources/list", {"cursor": "no cursor"}, 400),
+        ("resources/templates/list", {}, 200),
+        ("resources/read", {"uri": "mcpist://modules/nothing"}, 400),
+        ("prompts/list", {}, 200),
+        ("prompts/get", {"name": "github.triage_issues", "arguments": {"owner": "octocat", "repo": "hello"}}, 200),
+        ("prompts/get", {"name": "nothing"}, 400),
+        (
+            "completion/complete",
+            {"ref": {"type": "ref/prompt", "name": "github.triage_issues"}, "argument": {"name": "owner", "value": ""}},
+            200,
+        ),
+    ],
+)
+def test_other_methods_are_answered_as_the_sdk_answers_them(
+    endpoint: EndpointClient, method: str, params: dict[str, Any], status: int
+) -> None:
+    assert assert_same_answers(endpoint, asking(endpoint, method, **params))["statusCode"] == status
+
+
+@pytest.mark.parametrize("method", ["tasks/get", "server/discover", "ping", "nothing/known"])
+def test_a_method_that_is_the_kernels_is_not_plain(endpoint: EndpointClient, method: str) -> None:
+    assert not is_plain(asking(endpoint, method, taskId="t"))
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("call", {"arguments": "no object"}),
+        ("call", {"inputResponses": []}),
+        ("call", {"name": None}),
+        ("list_tools", {"cursor": 7}),
+        ("list_tools", {"_meta": None}),
+    ],
+)
+def test_the_sdk_refuses_params_of_another_shape(endpoint: EndpointClient, name: str, params: dict[str, Any]) -> None:
     event = with_params(endpoint.event(name), **params)
-    other = {**event, "headers": event["headers"] | NOT_PLAIN}
-    assert is_plain(event)
-    assert not is_plain(other)
-    assert endpoint.send(event) == endpoint.send(other)
+    assert not is_plain(event)
+    assert status_of(event) == 400
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [
+        {"io.modelcontextprotocol/clientInfo": {"name": "nameless"}},
+        {"io.modelcontextprotocol/clientCapabilities": {"elicitation": 1}},
+        {"io.modelcontextprotocol/logLevel": "loud"},
+    ],
+)
+def test_the_sdk_refuses_an_envelope_of_another_shape(endpoint: EndpointClient, meta: dict[str, Any]) -> None:
+    event = endpoint.event("call")
+    event = with_params(event, _meta=json.loads(event["body"])["params"]["_meta"] | meta)
+    assert not is_plain(event)
+    assert status_of(event) == 400
+
+
+def test_a_notification_is_the_transports(endpoint: EndpointClient) -> None:
+    event = asking(endpoint, "notifications/cancelled", requestId=1)
+    message = json.loads(event["body"])
+    del message["id"]
+    event = {**event, "body": json.dumps(message)}
+    assert not is_plain(event)
+    assert status_of(event) == 202
 
 
 def test_an_unknown_meta_tool_is_the_same_error_whoever_answers(endpoint: EndpointClient) -> None:
     event = with_params(endpoint.event("call", mcp_name="nothing"), name="nothing")
-    status, _, answer = endpoint.send(event)
-    assert (status, answer["error"]["code"]) == (400, -32602)
-    assert is_plain(event)
-    assert endpoint.send({**event, "headers": event["headers"] | NOT_PLAIN})[2] == answer
+    answer = assert_same_answers(endpoint, event)
+    assert (answer["statusCode"], json.loads(answer["body"])["error"]["code"]) == (400, -32602)
 
 
 @pytest.mark.parametrize(
@@ -113,13 +191,13 @@ def test_a_tool_that_may_take_arguments_from_headers_is_the_transports(
 ) -> None:
     server, event = meta_tool_server(), endpoint.event("call")
     server.get_tool_input_schema = find_schema
-    assert (route_of(server, json.loads(event["body"]), event["headers"], SECURITY) is not None) == plain
+    assert (read(server, json.loads(event["body"]), event["headers"], SECURITY) is not None) == plain
 
 
 def test_what_is_no_single_message_is_not_plain(endpoint: EndpointClient) -> None:
     event = endpoint.event("call")
     message = json.loads(event["body"])
-    assert route_of(SERVER, {}, event["headers"], SECURITY) is None
+    assert read(SERVER, {}, event["headers"], SECURITY) is None
     assert status_of({**event, "body": json.dumps([message])}) == 400
 
 

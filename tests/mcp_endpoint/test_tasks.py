@@ -2,14 +2,13 @@
 
 import json
 import time
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from mcp_types import CallToolRequestParams, ClientCapabilities
 
 from mcp_endpoint.batches.batch import as_task
-from mcp_endpoint.exchange import client_of
+from mcp_endpoint.exchange import Envelope, client_of
 from mcpist.batch.ledger.records import Header
 from mcpist.caller import Subject
 from mcpist.errors import RateLimitExceeded
@@ -221,12 +220,7 @@ def test_the_poll_interval_grows_with_the_age_of_a_batch() -> None:
 @pytest.mark.parametrize(("version", "able"), [("2026-07-28", True), ("2025-11-25", False)])
 def test_only_the_newest_protocol_has_questions_and_tasks(version: str, able: bool) -> None:
     declared = ClientCapabilities.model_validate({"elicitation": {}, "extensions": TASKS})
-    context: Any = SimpleNamespace(
-        protocol_version=version,
-        session=SimpleNamespace(client_capabilities=declared),
-        request=SimpleNamespace(headers={}),
-    )
-    client = client_of(context, CallToolRequestParams(name="batch"))
+    client = client_of(Envelope(version, {}, {}, None, declared), CallToolRequestParams(name="batch"))
     assert (client.supports_forms, client.supports_tasks, client.supports_links) == (able, able, True)
 
 

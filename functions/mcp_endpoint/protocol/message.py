@@ -9,12 +9,11 @@ import json
 import secrets
 from typing import Any
 
+from mcp_endpoint.exchange import OPENS_URLS, SESSION_HEADER
 from mcpist.telemetry.invocation import METHOD_NAME, TOOL_NAME
 
 # Methods whose work may wait for another server, for a batch or for a store; other lists are answered at once.
 WAITING_METHODS = ("tools/call", "resources/list", "resources/read", "prompts/get", "completion/complete")
-SESSION_HEADER = "mcp-session-id"
-OPENS_URLS = "opens-urls-"
 TOOLS = ("get_module_schema", "call", "batch", "get-category-tools", "call-category-tool")
 METHODS = (
     *WAITING_METHODS,
@@ -52,8 +51,3 @@ def session_headers(message: dict[str, Any]) -> dict[str, str]:
     for name in ("params", "capabilities", "elicitation", "url"):
         found = found.get(name) if isinstance(found, dict) else None
     return {} if found is None else {SESSION_HEADER: f"{OPENS_URLS}{secrets.token_urlsafe(16)}"}
-
-
-def opens_urls(session_id: str) -> bool:
-    """Return whether a session id is of a client that declared that it opens addresses."""
-    return session_id.startswith(OPENS_URLS)

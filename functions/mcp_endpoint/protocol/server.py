@@ -8,6 +8,7 @@ from mcp_types import Icon
 
 from mcp_endpoint import tasks
 from mcp_endpoint.protocol import methods, tools
+from mcp_endpoint.protocol.plain_request import PlainHandler
 from mcpist.version import VERSION
 
 SERVER_NAME, TITLE = "mcpist", "MCPist"
@@ -62,14 +63,14 @@ def meta_tool_server() -> Server[Any]:
         icons=[ICON],
         cache_hints=dict.fromkeys(LIST_METHODS, CacheHint(ttl_ms=LIST_CACHE_MILLISECONDS, scope="private")),
         get_tool_input_schema=_no_header_arguments,
-        on_list_tools=tools.list_tools,
-        on_call_tool=tools.call_tool,
-        on_list_resources=methods.list_resources,
-        on_list_resource_templates=methods.list_resource_templates,
-        on_read_resource=methods.read_resource,
-        on_list_prompts=methods.list_prompts,
-        on_get_prompt=methods.get_prompt,
-        on_completion=methods.complete,
+        on_list_tools=PlainHandler(tools.list_tools),
+        on_call_tool=PlainHandler(tools.call_tool),
+        on_list_resources=PlainHandler(methods.list_resources),
+        on_list_resource_templates=PlainHandler(methods.list_resource_templates),
+        on_read_resource=PlainHandler(methods.read_resource),
+        on_list_prompts=PlainHandler(methods.list_prompts),
+        on_get_prompt=PlainHandler(methods.get_prompt),
+        on_completion=PlainHandler(methods.complete),
     )
     tasks.install(server, get=methods.get_task, update=methods.update_task, cancel=methods.cancel_task)
     return server
@@ -85,8 +86,8 @@ def category_server() -> Server[Any]:
         icons=[ICON],
         cache_hints={"tools/list": CacheHint(ttl_ms=LIST_CACHE_MILLISECONDS, scope="private")},
         get_tool_input_schema=_no_header_arguments,
-        on_list_tools=tools.list_category_tools,
-        on_call_tool=tools.call_category_tool,
+        on_list_tools=PlainHandler(tools.list_category_tools),
+        on_call_tool=PlainHandler(tools.call_category_tool),
     )
 
 

@@ -7,11 +7,10 @@ from mcp_types import INVALID_PARAMS, CallToolRequestParams, CallToolResult, Lis
 
 from mcp_endpoint.arguments import REQUEST_MODELS
 from mcp_endpoint.content.blocks import content
-from mcp_endpoint.exchange import Exchange, exchange_of
+from mcp_endpoint.exchange import Exchange
 from mcp_endpoint.meta_tools import categories, declaration
 from mcp_endpoint.meta_tools.declaration import ToolAnswer
-from mcp_endpoint.protocol.errors import asks_by_error, error_result, protocol_error, protocol_errors
-from mcp_endpoint.tasks import Context
+from mcp_endpoint.protocol.errors import error_result, protocol_error, protocol_errors
 from mcpist.errors import AccountError, ConfirmationPending, McpistError, StaleConfirmation
 from mcpist.settings import settings
 from mcpist.telemetry.door import typed_errors
@@ -20,50 +19,47 @@ from mcpist.telemetry.door import typed_errors
 ACCOUNT_META_KEY = "mcpist/account"
 
 
-async def list_tools(context: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
+def list_tools(exchange: Exchange, _: PaginatedRequestParams | None) -> ListToolsResult:
     """Declare the meta-tools, and the tools of categories where the deployment shows them too."""
-    caller = exchange_of(context).caller
-    with protocol_errors(context):
-        more = categories.declare(caller) if settings().category_tools else []
-        return ListToolsResult(tools=[*declaration.declare(caller), *more])
+    with protocol_errors(exchange):
+        more = categories.declare(exchange.caller) if settings().category_tools else []
+        return ListToolsResult(tools=[*declaration.declare(exchange.caller), *more])
 
 
-async def list_category_tools(context: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
+def list_category_tools(exchange: Exchange, _: PaginatedRequestParams | None) -> ListToolsResult:
     """Declare the tools of categories."""
-    with protocol_errors(context):
-        return ListToolsResult(tools=categories.declare(exchange_of(context).caller))
+    with protocol_errors(exchange):
+        return ListToolsResult(tools=categories.declare(exchange.caller))
 
 
-async def call_category_tool(context: Context, params: CallToolRequestParams) -> Any:
+def call_category_tool(exchange: Exchange, params: CallToolRequestParams) -> Any:
     """Call a tool of categories."""
     if params.name not in categories.REQUEST_MODELS:
         raise _unknown_tool(params.name, categories.REQUEST_MODELS)
-    exchange = exchange_of(context, params)
     try:
         return categories.call_tool(exchange, params.name, params.arguments or {})
     except ConfirmationPending as error:
         return _form(exchange, error)
     except StaleConfirmation as error:
-        raise protocol_error(context, error) from None
+        raise protocol_error(exchange, error) from None
 
 
-async def call_tool(context: Context, params: CallToolRequestParams) -> Any:
+def call_tool(exchange: Exchange, params: CallToolRequestParams) -> Any:
     """Call a meta-tool, or a tool of categories where the deployment shows them too."""
     if settings().category_tools and params.name in categories.REQUEST_MODELS:
-        return await call_category_tool(context, params)
+        return call_category_tool(exchange, params)
     if params.name not in REQUEST_MODELS:
         raise _unknown_tool(params.name, REQUEST_MODELS)
-    exchange = exchange_of(context, params)
     try:
         with typed_errors():
             return _to_result(exchange, declaration.call_tool(exchange, params.name, params.arguments or {}))
     except ConfirmationPending as error:
         return _form(exchange, error)
     except StaleConfirmation as error:  # the protocol wants an unknown state refused, not answered
-        raise protocol_error(context, error) from None
+        raise protocol_error(exchange, error) from None
     except McpistError as error:
-        if isinstance(error, AccountError) and asks_by_error(context):
-            raise protocol_error(context, error) from None
+        if isinstance(error, AccountError) and exchange.client.asks_by_error:
+            raise protocol_error(exchange, error) from None
         return error_result(exchange, error)
 
 

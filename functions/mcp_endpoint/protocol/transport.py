@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
 from mcp_endpoint.exchange import Exchange
 from mcp_endpoint.protocol import plain_request
-from mcp_endpoint.protocol.server import category_server, meta_tool_server
 from mcpist.loopback import same_urls
 from mcpist.settings import settings
 
@@ -19,10 +19,10 @@ type AsgiResponse = tuple[int, dict[str, str], bytes]
 
 
 class Protocol:
-    """A server that answers one request at a time; with `proxy` it has only the two tools of categories."""
+    """A server that answers one request at a time."""
 
-    def __init__(self, public_url: str, *, proxy: bool = False) -> None:
-        self._server = category_server() if proxy else meta_tool_server()
+    def __init__(self, server: Server[Any], public_url: str) -> None:
+        self._server = server
         self._security = _transport_security(public_url)
         self._manager = StreamableHTTPSessionManager(
             self._server, json_response=True, stateless=True, security_settings=self._security
@@ -36,9 +36,9 @@ class Protocol:
         self, path: str, headers: dict[str, str], body: bytes, message: Mapping[str, Any], exchange: Exchange
     ) -> AsgiResponse:
         """Answer one POST request; `message` is what its body says, empty where that is no single message."""
+        if request := plain_request.read(self._server, message, headers, self._security):
+            return plain_request.answer(self._server, request, exchange)
         scope = _scope(path, headers) | {"mcpist.exchange": exchange}
-        if route := plain_request.route_of(self._server, message, headers, self._security):
-            return self._loop.run_until_complete(plain_request.answer(self._server, route, message, scope))
         return self._loop.run_until_complete(self._serve(scope, body))
 
     def close(self) -> None:

@@ -72,13 +72,14 @@ def _once(_: Context, params: CallToolRequestParams, asked: Asked) -> Any:
 
 def _rounds(context: Context, params: CallToolRequestParams, *rounds: Asked) -> Any:
     """Ask round by round; the state is a question of the endpoint's store, and good for this tool and caller alone."""
-    caller, replies = exchange_of(context).caller, params.input_responses or {}
+    exchange, replies = exchange_of(context), params.input_responses or {}
+    caller = exchange.caller
     digest, number = questions.digest_of(caller, params.name), 0
     if params.request_state:
         try:
             number = questions.load(caller, params.request_state, digest).context["round"]
         except StaleConfirmation as error:
-            raise protocol_error(context, error) from None
+            raise protocol_error(exchange, error) from None
         if set(rounds[number]) <= set(replies):
             number += 1
     if number == len(rounds):

@@ -1,6 +1,7 @@
 """The endpoint's server with the suite's tools, prompts and resources beside its own."""
 
 import json
+from dataclasses import dataclass
 from inspect import isawaitable
 from typing import Any
 
@@ -23,7 +24,9 @@ from mcp_types import (
 )
 
 from mcp_endpoint import tasks
+from mcp_endpoint.exchange import Exchange
 from mcp_endpoint.protocol import methods, tools
+from mcp_endpoint.protocol.plain_request import PlainHandler
 from mcp_endpoint.tasks import Context
 
 SCHEMA: dict[str, Any] = {
@@ -85,15 +88,30 @@ TEMPLATE = "test://template/"
 
 def extend(server: Server[Any]) -> Server[Any]:
     """Return the server with more handlers, which pass on what is not the suite's."""
-    server.get_tool_input_schema = SCHEMAS.get
+    server.get_tool_input_schema = find_schema
     for method, params, handler in HANDLERS:
         server.add_request_handler(method, params, handler)
     tasks.install(server, get=jobs.get, update=jobs.update, cancel=jobs.cancel)
     return server
 
 
-async def list_tools(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
-    own = (await tools.list_tools(context, params)).tools
+@dataclass(frozen=True)
+class ToolCalls(PlainHandler[CallToolRequestParams, Any]):
+    """Calls of tools, some of which need the kernel's context: none of their requests is plain."""
+
+    async def __call__(self, context: Context, params: CallToolRequestParams) -> Any:
+        if params.name not in FUNCTIONS:
+            return await super().__call__(context, params)
+        result = FUNCTIONS[params.name](context, params)
+        return await result if isawaitable(result) else result
+
+
+def find_schema(name: str) -> dict[str, Any] | None:
+    return SCHEMAS.get(name, {} if name in FUNCTIONS else None)
+
+
+def list_tools(exchange: Exchange, params: PaginatedRequestParams | None) -> ListToolsResult:
+    own = tools.list_tools(exchange, params).tools
     names = (*ANSWERS, *FUNCTIONS)
     return ListToolsResult(
         tools=[
@@ -106,17 +124,12 @@ async def list_tools(context: Context, params: PaginatedRequestParams | None) ->
     )
 
 
-async def call_tool(context: Context, params: CallToolRequestParams) -> Any:
-    if params.name in ANSWERS:
-        return ANSWERS[params.name]
-    if params.name in FUNCTIONS:
-        result = FUNCTIONS[params.name](context, params)
-        return await result if isawaitable(result) else result
-    return await tools.call_tool(context, params)
+def call_tool(exchange: Exchange, params: CallToolRequestParams) -> Any:
+    return ANSWERS[params.name] if params.name in ANSWERS else tools.call_tool(exchange, params)
 
 
-async def list_prompts(context: Context, params: PaginatedRequestParams | None) -> ListPromptsResult:
-    own = (await methods.list_prompts(context, params)).prompts
+def list_prompts(exchange: Exchange, params: PaginatedRequestParams | None) -> ListPromptsResult:
+    own = methods.list_prompts(exchange, params).prompts
     suite = [
         Prompt(
             name=name,
@@ -128,7 +141,7 @@ async def list_prompts(context: Context, params: PaginatedRequestParams | None) 
     return ListPromptsResult(prompts=[*own, *suite])
 
 
-async def get_prompt(context: Context, params: GetPromptRequestParams) -> Any:
+def get_prompt(exchange: Exchange, params: GetPromptRequestParams) -> Any:
     given = params.arguments or {}
     match params.name:
         case "test_simple_prompt":
@@ -145,29 +158,29 @@ async def get_prompt(context: Context, params: GetPromptRequestParams) -> Any:
             return {"resultType": "input_required", "inputRequests": {"user_context": form("context")}}
         case "test_input_required_result_prompt":
             return _messages({"type": "text", "text": "The context is there."})
-    return await methods.get_prompt(context, params)
+    return methods.get_prompt(exchange, params)
 
 
-async def list_resources(context: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
-    own = await methods.list_resources(context, params)
+def list_resources(exchange: Exchange, params: PaginatedRequestParams | None) -> ListResourcesResult:
+    own = methods.list_resources(exchange, params)
     suite = [Resource(name=uri, uri=uri, mime_type=content["mimeType"]) for uri, content in CONTENTS.items()]
     return own.model_copy(update={"resources": [*own.resources, *suite]})
 
 
-async def read_resource(context: Context, params: ReadResourceRequestParams) -> Any:
+def read_resource(exchange: Exchange, params: ReadResourceRequestParams) -> Any:
     if params.uri in CONTENTS:
         return _contents(params.uri, **CONTENTS[params.uri])
     if params.uri.startswith(TEMPLATE):
         given = params.uri.removeprefix(TEMPLATE).partition("/")[0]
         made = {"id": given, "templateTest": True, "data": f"Data for ID: {given}"}
         return _contents(params.uri, mimeType="application/json", text=json.dumps(made))
-    return await methods.read_resource(context, params)
+    return methods.read_resource(exchange, params)
 
 
-async def complete(context: Context, params: CompleteRequestParams) -> Any:
+def complete(exchange: Exchange, params: CompleteRequestParams) -> Any:
     if getattr(params.ref, "name", "") in ARGUMENTS:
         return {"resultType": "complete", "completion": {"values": ["testing"], "total": 1, "hasMore": False}}
-    return await methods.complete(context, params)
+    return methods.complete(exchange, params)
 
 
 def _messages(*contents: dict[str, Any]) -> dict[str, Any]:
@@ -179,11 +192,11 @@ def _contents(uri: str, **content: str) -> dict[str, Any]:
 
 
 HANDLERS: tuple[tuple[str, Any, Any], ...] = (
-    ("tools/list", PaginatedRequestParams, list_tools),
-    ("tools/call", CallToolRequestParams, call_tool),
-    ("prompts/list", PaginatedRequestParams, list_prompts),
-    ("prompts/get", GetPromptRequestParams, get_prompt),
-    ("resources/list", PaginatedRequestParams, list_resources),
-    ("resources/read", ReadResourceRequestParams, read_resource),
-    ("completion/complete", CompleteRequestParams, complete),
+    ("tools/list", PaginatedRequestParams, PlainHandler(list_tools)),
+    ("tools/call", CallToolRequestParams, ToolCalls(call_tool)),
+    ("prompts/list", PaginatedRequestParams, PlainHandler(list_prompts)),
+    ("prompts/get", GetPromptRequestParams, PlainHandler(get_prompt)),
+    ("resources/list", PaginatedRequestParams, PlainHandler(list_resources)),
+    ("resources/read", ReadResourceRequestParams, PlainHandler(read_resource)),
+    ("completion/complete", CompleteRequestParams, PlainHandler(complete)),
 )
