@@ -1,6 +1,7 @@
 import pytest
 
-from mcpist.tools.search import JoinedWordIndex, WordIndex, query_weights
+from mcpist.tools.query import query_weights
+from mcpist.tools.search import JoinedWordIndex, WordIndex
 from mcpist.tools.stems import stems
 from tests.core.sample.shop.tools import shop
 
@@ -8,13 +9,14 @@ NAMES = list(shop.tools)
 SHOP = WordIndex.of([tool.words for tool in shop.tools.values()])
 
 
-def words(*tools: tuple[str, str]) -> WordIndex:
+def words(*tools: tuple[str, str], synonyms: str = "") -> WordIndex:
     """The words of tools of jira, each with a name and a description."""
     return WordIndex.of(
         [
             {"name": name, "service": "jira", "description": description, "parameters": "issue_key"}
             for name, description in tools
-        ]
+        ],
+        synonyms,
     )
 
 
@@ -69,6 +71,11 @@ def test_a_rare_word_counts_more_than_common_ones_and_what_fits_badly_is_left_ou
 def test_forms_of_a_word_are_one_word() -> None:
     assert stems("merging merged merges") == stems("merge merge merge")
     assert stems("get_page_property") == ["page", "properti"]
+
+
+def test_the_end_of_a_contraction_is_no_word() -> None:
+    assert stems("It's the user's page, I'd say, and we\u2019ll see") == stems("it user page I say and we see")
+    assert stems("plan b's") == ["plan", "b"]
 
 
 @pytest.mark.parametrize(
@@ -172,18 +179,18 @@ def test_hostile_queries_cost_little_and_raise_nothing() -> None:
 
 def test_a_tool_of_the_second_collection_is_found_by_its_meaning() -> None:
     one, other = [("create_issue", "Open an issue")], [("get_forecast", "Temperature and rain of the coming days.")]
-    known = JoinedWordIndex(words(*one), len(one), words(*other), len(other))
+    known = JoinedWordIndex(words(*one), words(*other))
     assert rank(known, "will it snow") == [1]
-    assert rank(JoinedWordIndex(WordIndex({}), 1, words(*other), 1), "will it snow") == [1]
+    assert rank(JoinedWordIndex(words(), words(*other)), "will it snow") == [0]
 
 
 def test_two_collections_are_searched_as_one() -> None:
     one = [("create_issue", "Open an issue"), ("list_issues", "List issues"), ("get_board", "Read a board")]
     other = [("create_label", "Create a label for issues"), ("bake_bread", "Bake sourdough bread")]
-    together, apart = words(*one, *other), JoinedWordIndex(words(*one), len(one), words(*other), len(other))
+    together, apart = words(*one, *other), JoinedWordIndex(words(*one), words(*other))
     for query in ("create an issue", "sourdough", "read a board", "labels of issues"):
         assert rank(apart, query) == rank(together, query)
         assert rank(apart, query)
-    with_synonyms = WordIndex(words(*one).packed, "plank: board\n")
-    assert rank(JoinedWordIndex(words(), 0, with_synonyms, len(one)), "plank") == [2]
-    assert rank(JoinedWordIndex(words(*one), len(one), words(), 0), "read a board") == rank(words(*one), "read a board")
+    with_synonyms = words(*one, synonyms="plank: board\n")
+    assert rank(JoinedWordIndex(words(), with_synonyms), "plank") == [2]
+    assert rank(JoinedWordIndex(words(*one), words()), "read a board") == rank(words(*one), "read a board")

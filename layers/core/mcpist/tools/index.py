@@ -7,13 +7,14 @@ from functools import cached_property, lru_cache
 from typing import Any, Self
 
 from mcpist.tools.module import FIRST_RELEASE, Module, ModuleKind
+from mcpist.tools.postings import Postings
 from mcpist.tools.prompt import Prompt
 from mcpist.tools.resource import Resource, matches_template
 from mcpist.tools.search import JoinedWordIndex, WordIndex
 from mcpist.tools.tool import Effect, Tool
 from mcpist.tools.translation import UNTRANSLATED, Translation
 
-FORMAT = 4  # of an index as text
+FORMAT = 5  # of an index as text
 MAX_CACHED_JOINS = 64
 MARKS: Mapping[Effect, str] = {"reads": "", "writes": "! ", "destroys": "!! "}
 MARKS_LEGEND = "! writes, !! destroys"
@@ -194,7 +195,7 @@ class Index:
         modules = [asdict(module) for module in self.modules.values()]
         for module in modules:
             module["tools"] = [list(tool.values())[1:] for tool in module["tools"].values()]
-        words = {"words": self.words.packed, "names": dict(self.words.names), "synonyms": self.words.synonyms}
+        words = {"words": self.words.words.packed, "names": self.words.names.packed, "synonyms": self.words.synonyms}
         content = {"format": FORMAT, "modules": modules, **words, "vectors": self.words.vectors}
         return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
 
@@ -204,15 +205,17 @@ class Index:
         content = json.loads(text)
         if content.get("format") != FORMAT:
             raise ValueError(f"the index has not format {FORMAT}")
-        words = WordIndex(content["words"], content["synonyms"], content["names"], content["vectors"])
-        return cls(map(_module, content["modules"]), words)
+        count = sum(len(module["tools"]) for module in content["modules"])
+        words, names = (Postings(content[part], count) for part in ("words", "names"))
+        found = WordIndex(words, names, content["synonyms"], content["vectors"])
+        return cls(map(_module, content["modules"]), found)
 
 
 @lru_cache(MAX_CACHED_JOINS)
 def join_indexes(first: Index, second: Index) -> Index:
     """Return one index of two; it is made once, until one of them changes."""
-    words = JoinedWordIndex(first.words, len(first.tools), second.words, len(second.tools))
-    return Index([*first.modules.values(), *second.modules.values()], words)
+    modules = [*first.modules.values(), *second.modules.values()]
+    return Index(modules, JoinedWordIndex(first.words, second.words))
 
 
 def _module(content: dict[str, Any]) -> ModuleEntry:

@@ -4,6 +4,7 @@ import re
 from functools import cache
 from typing import Any
 
+_CONTRACTION = re.compile(r"(?<=[A-Za-z])['\u2019](?:d|ll|m|re|s|t|ve)\b", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z]+|[0-9]+|[^\x00-\x7f]+")
 _STOP_WORDS = frozenset(
     _WORD.findall(
@@ -19,7 +20,7 @@ def stems(text: str) -> list[str]:
 
     Text without spaces between words is divided into pairs of characters.
     """
-    words = [part for word in _WORD.findall(text) for part in _parts(word)]
+    words = [part for word in _WORD.findall(_CONTRACTION.sub("", text)) for part in _parts(word)]
     stemmed: list[str] = _stemmer().stemWords([word for word in words if word not in _STOP_WORDS])
     return stemmed
 

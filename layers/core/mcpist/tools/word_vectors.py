@@ -3,16 +3,15 @@
 `word_vectors.bin` is made by `python -m infra.word_vectors` from the sentence model all-MiniLM-L6-v2 (Apache-2.0, its
 authors are those of sentence-transformers). It is one line with the stems of the words, and for each its vector: as
 many bytes as it has dimensions, each 128 more than a number from -127 to 127.
-
-Sums and products over many numbers are one operation on a long integer that holds one number in each 16 or 64 bits:
-fast without numpy, which the functions do not have.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cache
 from math import sqrt
 from pathlib import Path
-from typing import Literal, Self
+from typing import Self
+
+from mcpist.tools.postings import joined, parts
 
 FILE = Path(__file__).with_name("word_vectors.bin")
 DIMENSIONS = 128
@@ -22,9 +21,6 @@ _PRECISION = 20  # a word's weight is kept in parts of this
 # A vector of a text has length _LENGTH, and no dimension of it is above _MAX: sums of 128 products stay within 15 bits.
 _LENGTH = 43
 _MAX = 15
-
-type _Width = Literal["H", "Q"]  # of each number in a long integer, 16 or 64 bits
-_BYTES: Mapping[_Width, int] = {"H": 2, "Q": 8}
 
 
 class WordVectors:
@@ -51,9 +47,9 @@ class WordVectors:
             place = self._places.get(stem)
             if place is not None:
                 times = max(round(weight * _PRECISION), 1)
-                total += times * _number(self._rows[place : place + DIMENSIONS], "Q")
+                total += times * joined(self._rows[place : place + DIMENSIONS], 1, 8)
                 count += times
-        summed = [number - count * _OFFSET for number in _numbers(total, DIMENSIONS, "Q")]
+        summed = [number - count * _OFFSET for number in parts(total, DIMENSIONS, 8)]
         factor = _LENGTH / (sqrt(sum(number * number for number in summed)) or 1)
         return bytes(_MAX + max(-_MAX, min(_MAX, round(number * factor))) for number in summed)
 
@@ -63,31 +59,22 @@ class ToolVectors:
 
     def __init__(self, vectors: bytes) -> None:
         self._count = len(vectors) // DIMENSIONS
-        self._columns = [_number(vectors[dimension::DIMENSIONS], "H") for dimension in range(DIMENSIONS)]
+        self._columns = [joined(vectors[dimension::DIMENSIONS], 1, 2) for dimension in range(DIMENSIONS)]
 
     def closeness(self, vector: bytes, factor: float) -> list[float]:
         """Return the cosine of a vector with that of each tool, times a factor."""
-        half = 1 << 15  # keeps each number above 0
-        total = half * _number(b"\1" * self._count, "H")
         factors = [byte - _MAX for byte in vector]
+        alike = [0] * (_MAX + 1)  # the sum of the columns that are multiplied with the same number
         for times, column in zip(factors, self._columns, strict=True):
-            total += times * column if times else 0
+            alike[abs(times)] += column if times > 0 else -column
+        half = 1 << 15  # keeps each number above 0
+        total = half * joined(b"\1" * self._count, 1, 2)
+        total += sum(times * column for times, column in enumerate(alike))
         zero, unit = half + _MAX * sum(factors), factor / _LENGTH**2
-        return [(number - zero) * unit for number in _numbers(total, self._count, "H")]
+        return [(number - zero) * unit for number in parts(total, self._count, 2)]
 
 
 @cache
 def word_vectors() -> WordVectors:
     """Return the vectors of the file, which only a search or a new index reads."""
     return WordVectors.load(FILE.read_bytes())
-
-
-def _number(column: bytes, width: _Width) -> int:
-    """Return bytes as one long integer with bits of its own for each."""
-    spread = bytearray(_BYTES[width] * len(column))
-    spread[:: _BYTES[width]] = column
-    return int.from_bytes(spread, "little")
-
-
-def _numbers(number: int, count: int, width: _Width) -> Sequence[int]:
-    return memoryview(number.to_bytes(_BYTES[width] * count, "little")).cast(width)
