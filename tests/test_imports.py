@@ -25,7 +25,7 @@ MAX_MODULES = {
     "mcp_endpoint": 630,
     "console": 560,
     "rest_api": 560,
-    "step_runner": 370,
+    "step_runner": 375,
     "token_broker": 400,
     "program_runner": 360,
     "janitor": 340,

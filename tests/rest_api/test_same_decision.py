@@ -21,6 +21,7 @@ from console.sessions import OpenSession
 from console.tools.trying import try_tool
 from console.visit import Visit
 from infra.local.login import LocalLogin
+from mcpist.aws.attributes import Item
 from mcpist.batch.language.steps import Step
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Entry, Header
@@ -28,6 +29,7 @@ from mcpist.batch_id import new_batch_id
 from mcpist.caller import Role, Subject
 from mcpist.errors import McpistError, from_message
 from mcpist.people import directory
+from mcpist.people.known_subject import KnownSubject
 from mcpist.people.organization import Organization, User
 from mcpist_services.catalogue import CATALOGUE
 from step_runner.handler import handler as step_runner
@@ -294,7 +296,7 @@ def test_every_entrance_decides_as_the_rules_say(
     headers = {"x_mcpist_role": header, "x_mcpist_organization": named}
     sent = {name: value for name, value in headers.items() if value}
     asked = clients[0].with_headers(**sent), clients[1].with_headers(**sent)
-    directory.access_cache.put(eve.subject, [*acme.access_items(), *globex.access_items()])
+    know(eve.subject, *acme.access_items(), *globex.access_items())
     of = {"acme": acme, "globex": globex}.get(named)
     roles = [one for one in (of.roles.values() if of else ()) if header in {"", one.name}]
     rules_of_tool = expected(of, roles, tool[0], tool[1:]) if of and roles else "AUTHORIZATION_ERROR"
@@ -313,13 +315,16 @@ def test_every_entrance_decides_as_the_rules_say(
 def test_a_category_that_nobody_has_read_yet_is_refused_the_same(clients: Clients, login: LocalLogin) -> None:
     reader = Role("reader", ("rag",), allow=("*",))
     eve = eve_in(User("eve", "Eve", Subject(login.issuer, "eve")), [reader])
-    directory.access_cache.put(
-        eve.subject, list(Organization("acme", "", (), {"reader": reader}, {"eve": eve}).access_items())
-    )
+    know(eve.subject, *Organization("acme", "", (), {"reader": reader}, {"eve": eve}).access_items())
     decided = {
         enter: enter(clients, "serena.fs", "read_file") for enter in (rest_call, rest_batch, call, batch, category)
     }
     assert set(decided.values()) == {"AUTHORIZATION_ERROR"}, decided
+
+
+def know(subject: Subject, *items: Item) -> None:
+    """Let the directory have these items of a subject."""
+    directory.access_cache.put(subject, KnownSubject(subject, list(items)))
 
 
 def eve_in(eve: User, roles: Any) -> User:

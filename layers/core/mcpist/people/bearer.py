@@ -22,10 +22,11 @@ def authorize(request: HttpRequest, *, reading_only: bool = False) -> Caller:
     headers = request.headers
     token, verified = _verified_token(request)
     organization = request.path_parameters.get("organization") or headers.get(ORGANIZATION_HEADER, "")
-    role, proof = headers.get(ROLE_HEADER, ""), Proof("jwt", token)
-    caller = directory.identify(verified.subject, organization=organization, roles=(role,) if role else (), proof=proof)
+    role = headers.get(ROLE_HEADER, "")
+    caller = directory.identify(verified.subject, organization=organization, roles=(role,) if role else ())
     client = ClientInfo.described(headers.get("user-agent", ""), client_id=verified.client_id)
-    return replace(caller, locale=request.locale(caller.locale), client=client, reading_only=reading_only)
+    locale, proof = request.locale(caller.locale), Proof("jwt", token)
+    return replace(caller, locale=locale, proof=proof, client=client, reading_only=reading_only)
 
 
 def memberships(request: HttpRequest) -> list[Caller]:

@@ -25,12 +25,12 @@ from typing import NoReturn
 
 from mcpist import errors
 from mcpist.aws.attributes import Item
-from mcpist.aws.codec import decode
 from mcpist.aws.table import directory_table
-from mcpist.caller import Caller, Proof, RegisteredModule, Role, Subject, SystemRole
+from mcpist.caller import Caller, Proof, Role, Subject, SystemRole
 from mcpist.memory import Memory
 from mcpist.people import publication
 from mcpist.people.change import Change, Difference
+from mcpist.people.known_subject import KnownSubject
 from mcpist.people.organization import Organization, User
 from mcpist.people.part import UserEdit, read_part
 from mcpist.settings import settings
@@ -42,7 +42,7 @@ MAX_WRITE_ATTEMPTS = 10  # of a change, while others change the organization, to
 ORGANIZATION_CACHE_SECONDS = 60
 MAX_CACHED_ORGANIZATIONS = 20
 
-access_cache: Memory[Subject, list[Item]] = Memory(ACCESS_CACHE_SECONDS, MAX_CACHED_SUBJECTS)
+access_cache: Memory[Subject, KnownSubject] = Memory(ACCESS_CACHE_SECONDS, MAX_CACHED_SUBJECTS)
 organization_cache: Memory[str, tuple[int, Organization]] = Memory(ORGANIZATION_CACHE_SECONDS, MAX_CACHED_ORGANIZATIONS)
 """Organizations with the versions of which they are; a page reads the version alone where it is still the same."""
 
@@ -55,42 +55,33 @@ def identify(
     MembershipRequired if it is not a member of the organization (or of any), OrganizationAmbiguous if it is a member of
     several and names none, AuthorizationError for a role that it does not have.
     """
-    matching = [access for access in _accesses(subject) if not organization or access["organization"] == organization]
+    matching = [caller for caller in _callers(subject) if not organization or caller.organization == organization]
     if not matching:
         raise errors.MembershipRequired(organization=organization)
     if len(matching) > 1:
-        raise errors.OrganizationAmbiguous(known=", ".join(access["organization"] for access in matching))
-    access = matching[0]
-    held = tuple(decode(Role, role) for role in access["roles"])
+        raise errors.OrganizationAmbiguous(known=", ".join(caller.organization for caller in matching))
+    caller = matching[0]
     for name in roles:
-        if all(role.name != name for role in held):
+        if name not in caller.role_names:
             raise errors.AuthorizationError(name=f"role {name}")
-    return Caller(
-        organization=access["organization"],
-        user=access["user"],
-        subject=subject,
-        system_role=access["system_role"],
-        roles=tuple(role for role in held if not roles or role.name in roles),
-        disabled=tuple(access["disabled"]),
-        modules=tuple(decode(RegisteredModule, module) for module in access.get("modules", ())),
-        locale=access["locale"],
-        proof=proof,
-    )
+    if roles:
+        caller = replace(caller, roles=tuple(role for role in caller.roles if role.name in roles))
+    return replace(caller, proof=proof) if proof else caller
 
 
 def identify_all(subject: Subject) -> list[Caller]:
     """Return the callers that a subject is, one for each of its organizations; MembershipRequired if it has none."""
-    accesses = _accesses(subject)
-    if not accesses:
+    callers = _callers(subject)
+    if not callers:
         raise errors.MembershipRequired(organization="")
-    return [identify(subject, organization=access["organization"]) for access in accesses]
+    return callers
 
 
 def read_subject(subject: Subject, *, fresh: bool = False) -> list[Item]:
     """Return all items of a subject, cached for seconds unless they must be `fresh`."""
     if fresh:
         access_cache.drop(lambda cached, _: cached == subject)
-    return access_cache.get_or_make(subject, lambda: directory_table().query(subject_key(subject)))
+    return _known(subject).items
 
 
 def subject_key(subject: Subject) -> str:
@@ -98,8 +89,14 @@ def subject_key(subject: Subject) -> str:
     return f"subject#{subject.issuer}#{subject.sub}"
 
 
-def _accesses(subject: Subject) -> list[Item]:
-    return [item for item in read_subject(subject) if item["sk"].startswith("org#")]
+def _known(subject: Subject) -> KnownSubject:
+    return access_cache.get_or_make(
+        subject, lambda: KnownSubject(subject, directory_table().query(subject_key(subject)))
+    )
+
+
+def _callers(subject: Subject) -> list[Caller]:
+    return list(_known(subject).callers)
 
 
 type Edit = Callable[[Organization], Organization]
