@@ -9,7 +9,7 @@ from pydantic import Field
 from mcpist.errors import ConnectionNotFound
 from mcpist.running import broker
 from mcpist.settings import settings
-from mcpist_services import title
+from mcpist_services import connectable_services, title
 from rest_api.exchange import current
 from rest_api.model import Body
 from rest_api.router import new_router
@@ -38,6 +38,7 @@ class ConnectionList(Body):
 
     connections: list[Connection]
     missing: Annotated[dict[str, str], Field(description="For each service without an account: where to connect one")]
+    services: Annotated[list[str], Field(description="The services whose accounts the caller can connect")]
 
 
 class Disconnection(Body):
@@ -56,6 +57,7 @@ def list_connections() -> ConnectionList:
     return ConnectionList(
         connections=[_connection(row) for row in rows],
         missing={service: _connect_url(service) for service in _services() if service not in connected},
+        services=sorted({*connectable_services(current().caller), *_services()}),
     )
 
 

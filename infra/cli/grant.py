@@ -23,7 +23,9 @@ from infra.cli.options import OrganizationOption, Target, Token, command_group, 
 from infra.cli.rest_client import RestSession, part
 from infra.cli.table import render_table
 from infra.cli.target import opened, organization_of
+from mcpist.errors import ModuleNotFound
 from mcpist.running import broker
+from mcpist.suggestions import nearest
 
 # An invocation of the broker ends after 29 s. It is never repeated: a revocation must not run twice unseen.
 BROKER_TIMEOUT_SECONDS = 32.0
@@ -66,6 +68,7 @@ def connect(
     """Show the page that connects an account, or connect a key that you have made."""
     session = access.session(own=not role)
     if key is None:
+        _require_known(session, service)
         query = urlencode(given(organization=session.organization or _only_organization(session), role=role or None))
         url = f"{session.url}/connect/{part(service)}?{query}"
         if open_page:
@@ -171,6 +174,13 @@ def _administrator_token(target: Target) -> str:
         hint = "Give --token: an access token of an administrator."
         raise CommandError("AUTHENTICATION_ERROR", "No access token was given.", hint)
     return str(last_up("give --token")["administrator_token"])
+
+
+def _require_known(session: RestSession, service: str) -> None:
+    """Raise ModuleNotFound for a service whose accounts the person cannot connect."""
+    known = session.get("/v1/connections")["services"]
+    if service not in known:
+        raise ModuleNotFound(module=service, known=nearest(service, known))
 
 
 def _only_organization(session: RestSession) -> str:

@@ -35,6 +35,7 @@ class FakeBroker:
             "paste": {"outcome": "asks", "service": "github", "question": "0" * 64},
             "confirm": {"outcome": "connected", "service": "github"},
             "revoke": {"revoked": True, "kept": [], "proof": {"deleted": True}},
+            "status": {"grants": []},
         }
 
     def answer(self, params: Any, **_: Any) -> Any:

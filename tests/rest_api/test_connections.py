@@ -60,6 +60,8 @@ def test_accounts_are_listed_with_the_services_that_lack_one(rest: RestClient) -
     assert "github" not in body["missing"]
     assert body["missing"]["notion"].endswith("/connect/notion?organization=acme&user=uma")
     assert "version" not in personal
+    assert {"github", "notion"} <= {*body["services"]}
+    assert "rag" not in body["services"]
 
 
 def test_an_account_is_disconnected(rest: RestClient, asked: list[dict[str, Any]]) -> None:

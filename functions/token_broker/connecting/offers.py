@@ -7,7 +7,7 @@ from typing import Any
 from mcpist.caller import Caller
 from mcpist.errors import NotConfigured
 from mcpist.people.directory import role_names
-from mcpist_services import provider_name, services_with_accounts
+from mcpist_services import connectable_services, provider_name
 from token_broker.connecting.connections import grant_row
 from token_broker.grants import grants
 from token_broker.grants.grant import Grant
@@ -19,7 +19,7 @@ def offer(caller: Caller, services: Sequence[str]) -> dict[str, Any]:
 
     Without `services`, all that the caller's roles use are offered.
     """
-    names = tuple(dict.fromkeys(services)) or _default_services(caller)
+    names = tuple(dict.fromkeys(services)) or connectable_services(caller)
     is_admin = caller.system_role == "admin"
     existing = {grant.key: grant for grant in grants.fetch(caller, names)}
     if not services:
@@ -34,14 +34,6 @@ def offer(caller: Caller, services: Sequence[str]) -> dict[str, Any]:
         "all_roles": role_names(caller.organization) if is_admin else [],
         "services": [_service_entry(caller, name, existing.values(), fresh=bool(services)) for name in names],
     }
-
-
-def _default_services(caller: Caller) -> tuple[str, ...]:
-    """Return the services that need an account; for a user who is no administrator those of the user's roles."""
-    modules = {module for role in caller.roles for module in role.modules}
-    is_admin = caller.system_role == "admin"
-    registered = (module.name for module in caller.modules if module.destination)
-    return tuple(name for name in (*services_with_accounts(), *registered) if is_admin or name in modules)
 
 
 def _service_entry(caller: Caller, service: str, existing: Iterable[Grant], *, fresh: bool) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mcpist.memory import cached
 
 if TYPE_CHECKING:
+    from mcpist.caller import Caller
     from mcpist.oauth.provider import Consent, Provider
     from mcpist_services.described.overlay import AccountRule
 
@@ -68,6 +69,14 @@ def key_example(service: str) -> str:
 def services_with_accounts() -> tuple[str, ...]:
     """Return the services whose accounts people connect."""
     return tuple(service for service in names() if consent(service))
+
+
+def connectable_services(caller: "Caller") -> tuple[str, ...]:
+    """Return the services that need an account; for a caller who is no administrator those of the caller's roles."""
+    modules = {module for role in caller.roles for module in role.modules}
+    is_admin = caller.system_role == "admin"
+    registered = (module.name for module in caller.modules if module.destination)
+    return tuple(name for name in (*services_with_accounts(), *registered) if is_admin or name in modules)
 
 
 def dialect_modules() -> tuple[str, ...]:

@@ -57,7 +57,14 @@ def test_a_list_asks_for_all_pages_as_the_administrator(mcpist: Mcpist, broker: 
 def test_an_account_is_connected_on_a_page(mcpist: Mcpist, broker: FakeBroker, rest: str) -> None:
     (page,) = mcpist("grant", "connect", "github", "--role", "members")["texts"]
     assert page == f"{rest}/connect/github?organization=acme&role=members"
-    assert broker.messages == []
+    assert [message["operation"] for message in broker.messages] == ["status"]
+
+
+def test_a_service_that_does_not_exist_has_no_page(mcpist: Mcpist) -> None:
+    error = mcpist("grant", "connect", "githbu", fails=True)
+    assert (error["code"], error["message"]) == ("MODULE_NOT_FOUND", 'There is no module "githbu".')
+    assert "github" in error["hint"]
+    assert "files" not in error["hint"], "its tools need no account"
 
 
 def test_a_key_is_read_from_standard_input_and_shown_nowhere(
