@@ -259,7 +259,7 @@ def test_no_organization_takes_the_place_of_another_address(reserved: str) -> No
         directory.put_organization(reserved, name="Acme")
 
 
-@pytest.mark.parametrize("bad", ["", "a#b", "a/b", "a\nb", "a" * 129])
+@pytest.mark.parametrize("bad", ["", "a#b", "a/b", "a\nb", "a" * 129, ".", ".."])
 def test_an_id_that_could_be_another_key_or_that_the_broker_refuses_is_refused(bad: str, uma: Subject) -> None:
     with pytest.raises(InvalidRequest):
         directory.put_organization(bad, name="x")
@@ -267,6 +267,12 @@ def test_an_id_that_could_be_another_key_or_that_the_broker_refuses_is_refused(b
         directory.put_role("acme", Role(bad))
     with pytest.raises(InvalidRequest):
         give(uma, user=bad)
+
+
+@pytest.mark.parametrize("dotted", ["...", ".a", "a.", "..a", "uma@example.com"])
+def test_an_id_may_have_dots(dotted: str, uma: Subject) -> None:
+    give(replace(uma, sub="dotted"), user=dotted)
+    assert dotted in directory.read("acme").users
 
 
 def test_no_user_is_called_like_the_operator(uma: Subject) -> None:

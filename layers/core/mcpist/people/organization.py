@@ -18,7 +18,8 @@ from mcpist.telemetry.audit import OPERATOR
 
 RESERVED_IDS = ("categories", "readonly")  # parts of the endpoint's addresses, where an organization's id may stand
 MAX_ID_CHARACTERS = 128
-ID = re.compile(rf"[^#/\x00-\x1f]{{1,{MAX_ID_CHARACTERS}}}")
+# A client of a URL that ends in `/.` or `/..` asks for another one.
+ID = re.compile(rf"(?!\.{{1,2}}$)[^#/\x00-\x1f]{{1,{MAX_ID_CHARACTERS}}}")
 MAX_ROLES_PER_USER = 40  # each is in the user's access item, which every request reads
 
 
@@ -220,10 +221,10 @@ def _user(item: Item) -> User:
 
 
 def _check_id(place: str, value: str) -> None:
-    """Check an id, which is a part of keys and of messages to the broker."""
+    """Check an id, which is a part of keys, of paths of URLs and of messages to the broker."""
     if not ID.fullmatch(value):
-        problem = f"an id has 1 to {MAX_ID_CHARACTERS} characters, and none of them is #, / or a control character"
-        raise InvalidRequest(field=place, problem=problem)
+        characters = f"1 to {MAX_ID_CHARACTERS} characters, none of them #, / or a control character"
+        raise InvalidRequest(field=place, problem=f"an id has {characters}, and is not . or ..")
 
 
 def _check_subject(place: str, subject: Subject) -> None:
