@@ -9,7 +9,9 @@ import pytest
 
 from console import activity, charts
 from console.texts import texts
+from infra.local.login import LocalLogin
 from mcpist.caller import Caller, Subject
+from mcpist.people import directory
 from mcpist.telemetry import audit
 from mcpist.version import VERSION
 from tests.console.conftest import Browser
@@ -51,8 +53,13 @@ def test_a_browser_is_led_to_the_login_and_then_to_the_dashboard(browser: Browse
     assert browser.get("/")["statusCode"] == 303
     page = browser.log_in("uma", "/")
     assert page["statusCode"] == 200
-    assert "Welcome, uma" in page["body"]
+    assert "Welcome, Uma" in page["body"]
     assert "Errors and refusals" not in page["body"], "that is for administrators"
+
+
+def test_a_person_without_a_name_is_greeted_by_the_id(uma: Browser, login: LocalLogin) -> None:
+    directory.put_user("acme", "uma", name="", subject=Subject(login.issuer, "uma"), roles=["members"])
+    assert "Welcome, uma" in uma.get("/")["body"]
 
 
 def test_the_week_counts_uses_once_and_what_programs_saved(uma: Browser, used: Callable[..., None]) -> None:

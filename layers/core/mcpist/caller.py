@@ -111,6 +111,8 @@ class Caller:
     """The program with which the request is made."""
     reading_only: bool = False
     """Whether the request may only read, whatever the roles permit."""
+    name: str = ""
+    """The user's name for people; empty where it is not known."""
 
     @property
     def role_names(self) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ def _caller(subject: Subject, access: Item) -> Caller:
     return Caller(
         organization=access["organization"],
         user=access["user"],
+        name=access.get("name", ""),
         subject=subject,
         system_role=access["system_role"],
         roles=tuple(decode(Role, role) for role in access["roles"]),

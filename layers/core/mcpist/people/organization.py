@@ -207,6 +207,7 @@ class Organization:
                 "sk": f"org#{self.id}",
                 "organization": self.id,
                 "user": user.id,
+                "name": user.name,
                 "system_role": user.system_role,
                 "locale": user.locale,
                 "disabled": list(self.disabled),
