@@ -16,6 +16,8 @@ from mcpist.suggestions import nearest
 from mcpist.validation import field_path, first_error
 from mcpist_services import providers
 
+# Parameter Store's own key: the broker's role may use no other.
+PARAMETER_STORE_KEY = "alias/aws/ssm"
 FORM = 'Write {"client_id": "...", "client_secret": "..."}, see docs/deploy.md.'
 
 
@@ -33,7 +35,8 @@ def store_app(
         raise CommandError("VALIDATION_ERROR", f"{field_path(first['loc'], 'JSON')}: {first['msg']}", FORM) from None
     name = f"/mcpist/{target.stack or STACK}/oauth/{provider}"
     with opened(target):
-        clients.client("ssm").put_parameter(Name=name, Value=text, Type="SecureString", Overwrite=True)
+        secret = {"Type": "SecureString", "KeyId": PARAMETER_STORE_KEY, "Overwrite": True}
+        clients.client("ssm").put_parameter(Name=name, Value=text, **secret)
     known = providers()
     note = "" if provider in known else f" No built-in service has this provider: {nearest(provider, known)}."
     facts = {"provider": provider, "parameter": name}

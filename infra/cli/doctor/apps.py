@@ -5,12 +5,11 @@ from typing import Any
 
 from infra.cli.doctor.deployment import Deployment
 from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
+from infra.cli.grant_app import PARAMETER_STORE_KEY
 from mcpist.aws.clients import client
 from mcpist.people import directory
 from mcpist.running import broker
 
-# Parameter Store's own key: the broker's role may use no other.
-OWN_KEYS = {"", "alias/aws/ssm"}
 FORM = 'JSON with "client_id" and "client_secret" (docs/deploy.md)'
 
 
@@ -19,11 +18,11 @@ def stored(deployment: Deployment) -> Iterator[Finding]:
     parameters = _parameters(deployment)
     for name, about in parameters.items():
         path = f"{_folder(deployment)}/{name}"
-        again = f"{deployment.aws(f'ssm delete-parameter --name {path}')}, then {_put(deployment, name)}"
+        again = _put_anew(deployment, path, name)
         if about["Type"] != "SecureString":
             found = f"{path} is a plain {about['Type']}: everybody who may read parameters reads the secret"
             yield problem(found, f"{again}. Change the secret at the provider, too.")
-        elif about.get("KeyId", "") not in OWN_KEYS:
+        elif about.get("KeyId", "") not in {"", PARAMETER_STORE_KEY}:
             yield problem(f"{path} is encrypted with {about['KeyId']}, which the broker may not use", f"{again}.")
     names = [name for name, about in parameters.items() if about["Type"] == "SecureString"]
     if not parameters:
@@ -74,6 +73,12 @@ def _folder(deployment: Deployment) -> str:
 
 def _put(deployment: Deployment, provider: str) -> str:
     return deployment.mcpist(f"grant app {provider} app.json")
+
+
+def _put_anew(deployment: Deployment, path: str, provider: str) -> str:
+    """Return how to store an app with another type or key, which AWS does not change in a parameter."""
+    put = _put(deployment, provider)
+    return put if deployment.embedded else f"{deployment.aws(f'ssm delete-parameter --name {path}')}, then {put}"
 
 
 def _wanted(deployment: Deployment) -> list[str]:

@@ -9,6 +9,7 @@ from mcpist.errors import AuthorizationError, FileNotFound, InvalidArguments, In
 from mcpist.files import access
 from mcpist.files.content_types import JSON, PLAIN, YAML
 from mcpist.files.values import readable_json
+from mcpist.render.answer import compact
 from mcpist.tools.call import Lookup, PartialList
 from mcpist_services.files.tools import files
 from tests.core.files.callers import ADA, BOB, UMA
@@ -176,6 +177,13 @@ def test_files_are_listed_the_newest_first_with_those_that_are_shared() -> None:
     assert {row["path"] for row in call("list")} == {mine, hers.path}
     assert more(call("list", limit=1)) == "2 files: go on with offset=1."
     assert [row["path"] for row in call("list", caller=BOB)] == [hers.path]
+
+
+def test_a_list_shows_each_hash_once() -> None:
+    path = put("a", PLAIN)
+    shown = compact(call("list"), files.tools["list"].shows)
+    assert path in shown
+    assert shown.count(path.rpartition("/")[2]) == 1
 
 
 def test_an_administrator_sees_that_files_exist_without_what_leads_to_their_content() -> None:
