@@ -20,14 +20,14 @@ def deserialize(item: Mapping[str, Any]) -> Item:
 def _serialize_value(value: Any) -> dict[str, Any]:
     """Return `{type: value}`."""
     match value:
+        case str():  # most attributes are texts
+            return {"S": value}
         case None:
             return {"NULL": True}
         case bool():
             return {"BOOL": value}
         case int() | float():
             return {"N": repr(value)}
-        case str():
-            return {"S": value}
         case bytes():
             return {"B": value}
         case Mapping():
