@@ -2,15 +2,25 @@
 
 import json
 import re
+from dataclasses import dataclass
 from typing import Any
 
 ROOT = "(root)"
-type Head = tuple[str, str, list["Head"], Any]
-"""A column: its name, its kind (`value`, `list`, `object`, `table` or `shared`), its columns, the shared value."""
+type Head = tuple[list[str | int], str, list["Head"], Any]
+"""A column: its path, its kind (`value`, `list`, `object`, `table` or `shared`), its columns, the shared value."""
 
-_LITERAL = re.compile(r"true|false|null|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
-ELEMENT_ENDS = "|;,}"
+_LITERAL = re.compile(r"true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
+NAME_ENDS = " .:,={}["
+HEAD_ENDS = " }"
 _JSON = json.JSONDecoder()
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A field of the object that it is in or of the nearest one around it, and what follows in a URL."""
+
+    name: str
+    rest: str
 
 
 def read(text: str) -> Any:
@@ -18,7 +28,7 @@ def read(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        return _Reader(text).value()
+        return _resolved(_Reader(text).value(), ())
 
 
 class _Reader:
@@ -35,16 +45,21 @@ class _Reader:
         found: dict[str, Any] = {}
         while self.number < len(self.lines) and _indent(self.lines[self.number]) == indent:
             scanner = _Scanner(self.lines[self.number], indent)
-            paths = [scanner.path()]
-            while scanner.taken(","):
-                paths.append(scanner.path())
             self.number += 1
-            value = self._value(scanner, paths[-1], indent + 1, found)
+            if scanner.taken("{"):
+                heads = scanner.heads()
+                scanner.take(": ")
+                found |= scanner.row(heads, ",")
+                continue
+            paths = [scanner.path()]
+            while scanner.taken(" "):
+                paths.append(scanner.path())
+            value = self._value(scanner, paths[-1], indent + 1)
             for path in paths:
                 _put(found, path, value)
         return found
 
-    def _value(self, scanner: "_Scanner", names: list[str | int], indent: int, found: Any) -> Any:
+    def _value(self, scanner: "_Scanner", names: list[str | int], indent: int) -> Any:
         if scanner.taken("[]: "):
             return [scanner.cell(",")] + [scanner.cell(",") for _ in iter(lambda: scanner.taken(","), False)]
         if scanner.taken("{"):
@@ -57,14 +72,7 @@ class _Reader:
         if not scanner.rest:
             return self._fields(indent)
         scanner.take(" ")
-        beginning = ""
-        if re.match(r'\{[^"}]', scanner.rest):
-            scanner.take("{")
-            beginning = found
-            for name in scanner.path("}"):
-                beginning = beginning[name]
-            scanner.take("}")
-        return beginning + scanner.rest if beginning else _plain(scanner.rest)
+        return scanner.cell("")
 
     def _table(self, heads: list[Head], size: int, indent: int) -> list[Any]:
         rows: list[Any] = []
@@ -102,34 +110,34 @@ class _Scanner:
         self.place = found.end()
         return found[found.lastindex or 0]
 
-    def name(self, ends: str) -> str:
+    def name(self) -> str:
         """Read one name."""
-        return self._json() if self.next_is('"') else self.match(f"[^.{re.escape(ends)}]+")
+        return self._json() if self.next_is('"') else self.match(f"[^{re.escape(NAME_ENDS)}]+")
 
-    def path(self, end: str = ":") -> list[str | int]:
+    def path(self) -> list[str | int]:
         """Read a path: names with dots between them, and indexes."""
-        names: list[str | int] = [ROOT] if self.next_is("[") else [self.name(f"{end}[{{,")]
-        while part := self._index_or_name(f"{end}[{{,"):
+        names: list[str | int] = [ROOT] if self.next_is("[") else [self.name()]
+        while part := self._index_or_name():
             names.append(part[0])
         return names
 
-    def _index_or_name(self, ends: str) -> tuple[str | int] | None:
+    def _index_or_name(self) -> tuple[str | int] | None:
         """Read what follows a name in a path: `[0]` or `.name`."""
         if re.compile(r"\[\d+\]").match(self.line, self.place):
             return (int(self.match(r"\[(\d+)\]")),)
-        return (self.name(ends),) if self.taken(".") else None
+        return (self.name(),) if self.taken(".") else None
 
     def heads(self) -> list[Head]:
         """Read the columns of a table up to the brace that closes them."""
         heads: list[Head] = []
         while not self.taken("}"):
-            self.taken(",")
-            name = self.name(",={}[")
+            self.taken(" ")
+            name = self.path()
             if self.taken("[]"):
                 kind, inner = ("table", self.heads()) if self.taken("{") else ("list", [])
             else:
                 kind, inner = ("object", self.heads()) if self.taken("{") else ("value", [])
-            shared = (self.part(kind, inner, ",}"),) if self.taken("=") else None
+            shared = (self.part(kind, inner, HEAD_ENDS),) if self.taken("=") else None
             heads.append((name, kind, inner, shared))
         return heads
 
@@ -148,7 +156,7 @@ class _Scanner:
                 first = False
                 value = self.part(kind, inner, ends)
             if value not in (None, [], {}) or value is False or value == 0:
-                row[name] = value
+                _put(row, name, value)
         return row
 
     def part(self, kind: str, inner: list[Head], ends: str) -> Any:
@@ -157,22 +165,37 @@ class _Scanner:
             return None
         if kind == "value":
             return self.cell(ends)
-        found = [self._element(inner)]
-        while self.taken(";"):
-            found.append(self._element(inner))
+        element_ends = "|;" + ends
+        found: list[Any] = []
+        while not found or self.taken(";"):
+            found.append(self.row(inner, element_ends) if inner else self.cell(element_ends))
         return found
 
-    def _element(self, inner: list[Head]) -> Any:
-        return self.row(inner, ELEMENT_ENDS) if inner else self.cell(ELEMENT_ENDS)
-
     def cell(self, ends: str) -> Any:
-        if self.rest[:1] in {'"', "[", "{"}:
+        """Read a value; in the head of a table braces belong to it in pairs."""
+        if re.compile(r'["\[]|\{["}]').match(self.line, self.place):
             return self._json()
-        return _plain(self.match(f"[^{re.escape(ends)}]*"))
+        name = self.match(r"\{([^{}]*)\}") if self.next_is("{") else ""
+        other = f"[^{re.escape(ends)}]" if ends else "."
+        text = self.match(r"(?:\{[^{}\s]*\}|[^{}\s" + re.escape(ends) + "])*" if HEAD_ENDS in ends else f"{other}*")
+        return Reference(name, text) if name else _plain(text)
 
     def _json(self) -> Any:
         value, self.place = _JSON.raw_decode(self.line, self.place)
         return value
+
+
+def _resolved(value: Any, scopes: tuple[dict[str, Any], ...]) -> Any:
+    """Return a value in which each reference is what it stands for."""
+    if isinstance(value, dict):
+        return {name: _resolved(inner, (*scopes, value)) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_resolved(element, scopes) for element in value]
+    if isinstance(value, Reference):
+        depth = max(depth for depth, scope in enumerate(scopes) if value.name in scope)
+        found = _resolved(scopes[depth][value.name], scopes[: depth + 1])
+        return found + value.rest if value.rest else found
+    return value
 
 
 def _put(found: dict[str, Any], names: list[str | int], value: Any) -> None:
@@ -189,7 +212,7 @@ def _put(found: dict[str, Any], names: list[str | int], value: Any) -> None:
 
 
 def _plain(text: str) -> Any:
-    return json.loads(text) if text[:1] in {'"', "[", "{"} or _LITERAL.fullmatch(text) else text
+    return json.loads(text) if _LITERAL.fullmatch(text) else text
 
 
 def _indent(line: str) -> int:

@@ -56,7 +56,7 @@ def test_flat_rows_lose_nothing(raw: Any) -> None:
 
 def test_flat_rows_become_a_table_whose_names_stand_once() -> None:
     assert compact(issues(3), ISSUES) == (
-        "[3]{number,title,state=open,labels[]=bug;ui}:\n 0,Issue 0\n 1,Issue 1\n 2,Issue 2"
+        "[3]{number title state=open labels[]=bug;ui}:\n 0,Issue 0\n 1,Issue 1\n 2,Issue 2"
     )
 
 
@@ -67,7 +67,7 @@ def test_a_table_is_half_of_its_json() -> None:
 
 def test_objects_in_rows_become_columns() -> None:
     raw = [{"a": n, "b": {"x": n, "y": "why"}, "c": None} for n in range(5)]
-    assert compact(raw, ABC).startswith("[5]{a,b{x,y=why}}:\n 0,0\n")
+    assert compact(raw, ABC).startswith("[5]{a b{x y=why}}:\n 0,0\n")
 
 
 def test_one_object_is_no_list() -> None:
@@ -122,4 +122,4 @@ def test_minified_keeps_every_character() -> None:
     ],
 )
 def test_a_moment_is_shown_without_a_fraction_of_zeros(written: str, read: str) -> None:
-    assert json.loads(compact([{"due": written}], shows("due")).replace("[1]{due}:\n  ", "")) in (read, [{"due": read}])
+    assert compact({"due": written}, shows("due")) == f"due: {read}"

@@ -35,7 +35,7 @@ def read(tool: str, **arguments: Any) -> str:
 def test_a_document_is_written_read_and_removed_with_audit_rows() -> None:
     made = brought("put_doc", path="guides/deploy.md", content="# Deploy\n\nPress the button.", tags=["ops"]).json
     assert read("put_doc", path="guides/deploy.md", content="# Deploy\n\nPress the button.", tags=["ops"]) == (
-        f"path: guides/deploy.md\ntitle: Deploy\nversion: {made['version']}\nstate: unchanged"
+        f"{{path title version state}}: guides/deploy.md,Deploy,{made['version']},unchanged"
     )
     assert read("get_doc", path="guides/deploy.md") == (
         f"path: guides/deploy.md\ntitle: Deploy\ntags: ops\nversion: {made['version']}\n\n"

@@ -1,12 +1,17 @@
 """Pruning: JSON without what carries no information, and without the fields that were declared as noise."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
+from fnmatch import translate
+from itertools import groupby
 from typing import Any
 
-MAX_KNOWN_PATHS = 10_000
 _CONTAINERS = (dict, list)  # as a union it would be made anew for each value
+_WILDCARD = re.compile(r"[*?\[\]]")
+
+type _Rule = tuple[bool, tuple[str, ...], Callable[[str], object], tuple[str, ...]]
+"""Whether what matches is noise; how its paths end; and what tells other ones, which also have some end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,19 +23,35 @@ class Noise:
     """
 
     patterns: Sequence[str] = ()
-    _known: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
+    _rules: Sequence[_Rule] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_rules", tuple(_rules(self.patterns)))
 
     def __contains__(self, path: str) -> bool:
-        found = self._known.get(path)
-        if found is None:
-            if len(self._known) >= MAX_KNOWN_PATHS:
-                self._known.clear()
-            found = self._known[path] = self._find(path)
-        return found
+        for is_noise, ends, matches, tails in self._rules:
+            if path.endswith(ends) or (path.endswith(tails) and matches(path)):
+                return is_noise
+        return False
 
-    def _find(self, path: str) -> bool:
-        last = next((one for one in reversed(self.patterns) if _matches(one.removeprefix("!"), path)), "!")
-        return not last.startswith("!")
+
+def _rules(patterns: Sequence[str]) -> Iterator[_Rule]:
+    """Yield a rule for each run of patterns that all are after `!`, or all are not; the last one first."""
+    for is_needed, some in groupby(reversed(patterns), lambda pattern: pattern.startswith("!")):
+        plain = [pattern.removeprefix("!") for pattern in some]
+        ends = {pattern: end for pattern in plain if (end := _end(pattern)) is not None}
+        others = [pattern for pattern in plain if pattern not in ends]
+        expression = re.compile("|".join(translate(f"*.{pattern}") for pattern in others))
+        tails = tuple(_WILDCARD.split(pattern)[-1] for pattern in others)
+        yield not is_needed, tuple(ends.values()), expression.match, tails
+
+
+def _end(pattern: str) -> str | None:
+    """Return how the paths that a pattern matches end; None where that does not tell them."""
+    rest = pattern.removeprefix("*")
+    if _WILDCARD.search(rest) or (rest != pattern and rest.startswith(".")):
+        return None
+    return f".{pattern}" if rest == pattern else rest
 
 
 SILENCE = Noise()
@@ -42,11 +63,12 @@ def prune(value: Any, noise: Noise = SILENCE, path: str = "") -> Any:
     An object that is nothing but noise keeps all of its fields: they may be all that leads to the next call.
     """
     if isinstance(value, dict):
-        kept = (
-            {name: inner for name, inner in value.items() if f"{path}.{name}" not in noise} if noise.patterns else value
+        if not noise.patterns:
+            return _pruned_object(value, noise, path)
+        kept = {name: inner for name, inner in value.items() if f"{path}.{name}" not in noise}
+        return _pruned_object(kept, noise, path) or _pruned_object(
+            {name: inner for name, inner in value.items() if name not in kept}, noise, path
         )
-        pruned = _pruned_object(kept, noise, path)
-        return pruned or (_pruned_object(value, noise, path) if len(kept) < len(value) else pruned)
     if isinstance(value, list):
         values = [prune(element, noise, path) if isinstance(element, _CONTAINERS) else element for element in value]
         return [] if all(map(is_empty, values)) else values
@@ -67,8 +89,3 @@ def _pruned_object(fields: dict[str, Any], noise: Noise, path: str) -> dict[str,
         elif value is not None and value != "":
             pruned[name] = value
     return pruned
-
-
-def _matches(pattern: str, path: str) -> bool:
-    """Whether a pattern matches the end of a path, which begins with a dot."""
-    return fnmatchcase(path, f"*.{pattern}")

@@ -1,0 +1,107 @@
+"""References: values of an outline that a field of their object, or of the nearest object around it, already says."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mcpist.render.outline_texts import Reference, are_same, key_of
+
+MIN_SAVED_CHARACTERS = 6
+MIN_FIELDS = 3  # of an object that is worth a reference
+MAX_FOLDERS = 16  # of a URL that are compared with other fields
+
+_CONTAINERS = frozenset({dict, list})
+_HOST = len("https://")
+
+type _Fields = Mapping[str, Any]
+
+
+def with_references(value: Any) -> Any:
+    """Return JSON with references for URLs that begin with another field, and for objects that are another field."""
+    return _Scopes().shortened(value, 0) if type(value) in _CONTAINERS else value
+
+
+class _Scopes:
+    """The objects around a value."""
+
+    def __init__(self) -> None:
+        self._objects: list[tuple[_Fields, dict[Any, str]]] = []
+        """Each with the names of its fields by their URL, or by what tells objects apart."""
+        self._seen: set[Any] = set()
+
+    def shortened(self, value: Any, depth: int) -> Any:
+        """Return an object or a list with references in it; the first `depth` objects around it may have it, too."""
+        if type(value) is list:
+            depth = len(self._objects)
+            return [self.shortened(one, depth) if type(one) in _CONTAINERS else one for one in value]
+        return self._find_object(value, depth) or self._shortened_object(value)
+
+    def _shortened_object(self, fields: _Fields) -> _Fields:
+        some = [
+            (name, value)
+            for name, value in fields.items()
+            if type(value) in _CONTAINERS or (type(value) is str and value.startswith("http"))
+        ]
+        if not some:
+            return fields
+        names = {key: name for name, value in reversed(some) if (key := _key(value))}
+        self._seen.update(names)
+        depth, shortened = len(self._objects), dict(fields)
+        self._objects.append((fields, names))
+        for name, value in some:
+            shortened[name] = self._find_beginning(value, depth) if type(value) is str else self.shortened(value, depth)
+        self._objects.pop()
+        return shortened
+
+    def _find_object(self, value: _Fields, depth: int) -> Reference | None:
+        """Return a reference to the same object."""
+        found = self._find(key, depth) if (key := _key(value)) in self._seen else None
+        return Reference(f"{{{found[0]}}}", value) if found and are_same(found[1], value) else None
+
+    def _find_beginning(self, url: str, depth: int) -> Reference | str:
+        """Return a reference to the longest beginning of a URL, or to the same one further outside."""
+        for end in _ends(url):
+            if url[:end] in self._seen and (found := self._find(url[:end], depth + (end < len(url)))):
+                name = found[0]
+                if end >= len(name) + MIN_SAVED_CHARACTERS:
+                    return Reference(f"{{{name}}}{url[end:]}", url)
+        return url
+
+    def _find(self, key: Any, depth: int) -> tuple[str, Any] | None:
+        """Return the name and the value of the nearest field with a key, among the first `depth` objects around."""
+        for at in range(depth - 1, -1, -1):
+            fields, names = self._objects[at]
+            if key in names and self._means(names[key], at):
+                return names[key], fields[names[key]]
+        return None
+
+    def _means(self, name: str, at: int) -> bool:
+        """Whether a reference can have a name, and no nearer object has a field of it."""
+        nearer = self._objects[at + 1 :]
+        return key_of(name) == name and not (nearer and any(name in fields for fields, _ in nearer))
+
+
+def _key(value: Any) -> Any:
+    """Return what a URL or an object without others in it is known by; None for a value to which nothing refers."""
+    if type(value) is str:
+        return value
+    if type(value) is list or len(value) < MIN_FIELDS or not _CONTAINERS.isdisjoint(map(type, value.values())):
+        return None
+    return len(value), next(iter(value.values()))
+
+
+def _ends(url: str) -> Iterator[int]:
+    """Yield where beginnings of a URL end: the whole, its path, the path without an ending, folders of it."""
+    end = len(url)
+    yield end
+    for mark in "{?#":
+        if (at := url.find(mark, _HOST, end)) > 0:
+            end = at
+            yield end
+    folder, root = url.rfind("/", _HOST, end), url.find("/", _HOST)
+    if (dot := url.rfind(".", folder, end)) > 0:
+        yield dot
+    for _ in range(MAX_FOLDERS):
+        if folder <= root:
+            break
+        yield folder
+        folder = url.rfind("/", _HOST, folder)
