@@ -4,6 +4,8 @@ import pytest
 
 from infra.local.login import LocalLogin
 from mcp_endpoint import routes
+from mcpist.batch.execution import submission
+from mcpist.polling import Polling
 from mcpist.settings import settings
 from tests.mcp_endpoint.endpoint_client import PUBLIC_URL, EndpointClient
 
@@ -13,6 +15,12 @@ def sandbox() -> Iterator[None]:
     """Share one sandbox among a file's tests, and close it at the end."""
     yield
     close()
+
+
+@pytest.fixture(autouse=True)
+def unwaited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no request wait for a batch: nothing runs those of these tests."""
+    monkeypatch.setattr(submission, "LEDGER_POLLING", Polling(initial_seconds=60, max_seconds=60))
 
 
 @pytest.fixture

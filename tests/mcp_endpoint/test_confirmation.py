@@ -1,7 +1,6 @@
 """Destructive batches: which clients are asked, and what an answer permits."""
 
 import json
-from importlib import import_module
 from typing import Any
 
 import pytest
@@ -23,24 +22,15 @@ LINES = f"""\
 {DROP}
 {{"id":"all","module":"rag","tool":"delete_doc","each":"${{find.items}}","params":{{"path":"${{each.path}}"}}}}"""
 YES = {"action": "accept", "content": {"confirm": True}}
-SHORT = 4.2
-
-
-@pytest.fixture(scope="module", autouse=True)
-def imported() -> None:
-    """Import what a warm sandbox has: no request with little time waits for it."""
-    import_module("mcp_endpoint.batches.batch")
-    import_module("mcpist.batch.machine.definition")
-    assert CATALOGUE.module("rag").tools["delete_doc"].input_schema
 
 
 @pytest.fixture
 def door(endpoint: EndpointClient, aws: list[str]) -> EndpointClient:
-    """A client whose person may use destructive tools, with little time for requests."""
+    """A client whose person may use destructive tools."""
     directory.put_role("acme", Role("members", modules=NAMES, allow=("rag.*",), destructive=True))
     directory.access_cache.clear()
     aws.clear()
-    return endpoint.with_timeout(SHORT)
+    return endpoint
 
 
 @pytest.fixture
@@ -65,7 +55,7 @@ def batch_of(answer: dict[str, Any]) -> str:
 
 
 def test_a_dry_run_lists_destructive_steps_with_their_targets(door: EndpointClient, aws: list[str]) -> None:
-    _, (text,) = door.with_timeout(29).call("batch", commands=LINES, dry_run=True)
+    _, (text,) = door.call("batch", commands=LINES, dry_run=True)
     plan = json.loads(text)
     assert plan["destructive"] == [
         {"line": 2, "id": "drop", "tool": "rag.delete_doc", "targets": {"path": "notes/old.md"}},
@@ -171,9 +161,9 @@ def test_every_answer_but_a_yes_is_a_no(asker: EndpointClient, aws: list[str], r
 
 
 def test_a_batch_that_nobody_agreed_to_leaves_a_row_for_each_tool(door: EndpointClient, asker: EndpointClient) -> None:
-    question = asker.with_timeout(29).result("batch", commands=DROP)
+    question = asker.result("batch", commands=DROP)
     assert audited() == []
-    answered(asker.with_timeout(29), question, {"action": "decline"}, arguments={"commands": DROP})
+    answered(asker, question, {"action": "decline"}, arguments={"commands": DROP})
     assert audited() == ["rag.delete_doc"]
     door.error("batch", commands="\n".join([DROP, DROP.replace('"drop"', '"more"')]))
     assert audited() == ["rag.delete_doc"] * 2
@@ -339,7 +329,7 @@ LISTED = """\
 
 
 def question_of(asker: EndpointClient, commands: str) -> str:
-    asked = asker.with_timeout(29).result("batch", commands=commands)["inputRequests"]["confirm"]
+    asked = asker.result("batch", commands=commands)["inputRequests"]["confirm"]
     return str(asked["params"]["message"])
 
 
@@ -389,7 +379,6 @@ def audited() -> list[str]:
 
 
 def test_a_declined_question_cannot_be_agreed_to_later(asker: EndpointClient, aws: list[str]) -> None:
-    asker = asker.with_timeout(29)
     question = asker.result("batch", commands=LINES)
     answered(asker, question, {"action": "decline"})
     aws.clear()

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from mcp_endpoint.elicitation import connecting
 from mcpist.aws.codec import unpack
 from mcpist.aws.table import ledger_table
 from mcpist.caller import Role
 from mcpist.people import directory
 from mcpist.people.questions import SORT_KEY
+from mcpist.polling import Polling
 from mcpist_services.catalogue import CATALOGUE
 from tests.core.loopback import Reply, serving
 from tests.mcp_endpoint.endpoint_client import EndpointClient
@@ -19,8 +21,6 @@ from tests.mcp_endpoint.fake_broker import FakeBroker, grant
 GET_ME: dict[str, Any] = {"module": "github", "tool": "get_me"}
 URL = "https://mcp.example.com/connect/github?organization=acme&user=uma"
 OPENED = {"action": "accept"}
-# How long Lambda lets a request last in which a person is waited for, for half a second.
-SHORT = 11.5
 
 
 @pytest.fixture
@@ -150,10 +150,11 @@ def test_the_call_waits_while_the_person_connects(asker: EndpointClient, account
 
 
 def test_a_person_who_needs_longer_is_asked_again_under_the_same_state(
-    asker: EndpointClient, accounts: FakeBroker
+    asker: EndpointClient, accounts: FakeBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     question = asker.result("call", **GET_ME)
-    again = answered(asker.with_timeout(SHORT), question)["result"]
+    monkeypatch.setattr(connecting, "ACCOUNT_POLLING", Polling(initial_seconds=60, max_seconds=60))
+    again = answered(asker, question)["result"]
     assert again["requestState"] == question["requestState"]
     assert again["inputRequests"] == question["inputRequests"]
     accounts.acting = grant()
@@ -253,6 +254,5 @@ def test_no_secret_is_stored_with_a_question(asker: EndpointClient, accounts: Fa
 def test_a_calls_state_gives_a_batch_no_permission(asker: EndpointClient, accounts: FakeBroker) -> None:
     question = asker.result("call", **GET_ME)
     accounts.acting = grant()
-    hasty = asker.with_timeout(2)  # nobody runs the batch
-    answer = answered(hasty, question, name="batch", arguments={"commands": '{"module":"rag","tool":"list_tags"}'})
+    answer = answered(asker, question, name="batch", arguments={"commands": '{"module":"rag","tool":"list_tags"}'})
     assert "batch b_" in answer["result"]["content"][0]["text"]

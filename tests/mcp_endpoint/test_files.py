@@ -61,7 +61,7 @@ def refusal(endpoint: EndpointClient, tool: str, **params: Any) -> dict[str, Any
 
 
 def begun(endpoint: EndpointClient, *steps: dict[str, Any]) -> LedgerDriver:
-    summary = endpoint.with_timeout(3.6).call("batch", commands=list(steps))[1][0]
+    summary = endpoint.call("batch", commands=list(steps))[1][0]
     return LedgerDriver(summary.split()[1].rstrip(":"))
 
 

@@ -120,7 +120,7 @@ def begun(door: EndpointClient, **asked: Any) -> LedgerDriver:
 
 
 def test_a_batch_beyond_the_day_is_refused_before_anything_runs(given: Given, aws: list[str]) -> None:
-    door = given(BATCH_STEPS="5").with_timeout(3.6)
+    door = given(BATCH_STEPS="5")
     begun(door)
     aws.clear()
     error = door.error("batch", commands=THREE)
@@ -134,7 +134,7 @@ def test_a_batch_beyond_the_day_is_refused_before_anything_runs(given: Given, aw
 
 
 def test_a_plan_counts_nothing(given: Given, aws: list[str]) -> None:
-    door = given(BATCH_STEPS="2").with_timeout(3.6)
+    door = given(BATCH_STEPS="2")
     aws.clear()
     assert door.call("batch", commands=THREE, dry_run=True)[0] is False
     assert "UpdateItem" not in aws
@@ -143,7 +143,7 @@ def test_a_plan_counts_nothing(given: Given, aws: list[str]) -> None:
 def test_the_limit_costs_a_batch_one_request(given: Given, aws: list[str]) -> None:
     counts = []
     for limit in ("0", "100"):
-        door = given(BATCH_STEPS=limit).with_timeout(3.6)
+        door = given(BATCH_STEPS=limit)
         begun(door)  # makes the machine
         aws.clear()
         begun(door)
@@ -152,7 +152,7 @@ def test_the_limit_costs_a_batch_one_request(given: Given, aws: list[str]) -> No
 
 
 def test_a_resumed_batch_counts_the_steps_and_known_elements_that_run_again(given: Given) -> None:
-    door = given(BATCH_STEPS="13").with_timeout(3.6)
+    door = given(BATCH_STEPS="13")
     driver = begun(door)
     driver.finish("find", raw=[{"path": "a.md"}])
     driver.finish("tags", raw=[])

@@ -16,7 +16,6 @@ from tests.mcp_endpoint.ledger_driver import LedgerDriver
 PUT = {"module": "rag", "tool": "put_doc", "params": {"path": "notes/new.md", "content": "x"}}
 DELETE = {"module": "rag", "tool": "delete_doc", "params": {"path": "notes/old.md"}}
 READ = {"module": "rag", "tool": "list_tags"}
-SHORT = 6.0  # nothing runs the batches of these tests
 # What docs/clients.md says to put into each client's settings.
 CLIENTS = {
     "codex": codex(),
@@ -74,16 +73,16 @@ def test_what_the_roles_do_not_permit_reads_the_same_at_both_addresses(
 def test_a_batch_takes_only_reads(reader: EndpointClient) -> None:
     error = reader.error("batch", commands=[READ, PUT])
     assert (error["code"], error["details"]["line"]) == ("AUTHORIZATION_ERROR", 2)
-    assert not reader.with_timeout(SHORT).call("batch", commands=[READ])[0]
+    assert not reader.call("batch", commands=[READ])[0]
 
 
 def test_the_steps_of_a_batch_only_read_even_if_a_tool_changes_later(reader: EndpointClient) -> None:
-    _, (summary, *_) = reader.with_timeout(SHORT).call("batch", commands=[READ])
+    _, (summary, *_) = reader.call("batch", commands=[READ])
     assert LedgerDriver(summary.split()[1].rstrip(":")).head.reading_only
 
 
 def test_a_batch_with_writes_is_not_resumed_there(reader: EndpointClient, writer: EndpointClient) -> None:
-    _, (summary, *_) = writer.with_timeout(SHORT).call("batch", commands=[{"id": "put", **PUT}])
+    _, (summary, *_) = writer.call("batch", commands=[{"id": "put", **PUT}])
     driver = LedgerDriver(summary.split()[1].rstrip(":"))
     driver.finish("put", "failed")
     assert reader.error("batch", resume=driver.head.batch)["code"] == "AUTHORIZATION_ERROR"
@@ -119,7 +118,7 @@ def replay(client: EndpointClient, server: str, asks: Approval, *uses: tuple[str
     hints, questions = annotations(client), 0
     for name, arguments in uses:
         questions += asks(server, name, hints[name])
-        questions += "inputRequests" in client.with_timeout(SHORT).result(name, **arguments)
+        questions += "inputRequests" in client.result(name, **arguments)
     return questions
 
 

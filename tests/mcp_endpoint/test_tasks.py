@@ -21,7 +21,6 @@ TASKS = {"io.modelcontextprotocol/tasks": {}}
 LINES = """\
 {"id":"tags","module":"rag","tool":"list_tags","output":true}
 {"id":"docs","module":"rag","tool":"list_docs","after":["tags"]}"""
-SHORT = 3.6  # the door keeps 3 s for the answer
 
 
 @pytest.fixture
@@ -84,9 +83,9 @@ def test_a_batch_with_failed_steps_is_a_completed_task(follower: EndpointClient)
 
 
 def test_a_batch_that_takes_longer_than_the_request_becomes_a_task(follower: EndpointClient) -> None:
-    created = follower.with_timeout(SHORT).result("batch", commands=LINES)
+    created = follower.result("batch", commands=LINES)
     assert created["resultType"] == "task"
-    again = follower.with_timeout(SHORT).result("batch", batch_id=created["taskId"])
+    again = follower.result("batch", batch_id=created["taskId"])
     assert again["taskId"] == created["taskId"]
     for step in ("tags", "docs"):
         LedgerDriver(created["taskId"]).finish(step, raw=[])
@@ -95,7 +94,7 @@ def test_a_batch_that_takes_longer_than_the_request_becomes_a_task(follower: End
 
 
 def test_a_client_without_tasks_gets_the_batchs_id_and_a_link(endpoint: EndpointClient) -> None:
-    result = endpoint.with_timeout(SHORT).result("batch", commands=LINES, more={"task": {}})
+    result = endpoint.result("batch", commands=LINES, more={"task": {}})
     text, link = result["content"]
     batch = text["text"].split()[1].rstrip(":")
     assert text["text"].endswith(f"Call batch with batch_id {batch} to fetch the rest.")
@@ -103,10 +102,10 @@ def test_a_client_without_tasks_gets_the_batchs_id_and_a_link(endpoint: Endpoint
 
 
 def test_a_client_without_resource_links_gets_only_the_text(endpoint: EndpointClient) -> None:
-    event = endpoint.with_timeout(SHORT).event("call", mcp_protocol_version="2025-03-26")
+    event = endpoint.event("call", mcp_protocol_version="2025-03-26")
     params = {"name": "batch", "arguments": {"commands": LINES}}
     event["body"] = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
-    (text,) = endpoint.with_timeout(SHORT).send(event)[2]["result"]["content"]
+    (text,) = endpoint.send(event)[2]["result"]["content"]
     assert "running, 0 of 2 steps" in text["text"]
 
 
