@@ -62,12 +62,7 @@ def show_audit(
     query = {"user": user, "service": service, "event": event, "outcome": outcome, "tool": tool}
     query |= {"client": client, "request": request, "batch": batch, "text": text}
     query |= {"since": parse_time(since).isoformat(), "until": parse_time(until).isoformat() if until else ""}
-    if export:
-        text = _export(session, {**query, "format": export})
-        return CommandResult([text], drawing=text.rstrip("\n"))
-    page = session.get("/v1/audit", **query, limit=limit, cursor=cursor)
-    more = f"\nmore with --cursor '{page['cursor']}'" if page["cursor"] else ""
-    return CommandResult(metadata=page, drawing=_draw(page["rows"]) + more)
+    return _export(session, {**query, "format": export}) if export else _page(session, query, limit, cursor)
 
 
 def _draw(rows: Iterable[Mapping[str, Any]]) -> str:
@@ -95,7 +90,14 @@ def _verify(session: RestSession, head: str) -> CommandResult:
     return CommandResult(metadata=total, drawing="\n".join(f"{name}: {value}" for name, value in total.items()))
 
 
-def _export(session: RestSession, query: dict[str, Any]) -> str:
+def _page(session: RestSession, query: dict[str, Any], limit: int, cursor: str) -> CommandResult:
+    """Return one page of rows, and how to see the next one."""
+    page = session.get("/v1/audit", **query, limit=limit, cursor=cursor)
+    more = f"\nmore with --cursor '{page['cursor']}'" if page["cursor"] else ""
+    return CommandResult(metadata=page, drawing=_draw(page["rows"]) + more)
+
+
+def _export(session: RestSession, query: dict[str, Any]) -> CommandResult:
     """Return all pages of an export as one text, with one head."""
     texts: list[str] = []
     cursor: str | None = ""
@@ -104,7 +106,8 @@ def _export(session: RestSession, query: dict[str, Any]) -> str:
         head, newline, rest = text.partition("\n")
         texts.append(rest if texts and query["format"] == "csv" else head + newline + rest)
         cursor = headers.get("x-next-cursor") or None
-    return "".join(texts)
+    exported = "".join(texts)
+    return CommandResult([exported], drawing=exported.rstrip("\n"))
 
 
 def parse_time(text: str) -> datetime:
