@@ -30,6 +30,7 @@ from starlette.routing import Route
 from infra.local.login_identity import listener_of, signing_key
 from infra.local.login_page import Person, expired_page, login_page
 from infra.local.login_provider import ACCESS_TOKEN_SECONDS, LoginProvider
+from infra.local.server import listen_beside
 from infra.local.state import State
 
 SCOPES = ["mcp"]
@@ -78,6 +79,7 @@ class LocalLogin:
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             listener = stack.enter_context(closing(listener_of(self._host, self._port, self._state)))
+            beside = [stack.enter_context(closing(one)) for one in listen_beside(listener)]
             self.issuer = f"http://{self._host}:{listener.getsockname()[1]}"
             config = uvicorn.Config(
                 self._app(),
@@ -89,7 +91,7 @@ class LocalLogin:
             )
             server = _UvicornServer(config)
             thread = threading.Thread(
-                target=server.run, kwargs={"sockets": [listener]}, name="local-login", daemon=True
+                target=server.run, kwargs={"sockets": [listener, *beside]}, name="local-login", daemon=True
             )
             stack.callback(thread.join)
             stack.callback(server.stop)

@@ -82,7 +82,7 @@ type App = Callable[[Request], Response]
 
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket; port 0 takes a free one. Raise `PortInUse`."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
@@ -91,6 +91,18 @@ def listen(host: str, port: int) -> socket.socket:
         listener.close()
         raise PortInUse(host, port) from error
     return listener
+
+
+def listen_beside(listener: socket.socket) -> list[socket.socket]:
+    """Listen on the same port of ::1 beside 127.0.0.1: some clients ask `localhost` there, and nowhere else.
+
+    There is nothing to listen on where the machine has no IPv6, or another program uses the port.
+    """
+    host, port = listener.getsockname()[:2]
+    try:
+        return [listen("::1", port)] if host == "127.0.0.1" else []
+    except OSError:
+        return []
 
 
 class _Handler(WSGIRequestHandler):
@@ -147,7 +159,7 @@ class _WsgiServer(ThreadedWSGIServer):
     dispatch: App
 
     def __init__(self, listener: socket.socket, dispatch: App) -> None:
-        host, port = listener.getsockname()
+        host, port = listener.getsockname()[:2]
         super().__init__(host, port, _no_wsgi, _Handler, fd=listener.fileno())
         self.dispatch = dispatch
         self.open: set[socket.socket] = set()

@@ -15,7 +15,7 @@ from infra.local.names import REGION
 from infra.local.pool import AccountLimit, Pool, Sandbox
 from infra.local.router import RequestRouter
 from infra.local.sandbox import RunContext, ZygoteProcess
-from infra.local.server import LoopbackServer, listen
+from infra.local.server import LoopbackServer, listen, listen_beside
 from infra.local.state import State
 from infra.local.template import Bucket, Function, Table, Template, read_template
 
@@ -158,7 +158,8 @@ class EmbeddedAws:
         address = f"{reachable_host}:{listener.getsockname()[1]}"
         self.endpoint_url = f"http://{address}"
         self.template = read_template(self._root / "template.yaml", self._template_parameters(), code=self._code)
-        stack.enter_context(LoopbackServer(listener, self._router))
+        for one in (listener, *listen_beside(listener)):
+            stack.enter_context(LoopbackServer(one, self._router))
         if self._bridge:
             stack.enter_context(LoopbackServer(listen(self._bridge, listener.getsockname()[1]), self._router))
         secret_address = f"{address}/{self._router.secret}"

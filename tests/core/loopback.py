@@ -1,6 +1,7 @@
 """HTTP services on loopback, among them one with scripted responses."""
 
 import json
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,6 +11,16 @@ from threading import Event, Thread
 from typing import Any
 
 from mcpist.running import send as sending
+
+
+def has_ipv6() -> bool:
+    """Return whether this machine has IPv6 on loopback."""
+    try:
+        with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
 
 
 def close_connections() -> None:

@@ -16,6 +16,7 @@ from infra.local.login import LocalLogin
 from infra.local.login_page import Person
 from infra.local.server import PortInUse, listen
 from infra.local.state import opened_state
+from tests.core.loopback import has_ipv6
 
 AUDIENCE = "http://127.0.0.1:3000/mcp"
 REDIRECT = "http://localhost:8787/callback"
@@ -34,6 +35,13 @@ def login() -> Iterator[LocalLogin]:
 def web(login: LocalLogin) -> Iterator[httpx2.Client]:
     with httpx2.Client(base_url=login.issuer) as client:
         yield client
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
+def test_localhost_is_answered_on_ipv6_too(login: LocalLogin) -> None:
+    port = urlsplit(login.issuer).port
+    answer = httpx2.get(f"http://[::1]:{port}/jwks.json", headers={"host": f"localhost:{port}"})
+    assert answer.status_code == 200
 
 
 def register(web: httpx2.Client, redirect: str = REDIRECT) -> httpx2.Response:

@@ -9,7 +9,8 @@ from email.utils import parsedate_to_datetime
 
 import pytest
 
-from infra.local.server import DropConnection, LoopbackServer, PortInUse, Request, Response, listen
+from infra.local.server import DropConnection, LoopbackServer, PortInUse, Request, Response, listen, listen_beside
+from tests.core.loopback import has_ipv6
 
 
 def echo(request: Request) -> Response:
@@ -34,6 +35,19 @@ def test_a_busy_port_is_named() -> None:
         port = listener.getsockname()[1]
         with pytest.raises(PortInUse, match=str(port)):
             listen("127.0.0.1", port)
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
+def test_a_port_is_listened_on_by_ipv6_too_unless_another_program_does() -> None:
+    with contextlib.closing(listen("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        (beside,) = listen_beside(listener)
+        with LoopbackServer(beside, echo), contextlib.closing(http.client.HTTPConnection("::1", port)) as connection:
+            connection.request("GET", "/a")
+            assert connection.getresponse().headers["X-Path"] == "/a"
+            assert listen_beside(listener) == []
+        with contextlib.closing(listen("::1", port)) as other:
+            assert listen_beside(other) == [], "only 127.0.0.1 has another address"
 
 
 def test_a_connection_is_kept_over_answers_of_all_kinds() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import boto3
 import httpx2
@@ -16,6 +17,7 @@ from botocore.exceptions import ClientError
 from infra.local.aws_requests import AwsRequest, HookPhase, InjectedResponse
 from infra.local.server import PortInUse
 from infra.local.stack import EmbeddedAws
+from tests.core.loopback import has_ipv6
 
 TEMPLATE = """
 Transform: AWS::Serverless-2016-10-31
@@ -181,6 +183,14 @@ def test_a_request_goes_through_a_function_that_invokes_another(aws: EmbeddedAws
     assert (body["result"]["put"], body["error"]) == ("nested", None)
     assert body["url"] == aws.api_url
     assert "nested" in items(aws)
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
+def test_localhost_is_answered_on_ipv6_too(aws: EmbeddedAws) -> None:
+    port = urlsplit(aws.api_url).port
+    answer = httpx2.get(f"http://[::1]:{port}/door/v6", headers={"host": f"localhost:{port}"}, timeout=30)
+    assert answer.status_code == 200
+    assert "v6" in items(aws)
 
 
 def test_requests_are_recorded_with_their_function_and_invocation(aws: EmbeddedAws) -> None:
