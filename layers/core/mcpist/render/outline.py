@@ -15,7 +15,7 @@ few fields is a row by itself, a list of one begins with `[0]`, and fields with 
 text that could be read as anything else is quoted as in JSON. A value that fits none of this is JSON.
 """
 
-from itertools import batched, islice
+from itertools import batched
 from typing import Any
 
 from mcpist.render.outline_references import with_references
@@ -25,7 +25,7 @@ from mcpist.render.outline_texts import are_same, encode, is_plain_cell, is_plai
 INDENT = " "
 MIN_ROW_FIELDS, MAX_ROW_FIELDS = 3, 8  # of an object, in a row
 MAX_ROW_TEXT = 80  # characters of a field in such a row
-MAX_COMPARED_FIELDS = 32  # with each object, in search of its equal
+MAX_COMPARED_OBJECTS = 32  # with each other one of the same object
 
 
 def outline(value: Any) -> str:
@@ -44,7 +44,14 @@ def outline(value: Any) -> str:
 def _write_object(lines: list[str], fields: Fields, indent: str) -> None:
     """Write the fields of an object, the short ones as rows before the others."""
     texts = _fields(fields)
-    short = [name for name, value in texts.items() if type(value) is str and _fits_row(name, value)]
+    short = [
+        name
+        for name, text in texts.items()
+        if type(text) is str
+        and len(text) <= MAX_ROW_TEXT
+        and " " not in name  # as it is between names
+        and ("," not in text or text[0] == '"')
+    ]
     for names in batched(short, MAX_ROW_FIELDS, strict=False):
         if len(names) >= MIN_ROW_FIELDS:
             cells = [texts.pop(name) for name in names]
@@ -58,24 +65,20 @@ def _write_object(lines: list[str], fields: Fields, indent: str) -> None:
             _write_field(lines, name, value, indent)
 
 
-def _fits_row(name: str, text: str) -> bool:
-    """Whether a field can be in a row: one name, and a text of few characters that is also that of a cell."""
-    return len(text) <= MAX_ROW_TEXT and ("," not in text or text[0] == '"') and " " not in name
-
-
 def _fields(fields: Fields) -> dict[str, Any]:
     """Return by the names that have it each value: its text, or the list or object that it is."""
     names: dict[str | int, str] = {}
     values: dict[str | int, Any] = {}
+    objects: list[tuple[int, Fields]] = []
     for number, (first, field_value) in enumerate(fields.items()):
         name, value = key_of(first), field_value
         key: str | int = number
         if isinstance(value, dict):
             name, value = _only_field(name, value)
         if isinstance(value, dict):
-            key = next(
-                (key for key, known in islice(values.items(), MAX_COMPARED_FIELDS) if are_same(known, value)), number
-            )
+            key = next((key for key, known in objects if are_same(known, value)), number)
+            if len(objects) < MAX_COMPARED_OBJECTS:
+                objects.append((number, value))
         elif not isinstance(value, list):
             key = value = text_of(value, is_plain_line)
         if key in names:

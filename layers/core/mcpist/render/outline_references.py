@@ -17,7 +17,7 @@ type _Fields = Mapping[str, Any]
 
 def with_references(value: Any) -> Any:
     """Return JSON with references for URLs that begin with another field, and for objects that are another field."""
-    return _Scopes().shortened(value, 0) if type(value) in _CONTAINERS else value
+    return _Scopes().shortened(value, 0, None) if type(value) in _CONTAINERS else value
 
 
 class _Scopes:
@@ -28,39 +28,40 @@ class _Scopes:
         """Each with the names of its fields by their URL, or by what tells objects apart."""
         self._seen: set[Any] = set()
 
-    def shortened(self, value: Any, depth: int) -> Any:
-        """Return an object or a list with references in it; the first `depth` objects around it may have it, too."""
-        if type(value) is list:
-            depth = len(self._objects)
-            return [self.shortened(one, depth) if type(one) in _CONTAINERS else one for one in value]
-        return self._find_object(value, depth) or self._shortened_object(value)
+    def shortened(self, value: Any, depth: int, key: Any) -> Any:
+        """Return an object or a list with references in it; the first `depth` objects around it may have its key."""
+        if type(value) is dict:
+            return (self._find_object(value, key, depth) if key else None) or self._shortened_object(value)
+        depth = len(self._objects)
+        return [self.shortened(one, depth, _key(one)) if type(one) in _CONTAINERS else one for one in value]
 
     def _shortened_object(self, fields: _Fields) -> _Fields:
         some = [
-            (name, value)
+            (name, value, _key(value))
             for name, value in fields.items()
             if type(value) in _CONTAINERS or (type(value) is str and value.startswith("http"))
         ]
         if not some:
             return fields
-        names = {key: name for name, value in reversed(some) if (key := _key(value))}
+        names = {key: name for name, _, key in reversed(some) if key}
         self._seen.update(names)
         depth, shortened = len(self._objects), dict(fields)
         self._objects.append((fields, names))
-        for name, value in some:
-            shortened[name] = self._find_beginning(value, depth) if type(value) is str else self.shortened(value, depth)
+        for name, value, key in some:
+            shortened[name] = self._find_beginning(value, depth) if key is value else self.shortened(value, depth, key)
         self._objects.pop()
         return shortened
 
-    def _find_object(self, value: _Fields, depth: int) -> Reference | None:
+    def _find_object(self, value: _Fields, key: Any, depth: int) -> Reference | None:
         """Return a reference to the same object."""
-        found = self._find(key, depth) if (key := _key(value)) in self._seen else None
+        found = self._find(key, depth) if key in self._seen else None
         return Reference(f"{{{found[0]}}}", value) if found and are_same(found[1], value) else None
 
     def _find_beginning(self, url: str, depth: int) -> Reference | str:
         """Return a reference to the longest beginning of a URL, or to the same one further outside."""
+        seen = self._seen
         for end in _ends(url):
-            if url[:end] in self._seen and (found := self._find(url[:end], depth + (end < len(url)))):
+            if url[:end] in seen and (found := self._find(url[:end], depth + (end < len(url)))):
                 name = found[0]
                 if end >= len(name) + MIN_SAVED_CHARACTERS:
                     return Reference(f"{{{name}}}{url[end:]}", url)
@@ -70,14 +71,15 @@ class _Scopes:
         """Return the name and the value of the nearest field with a key, among the first `depth` objects around."""
         for at in range(depth - 1, -1, -1):
             fields, names = self._objects[at]
-            if key in names and self._means(names[key], at):
+            if key in names and self._means(names[key], at + 1):
                 return names[key], fields[names[key]]
         return None
 
-    def _means(self, name: str, at: int) -> bool:
-        """Whether a reference can have a name, and no nearer object has a field of it."""
-        nearer = self._objects[at + 1 :]
-        return key_of(name) == name and not (nearer and any(name in fields for fields, _ in nearer))
+    def _means(self, name: str, depth: int) -> bool:
+        """Whether a reference can have a name, and no object after the first `depth` has a field of it."""
+        if depth < len(self._objects) and any(name in fields for fields, _ in self._objects[depth:]):
+            return False
+        return key_of(name) == name
 
 
 def _key(value: Any) -> Any:
