@@ -1,10 +1,12 @@
 """One attempt at a step: enter it, and continue the batch from what that opened."""
 
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from mcpist.batch.execution.attempts import StepAttempt
+from mcpist.batch.execution.attempts import AHEAD, StepAttempt
 from mcpist.batch.execution.settling import enter
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Header
@@ -15,15 +17,28 @@ from step_runner.step import ToolStepWork
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
-
-def run_attempt(event: dict[str, Any], context: "LambdaContext") -> dict[str, Any]:
-    """Run the attempt that an event describes, and return the response for its machine."""
-    response = _run(_parse(event, context), event)
-    invocation.add_fields(opened=list(response["go"]))
-    return response
+# What an event says of its execution, and not of its step.
+EXECUTION_FIELDS = ("batch", "execution", "started", "machine")
 
 
-def _run(attempt: StepAttempt, event: dict[str, Any]) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Attempted:
+    """What came of an attempt."""
+
+    response: dict[str, Any]
+    """The response for the machine."""
+    ahead: dict[str, Any] | None = None
+    """The event of the step that the same invocation may enter now, ahead of the machine."""
+
+
+def run_attempt(event: dict[str, Any], context: "LambdaContext") -> Attempted:
+    """Run the attempt that an event describes."""
+    attempted = _run(_parse(event, context), event)
+    invocation.add_fields(opened=list(attempted.response["go"]))
+    return attempted
+
+
+def _run(attempt: StepAttempt, event: dict[str, Any]) -> Attempted:
     """Return what the machine needs; on the relay nothing, since the opened steps have been started here."""
     response: dict[str, Any] = {"batch": attempt.pk, "go": {}}
     relayed = event.get("relay", False)
@@ -31,20 +46,38 @@ def _run(attempt: StepAttempt, event: dict[str, Any]) -> dict[str, Any]:
         head = ledger.get_header(attempt.pk)
         _log_entered(head)
         continuation.start_ready_steps(head, event["machine"])
-        return response
+        return Attempted(response)
     with ToolStepWork(attempt, _log_entered) as work:
         result = enter(attempt, work)
     if result.must_continue:
         continuation.continue_batch(attempt, result.head, event["machine"], relayed=relayed)
-        return response
+        return Attempted(response)
     if result.pending_elements is not None:
-        return {**response, "each": list(result.pending_elements)}
+        return Attempted({**response, "each": list(result.pending_elements)})
     if attempt.element is not None:
-        return response
+        return Attempted(response)
     if relayed:
         continuation.start_opened_steps(attempt, result, event["machine"])
-        return response
-    return {**response, "go": {f"s{step}": True for step in result.head.opened_by(attempt.step)}}
+        return Attempted(response)
+    opened = result.head.opened_by(attempt.step)
+    response["go"] = {f"s{step}": True for step in opened}
+    return Attempted(response, _find_ahead(attempt, result.head, opened, event))
+
+
+def _find_ahead(
+    attempt: StepAttempt, head: Header, opened: Sequence[int], event: dict[str, Any]
+) -> dict[str, Any] | None:
+    """Return the event of the only step that a first attempt opened, if it is a read that only reads in a row follow.
+
+    Nothing else in the batch waits for this invocation then. If it is lost on the way, the machine tries its own step
+    again, which replays and goes no further, and then enters the read, whose claim is dead.
+    """
+    if attempt.retry > 0 or attempt.lost or len(opened) != 1:
+        return None
+    (step,) = opened
+    if step in head.seq or step not in head.tail_reads:
+        return None
+    return {name: event[name] for name in EXECUTION_FIELDS if name in event} | {"step": step, "retry": AHEAD}
 
 
 def _log_entered(head: Header) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,11 +23,11 @@ PK = "acme#b_0123456789abcdef"
 EXECUTION = json.loads((EVENTS / "step_runner_step.json").read_text("utf-8"))["execution"]
 
 
-def enter(name: str = "step", request: str = "request-1", **changes: Any) -> dict[str, Any]:
+def enter(name: str = "step", request: str = "request-1", context: Any = None, **changes: Any) -> dict[str, Any]:
     """Return the response to an event of `events/` with some changed fields, in an execution that has just begun."""
     event = json.loads((EVENTS / f"step_runner_{name}.json").read_text("utf-8"))
     event |= {"started": datetime.now(UTC).isoformat()} | changes
-    return handler(event, Context(60, request))
+    return handler(event, context or Context(60, request))
 
 
 type Write = Callable[..., Header]
@@ -43,6 +43,7 @@ def write(organization: str, login: LocalLogin) -> Write:
         effect: str = "reads",
         warrant: str = "",
         lenient: frozenset[int] = frozenset(),
+        tail_reads: Collection[int] = (),
         **options: dict[str, Any],
     ) -> Header:
         now = time.time()
@@ -61,6 +62,7 @@ def write(organization: str, login: LocalLogin) -> Write:
             expires_at=now + 86_400,
             map_steps=frozenset(index for index, option in options_by_step.items() if "each" in option),
             continue_on_error=lenient,
+            tail_reads=frozenset(tail_reads),
         )
         entries = [
             Entry(index, step_of(index, tool, params, **options_by_step.get(index, {})), effect)

@@ -57,7 +57,8 @@ EXECUTION_CONTEXT["next"] = True
 """,
     "functions/step_runner/attempt.py": """
 def run_attempt(*arguments, this_release=run_attempt):
-    return {"next": True} | this_release(*arguments)
+    attempted = this_release(*arguments)
+    return Attempted({"next": True} | attempted.response, attempted.ahead)
 """,
 }
 

@@ -89,6 +89,7 @@ def _build_header(plan: Plan, permissions: Permissions, timeout: float, batch: s
         expires_at=started_at + settings().keep_seconds,
         map_steps=plan.map_steps,
         continue_on_error=plan.continue_on_error,
+        tail_reads=plan.tail_reads,
         correlation=correlation(),
         traceparent=traceparent(),
         client=caller.client,

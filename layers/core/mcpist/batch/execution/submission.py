@@ -27,8 +27,7 @@ from mcpist.tools.upstream_tool import UpstreamTool
 MAX_BATCH_WAIT_SECONDS = 20.0
 QUESTION_SECONDS = 10.0  # for the question about a batch, unless less is left
 # Without news the delay grows to a twentieth of the time since the last settled step.
-LEDGER_POLLING = Polling(initial_seconds=0.1, max_seconds=1.0, growth=1.05)
-MIN_HOP_SECONDS = 0.05  # from the end of a step to that of one that waits for it
+LEDGER_POLLING = Polling(initial_seconds=0.05, max_seconds=1.0, growth=1.05)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +160,7 @@ def wait(head: Header, seconds: float) -> Header:
         lambda latest: latest.done,
         lambda: ledger.close(ledger.get_header(head.pk)),
         min(MAX_BATCH_WAIT_SECONDS, seconds),
-        min_delay=lambda latest: latest.open_depth * MIN_HOP_SECONDS,
+        min_delay=lambda latest: latest.min_open_seconds,
     )
 
 

@@ -13,6 +13,11 @@ from mcpist.batch.language.graph import opened
 from mcpist.batch.language.steps import Step
 from mcpist.caller import NO_CLIENT, ClientInfo, Subject
 
+MIN_STEP_SECONDS = 0.05
+"""The least time from the settling of a step to that of one that waits for it, which the machine enters."""
+MIN_TAIL_READ_SECONDS = 0.01
+"""The same of a read that the invocation enters which settled the step before."""
+
 type Status = Literal["succeeded", "failed", "skipped", "cancelled", "unknown"]
 type ExecutionForm = Literal["machine", "relay"]
 
@@ -48,6 +53,8 @@ class Header:
     """The steps with `each`."""
     continue_on_error: frozenset[int] = frozenset()
     """The steps whose dependents run however they end."""
+    tail_reads: frozenset[int] = frozenset()
+    """The reads that only a chain of reads follows; an invocation that opens one alone may enter it at once."""
     form: ExecutionForm = "machine"
     resumes: str = ""
     """The id of the batch whose results this one began with, if any."""
@@ -89,13 +96,14 @@ class Header:
         return [step for step in range(len(self.ids)) if step not in self.seq]
 
     @property
-    def open_depth(self) -> int:
-        """The number of steps on the longest path of those that have not settled."""
+    def min_open_seconds(self) -> float:
+        """The least time in which all steps settle that have not: that of the longest path of them."""
         needs = {step: self.needs[step] - self.seq.keys() for step in self.open_steps}
-        depths: dict[int, int] = {}
+        ends: dict[int, float] = {}
         for step in TopologicalSorter(needs).static_order():
-            depths[step] = 1 + max((depths[need] for need in needs[step]), default=0)
-        return max(depths.values(), default=0)
+            own = MIN_TAIL_READ_SECONDS if step in self.tail_reads else MIN_STEP_SECONDS
+            ends[step] = own + max((ends[need] for need in needs[step]), default=0)
+        return max(ends.values(), default=0)
 
     def opened_by(self, step: int) -> list[int]:
         """Return the steps that settling `step` opened."""
