@@ -1,11 +1,13 @@
 """One request, found everywhere by its one id."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from infra.local.accounts import connect, disconnect
 from infra.local.deployment import LocalDeployment
+from mcpist.polling import Polling
 from tests import emf
 from tests.whole.conftest import McpUser
 
@@ -25,10 +27,19 @@ def test_a_batch_is_found_by_one_id_in_the_logs_of_the_endpoint_its_steps_and_th
     before = {log: log.stat().st_size for log in deployment.logs.iterdir()}
     steps = [{"id": "me", **GET_ME}, {"id": "again", **GET_ME, "after": ["me"]}]
     assert "2 of 2 steps" in connected.texts("batch", commands=steps)[0]
-    written = {log.stem: list(emf.documents(log.read_bytes()[size:].decode())) for log, size in before.items()}
-    endpoint, runner, broker = (written[f"{door}Function"] for door in ("McpEndpoint", "StepRunner", "TokenBroker"))
+
+    def written() -> dict[str, list[dict[str, Any]]]:
+        return {log.stem: list(emf.documents(log.read_bytes()[size:].decode())) for log, size in before.items()}
+
+    def of_steps(logs: dict[str, list[dict[str, Any]]]) -> set[tuple[int, str]]:
+        return {(line["step"], line["message"]) for line in logs["StepRunnerFunction"] if "message" in line}
+
+    # The last line of a step is written after it has settled, and a step in a row is entered again by the machine.
+    every_line = {(step, message) for step in (0, 1) for message in ("request", "response")}
+    logs = Polling(0.02, 0.5).wait(written(), lambda logs: of_steps(logs) >= every_line, written, seconds=10)
+    endpoint, runner, broker = (logs[f"{door}Function"] for door in ("McpEndpoint", "StepRunner", "TokenBroker"))
     (correlation,) = {line["correlation_id"] for line in (*runner, *broker)}
-    assert sorted(line["message"] for line in runner if "message" in line) == ["request"] * 2 + ["response"] * 2
+    assert of_steps(logs) == every_line
     assert {line["operation"] for line in broker if "operation" in line} == {"warrant", "resolve"}
     found = [line for line in endpoint if line.get("correlation_id") == correlation]  # libraries' lines have none
     assert [line["message"] for line in found if "message" in line] == ["request", "response"]
