@@ -146,6 +146,16 @@ def test_the_seconds_of_an_invocation_are_those_of_all_its_steps(write: Write) -
     assert entry(1).claim.until < entry(0).claim.until + 1  # type: ignore[union-attr]
 
 
+def test_the_machine_goes_ahead_again_from_the_last_step_that_has_settled(write: Write) -> None:
+    write(*CHAIN, tail_reads=FOUR)
+    has_settled(0)
+    has_settled(1)
+    assert enter() == {"batch": PK, "go": {"s1": True}}
+    assert settled() == [0, 1]
+    assert enter(step=1) == {"batch": PK, "go": {"s2": True}}
+    assert settled() == [0, 1, 2, 3, 4]
+
+
 def test_a_second_attempt_and_a_lost_step_leave_the_rest_to_the_machine(write: Write) -> None:
     write(*CHAIN, tail_reads=FOUR)
     enter(retry=1)
