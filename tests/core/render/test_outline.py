@@ -85,6 +85,16 @@ def test_a_list_of_one_object_is_its_row() -> None:
     assert outline({"item": row}) == "item{id title by{name}}: b1,Dune,Herbert"
 
 
+def test_objects_in_lists_of_lists_are_lines_and_not_json() -> None:
+    value = {
+        "blocks": [{"kind": "text", "parts": [{"kind": "line", "words": [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]}]}]
+    }
+    assert outline(value) == ("blocks[0]:\n kind: text\n parts[0]{kind words[]{a b}}: line,1|x;2|y")
+    assert outline({"in": {"kinds": [], **value}}) == (
+        "in:\n kinds[]: \n blocks[0]:\n  kind: text\n  parts[0]{kind words[]{a b}}: line,1|x;2|y"
+    )
+
+
 def test_lists_at_any_depth_become_tables() -> None:
     value = {"data": {"page": 1, "found": {"users": [{"id": n, "name": f"u{n}"} for n in range(3)], "size": 2}}}
     assert outline(value) == ("data:\n page: 1\n found:\n  users[3]{id name}:\n   0,u0\n   1,u1\n   2,u2\n  size: 2")

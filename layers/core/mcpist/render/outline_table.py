@@ -38,7 +38,7 @@ def single_row(value: Fields) -> "Table | None":
 
 
 def _count_columns(value: Fields) -> float:
-    """Return how many columns an object needs as a row; infinite with a list of more objects than one line should hold.
+    """Return how many columns an object needs as a row; infinite with a list that one line should not hold.
 
     Nothing is counted once there are too many.
     """
@@ -46,13 +46,25 @@ def _count_columns(value: Fields) -> float:
     for inner in value.values():
         if isinstance(inner, dict):
             columns += _count_columns(inner)
-        elif isinstance(inner, list) and len(inner) > MAX_SINGLE_ELEMENTS and isinstance(inner[0], (dict, list)):
+        elif isinstance(inner, list) and not _fits_line(inner):
             return inf
         elif inner is not None:
             columns += 1
         if columns > MAX_SINGLE_COLUMNS:
             break
     return columns
+
+
+def _fits_line(values: list[Any]) -> bool:
+    """Whether a list is no more objects than a line should hold, and has no objects in lists in them."""
+    if not values or not isinstance(values[0], (dict, list)):
+        return True
+    return len(values) <= MAX_SINGLE_ELEMENTS and not any(
+        isinstance(inner, list) and inner and isinstance(inner[0], dict)
+        for value in values
+        if isinstance(value, dict)
+        for inner in value.values()
+    )
 
 
 def saving_table(rows: Sequence[Fields | None]) -> "Table | None":
