@@ -11,6 +11,7 @@ from typing import Any
 
 from infra.bench.report import Row
 from mcpist.tools.index import Index, ModuleEntry, ToolEntry
+from mcpist.tools.phrases import phrase_words
 from mcpist.tools.search import WordIndex
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
@@ -75,7 +76,9 @@ def large_catalogue(*more: ModuleEntry) -> Index:
     real = [tool for name in NAMES for tool in CATALOGUE.module(name).tools.values()]
     vocabulary = sorted({word for tool in real for word in tool.description.split()})
     modules = list(CATALOGUE.index.modules.values())
-    texts: list[Any] = [tool.words for tool in real]
+    phrases = CATALOGUE.phrases
+    words = {tool: {**tool.words, **phrase_words(phrases[tool.module].get(tool.name, ()))} for tool in real}
+    texts: list[Any] = list(words.values())
     for number in range(SYNTHETIC_MODULES):
         name = f"service{number}"
         entries: dict[str, ToolEntry] = {}
@@ -83,7 +86,7 @@ def large_catalogue(*more: ModuleEntry) -> Index:
             own = f"{tool.name}_{chance.choice(vocabulary).lower().strip('.,:()')}_{len(entries)}"
             entries[own] = replace(ToolEntry.of(tool, {}), module=name, name=own)
             about = f"{tool.description} {' '.join(chance.choices(vocabulary, k=3))}"
-            texts.append({**tool.words, "name": own, "service": name, "description": about})
+            texts.append({**words[tool], "name": own, "service": name, "description": about})
         modules.append(ModuleEntry(name, "A service.", "1", name, {}, entries))
     return Index([*modules, *more], WordIndex.of(texts, CATALOGUE.index.words.synonyms))
 

@@ -5,7 +5,7 @@ from functools import cache, cached_property, reduce
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from mcpist.caller import Caller
 from mcpist.errors import Locale, McpistError
@@ -14,6 +14,9 @@ from mcpist.tools.index import Index, join_indexes
 from mcpist.tools.module import Module
 from mcpist.tools.translation import UNTRANSLATED, Translation, read_translation
 from mcpist.tools.upstream_tool import unknown_columns
+
+if TYPE_CHECKING:
+    from mcpist.tools.phrases import Phrases
 
 INDEX_FILE = "index.json"
 
@@ -137,7 +140,14 @@ class Catalogue:
                 raise ImportError(
                     f'no line for `{folder.name}`: add "{folder.name}" to NAMES in {self.package}/__init__.py'
                 )
-        return Index.of(map(self.module, self.written))
+        return Index.of(map(self.module, self.written), self.phrases)
+
+    @property
+    def phrases(self) -> "dict[str, Phrases]":
+        """How people ask for the tools of each module."""
+        from mcpist.tools.phrases import read_phrases  # which only the build needs
+
+        return {name: read_phrases(self.folder / name) for name in self.written}
 
     def write(self) -> None:
         """Write the index, as the build does."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from mcpist.tools.module import FIRST_RELEASE, Module, ModuleKind
 from mcpist.tools.postings import Postings
@@ -14,9 +14,13 @@ from mcpist.tools.search import JoinedWordIndex, WordIndex
 from mcpist.tools.tool import Effect, Tool
 from mcpist.tools.translation import UNTRANSLATED, Translation
 
+if TYPE_CHECKING:
+    from mcpist.tools.phrases import Phrases
+
 FORMAT = 5  # of an index as text
 MAX_CACHED_JOINS = 64
 MARKS: Mapping[Effect, str] = {"reads": "", "writes": "! ", "destroys": "!! "}
+NO_PHRASES: "Mapping[str, Phrases]" = {}
 MARKS_LEGEND = "! writes, !! destroys"
 MAX_DESCRIPTION_CHARACTERS = 200  # of a description in a line; the full schema has all of it
 
@@ -183,10 +187,16 @@ class Index:
         return [tool for module in self.modules.values() for tool in module.tools.values()]
 
     @classmethod
-    def of(cls, modules: Iterable[Module]) -> Self:
-        """Return the index of modules."""
+    def of(cls, modules: Iterable[Module], phrases: "Mapping[str, Phrases]" = NO_PHRASES) -> Self:
+        """Return the index of modules; `phrases` are those of each module's tools."""
+        from mcpist.tools.phrases import phrase_words  # which readers of an index do not need
+
         modules = list(modules)
-        texts = (tool.words for module in modules for tool in module.tools.values())
+        texts = (
+            {**tool.words, **phrase_words(phrases.get(module.name, {}).get(tool.name, ()))}
+            for module in modules
+            for tool in module.tools.values()
+        )
         words = WordIndex.of(texts, "".join(module.synonyms for module in modules))
         return cls(map(ModuleEntry.of, modules), words)
 

@@ -18,9 +18,16 @@ from mcpist.tools.postings import UNIT, Postings
 from mcpist.tools.stems import stems
 from mcpist.tools.word_vectors import ToolVectors, word_vectors
 
-type Field = Literal["name", "service", "description", "parameters"]
+type Field = Literal["name", "service", "description", "parameters", "phrases", "japanese_phrases"]
 
-WEIGHTS: Mapping[Field, float] = {"name": 2.5, "service": 2.0, "description": 1.5, "parameters": 0.75}
+WEIGHTS: Mapping[Field, float] = {
+    "name": 2.5,
+    "service": 2.0,
+    "description": 1.5,
+    "parameters": 0.75,
+    "phrases": 0.5,
+    "japanese_phrases": 0.05,  # pairs of characters: most are in few tools by chance
+}
 SATURATION = 1.6
 LENGTH_NORMALIZATION = 0.6
 NAME_WEIGHT = 0.15  # how much better a tool is whose whole name is asked for
@@ -29,7 +36,7 @@ SERVICE_WEIGHT = 3.0  # a query that names a service asks for that one,
 MIN_SERVICE_SHARE = 0.8  # if the name is no general word: this share of the tools that have the word are the service's
 MEANING_WEIGHT = 1.25  # how much a tool's closeness in meaning counts, where the best tool's words count 1
 EXPECTED_WORD_SCORE = 1.6  # of each word in a tool that fits; where the best tool has less, its words count less
-MEANING_FIELDS: Collection[Field] = ("name", "service", "description")
+MEANING_FIELDS: Collection[Field] = ("name", "service", "description", "phrases")
 MIN_CLOSENESS = 0.3  # so much it must count for a tool that has none of the words
 MIN_RELATIVE_SCORE = 0.3
 
@@ -53,7 +60,8 @@ class WordIndex:
     def of(cls, texts: Iterable[Mapping[Field, str]], synonyms: str = "") -> Self:
         """Count the words of tools, each given by its fields; `synonyms` are lines of what their services add."""
         counted = [
-            {field: Counter(stems(_CAMEL_CASE.sub(" ", text))) for field, text in fields.items()} for fields in texts
+            {field: Counter(stems(_CAMEL_CASE.sub(" ", fields.get(field, "")))) for field in WEIGHTS}
+            for fields in texts
         ]
         count = max(len(counted), 1)
         mean_lengths = {field: sum(fields[field].total() for fields in counted) / count or 1.0 for field in WEIGHTS}
