@@ -75,6 +75,9 @@ class Postings:
         return found
 
 
+NO_POSTINGS = Postings({}, 0)
+
+
 def _pack(weights: Mapping[int, float], count: int) -> str:
     whole = {number: round(SCALE * weight) for number, weight in weights.items()}
     if len(whole) < MIN_SHARE * count:

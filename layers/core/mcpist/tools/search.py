@@ -12,11 +12,12 @@ from functools import cached_property
 from heapq import nlargest
 from itertools import chain
 from math import log
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
-from mcpist.tools.postings import UNIT, Postings
-from mcpist.tools.stems import stems
-from mcpist.tools.word_vectors import ToolVectors, word_vectors
+from mcpist.tools.postings import NO_POSTINGS, UNIT, Postings
+
+if TYPE_CHECKING:
+    from mcpist.tools.word_vectors import ToolVectors, WordVectors
 
 type Field = Literal["name", "service", "description", "parameters", "phrases", "japanese_phrases"]
 
@@ -50,7 +51,9 @@ class WordIndex:
     a name which share of the name it is.
     """
 
-    def __init__(self, words: Postings, names: Postings, synonyms: str = "", vectors: str = "") -> None:
+    def __init__(
+        self, words: Postings = NO_POSTINGS, names: Postings = NO_POSTINGS, synonyms: str = "", vectors: str = ""
+    ) -> None:
         self.words = words
         self.names = names
         self.synonyms = synonyms
@@ -59,6 +62,8 @@ class WordIndex:
     @classmethod
     def of(cls, texts: Iterable[Mapping[Field, str]], synonyms: str = "") -> Self:
         """Count the words of tools, each given by its fields; `synonyms` are lines of what their services add."""
+        from mcpist.tools.stems import stems  # which readers of an index do not need
+
         counted = [
             {field: Counter(stems(_CAMEL_CASE.sub(" ", fields.get(field, "")))) for field in WEIGHTS}
             for fields in texts
@@ -83,7 +88,7 @@ class WordIndex:
         from mcpist.tools.query import OWN_WEIGHT, query_weights  # which only a search needs
 
         weights = query_weights(query, self.synonyms)
-        known = word_vectors().known(weights)
+        known = _word_vectors().known(weights)
         scores = self.scores({stem: weight * self.rarity(stem) for stem, weight in weights.items()})
         numbers = [number for number in range(len(scores)) if number in allowed]
         expected = EXPECTED_WORD_SCORE / UNIT * list(known.values()).count(OWN_WEIGHT)
@@ -116,10 +121,12 @@ class WordIndex:
 
     def closeness(self, weights: Mapping[str, float], factor: float) -> list[float]:
         """Return how close in meaning each tool is to weighted stems: the cosine of their vectors, times a factor."""
-        return self._tool_vectors.closeness(word_vectors().vector(weights), factor)
+        return self._tool_vectors.closeness(_word_vectors().vector(weights), factor)
 
     @cached_property
-    def _tool_vectors(self) -> ToolVectors:
+    def _tool_vectors(self) -> "ToolVectors":
+        from mcpist.tools.word_vectors import ToolVectors
+
         return ToolVectors(b64decode(self.vectors))
 
 
@@ -127,7 +134,7 @@ class JoinedWordIndex(WordIndex):
     """The words of two collections of tools, numbered one after the other, as if they had been counted together."""
 
     def __init__(self, first: WordIndex, second: WordIndex) -> None:
-        super().__init__(Postings({}, 0), Postings({}, 0), first.synonyms + second.synonyms)
+        super().__init__(synonyms=first.synonyms + second.synonyms)
         self._parts = (first, second)
 
     def rarity(self, stem: str) -> float:
@@ -150,6 +157,12 @@ class JoinedWordIndex(WordIndex):
         return list(chain.from_iterable(part.closeness(weights, factor) for part in self._parts))
 
 
+def _word_vectors() -> "WordVectors":
+    from mcpist.tools.word_vectors import word_vectors  # which only a search or a new index needs
+
+    return word_vectors()
+
+
 def _frequencies(fields: Mapping[Field, Counter[str]], mean_lengths: Mapping[Field, float]) -> dict[str, float]:
     """Return how often a tool has each stem, weighted by the fields, which count less the longer they are.
 
@@ -165,7 +178,7 @@ def _frequencies(fields: Mapping[Field, Counter[str]], mean_lengths: Mapping[Fie
 
 
 def _vector(fields: Mapping[Field, Counter[str]]) -> bytes:
-    return word_vectors().vector(sum((fields[field] for field in MEANING_FIELDS), Counter()))
+    return _word_vectors().vector(sum((fields[field] for field in MEANING_FIELDS), Counter()))
 
 
 def _service_names(counted: Collection[Mapping[Field, Counter[str]]]) -> set[str]:

@@ -15,7 +15,7 @@ from mcpist.tools.module import Module
 from mcpist.tools.search import WordIndex
 
 MAX_CACHED_MODULES = 100
-NO_MODULES = Index([], WordIndex.of([]))
+NO_MODULES = Index([], WordIndex())
 
 
 @dataclass(frozen=True, slots=True)
