@@ -67,7 +67,7 @@ def _write_object(lines: list[str], fields: Fields, indent: str) -> None:
 
 def _fields(fields: Fields) -> dict[str, Any]:
     """Return by the names that have it each value: its text, or the list or object that it is."""
-    names: dict[str | int, str] = {}
+    names: dict[str | int, list[str]] = {}
     values: dict[str | int, Any] = {}
     objects: list[tuple[int, Fields]] = []
     for number, (first, field_value) in enumerate(fields.items()):
@@ -82,10 +82,10 @@ def _fields(fields: Fields) -> dict[str, Any]:
         elif not isinstance(value, list):
             key = value = text_of(value, is_plain_line)
         if key in names:
-            names[key] += f" {name}"
+            names[key].append(name)
         else:
-            names[key], values[key] = name, value
-    return dict(zip(names.values(), values.values(), strict=True))
+            names[key], values[key] = [name], value
+    return dict(zip(map(" ".join, names.values()), values.values(), strict=True))
 
 
 def _only_field(name: str, value: Any) -> tuple[str, Any]:

@@ -42,7 +42,8 @@ def _plain(ends: str) -> IsPlain:
 
 
 is_plain_line, is_plain_cell, is_plain_element = _plain(""), _plain(","), _plain(",;|")
-is_plain_head = re.compile(r"(?:\{[^{}\s]*\}|[^{}\s])*").fullmatch
+# A pair of braces has no separator in it: it would be of two elements.
+is_plain_head = re.compile(r"(?:\{[^{}\s;|]*\}|[^{}\s])*").fullmatch
 
 
 def text_of(value: Any, is_plain: IsPlain) -> str:
