@@ -2,6 +2,7 @@
 
 import json
 import time
+from functools import reduce
 from typing import Any
 
 import pytest
@@ -152,6 +153,13 @@ def test_many_fields_with_the_same_value_share_a_line_in_no_time() -> None:
     began = time.process_time()
     assert outline(value) == f"{' '.join(value)}: same"
     assert time.process_time() - began < 1  # second, where copying the line for each name takes more
+
+
+def test_what_is_nested_deeply_is_json_without_a_margin_for_each_line() -> None:
+    rows: Any = {"rows": [{"id": number} for number in range(1_000)]}
+    value = reduce(lambda inner, level: {"in": inner, "level": [level]}, range(60), rows)
+    assert read(outline(value)) == value
+    assert len(outline(value)) < 2 * len(json.dumps(value))
 
 
 def test_rows_with_little_in_common_are_written_one_by_one() -> None:

@@ -12,7 +12,8 @@ table's columns hold the number of its rows. `user{login id}` are the fields of 
 all rows share, and a column with `[]` holds a list, `;` between its elements and `|` between their fields. An object of
 few fields is a row by itself, a list of one begins with `[0]`, and fields with the same value share a line.
 `{url}/repos` begins with the field `url` of its object or of the nearest one around it; `{author}` is such a field. A
-text that could be read as anything else is quoted as in JSON. A value that fits none of this is JSON.
+text that could be read as anything else is quoted as in JSON. A value that fits none of this is JSON, and so
+is one that is nested deeply.
 """
 
 from itertools import batched
@@ -23,6 +24,7 @@ from mcpist.render.outline_table import Fields, saving_table, single_row
 from mcpist.render.outline_texts import are_same, encode, is_plain_cell, is_plain_line, key_of, text_of
 
 INDENT = " "
+MAX_INDENT = 16  # characters; what is deeper is JSON, or the margins of many lines could take all memory
 MIN_ROW_FIELDS, MAX_ROW_FIELDS = 3, 8  # of an object, in a row
 MAX_ROW_TEXT = 80  # characters of a field in such a row
 MAX_COMPARED_OBJECTS = 32  # with each other one of the same object
@@ -59,6 +61,8 @@ def _write_object(lines: list[str], fields: Fields, indent: str) -> None:
     for name, value in texts.items():
         if isinstance(value, str):
             lines.append(f"{indent}{name}: {value}")
+        elif len(indent) >= MAX_INDENT:
+            lines.append(f"{indent}{name}: {encode(value)}")
         elif isinstance(value, list):
             _write_list(lines, name, value, indent)
         else:
