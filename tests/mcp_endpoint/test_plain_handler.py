@@ -26,6 +26,7 @@ from mcp_endpoint.protocol.plain_request import PlainHandler, read
 from mcp_endpoint.protocol.server import LeanServer
 from mcp_endpoint.protocol.transport import Protocol
 from mcpist.caller import Caller, ClientInfo, Subject
+from mcpist.errors import RequestTimeout
 
 CALLER = Caller("acme", "uma", Subject("https://login.example.com", "uma"), "user", (), client=ClientInfo("agent"))
 PREFIX = "io.modelcontextprotocol/"
@@ -111,6 +112,11 @@ def test_the_kernels_answer_is_the_plain_one(handle: Handle, status: int, caplog
     assert plain == kernel
     assert plain[0] == status
     assert b"s3cret" not in plain[2]
+
+
+def test_a_function_whose_time_is_over_while_an_answer_is_written_says_so_itself() -> None:
+    with pytest.raises(RequestTimeout):
+        answers(raising(RequestTimeout(service="mcpist", seconds=27.0, may_have_happened=True)))
 
 
 @pytest.mark.parametrize("number", [0, -1, 10**30, "", "a b"])

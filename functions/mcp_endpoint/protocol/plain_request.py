@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from mcp_endpoint.exchange import Envelope, Exchange, exchange_of, received
 from mcp_endpoint.tasks import Context
+from mcpist.errors import RequestTimeout
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -87,6 +88,8 @@ def answer(server: "Server[Any]", request: PlainRequest, exchange: Exchange) -> 
     try:
         result = request.handler.answer(received(exchange, request.envelope, request.params), request.params)
         reply["result"] = kernel._serialize(request.method, request.envelope.protocol_version, result)  # noqa: SLF001 - the SDK writes results nowhere else
+    except RequestTimeout:  # that of the function, which says that the work may have happened
+        raise
     except Exception as error:  # noqa: BLE001 - the SDK logs it, and says what of it the client may read
         data = modern_error_data(error)
         status = ERROR_CODE_HTTP_STATUS.get(data.code, status)
