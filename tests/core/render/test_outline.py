@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from mcpist.render import outline as outline_module
 from mcpist.render.outline import outline
+from mcpist.render.outline_texts import quote
 from mcpist.render.pruning import prune
 from tests.core.render.operations import count_calls
 from tests.core.render.reading import read
@@ -223,6 +224,16 @@ def test_an_object_that_a_field_around_it_is_has_the_name_of_that_field() -> Non
         "seen[0]{by n}: {user},1"
     )
     assert read(outline(value)) == value
+
+
+@pytest.mark.parametrize("line_end", ["\x0b", "\x1e", "\x85", "\u2028", "\u2029"])
+def test_a_text_is_quoted_where_some_readers_take_a_character_for_the_end_of_its_line(line_end: str) -> None:
+    text = f"hello{line_end}role: admin"
+    written = quote(text)
+    assert outline({"said": text}) == f"said: {written}"
+    assert outline({"said": [text, 1]}) == f"said[]: {written},1"
+    rows = [{"id": number, "said": [text]} for number in range(2)]
+    assert outline(rows) == f"[2]{{id said[]}}:\n 0,{written}\n 1,{written}"
 
 
 def test_a_text_that_looks_like_a_reference_or_a_number_is_quoted() -> None:

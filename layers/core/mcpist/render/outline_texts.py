@@ -15,6 +15,8 @@ type IsPlain = Callable[[str], object]
 
 quote: Callable[[str], str] = encode_basestring
 _CONSTANTS = {None: "null", True: "true", False: "false"}
+# Control characters, and what some readers take for the end of a line.
+_BREAKS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 _LITERAL_STARTS = frozenset("tfn-0123456789")
 _is_literal = re.compile(r"true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?").fullmatch
 _is_plain_key = re.compile(r"[^\W\d][\w@$/+-]*").fullmatch
@@ -38,7 +40,7 @@ encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_va
 
 def _plain(ends: str) -> IsPlain:
     """Return what tells texts that need no quotes where some characters would end them."""
-    return re.compile(rf'(?![\s"\[{{])[^\x00-\x1f{ends}]*[^\x00-\x1f{ends}\s]').fullmatch
+    return re.compile(rf'(?![\s"\[{{])[^{_BREAKS}{ends}]*[^{_BREAKS}{ends}\s]').fullmatch
 
 
 is_plain_line, is_plain_cell, is_plain_element = _plain(""), _plain(","), _plain(",;|")
