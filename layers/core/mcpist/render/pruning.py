@@ -10,8 +10,17 @@ from typing import Any
 _CONTAINERS = (dict, list)  # as a union it would be made anew for each value
 _WILDCARD = re.compile(r"[*?\[\]]")
 
-type _Rule = tuple[bool, tuple[str, ...], Callable[[str], object], tuple[str, ...]]
-"""Whether what matches is noise; how its paths end; and what tells other ones, which also have some end."""
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """A run of patterns that all name noise, or all name fields that are needed."""
+
+    is_noise: bool
+    ends: tuple[str, ...]
+    """The path ends of the patterns that are no more than that."""
+    matches: Callable[[str], object]
+    """Matches the paths of the other patterns, which are tried only for a path with an end in `tails`."""
+    tails: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +38,9 @@ class Noise:
         object.__setattr__(self, "_rules", tuple(_rules(self.patterns)))
 
     def __contains__(self, path: str) -> bool:
-        for is_noise, ends, matches, tails in self._rules:
-            if path.endswith(ends) or (path.endswith(tails) and matches(path)):
-                return is_noise
+        for rule in self._rules:
+            if path.endswith(rule.ends) or (path.endswith(rule.tails) and rule.matches(path)):
+                return rule.is_noise
         return False
 
 
@@ -43,7 +52,7 @@ def _rules(patterns: Sequence[str]) -> Iterator[_Rule]:
         others = [pattern for pattern in plain if pattern not in ends]
         expression = re.compile("|".join(translate(f"*.{pattern}") for pattern in others))
         tails = tuple(_WILDCARD.split(pattern)[-1] for pattern in others)
-        yield not is_needed, tuple(ends.values()), expression.match, tails
+        yield _Rule(not is_needed, tuple(ends.values()), expression.match, tails)
 
 
 def _end(pattern: str) -> str | None:
