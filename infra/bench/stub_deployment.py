@@ -64,7 +64,9 @@ class StubDeployment:
 
 
 @contextmanager
-def run_stub_deployment(parameters: Mapping[str, str] = NO_REQUEST_LIMIT) -> Iterator[StubDeployment]:
+def run_stub_deployment(
+    parameters: Mapping[str, str] = NO_REQUEST_LIMIT, *, small_loop: bool = False
+) -> Iterator[StubDeployment]:
     """Start the service, then the deployment; stop both at the end."""
     with tempfile.TemporaryDirectory() as folder, stub_service() as service:
         root = with_modules(Path(folder), ROOT / "infra/bench/stub.py")
@@ -72,7 +74,12 @@ def run_stub_deployment(parameters: Mapping[str, str] = NO_REQUEST_LIMIT) -> Ite
         stub.write_text(stub.read_text("utf-8").replace("http://stub.invalid", service.url), "utf-8")
         with run_local_deployment(
             DeploymentOptions(
-                docs=ROOT / "docs", root=root, modules=("github", "rag", "stub"), parameters=parameters, report=say
+                docs=ROOT / "docs",
+                root=root,
+                modules=("github", "rag", "stub"),
+                parameters=parameters,
+                small_loop=small_loop,
+                report=say,
             )
         ) as deployment:
             yield StubDeployment(deployment, Path(folder), service)

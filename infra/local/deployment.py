@@ -17,6 +17,7 @@ from infra.local.programs import local_programs
 from infra.local.stack import EmbeddedAws
 from infra.local.state import State
 from infra.local.tool_path import report_missing_commands, tool_path
+from infra.local.zygote import SMALL_LOOP_VARIABLE
 from mcpist.loopback import same_urls
 from mcpist_services import NAMES
 from mcpist_services.upstream import configuration
@@ -65,6 +66,8 @@ class DeploymentOptions:
     """Keeps what is stored, and who is logged in, for the next start; with it the documents follow their folder."""
     logs: Path | None = None
     """The folder of the functions' logs; by default one in `root`."""
+    small_loop: bool = False
+    """Whether sandboxes run on the loop of runtime_loop.py where AWS's runtime client is installed, too."""
     report: Report = lambda _: None
     """Is called with each line of progress."""
 
@@ -174,7 +177,12 @@ def _embedded_aws(options: DeploymentOptions, login: LocalLogin, extra: Mapping[
         port=options.port,
         bridge=options.bridge,
         parameters=parameters,
-        extra={"PATH": tool_path(), "SERVERS_FOLDER": str(Path.cwd()), **extra},
+        extra={
+            "PATH": tool_path(),
+            "SERVERS_FOLDER": str(Path.cwd()),
+            **({SMALL_LOOP_VARIABLE: "on"} if options.small_loop else {}),
+            **extra,
+        },
         concurrency=options.concurrency,
         state=options.state,
         logs=options.logs,

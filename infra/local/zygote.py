@@ -27,6 +27,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
 PR_SET_PDEATHSIG = 1
+SMALL_LOOP_VARIABLE = "SMALL_LOOP"  # of the environment: AWS's runtime client is not used, also where it is installed
 # Lambda sets a handler on the root logger before the import, and libraries add filters to existing handlers.
 _ROOT_HANDLER = logging.NullHandler()
 
@@ -201,11 +202,13 @@ def _preload_runtime() -> None:
 
 
 def _run_runtime(handler: str) -> None:
-    """Run AWS's runtime client if it is installed, or else the small loop of `runtime_loop.py`."""
+    """Run AWS's runtime client if it is installed and wanted, or else the small loop of `runtime_loop.py`."""
     api = os.environ["AWS_LAMBDA_RUNTIME_API"]
     try:
-        runtime_client: Any = importlib.import_module("runtime_client")
+        runtime_client: Any = None if SMALL_LOOP_VARIABLE in os.environ else importlib.import_module("runtime_client")
     except ImportError:
+        runtime_client = None
+    if runtime_client is None:
         from infra.local import runtime_loop
 
         runtime_loop.run(handler, api)

@@ -22,6 +22,7 @@ from infra.local.router import RequestRouter
 from infra.local.sandbox import HandlerImportError, RunContext, ZygoteProcess
 from infra.local.server import LoopbackServer, listen
 from infra.local.template import Function
+from infra.local.zygote import SMALL_LOOP_VARIABLE
 
 ROOT = Path(__file__).parents[3]
 HANDLER = '''
@@ -91,7 +92,9 @@ class Lambdas:
 
 
 @contextmanager
-def lambdas(folder: Path, source: str = HANDLER, *, timeout: int = 20, snap_start: bool = True) -> Iterator[Lambdas]:
+def lambdas(
+    folder: Path, source: str = HANDLER, *, timeout: int = 20, snap_start: bool = True, small_loop: bool = False
+) -> Iterator[Lambdas]:
     room = folder / "functions" / "room"
     room.mkdir(parents=True)
     (room / "handler.py").write_text(source)
@@ -117,7 +120,7 @@ def lambdas(folder: Path, source: str = HANDLER, *, timeout: int = 20, snap_star
         stack.enter_context(LoopbackServer(listener, front))
         address = f"127.0.0.1:{listener.getsockname()[1]}"
         context = RunContext(f"http://{address}", f"{address}/{front.secret}", folder / "logs", Keyring(), sandboxes)
-        zygote = ZygoteProcess(function, context, {})
+        zygote = ZygoteProcess(function, context, {SMALL_LOOP_VARIABLE: "on"} if small_loop else {})
         stack.callback(zygote.close)
         zygote.pool = Pool(function, zygote, max_sandboxes=3, max_queued=10)
         stack.callback(zygote.pool.close)
@@ -283,6 +286,18 @@ def handler(event, context):
     with lambdas(tmp_path, source) as made:
         error, files = made()
     assert error is None
+    assert "runtime_loop.py" in files
+    assert "bootstrap.py" not in files
+
+
+def test_a_sandbox_runs_on_the_small_loop_where_a_deployment_wants_it(tmp_path: Path) -> None:
+    source = """
+import traceback
+def handler(event, context):
+    return [frame.filename.rpartition("/")[2] for frame in traceback.extract_stack()]
+"""
+    with lambdas(tmp_path, source, small_loop=True) as made:
+        _, files = made()
     assert "runtime_loop.py" in files
     assert "bootstrap.py" not in files
 
