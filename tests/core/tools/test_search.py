@@ -194,3 +194,11 @@ def test_two_collections_are_searched_as_one() -> None:
     with_synonyms = words(*one, synonyms="plank: board\n")
     assert rank(JoinedWordIndex(words(), with_synonyms), "plank") == [2]
     assert rank(JoinedWordIndex(words(*one), words()), "read a board") == rank(words(*one), "read a board")
+
+
+def test_how_rare_a_word_is_counts_the_tools_of_all_collections() -> None:
+    tools = [("read_board", "Read a board"), ("list_boards", "List the boards"), ("bake_bread", "Bake bread")]
+    one, two, three = map(words, tools)
+    known = JoinedWordIndex(JoinedWordIndex(one, two), three)
+    for stem in ("read", "board", "bread", "snow"):
+        assert known.rarity(stem) == words(*tools).rarity(stem)

@@ -107,9 +107,19 @@ class WordIndex:
             if fits[number] >= lowest and (scores[number] or fits[number] >= MIN_CLOSENESS)
         ]
 
+    @property
+    def count(self) -> int:
+        """The number of tools."""
+        return self.words.count
+
+    def tools_with(self, stem: str) -> int:
+        """Return how many tools have a stem."""
+        return self.words.tools_with(stem)
+
     def rarity(self, stem: str) -> float:
         """Return the inverse document frequency of a stem."""
-        return _inverse_document_frequency(self.words.count, self.words.tools_with(stem))
+        known = self.tools_with(stem)
+        return log(1 + (self.count - known + 0.5) / (known + 0.5))
 
     def scores(self, factors: Mapping[str, float]) -> list[int]:
         """Return for each tool how well its words fit, in parts of `UNIT`."""
@@ -137,12 +147,14 @@ class JoinedWordIndex(WordIndex):
         super().__init__(synonyms=first.synonyms + second.synonyms)
         self._parts = (first, second)
 
-    def rarity(self, stem: str) -> float:
-        """Return the inverse document frequency of a stem in both together."""
-        known = [part.words for part in self._parts]
-        return _inverse_document_frequency(
-            sum(words.count for words in known), sum(words.tools_with(stem) for words in known)
-        )
+    @property
+    def count(self) -> int:
+        """The number of tools of both."""
+        return sum(part.count for part in self._parts)
+
+    def tools_with(self, stem: str) -> int:
+        """Return how many tools of both have a stem."""
+        return sum(part.tools_with(stem) for part in self._parts)
 
     def scores(self, factors: Mapping[str, float]) -> list[int]:
         """Return how well the words of each tool of both fit."""
@@ -195,8 +207,3 @@ def _name_shares(names: Iterable[Counter[str]]) -> dict[str, dict[int, float]]:
         for stem in name:
             shares[stem][number] = 1 / max(len(name), MIN_NAME_WORDS)
     return shares
-
-
-def _inverse_document_frequency(count: int, known: int) -> float:
-    """Return the weight of a stem that `known` of `count` tools have."""
-    return log(1 + (count - known + 0.5) / (known + 0.5))
