@@ -590,6 +590,7 @@ def test_every_right_of_a_role_and_a_key_is_needed_by_a_request(
 ) -> None:
     """Each action on each resource in each statement of the template is taken away in turn."""
     workload.keep_documents(story.user)
+    workload.seal_rows(story.deployment)
     workload.administer(story.deployment)
     workload.use_rest(story.user)
     workload.use_console(story.deployment)

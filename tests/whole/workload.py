@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from threading import Event
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlsplit
@@ -21,6 +22,8 @@ from infra.local.login_page import Person
 from mcpist.aws.table import directory_table
 from mcpist.batch.machine import machine_usage
 from mcpist.people import directory, publication
+from mcpist.telemetry.audit import audit_table, keyed, timestamp
+from tests.audit_items import audit_items
 from tests.mcp_endpoint.endpoint_client import EVENTS
 from tests.upstreams.fake_upstream import ECHO, FakeUpstream
 from tests.whole.conftest import McpUser
@@ -201,6 +204,15 @@ def remove_machines(user: McpUser) -> None:
         assert name not in {machine.name for machine in machine_usage.list_machines()}
         _tidy(user.deployment)
         assert name not in machine_usage.list_uses()
+
+
+def seal_rows(deployment: LocalDeployment) -> None:
+    """Let the janitor seal a row of yesterday; those of the last minutes are too young."""
+    with operating(deployment.aws):
+        (row, *_) = audit_items(ORGANIZATION)
+        yesterday = timestamp(datetime.now(UTC) - timedelta(days=1))
+        audit_table().put(keyed(row, ORGANIZATION, f"{yesterday[:10]}T12:00:00.000000+00:00#00000000"))
+        assert _tidy(deployment)["sealed_rows"]
 
 
 def finish_publications(deployment: LocalDeployment) -> None:
