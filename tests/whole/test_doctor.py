@@ -185,8 +185,8 @@ def test_an_app_in_plain_text_is_a_problem_and_its_value_is_never_told(
     code, found = examine()
     plain, sealed = found["apps stored"]
     assert (code, plain["state"], sealed["state"]) == (ADMINISTRATOR, "problem", "ok")
-    assert f"ssm delete-parameter --name {APPS}/github" in plain["remedy"]
     assert "`mcpist grant app github app.json" in plain["remedy"]
+    assert "aws ssm" not in plain["remedy"], "on one machine nobody has the AWS CLI"
     assert sealed["found"] == "SecureStrings: notion"
 
 
