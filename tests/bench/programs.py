@@ -40,13 +40,13 @@ STEPS = (
         "id": "check",
         "module": "writers",
         "tool": "quality_check",
-        "params": {"target_files": "${drafts.items[*].sha256}", "check_types": ["repetition"]},
+        "params": {"target_files": "${drafts.items[*].path}", "check_types": ["repetition"]},
     },
     {
         "id": "lines",
         "module": "ripgrep",
         "tool": "count",
-        "params": {"pattern": WORD, "files": "${drafts.items[*].sha256}"},
+        "params": {"pattern": WORD, "files": "${drafts.items[*].path}"},
         "output": True,
     },
     {
@@ -152,7 +152,7 @@ def _right_answers(drafts: Iterable[Draft], text: str) -> Iterator[bool]:
     for number, one in enumerate(drafts, 1):
         yield re.search(rf"files-{number}\.md:{one.lines}\b", text) is not None
         yield all(f"line {line}: " in text for line in one.doubles)
-    told = re.search(r"\{total,longest\}: (\d+),(\d+)", text)
+    told = re.search(r"\{total longest\}: (\d+),(\d+)", text)
     words = [one.words for one in drafts]
     yield told is not None and int(told[1]) == sum(words)
     yield told is not None and int(told[2]) == max(words)
