@@ -13,7 +13,7 @@ import pytest
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import path_keys, value_at
 from mcpist.running.bodies import request_body
-from mcpist.tools.call import Call, CallResponse, Lookup, PartialList, Work
+from mcpist.tools.call import Call, Lookup, PartialList, ServiceResponse, Work
 from mcpist.tools.module import Module
 from mcpist.tools.schema import example_of
 from mcpist.tools.tool import PAGING_PARAMETERS, Tool
@@ -69,7 +69,7 @@ class Vendor:
         self.origins: dict[str, Any] = getattr(told, "ORIGINS", {})
         self.hosts: dict[str, str] = getattr(told, "HOSTS", {})
         self.moved: dict[str, str] = getattr(told, "MOVED", {})
-        self.with_next_page: Callable[[Call, CallResponse], CallResponse] = getattr(
+        self.with_next_page: Callable[[Call, ServiceResponse], ServiceResponse] = getattr(
             told, "with_next_page", lambda _, response: response
         )
         self.sent: list[Call] = []
@@ -87,11 +87,11 @@ class Vendor:
         for transport in self.transports:
             transport.calls.clear()
 
-    def send(self, call: Call) -> CallResponse:
+    def send(self, call: Call) -> ServiceResponse:
         """Answer one Call, as the service with a token would."""
         self.sent.append(call)
         if call.origin in self.origins:
-            return CallResponse(200, {}, DOWNLOAD if call.download else self.origins[call.origin])
+            return ServiceResponse(200, {}, DOWNLOAD if call.download else self.origins[call.origin])
         origin = self.hosts.get(call.origin, call.origin)
         transport = self.transports[1 if origin not in {"", self.host} else 0]
         headers = {"authorization": "Bearer x", **self.module.headers, **call.headers}
@@ -104,9 +104,9 @@ class Vendor:
             body = {name: value for name, value in request_body(call).items() if value is not None}
             response = client.request(call.method, url, params=dict(call.query) or None, **body)
         if call.download:
-            return CallResponse(200, {}, DOWNLOAD)
+            return ServiceResponse(200, {}, DOWNLOAD)
         json = response.text if call.text else response.json() if response.content else None
-        return CallResponse(response.status_code, dict(response.headers), json)
+        return ServiceResponse(response.status_code, dict(response.headers), json)
 
     def perform(self, tool: Tool, arguments: dict[str, Any]) -> Any:
         """The JSON that a tool brings; of a list its first page, after asking for the second one, if there is one."""
@@ -208,7 +208,7 @@ def shown(tool: Tool, raw: Any) -> list[Any]:
     return items if isinstance(items, list) else [items]
 
 
-def _has_rows(tool: Tool, answer: CallResponse) -> bool:
+def _has_rows(tool: Tool, answer: ServiceResponse) -> bool:
     return isinstance(value_at(answer.json, tool.shows.rows) if tool.shows.rows else answer.json, list)
 
 

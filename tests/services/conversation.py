@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mcpist.tools.call import Call, CallResponse, Calls, Work
+from mcpist.tools.call import Call, Calls, ServiceResponse, Work
 from mcpist.tools.module import Module
 
 
@@ -15,7 +15,7 @@ def work_of(module: Module, tool: str, **arguments: Any) -> Work:
 def converse(work: Call | Calls, *answers: Any) -> tuple[list[Call], Any]:
     """All Calls of a tool that is answered like this, and what it returns.
 
-    An answer is a CallResponse, the JSON of one, or the error that there is instead.
+    An answer is a ServiceResponse, the JSON of one, or the error that there is instead.
     """
     if isinstance(work, Call):
         (answer,) = answers
@@ -36,4 +36,4 @@ def converse(work: Call | Calls, *answers: Any) -> tuple[list[Call], Any]:
 def _reply(calls: Calls, answer: Any) -> Call:
     if isinstance(answer, Exception):
         return calls.throw(answer)
-    return calls.send(answer if isinstance(answer, CallResponse) else CallResponse(200, {}, answer))
+    return calls.send(answer if isinstance(answer, ServiceResponse) else ServiceResponse(200, {}, answer))

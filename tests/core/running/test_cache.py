@@ -16,7 +16,7 @@ from mcpist.running.broker import Credential
 from mcpist.running.cache import MAX_CACHE_BYTES, MAX_CACHED_RESPONSES, ResponseCache, response_cache
 from mcpist.running.run import run
 from mcpist.settings import settings
-from mcpist.tools.call import Call, CallResponse, Calls
+from mcpist.tools.call import Call, Calls, ServiceResponse
 from mcpist.tools.module import Module
 from tests.core.loopback import Reply, Service, close_connections, json_response, serving
 from tests.core.sample import caller
@@ -258,7 +258,7 @@ def found(memory: ResponseCache, call: Call = ITEM, account: Account = ACCOUNT) 
 def test_an_answer_lives_for_the_tools_time_and_not_longer() -> None:
     clock = Clock()
     memory = ResponseCache(clock)
-    memory.store(ACCOUNT, ITEM, CallResponse(200, {}, "a"), 30)
+    memory.store(ACCOUNT, ITEM, ServiceResponse(200, {}, "a"), 30)
     clock.now += 29.9
     assert found(memory) == "a"
     clock.now += 0.1
@@ -280,7 +280,7 @@ def test_an_answer_lives_for_the_tools_time_and_not_longer() -> None:
 )
 def test_a_call_that_differs_anywhere_is_another(other: Call) -> None:
     memory = ResponseCache()
-    memory.store(ACCOUNT, ITEM, CallResponse(200, {}, "a"), 30)
+    memory.store(ACCOUNT, ITEM, ServiceResponse(200, {}, "a"), 30)
     assert found(memory, other) is None
     assert found(memory, replace(ITEM)) == "a"
 
@@ -297,7 +297,7 @@ def test_a_call_that_differs_anywhere_is_another(other: Call) -> None:
 )
 def test_an_account_that_differs_anywhere_is_another(other: Account) -> None:
     memory = ResponseCache()
-    memory.store(ACCOUNT, ITEM, CallResponse(200, {}, "a"), 30)
+    memory.store(ACCOUNT, ITEM, ServiceResponse(200, {}, "a"), 30)
     assert found(memory, account=other) is None
     refreshed = replace(ACCOUNT, credential=replace(OWN, token="t9", expires_at=1))
     assert found(memory, account=refreshed) == "a"
@@ -306,14 +306,14 @@ def test_an_account_that_differs_anywhere_is_another(other: Account) -> None:
 def test_a_module_without_grants_keeps_answers_by_organization() -> None:
     memory = ResponseCache()
     nobody = Account("acme", MODULE, None)
-    memory.store(nobody, ITEM, CallResponse(200, {}, "a"), 30)
+    memory.store(nobody, ITEM, ServiceResponse(200, {}, "a"), 30)
     assert found(memory, account=Account("acme", MODULE, None)) == "a"
     assert found(memory, account=Account("globex", MODULE, None)) is None
 
 
 def test_whoever_changes_an_answer_changes_no_other() -> None:
     memory = ResponseCache()
-    brought = CallResponse(200, {"link": "<x>"}, {"items": [1]})
+    brought = ServiceResponse(200, {"link": "<x>"}, {"items": [1]})
     memory.store(ACCOUNT, ITEM, brought, 30)
     brought.json["items"].append(2)
     kept = memory.find(ACCOUNT, ITEM)
@@ -328,9 +328,9 @@ def test_whoever_changes_an_answer_changes_no_other() -> None:
 def test_the_least_recently_used_answers_go_first() -> None:
     memory = ResponseCache()
     for number in range(MAX_CACHED_RESPONSES):
-        memory.store(ACCOUNT, replace(ITEM, path=f"/{number}"), CallResponse(200, {}, number), 30)
+        memory.store(ACCOUNT, replace(ITEM, path=f"/{number}"), ServiceResponse(200, {}, number), 30)
     assert found(memory, replace(ITEM, path="/0")) == 0
-    memory.store(ACCOUNT, ITEM, CallResponse(200, {}, "new"), 30)
+    memory.store(ACCOUNT, ITEM, ServiceResponse(200, {}, "new"), 30)
     assert found(memory, replace(ITEM, path="/0")) == 0
     assert found(memory, replace(ITEM, path="/1")) is None
     assert found(memory) == "new"
@@ -341,11 +341,11 @@ def test_no_more_than_sixteen_megabytes_are_cached() -> None:
     memory = ResponseCache()
     part = "x" * (MAX_CACHE_BYTES // 4)
     for number in range(4):
-        memory.store(ACCOUNT, replace(ITEM, path=f"/{number}"), CallResponse(200, {}, part), 30)
+        memory.store(ACCOUNT, replace(ITEM, path=f"/{number}"), ServiceResponse(200, {}, part), 30)
     assert [bool(found(memory, replace(ITEM, path=f"/{number}"))) for number in range(4)] == [False, True, True, True]
-    memory.store(ACCOUNT, replace(ITEM, path="/3"), CallResponse(200, {}, "short"), 30)
+    memory.store(ACCOUNT, replace(ITEM, path="/3"), ServiceResponse(200, {}, "short"), 30)
     assert memory._size_bytes == sum(len(kept.text) for kept in memory._entries.values()) < MAX_CACHE_BYTES
-    memory.store(ACCOUNT, ITEM, CallResponse(200, {}, "x" * MAX_CACHE_BYTES), 30)
+    memory.store(ACCOUNT, ITEM, ServiceResponse(200, {}, "x" * MAX_CACHE_BYTES), 30)
     assert found(memory) is None
     assert found(memory, replace(ITEM, path="/3")) == "short"
     memory.forget()
@@ -355,7 +355,7 @@ def test_no_more_than_sixteen_megabytes_are_cached() -> None:
 @pytest.mark.parametrize("status", [201, 202, 204])
 def test_an_incomplete_response_is_not_cached(status: int) -> None:
     memory = ResponseCache()
-    memory.store(ACCOUNT, ITEM, CallResponse(status, {}, "a"), 30)
+    memory.store(ACCOUNT, ITEM, ServiceResponse(status, {}, "a"), 30)
     assert found(memory) is None
 
 
@@ -363,15 +363,15 @@ def test_a_change_empties_before_and_after_for_its_organization_and_module_alone
     memory = ResponseCache()
     others = [replace(ACCOUNT, organization="globex"), replace(ACCOUNT, module=Module("other", "", api_version="1"))]
     for account in (ACCOUNT, *others):
-        memory.store(account, ITEM, CallResponse(200, {}, "a"), 30)
+        memory.store(account, ITEM, ServiceResponse(200, {}, "a"), 30)
     with memory.invalidating(("acme", "shop")):
         assert found(memory) is None
-        memory.store(ACCOUNT, ITEM, CallResponse(200, {}, "stale"), 30)
+        memory.store(ACCOUNT, ITEM, ServiceResponse(200, {}, "stale"), 30)
     assert found(memory) is None
     assert [found(memory, account=account) for account in others] == ["a", "a"]
 
 
 def test_no_secret_is_in_a_key() -> None:
     memory = ResponseCache()
-    memory.store(ACCOUNT, replace(ITEM, headers={"apikey": "s3cret"}), CallResponse(200, {}, "a"), 30)
+    memory.store(ACCOUNT, replace(ITEM, headers={"apikey": "s3cret"}), ServiceResponse(200, {}, "a"), 30)
     assert "s3cret" not in str(list(memory._entries))

@@ -7,7 +7,7 @@ import pytest
 from mcpist.bounded_http.client import parse_json
 from mcpist.errors import RateLimitExceeded, ScopeMissing, ToolExecutionError, UnnamedScopeMissing, UpstreamUnavailable
 from mcpist.running.refusals import read_refusal
-from mcpist.tools.call import CallResponse
+from mcpist.tools.call import ServiceResponse
 from mcpist.tools.refusal import Refusals, TokenRefused
 from tests.core.refused import refused
 
@@ -126,12 +126,12 @@ def test_a_missing_scope_without_a_name_has_the_services_message() -> None:
 
 
 def test_a_refused_token_is_no_missing_scope() -> None:
-    response = CallResponse(401, {"www-authenticate": 'Bearer error="invalid_token", scope="a"'}, {"message": "no"})
+    response = ServiceResponse(401, {"www-authenticate": 'Bearer error="invalid_token", scope="a"'}, {"message": "no"})
     assert read_refusal(response) == TokenRefused()
 
 
 @pytest.mark.parametrize("content", [{"ok": False}, {"error": "ratelimited"}, None])
 def test_a_success_is_no_refusal_unless_the_service_reads_one(content: Any) -> None:
-    response = CallResponse(200, {}, content)
+    response = ServiceResponse(200, {}, content)
     assert read_refusal(response) is None
     assert read_refusal(response, Refusals(lambda _: TokenRefused())) == TokenRefused()

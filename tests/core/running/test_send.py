@@ -32,7 +32,7 @@ from mcpist.running.rate_limits import cooldowns
 from mcpist.running.send import Unauthorized, send
 from mcpist.telemetry import invocation
 from mcpist.telemetry.log_lines import LineLogger
-from mcpist.tools.call import Call, CallResponse, FilePart
+from mcpist.tools.call import Call, FilePart, ServiceResponse
 from mcpist.tools.module import Module
 from mcpist.tools.refusal import RateLimited, Refusals
 from tests.core.loopback import Reply, Service, close_connections, json_response, serving
@@ -59,7 +59,7 @@ def account(service: Service) -> Iterator[Account]:
     cooldowns.clear()
 
 
-def ask(account: Account, call: Call = ITEM, *, seconds: float = 5, **given: Any) -> CallResponse:
+def ask(account: Account, call: Call = ITEM, *, seconds: float = 5, **given: Any) -> ServiceResponse:
     return send(account, call, deadline=time.monotonic() + seconds, **given)
 
 

@@ -12,7 +12,7 @@ from mcpist.running.broker import Credential
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
 from mcpist.running.rate_limits import cooldowns
 from mcpist.running.send import Unauthorized, send
-from mcpist.tools.call import Call, CallResponse
+from mcpist.tools.call import Call, ServiceResponse
 from mcpist.tools.module import Module
 from mcpist.tools.refusal import MissingScope, RateLimited, Refusal, Refusals, TokenRefused, Unavailable
 from tests.core.loopback import Reply, Service, close_connections, json_response, serving
@@ -22,7 +22,7 @@ UMA = Credential("t0ken", account_id="T7", account_name="uma", owner="user#uma",
 PATIENT = RunOptions(retry=3, retry_delay=0)
 
 
-def read_refusal(response: CallResponse) -> Refusal | None:
+def read_refusal(response: ServiceResponse) -> Refusal | None:
     """The refusals of the chat: `{"ok": false, "error": code}`."""
     if not isinstance(response.json, dict) or response.json.get("ok", True):
         return None
@@ -57,7 +57,7 @@ def refuse(code: str, **headers: str) -> Reply:
     return json_response({"ok": False, "error": code, "needed": "chat:write"}, **headers)
 
 
-def post(chat: Account, *, options: RunOptions = DEFAULT_OPTIONS, reads: bool = False) -> CallResponse:
+def post(chat: Account, *, options: RunOptions = DEFAULT_OPTIONS, reads: bool = False) -> ServiceResponse:
     return send(chat, POST, deadline=time.monotonic() + 5, options=options, reads=reads)
 
 

@@ -8,7 +8,7 @@ import pytest
 from mcpist.errors import InvalidRequest, McpistError, RateLimitExceeded, UpstreamUnavailable
 from mcpist.render.shows import value_at
 from mcpist.tools import paging as paging_module
-from mcpist.tools.call import Call, CallResponse, Calls, PartialList
+from mcpist.tools.call import Call, Calls, PartialList, ServiceResponse
 from mcpist.tools.paging import PageRequest, Paging, by_field, by_link, by_offset, pages
 
 TOKENS = Paging(size="max", max_size=100, position_parameters=("token",), next_page=by_field("next", "token"))
@@ -28,7 +28,9 @@ def read(
     sent = [next(calls)]
     try:
         for answer in answers:
-            step = calls.throw(answer) if isinstance(answer, McpistError) else calls.send(CallResponse(200, {}, answer))
+            step = (
+                calls.throw(answer) if isinstance(answer, McpistError) else calls.send(ServiceResponse(200, {}, answer))
+            )
             sent.append(step)
     except StopIteration as end:
         return sent, end.value
@@ -161,7 +163,7 @@ def test_a_list_may_begin_with_other_requests() -> None:
 
     calls = pages("shop", first(), TOKENS, "items", PageRequest())
     assert next(calls) == Call("GET", "/names")
-    assert calls.send(CallResponse(200, {}, "7")) == Call("GET", "/7/items", {"max": 50})
+    assert calls.send(ServiceResponse(200, {}, "7")) == Call("GET", "/7/items", {"max": 50})
     with pytest.raises(StopIteration) as end:
-        calls.send(CallResponse(200, {}, {"items": [1]}))
+        calls.send(ServiceResponse(200, {}, {"items": [1]}))
     assert end.value.value == {"items": [1]}

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from mcpist.tools.call import Call, CallResponse
+from mcpist.tools.call import Call, ServiceResponse
 from tests.services.answers.amendments import confine, confine_field
 from tests.services.answers.confluence_operations import PERSON, add_operations
 
@@ -115,7 +115,7 @@ def amend(document: dict[str, Any]) -> None:
     confine_field(document, "V1.LabelCreate", "prefix", ("global", "my", "team"))
 
 
-def with_next_page(call: Call, response: CallResponse) -> CallResponse:
+def with_next_page(call: Call, response: ServiceResponse) -> ServiceResponse:
     """Add the link to the next page, unless the answer has one with a cursor."""
     links = response.json.get("_links", {})
     if "cursor=" in links.get("next", ""):

@@ -5,7 +5,7 @@ from base64 import b64encode
 from dataclasses import replace
 from typing import Any
 
-from mcpist.tools.call import Call, CallResponse
+from mcpist.tools.call import Call, ServiceResponse
 from tests.services.answers.amendments import confine
 from tests.services.answers.github_operations import add_operations
 
@@ -49,7 +49,7 @@ def amend(document: dict[str, Any]) -> None:
     assets["requestBody"]["content"] = {"*/*": {}}  # the type of whatever is sent
 
 
-def with_next_page(call: Call, response: CallResponse) -> CallResponse:
+def with_next_page(call: Call, response: ServiceResponse) -> ServiceResponse:
     """Add the header that names the next page."""
     position = "after=Y3Vyc29y" if call.path.endswith("/dependabot/alerts") else "page=2"
     return replace(response, headers={"link": f'<https://api.github.com{call.path}?{position}>; rel="next"'})

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from mcpist.tools.call import Call, CallResponse
+from mcpist.tools.call import Call, ServiceResponse
 from tests.services.answers.additions import add
 
 ANSWERS: dict[str, Any] = {
@@ -78,7 +78,7 @@ def amend(document: dict[str, Any]) -> None:
     )
 
 
-def with_next_page(call: Call, response: CallResponse) -> CallResponse:
+def with_next_page(call: Call, response: ServiceResponse) -> ServiceResponse:
     """Add the link to the next page."""
     link = f"https://graph.microsoft.com/v1.0{call.path}?$skip=50"
     return replace(response, json=response.json | {"@odata.nextLink": link})

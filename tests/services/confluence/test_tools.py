@@ -9,7 +9,7 @@ from mcpist.errors import Conflict, InvalidArguments, InvalidRequest, ToolExecut
 from mcpist.render.answer import compact
 from mcpist.render.project import project
 from mcpist.running.page_urls import add_page_urls
-from mcpist.tools.call import Call, CallResponse, PartialList
+from mcpist.tools.call import Call, PartialList, ServiceResponse
 from mcpist_services.confluence.tools import confluence
 from tests.services.answers.confluence import ANSWERS, FOUND, PAGE, SITE
 from tests.services.conversation import converse, work_of
@@ -72,7 +72,7 @@ def test_a_draft_has_only_one_version(status: str, change: dict[str, str]) -> No
 def test_a_page_that_somebody_else_changed_meanwhile_is_not_overwritten() -> None:
     calls = work("update_page", page_id="65551", title="Plan B")
     next(calls)
-    calls.send(CallResponse(200, {}, PAGE))
+    calls.send(ServiceResponse(200, {}, PAGE))
     conflict = ToolExecutionError(service="confluence", http_status=409, problem="Version must be incremented")
     with pytest.raises(Conflict):
         calls.throw(conflict)

@@ -3,7 +3,7 @@ import time
 import pytest
 
 from infra.reference import overview, page
-from mcpist.tools.call import Call, CallResponse
+from mcpist.tools.call import Call, ServiceResponse
 from mcpist_services.described.overlay import PagingRule
 from mcpist_services.described.pages import paging_of
 from tests.services.described.library import library, module_of
@@ -20,7 +20,7 @@ def test_an_imported_api_has_a_page_like_a_written_service() -> None:
 @pytest.mark.parametrize("part", ["<", "<>;", "<>;a rel=nex"])
 def test_a_link_header_of_many_beginnings_is_read_in_no_time(part: str) -> None:
     rule = PagingRule(kind="link", position=("page",))
-    answer = CallResponse(200, {"link": part * (90_000 // len(part))}, [])
+    answer = ServiceResponse(200, {"link": part * (90_000 // len(part))}, [])
     began = time.process_time()
     assert paging_of(rule).next_page(Call("GET", "/books"), answer, 1) == {}
     assert time.process_time() - began < 1  # five to thirty where each beginning is read to the end

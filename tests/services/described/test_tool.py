@@ -4,7 +4,7 @@ import pytest
 
 from mcpist.errors import InvalidArguments
 from mcpist.render.answer import compact
-from mcpist.tools.call import Call, CallResponse
+from mcpist.tools.call import Call, ServiceResponse
 from mcpist.tools.index import ToolEntry
 from mcpist_services.described.module import module
 from mcpist_services.described.overlay import load_overlay
@@ -141,7 +141,7 @@ def test_the_link_header_is_followed_by_its_parameters_alone() -> None:
     values = overlay_of(library()).dump()
     values["tools"]["list_books"] |= {"rows": "", "paging": {"kind": "link", "position": ["page"]}}
     link = '<https://evil.example/books?page=2&token=x>; rel="next", <https://x/?page=9>; rel="last"'
-    first = CallResponse(200, {"link": link}, [{"id": 1}])
+    first = ServiceResponse(200, {"link": link}, [{"id": 1}])
     sent, _ = converse(work_of(module(load_overlay(values)), "list_books"), first, [])
     assert sent[1].path == "/books"
     assert sent[1].query == {"page": "2"}

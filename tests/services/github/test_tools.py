@@ -8,7 +8,7 @@ import pytest
 
 from mcpist.errors import InvalidArguments, InvalidRequest
 from mcpist.files.content import FileContent
-from mcpist.tools.call import Call, CallResponse
+from mcpist.tools.call import Call, ServiceResponse
 from mcpist_services.github.tools import github
 from tests.services.conversation import converse, work_of
 
@@ -18,9 +18,9 @@ REPOSITORY = {"owner": "octo", "repo": "app"}
 work = partial(work_of, github)
 
 
-def page(items: Any, following: str = "") -> CallResponse:
+def page(items: Any, following: str = "") -> ServiceResponse:
     link = f'<https://api.github.com/first?page=1>; rel="first", <{following}>; rel="next"' if following else ""
-    return CallResponse(200, {"link": link} if link else {}, items)
+    return ServiceResponse(200, {"link": link} if link else {}, items)
 
 
 @pytest.mark.parametrize(
@@ -133,9 +133,9 @@ def test_a_link_to_another_host_is_never_followed_there() -> None:
 def test_a_branch_starts_from_the_head_of_the_default_branch() -> None:
     sent, made = converse(
         work("create_branch", **REPOSITORY, branch="fix/login"),
-        CallResponse(200, {}, {"default_branch": "trunk/a"}),
-        CallResponse(200, {}, {"commit": {"sha": "abc"}}),
-        CallResponse(201, {}, {"ref": "refs/heads/fix/login"}),
+        ServiceResponse(200, {}, {"default_branch": "trunk/a"}),
+        ServiceResponse(200, {}, {"commit": {"sha": "abc"}}),
+        ServiceResponse(201, {}, {"ref": "refs/heads/fix/login"}),
     )
     assert [call.path for call in sent[:2]] == ["/repos/octo/app", "/repos/octo/app/branches/trunk/a"]
     assert sent[2] == Call("POST", "/repos/octo/app/git/refs", json={"ref": "refs/heads/fix/login", "sha": "abc"})
@@ -150,7 +150,7 @@ def test_a_change_of_nothing_is_refused(tool: str) -> None:
 
 
 def read_file(answer: dict[str, Any]) -> Any:
-    return converse(work("get_file", **REPOSITORY, path="a"), CallResponse(200, {}, answer))[1]["content"]
+    return converse(work("get_file", **REPOSITORY, path="a"), ServiceResponse(200, {}, answer))[1]["content"]
 
 
 def test_a_file_is_read_as_text() -> None:

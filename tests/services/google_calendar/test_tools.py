@@ -8,7 +8,7 @@ import pytest
 
 from mcpist.errors import InvalidArguments, InvalidRequest, ToolExecutionError
 from mcpist.render.answer import compact
-from mcpist.tools.call import Call, CallResponse
+from mcpist.tools.call import Call, ServiceResponse
 from mcpist_services.google_calendar.tools import google_calendar
 from tests.services.conversation import converse, work_of
 
@@ -382,7 +382,7 @@ def test_events_of_a_kind_are_listed() -> None:
 
 
 def now(zone: str, headers: dict[str, str]) -> Any:
-    return converse(work("get_current_time"), CallResponse(200, headers, {"id": "timezone", "value": zone}))[1]
+    return converse(work("get_current_time"), ServiceResponse(200, headers, {"id": "timezone", "value": zone}))[1]
 
 
 def test_the_time_is_the_services_in_the_accounts_zone() -> None:

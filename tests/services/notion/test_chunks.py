@@ -11,7 +11,7 @@ from mcpist.errors import InvalidRequest, RateLimitExceeded
 from mcpist.markdown.normal_form import normalize
 from mcpist.markdown.reader import read
 from mcpist.markdown.tree import Blocks
-from mcpist.tools.call import Call, CallResponse
+from mcpist.tools.call import Call, ServiceResponse
 from mcpist_services.notion.block_requests import append, check_size
 from mcpist_services.notion.blocks import blocks_of, inside
 from mcpist_services.notion.chunks import MAX_REQUEST_BYTES, BlockChunk, chunks_of
@@ -29,7 +29,7 @@ class Page:
         self.inside: dict[str, list[tuple[str, Json]]] = {PAGE_ID: []}
         self.made = 0
 
-    def take(self, call: Call) -> CallResponse:
+    def take(self, call: Call) -> ServiceResponse:
         parent = call.path.split("/")[3]
         assert len(call.json["children"]) <= 100
         new = [self._make(child, 0) for child in call.json["children"]]
@@ -39,7 +39,7 @@ class Page:
             behind = position.get("after_block", {}).get("id")
             place = 1 + [id_ for id_, _ in siblings].index(behind) if behind else 0
         siblings[place:place] = new
-        return CallResponse(200, {}, {"results": [{"id": id_} for id_, _ in new]})
+        return ServiceResponse(200, {}, {"results": [{"id": id_} for id_, _ in new]})
 
     def blocks(self, parent: str = PAGE_ID) -> list[Json]:
         """What was appended, put together again."""

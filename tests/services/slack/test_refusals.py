@@ -15,7 +15,7 @@ from mcpist.tools.module import Module
 from mcpist.tools.refusal import TokenRefused
 from mcpist_services.slack.refusals import REFUSALS
 from tests.core.loopback import Service, close_connections, json_response, serving
-from tests.core.refused import CallResponse, refused
+from tests.core.refused import ServiceResponse, refused
 
 AIKO = Credential("xoxp-canary", account_id="T1:U1", account_name="aiko", owner="user#aiko", expires_at=None)
 
@@ -26,7 +26,7 @@ def said(code: str, **more: object) -> dict[str, object]:
 
 @pytest.mark.parametrize("code", ["invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive"])
 def test_a_token_that_ended_is_resolved_afresh_and_then_asks_to_reconnect(code: str) -> None:
-    assert isinstance(REFUSALS.read(CallResponse(200, {}, said(code))), TokenRefused)
+    assert isinstance(REFUSALS.read(ServiceResponse(200, {}, said(code))), TokenRefused)
 
 
 def test_a_missing_scope_is_named() -> None:
@@ -76,7 +76,7 @@ def test_an_unknown_refusal_is_its_code_with_what_slack_says_about_the_arguments
 
 @pytest.mark.parametrize("content", [None, [], "no", {}, {"ok": True}, {"ok": True, "response_metadata": None}])
 def test_no_other_answer_is_a_refusal(content: object) -> None:
-    assert REFUSALS.read(CallResponse(200, {}, content)) is None
+    assert REFUSALS.read(ServiceResponse(200, {}, content)) is None
 
 
 @pytest.fixture

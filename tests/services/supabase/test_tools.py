@@ -13,7 +13,7 @@ from mcpist.render.answer import compact
 from mcpist.running.account import Account
 from mcpist.running.bodies import request_body
 from mcpist.running.broker import Credential
-from mcpist.tools.call import Call, CallResponse, PartialList
+from mcpist.tools.call import Call, PartialList, ServiceResponse
 from mcpist_services.supabase.tools import supabase
 from tests.services.answers.supabase import KEYS, ROWS, SECRET, SOURCES, SOURCES_TYPE
 from tests.services.conversation import converse, work_of
@@ -380,11 +380,11 @@ def test_a_function_is_deployed_from_all_its_files_at_once() -> None:
 
 
 def test_the_files_of_a_function_are_read_from_their_parts() -> None:
-    answer = CallResponse(200, {"content-type": SOURCES_TYPE}, SOURCES)
+    answer = ServiceResponse(200, {"content-type": SOURCES_TYPE}, SOURCES)
     sent, files = converse(work("get_function_code", function_slug="send-mail"), answer)
     assert sent[0].headers == {"accept": "multipart/form-data"}
     assert files == [{"path": "index.ts", "content": "Deno.serve(() => new Response('設計'))\n"}]
-    bundle = CallResponse(200, {"content-type": "application/octet-stream"}, "ESZIP")
+    bundle = ServiceResponse(200, {"content-type": "application/octet-stream"}, "ESZIP")
     with pytest.raises(ToolExecutionError, match="without its source files"):
         converse(work("get_function_code", function_slug="send-mail"), bundle)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from mcpist.memory import Clock, on_forget, wall_clock
 from mcpist.running.account import Account
-from mcpist.tools.call import Call, CallResponse
+from mcpist.tools.call import Call, ServiceResponse
 
 MAX_CACHED_RESPONSES = 256
 MAX_CACHE_BYTES = 16_000_000
@@ -31,9 +31,9 @@ class CachedResponse:
     seconds: float
     """How long it is fresh."""
 
-    def answer(self) -> CallResponse:
+    def answer(self) -> ServiceResponse:
         """Return a copy of the response."""
-        return CallResponse(200, dict(self.headers), json.loads(self.text))
+        return ServiceResponse(200, dict(self.headers), json.loads(self.text))
 
     def conditional(self, call: Call) -> Call:
         """Return the Call with the response's ETag, if it has one, so that the service may answer 304."""
@@ -61,7 +61,7 @@ class ResponseCache:
         """Whether a response may be used without a request."""
         return 0 <= self._clock() - cached.cached_at < cached.seconds
 
-    def store(self, account: Account, call: Call, response: CallResponse, seconds: float) -> None:
+    def store(self, account: Account, call: Call, response: ServiceResponse, seconds: float) -> None:
         """Store a complete response that is not too large, in place of the last one for the same Call."""
         key = _key(account, call)
         self._drop(key)
@@ -73,7 +73,7 @@ class ResponseCache:
         while len(self._entries) > MAX_CACHED_RESPONSES or self._size_bytes > MAX_CACHE_BYTES:
             self._drop(next(iter(self._entries)))
 
-    def renew(self, cached: CachedResponse, seconds: float) -> CallResponse:
+    def renew(self, cached: CachedResponse, seconds: float) -> ServiceResponse:
         """Return a response that the service has just confirmed, fresh again."""
         cached.cached_at, cached.seconds = self._clock(), seconds
         return cached.answer()

@@ -9,7 +9,7 @@ from mcpist import errors
 from mcpist.running.error_messages import MAX_MESSAGE_CHARACTERS, error_message
 from mcpist.running.rate_limits import is_rate_limit, rate_limit_reset, retry_after, round_up
 from mcpist.settings import settings
-from mcpist.tools.call import CallResponse, given
+from mcpist.tools.call import ServiceResponse, given
 from mcpist.tools.refusal import HTTP_STANDARD, MissingScope, RateLimited, Refusal, Refusals, TokenRefused, Unavailable
 
 # Where a service limits without saying for how long.
@@ -38,14 +38,14 @@ class Failure:
     """Whether `wait` is about requests to this path alone."""
 
 
-def read_refusal(response: CallResponse, refusals: Refusals = HTTP_STANDARD) -> Refusal | None:
+def read_refusal(response: ServiceResponse, refusals: Refusals = HTTP_STANDARD) -> Refusal | None:
     """Return the refusal in a response, read by its service's own rules and then by the HTTP standards."""
     return refusals.read(response) or _http_refusal(response)
 
 
 def failure(
     service: str,
-    response: CallResponse,
+    response: ServiceResponse,
     refusal: Refusal,
     secrets: Iterable[str] = (),
     refusals: Refusals = HTTP_STANDARD,
@@ -66,7 +66,7 @@ def failure(
     return Failure(errors.ToolExecutionError(service=service, http_status=response.status, problem=problem))
 
 
-def _http_refusal(response: CallResponse) -> Refusal | None:
+def _http_refusal(response: ServiceResponse) -> Refusal | None:
     """Return the refusal that a status means; None for a success."""
     status, headers = response.status, response.headers
     if 200 <= status < 300:

@@ -22,7 +22,6 @@ from mcpist.telemetry.metrics import CALLS, LATENCY
 from mcpist.telemetry.tracing import span
 from mcpist.tools.call import (
     Call,
-    CallResponse,
     Calls,
     Lookup,
     Measured,
@@ -30,6 +29,7 @@ from mcpist.tools.call import (
     PartialList,
     ProxiedCall,
     ProxiedResponse,
+    ServiceResponse,
     TimedLookup,
     ToolLookup,
     Work,
@@ -178,7 +178,7 @@ class ServiceClient:
         """The address of the account's own site; empty where it has none."""
         return self.current_account.credential.site_url if self.current_account.credential else ""
 
-    def request(self, call: Call) -> CallResponse:
+    def request(self, call: Call) -> ServiceResponse:
         """Return the response to a Call, from the service or, for a tool that allows it, from the cache."""
         if not self._is_resolved:
             self.resolve_account()
@@ -197,7 +197,7 @@ class ServiceClient:
         response_cache.store(self.current_account, call, response, seconds)
         return response
 
-    def _write(self, call: Call) -> CallResponse:
+    def _write(self, call: Call) -> ServiceResponse:
         """Return the response to a Call of a tool that writes, and note whether something has changed, or may have."""
         changes = call.method != "GET" and not call.prepares
         try:
@@ -208,7 +208,7 @@ class ServiceClient:
         self.has_written |= changes
         return response
 
-    def send(self, call: Call) -> CallResponse:
+    def send(self, call: Call) -> ServiceResponse:
         """Send a Call with the caller's credential; what it downloads becomes a file of the caller."""
         response = self._send(call)
         if response.downloaded is None:
@@ -217,7 +217,7 @@ class ServiceClient:
 
         return replace(response, json=keep_download(self.caller, response.downloaded), downloaded=None)
 
-    def _send(self, call: Call) -> CallResponse:
+    def _send(self, call: Call) -> ServiceResponse:
         """Send a Call; a refused token is resolved afresh once."""
         from mcpist.running.send import Unauthorized, send  # only a module that speaks HTTP waits for its import
 
@@ -334,8 +334,8 @@ def _exchange_calls(service: ServiceClient, calls: Calls) -> Any:
         return service.request(end.value).json if isinstance(end.value, Call) else end.value
 
 
-def _resume(service: ServiceClient, calls: Calls, response: CallResponse) -> Call:
-    """Send the generator a CallResponse; an error while it reads the JSON means that the service has changed."""
+def _resume(service: ServiceClient, calls: Calls, response: ServiceResponse) -> Call:
+    """Send the generator a ServiceResponse; an error while it reads the JSON means that the service has changed."""
     try:
         return calls.send(response)
     except (AttributeError, LookupError, TypeError) as error:

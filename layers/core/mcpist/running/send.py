@@ -19,7 +19,7 @@ from mcpist.running.rate_limits import Key, cooldowns, round_up
 from mcpist.running.refusals import Failure, failure, read_refusal
 from mcpist.telemetry import invocation
 from mcpist.telemetry.tracing import span
-from mcpist.tools.call import Call, CallResponse
+from mcpist.tools.call import Call, ServiceResponse
 from mcpist.tools.refusal import TokenRefused
 
 MAX_RESPONSE_BYTES = 10_000_000
@@ -41,7 +41,7 @@ def http() -> HttpClient:
 
 def send(
     account: Account, call: Call, *, deadline: float, options: RunOptions = DEFAULT_OPTIONS, reads: bool = False
-) -> CallResponse:
+) -> ServiceResponse:
     """Perform one Call before a moment on the monotonic clock; every failure is a typed error.
 
     It is retried as often as the options say: after a failure that changed nothing and, for a tool that `reads`, after
@@ -49,7 +49,7 @@ def send(
     """
     for retries in count():
         outcome = _attempt(account, call, min(deadline, time.monotonic() + options.timeout))
-        if isinstance(outcome, CallResponse):
+        if isinstance(outcome, ServiceResponse):
             return outcome
         error = outcome.error
         if (error.retryable or outcome.is_done) and not (reads or outcome.safe_to_retry):
@@ -62,7 +62,7 @@ def send(
     raise AssertionError
 
 
-def _attempt(account: Account, call: Call, deadline: float) -> CallResponse | Failure:
+def _attempt(account: Account, call: Call, deadline: float) -> ServiceResponse | Failure:
     """Send one request, unless its time is over or the service wants none now."""
     service, seconds = account.module.name, deadline - time.monotonic()
     max_bytes = MAX_CONTENT_BYTES if call.download else MAX_RESPONSE_BYTES
@@ -120,18 +120,18 @@ def _trace_headers() -> dict[str, str]:
     return {"traceparent": traceparent} if traceparent else {}
 
 
-def _outcome(account: Account, call: Call, response: ExchangeResponse) -> CallResponse | Failure:
+def _outcome(account: Account, call: Call, response: ExchangeResponse) -> ServiceResponse | Failure:
     service, status, headers = account.module.name, response.status, response.headers
     if status == 304 and (
         "if-none-match" in call.headers or call.method != "GET"
     ):  # a write: nothing was left to change
-        return CallResponse(status, headers, None)
+        return ServiceResponse(status, headers, None)
     try:
         content = _parse(call, response, service) if 200 <= status < 300 else parse_json(response.body)
     except UpstreamUnavailable as error:
         return Failure(error)
     downloaded = content if isinstance(content, FileContent) else None
-    answer = CallResponse(status, headers, None if downloaded else content, downloaded)
+    answer = ServiceResponse(status, headers, None if downloaded else content, downloaded)
     refusals = account.module.refusals
     refusal = read_refusal(answer, refusals)
     if refusal is None:

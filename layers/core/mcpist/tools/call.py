@@ -67,7 +67,7 @@ class FilePart:
 
 
 @dataclass(frozen=True, slots=True)
-class CallResponse:
+class ServiceResponse:
     """The response to a Call; header names are lower-case."""
 
     status: int
@@ -149,7 +149,7 @@ class ProxiedResponse:
     result: Mapping[str, Any]
 
 
-type Calls = Generator[Call, CallResponse, Any]
+type Calls = Generator[Call, ServiceResponse, Any]
 type Work = Call | Lookup | ProxiedCall | Calls
 
 

@@ -10,14 +10,14 @@ from pydantic import Field
 
 from mcpist.errors import InvalidRequest, McpistError, UpstreamUnavailable
 from mcpist.render.shows import value_at
-from mcpist.tools.call import Call, CallResponse, Calls, PartialList
+from mcpist.tools.call import Call, Calls, PartialList, ServiceResponse
 
 MAX_ITEMS = 500
 MAX_PAGES = 50  # of fetch_all
 MAX_BYTES = 5_000_000  # of fetch_all
 
 type Position = dict[str, Any]
-type NextPage = Callable[[Call, CallResponse, int], Position]
+type NextPage = Callable[[Call, ServiceResponse, int], Position]
 type ExtraColumns = Callable[[Any, Any], dict[str, Any]]
 
 
@@ -46,7 +46,7 @@ class Paging:
     """Return the position parameters of the next page from (request, response, items read); none at the end."""
     extra_columns: ExtraColumns | None = None
     """Return columns to add to an item from (item, page), where its ids need names beside them."""
-    complete: Callable[[list[Any]], Generator[Call, CallResponse]] | None = None
+    complete: Callable[[list[Any]], Generator[Call, ServiceResponse]] | None = None
     """Send further requests about the items that are shown, and add to them what the responses say."""
 
     def page(self, call: Call, position: Position, items: int) -> Call:
@@ -67,17 +67,17 @@ class Paging:
 def by_field(field: str, position: str, *, more: str = "") -> NextPage:
     """Read the next page's position from a field of the response, if the field `more` is true too."""
 
-    def next_page(_: Call, response: CallResponse, __: int) -> Position:
+    def next_page(_: Call, response: ServiceResponse, __: int) -> Position:
         value = value_at(response.json, field)
         return {position: value} if value and (not more or value_at(response.json, more)) else {}
 
     return next_page
 
 
-def by_link(link: Callable[[CallResponse], str | None], *parameters: str) -> NextPage:
+def by_link(link: Callable[[ServiceResponse], str | None], *parameters: str) -> NextPage:
     """Read the next page's position from a link's query: only these parameters, so no link leads to another host."""
 
-    def next_page(_: Call, response: CallResponse, __: int) -> Position:
+    def next_page(_: Call, response: ServiceResponse, __: int) -> Position:
         query = dict(parse_qsl(urlsplit(link(response) or "").query))
         return {name: query[name] for name in parameters if name in query}
 
@@ -87,7 +87,7 @@ def by_link(link: Callable[[CallResponse], str | None], *parameters: str) -> Nex
 def by_offset(position: str, *, last: Callable[[Any, int], bool]) -> NextPage:
     """Begin the next page after the items read so far, unless the response says that this is the last one."""
 
-    def next_page(call: Call, response: CallResponse, items: int) -> Position:
+    def next_page(call: Call, response: ServiceResponse, items: int) -> Position:
         parameters = call.json if call.method == "POST" else call.query
         begin = str(parameters.get(position, 0))
         if not begin.isdecimal():

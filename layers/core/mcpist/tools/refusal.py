@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mcpist.tools.call import CallResponse
+from mcpist.tools.call import ServiceResponse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class Unavailable(Refusal):
 class Refusals:
     """The refusals of one service, where they differ from the HTTP standards."""
 
-    read: Callable[[CallResponse], Refusal | None] = lambda _: None
+    read: Callable[[ServiceResponse], Refusal | None] = lambda _: None
     """Return the refusal in a response of any status, 200 too; None leaves the response to the HTTP standards."""
     message_fields: tuple[str, ...] = ()
     """Fields with text for people, besides `message`, `title`, `detail`, `error` and `error_description`."""

@@ -4,13 +4,13 @@ https://developer.atlassian.com/cloud/oauth/getting-started/determining-scopes
 """
 
 from mcpist.running.error_messages import error_message
-from mcpist.tools.call import CallResponse
+from mcpist.tools.call import ServiceResponse
 from mcpist.tools.refusal import MissingScope
 
 _STATUSES = {401, 403, 404}
 
 
-def read_refusal(response: CallResponse) -> MissingScope | None:
+def read_refusal(response: ServiceResponse) -> MissingScope | None:
     """Return the refusal of a token that lacks a scope, which Atlassian does not name."""
     refused = response.status in _STATUSES and "scope does not match" in error_message(response.json)
     return MissingScope() if refused else None

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from mcpist.render.shows import shows, value_at
-from mcpist.tools.call import Call, CallResponse, Calls, path
+from mcpist.tools.call import Call, Calls, ServiceResponse, path
 from mcpist.tools.module import Module, Scopes
 from mcpist.tools.paging import Paging, by_link
 from mcpist.tools.pasted import from_url
@@ -20,7 +20,7 @@ from mcpist_services.confluence.storage import storage
 from mcpist_services.confluence.synonyms import SYNONYMS
 
 
-def next_link(answer: CallResponse) -> str | None:
+def next_link(answer: ServiceResponse) -> str | None:
     """Return the next page's address with plus signs escaped: a cursor has some, and unescaped they mean spaces."""
     link: str | None = value_at(answer.json, "_links.next")
     return link and link.replace("+", "%2B")

@@ -5,7 +5,7 @@ from typing import Any
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import value_at
-from mcpist.tools.call import Call, CallResponse
+from mcpist.tools.call import Call, ServiceResponse
 from mcpist.tools.paging import NextPage, Paging, Position, by_field, by_link
 from mcpist_services.described.overlay import PagingRule
 
@@ -36,7 +36,7 @@ def _by_number(rule: PagingRule) -> NextPage:
     """Read the next page by its number, or by that of its first item, until one is short or all are read."""
     name = rule.position[0]
 
-    def next_page(call: Call, response: CallResponse, items: int) -> Position:
+    def next_page(call: Call, response: ServiceResponse, items: int) -> Position:
         parameters = (call.json if call.method == "POST" else call.query) or {}
         size = int(parameters.get(rule.size, 0)) if rule.size else 0
         begin = str(parameters.get(name, rule.first if rule.kind == "page" else 0))
@@ -53,7 +53,7 @@ def _by_number(rule: PagingRule) -> NextPage:
     return next_page
 
 
-def _header_link(response: CallResponse) -> str | None:
+def _header_link(response: ServiceResponse) -> str | None:
     found = _NEXT.search(response.headers.get("link", ""))
     return found[1] if found else None
 

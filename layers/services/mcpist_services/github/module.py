@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import CallResponse, given, path
+from mcpist.tools.call import ServiceResponse, given, path
 from mcpist.tools.module import Module, Scopes
 from mcpist.tools.moments import UtcMoment
 from mcpist.tools.paging import ExtraColumns, Paging, by_link
@@ -28,7 +28,7 @@ _SUBJECT = re.compile(r"https://api\.github\.com/repos/([^/]+)/([^/]+)(?:/(?:iss
 UPLOADS = "https://uploads.github.com"
 
 
-def _next_link(answer: CallResponse) -> str | None:
+def _next_link(answer: ServiceResponse) -> str | None:
     link = _NEXT.search(answer.headers.get("link", ""))
     return link and link[1]
 

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 
 from mcpist.running.error_messages import error_message
 from mcpist.running.rate_limits import is_rate_limit
-from mcpist.tools.call import CallResponse
+from mcpist.tools.call import ServiceResponse
 from mcpist.tools.refusal import MissingScope, RateLimited, Refusal, Refusals
 
 _HIGHER_LEVELS = {"read": ("write:", "admin:", ""), "write": ("admin:",)}
 _PARENT_SCOPES = {"public_repo": "repo", "repo_deployment": "repo"}
 
 
-def _read_refusal(response: CallResponse) -> Refusal | None:
+def _read_refusal(response: ServiceResponse) -> Refusal | None:
     status, headers, message = response.status, response.headers, error_message(response.json)
     if is_rate_limit(status, headers) or (status == 403 and "secondary rate limit" in message):
         return RateLimited(path_only=headers.get("x-ratelimit-resource", "core") != "core")

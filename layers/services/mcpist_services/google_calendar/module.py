@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from mcpist.tools.call import Call, CallResponse, given
+from mcpist.tools.call import Call, ServiceResponse, given
 from mcpist.tools.module import Module, Scopes
 from mcpist.tools.paging import Paging, Position
 from mcpist_services.google_calendar.refusals import REFUSALS
@@ -17,7 +17,7 @@ CALENDARS = "https://www.googleapis.com/auth/calendar"
 READING_EVENTS = (f"{CALENDARS}.events.readonly",)
 
 
-def _next_page(call: Call, answer: CallResponse, _: int) -> Position:
+def _next_page(call: Call, answer: ServiceResponse, _: int) -> Position:
     """Return the token of the next page, and the first moment: Google wants it unchanged, and `now` changes."""
     token = answer.json.get("nextPageToken")
     return given(pageToken=token, timeMin=call.query.get("timeMin")) if token else {}

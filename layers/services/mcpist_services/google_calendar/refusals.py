@@ -3,21 +3,21 @@
 https://developers.google.com/workspace/calendar/api/guides/errors
 """
 
-from mcpist.tools.call import CallResponse
+from mcpist.tools.call import ServiceResponse
 from mcpist.tools.refusal import MissingScope, RateLimited, Refusal, Refusals
 
 _LIMITS = {"dailyLimitExceeded", "quotaExceeded", "rateLimitExceeded", "userRateLimitExceeded"}
 _SCOPES = {"ACCESS_TOKEN_SCOPE_INSUFFICIENT", "insufficientPermissions"}
 
 
-def _read_refusal(response: CallResponse) -> Refusal | None:
+def _read_refusal(response: ServiceResponse) -> Refusal | None:
     reasons = _reasons(response)
     if response.status == 403 and reasons & _LIMITS:
         return RateLimited()
     return MissingScope() if response.status in {401, 403, 404} and reasons & _SCOPES else None
 
 
-def _reasons(response: CallResponse) -> set[str]:
+def _reasons(response: ServiceResponse) -> set[str]:
     """Return Google's names for what went wrong: `error.errors[].reason` and `error.details[].reason`."""
     error = response.json.get("error") if isinstance(response.json, dict) else None
     if not isinstance(error, dict):

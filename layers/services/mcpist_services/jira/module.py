@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, CallResponse, path
+from mcpist.tools.call import Call, ServiceResponse, path
 from mcpist.tools.module import Module, Scopes
 from mcpist.tools.paging import ExtraColumns, NextPage, Paging, Position, by_offset
 from mcpist.tools.pasted import from_url
@@ -25,7 +25,7 @@ def _is_last(page: Any, end: int) -> bool:
     return bool(page["isLast"]) if "isLast" in page else end >= page.get("total", end)
 
 
-def _next_token(_: Call, answer: CallResponse, __: int) -> Position:
+def _next_token(_: Call, answer: ServiceResponse, __: int) -> Position:
     token = answer.json.get("nextPageToken")
     return {"nextPageToken": token} if token and not answer.json.get("isLast") else {}
 

@@ -7,13 +7,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from mcpist.tools.call import CallResponse, path
+from mcpist.tools.call import ServiceResponse, path
 from mcpist.tools.module import Module, Scopes
 from mcpist.tools.paging import Paging, by_link
 from mcpist_services.microsoft_todo.synonyms import SYNONYMS
 
 
-def _next_link(answer: CallResponse) -> str | None:
+def _next_link(answer: ServiceResponse) -> str | None:
     link: str | None = answer.json.get("@odata.nextLink")
     return link
 

@@ -9,7 +9,7 @@ from typing import Any
 from mcpist.errors import InvalidRequest, McpistError, ToolExecutionError
 from mcpist.markdown.tree import Block, Unsupported
 from mcpist.markdown.writer import write
-from mcpist.tools.call import Call, CallResponse, Calls, PartialList, given, path
+from mcpist.tools.call import Call, Calls, PartialList, ServiceResponse, given, path
 from mcpist_services.notion.block_reading import has_nested_blocks, tree_of
 from mcpist_services.notion.chunks import MAX_LIST_ITEMS, BlockChunk
 from mcpist_services.notion.rich_text import Json
@@ -18,7 +18,7 @@ from mcpist_services.notion.rich_text import Json
 MAX_READ_REQUESTS = 30
 MAX_WRITE_REQUESTS = 30
 
-type RequestGenerator[Result] = Generator[Call, CallResponse, Result]
+type RequestGenerator[Result] = Generator[Call, ServiceResponse, Result]
 
 
 def read_blocks(block_id: str, limit: int, cursor: str | None, *, ids: bool) -> Calls:
@@ -126,7 +126,7 @@ def _read_descendants(blocks: Iterable[Json]) -> RequestGenerator[list[str]]:
     return unread
 
 
-def _send_after(appended: list[str], call: Call) -> RequestGenerator[CallResponse]:
+def _send_after(appended: list[str], call: Call) -> RequestGenerator[ServiceResponse]:
     try:
         return (yield call)
     except McpistError as error:

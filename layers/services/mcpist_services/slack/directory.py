@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 from mcpist.errors import InvalidRequest, McpistError
-from mcpist.tools.call import Call, CallResponse, Calls, given
+from mcpist.tools.call import Call, Calls, ServiceResponse, given
 from mcpist_services.slack.block_reading import Json
 from mcpist_services.slack.module import shown_name
 
@@ -26,7 +26,7 @@ _PLACES: dict[str, Json] = {
     "/conversations.list": _CHANNELS,
 }
 
-type Lookup = Generator[Call, CallResponse, str]
+type Lookup = Generator[Call, ServiceResponse, str]
 
 
 def is_id(text: str) -> bool:
@@ -114,7 +114,7 @@ def _conversation_with(person: str, name: str) -> Lookup:
 
 def read_directory(
     path: str, rows: str, query: Json, is_wanted: Callable[[Any], bool] = lambda _: False
-) -> Generator[Call, CallResponse, list[Any]]:
+) -> Generator[Call, ServiceResponse, list[Any]]:
     """Read a directory up to the page with a wanted item, at most MAX_DIRECTORY_PAGES of it."""
     found: list[Any] = []
     cursor = ""
@@ -127,7 +127,7 @@ def read_directory(
     return found
 
 
-def name_authors(messages: list[Json]) -> Generator[Call, CallResponse]:
+def name_authors(messages: list[Json]) -> Generator[Call, ServiceResponse]:
     """Add the names of those who wrote most of the messages; without the right to read people, they stay ids."""
     nameless = [message for message in messages if message.get("user") and not message["row"]["name"]]
     for person, _ in Counter(message["user"] for message in nameless).most_common(MAX_NAMED_AUTHORS):

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from pydantic import BeforeValidator, Field
 
-from mcpist.tools.call import Call, CallResponse
+from mcpist.tools.call import Call, ServiceResponse
 from mcpist.tools.module import Module, Scopes
 from mcpist.tools.paging import ExtraColumns, NextPage, Paging, Position, by_field
 from mcpist.tools.pasted import from_url
@@ -109,7 +109,7 @@ def cursor_paging(extra_columns: ExtraColumns) -> Paging:
 def page_numbers(field: str) -> NextPage:
     """Read the next page's number from the `paging` under a field."""
 
-    def next_page(_: Call, response: CallResponse, __: int) -> Position:
+    def next_page(_: Call, response: ServiceResponse, __: int) -> Position:
         about = (response.json[field] if field else response.json).get("paging") or {}
         page = int(about.get("page", 1))
         return {"page": page + 1} if page < int(about.get("pages", 1)) else {}

@@ -5,7 +5,7 @@ https://docs.slack.dev/apis/web-api/rate-limits (the tiers) and the table of err
 
 from typing import Any
 
-from mcpist.tools.call import CallResponse
+from mcpist.tools.call import ServiceResponse
 from mcpist.tools.refusal import MissingScope, RateLimited, Refusal, Refusals, TokenRefused, Unavailable
 
 _TOKEN_ERRORS = {
@@ -47,7 +47,7 @@ _HINTS = {
 }
 
 
-def _read_refusal(response: CallResponse) -> Refusal | None:
+def _read_refusal(response: ServiceResponse) -> Refusal | None:
     body = response.json if isinstance(response.json, dict) else {}
     code = str(body.get("error", ""))
     if code in _LIMITS or response.status == 429:

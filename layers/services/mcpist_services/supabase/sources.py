@@ -5,10 +5,10 @@ from email.policy import HTTP
 from typing import Any
 
 from mcpist.errors import ToolExecutionError
-from mcpist.tools.call import CallResponse
+from mcpist.tools.call import ServiceResponse
 
 
-def source_files(answer: CallResponse) -> list[dict[str, Any]]:
+def source_files(answer: ServiceResponse) -> list[dict[str, Any]]:
     """Return the path and the text of each file."""
     kind = answer.headers.get("content-type", "")
     if not kind.startswith("multipart/"):

@@ -16,7 +16,7 @@ from mcp.shared._httpx_utils import McpHttpClientFactory
 from mcpist.bounded_http.addresses import ForbiddenAddress
 from mcpist.bounded_http.client import parse_json
 from mcpist.running.refusals import Failure, failure, read_refusal
-from mcpist.tools.call import CallResponse
+from mcpist.tools.call import ServiceResponse
 from mcpist_services.upstream.faults import Faults
 from mcpist_services.upstream.guard import GuardedBackend
 
@@ -130,7 +130,7 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
             return self._faults.unavailable("it has forgotten the session", safe_to_retry=True)
         if status not in _STATUSES_OVER_BODY and _is_jsonrpc_error(body):
             return None
-        response = CallResponse(status, dict(headers), parse_json(body))
+        response = ServiceResponse(status, dict(headers), parse_json(body))
         refusal = read_refusal(response)
         return None if refusal is None else failure(self._faults.service, response, refusal, self._faults.secrets)
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, CallResponse, Calls, given, path
+from mcpist.tools.call import Call, Calls, ServiceResponse, given, path
 from mcpist_services.google_calendar.module import CalendarId, google_calendar
 
 CALENDAR = ("id", "summary", "timeZone as timezone", "accessRole as access", "primary")
@@ -45,7 +45,7 @@ def get_current_time() -> Calls:
     return {"time": now.isoformat(timespec="seconds"), "weekday": f"{now:%A}", "timezone": name}
 
 
-def _server_time(answer: CallResponse) -> datetime:
+def _server_time(answer: ServiceResponse) -> datetime:
     """Return the service's time, or ours if it sends none."""
     date_header = answer.headers.get("date")
     return parsedate_to_datetime(date_header) if date_header else datetime.now(UTC)

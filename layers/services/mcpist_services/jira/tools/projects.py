@@ -6,12 +6,12 @@ from pydantic import Field
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, CallResponse, Calls, given, path
+from mcpist.tools.call import Call, Calls, ServiceResponse, given, path
 from mcpist.tools.paging import Position
 from mcpist_services.jira.module import IssueKey, Project, jira, offset_paging
 
 
-def _next_users(call: Call, _: CallResponse, items: int) -> Position:
+def _next_users(call: Call, _: ServiceResponse, items: int) -> Position:
     """Return the next offset: a plain list does not mark its end, so a page that is not full is the last."""
     full = items == call.query["maxResults"]
     return {"startAt": int(call.query.get("startAt", 0)) + items} if full else {}

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, CallResponse, Calls, Work
+from mcpist.tools.call import Call, Calls, ServiceResponse, Work
 from mcpist_services.slack.directory import channel_id, in_channel, read_directory, user_id
 from mcpist_services.slack.module import ChannelId, People, cursor_paging, slack, time_of
 
@@ -94,7 +94,7 @@ def archive_channel(channel: ChannelId) -> Work:
     return in_channel(channel, lambda id_: Call("POST", "/conversations.archive", json={"channel": id_}))
 
 
-def _ids(people: list[str]) -> Generator[Call, CallResponse, list[str]]:
+def _ids(people: list[str]) -> Generator[Call, ServiceResponse, list[str]]:
     ids: list[str] = []
     for person in people:
         ids += [(yield from user_id(person))]
