@@ -1,8 +1,8 @@
 """The rows of an organization in the audit table."""
 
+from mcpist.audit.partitions import read_upwards
+from mcpist.audit.record import audit_table
 from mcpist.aws.attributes import Item
-from mcpist.telemetry.audit import audit_table
-from mcpist.telemetry.audit_partitions import read_upwards
 
 
 def audit_items(organization: str) -> list[Item]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from mcpist.telemetry.audit import is_failure
-from mcpist.telemetry.audit_search import FAILED, Filters, Page, find
+from mcpist.audit.record import is_failure
+from mcpist.audit.search import FAILED, Filters, Page, find
 
 DAYS = 7
 MAX_READ_ROWS = 500

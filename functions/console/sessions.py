@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from console.cookies import BrowserSession
+from mcpist.audit import record as audit
 from mcpist.caller import Caller, ClientInfo, Proof, Subject
 from mcpist.errors import AuthenticationError, MembershipRequired
 from mcpist.memory import Memory
 from mcpist.people import browsers, directory
 from mcpist.running import broker
 from mcpist.settings import settings
-from mcpist.telemetry import audit
 from mcpist.version import VERSION
 
 SESSION_CACHE_SECONDS = 60

@@ -5,11 +5,12 @@ from contextlib import suppress
 from dataclasses import replace
 
 from console import sessions
+from mcpist.audit import record as audit
 from mcpist.caller import Subject
 from mcpist.errors import MembershipRequired
 from mcpist.people import directory
 from mcpist.people.browsers import Browser
-from mcpist.telemetry import audit, invocation
+from mcpist.telemetry import invocation
 
 SIGN_OUT, SIGN_OUT_EVERYWHERE = "console.sign_out", "console.sign_out_everywhere"
 

@@ -6,11 +6,11 @@ from itertools import batched
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
+from mcpist.audit.seals import seal_organization
 from mcpist.aws.clients import AwsError
 from mcpist.errors import StoreUnavailable
 from mcpist.people import directory
 from mcpist.telemetry import invocation
-from mcpist.telemetry.seals import seal_organization
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext

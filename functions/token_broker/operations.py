@@ -5,9 +5,10 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
+from mcpist.audit import record as audit
 from mcpist.caller import Caller
 from mcpist.errors import AuthorizationError
-from mcpist.telemetry import audit, invocation
+from mcpist.telemetry import invocation
 from token_broker import administration
 from token_broker.connecting import connections
 from token_broker.message import (

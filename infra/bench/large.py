@@ -10,13 +10,13 @@ from moto.dynamodb.models import dynamodb_backends
 
 from infra.local.dynamodb_tables import load_item
 from infra.local.names import ACCOUNT, REGION
+from mcpist.audit import record as audit
 from mcpist.aws.attributes import Item, serialize
 from mcpist.caller import Caller, Role, Subject
 from mcpist.people import directory
 from mcpist.people.administration import Administration
 from mcpist.people.organization import Organization, User
 from mcpist.settings import settings
-from mcpist.telemetry import audit
 from mcpist_services.registered import registration
 from mcpist_services.registered.request import parse
 

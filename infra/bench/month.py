@@ -8,8 +8,8 @@ from infra.bench.usage import size
 from infra.local.deployment import ROOT
 from infra.local.intrinsics import read_yaml
 from infra.local.template import Template, read_template
+from mcpist.audit.record import new_row
 from mcpist.aws.attributes import Item, serialize
-from mcpist.telemetry.audit import new_row
 
 MONTH_SECONDS = 30 * 24 * 3600
 DAYS_OF_A_MONTH = 30

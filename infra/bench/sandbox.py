@@ -36,7 +36,7 @@ def main(which: str, list_event: str, call_event: str) -> None:
     answer = serve(calling)
     assert '"isError":true' not in answer["body"], answer["body"]
     warm = microseconds(lambda: serve(calling))
-    from mcpist.telemetry import audit
+    from mcpist.audit import record as audit
 
     audit.record_use = lambda *_, **__: None
     own = microseconds(lambda: serve(calling))

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from infra.bench.report import keep, table
 from infra.local.deployment import ROOT
+from mcpist.audit.partitions import SHARDS
 from mcpist.people.in_flight import MAX_KEPT_LEASES
-from mcpist.telemetry.audit_partitions import SHARDS
 
 PAGE = ROOT / "docs/scale.md"
 DAY_SECONDS, HOUR_SECONDS = 86_400, 3_600

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
+from mcpist.audit import record as audit
 from mcpist.people import directory
 from mcpist.people.administration import operator
-from mcpist.telemetry import audit
 from mcpist_services.upstream.trust import Pin
 
 

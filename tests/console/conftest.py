@@ -22,9 +22,9 @@ from console.handler import handler
 from infra.local.login import LocalLogin
 from infra.local.login_page import Person
 from mcpist import settings
+from mcpist.audit import search as audit_search
 from mcpist.aws import clients
 from mcpist.memory import forget_entries
-from mcpist.telemetry import audit_search
 from mcpist_services import providers
 from tests.conftest import AUDIENCE, PUBLIC_URL, TEMPLATE
 from tests.core.loopback import Service, json_response, serving

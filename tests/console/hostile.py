@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from infra.local.login import LocalLogin
+from mcpist.audit import record as audit
 from mcpist.batch.execution import submission
 from mcpist.caller import Caller, ClientInfo, Role, Subject
 from mcpist.errors import ToolExecutionError
@@ -14,7 +15,6 @@ from mcpist.people import directory, invitations
 from mcpist.people.administration import Administration
 from mcpist.people.organization import Organization, User
 from mcpist.running.confirmation import Consent
-from mcpist.telemetry import audit
 from mcpist.tools.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 from tests.console.conftest import GITHUB_KEY, Browser

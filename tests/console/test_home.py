@@ -10,9 +10,9 @@ import pytest
 from console import activity, charts
 from console.texts import texts
 from infra.local.login import LocalLogin
+from mcpist.audit import record as audit
 from mcpist.caller import Caller, Subject
 from mcpist.people import directory
-from mcpist.telemetry import audit
 from mcpist.version import VERSION
 from tests.console.conftest import Browser
 

@@ -5,8 +5,8 @@ from html import unescape
 
 import pytest
 
+from mcpist.audit import record as audit
 from mcpist.caller import Caller, Role, Subject
-from mcpist.telemetry import audit
 from tests.console.conftest import Browser, audited
 
 EVIL = '"><b onclick=x>\u202e=cmd'

@@ -5,9 +5,9 @@ from dataclasses import replace
 from html import unescape
 
 from infra.local.login import LocalLogin
+from mcpist.audit import record as audit
 from mcpist.caller import Caller, ClientInfo, Role, Subject
 from mcpist.people import directory
-from mcpist.telemetry import audit
 from tests.console.conftest import GITHUB_KEY, Browser, audited
 from tests.core.loopback import Service
 

@@ -7,10 +7,10 @@ import pytest
 
 from janitor import sealing
 from janitor.sealing import seal_audit
+from mcpist.audit import record as audit
+from mcpist.audit.verification import verify
 from mcpist.people import directory
 from mcpist.settings import settings
-from mcpist.telemetry import audit
-from mcpist.telemetry.verification import verify
 
 
 class Context:

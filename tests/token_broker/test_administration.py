@@ -11,11 +11,11 @@ import boto3
 import pytest
 from pydantic import SecretStr
 
+from mcpist.audit import search as audit_search
+from mcpist.audit.search import Filters
 from mcpist.errors import Conflict
 from mcpist.running.broker import CREDENTIAL_CACHE_SECONDS
 from mcpist.settings import settings
-from mcpist.telemetry import audit_search
-from mcpist.telemetry.audit_search import Filters
 from mcpist.telemetry.metrics import INTEGRITY_FAILURES
 from mcpist_services import provider_name
 from tests import emf

@@ -19,10 +19,10 @@ from infra.local.demo import ADMINISTRATOR, ORGANIZATION, ROLE
 from infra.local.deployment import LocalDeployment
 from infra.local.environment import operating
 from infra.local.login_page import Person
+from mcpist.audit.record import audit_table, keyed, timestamp
 from mcpist.aws.table import directory_table
 from mcpist.batch.machine import machine_usage
 from mcpist.people import directory, publication
-from mcpist.telemetry.audit import audit_table, keyed, timestamp
 from tests.audit_items import audit_items
 from tests.mcp_endpoint.endpoint_client import EVENTS
 from tests.upstreams.fake_upstream import ECHO, FakeUpstream

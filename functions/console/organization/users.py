@@ -8,13 +8,13 @@ from console.organization import inviting
 from console.organization.paging import page_of
 from console.organization.review import review
 from console.visit import Visit
+from mcpist.audit import search as audit_search
 from mcpist.aws.http_request import HttpResponse
 from mcpist.errors import InvalidRequest
 from mcpist.people import edits, invitations
 from mcpist.people.organization import Organization, User
 from mcpist.running import broker
 from mcpist.running.connected_accounts import BrokerAccounts
-from mcpist.telemetry import audit_search
 
 ACTIVITY_DAYS = 30
 ACTIVITY_ROWS = 5

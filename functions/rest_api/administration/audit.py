@@ -11,10 +11,10 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, Field
 
+from mcpist.audit.rows import as_csv, as_json_lines
+from mcpist.audit.search import MAX_ROWS, Filters, find, find_story
+from mcpist.audit.verification import verify
 from mcpist.errors import InvalidRequest
-from mcpist.telemetry.audit_rows import as_csv, as_json_lines
-from mcpist.telemetry.audit_search import MAX_ROWS, Filters, find, find_story
-from mcpist.telemetry.verification import verify
 from rest_api.administration.changes import administration
 from rest_api.exchange import current
 from rest_api.router import new_router

@@ -6,7 +6,7 @@ from typing import Annotated
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, Field
 
-from mcpist.telemetry.savings import read_uses, summarize
+from mcpist.audit.savings import read_uses, summarize
 from mcpist_services.catalogue import CATALOGUE
 from rest_api.administration.audit import in_utc, visible_user
 from rest_api.exchange import current

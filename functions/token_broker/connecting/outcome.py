@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from mcpist.audit import record as audit
 from mcpist.caller import Caller
 from mcpist.errors import Conflict, IntegrityError, McpistError, NotConfigured, StaleConnection
-from mcpist.telemetry import audit, invocation
+from mcpist.telemetry import invocation
 from mcpist.telemetry.metrics import CONNECT_FAILURES
 from token_broker.connecting import pending
 from token_broker.connecting.pending import ConnectionIntent, ObtainedGrant, Pending

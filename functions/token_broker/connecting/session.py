@@ -13,10 +13,10 @@ from typing import Any
 
 from pydantic import SecretStr
 
+from mcpist.audit import record as audit
 from mcpist.caller import Caller, ClientInfo, Subject
 from mcpist.errors import AuthenticationError, MembershipRequired
 from mcpist.people import browsers, directory
-from mcpist.telemetry import audit
 from token_broker.vault.sealed_token import SealedToken
 
 IDLE_SECONDS = 3600

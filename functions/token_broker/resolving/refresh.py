@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
+from mcpist.audit import record as audit
 from mcpist.caller import Caller
 from mcpist.errors import Conflict, McpistError, NotConfigured, StoreUnavailable, Timeout, TransientError
-from mcpist.telemetry import audit
 from mcpist.telemetry.invocation import count
 from mcpist.telemetry.metrics import REFRESH_FAILURES, REFRESHES
 from token_broker.grants import grants

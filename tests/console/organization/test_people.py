@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from mcpist.audit import search as audit_search
 from mcpist.caller import Role, Subject
 from mcpist.people import directory, edits
 from mcpist.people.organization import Organization
-from mcpist.telemetry import audit_search
 from tests.console.conftest import Browser
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from infra.local.login import LocalLogin
+from mcpist.audit import search as audit_search
 from mcpist.aws.clients import AwsError
 from mcpist.caller import Caller, ClientInfo, Role, Subject
 from mcpist.errors import AuthorizationError, Conflict, GrantsRemain, LastAdministrator, McpistError, StoreUnavailable
@@ -15,7 +16,6 @@ from mcpist.people import directory, edits
 from mcpist.people.administration import Administration, ChangeOptions, ConnectedAccount, operator
 from mcpist.people.organization import Organization, User
 from mcpist.settings import settings
-from mcpist.telemetry import audit_search
 
 ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.usefixtures("organization")

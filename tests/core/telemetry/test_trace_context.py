@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from mcpist.telemetry import audit, invocation
+from mcpist.audit import record as audit
+from mcpist.telemetry import invocation
 from mcpist.telemetry.log_lines import LineLogger
 from mcpist.telemetry.trace_context import follow
 

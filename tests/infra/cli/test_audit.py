@@ -12,9 +12,9 @@ import pytest
 from infra.cli import audit as command
 from infra.cli.audit import parse_time
 from infra.cli.document import CommandError
+from mcpist.audit import record as audit
+from mcpist.audit.seals import seal_organization
 from mcpist.memory import forget_all
-from mcpist.telemetry import audit
-from mcpist.telemetry.seals import seal_organization
 from tests.audit_items import audit_items
 from tests.core.files.callers import UMA
 from tests.infra.cli.conftest import Mcpist

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from infra.cli.upstream_audit import record_approvals
+from mcpist.audit import search as audit_search
 from mcpist.people import directory
-from mcpist.telemetry import audit_search
 from mcpist_services.upstream.trust import Pin
 
 NEW = Pin("read", "2" * 64, "operator", 2)

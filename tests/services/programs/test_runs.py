@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from mcpist.audit import search as audit_search
 from mcpist.errors import (
     FileNotFound,
     InvalidArguments,
@@ -26,7 +27,6 @@ from mcpist.memory import forget_all
 from mcpist.programs.messages import ProgramResult
 from mcpist.running.options import RunOptions
 from mcpist.running.run import ToolResult, run
-from mcpist.telemetry import audit_search
 from mcpist_services.programs.module import module
 from mcpist_services.programs.runs import executable
 from mcpist_services.programs.tool import EXAMPLE_FILE

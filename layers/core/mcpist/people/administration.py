@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
+from mcpist.audit import record as audit
 from mcpist.aws.attributes import Item
 from mcpist.caller import Caller, ClientInfo, Subject
 from mcpist.errors import AuthorizationError, GrantsRemain, McpistError, TransientError
 from mcpist.people import directory
 from mcpist.people.change import Change, Difference
 from mcpist.people.organization import Organization
-from mcpist.telemetry import audit
 
 
 @dataclass(frozen=True, slots=True, order=True)

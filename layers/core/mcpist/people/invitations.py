@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import urlencode
 
+from mcpist.audit import record as audit
 from mcpist.aws.attributes import Item
 from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.codec import decode, encode
@@ -24,7 +25,6 @@ from mcpist.people.change import Difference
 from mcpist.people.organization import Organization, User
 from mcpist.people.part import UserEdit
 from mcpist.suggestions import nearest
-from mcpist.telemetry import audit
 
 PATH = "/join"
 DEFAULT_INVITATION_DAYS, MAX_INVITATION_DAYS = 7, 30

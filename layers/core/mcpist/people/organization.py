@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
+from mcpist.audit.record import OPERATOR
 from mcpist.aws.attributes import Item
 from mcpist.aws.codec import decode, encode
 from mcpist.caller import RegisteredModule, Role, Subject, SystemRole
 from mcpist.errors import InvalidRequest, Locale, RoleInUse, RoleNotFound, UserNotFound
 from mcpist.suggestions import nearest
-from mcpist.telemetry.audit import OPERATOR
 
 RESERVED_IDS = ("categories", "readonly")  # parts of the endpoint's addresses, where an organization's id may stand
 MAX_ID_CHARACTERS = 128

@@ -1,11 +1,11 @@
 """Settings that people change themselves, without an administrator: the language of what they read."""
 
+from mcpist.audit import record as audit
 from mcpist.aws.attributes import Item
 from mcpist.caller import Caller
 from mcpist.errors import Locale
 from mcpist.people import directory, edits
 from mcpist.people.change import Difference
-from mcpist.telemetry import audit
 
 ACTION = "profile.update"
 

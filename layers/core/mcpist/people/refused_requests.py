@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from mcpist.audit import record as audit
 from mcpist.caller import Caller
 from mcpist.errors import RateLimitExceeded, TooManyInFlight, UserLimitReached
 from mcpist.memory import Clock, Memory, wall_clock
-from mcpist.telemetry import audit
 
 ROW_SECONDS = 60
 MAX_USERS = 1_000

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from mcpist.audit import record as audit
 from mcpist.caller import Caller
 from mcpist.errors import (
     AccountError,
@@ -30,7 +31,6 @@ from mcpist.running.confirmation import Consent, DestructiveUse, order_targets, 
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
 from mcpist.running.run import ServiceClient, account_links, audited, run
 from mcpist.running.run import ToolResult as ToolResult
-from mcpist.telemetry import audit
 from mcpist.tools.index import Material, ModuleEntry
 from mcpist.tools.module import Module, UpstreamClient
 from mcpist.tools.permissions import Permissions, acting_caller

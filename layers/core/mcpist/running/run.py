@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
+from mcpist.audit import record as audit
 from mcpist.caller import Caller
 from mcpist.errors import AccountError, InternalError, McpistError, ReconnectRequired, ScopeMissing, UpstreamUnavailable
 from mcpist.files.parameters import load_arguments
@@ -17,7 +18,7 @@ from mcpist.running.cache import response_cache
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
 from mcpist.running.page_urls import add_page_urls
 from mcpist.settings import settings
-from mcpist.telemetry import audit, invocation
+from mcpist.telemetry import invocation
 from mcpist.telemetry.metrics import CALLS, LATENCY
 from mcpist.telemetry.tracing import span
 from mcpist.tools.call import (

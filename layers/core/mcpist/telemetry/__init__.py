@@ -1,1 +1,1 @@
-"""Logs, metrics, traces and audit rows of an invocation."""
+"""Logs, metrics and traces of an invocation."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from mcpist.telemetry.audit_search import MAX_ROWS, Filters, find
+from mcpist.audit.search import MAX_ROWS, Filters, find
 
 COUNTED_DAYS = 30
 MAX_PREVIEW_PAGES = 20

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from mcpist.audit.record import record_change
 from mcpist.caller import Caller, RegisteredModule, Role
 from mcpist.errors import AlreadyExists, InvalidRequest, NotRegistered
 from mcpist.people.administration import Administration, AppliedChange, ChangeOptions
@@ -17,7 +18,6 @@ from mcpist.people.edits import Edit
 from mcpist.people.organization import Organization
 from mcpist.registry import definitions
 from mcpist.suggestions import nearest
-from mcpist.telemetry.audit import record_change
 from mcpist_services.registered.apis import read_index
 from mcpist_services.registered.names import is_taken
 from mcpist_services.registered.request import ModuleRequest, define, destination_of, same_destination

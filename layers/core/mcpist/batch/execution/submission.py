@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from mcpist.audit import record as audit
 from mcpist.batch.execution.plan import Plan, plan
 from mcpist.batch.execution.previews import with_previews
 from mcpist.batch.execution.resume import Resumption, plan_resumption
@@ -19,7 +20,7 @@ from mcpist.render.answer import compact_json
 from mcpist.running import broker, gate
 from mcpist.running.confirmation import Consent, DestructiveUse, order_targets, require_confirmation
 from mcpist.settings import settings
-from mcpist.telemetry import audit, invocation
+from mcpist.telemetry import invocation
 from mcpist.tools.permissions import Permissions, acting_caller
 from mcpist.tools.tool import Tool
 from mcpist.tools.upstream_tool import UpstreamTool

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from mcpist.audit.rows import row_of
+from mcpist.audit.seals import HASH_BYTES, Seal, make_seal, row_hash, rows_between, seals_from
 from mcpist.aws.attributes import Item
 from mcpist.errors import InvalidRequest
-from mcpist.telemetry.audit_rows import row_of
-from mcpist.telemetry.seals import HASH_BYTES, Seal, make_seal, row_hash, rows_between, seals_from
 
 MAX_PAGE_SEALS = 100
 MAX_PAGE_SEALED_ROWS = 20_000

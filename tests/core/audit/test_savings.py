@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from mcpist.telemetry import audit
-from mcpist.telemetry.savings import read_uses, summarize
+from mcpist.audit import record as audit
+from mcpist.audit.savings import read_uses, summarize
 from tests.core.files.callers import ADA, UMA
 
 

@@ -8,13 +8,15 @@ from typing import Any
 import boto3
 import pytest
 
+from mcpist.audit import record as audit
+from mcpist.audit import rows as audit_rows
+from mcpist.audit import search as audit_search
+from mcpist.audit.partitions import SHARDS, partition_of
+from mcpist.audit.search import Filters
 from mcpist.aws import clients
 from mcpist.caller import ClientInfo, Role
 from mcpist.errors import AuditRowNotFound, InvalidRequest, StoreUnavailable
 from mcpist.settings import settings
-from mcpist.telemetry import audit, audit_rows, audit_search
-from mcpist.telemetry.audit_partitions import SHARDS, partition_of
-from mcpist.telemetry.audit_search import Filters
 from tests.audit_items import audit_items
 from tests.core.sample import caller
 

@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
+from mcpist.audit import record as audit
+from mcpist.audit import seals, verification
+from mcpist.audit.partitions import SHARDS
+from mcpist.audit.seals import Seal, latest_seal, make_seal, seal_organization
+from mcpist.audit.verification import verify, verify_chain
 from mcpist.aws.attributes import Item
 from mcpist.aws.table import Table
 from mcpist.errors import InvalidRequest
 from mcpist.settings import settings
-from mcpist.telemetry import audit, seals, verification
-from mcpist.telemetry.audit_partitions import SHARDS
-from mcpist.telemetry.seals import Seal, latest_seal, make_seal, seal_organization
-from mcpist.telemetry.verification import verify, verify_chain
 from tests.audit_items import audit_items
 
 NOW = datetime(2026, 11, 22, 12, 30, tzinfo=UTC)

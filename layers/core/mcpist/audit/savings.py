@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from mcpist.telemetry.audit_search import MAX_ROWS, Filters, find
+from mcpist.audit.search import MAX_ROWS, Filters, find
 
 MAX_READ_ROWS = 20_000
 """The rows of one report; an answer must come within the function's time."""

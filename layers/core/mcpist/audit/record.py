@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from mcpist.audit.partitions import partition_of
 from mcpist.aws.attributes import Item
 from mcpist.aws.clients import AwsError, ConditionFailed
 from mcpist.aws.table import IS_NEW, Table
@@ -20,7 +21,6 @@ from mcpist.caller import NO_CLIENT, Caller, ClientInfo
 from mcpist.errors import StoreUnavailable
 from mcpist.settings import settings
 from mcpist.telemetry import invocation
-from mcpist.telemetry.audit_partitions import partition_of
 from mcpist.telemetry.metrics import AUDIT_ROWS_LOST
 
 SECONDS_PER_DAY = 86_400

@@ -12,12 +12,12 @@ from datetime import UTC, datetime, timedelta
 from itertools import batched, pairwise
 from typing import Any
 
+from mcpist.audit.partitions import read_upwards
+from mcpist.audit.record import SECONDS_PER_DAY, audit_table, timestamp
 from mcpist.aws.attributes import Item
 from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.table import IS_NEW, Table
 from mcpist.settings import settings
-from mcpist.telemetry.audit import SECONDS_PER_DAY, audit_table, timestamp
-from mcpist.telemetry.audit_partitions import read_upwards
 
 SEAL_DELAY = timedelta(minutes=10)
 """Rows younger than this are not sealed yet: one may still be on its way."""

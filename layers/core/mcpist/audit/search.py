@@ -5,12 +5,12 @@ from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+from mcpist.audit.partitions import DownwardReader, Source, partition_of, partitions_of
+from mcpist.audit.record import audit_table, is_failure, timestamp
+from mcpist.audit.rows import key_of, row_of, text_of
 from mcpist.aws.attributes import Item
 from mcpist.errors import AuditRowNotFound, InvalidRequest
 from mcpist.settings import settings
-from mcpist.telemetry.audit import audit_table, is_failure, timestamp
-from mcpist.telemetry.audit_partitions import DownwardReader, Source, partition_of, partitions_of
-from mcpist.telemetry.audit_rows import key_of, row_of, text_of
 
 MAX_ROWS = 1_000
 MAX_PAGE_REQUESTS = 12

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mcpist.telemetry.audit import audit_table
-from mcpist.telemetry.audit_partitions import DownwardReader, Source, partitions_of
+from mcpist.audit.partitions import DownwardReader, Source, partitions_of
+from mcpist.audit.record import audit_table
 
 FIRST, LAST = "2026-11-23T00:00", "2026-11-23T12:59"
 PARTITIONS = partitions_of("acme")
