@@ -22,8 +22,6 @@ REQUIREMENTS := layers/dependencies/requirements.txt
 # The layers' own makefiles run in scratch folders, where nothing else tells uv which Python is ours.
 TOOL := UV_PYTHON="$(CURDIR)/.venv/bin/python" SAM_CLI_TELEMETRY=0 $(UV) tool run --from
 COVERED := tests/core/files tests/core/programs tests/program_runner tests/services/files tests/services/programs
-# Parts of `make bench` that need what only tests have.
-TEST_BENCHES := answers apis chains files peers programs
 # A worker takes a file at a time, in the order of tests/conftest.py.
 PYTEST := $(RUN) pytest -n 3 --dist loadfile --no-loadscope-reorder
 SAM := $(TOOL) aws-sam-cli==$(SAM_VERSION) sam
@@ -57,8 +55,8 @@ check: .venv/.synced ## Format, lint, types, the arrows between the rooms, the p
 	$(RUN) ruff check .
 	$(RUN) mypy
 	PYTHONPATH=functions $(RUN) lint-imports
-	@$(TOOL) bandit==$(BANDIT_VERSION) bandit --quiet --recursive --configfile infra/bandit.yaml layers/core layers/services functions infra
-	$(RUN) python -m infra.reference --check
+	@$(TOOL) bandit==$(BANDIT_VERSION) bandit --quiet --recursive --configfile infra/bandit.yaml layers/core layers/services functions infra benchmarks rehearsal scripts
+	$(RUN) python -m scripts.reference --check
 	@echo 'diff $(REQUIREMENTS) uv.lock'
 	@$(EXPORT) | diff $(REQUIREMENTS) - || { echo '$(REQUIREMENTS) is behind uv.lock: run `make lock`' >&2; exit 1; }
 	$(SAM) validate --lint
@@ -93,17 +91,16 @@ deploy: build ## Build and deploy without a question, e.g. make deploy ARGS="--r
 
 rehearse: .venv/.synced ## Deploy, use, change and delete the stack on an engine on this machine; ARGS="--help" lists options.
 	@SAM='$(SAM)' ENGINE="$$($(TOOL) 'ministack[full]==$(MINISTACK_VERSION)' python -c 'import sys; print(sys.executable)')" \
-	  $(RUN) python -m infra.rehearsal $(ARGS)
+	  $(RUN) python -m rehearsal $(ARGS)
 
 sam-local: .venv/.synced ## After make build: the functions in containers, e.g. make sam-local ARGS="events/mcp_endpoint_list_tools.json".
 	@SAM='$(SAM)' $(RUN) python -m infra.sam_local $(ARGS)
 
 bench: .venv/.synced ## Measure the design's numbers on this machine.
-	@$(if $(filter $(TEST_BENCHES),$(ARGS)),,PYTHONPATH=functions $(RUN) python -m infra.bench $(ARGS))
-	@$(if $(filter-out $(TEST_BENCHES),$(ARGS)),,PYTHONPATH=functions $(RUN) python -m tests.bench $(ARGS))
+	@PYTHONPATH=functions $(RUN) python -m benchmarks $(ARGS)
 
 docs: .venv/.synced ## Write from the code: docs/tools, docs/errors.md, the upstreams' schema, the exact requests that tests compare.
-	@$(RUN) python -m infra.reference
+	@$(RUN) python -m scripts.reference
 	@$(RUN) python -m tests.services.test_requests
 
 contracts: .venv/.synced ## Fetch the vendors' API descriptions into .contracts, for the tests that check tools against them.

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from infra.bench.imports import MAX_RATIOS, packages
+from benchmarks.imports import MAX_RATIOS, packages
 from infra.local.deployment import ROOT
 
 # Each has its reason to be imported later, or never.

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.large import Size, grow
 from console import assets
-from infra.bench.large import Size, grow
 from infra.local.login import LocalLogin
 from mcpist.caller import Subject
 from tests.console.conftest import Browser

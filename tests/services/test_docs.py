@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 READ = """
 import json
-from infra.reference import page
+from scripts.reference import page
 from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.github.tools import github
 from tests.services.test_requests import requests

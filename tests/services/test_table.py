@@ -23,8 +23,6 @@ ROOT = Path(__file__).parents[2]
 EXCUSED = {
     "functions/rest_api/tools/formats.py": "a platform's format is documented at ai.google.dev",
     "infra/deploy/revision.py": "the reason for the revision is an issue at github.com",
-    "infra/bench": "benchmarks call real services' tools",
-    "infra/rehearsal": "connects an account of a real service",
     "layers/core/mcpist/markdown/writer.py": "the specification of the tables lies at github.github.com",
 }
 SUFFIXES = {".py", ".html", ".css", ".js", ".json", ".toml", ".yaml"}

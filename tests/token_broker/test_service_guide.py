@@ -15,7 +15,6 @@ import boto3
 import pytest
 
 import mcpist_services
-from infra.reference import page
 from mcpist import memory, settings
 from mcpist.aws import clients
 from mcpist.caller import Caller, Proof, Role, Subject
@@ -24,6 +23,7 @@ from mcpist.people import directory
 from mcpist.running.rate_limits import cooldowns
 from mcpist.running.run import run
 from mcpist.tools.catalogue import Catalogue
+from scripts.reference import page
 from tests.core.loopback import Service, close_connections, json_response, serving
 from tests.services.test_requests import requests
 from tests.token_broker.authorization_server import AuthorizationServer

@@ -15,7 +15,7 @@ from mcp_types import TextContent
 
 from infra.local.demo import USER
 from infra.local.deployment import LocalDeployment
-from infra.rehearsal.person import InMemoryTokens
+from rehearsal.person import InMemoryTokens
 
 REDIRECT = "http://localhost:8787/callback"
 

@@ -31,7 +31,7 @@ REPLACED = {
         "mcpist api import functions/rest_api/openapi.json --server https://mcp.example.com --name example"
     ),
 }
-LEFT_OUT = {"make deploy": "it needs an account in AWS; tests/infra/rehearsal deploys on an engine"}
+LEFT_OUT = {"make deploy": "it needs an account in AWS; tests/rehearsal deploys on an engine"}
 NEEDED_PROGRAMS = ("rg", "jq", "node")
 
 

@@ -24,7 +24,7 @@ from mcp_types import TextContent
 
 from infra.local.demo import ADMINISTRATOR, USER
 from infra.local.deployment import ROOT
-from infra.rehearsal.person import Browser, InMemoryTokens
+from rehearsal.person import Browser, InMemoryTokens
 from tests.peers.npm import modern_node, modules
 
 REDIRECT = "http://localhost:8787/callback"

@@ -2,10 +2,10 @@ import time
 
 import pytest
 
-from infra.reference import overview, page
 from mcpist.tools.call import Call, ServiceResponse
 from mcpist_services.described.overlay import PagingRule
 from mcpist_services.described.pages import paging_of
+from scripts.reference import overview, page
 from tests.services.described.library import library, module_of
 
 

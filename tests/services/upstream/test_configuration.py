@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from infra.reference import UPSTREAMS_SCHEMA, upstreams_schema
 from mcpist import settings
 from mcpist.errors import InvalidConfiguration
 from mcpist_services.upstream.configuration import Configuration, UpstreamServer, configuration, load
+from scripts.reference import UPSTREAMS_SCHEMA, upstreams_schema
 
 ROOT = Path(__file__).parents[3]
 TIME = {"description": "What time it is.", "command": "mcp-server-time"}

@@ -1,6 +1,6 @@
 """Word vectors: near where words mean nearly the same, so that a search also finds tools by words they do not have.
 
-`word_vectors.bin` is made by `python -m infra.word_vectors` from the sentence model all-MiniLM-L6-v2 (Apache-2.0, its
+`word_vectors.bin` is made by `python -m scripts.word_vectors` from the sentence model all-MiniLM-L6-v2 (Apache-2.0, its
 authors are those of sentence-transformers). It is one line with the stems of the words, and for each its vector: as
 many bytes as it has dimensions, each 128 more than a number from -127 to 127.
 """

@@ -1,0 +1,115 @@
+"""Calls and batches on the embedded stack: their requests to AWS, and how long they take."""
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections import Counter
+from typing import Any
+
+from benchmarks.report import Row, ratio
+from benchmarks.stub_deployment import SLOW_RESPONSE_SECONDS
+from infra.cli.endpoint import Endpoint
+from infra.local import accounts
+from infra.local.demo import USER
+from infra.local.deployment import ROOT, LocalDeployment
+
+TIMED_RUNS = 3
+
+
+def requests(deployment: LocalDeployment) -> list[Row]:
+    """Count the AWS requests of a `call` that needs a grant, in cold sandboxes and in warm ones."""
+    accounts.connect(deployment, "stub", "stub-token")
+    endpoint = Endpoint.at(deployment.mcp_url, deployment.token(USER))
+    rows: list[Row] = []
+    for state in ("cold", "warm"):
+        if state == "cold":
+            for pool in deployment.aws.functions.values():
+                pool.stop_idle()
+        deployment.aws.requests.clear()
+        endpoint.call("call", {"module": "stub", "tool": "ask"})
+        counted = Counter(request.function for request in deployment.aws.requests)
+        ours, broker = counted["McpEndpointFunction"], counted["TokenBrokerFunction"]
+        aim = "3 + 3" if state == "cold" else "1 + 0"
+        rows.append((f"AWS requests of a {state} `call` with a grant (endpoint + broker)", f"{ours} + {broker}", aim))
+    return rows
+
+
+def command_line(deployment: LocalDeployment) -> list[Row]:
+    """Measure a warm `mcpist call`, from its start to its end."""
+    options = ["--url", deployment.mcp_url, "--token", deployment.token(USER)]
+    command = [sys.executable, "-m", "infra.cli.main", "call", "rag", "list_tags", *options]
+
+    def run() -> None:
+        subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)  # noqa: S603
+
+    run()
+    before = os.times()
+    wall = _seconds(run)
+    after = os.times()
+    cpu = (after.children_user + after.children_system - before.children_user - before.children_system) / TIMED_RUNS
+    return [("a warm `mcpist call`, from its start to its end (its CPU)", f"{wall:.2f} s ({cpu:.2f} s)", "0.5 s")]
+
+
+def batches(deployment: LocalDeployment) -> list[Row]:
+    """Compare the wall time of batches with that of the same calls one by one."""
+    endpoint = Endpoint.at(deployment.mcp_url, deployment.token(USER))
+    ten = [{"id": f"s{n}", "module": "rag", "tool": "search_docs", "params": {"query": "batch"}} for n in range(10)]
+    five = [{**step, "after": [f"s{n - 1}"] if n else []} for n, step in enumerate(ten[:5])]
+    slow = [{**step, "module": "stub", "tool": "ask_slowly", "params": {}} for step in ten]
+    rows: list[Row] = []
+    for name, steps in (
+        ("ten independent `rag` calls", ten),
+        ("a chain of five `rag` calls", five),
+        (f"ten independent calls of a service that takes {SLOW_RESPONSE_SECONDS} s", slow),
+    ):
+        endpoint.call("batch", {"commands": steps})  # creates the machine and warms the sandboxes
+        together = _seconds(lambda steps=steps: endpoint.call("batch", {"commands": steps}))
+        single = _seconds(lambda steps=steps: [endpoint.call("call", _call(step)) for step in steps])
+        rows.append((f"{name}: by `batch` against one by one", ratio(together, single, "s"), "1"))
+    return rows
+
+
+def shapes(deployment: LocalDeployment) -> list[Row]:
+    """Measure a batch's overhead: time for each hop, and the endpoint's requests for each step."""
+    endpoint = Endpoint.at(deployment.mcp_url, deployment.token(USER))
+    idle: dict[str, Any] = {"module": "stub", "tool": "idle", "params": {}}
+    chain = [{**idle, "id": f"s{n}", "after": [f"s{n - 1}"] if n else []} for n in range(30)]
+    fan = [{**idle, "id": "list", "tool": "hundred"}, {**idle, "id": "fan", "each": "${list.items}"}]
+    rows: list[Row] = []
+    for name, steps, hops in (("a chain of 30 steps", chain, 30), ("a fan-out of 100 elements", fan, 100)):
+        endpoint.call("batch", {"commands": steps})
+        seconds = _seconds(lambda steps=steps: endpoint.call("batch", {"commands": steps}))
+        rows.append((f"{name}, on the embedded stack", f"{seconds:.1f} s, {seconds / hops * 1000:.0f} ms a hop", ""))
+    counts = {}
+    for size in (10, 50, 100):
+        steps = [{**idle, "id": f"s{n}"} for n in range(size)]
+        _run_to_end(endpoint, steps)
+        deployment.aws.requests.clear()
+        _run_to_end(endpoint, steps)
+        asked = [request for request in deployment.aws.requests if request.function == "McpEndpointFunction"]
+        polls = sum(request.operation == "GetItem" for request in asked)
+        counts[size] = f"{len(asked) - polls} + {polls} polls"
+    seen = ", ".join(f"{size} steps: {count}" for size, count in counts.items())
+    return [*rows, ("AWS requests of the endpoint for a batch", seen, "constant + 1 per 25 steps + polls")]
+
+
+def _call(step: dict[str, Any]) -> dict[str, Any]:
+    return {name: step[name] for name in ("module", "tool", "params")}
+
+
+def _run_to_end(endpoint: Endpoint, steps: list[dict[str, Any]]) -> None:
+    """Run a batch to its end."""
+    summary = endpoint.call("batch", {"commands": steps}).texts[0]
+    while ": running," in summary:
+        summary = endpoint.call("batch", {"batch_id": summary.split()[1].rstrip(":")}).texts[0]
+
+
+def _seconds(work: Any) -> float:
+    times = []
+    for _ in range(TIMED_RUNS):
+        started = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - started)
+    return statistics.median(times)
