@@ -3,9 +3,9 @@
 import ast
 import re
 
-import pytest
 import yaml
 
+from tests.faults import for_each
 from tests.mutations.patches import PAGE, ROOT, Patch, Promise, patches, promises
 
 TESTS = ROOT / "tests"
@@ -16,17 +16,17 @@ def test_every_promise_names_its_test_and_its_patch() -> None:
     assert len(rows) == len(promises()) > 120
 
 
-@pytest.mark.parametrize("promise", promises(), ids=lambda promise: promise.text)
+@for_each("promise", {promise.text: promise for promise in promises()})
 def test_the_test_of_a_promise_exists(promise: Promise) -> None:
     file, _, name = promise.test.partition("::")
-    assert re.search(rf"(?m)^def {name}\(", (TESTS / file).read_text("utf-8"))
+    assert re.search(rf"(?m)^def {name}\(", (TESTS / file).read_text("utf-8")), f"{file} has no {name}"
 
 
 def test_each_patch_breaks_a_promise_and_each_promise_has_one() -> None:
     assert {promise.patch for promise in promises()} == set(patches())
 
 
-@pytest.mark.parametrize("patch", patches().values(), ids=lambda patch: patch.name)
+@for_each("patch", patches())
 def test_a_patch_applies(patch: Patch) -> None:
     for file, text in patch.apply(ROOT).items():
         assert text != (ROOT / file).read_text("utf-8")

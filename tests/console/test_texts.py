@@ -3,10 +3,9 @@
 import re
 from string import Formatter
 
-import pytest
-
 from console.rendering import FOLDER, compile_all
 from console.texts import texts
+from tests.faults import for_each
 
 ENGLISH, JAPANESE = texts("en"), texts("ja")
 DYNAMIC = {"done.", "error.", "frame.", "connect.", "home.state_", "home.alarm_", "profile.place_"}
@@ -31,7 +30,7 @@ def test_no_japanese_text_was_left_in_english() -> None:
     assert same == set()
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.rglob("*.html")), ids=lambda path: str(path.relative_to(FOLDER)))
+@for_each("path", {str(path.relative_to(FOLDER)): path for path in sorted(FOLDER.rglob("*.html"))})
 def test_a_template_uses_only_texts_that_exist(path: object) -> None:
     source = path.read_text("utf-8")  # type: ignore[attr-defined]
     used = set(re.findall(r"""\bt\(["']([a-z_.]+)["'](?!\s*~)""", source))

@@ -8,6 +8,7 @@ from mcpist import errors
 from mcpist.error_base import TEXTS
 from mcpist.error_texts import Text
 from mcpist.errors import McpistError, concrete_errors, from_message, to_message
+from tests.faults import for_each
 
 # Values for the details of all texts.
 DETAILS: dict[str, Any] = {
@@ -133,12 +134,12 @@ def test_every_class_with_a_text_has_it_in_both_languages() -> None:
     assert set(TEXTS["en"]) <= set(classes())
 
 
-@pytest.mark.parametrize("kind", LEAVES)
+@for_each("kind", {kind.__name__: kind for kind in LEAVES})
 def test_every_error_has_a_text_of_its_own_unless_it_only_groups_others(kind: type[McpistError]) -> None:
     assert kind.__name__ in TEXTS["en"] or kind.__subclasses__()
 
 
-@pytest.mark.parametrize("kind", LEAVES)
+@for_each("kind", {kind.__name__: kind for kind in LEAVES})
 def test_every_error_has_its_status_and_fills_both_languages(kind: type[McpistError]) -> None:
     error = kind(**DETAILS)
     assert error.status == STATUSES[error.code]
@@ -151,7 +152,7 @@ def test_every_error_has_its_status_and_fills_both_languages(kind: type[McpistEr
     assert not re.search(r"[ぁ-んァ-ヶ一-龠]", "".join(english))
 
 
-@pytest.mark.parametrize("kind", LEAVES)
+@for_each("kind", {kind.__name__: kind for kind in LEAVES})
 def test_an_error_that_lacks_a_detail_of_its_text_cannot_be_made(kind: type[McpistError]) -> None:
     needed = {name for text in kind.template("en") for name in re.findall(r"(?<!{){(\w+)}", text)}
     for name in needed:
@@ -159,7 +160,7 @@ def test_an_error_that_lacks_a_detail_of_its_text_cannot_be_made(kind: type[Mcpi
             kind(**{other: value for other, value in DETAILS.items() if other != name})
 
 
-@pytest.mark.parametrize("kind", LEAVES)
+@for_each("kind", {kind.__name__: kind for kind in LEAVES})
 def test_an_error_can_be_sent_from_one_function_to_another(kind: type[McpistError]) -> None:
     arrived = from_message(json.loads(json.dumps(to_message(kind(**DETAILS)))))
     assert type(arrived) is kind

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,9 @@ import pytest
 from infra.local.demo import ORGANIZATION
 from infra.local.deployment import ROOT
 from infra.local.intrinsics import read_yaml
-from infra.local.template import read_template
+from infra.local.template import Function, read_template
 from infra.sam_local import MissingPrerequisite, bridge, filled, target, values, with_endpoint_variable
+from tests.faults import for_each
 
 ENDPOINT = "http://172.17.0.1:4000"
 EVENTS = sorted((ROOT / "events").glob("*.json"))
@@ -84,9 +86,14 @@ def test_each_function_gets_every_variable_that_the_template_declares() -> None:
     assert given["McpEndpointFunction"]["TOKEN_BROKER"] == broker
 
 
-@pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.stem)
+@cache
+def functions_of_the_template() -> dict[str, Function]:
+    return {one.id: one for one in read_template(ROOT / "template.yaml", {"OwnLogin": "off"}).functions}
+
+
+@for_each("event", {event.stem: event for event in EVENTS})
 def test_every_event_finds_its_function_and_a_token(event: Path) -> None:
-    functions = {one.id: one for one in read_template(ROOT / "template.yaml", {"OwnLogin": "off"}).functions}
+    functions = functions_of_the_template()
     room = functions[target(event, functions)].handler.partition(".")[0]
     assert event.name.startswith(f"{room}_")
     text = filled(event.read_text("utf-8"), lambda sub: f"token-of-{sub}")

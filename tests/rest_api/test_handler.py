@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from rest_api import openapi
+from tests.faults import for_each
 from tests.rest_api.rest_client import EVENTS, RestClient, handle
 
 ROOT = Path(__file__).parents[2]
@@ -22,7 +23,7 @@ def test_the_old_address_of_calls_leads_to_the_new_one(rest: RestClient) -> None
     assert called.headers["strict-transport-security"] == "max-age=31536000"
 
 
-@pytest.mark.parametrize(("method", "path"), sorted(ROUTES))
+@for_each("method, path", sorted(ROUTES))
 def test_no_route_is_open_without_a_token(rest: RestClient, method: str, path: str) -> None:
     answer = rest.of(None).send(method, path.replace("{", "").replace("}", ""))
     assert (answer.status, answer.json["code"]) == (401, "AUTHENTICATION_ERROR")

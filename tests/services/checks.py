@@ -54,7 +54,7 @@ def check_use(vendor: Vendor, tool: Tool, arguments: Mapping[str, Any]) -> None:
     for item in shown(tool, raw):
         for column in tool.shows.columns:
             _check_column(vendor, tool, column, item)
-    assert len(compact(raw, tool.shows)) <= len(compact_json(raw))
+    assert len(compact(raw, tool.shows)) <= len(compact_json(raw)), "what is shown is longer than its JSON"
 
 
 def check_uses(vendor: Vendor, tool: Tool) -> None:
@@ -68,7 +68,7 @@ def check_operation(vendor: Vendor, tool: Tool) -> None:
     vendor.forget()
     for _, arguments in uses(tool):
         vendor.perform(tool, arguments)
-    assert tool.operation in vendor.operations
+    assert tool.operation in vendor.operations, f"{tool.operation} is not among {vendor.operations}"
 
 
 def check_values(vendor: Vendor, tool: Tool) -> None:

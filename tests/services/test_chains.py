@@ -1,7 +1,6 @@
 """Tasks over two or more services are one batch each, by what the tools show."""
 
-import pytest
-
+from tests.faults import for_each
 from tests.services.chains import CHAINS, Chain, Run
 from tests.services.contracts import needs_descriptions
 
@@ -9,7 +8,7 @@ MIN_TASKS, MIN_COMPACT = 40, 38
 
 
 @needs_descriptions
-@pytest.mark.parametrize("chain", CHAINS, ids=[chain.task for chain in CHAINS])
+@for_each("chain", {chain.task: chain for chain in CHAINS})
 def test_a_task_over_several_services_is_one_batch(chain: Chain) -> None:
     assert set(Run.of(chain).results) == {step["id"] for step in chain.steps}
 

@@ -8,6 +8,7 @@ import pytest
 from mcpist.tools.call import Call
 from mcpist.tools.tool import PAGING_PARAMETERS, Tool
 from mcpist_services.catalogue import CATALOGUE
+from tests.faults import for_each
 from tests.services.checks import check_columns, check_operation, check_other_values, check_use, check_values
 from tests.services.contracts import CONTRACTED, Vendor, needs_descriptions, uses
 from tests.services.descriptions.contract import ContractError
@@ -15,14 +16,13 @@ from tests.services.senses import SENSES
 
 pytestmark = needs_descriptions
 
-TOOLS = [(name, tool) for name in CONTRACTED for tool in CATALOGUE.module(name).tools.values()]
-USES = [
-    pytest.param(name, tool, arguments, id=f"{name}.{tool.name} {use}")
-    for name, tool in TOOLS
-    for use, arguments in uses(tool)
-]
+TOOLS = {f"{name}.{tool.name}": (name, tool) for name in CONTRACTED for tool in CATALOGUE.module(name).tools.values()}
+USES = {
+    f"{place} {use}": (name, tool, arguments) for place, (name, tool) in TOOLS.items() for use, arguments in uses(tool)
+}
 
-for_each_tool = pytest.mark.parametrize(("name", "tool"), TOOLS, ids=[f"{name}.{tool.name}" for name, tool in TOOLS])
+for_each_tool = for_each("name, tool", TOOLS)
+for_each_module = for_each("name", CONTRACTED)
 
 
 @cache
@@ -31,7 +31,7 @@ def vendor(name: str) -> Vendor:
     return Vendor(name)
 
 
-@pytest.mark.parametrize(("name", "tool", "arguments"), USES)
+@for_each("name, tool, arguments", USES)
 def test_the_requests_are_allowed_and_the_answer_is_shown(name: str, tool: Tool, arguments: dict[str, Any]) -> None:
     check_use(vendor(name), tool, arguments)
 
@@ -56,7 +56,7 @@ def test_each_column_shows_a_field_of_its_own(name: str, tool: Tool) -> None:
     check_columns(vendor(name), tool)
 
 
-@pytest.mark.parametrize("name", CONTRACTED)
+@for_each_module
 def test_the_ways_to_call_a_tool_use_every_argument(name: str) -> None:
     for tool in CATALOGUE.module(name).tools.values():
         used = {argument for _, arguments in uses(tool) for argument in arguments}
@@ -64,13 +64,13 @@ def test_the_ways_to_call_a_tool_use_every_argument(name: str) -> None:
         assert used == own, tool.name
 
 
-@pytest.mark.parametrize("name", CONTRACTED)
+@for_each_module
 def test_a_request_that_the_vendor_does_not_know_is_refused(name: str) -> None:
     with pytest.raises(ContractError):
         vendor(name).send(Call("GET", "/no/such/place"))
 
 
-@pytest.mark.parametrize("name", SENSES)
+@for_each("name", SENSES.keys())
 def test_a_request_means_what_its_tool_says(name: str) -> None:
     for check in SENSES[name].values():
         check(CATALOGUE.module(name))

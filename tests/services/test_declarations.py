@@ -3,7 +3,6 @@
 from inspect import signature
 from urllib.parse import unquote
 
-import pytest
 from jsonschema import Draft202012Validator
 
 from mcpist.caller import Role
@@ -19,6 +18,7 @@ from mcpist.tools.tool import PAGING_PARAMETERS, Tool
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.files.tools import MAX_PART
+from tests.faults import for_each
 
 MOST_NAME_CHARACTERS = 63
 SELF_EVIDENT = {"limit", "issue_number", "pull_number"}
@@ -44,10 +44,9 @@ OWN_FIELDS = {
     "supabase.update values": "the names of the table's columns",
 }
 
-TOOLS = [
-    pytest.param(tool, id=f"{name}.{tool.name}") for name in NAMES for tool in CATALOGUE.module(name).tools.values()
-]
-for_every_tool = pytest.mark.parametrize("tool", TOOLS)
+TOOLS = {f"{name}.{tool.name}": tool for name in NAMES for tool in CATALOGUE.module(name).tools.values()}
+for_every_tool = for_each("tool", TOOLS)
+for_every_module = for_each("name", NAMES)
 
 
 def test_module_names_are_sorted_and_each_module_has_its_own() -> None:
@@ -55,7 +54,7 @@ def test_module_names_are_sorted_and_each_module_has_its_own() -> None:
     assert [CATALOGUE.module(name).name for name in NAMES] == list(NAMES)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_every_module
 def test_a_module_is_described_in_one_line(name: str) -> None:
     module = CATALOGUE.module(name)
     assert module.description.endswith(".")
@@ -181,7 +180,7 @@ def test_no_argument_is_empty_in_a_path(tool: Tool) -> None:
     assert not isinstance(call, Call) or "//" not in call.path
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_every_module
 def test_every_module_offers_resources_and_prompts(name: str) -> None:
     module = CATALOGUE.module(name)
     assert module.resources or name == "files"  # its resource is the endpoint's: mcpist://files/{sha256}
@@ -197,7 +196,7 @@ def test_every_module_offers_resources_and_prompts(name: str) -> None:
         assert all(f"{name}.{tool.name}" in prompt.render(words) for tool in prompt.tools)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_every_module
 def test_every_completed_argument_belongs_to_a_prompt_or_a_resource(name: str) -> None:
     module = CATALOGUE.module(name)
     known = {variable for resource in module.resources.values() for variable in resource.variables}

@@ -1,10 +1,9 @@
 """What every list shows: the page of an item, the id that the next call needs, and when the item came to be."""
 
-import pytest
-
 from mcpist.tools.tool import Tool
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
+from tests.faults import for_each
 from tests.services.contracts import CONTRACTED, Vendor, needs_descriptions
 
 # A column that names an item for the next call.
@@ -69,7 +68,7 @@ LISTS = [
     for tool in CATALOGUE.module(name).tools.values()
     if tool.reads and (tool.paging or tool.name.partition("_")[0] in {"list", "search"})
 ]
-for_each_list = pytest.mark.parametrize("tool", LISTS, ids=[f"{tool.module}.{tool.name}" for tool in LISTS])
+for_each_list = for_each("tool", {f"{tool.module}.{tool.name}": tool for tool in LISTS})
 
 
 @for_each_list
@@ -84,7 +83,7 @@ def test_a_list_shows_the_id_that_the_next_call_needs(tool: Tool) -> None:
 
 
 @needs_descriptions
-@pytest.mark.parametrize("name", CONTRACTED)
+@for_each("name", CONTRACTED)
 def test_a_list_shows_when_an_item_was_created_where_the_vendor_says_it(name: str) -> None:
     vendor = Vendor(name)
     for tool in LISTS:

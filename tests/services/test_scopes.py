@@ -2,11 +2,10 @@
 
 from functools import cache
 
-import pytest
-
 from mcpist.tools.tool import Tool
 from mcpist_services import NAMES, provider_name, providers
 from mcpist_services.catalogue import CATALOGUE
+from tests.faults import for_each
 from tests.services.contracts import Vendor, needs_descriptions, uses
 
 # Whose descriptions say which permissions an operation takes; answers/<module>.py adds those that pages alone say.
@@ -14,8 +13,7 @@ DESCRIBED = ("confluence", "google_calendar", "jira", "slack")
 # Of the permissions that Google's and Slack's descriptions name, any one is enough; of Atlassian's, all are needed.
 ANY_ONE = {"google_calendar", "slack"}
 
-TOOLS = [(name, tool) for name in NAMES for tool in CATALOGUE.module(name).tools.values()]
-IDS = [f"{name}.{tool.name}" for name, tool in TOOLS]
+TOOLS = {f"{name}.{tool.name}": (name, tool) for name in NAMES for tool in CATALOGUE.module(name).tools.values()}
 
 
 @cache
@@ -42,11 +40,7 @@ def alternatives(name: str) -> dict[str, list[set[str]]]:
 
 
 @needs_descriptions
-@pytest.mark.parametrize(
-    ("name", "tool"),
-    [one for one in TOOLS if one[0] in DESCRIBED],
-    ids=[one for one in IDS if one.partition(".")[0] in DESCRIBED],
-)
+@for_each("name, tool", {place: case for place, case in TOOLS.items() if case[0] in DESCRIBED})
 def test_the_scopes_of_a_tool_are_those_of_all_that_it_requests(name: str, tool: Tool) -> None:
     service, needed = vendor(name), CATALOGUE.module(name).scopes_by_tool[tool.name]
     implied_by = CATALOGUE.module(name).scopes.implied_by
@@ -61,7 +55,7 @@ def test_the_scopes_of_a_tool_are_those_of_all_that_it_requests(name: str, tool:
     assert all({scope, *implied_by.get(scope, ())} & named for scope in needed), "it asks for more than it needs"
 
 
-@pytest.mark.parametrize(("name", "tool"), TOOLS, ids=IDS)
+@for_each("name, tool", TOOLS)
 def test_all_that_a_tool_needs_is_asked_for(name: str, tool: Tool) -> None:
     module = CATALOGUE.module(name)
     asked = asked_for(name) if module.service else ()

@@ -10,6 +10,7 @@ from mcpist.errors import InvalidRequest
 from mcpist.files.content_types import checked_type, content_type_of
 from mcpist.files.reference import PUBLISHED, ErrorResponse, FileReference, StandardResponse
 from mcpist.files.schemas import check, draft7
+from tests.faults import for_each
 
 FILE: dict[str, Any] = {
     "path": "files/acme/uma/1",
@@ -65,7 +66,7 @@ def test_whole_documents_are_accepted() -> None:
     assert check(ErrorResponse, ERROR, "answer").error.hint == "確認してください。"
 
 
-@pytest.mark.parametrize("value", BAD_FILES)
+@for_each("value", BAD_FILES)
 def test_a_wrong_file_reference_is_refused_by_both_layers(value: Any) -> None:
     with pytest.raises(InvalidRequest, match="file"):
         check(FileReference, value, "file")

@@ -15,6 +15,7 @@ from mcpist.running.bodies import request_body
 from mcpist.running.broker import Credential
 from mcpist.tools.call import Call, PartialList, ServiceResponse
 from mcpist_services.supabase.tools import supabase
+from tests.faults import for_each
 from tests.services.answers.supabase import KEYS, ROWS, SECRET, SOURCES, SOURCES_TYPE
 from tests.services.conversation import converse, work_of
 
@@ -180,13 +181,13 @@ OPERATORS = [
 ]
 
 
-@pytest.mark.parametrize("condition", OPERATORS)
+@for_each("condition", OPERATORS)
 @pytest.mark.parametrize("tool", ["select", "update", "delete"])
 def test_operators_of_the_api_are_sent_unchanged(tool: str, condition: str) -> None:
     assert asked(tool, filters={"status": condition}).query["status"] == condition
 
 
-@pytest.mark.parametrize("condition", ["open", "", "eq", "=.a", "drop.a", "eq(all.a", "EQ.a", "not.open", []])
+@for_each("condition", ["open", "", "eq", "=.a", "drop.a", "eq(all.a", "EQ.a", "not.open", []])
 @pytest.mark.parametrize("tool", ["select", "update", "delete"])
 def test_an_unknown_operator_is_refused(tool: str, condition: Any) -> None:
     with pytest.raises(InvalidRequest) as refused:
@@ -209,7 +210,7 @@ def test_a_change_of_all_rows_is_refused(tool: str) -> None:
         supabase.tools[tool].function(PROJECT, "orders", **arguments, filters={})
 
 
-@pytest.mark.parametrize(
+@for_each(
     "column",
     ["select", "columns", "on_conflict", "order", "limit", "offset", "apikey", "apiKey", "", "customer.order"],
 )

@@ -18,6 +18,7 @@ from pydantic import SecretStr
 from mcpist.errors import McpistError, NotConfigured, RateLimitExceeded, Timeout, UpstreamUnavailable
 from mcpist.oauth.provider import Tokens
 from tests.core.loopback import Reply, json_response
+from tests.faults import for_each
 from tests.token_broker.provider_fakes import CANARY, NEW, OUR_APP, REFRESH, FakeProvider
 from token_broker.providers import oauth
 from token_broker.providers.oauth import GrantRejected, TokenResponse
@@ -158,9 +159,11 @@ def test_github_s_errors_about_our_app_reject_no_grant(fake_of: Callable[[str], 
         fake.refresh()
 
 
-@pytest.mark.parametrize("case", HARMLESS)
+@for_each("case", HARMLESS.keys())
 def test_no_other_answer_kills_a_grant(fake: FakeProvider, case: str, caplog: pytest.LogCaptureFixture) -> None:
     reply, raised = HARMLESS[case]
+    fake.service.received.clear()
+    caplog.clear()
     fake.reply_with(reply)
     with caplog.at_level(logging.DEBUG), pytest.raises(raised) as found:
         fake.refresh()

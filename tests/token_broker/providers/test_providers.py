@@ -13,6 +13,7 @@ from mcpist.oauth.app import App
 from mcpist.oauth.provider import ProviderAccount, Tokens
 from mcpist_services import provider_name
 from tests.core.loopback import Reply, json_response
+from tests.faults import for_each
 from tests.token_broker.provider_fakes import (
     ACCESS,
     BASIC,
@@ -281,7 +282,7 @@ def test_a_token_that_the_provider_refuses_has_no_account(fake: FakeProvider, st
     assert CANARY not in str(raised.value)
 
 
-@pytest.mark.parametrize("body", [None, 7, "words", {"error": CANARY}, {"id": None}, [{}], {"bot": []}])
+@for_each("body", [None, 7, "words", {"error": CANARY}, {"id": None}, [{}], {"bot": []}])
 def test_an_account_that_cannot_be_read_is_an_outage(fake: FakeProvider, body: Any) -> None:
     fake.reply_with(json_response(body))
     with pytest.raises((UpstreamUnavailable, AccessTokenRejected)) as raised:
