@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from benchmarks.report import keep, table
 from infra.local.deployment import ROOT
-from mcpist.audit.partitions import SHARDS
+from mcpist.audit.record import SHARDS
 from mcpist.people.in_flight import MAX_KEPT_LEASES
 
 PAGE = ROOT / "docs/scale.md"

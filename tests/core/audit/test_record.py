@@ -11,7 +11,7 @@ import pytest
 from mcpist.audit import record as audit
 from mcpist.audit import rows as audit_rows
 from mcpist.audit import search as audit_search
-from mcpist.audit.partitions import SHARDS, partition_of
+from mcpist.audit.record import SHARDS, partition_of
 from mcpist.audit.search import Filters
 from mcpist.aws import clients
 from mcpist.caller import ClientInfo, Role

@@ -12,7 +12,7 @@ import pytest
 
 from mcpist.audit import record as audit
 from mcpist.audit import seals, verification
-from mcpist.audit.partitions import SHARDS
+from mcpist.audit.record import SHARDS
 from mcpist.audit.seals import Seal, latest_seal, make_seal, seal_organization
 from mcpist.audit.verification import verify, verify_chain
 from mcpist.aws.attributes import Item

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mcpist.audit import record as audit
-from mcpist.audit.partitions import SHARDS
+from mcpist.audit.record import SHARDS
 from mcpist.tools import refused_calls
 from mcpist.tools.refused_calls import count_refused_calls, lost_tools
 

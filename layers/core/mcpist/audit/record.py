@@ -3,17 +3,17 @@
 Refused ones have a row, too, whose outcome is the error's code.
 No argument, result or secret is in it. Items: `pk` ORGANIZATION#SHARD, `sk` TIME#ID; the indexes `by_user`
 (ORGANIZATION#USER), `by_service` (ORGANIZATION#SERVICE#SHARD) and `by_failure` (ORGANIZATION#SHARD), in which only
-refusals and errors are, sort the same rows by time. See `audit_partitions` for the shards.
+refusals and errors are, sort the same rows by time.
 """
 
 import logging
 import secrets
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from mcpist.audit.partitions import partition_of
 from mcpist.aws.attributes import Item
 from mcpist.aws.clients import AwsError, ConditionFailed
 from mcpist.aws.table import IS_NEW, Table
@@ -24,6 +24,7 @@ from mcpist.telemetry import invocation
 from mcpist.telemetry.metrics import AUDIT_ROWS_LOST
 
 SECONDS_PER_DAY = 86_400
+SHARDS = 4  # with another number a row that is stored already would not be found by its id
 MAX_KEY_ATTEMPTS = 3
 # The service of rows about people, roles and the organization.
 ADMINISTRATION = "administration"
@@ -210,6 +211,16 @@ def keyed(row: Item, organization: str, sort_key: str) -> Item:
 
 def _sort_key(moment: str) -> str:
     return f"{moment}#{secrets.token_hex(4)}"
+
+
+def partition_of(name: str, sort_key: str) -> str:
+    """Return the partition in which a row with this sort key is; `name` is the organization, or what an index is by."""
+    return f"{name}#{zlib.crc32(sort_key.encode()) % SHARDS}"
+
+
+def partitions_of(name: str) -> tuple[str, ...]:
+    """Return all partitions of an organization's rows, or of what an index is by."""
+    return tuple(f"{name}#{shard}" for shard in range(SHARDS))
 
 
 def is_failure(outcome: str) -> bool:

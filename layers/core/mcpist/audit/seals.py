@@ -5,6 +5,7 @@ digest of the seal before it, and ends where the next one begins. Items: `pk` OR
 """
 
 import hashlib
+import heapq
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -12,8 +13,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import batched, pairwise
 from typing import Any
 
-from mcpist.audit.partitions import read_upwards
-from mcpist.audit.record import SECONDS_PER_DAY, audit_table, timestamp
+from mcpist.audit.record import SECONDS_PER_DAY, audit_table, partitions_of, timestamp
 from mcpist.aws.attributes import Item
 from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.table import IS_NEW, Table
@@ -103,7 +103,16 @@ def seals_from(organization: str, since: str) -> Iterator[Seal]:
 
 def rows_between(organization: str, since: str, until: str) -> Iterator[Item]:
     """Iterate over the rows from one sort key to before another, in their order."""
-    return read_upwards(audit_table(), organization, since, until)
+    partitions = [_partition_rows(partition, since, until) for partition in partitions_of(organization)]
+    return heapq.merge(*partitions, key=lambda row: str(row["sk"]))
+
+
+def _partition_rows(partition: str, since: str, until: str) -> Iterator[Item]:
+    start = since
+    while start:
+        rows, end = audit_table().query_page("pk", partition, (start, until))
+        yield from (row for row in rows if row["sk"] < until and (row["sk"] > start or start == since))
+        start = end
 
 
 def _parts(begin: str, end: datetime) -> Iterator[tuple[str, str]]:

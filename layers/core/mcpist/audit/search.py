@@ -1,14 +1,15 @@
 """Searching the audit table: rows between two times, the newest first, by pages of a bounded number of requests."""
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from mcpist.audit.partitions import DownwardReader, Source, partition_of, partitions_of
-from mcpist.audit.record import audit_table, is_failure, timestamp
+from mcpist.audit.record import audit_table, is_failure, partition_of, partitions_of, timestamp
 from mcpist.audit.rows import key_of, row_of, text_of
 from mcpist.aws.attributes import Item
+from mcpist.aws.table import Table
 from mcpist.errors import AuditRowNotFound, InvalidRequest
 from mcpist.settings import settings
 
@@ -78,6 +79,67 @@ class Filters:
         return {name: value for name, value in given.items() if value}
 
 
+@dataclass(frozen=True, slots=True)
+class RowSource:
+    """The partitions of the table, or of an index, in which all rows of a search are."""
+
+    key: str
+    """The attribute that is their key."""
+    partitions: tuple[str, ...]
+    filters: Mapping[str, str]
+    """The values that other attributes must have."""
+    index: str = ""
+
+    def page_size(self, limit: int) -> int:
+        """Return how many rows of each partition make a page of `limit` rows and one more, most likely at once."""
+        share = limit / len(self.partitions)
+        return math.ceil(share + 2 * math.sqrt(share) + 3) if len(self.partitions) > 1 else limit + 1
+
+
+class DownwardReader:
+    """Reads the partitions of a source from the newest row on.
+
+    Each round asks the partitions that have been read the least far. A row is returned once every partition has been
+    read down to it.
+    """
+
+    def __init__(self, table: Table, source: RowSource, first: str, last: str, limit: int = 0) -> None:
+        self._table, self._source, self._first = table, source, first
+        self.limit = limit
+        """The number of new rows that a request reads; 0 for as many as DynamoDB answers at once."""
+        self._reached = dict.fromkeys(source.partitions, last)
+        self._waiting: list[Item] = []
+
+    @property
+    def reached(self) -> str:
+        """The sort key down to which all rows have been returned; the search's first one at the end."""
+        return max(self._reached.values())
+
+    @property
+    def round_requests(self) -> int:
+        """The number of requests of the next round."""
+        return sum(end == self.reached for end in self._reached.values())
+
+    def read(self) -> list[Item]:
+        """Read a round and return the next rows, the newest first; without a limit DynamoDB reads 1 MB a request."""
+        place = self.reached
+        for partition in [name for name, end in self._reached.items() if end == place]:
+            rows, end = self._table.query_page(
+                self._source.key,
+                partition,
+                (self._first, place),
+                index=self._source.index,
+                filters=self._source.filters,
+                limit=self.limit and self.limit + 1,  # the range includes `place`, whose row was read before
+                descending=True,
+            )
+            self._waiting += [row for row in rows if row["sk"] < place]
+            self._reached[partition] = end or self._first
+        ready = [row for row in self._waiting if row["sk"] >= self.reached]
+        self._waiting = [row for row in self._waiting if row["sk"] < self.reached]
+        return sorted(ready, key=lambda row: str(row["sk"]), reverse=True)
+
+
 def find(
     organization: str,
     *,
@@ -115,29 +177,29 @@ def find_story(organization: str, row: str, *, user: str = "") -> Story:
     around = BATCH_STORY if item["batch"] else CALL_STORY
     moment = datetime.fromisoformat(sk.partition("#")[0])
     low, high = timestamp(moment - around), timestamp(moment + around)
-    source = Source("user_key", (item["user_key"],), {name: item[name]}, "by_user")
+    source = RowSource("user_key", (item["user_key"],), {name: item[name]}, "by_user")
     rows, rest = list[Item](), ""
     for found, rest in _read([source], low, high, 0):  # noqa: B007
         rows += [one for one in found if _is_of(organization, one)]
     return Story(row_of(item), list(map(row_of, reversed(rows))), is_complete=not rest)
 
 
-def _sources(organization: str, filters: Filters) -> list[Source]:
+def _sources(organization: str, filters: Filters) -> list[RowSource]:
     """Return the indexes in which all rows of a search are; if there is none, the table."""
     values = dict(filters.values())
     sources = []
     if is_failure(filters.outcome) or filters.outcome == FAILED:
-        sources.append(Source("failure_key", partitions_of(organization), values, "by_failure"))
+        sources.append(RowSource("failure_key", partitions_of(organization), values, "by_failure"))
     if user := values.get("user"):
         others = {name: value for name, value in values.items() if name != "user"}
-        sources.append(Source("user_key", (f"{organization}#{user}",), others, "by_user"))
+        sources.append(RowSource("user_key", (f"{organization}#{user}",), others, "by_user"))
     if service := values.get("service"):
         others = {name: value for name, value in values.items() if name != "service"}
-        sources.append(Source("service_key", partitions_of(f"{organization}#{service}"), others, "by_service"))
-    return sources or [Source("pk", partitions_of(organization), values)]
+        sources.append(RowSource("service_key", partitions_of(f"{organization}#{service}"), others, "by_service"))
+    return sources or [RowSource("pk", partitions_of(organization), values)]
 
 
-def _read(sources: list[Source], first: str, last: str, limit: int) -> Iterator[tuple[list[Item], str]]:
+def _read(sources: list[RowSource], first: str, last: str, limit: int) -> Iterator[tuple[list[Item], str]]:
     """Yield the rows of each round below `last`, and the sort key below which the rest is; empty at the end.
 
     Of several indexes the first round reads all. The one that comes the farthest goes on alone: its rows between two

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mcpist.audit.partitions import DownwardReader, Source, partitions_of
-from mcpist.audit.record import audit_table
+from mcpist.audit.record import audit_table, partitions_of
+from mcpist.audit.search import DownwardReader, RowSource
 
 FIRST, LAST = "2026-11-23T00:00", "2026-11-23T12:59"
 PARTITIONS = partitions_of("acme")
@@ -24,7 +24,7 @@ def test_each_round_goes_on_downwards_and_leaves_no_row_out(limit: int, row_byte
     for partition, sks in ROWS.items():
         for sk in sks:
             audit_table().put({"pk": partition, "sk": sk, "text": "x" * row_bytes})
-    reader = DownwardReader(audit_table(), Source("pk", PARTITIONS, {}), FIRST, LAST, limit)
+    reader = DownwardReader(audit_table(), RowSource("pk", PARTITIONS, {}), FIRST, LAST, limit)
     found: list[str] = []
     while (reached := reader.reached) > FIRST:
         found += [row["sk"] for row in reader.read()]
