@@ -9,8 +9,8 @@ from mcpist.tools.permissions import Permissions
 if TYPE_CHECKING:
     from mcp_types import Tool as ListedTool
 
+    from mcpist_services.upstream.approved_texts import TextLine
     from mcpist_services.upstream.category import CategoryModule
-    from mcpist_services.upstream.text_changes import TextLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class WaitingTool:
 
 def compare(text: str, approved: str | None) -> Comparison:
     """Return the lines of a tool's text, compared with what was approved if that is known."""
-    from mcpist_services.upstream.text_changes import changes, lines_of
+    from mcpist_services.upstream.approved_texts import changes, lines_of
 
     if approved is None:
         return Comparison(lines_of(text), is_difference=False)

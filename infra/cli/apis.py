@@ -17,11 +17,10 @@ from mcpist.bounded_http.client import HttpClient, redirect_url
 from mcpist.bounded_http.failures import ExchangeFailed, ResponseTooLarge
 from mcpist.errors import InvalidRequest, UpstreamUnavailable
 from mcpist.oauth.app import check_public_url
-from mcpist_services.described.compilation import check_name, compile_overlays, load_file, load_folder
+from mcpist_services.described.compilation import check_name, compile_overlays, dump_overlay, load_file, load_folder
+from mcpist_services.described.corrections import differences
 from mcpist_services.described.description import parse
-from mcpist_services.described.difference import differences
 from mcpist_services.described.overlay import Overlay
-from mcpist_services.described.overlay_file import dump_overlay
 from mcpist_services.described.proposal import propose, reviews
 from mcpist_services.described.reading import MAX_DESCRIPTION_BYTES, refuse
 

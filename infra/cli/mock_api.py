@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from mcpist_services.described.answers import JSON_TYPE
-from mcpist_services.described.credentials import propose_security
 from mcpist_services.described.description import Description, Operation
+from mcpist_services.described.effects import propose_security
 from mcpist_services.described.overlay import Security
 from mcpist_services.described.samples import sample
 from mcpist_services.described.schemas import Schemas

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from infra.local.tool_path import tool_path
 from mcpist.programs.messages import ServerRequest
-from mcpist_services.upstream.stdio import Ask
+from mcpist_services.upstream.requests import Ask
 
 FUNCTIONS = Path(__file__).resolve().parents[2] / "functions"
 

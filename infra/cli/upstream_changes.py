@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from infra.cli.upstream_listings import ToolRow
-from mcpist_services.upstream.text_changes import TextLine, changes
+from mcpist_services.upstream.approved_texts import TextLine, changes
 
 _MARKS = {"added": "+ ", "removed": "- ", "same": "  "}
 

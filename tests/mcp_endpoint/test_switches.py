@@ -10,7 +10,7 @@ import pytest
 from infra.local.login import LocalLogin
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
-from mcpist.registry import switches
+from mcpist.registry.entries import disable
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 from tests.mcp_endpoint.endpoint_client import EndpointClient
@@ -29,7 +29,7 @@ def off(organization: str, login: LocalLogin) -> Switch:
 
     def off(name: str) -> None:
         ada = directory.identify(Subject(login.issuer, "ada"))
-        directory.change(organization, switches.disable(CATALOGUE.of(ada), name))
+        directory.change(organization, disable(CATALOGUE.of(ada), name))
         directory.access_cache.clear()
 
     return off

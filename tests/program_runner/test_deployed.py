@@ -24,7 +24,7 @@ from mcpist.errors import (
 )
 from mcpist.files import records
 from mcpist.memory import forget_all
-from mcpist.programs import client, transfer
+from mcpist.programs import client
 from mcpist.programs.messages import MAX_INLINE_BYTES, ProgramRequest, ProgramResult, ServerRequest
 from program_runner.programs.transfers import _client
 from tests.program_runner.conftest import HOSTILE
@@ -120,7 +120,7 @@ def test_more_large_outputs_than_uploads_are_refused(programs: dict[str, Path]) 
 @pytest.mark.usefixtures("aws")
 def test_a_stored_file_that_was_changed_is_not_given_to_a_program(programs: dict[str, Path]) -> None:
     kept = records.record("acme", "uma", b"as it was", "text/plain")
-    transfer.storage.store(kept.path, b"as it is!", "text/plain")
+    client.storage.store(kept.path, b"as it is!", "text/plain")
     refused(IntegrityError, programs["copy"], "1", files={"a": kept})
 
 
@@ -161,7 +161,7 @@ def test_a_server_is_asked_in_the_function_and_its_errors_are_the_doors() -> Non
 
 
 def test_an_upload_is_bound_to_its_key_its_size_and_its_type(aws: EmbeddedAws) -> None:
-    ((key, upload),) = transfer.uploads("acme", max_bytes=10)[:1]
+    ((key, upload),) = client.upload_forms("acme", max_bytes=10)[:1]
     content_type = "application/octet-stream"
 
     def post(content: bytes, **changed: str) -> int:
@@ -179,15 +179,15 @@ def test_an_upload_is_bound_to_its_key_its_size_and_its_type(aws: EmbeddedAws) -
     assert post(b"other key", key=f"files/acme/uma/{'0' * 64}") == 403
     assert post(b"more", acl="public-read") == 403
     assert post(b"ten bytes!") == 200
-    assert transfer.load(key, hashlib.sha256(b"ten bytes!").hexdigest()) == b"ten bytes!"
+    assert client.load_output(key, hashlib.sha256(b"ten bytes!").hexdigest()) == b"ten bytes!"
     assert key.startswith("incoming/acme/")
     assert aws.requests
 
 
 def test_a_download_is_bound_to_its_key_and_its_minutes(aws: EmbeddedAws) -> None:
-    url = transfer.download_url("incoming/acme/a b")
-    assert f"X-Amz-Expires={transfer.PRESIGNED_SECONDS}&" in url
-    assert transfer.PRESIGNED_SECONDS <= 300
+    url = client.download_url("incoming/acme/a b")
+    assert f"X-Amz-Expires={client.PRESIGNED_SECONDS}&" in url
+    assert client.PRESIGNED_SECONDS <= 300
     assert "X-Amz-Algorithm=AWS4-HMAC-SHA256" in url
     assert "/incoming/acme/a%20b?" in url
     assert aws.endpoint_url in url
@@ -195,9 +195,9 @@ def test_a_download_is_bound_to_its_key_and_its_minutes(aws: EmbeddedAws) -> Non
 
 @pytest.mark.usefixtures("aws")
 def test_an_output_that_is_not_what_the_runner_said_is_refused() -> None:
-    key = transfer.store("acme", b"another")
+    key = client.store_input("acme", b"another")
     with pytest.raises(IntegrityError):
-        transfer.load(key, "0" * 64)
+        client.load_output(key, "0" * 64)
 
 
 def test_a_bucket_that_is_down_is_said(programs: dict[str, Path], aws: EmbeddedAws) -> None:

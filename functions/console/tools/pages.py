@@ -10,8 +10,7 @@ from console.tools.panels import tool_panel
 from console.visit import Visit
 from mcpist.aws.http_request import HttpResponse
 from mcpist.errors import InvalidRequest
-from mcpist.registry import switches
-from mcpist.registry.entries import Registry
+from mcpist.registry.entries import Registry, disable, enable
 
 
 def show(visit: Visit) -> HttpResponse:
@@ -59,7 +58,7 @@ def _account_panel(visit: Visit) -> Mapping[str, Any]:
 def _switch(visit: Visit, action: str) -> HttpResponse:
     """Switch a tool or a module for the whole organization."""
     name, back = visit.request.form_value("name"), visit.request.form_value("back")
-    edit = switches.enable if action == "enable" else switches.disable
+    edit = enable if action == "enable" else disable
     visit.administration.change(
         f"modules.{action}", f"modules.{name}", edit(listing.permissions_of(visit).catalogue, name)
     )

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from mcpist.caller import RegisteredModule
 from mcpist.errors import ModuleNotFound
-from mcpist.registry import definitions, switches
-from mcpist.registry.entries import Entry, Filter, Registry
+from mcpist.registry import definitions
+from mcpist.registry.entries import Entry, Filter, Registry, disable, enable
 from mcpist.running.connected_accounts import BrokerAccounts
 from mcpist.tools.module import ModuleKind
 from mcpist.tools.permissions import Permissions
@@ -175,7 +175,7 @@ def switch_tool(name: str, body: SwitchRequest, dry_run: DryRun = False) -> Resp
 
 
 def _switch(name: str, *, enabled: bool, dry_run: bool) -> Response[ChangeReport]:
-    action, edit = ("modules.enable", switches.enable) if enabled else ("modules.disable", switches.disable)
+    action, edit = ("modules.enable", enable) if enabled else ("modules.disable", disable)
     chosen = options(dry_run=dry_run)
     return report(administration().change(action, f"modules.{name}", edit(_everything().catalogue, name), chosen))
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mcpist.caller import RegisteredModule
 from mcpist.oauth.provider import Provider
-from mcpist_services.described.accounts import consent_of
+from mcpist_services.described.compiled import consent_of
 from mcpist_services.described.overlay import AccountRule, Security
 
 

@@ -96,7 +96,7 @@ def consent(service: str) -> "Consent | None":
     account = _imported_account(service)
     if account is None:
         return None
-    from mcpist_services.described.accounts import consent_of
+    from mcpist_services.described.compiled import consent_of
 
     return consent_of(account)
 

@@ -2,11 +2,16 @@ from dataclasses import replace
 
 import pytest
 
-from mcpist.caller import Role
-from mcpist.errors import AuthorizationError, McpistError, ModuleNotFound, ToolDisabled, ToolNotFound
-from mcpist.registry.entries import Entry, Filter, Registry
+from mcpist.caller import Caller, Role, Subject
+from mcpist.errors import AuthorizationError, InvalidRequest, McpistError, ModuleNotFound, ToolDisabled, ToolNotFound
+from mcpist.people import directory
+from mcpist.people.change import Change
+from mcpist.registry.entries import Entry, Filter, Registry, disable, enable
+from mcpist.tools.catalogue import Catalogue
 from mcpist.tools.index import Index, ModuleEntry
 from mcpist.tools.module import FIRST_RELEASE
+from mcpist.tools.permissions import Permissions
+from mcpist.tools.role_rules import is_disabled
 from tests.core.sample import CATALOGUE, EVERYTHING, permissions
 
 READER = Role("reader", ("shop",))
@@ -114,3 +119,119 @@ def test_a_tool_may_have_a_version_of_its_own_which_the_index_keeps() -> None:
     kept: ModuleEntry = again.modules["shop"]
     assert kept.tools["get_item"] == newer
     assert registry(READER).get_version("shop.get_item") == "1.0.0"
+
+
+UMA = Subject("https://login.example.com", "uma")
+ALL_TOOLS = Role("everything", ("shop", "safe"), allow=("*",), destructive=True)
+
+
+@pytest.fixture
+def acme(aws: list[str]) -> str:
+    directory.put_organization("acme", name="Acme")
+    directory.put_role("acme", ALL_TOOLS)
+    directory.put_user("acme", "uma", name="Uma", subject=UMA, roles=["everything"])
+    aws.clear()
+    return "acme"
+
+
+def uma() -> Caller:
+    """Return Uma as a sandbox sees her that has read nothing yet."""
+    directory.access_cache.clear()
+    return directory.identify(UMA)
+
+
+def switch_off(organization: str, name: str) -> Change:
+    return directory.change(organization, disable(CATALOGUE, name))
+
+
+def switch_on(organization: str, name: str) -> Change:
+    return directory.change(organization, enable(CATALOGUE, name))
+
+
+def refusal(name: str) -> McpistError | None:
+    try:
+        Permissions(uma(), CATALOGUE).tool(*name.split("."))
+    except McpistError as error:
+        return error
+    return None
+
+
+def test_a_tool_is_switched_off_and_on_for_everybody(acme: str) -> None:
+    changed = switch_off(acme, "shop.create_item")
+    assert (changed.before.disabled, changed.after.disabled) == ((), ("shop.create_item",))
+    assert isinstance(refusal("shop.create_item"), ToolDisabled)
+    assert refusal("shop.get_item") is None
+    switch_on(acme, "shop.create_item")
+    assert refusal("shop.create_item") is None
+
+
+def test_a_module_is_switched_off_with_all_its_tools(acme: str) -> None:
+    switch_off(acme, "shop")
+    assert isinstance(refusal("shop.get_item"), ToolDisabled)
+    with pytest.raises(ToolDisabled):
+        Permissions(uma(), CATALOGUE).module("shop")
+    assert [module.name for module in Permissions(uma(), CATALOGUE).modules()] == ["safe"]
+    switch_on(acme, "shop")
+    assert refusal("shop.get_item") is None
+
+
+def test_a_tool_keeps_its_own_switch_while_its_module_is_off(acme: str) -> None:
+    for name in ("shop.get_item", "shop"):
+        switch_off(acme, name)
+    switch_on(acme, "shop")
+    assert isinstance(refusal("shop.get_item"), ToolDisabled)
+
+
+@pytest.mark.parametrize("mask", ["shop", "shop.*", "*.get_item", "*"])
+def test_a_tool_that_something_else_switches_off_is_not_reported_as_on(acme: str, mask: str) -> None:
+    directory.put_organization(acme, name="Acme", disabled=["shop.get_item", mask])
+    with pytest.raises(InvalidRequest, match="also switched off by"):
+        switch_on(acme, "shop.get_item")
+    assert directory.read(acme).disabled == ("shop.get_item", mask)
+
+
+def test_a_module_that_a_mask_of_org_set_switches_off_is_switched_on(acme: str) -> None:
+    directory.put_organization(acme, name="Acme", disabled=["shop.*"])
+    switch_on(acme, "shop")
+    assert directory.read(acme).disabled == ()
+
+
+@pytest.mark.parametrize(("name", "kind"), [("shp", ModuleNotFound), ("shop.get_itm", ToolNotFound)])
+def test_only_what_exists_can_be_switched(acme: str, name: str, kind: type[McpistError]) -> None:
+    for switch in (switch_off, switch_on):
+        with pytest.raises(kind):
+            switch(acme, name)
+
+
+def test_switching_off_twice_changes_nothing_more(acme: str) -> None:
+    for _ in range(2):
+        switch_off(acme, "shop")
+    assert directory.read(acme).disabled == ("shop",)
+
+
+def test_a_module_is_not_switched_off_by_the_name_of_one_it_begins_with() -> None:
+    assert not is_disabled("notes.read", "find", ("notes",))
+    assert is_disabled("notes", "find", ("notes",))
+
+
+@pytest.mark.usefixtures("acme")
+def test_a_warm_caller_costs_no_request_and_sees_a_switch_within_the_caches_time(aws: list[str]) -> None:
+    before = uma()
+    aws.clear()
+    assert directory.identify(UMA) is not None
+    Permissions(before, CATALOGUE).tool("shop", "get_item")
+    assert aws == []
+    assert directory.ACCESS_CACHE_SECONDS <= 5
+
+
+def test_a_module_that_is_off_is_not_read(acme: str) -> None:
+    class Unread(Catalogue):
+        def load_tools(self, names: object) -> None:
+            assert not names
+
+    switch_off(acme, "shop")
+    switch_off(acme, "safe")
+    of = Permissions(uma(), Unread("tests.core.sample", ("shop", "safe")))
+    assert of.search("find an item") == []
+    with pytest.raises(ToolDisabled):
+        of.module("shop")

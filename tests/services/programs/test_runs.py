@@ -27,9 +27,8 @@ from mcpist.memory import forget_all
 from mcpist.programs.messages import ProgramResult
 from mcpist.running.options import RunOptions
 from mcpist.running.run import ToolResult, run
-from mcpist_services.programs.module import module
+from mcpist_services.programs.module import EXAMPLE_FILE, module
 from mcpist_services.programs.runs import executable
-from mcpist_services.programs.tool import EXAMPLE_FILE
 from tests.core.files.callers import BOB, UMA
 from tests.services.programs.declarations import FILE, PRINT_ARGUMENTS, TEXT, LocalPrograms, declaration, tool
 
@@ -275,7 +274,7 @@ def test_a_failure_is_logged_by_its_kind(caplog: pytest.LogCaptureFixture) -> No
 
 @pytest.mark.parametrize("files", [101, 1])
 def test_more_than_a_run_can_take_is_refused_before_it(files: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mcpist_services.programs.inputs.MAX_FILE_BYTES", 10)
+    monkeypatch.setattr("mcpist_services.programs.runs.MAX_FILE_BYTES", 10)
     declared = tool(["run", {"input": "files"}], {"files": FILES})
     one = put("x" * (1 if files > 1 else 11))
     with pytest.raises(InvalidRequest, match="takes at most"):

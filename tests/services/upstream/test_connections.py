@@ -15,9 +15,9 @@ from mcpist.errors import Timeout, UpstreamUnavailable
 from mcpist.telemetry import invocation
 from mcpist.telemetry.log_lines import LineLogger
 from mcpist_services.upstream import connections
-from mcpist_services.upstream.backoff import MAX_DELAY_SECONDS, Backoff
 from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.connections import SHARED, Identity, Upstreams
+from mcpist_services.upstream.link import MAX_DELAY_SECONDS, Backoff
 from program_runner.servers.sessions import Sessions
 from tests.upstreams.connected import InProcessRunner, call, connected_to, deadline_in, faulty, text_of
 from tests.upstreams.fake_upstream import ECHO, FakeUpstream, RawResponse, serving_fake

@@ -4,20 +4,26 @@ import hashlib
 import time
 from base64 import b64decode
 from collections.abc import Mapping
+from secrets import token_hex
 from typing import Any
+from urllib.parse import quote
 
 from mcpist.aws import functions
+from mcpist.aws.clients import client, store_errors
 from mcpist.errors import ExecutionsExhausted, McpistError, StoreUnavailable, Timeout, TransientError
+from mcpist.files import storage
 from mcpist.files.records import FileRecord
-from mcpist.programs import transfer
 from mcpist.programs.messages import (
+    MAX_FILE_BYTES,
     MAX_INLINE_BYTES,
+    MAX_UPLOADS,
     InputFile,
     Limits,
     Output,
     ProgramRequest,
     ProgramResult,
     ServerRequest,
+    Upload,
 )
 from mcpist.settings import settings
 from mcpist.telemetry.invocation import carried
@@ -28,6 +34,8 @@ NAME = "program runner"
 OVERHEAD_SECONDS = 3.0
 ASK_OVERHEAD_SECONDS = 0.5
 MIN_SECONDS = 1
+PRESIGNED_SECONDS = 180
+UPLOAD_TYPE = "application/octet-stream"
 
 type Content = bytes | FileRecord
 
@@ -45,7 +53,7 @@ def run(
     ProgramLimitReached, OutputRefused, AnswerTooLarge (of standard output), Timeout and UpstreamUnavailable; the last
     two with the detail `may_have_happened` unless it `reads`.
     """
-    uploads = transfer.uploads(request.organization) if request.outputs else ()
+    uploads = upload_forms(request.organization) if request.outputs else ()
     update = {
         **carried(),
         "inputs": _staged(request, files or {}),
@@ -66,6 +74,38 @@ def ask(request: ServerRequest, *, deadline: float) -> bytes:
     update = {**carried(), "seconds": max(MIN_SECONDS / 2, timeout - ASK_OVERHEAD_SECONDS)}
     answer = _send(request.model_copy(update=update), timeout, reads=request.reads)
     return b64decode(functions.result_of(answer)["packed"])
+
+
+def new_key(organization: str) -> str:
+    """Return a key that nobody knows yet, under which the bucket keeps a content for a day."""
+    return f"incoming/{quote(organization, safe='').replace('.', '%2E')}/{token_hex(16)}"
+
+
+def store_input(organization: str, content: bytes) -> str:
+    """Store an input that is too large for a message, and return its key."""
+    key = new_key(organization)
+    storage.store(key, content, UPLOAD_TYPE)
+    return key
+
+
+def download_url(key: str) -> str:
+    """Return a URL with which this object alone can be read."""
+    with store_errors("files"):
+        url: str = client("s3", signature="s3v4").generate_presigned_url(
+            "get_object", {"Bucket": settings().files_bucket, "Key": key}, ExpiresIn=PRESIGNED_SECONDS
+        )
+    return url
+
+
+def upload_forms(organization: str, max_bytes: int = MAX_FILE_BYTES) -> tuple[tuple[str, Upload], ...]:
+    """Return the keys of large outputs, and the form with which each can be left once."""
+    keys = [new_key(organization) for _ in range(MAX_UPLOADS)]
+    return tuple((key, _upload(key, max_bytes)) for key in keys)
+
+
+def load_output(key: str, sha256: str) -> bytes:
+    """Return an output that was left under a key; IntegrityError if its hash is not the one that the runner names."""
+    return storage.load(key, sha256)
 
 
 def _send(request: ProgramRequest | ServerRequest, timeout: int, *, reads: bool) -> dict[str, Any] | McpistError:
@@ -102,12 +142,12 @@ def _staged(request: ProgramRequest, files: Mapping[str, Content]) -> tuple[Inpu
     staged, room = [], MAX_INLINE_BYTES - len(request.stdin)
     for name, content in files.items():
         if isinstance(content, FileRecord):
-            url = transfer.download_url(content.path)
+            url = download_url(content.path)
             staged.append(InputFile(name=name, sha256=content.sha256, size_bytes=content.size_bytes, url=url))
             continue
         inline = len(content) <= room
         room -= len(content) if inline else 0
-        url = "" if inline else transfer.download_url(transfer.store(request.organization, content))
+        url = "" if inline else download_url(store_input(request.organization, content))
         digest = hashlib.sha256(content).hexdigest()
         kept = content if inline else None
         staged.append(InputFile(name=name, sha256=digest, size_bytes=len(content), content=kept, url=url))
@@ -117,4 +157,16 @@ def _staged(request: ProgramRequest, files: Mapping[str, Content]) -> tuple[Inpu
 def _with_content(output: Output, keys: list[str]) -> Output:
     if output.upload is None:
         return output
-    return output.model_copy(update={"content": transfer.load(keys[output.upload], output.sha256)})
+    return output.model_copy(update={"content": load_output(keys[output.upload], output.sha256)})
+
+
+def _upload(key: str, max_bytes: int) -> Upload:
+    with store_errors("files"):
+        form = client("s3", signature="s3v4").generate_presigned_post(
+            settings().files_bucket,
+            key,
+            Fields={"Content-Type": UPLOAD_TYPE},
+            Conditions=[{"Content-Type": UPLOAD_TYPE}, ["content-length-range", 0, max_bytes]],
+            ExpiresIn=PRESIGNED_SECONDS,
+        )
+    return Upload(url=form["url"], fields=form["fields"])

@@ -9,8 +9,8 @@ from mcpist.tools.tool import PAGING_PARAMETERS
 from mcpist_services.described.answers import JSON_TYPE
 from mcpist_services.described.description import Operation
 from mcpist_services.described.overlay import FORBIDDEN_HEADERS, Parameter, Style
+from mcpist_services.described.references import FORM
 from mcpist_services.described.schemas import MAX_DESCRIPTION_CHARACTERS, Schemas
-from mcpist_services.described.swagger2 import FORM
 from mcpist_services.described.wording import first_sentence, listed
 
 _CREDENTIALS = listed("access_token api_key apikey auth_token client_secret oauth_token")

@@ -4,6 +4,7 @@ The folder has an index of all tools, the accounts of all APIs, and one JSON fil
 """
 
 import json
+import re
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,12 +13,15 @@ from mcpist.memory import cached
 from mcpist.settings import settings
 
 if TYPE_CHECKING:
+    from mcpist.oauth.provider import Consent
     from mcpist.tools.index import Index
     from mcpist.tools.module import Module
     from mcpist_services.described.overlay import AccountRule
 
 INDEX_FILE = "_index.json"
 ACCOUNTS_FILE = "_accounts.json"
+# What can stand in a header, or be the password of a user: no form of a key is known.
+KEY_PATTERN = re.compile(r"[ -~]{8,4096}")
 
 
 class ImportedApis:
@@ -68,3 +72,31 @@ def imported_apis() -> ImportedApis | None:
     """Return the imported APIs of this deployment; None where there are none: then nothing of them is read."""
     folder = Path(settings().apis)
     return ImportedApis(folder) if (folder / ACCOUNTS_FILE).is_file() else None
+
+
+def consent_of(account: "AccountRule") -> "Consent | None":
+    """Return how accounts of an imported API are connected; None where it needs none.
+
+    People paste a key. Where the overlay names an OAuth server and an administrator registered our client there,
+    they can consent instead.
+    """
+    from mcpist.oauth.provider import Consent, Provider  # the endpoint needs no provider
+
+    security = account.security
+    if security.kind == "none":
+        return None
+    oauth = security.oauth
+    provider = Provider(
+        name=account.name,
+        title=account.title,
+        authorize_url=oauth.authorize_url if oauth else "",
+        token_url=oauth.token_url if oauth else "",
+        client_auth=oauth.client_auth if oauth else "body",
+        pkce=oauth.pkce if oauth else True,
+        account_url="",
+        parse_account=lambda _: None,
+        extra_scopes=oauth.scopes if oauth else (),
+        key_pattern=KEY_PATTERN,
+        key_page=security.key_page,
+    )
+    return Consent(provider, scopes=account.scopes if oauth else ())

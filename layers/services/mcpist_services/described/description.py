@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mcpist_services.described.reading import read, refuse, well_formed
-from mcpist_services.described.references import bundle, deref
-from mcpist_services.described.swagger2 import METHODS, as_openapi_3
+from mcpist_services.described.references import METHODS, as_openapi_3, bundle, deref
 
 MAX_OPERATIONS = 5_000
 

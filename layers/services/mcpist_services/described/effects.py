@@ -1,15 +1,21 @@
-"""Effects: whether an operation reads, writes or destroys, by its verb, its hints and its words.
+"""What an operation needs and does: its effect, its credential and its scopes.
 
 When in doubt it destroys: a person is asked before such a tool runs.
 """
 
 import re
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mcpist_services.described.description import Operation
-from mcpist_services.described.overlay import Effect
+from pydantic import ValidationError
+
+from mcpist_services.described.description import Description, Operation
+from mcpist_services.described.overlay import Effect, OAuthRule, Security
 from mcpist_services.described.wording import listed, singular, words
+
+NO_CREDENTIAL = "the description names no credential: correct `security` if the API needs one"
 
 _READS = listed("count fetch find get list lookup preview query read retrieve search validate")
 _WRITES = listed(
@@ -29,6 +35,7 @@ _NOUNS = listed("book comment label link lock post share star tag")  # in a GET 
 _VERSION = re.compile(r"^v\d+[-_]")
 _SECRETS = listed("credential password secret token passphrase")
 _SECRET_PHRASES = ("api key", "access key", "private key", "signing key", "encryption key")
+_FLOWS = ("authorizationCode", "accessCode")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,47 @@ def reveals_secrets(operation: Operation) -> bool:
     said = [singular(word) for word in words(f"{operation.id} {operation.summary} {operation.path}")]
     phrase = " ".join(said)
     return not _SECRETS.isdisjoint(said) or any(one in phrase for one in _SECRET_PHRASES)
+
+
+def propose_security(description: Description, operations: list[Operation]) -> tuple[str, Security, tuple[str, ...]]:
+    """Return the scheme that most operations accept, how it is used, and what a person should look at."""
+    usable = {name: found for name, scheme in description.schemes.items() if (found := _security(scheme))}
+    accepted = Counter(
+        name
+        for operation in operations
+        for alternative in operation.security
+        for name in alternative
+        if len(alternative) == 1
+    )
+    if not description.schemes:
+        return "", Security(), (NO_CREDENTIAL,)
+    if not usable:
+        kinds = sorted(str(scheme.get("type")) for scheme in description.schemes.values())
+        return "", Security(), (f"its security ({', '.join(kinds)}) is not supported: correct `security`",)
+    if not any(operation.security for operation in operations):
+        name = max(usable, key=lambda one: _rank(usable[one]))
+        return name, usable[name], (f"no operation names a credential; {name} is taken for all",)
+    name = max(usable, key=lambda one: (accepted[one], _rank(usable[one])))
+    review = [*_doubts(description.schemes[name], usable[name])]
+    others = sorted(other for other in usable if other != name)
+    if others:
+        review.append(f"of its credentials {name} is used, and not {', '.join(others)}")
+    return name, usable[name], tuple(review)
+
+
+def scopes_of(operation: Operation, scheme: str) -> tuple[str, ...]:
+    """Return the scopes that an operation needs of a scheme."""
+    stated = (one[scheme] for one in operation.security if scheme in one)
+    found = next(stated, ())
+    return tuple(map(str, found)) if isinstance(found, list) else ()
+
+
+def refused_security(operation: Operation, scheme: str) -> str:
+    """Return why an operation cannot be called with a scheme; empty where it can."""
+    if not scheme or not operation.security or any(set(one) <= {scheme} for one in operation.security):
+        return ""
+    wanted = " or ".join(" and ".join(one) for one in operation.security)
+    return f"it needs the credential {wanted}, and the module's is {scheme}"
 
 
 def _by_method(operation: Operation) -> ProposedEffect:
@@ -114,3 +162,49 @@ def _hinted(operation: Operation) -> Effect | None:
     if any(hints.get(key) is True for key in ("readonly", "readonlyhint", "isreadonly")):
         return "reads"
     return "writes" if hints.get("openaiisconsequential") is True else None
+
+
+def _rank(security: Security) -> int:
+    order = ("query", "basic", "header", "bearer")
+    return order.index(security.kind) + (2 if security.oauth else 0)
+
+
+def _security(scheme: Mapping[str, Any]) -> Security | None:
+    """Return how a scheme is used; None for one that is not supported."""
+    match scheme.get("type"):
+        case "http" if str(scheme.get("scheme")).lower() in {"bearer", "basic"}:
+            return Security(kind="basic" if str(scheme["scheme"]).lower() == "basic" else "bearer")
+        case "apiKey" if scheme.get("in") in {"header", "query"}:
+            name = str(scheme.get("name"))
+            try:
+                return Security(kind=scheme["in"], parameter=name)
+            except ValidationError:
+                return None
+        case "openIdConnect":
+            return Security(kind="bearer")
+        case "oauth2":
+            return Security(kind="bearer", oauth=_oauth(scheme))
+    return None
+
+
+def _oauth(scheme: Mapping[str, Any]) -> OAuthRule | None:
+    flows = scheme.get("flows")
+    flow = (
+        next((flows[name] for name in _FLOWS if isinstance(flows.get(name), dict)), None)
+        if isinstance(flows, dict)
+        else None
+    )
+    if flow is None:
+        return None
+    try:
+        return OAuthRule(authorize_url=str(flow.get("authorizationUrl")), token_url=str(flow.get("tokenUrl")))
+    except ValidationError:
+        return None
+
+
+def _doubts(scheme: Mapping[str, Any], security: Security) -> list[str]:
+    if scheme.get("type") == "oauth2" and security.oauth is None:
+        return ["it has no OAuth flow that people can consent to: a token must be pasted"]
+    if security.kind == "header" and security.parameter.lower() == "authorization":
+        return ["the key is the whole header `authorization`: set `prefix` if a word belongs before it"]
+    return []

@@ -1,12 +1,35 @@
-"""Module: an overlay as one module of the catalogue."""
+"""An overlay as one module of the catalogue, with tools that build the same Calls as written ones."""
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import Any
 
 from mcpist.errors import InvalidRequest
 from mcpist.oauth.app import check_public_url
+from mcpist.render.shows import DONE, Shows, shows
+from mcpist.tools.call import Call, Work, path
 from mcpist.tools.credential import CredentialPlacement
 from mcpist.tools.module import Module
-from mcpist.tools.tool import ModuleMetadata
-from mcpist_services.described.overlay import Overlay
-from mcpist_services.described.tool import described_tool
+from mcpist.tools.paging import PageRequest, Paging, pages, paging_parameters
+from mcpist.tools.schema import model_of, parameter_lines, parameters_of, schema_of
+from mcpist.tools.schema_tool import SchemaTool
+from mcpist.tools.tool import PAGING_PARAMETERS, Effect, Example, ModuleMetadata
+from mcpist_services.described.overlay import Overlay, Parameter, Style, ToolRule
+from mcpist_services.described.pages import paging_of
+from mcpist_services.described.samples import sample
+from mcpist_services.described.schemas import closure
+
+MAX_SIGNATURE_OPTIONS = 6
+MAX_SIGNATURE_CHARACTERS = 100  # of its parameters, if the required ones take less
+MAX_SIGNATURE_CHOICES = 40  # characters of an enumeration in a signature
+MAX_DEFAULT_CHARACTERS = 20
+MAX_KINDS = 2  # of a value in a signature; more are written as any
+
+_BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
+_FORM = "application/x-www-form-urlencoded"
+_SEPARATORS: Mapping[Style, str] = {"comma": ",", "space": " ", "pipe": "|"}
 
 
 def module(overlay: Overlay, *, loopback: bool | None = None) -> Module:
@@ -37,3 +60,197 @@ def module(overlay: Overlay, *, loopback: bool | None = None) -> Module:
         found.tools[name] = described_tool(overlay, name, about)
         found.scopes_by_tool[name] = rule.scopes
     return found
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DescribedTool(SchemaTool):
+    """One operation of an imported API."""
+
+    key: str
+    """Its name."""
+    rule: ToolRule
+    definitions: Mapping[str, Any] = field(repr=False)
+    """The schemas that its parameters may refer to."""
+
+    @property
+    def name(self) -> str:
+        """The name in the overlay."""
+        return self.key
+
+    @property
+    def description(self) -> str:
+        """The overlay's line."""
+        return self.rule.description
+
+    @cached_property
+    def input_schema(self) -> dict[str, Any]:
+        """The JSON Schema of the arguments, with the shared schemas that they need."""
+        properties = {name: one.spec for name, one in self.rule.parameters.items()}
+        properties |= paging_properties() if self.paging else {}
+        required = [name for name, one in self.rule.parameters.items() if one.required]
+        schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+        definitions = closure(properties, self.definitions)
+        return schema | ({"required": required} if required else {}) | ({"$defs": definitions} if definitions else {})
+
+    @cached_property
+    def signature(self) -> str:
+        """One line, as a written tool's; of many optional parameters the first, since the schema has all."""
+        required = self.input_schema.get("required", [])
+        options = [name for name in self.rule.parameters if name not in required]
+        lines = self._lines(required, required)
+        for place, option in enumerate(self._lines(options, ())):
+            if place == MAX_SIGNATURE_OPTIONS or len(", ".join([*lines, option])) > MAX_SIGNATURE_CHARACTERS:
+                lines.append(f"...{len(options) - place} more")
+                break
+            lines.append(option)
+        lines += ["...paging"] * (self.paging is not None)
+        return f"{self.name}({', '.join(lines)}) -> {', '.join(self.shows.fields)}"
+
+    def _lines(self, names: Iterable[str], required: Collection[str]) -> list[str]:
+        specs = {name: _brief(self.rule.parameters[name].spec, self.definitions) for name in names}
+        return parameter_lines({"properties": specs, "required": required})
+
+    @property
+    def examples(self) -> list[Example]:
+        """The call with the required arguments alone."""
+        least = {name: sample(one.spec, self.definitions) for name, one in self.rule.parameters.items() if one.required}
+        brings = f"{self.shows.format}: {', '.join(self.shows.fields)}"
+        return [Example(description=self.description, parameters=least, expectedResult=brings)]
+
+    def describe_work(self, arguments: Mapping[str, Any]) -> Work:
+        """Return the request, or the requests of a list's pages."""
+        call = self._call({name: value for name, value in arguments.items() if name in self.rule.parameters})
+        if self.paging is None:
+            return call
+        wanted = {name: arguments[name] for name in PAGING_PARAMETERS if arguments.get(name) is not None}
+        return pages(self.module, call, self.paging, self.shows.rows, PageRequest(**wanted))
+
+    def _call(self, arguments: Mapping[str, Any]) -> Call:
+        rule = self.rule
+        parts = {one.wire or name: _segment(name, arguments[name], one) for name, one in self._of("path")}
+        numbered = {name: f"part{number}" for number, name in enumerate(parts)}
+        template = rule.path
+        for name, place in numbered.items():
+            template = template.replace(f"{{{name}}}", f"{{{place}}}")
+        query = dict(pair for name, one in self._of("query") for pair in _query(name, one, arguments))
+        headers = {
+            one.wire or name: _text(arguments[name], one.style or "comma")
+            for name, one in self._of("header")
+            if arguments.get(name) is not None
+        }
+        return Call(
+            rule.method,  # type: ignore[arg-type]  # the overlay allows Call's methods only
+            path(template, **{numbered[name]: value for name, value in parts.items()}),
+            query,
+            headers={**rule.headers, **headers, **self._content_type()},
+            **self._body(arguments),
+        )
+
+    def _body(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        whole = next((name for name, _ in self._of("whole")), None)
+        if whole is not None:
+            return {"json": arguments[whole]} if whole in arguments else {}
+        fields = {one.wire or name: arguments[name] for name, one in self._of("body") if name in arguments}
+        if self.rule.content_type == _FORM:
+            return {"form": {name: _form_value(value) for name, value in fields.items() if value is not None}}
+        has_body = self.rule.method in _BODY_METHODS and any(True for _ in self._of("body"))
+        return {"json": fields} if fields or has_body else {}
+
+    def _content_type(self) -> dict[str, str]:
+        kind = self.rule.content_type
+        return {"content-type": kind} if kind and kind != _FORM else {}
+
+    def _of(self, place: str) -> Iterator[tuple[str, Parameter]]:
+        return ((name, one) for name, one in self.rule.parameters.items() if one.place == place)
+
+
+def described_tool(overlay: Overlay, name: str, about: ModuleMetadata) -> DescribedTool:
+    """Return one tool of an overlay."""
+    rule = overlay.tools[name]
+    effect: Effect = rule.effect
+    return DescribedTool(
+        module=overlay.name,
+        key=name,
+        rule=rule,
+        definitions=overlay.schemas,
+        effect=effect,
+        shows=_shows(rule, overlay.noise),
+        about=about,
+        operation=rule.operation,
+        idempotent=rule.method in {"GET", "PUT", "DELETE"},
+        reveals=rule.reveals,
+        paging=_paging(rule),
+    )
+
+
+@cache
+def paging_properties() -> dict[str, Any]:
+    """Return the schemas of the parameters that every paged tool has."""
+    properties: dict[str, Any] = schema_of(model_of(parameters_of(paging_parameters), "paging"))["properties"]
+    return properties
+
+
+def _paging(rule: ToolRule) -> Paging | None:
+    return paging_of(rule.paging) if rule.paging else None
+
+
+def _shows(rule: ToolRule, noise: Sequence[str]) -> Shows:
+    return DONE if rule.shows == tuple(DONE.fields) else shows(*rule.shows, rows=rule.rows, noise=noise)
+
+
+def _segment(name: str, value: Any, parameter: Parameter) -> str | list[str]:
+    if value is None:
+        raise InvalidRequest(field=name, problem="it may not be empty")
+    text = _text(value, "comma")
+    return text.strip("/").split("/") if parameter.style == "segments" else text
+
+
+def _query(name: str, parameter: Parameter, arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    value, wire, style = arguments.get(name), parameter.wire or name, parameter.style
+    if value is None:
+        return
+    if isinstance(value, dict) and style in {"deep", "", "form"}:
+        for key, one in value.items():
+            yield (f"{wire}[{key}]" if style == "deep" else key), one if isinstance(one, list) else _text(one, "comma")
+    elif isinstance(value, list) and style in {"", "form", "deep"}:
+        yield wire, [_text(one, "comma") for one in value]
+    else:
+        yield wire, _text(value, style)
+
+
+def _text(value: Any, style: Style) -> str:
+    """Return a value as an address or a header has it."""
+    if isinstance(value, str) and style != "json":
+        return value
+    if style == "json" or isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if isinstance(value, list):
+        return _SEPARATORS.get(style, ",").join(_text(one, "comma") for one in value)
+    return json.dumps(value)
+
+
+def _form_value(value: Any) -> str | list[str]:
+    if isinstance(value, list) and not any(isinstance(one, dict | list) for one in value):
+        return [_text(one, "comma") for one in value]
+    return _text(value, "json" if isinstance(value, list) else "comma")
+
+
+def _brief(spec: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema as short as a signature needs it."""
+    default = {"default": spec["default"]} if len(str(spec.get("default", "x" * 99))) < MAX_DEFAULT_CHARACTERS else {}
+    return {"type": _kind(spec, definitions), **default}
+
+
+def _kind(spec: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
+    choices = "|".join(str(one) for one in spec.get("enum", ()) if one is not None)
+    if choices and len(choices) <= MAX_SIGNATURE_CHOICES:
+        return choices
+    if "$ref" in spec:
+        return _kind(definitions.get(spec["$ref"].removeprefix("#/$defs/"), {}), {})
+    stated = spec.get("type", "object" if "properties" in spec or "allOf" in spec else None)
+    kinds = [kind for kind in (stated if isinstance(stated, list) else [stated]) if kind not in {None, "null"}]
+    if kinds == ["array"]:
+        return f"[{_kind(spec.get('items', {}), definitions)}]"
+    options = [one for key in ("anyOf", "oneOf") for one in spec.get(key, ())] if not kinds else []
+    kinds = kinds or list(dict.fromkeys(_kind(one, definitions) for one in options))
+    return "|".join(kinds) if 0 < len(kinds) <= MAX_KINDS else "any"

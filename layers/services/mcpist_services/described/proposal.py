@@ -14,9 +14,14 @@ from mcpist.validation import first_error
 from mcpist_services.described.answers import Answer, propose_answer
 from mcpist_services.described.arguments import Arguments, NotImportable, leave_paging, propose_arguments
 from mcpist_services.described.corrections import with_corrections
-from mcpist_services.described.credentials import propose_security, refused_security, scopes_of
 from mcpist_services.described.description import Description, Operation
-from mcpist_services.described.effects import propose_effect, reveals_secrets
+from mcpist_services.described.effects import (
+    propose_effect,
+    propose_security,
+    refused_security,
+    reveals_secrets,
+    scopes_of,
+)
 from mcpist_services.described.names import propose_names
 from mcpist_services.described.overlay import Overlay, ToolRule, load_overlay
 from mcpist_services.described.reading import refuse, well_formed

@@ -1,17 +1,24 @@
-"""Module: a declaration as one module of the catalogue, and all declarations of the deployment."""
+"""Programs as modules: each tool's work is one run of a program."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any
 
 from mcpist.memory import cached
 from mcpist.render.shows import shows
+from mcpist.tools.call import TimedLookup, Work
 from mcpist.tools.index import Index
 from mcpist.tools.module import Module
-from mcpist.tools.tool import ModuleMetadata
-from mcpist_services.programs.declaration import Declaration
+from mcpist.tools.schema import parameter_lines
+from mcpist.tools.schema_tool import SchemaTool
+from mcpist.tools.tool import Example, ModuleMetadata
+from mcpist_services.described.samples import sample
+from mcpist_services.programs.declaration import Declaration, ToolDeclaration, is_file
 from mcpist_services.programs.loading import declared_programs
 from mcpist_services.programs.runs import ProgramRuns, RunProgram, run_in_sandbox
-from mcpist_services.programs.tool import ProgramTool
+
+EXAMPLE_FILE = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
 
 def module(declaration: Declaration, run: RunProgram = run_in_sandbox) -> Module:
@@ -70,3 +77,65 @@ class ProgramModules:
 def program_modules() -> ProgramModules:
     """Return the modules of this deployment's programs."""
     return ProgramModules(declared_programs())
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ProgramTool(SchemaTool):
+    """One use of a program."""
+
+    declaration: ToolDeclaration
+
+    @property
+    def name(self) -> str:
+        """The name in the declaration."""
+        return self.declaration.name
+
+    @property
+    def description(self) -> str:
+        """The declaration's description."""
+        return self.declaration.description
+
+    @property
+    def input_schema(self) -> dict[str, Any]:
+        """The JSON Schema of the arguments."""
+        return self.declaration.input_schema
+
+    @cached_property
+    def signature(self) -> str:
+        """One line: `search(pattern, files: [file]) -> outputs, metadata`."""
+        properties = {name: _brief(spec) for name, spec in self.declaration.properties.items()}
+        lines = parameter_lines({**self.input_schema, "properties": properties})
+        return f"{self.name}({', '.join(lines)}) -> {', '.join(self.shows.fields)}"
+
+    @property
+    def examples(self) -> list[Example]:
+        """The call with the required arguments alone, or those of the schema's own `examples`."""
+        required = self.input_schema.get("required", ())
+        least = {name: _example(self.declaration.properties[name]) for name in required}
+        uses = [use for use in self.input_schema.get("examples", ()) if isinstance(use, dict)] or [least]
+        brings = f"{self.shows.format}: {', '.join(self.shows.fields)}"
+        first = self.description.partition("\n")[0]
+        return [Example(description=first, parameters=use, expectedResult=brings) for use in uses]
+
+    def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments with the schema's defaults, or raise InvalidArguments."""
+        given = super().validate(arguments)
+        properties = self.declaration.properties.items()
+        return {name: spec["default"] for name, spec in properties if "default" in spec} | given
+
+    def describe_work(self, arguments: Mapping[str, Any]) -> Work:
+        """Return the run."""
+        return TimedLookup(ProgramRuns.run, tool=self.declaration, arguments=dict(arguments))
+
+
+def _brief(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema in which a file is of the type `file`."""
+    if is_file(spec):
+        return {"type": "file"}
+    return {**spec, "items": {"type": "file"}} if is_file(spec.get("items")) else dict(spec)
+
+
+def _example(spec: Mapping[str, Any]) -> Any:
+    if is_file(spec):
+        return EXAMPLE_FILE
+    return [EXAMPLE_FILE] if is_file(spec.get("items")) else sample(spec, {})

@@ -152,7 +152,7 @@ def tool_states(caller: Caller, module: RegisteredModule, definition: definition
     if "overlay" in definition:
         return [ToolState(tool.name, tool.line(), "approved", (), "") for tool in read_index(definition).tools]
     from mcpist_services.upstream import lists
-    from mcpist_services.upstream.identities import owner
+    from mcpist_services.upstream.peers import owner
     from mcpist_services.upstream.registered import know_server
     from mcpist_services.upstream.trust import fingerprint, judge, pin_name, pinned_text, review_warnings
 

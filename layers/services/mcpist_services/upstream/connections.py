@@ -19,12 +19,11 @@ from mcpist_services.upstream import requests
 from mcpist_services.upstream.background import BackgroundLoop
 from mcpist_services.upstream.configuration import UpstreamServer, configuration
 from mcpist_services.upstream.connection import Connection, Request
-from mcpist_services.upstream.http import ConnectionPool
+from mcpist_services.upstream.http import ConnectionPool, open_http
 from mcpist_services.upstream.link import Link
 from mcpist_services.upstream.listing import Listing
 from mcpist_services.upstream.registered import label, server_of
-from mcpist_services.upstream.stdio import Ask, StdioServer
-from mcpist_services.upstream.transport import open_http
+from mcpist_services.upstream.requests import Ask, StdioServer
 
 __all__ = ["SHARED", "Identity", "Listing", "Upstreams", "upstreams"]
 

@@ -7,16 +7,20 @@ such a request with a JSON-RPC error, and the requests beside it continue.
 import json
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any
 
 import httpcore2
 import httpx2
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import McpHttpClientFactory
 
 from mcpist.bounded_http.addresses import ForbiddenAddress
 from mcpist.bounded_http.client import parse_json
 from mcpist.running.refusals import Failure, failure, read_refusal
 from mcpist.tools.call import ServiceResponse
+from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.faults import Faults
 from mcpist_services.upstream.guard import GuardedBackend
 
@@ -24,6 +28,7 @@ TCP_CONNECT_TIMEOUT_SECONDS = 5.0
 KEEPALIVE_SECONDS = 30.0
 SESSION_END_TIMEOUT_SECONDS = 1.0
 MAX_TCP_CONNECTIONS = 200
+MAX_SSE_EVENT_BYTES = 1_000_000  # the SDK accepts no larger events on an SSE transport
 
 _NOT_SENT_ERRORS = (httpcore2.ConnectError, httpcore2.ConnectTimeout, httpcore2.PoolTimeout)
 _TRANSPORT_ERRORS = (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.TimeoutException)
@@ -242,3 +247,17 @@ def _is_jsonrpc_error(body: bytes) -> bool:
 
 def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port
+
+
+async def open_http(
+    pool: ConnectionPool, server: UpstreamServer, headers: Mapping[str, str], faults: Faults, stack: AsyncExitStack
+) -> AbstractAsyncContextManager[Any]:
+    """Return the transport to a server of the type http or sse."""
+    is_sse = server.type == "sse"
+    limit = min(server.result_bytes, MAX_SSE_EVENT_BYTES) if is_sse else server.result_bytes
+    transport = UpstreamTransport(pool, faults, limit, is_sse=is_sse)
+    make = client_factory(transport, headers, server.timeout_seconds)
+    if is_sse:
+        return sse_client(server.url, httpx_client_factory=make)
+    client = await stack.enter_async_context(make())
+    return streamable_http_client(server.url, http_client=client, max_sse_event_size=limit)

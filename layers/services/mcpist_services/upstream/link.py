@@ -1,16 +1,23 @@
-"""A server as one identity reaches it, over one connection after another."""
+"""A server as one identity reaches it, over one connection after another, with pauses while it cannot be reached."""
 
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from random import SystemRandom
 
 from mcpist.errors import Timeout, UpstreamUnavailable
 from mcpist.running.rate_limits import round_up
 from mcpist.running.refusals import Failure
-from mcpist_services.upstream.backoff import Backoff
 from mcpist_services.upstream.connection import Connection, Request
+
+MIN_DELAY_SECONDS = 0.5
+GROWTH_FACTOR = 2.0
+MAX_DELAY_SECONDS = 30.0
+
+# Sandboxes of one snapshot would share a seed.
+_random = SystemRandom()
 
 
 class Link:
@@ -141,3 +148,27 @@ def _may_retry(failed: Failure, reads: bool) -> bool:
 def _timeout_failure(service: str, started: float) -> Failure:
     seconds = round(time.monotonic() - started, 1)
     return Failure(Timeout(service=service, seconds=seconds), safe_to_retry=True)
+
+
+class Backoff:
+    """Pauses that double with each failure up to a maximum, with jitter between sandboxes."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._failures = 0
+        self._retry_at = 0.0
+
+    def failed(self) -> None:
+        """Count a failed attempt."""
+        delay = min(MAX_DELAY_SECONDS, MIN_DELAY_SECONDS * GROWTH_FACTOR**self._failures)
+        self._failures += 1
+        self._retry_at = self._clock() + delay * _random.uniform(0.5, 1)
+
+    def succeeded(self) -> None:
+        """Reset after a successful attempt."""
+        self._failures = 0
+        self._retry_at = 0.0
+
+    def remaining_seconds(self) -> float:
+        """Return the seconds until the next attempt may be made."""
+        return max(0.0, self._retry_at - self._clock())

@@ -22,8 +22,8 @@ from mcpist_services.upstream.categories import ResolvedCategory, counts, resolv
 from mcpist_services.upstream.category import CategoryModule
 from mcpist_services.upstream.configuration import Category
 from mcpist_services.upstream.connections import Listing, upstreams
-from mcpist_services.upstream.identities import identity_for, owner
 from mcpist_services.upstream.lists import ServerState
+from mcpist_services.upstream.peers import identity_for, owner
 from mcpist_services.upstream.registered import Offer, columns_of, offered_to
 from mcpist_services.upstream.trust import ListedItem, Pin, approval_of, judge, pin_name
 

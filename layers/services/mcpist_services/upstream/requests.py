@@ -3,9 +3,10 @@
 `_meta` has the W3C `traceparent` of the request that causes them, as the protocol reserves it for every transport.
 """
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import mcp_types
 from mcp import MCPError
@@ -13,17 +14,23 @@ from mcp.client import Client
 from mcp_types import HEADER_MISMATCH, INVALID_REQUEST
 from pydantic import TypeAdapter
 
+from mcpist.aws.codec import unpack
 from mcpist.errors import McpistError, SchemaFetchError
+from mcpist.programs.messages import ServerDeclaration, ServerRequest
 from mcpist.running.refusals import Failure
 from mcpist.telemetry import invocation
 from mcpist_services.upstream import listing
+from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.connection import Request
 from mcpist_services.upstream.link import Link
-from mcpist_services.upstream.listing import Listing
+from mcpist_services.upstream.listing import Listing, listing_from_json
 
 _CALL_RESULT: TypeAdapter[mcp_types.CallToolResult | mcp_types.InputRequiredResult] = TypeAdapter(
     mcp_types.CallToolResult | mcp_types.InputRequiredResult
 )
+
+type Ask = Callable[..., bytes]
+"""As `mcpist.programs.client.ask`: a request, and `deadline`."""
 
 
 async def list_tools(link: Link, service: str, *, deadline: float, private: bool) -> Listing:
@@ -88,3 +95,62 @@ def _trace() -> Any:
     """Return the `_meta` of a request that continues the trace; None outside of an invocation."""
     traceparent = invocation.traceparent()
     return {"traceparent": traceparent} if traceparent else None
+
+
+class StdioServer:
+    """One server of an organization, with the values of its variables; a `deadline` is on the monotonic clock."""
+
+    def __init__(
+        self, name: str, server: UpstreamServer, values: Mapping[str, str], organization: str, ask: Ask
+    ) -> None:
+        self._organization = organization
+        self._ask = ask
+        self._declaration = ServerDeclaration(
+            name=name,
+            command=server.command,
+            arguments=server.args,
+            environment=dict(values),
+            timeout_seconds=server.timeout_seconds,
+            result_bytes=server.result_bytes,
+            concurrency=server.concurrency,
+        )
+
+    def list_tools(self, *, deadline: float) -> Listing:
+        """Return everything that it offers."""
+        return listing_from_json(self._send("list", deadline=deadline, reads=True))
+
+    def call(
+        self, tool: str, arguments: Mapping[str, Any], *, deadline: float, reads: bool
+    ) -> mcp_types.CallToolResult:
+        """Run a tool."""
+        answer = self._send("call", tool, arguments, deadline=deadline, reads=reads)
+        return mcp_types.CallToolResult.model_validate(answer)
+
+    def read_resource(self, uri: str, *, deadline: float) -> mcp_types.ReadResourceResult:
+        """Read a resource."""
+        return mcp_types.ReadResourceResult.model_validate(self._send("read", uri, deadline=deadline, reads=True))
+
+    def get_prompt(self, name: str, arguments: Mapping[str, str], *, deadline: float) -> mcp_types.GetPromptResult:
+        """Return a prompt, filled in."""
+        answer = self._send("prompt", name, arguments, deadline=deadline, reads=True)
+        return mcp_types.GetPromptResult.model_validate(answer)
+
+    def _send(
+        self,
+        method: Literal["list", "call", "read", "prompt"],
+        name: str = "",
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        deadline: float,
+        reads: bool,
+    ) -> Any:
+        request = ServerRequest(
+            organization=self._organization,
+            server=self._declaration,
+            method=method,
+            name=name,
+            parameters=dict(parameters or {}),
+            reads=reads,
+            seconds=max(0.001, deadline - time.monotonic()),
+        )
+        return unpack(self._ask(request, deadline=deadline))

@@ -12,7 +12,7 @@ from mcpist.errors import ToolExecutionError, UpstreamSecretMissing
 from mcpist.running.run import run
 from mcpist.tools.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
-from mcpist_services.upstream import identities
+from mcpist_services.upstream import peers
 from tests.core.loopback import listening
 from tests.upstreams.configured import READS, Upstreams, configured
 
@@ -119,5 +119,5 @@ def test_a_secret_that_was_not_stored_is_the_operators_to_store(vault: Vault) ->
 
 
 def test_an_identity_shows_no_secret(vault: Vault) -> None:
-    assert vault.key not in repr(identities.identity_for(UMA, "safe"))
-    assert identities.owner(UMA, "safe") == ("", "")
+    assert vault.key not in repr(peers.identity_for(UMA, "safe"))
+    assert peers.owner(UMA, "safe") == ("", "")

@@ -7,10 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from mcpist.errors import InvalidRequest
-from mcpist_services.described.compilation import compile_overlays, load_file, load_folder
+from mcpist_services.described.compilation import compile_overlays, dump_overlay, load_file, load_folder
 from mcpist_services.described.compiled import ImportedApis
 from mcpist_services.described.overlay import load_overlay
-from mcpist_services.described.overlay_file import dump_overlay
 from mcpist_services.described.reading import read
 from tests.examples import examples
 from tests.services.described.library import library, overlay_of

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mcpist_services.upstream.text_changes import MAX_LINES, TextLine, changes, lines_of
+from mcpist_services.upstream.approved_texts import MAX_LINES, TextLine, changes, lines_of
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string", "description": "Where"}}, "required": ["path"]}
 
