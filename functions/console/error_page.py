@@ -2,8 +2,8 @@
 
 from urllib.parse import quote, urlencode
 
+from console.http.request import START_PAGE, Request
 from console.messages import message_page
-from console.request import START_PAGE, Request
 from console.texts import texts
 from mcpist.aws.http_request import HttpResponse, json_response
 from mcpist.errors import (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from snapshot_restore_py import register_before_snapshot
 
 from console import error_page, rendering, routes
-from console.request import Request
+from console.http.request import Request
 from mcpist.aws.http_request import HttpResponse
 from mcpist.aws.snapshot import prepare
 from mcpist.telemetry.door import Door

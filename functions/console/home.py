@@ -3,9 +3,9 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from console import activity, charts
-from console.approvals import count_waiting
-from console.batches.listing import state_of
+from console import activity
+from console.batches.watching import state_of
+from console.modules import count_waiting
 from console.tools.listing import permissions_of
 from console.visit import Visit
 from mcpist.aws.http_request import HttpResponse
@@ -32,7 +32,7 @@ def show(visit: Visit) -> HttpResponse:
         services=sorted({module.service for module in modules if module.service}),
         batches=[(batch, state_of(batch)) for batch in batches],
         week=week,
-        bars=charts.bars(week.days),
+        bars=activity.bars(week.days),
         questions=questions.find_waiting(caller),
         failures=activity.failures_of(caller.organization, now) if visit.is_administrator else None,
         approvals=count_waiting(permissions_of(visit)) if visit.is_administrator else {},

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from console.response import download
+from console.http.response import download
 from console.visit import Visit
 from mcpist.audit.rows import as_csv, as_json_lines
 from mcpist.audit.search import MAX_ROWS, Filters, Page, find, find_story

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from console import rendering
-from console.request import Request
-from console.response import html_response
+from console.http.request import Request
+from console.http.response import html_response
 from console.texts import texts
 from mcpist.aws.http_request import HttpResponse
 

@@ -1,25 +1,69 @@
 """The page of the person: roles, accounts, language, the endpoint's address, browsers, and own rows of the audit."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import cast
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
 
-from console import client_lines, logs, own_connections
-from console.cookies import clear_cookie, set_language_cookie
-from console.sign_ins import SIGN_OUT_EVERYWHERE, record_sign_out
+from console import logs
+from console.activity import newest_uses
+from console.http.cookies import clear_cookie, set_language_cookie
+from console.sign_in.sign_ins import SIGN_OUT_EVERYWHERE, record_sign_out
 from console.visit import Visit
 from mcpist.aws.http_request import HttpResponse
 from mcpist.caller import Role
 from mcpist.errors import InvalidRequest, Locale
 from mcpist.people import browsers, own_settings
+from mcpist.running.connected_accounts import BrokerAccounts
 from mcpist.tools.index import ModuleEntry
 from mcpist.tools.role_rules import role_permits
 
 LANGUAGES = ("en", "ja")
 MAX_SHOWN_MODULES = 60
 MAX_EXPLAINED_ROLES = 10
+USE_DAYS = 30
 
 type AllowedModule = tuple[ModuleEntry, Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientLines:
+    """The lines to paste for one client."""
+
+    name: str
+    place: str
+    """The key of the text that says where to paste it."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LastUse:
+    """The latest use of an account."""
+
+    time: str
+    """In UTC."""
+    client: str
+    """The program that used it; empty where it did not say."""
+    tool: str
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """An account that the person has connected."""
+
+    services: Sequence[str]
+    name: str
+    scopes: Sequence[str]
+    """The granted scopes; empty where they are unknown."""
+    open_to: Sequence[str]
+    """The roles in which it is used; empty for all."""
+    works: bool
+    created_at: int
+    """In epoch seconds."""
+    last_use: LastUse | None
+    """None where the newest uses of the last days name it nowhere."""
 
 
 def show(visit: Visit) -> HttpResponse:
@@ -29,11 +73,11 @@ def show(visit: Visit) -> HttpResponse:
     return visit.page(
         "profile.html",
         mcp_url=visit.mcp_url,
-        clients=client_lines.lines(visit.mcp_url),
+        clients=client_lines(visit.mcp_url),
         browsers=browsers.find(visit.caller.subject),
         this_browser=browsers.key_of(visit.session.id),
         page=logs.own_rows(visit),
-        connections=own_connections.find_own(visit),
+        connections=_own_connections(visit),
         allowed=allowed,
         allowed_by={role.name: _allowed_by(visit, role, modules) for role in roles},
         max_modules=MAX_SHOWN_MODULES,
@@ -76,3 +120,49 @@ def _allowed_by(visit: Visit, role: Role, modules: Iterable[ModuleEntry]) -> Seq
         if own:
             found.append((module, Counter(tool.effect for tool in own)))
     return found
+
+
+def client_lines(mcp_url: str) -> list[ClientLines]:
+    """Return the lines for the endpoint's address."""
+    return [
+        ClientLines("Claude Code", "shell", f"claude mcp add --transport http mcpist {mcp_url}"),
+        ClientLines("Claude Desktop, claude.ai", "connector", mcp_url),
+        ClientLines("Codex", "shell", f"codex mcp add mcpist --url {mcp_url}"),
+        ClientLines("Cursor", "cursor", _json({"mcpServers": {"mcpist": {"url": mcp_url}}})),
+        ClientLines("OpenCode", "opencode", _json({"mcp": {"mcpist": {"type": "remote", "url": mcp_url}}})),
+        ClientLines("VS Code", "vscode", _json({"servers": {"mcpist": {"type": "http", "url": mcp_url}}})),
+        ClientLines("Gemini CLI", "shell", f"gemini mcp add --transport http mcpist {mcp_url}"),
+        ClientLines("mcp-remote", "command", f"npx -y mcp-remote {mcp_url}"),
+        ClientLines(
+            "Inspector", "shell", f"npx @modelcontextprotocol/inspector --transport http --server-url {mcp_url}"
+        ),
+    ]
+
+
+def _json(content: object) -> str:
+    return json.dumps(content, indent=2)
+
+
+def _own_connections(visit: Visit) -> Sequence[Connection]:
+    """Return the person's own connections; those of roles are listed on the page of each service."""
+    rows = sorted(BrokerAccounts(visit.caller).rows(f"user#{visit.caller.user}"), key=lambda row: row["services"])
+    if not rows:
+        return []
+    now = datetime.now(UTC)
+    uses = newest_uses(visit.caller.organization, visit.caller.user, now - timedelta(days=USE_DAYS), now).rows
+    return [_connection(row, uses) for row in rows]
+
+
+def _connection(row: Mapping[str, Any], uses: Sequence[Mapping[str, Any]]) -> Connection:
+    name = row["account_name"] or row["account_id"]
+    matching = (use for use in uses if use["service"] in row["services"] and use["account"] == row["account_name"])
+    last = next(matching, None)
+    return Connection(
+        services=row["services"],
+        name=name,
+        scopes=row["scopes"],
+        open_to=row["open_to"],
+        works=row["works"],
+        created_at=row["created_at"],
+        last_use=LastUse(last["time"], last["client_name"], last["tool"]) if last else None,
+    )

@@ -3,7 +3,7 @@
 import time
 from datetime import UTC, datetime
 
-from console.request import Request
+from console.http.request import Request
 from mcpist.aws.http_request import HttpResponse, json_response
 from mcpist.version import VERSION
 

@@ -1,7 +1,9 @@
 """Templates become pages: everything in them is text unless a template itself writes markup."""
 
+import hashlib
 import json
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -9,12 +11,15 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from console import assets
+from console.http.request import Request
+from console.http.response import file_response
 from console.texts import Texts
+from mcpist.aws.http_request import HttpResponse
 from mcpist.errors import (
     AccountError,
     AdministratorError,
     ModuleNotFound,
+    PageNotFound,
     SchemaFetchError,
     ToolNotFound,
     UpstreamUnavailable,
@@ -25,12 +30,14 @@ from mcpist.running.confirmation import quote as quote_json
 from mcpist.visible_text import visible
 from mcpist_services import key_example, key_page, provider_title, title
 
-FOLDER = Path(__file__).parent / "templates"
+TEMPLATES = Path(__file__).parent / "templates"
 _EXPLAINED = (AdministratorError, AccountError, ModuleNotFound, ToolNotFound, UpstreamUnavailable, SchemaFetchError)
 EXPLAINED_CODES = frozenset(
     kind.code for one in _EXPLAINED for kind in (one, *concrete_errors(one)) if hasattr(kind, "code")
 )
 """The codes that a decision about the use of a tool has; a wrong argument or a service's answer is none."""
+ASSETS = Path(__file__).parent / "assets"
+ASSET_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
 
 def render(template: str, texts: Texts, values: dict[str, Any]) -> str:
@@ -42,7 +49,7 @@ def render(template: str, texts: Texts, values: dict[str, Any]) -> str:
 def environment() -> Environment:
     """Return the environment of all templates."""
     made = Environment(
-        loader=FileSystemLoader(FOLDER),
+        loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -51,7 +58,7 @@ def environment() -> Environment:
     )
     made.filters |= {"shown": _shown, "shown_lines": _shown_lines, "title_of": title, "moment": _moment, "day": _day}
     made.filters |= {"duration": _duration, "json_text": _json_text, "one_line": quote_json}
-    made.globals |= {"asset": assets.address, "service_path": service_path, "provider_title": provider_title}
+    made.globals |= {"asset": asset_address, "service_path": service_path, "provider_title": provider_title}
     made.globals |= {"key_page": key_page, "key_example": key_example, "EXPLAINED_CODES": EXPLAINED_CODES}
     return made
 
@@ -63,8 +70,8 @@ def service_path(name: str) -> str:
 
 def compile_all() -> None:
     """Compile every template, before the snapshot of the function is taken."""
-    for path in FOLDER.rglob("*.html"):
-        environment().get_template(str(path.relative_to(FOLDER)))
+    for path in TEMPLATES.rglob("*.html"):
+        environment().get_template(str(path.relative_to(TEMPLATES)))
 
 
 def _shown(text: object) -> str:
@@ -97,3 +104,29 @@ def _duration(seconds: float) -> str:
 def _json_text(value: Any) -> str:
     """Return a value as JSON in lines, which the page then escapes as any text."""
     return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def show_asset(request: Request) -> HttpResponse:
+    """Return the file that the address names; an address with another hash is one of another release."""
+    name = _asset_names().get(request.path_parameters.get("file", ""))
+    if name is None:
+        raise PageNotFound(method=request.method, path=request.path)
+    return file_response(request, _asset(name), ASSET_TYPES[Path(name).suffix])
+
+
+@cache
+def asset_address(name: str) -> str:
+    """Return the path of a file such as `style.css`."""
+    stem, dot, suffix = name.partition(".")
+    return f"/assets/{stem}.{hashlib.sha256(_asset(name)).hexdigest()[:12]}{dot}{suffix}"
+
+
+@cache
+def _asset_names() -> dict[str, str]:
+    files = (path.name for path in ASSETS.iterdir() if path.suffix in ASSET_TYPES)
+    return {asset_address(name).rpartition("/")[2]: name for name in files}
+
+
+@cache
+def _asset(name: str) -> bytes:
+    return (ASSETS / name).read_bytes()

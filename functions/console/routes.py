@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from contextlib import nullcontext
 
-from console import assets, connections, home, joining, login, logs, modules, profile, programs, sessions
+from console import connections, files, home, logs, modules, profile, programs, rendering
 from console.batches import pages as batches
-from console.cookies import BrowserSession, read_session, set_session_cookie
-from console.files import pages as files
+from console.http.cookies import BrowserSession, read_session, set_session_cookie
+from console.http.request import Request
+from console.http.response import HEADERS, redirect
 from console.organization import roles, users
-from console.request import Request
-from console.response import HEADERS, redirect
+from console.sign_in import joining, login, sessions
 from console.tools import pages as tools
 from console.visit import Visit
 from mcpist.aws.http_request import HttpResponse
@@ -31,7 +31,7 @@ def for_administrators(page: Page) -> Page:
 
 
 PUBLIC: dict[str, Callable[[Request], HttpResponse]] = {
-    "GET /assets/{file}": assets.show,
+    "GET /assets/{file}": rendering.show_asset,
     "GET /connect/login": login.finish,
     "GET /signed-out": login.show_signed_out,
     "GET /join": joining.show,

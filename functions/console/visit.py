@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
 
-from console import csrf, rendering
-from console.navigation import visible_entries
-from console.request import Request
-from console.response import html_response, redirect
-from console.sessions import OpenSession
+from console import rendering
+from console.http import csrf
+from console.http.request import Request
+from console.http.response import html_response, redirect
+from console.sign_in.sessions import OpenSession
 from console.texts import Texts, texts
 from mcpist.aws.http_request import HttpResponse
 from mcpist.caller import Caller
@@ -22,6 +22,30 @@ from mcpist.tools.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 
 RESPONSE_RESERVE_SECONDS = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class NavigationEntry:
+    """One page."""
+
+    name: str
+    """The key of its text in the area `frame`."""
+    path: str
+    administrators: bool = False
+
+
+NAVIGATION = (
+    NavigationEntry("home", "/"),
+    NavigationEntry("tools", "/tools"),
+    NavigationEntry("batches", "/batches"),
+    NavigationEntry("files", "/files"),
+    NavigationEntry("connections", "/connect"),
+    NavigationEntry("profile", "/profile"),
+    NavigationEntry("modules", "/modules", administrators=True),
+    NavigationEntry("logs", "/logs", administrators=True),
+    NavigationEntry("users", "/users", administrators=True),
+    NavigationEntry("roles", "/roles", administrators=True),
+)
 
 
 @dataclass(frozen=True)
@@ -108,3 +132,8 @@ class Visit:
         is_own = self.request.headers.get("origin", "") == self.request.public_url
         if not is_own or not csrf.is_valid(self.request.form_value("csrf"), self.session.id):
             raise FormRefused(field="csrf", url=self.request.public_url)
+
+
+def visible_entries(*, is_administrator: bool) -> list[NavigationEntry]:
+    """Return the entries that a person sees."""
+    return [entry for entry in NAVIGATION if is_administrator or not entry.administrators]

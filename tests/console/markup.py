@@ -6,7 +6,7 @@ from functools import cache
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from console.rendering import FOLDER
+from console.rendering import TEMPLATES
 from mcpist.visible_text import hidden_characters
 from tests.conftest import PUBLIC_URL
 
@@ -23,7 +23,7 @@ _OWN_ADDRESS = re.compile(r"(/(?![/\\])|#).*|", re.DOTALL)
 def vocabulary() -> tuple[frozenset[str], frozenset[str]]:
     """Return the names of all elements and attributes that the templates write."""
     tags, attributes = {"html", "head", "body", "tbody", "time"}, {"datetime"}
-    for path in FOLDER.rglob("*.html"):
+    for path in TEMPLATES.rglob("*.html"):
         source = _JINJA.sub(" ", path.read_text("utf-8"))
         tags |= set(re.findall(r"<([a-zA-Z][\w-]*)", source))
         for tag in re.findall(r"<[a-zA-Z][^>]*>", source):

@@ -10,8 +10,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from console.batches.listing import EXAMPLE
-from console.batches.results import file_content
+from console.batches.pages import EXAMPLE
+from console.batches.watching import file_content
 from infra.local.login import LocalLogin
 from mcpist.batch.execution import submission
 from mcpist.batch.language.steps import Step

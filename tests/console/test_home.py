@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from console import activity, charts
+from console import activity
 from console.texts import texts
 from infra.local.login import LocalLogin
 from mcpist.audit import record as audit
@@ -134,10 +134,10 @@ def test_the_dashboard_of_a_user_names_no_service_that_did_not_answer(uma: Brows
 @pytest.mark.parametrize("totals", [[0] * 7, [1, 0, 5, 0, 0, 0, 9]])
 def test_bars_stay_in_the_picture_and_are_as_high_as_their_values(totals: list[int]) -> None:
     days = [activity.Day(f"2026-11-{16 + number}", total, 0) for number, total in enumerate(totals)]
-    made = charts.bars(days)
+    made = activity.bars(days)
     assert [bar.value for bar in made] == totals
-    assert all(bar.x >= 0 and bar.x + bar.width <= charts.WIDTH and bar.y >= charts.TOP for bar in made)
-    assert max((bar.height for bar in made), default=0) == (charts.BASE - charts.TOP if any(totals) else 0)
+    assert all(bar.x >= 0 and bar.x + bar.width <= activity.WIDTH and bar.y >= activity.TOP for bar in made)
+    assert max((bar.height for bar in made), default=0) == (activity.BASE - activity.TOP if any(totals) else 0)
 
 
 def test_a_page_asks_aws_a_fixed_number_of_times(

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from console.navigation import ENTRIES
-from console.rendering import FOLDER
+from console.rendering import TEMPLATES
 from console.routes import PAGES, PUBLIC
+from console.visit import NAVIGATION
 from mcpist.caller import Role, Subject
 from mcpist.people import directory, edits
 from mcpist_services import NAMES
@@ -99,7 +99,7 @@ def test_a_user_is_refused_every_route_that_is_not_named_as_everybodys(uma: Brow
 
 
 def test_the_navigation_shows_a_user_nothing_that_is_refused() -> None:
-    shown = {f"GET {entry.path}": entry.administrators for entry in ENTRIES}
+    shown = {f"GET {entry.path}": entry.administrators for entry in NAVIGATION}
     assert {route for route, hidden in shown.items() if not hidden} <= set(FOR_EVERYBODY)
     assert {route for route, hidden in shown.items() if hidden} == {r for r in READ if r not in FOR_EVERYBODY}
 
@@ -107,7 +107,7 @@ def test_the_navigation_shows_a_user_nothing_that_is_refused() -> None:
 def test_every_action_of_a_form_is_somebodys() -> None:
     found = {
         action
-        for path in FOLDER.rglob("*.html")
+        for path in TEMPLATES.rglob("*.html")
         for action in re.findall(r'name="action" value="(.*?)"', path.read_text("utf-8"))
     }
     assert found == OWN_ACTIONS | set(ADMINISTRATORS_ACTIONS)

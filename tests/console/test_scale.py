@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.large import Size, grow
-from console import assets
+from console import rendering
 from infra.local.login import LocalLogin
 from mcpist.caller import Subject
 from tests.console.conftest import Browser
@@ -79,7 +79,7 @@ def look(browser: Browser, aws: list[str], messages: list[dict[str, Any]]) -> di
 
 def asset_bytes() -> int:
     """Return the bytes of all styles and scripts as sent."""
-    files = [path for path in assets.FOLDER.iterdir() if path.suffix in assets.TYPES]
+    files = [path for path in rendering.ASSETS.iterdir() if path.suffix in rendering.ASSET_TYPES]
     return sum(len(gzip.compress(path.read_bytes(), 6)) for path in files)
 
 

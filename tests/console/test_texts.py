@@ -3,7 +3,7 @@
 import re
 from string import Formatter
 
-from console.rendering import FOLDER, compile_all
+from console.rendering import TEMPLATES, compile_all
 from console.texts import texts
 from tests.faults import for_each
 
@@ -30,7 +30,7 @@ def test_no_japanese_text_was_left_in_english() -> None:
     assert same == set()
 
 
-@for_each("path", {str(path.relative_to(FOLDER)): path for path in sorted(FOLDER.rglob("*.html"))})
+@for_each("path", {str(path.relative_to(TEMPLATES)): path for path in sorted(TEMPLATES.rglob("*.html"))})
 def test_a_template_uses_only_texts_that_exist(path: object) -> None:
     source = path.read_text("utf-8")  # type: ignore[attr-defined]
     used = set(re.findall(r"""\bt\(["']([a-z_.]+)["'](?!\s*~)""", source))

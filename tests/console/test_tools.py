@@ -8,7 +8,7 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from console.tools.arguments import arguments_of, fields_of
+from console.tools.trying import arguments_of, fields_of
 from mcpist.caller import Caller, Role, Subject
 from mcpist.people import directory
 from mcpist.people.in_flight import InFlight

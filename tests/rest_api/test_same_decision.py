@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-from console.request import Request
-from console.sessions import OpenSession
+from console.http.request import Request
+from console.sign_in.sessions import OpenSession
 from console.tools.trying import try_tool
 from console.visit import Visit
 from infra.local.login import LocalLogin

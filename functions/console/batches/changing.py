@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from console.batches import results, watching
+from console.batches import watching
 from console.visit import Visit
 from mcpist.aws.http_request import HttpResponse
 from mcpist.batch import DEFAULT_BATCH_TIMEOUT_SECONDS
@@ -45,7 +45,7 @@ def keep(visit: Visit) -> HttpResponse:
     entry = watching.find_entry(ledger.get_entries(head.pk), visit.request.form_value("step"))
     if entry.result is None:
         raise InvalidRequest(field="step", problem="it has no result")
-    made = results.file_content(head, entry, visit.permissions)
+    made = watching.file_content(head, entry, visit.permissions)
     file = access.put(visit.caller, made.content, made.content_type)
     return visit.redirect(f"/files?{urlencode({'sha256': file.sha256})}", done="file_kept")
 

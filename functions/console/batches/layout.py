@@ -1,12 +1,13 @@
 """The layout of a batch's graph: a box for each step and a smooth line for each need, in pixels."""
 
+from bisect import bisect_right, insort
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 
-from console.batches.layers import Layers, Vertex, layers_of
+from mcpist.batch.language.graph import Graph
 
 BOX_WIDTH, BOX_HEIGHT = 204, 68
 MARGIN = 8
@@ -16,9 +17,14 @@ STEP_GAP, LINE_GAP = 18, 14
 """Between neighbours of a layer: two steps, and a line beside anything."""
 MAX_WIDTH = 900
 """A picture that would be wider leads downwards, if it is narrower so."""
-MAX_ROUNDS = 6
+MAX_PLACE_ROUNDS = 6
 BEND_WEIGHT, ALONE_WEIGHT = 4.0, 0.001
 """A line bends little; a step without lines gives way, and stays near the beginning."""
+MIN_JOINED_STEPS = 2
+MAX_ORDER_ROUNDS = 8
+
+type Vertex = int
+"""A step by its index; from the number of steps on, a junction of lines or a bend of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,21 @@ class Layout:
     lines: Sequence[Line]
     junctions: Sequence[tuple[int, int]]
     """The centres of the junctions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """The vertices of a graph in layers, and the lines between layers that follow each other."""
+
+    steps: int
+    """The number of steps; greater vertices are junctions and bends."""
+    order: Sequence[Sequence[Vertex]]
+    """For each layer its vertices, in their order."""
+    lines: Sequence[tuple[Vertex, Vertex]]
+    source: Mapping[Vertex, Vertex]
+    """For each bend the step or junction whose line it carries."""
+    junctions: Mapping[Vertex, frozenset[int]] = field(default_factory=dict)
+    """For each junction the steps that lead to it."""
 
 
 @lru_cache(maxsize=64)
@@ -94,8 +115,8 @@ def _middles(layers: Layers, breadth: int) -> dict[Vertex, float]:
     middles: dict[Vertex, float] = {}
     for row in layers.order:
         middles |= zip(row, _spread([0.0] * len(row), _gaps(row, layers.steps, breadth), [1.0] * len(row)), strict=True)
-    for turn in range(MAX_ROUNDS):
-        side = None if turn == MAX_ROUNDS - 1 else turn % 2
+    for turn in range(MAX_PLACE_ROUNDS):
+        side = None if turn == MAX_PLACE_ROUNDS - 1 else turn % 2
         for row in layers.order if turn % 2 == 0 else reversed(layers.order):
             wanted = [_wanted(near[vertex], side, middles, vertex) for vertex in row]
             weights = [_weight(layers, near[vertex], vertex) for vertex in row]
@@ -173,3 +194,111 @@ def _lines(
 
 def _steps_behind(layers: Layers, vertex: Vertex) -> frozenset[int]:
     return layers.junctions.get(vertex, frozenset((vertex,)))
+
+
+def layers_of(needs: Sequence[frozenset[int]]) -> Layers:
+    """Return the layers of a graph, of which needs that other needs imply are left out."""
+    behind, junctions = _with_junctions(Graph(tuple(needs)).reduced.needs)
+    depth = _depths(behind)
+    lines, source = _with_bends(behind, depth)
+    rows = [
+        [vertex for vertex in depth if depth[vertex] == level] for level in range(max(depth.values(), default=-1) + 1)
+    ]
+    return Layers(len(needs), _fewest_crossings(rows, lines), lines, source, junctions)
+
+
+def _with_junctions(
+    needs: Sequence[frozenset[int]],
+) -> tuple[dict[Vertex, Iterable[Vertex]], dict[Vertex, frozenset[int]]]:
+    """Return what each vertex follows; steps that wait for the same several steps do so behind one junction."""
+    same: defaultdict[frozenset[int], list[int]] = defaultdict(list)
+    for step, needed in enumerate(needs):
+        same[needed].append(step)
+    behind: dict[Vertex, Iterable[Vertex]] = {step: sorted(needed) for step, needed in enumerate(needs)}
+    junctions = {}
+    for needed, steps in same.items():
+        if min(len(needed), len(steps)) >= MIN_JOINED_STEPS:
+            junction = len(behind)
+            junctions[junction] = needed
+            behind[junction] = sorted(needed)
+            behind |= dict.fromkeys(steps, (junction,))
+    return behind, junctions
+
+
+def _depths(behind: Mapping[Vertex, Iterable[Vertex]]) -> dict[Vertex, int]:
+    """Return the number of vertices on the longest path in front of each vertex."""
+    depth: dict[Vertex, int] = {}
+    waiting = list(behind)
+    while waiting:
+        ready = [vertex for vertex in waiting if all(needed in depth for needed in behind[vertex])]
+        depth |= {vertex: max((depth[needed] + 1 for needed in behind[vertex]), default=0) for vertex in ready}
+        waiting = [vertex for vertex in waiting if vertex not in depth]
+    return depth
+
+
+def _with_bends(
+    behind: Mapping[Vertex, Iterable[Vertex]], depth: dict[Vertex, int]
+) -> tuple[list[tuple[Vertex, Vertex]], dict[Vertex, Vertex]]:
+    """Return lines that join layers which follow each other, and add the bends in between to `depth`.
+
+    All lines of a vertex share their bends, so that there are at most as many as vertices times layers.
+    """
+    lines: list[tuple[Vertex, Vertex]] = []
+    source: dict[Vertex, Vertex] = {}
+    carried: dict[tuple[Vertex, int], Vertex] = {}
+    for vertex in behind:
+        for needed in behind[vertex]:
+            at = needed
+            for level in range(depth[needed] + 1, depth[vertex]):
+                if (needed, level) not in carried:
+                    bend = carried[needed, level] = len(depth)
+                    depth[bend], source[bend] = level, needed
+                    lines.append((at, bend))
+                at = carried[needed, level]
+            lines.append((at, vertex))
+    return lines, source
+
+
+def _fewest_crossings(rows: list[list[Vertex]], lines: Sequence[tuple[Vertex, Vertex]]) -> list[list[Vertex]]:
+    """Return the layers in the best order that some rounds down and up have found."""
+    before: defaultdict[Vertex, list[Vertex]] = defaultdict(list)
+    after: defaultdict[Vertex, list[Vertex]] = defaultdict(list)
+    for start, end in lines:
+        before[end].append(start)
+        after[start].append(end)
+    best, fewest = rows, _crossings(rows, after)
+    for turn in range(MAX_ORDER_ROUNDS):
+        if fewest == 0:
+            break
+        rows = _sorted_by(rows, before) if turn % 2 == 0 else _sorted_by(rows[::-1], after)[::-1]
+        crossings = _crossings(rows, after)
+        if crossings < fewest:
+            best, fewest = rows, crossings
+    return best
+
+
+def _sorted_by(rows: list[list[Vertex]], neighbours: Mapping[Vertex, Sequence[Vertex]]) -> list[list[Vertex]]:
+    """Return the layers, each sorted by the mean place of its vertices' neighbours in the layer before."""
+    result = rows[:1]
+    for row in rows[1:]:
+        place = {vertex: number for number, vertex in enumerate(result[-1])}
+        mean = {
+            vertex: sum(place[other] for other in near) / len(near) if (near := neighbours.get(vertex)) else number
+            for number, vertex in enumerate(row)
+        }
+        result.append(sorted(row, key=lambda vertex: mean[vertex]))
+    return result
+
+
+def _crossings(rows: Sequence[Sequence[Vertex]], after: Mapping[Vertex, Sequence[Vertex]]) -> int:
+    """Count the lines that cross: pairs that begin in one order and end in the other."""
+    found = 0
+    for row, following in pairwise(rows):
+        place = {vertex: number for number, vertex in enumerate(following)}
+        ends: list[int] = []
+        for vertex in row:
+            own = [place[other] for other in after.get(vertex, ())]
+            found += sum(len(ends) - bisect_right(ends, end) for end in own)
+            for end in own:
+                insort(ends, end)
+    return found

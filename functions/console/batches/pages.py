@@ -1,11 +1,16 @@
 """The page `/batches`: a list, a batch with `id`, or a question about one with `confirm`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 
-from console.batches import changing, listing, watching
+from console.batches import changing, watching
 from console.visit import Visit
 from mcpist.aws.http_request import HttpResponse
+from mcpist.batch.ledger.listing import list_recent
+from mcpist.batch.ledger.records import Header
 from mcpist.errors import InvalidRequest
+from mcpist.people import questions
 
 _ACTIONS: Mapping[str, Callable[[Visit], HttpResponse]] = {
     "cancel": changing.cancel,
@@ -13,13 +18,38 @@ _ACTIONS: Mapping[str, Callable[[Visit], HttpResponse]] = {
     "keep": changing.keep,
     "confirm": changing.confirm,
 }
+PAGE_BATCHES = 20
+EXAMPLE = """mcpist batch --watch - <<'STEPS'
+{"id":"list","module":"files","tool":"list","params":{"limit":5}}
+{"id":"look","module":"files","tool":"stat","each":"${list.items}","params":{"path":"${each.path}"},"output":true}
+STEPS"""
+EVERYBODY = "everybody"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A batch in the list."""
+
+    head: Header
+    outcomes: Mapping[str, int]
+    """The number of steps that ended in each way."""
+
+    @property
+    def state(self) -> str:
+        """The state of the batch."""
+        return watching.state_of(self.head)
+
+    @property
+    def seconds(self) -> float | None:
+        """The duration of the batch; None before its end."""
+        return self.head.changed_at - self.head.started_at if self.head.done and self.head.changed_at else None
 
 
 def show(visit: Visit) -> HttpResponse:
     """Show what the query names."""
     if visit.request.query.get("confirm"):
         return changing.ask(visit)
-    return watching.show(visit) if visit.request.query.get("id") else listing.show(visit)
+    return watching.show(visit) if visit.request.query.get("id") else _list(visit)
 
 
 def submit(visit: Visit) -> HttpResponse:
@@ -28,3 +58,28 @@ def submit(visit: Visit) -> HttpResponse:
     if action is None:
         raise InvalidRequest(field="action", problem="this action is unknown")
     return action(visit)
+
+
+def _list(visit: Visit) -> HttpResponse:
+    """Show a page of the list; that of everybody only to administrators."""
+    everybody = visit.request.query.get("of", "") == EVERYBODY
+    with visit.administration.permitted("batches.list") if everybody else nullcontext():
+        user = None if everybody else visit.caller.user
+        page = list_recent(visit.caller.organization, user, visit.request.query.get("before", ""), PAGE_BATCHES)
+    return visit.page(
+        "batches/list.html",
+        rows=rows(page.batches),
+        cursor=page.cursor,
+        everybody=everybody,
+        example=EXAMPLE,
+        questions={} if everybody else questions.find_waiting(visit.caller),
+    )
+
+
+def rows(heads: Sequence[Header]) -> Sequence[Row]:
+    """Return batches as rows of a list."""
+    return [Row(head, _count(list(head.outcome.values()))) for head in heads]
+
+
+def _count(statuses: Sequence[str]) -> Mapping[str, int]:
+    return {status: statuses.count(status) for status in sorted(set(statuses))}

@@ -1,6 +1,6 @@
 """A change of the organization, shown before it is made: who gains and loses what, and what it takes away."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from console.visit import Visit
 from mcpist.aws.http_request import HttpResponse
@@ -13,6 +13,7 @@ from mcpist_services.registered.registration import ToolState
 
 VERSION_FIELD = "reviewed"
 """The field of a form that names the version of the organization whose change the administrator has seen."""
+PAGE_ROWS = 50
 
 
 def review(visit: Visit, action: str, target: str, edit: Edit, *, back: str, done: str) -> HttpResponse:
@@ -52,3 +53,9 @@ def _version(text: str) -> int | None:
     if text and not text.isdecimal():
         raise InvalidRequest(field=VERSION_FIELD, problem="it is no version")
     return int(text) if text else None
+
+
+def page_of[T](sorted_items: Sequence[T], key: Callable[[T], str], cursor: str) -> tuple[Sequence[T], str]:
+    """Return the items after a cursor, and the cursor of the page after them; empty at the end."""
+    rest = [item for item in sorted_items if key(item) > cursor]
+    return rest[:PAGE_ROWS], key(rest[PAGE_ROWS - 1]) if len(rest) > PAGE_ROWS else ""

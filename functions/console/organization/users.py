@@ -1,16 +1,15 @@
 """The users of the organization: the list, one of them, and changes."""
 
+import re
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
 
-from console.organization import inviting
-from console.organization.paging import page_of
-from console.organization.review import review
+from console.organization.review import page_of, review
 from console.visit import Visit
 from mcpist.audit import search as audit_search
 from mcpist.aws.http_request import HttpResponse
-from mcpist.errors import InvalidRequest
+from mcpist.errors import InvalidRequest, Locale
 from mcpist.people import edits, invitations
 from mcpist.people.organization import Organization, User
 from mcpist.running import broker
@@ -46,13 +45,13 @@ def submit(visit: Visit) -> HttpResponse:
     form = visit.request.form_value
     user = form("id")
     if form("action") == "withdraw":
-        return inviting.withdraw(visit)
+        return _withdraw(visit)
     if not user:
         raise InvalidRequest(field="id", problem="name the user")
     target, back = f"users.{user}", f"/users?{urlencode({'id': user})}"
     match form("action"):
         case "invite":
-            return inviting.invite(visit)
+            return _invite(visit)
         case "create":
             edit = edits.add_user(user, sub=form("sub"), issuer=form("issuer"), **_fields(visit))
             return review(visit, "users.create", target, edit, back=back, done="user_created")
@@ -92,3 +91,29 @@ def _fields(visit: Visit) -> dict[str, Any]:
         if fields[name] not in known:
             raise InvalidRequest(field=name, problem=f"it is one of {', '.join(known)}")
     return {**fields, "roles": tuple(visit.request.form.get("roles", ()))}
+
+
+def _invite(visit: Visit) -> HttpResponse:
+    """Make an invitation, and show its link."""
+    form = visit.request.form_value
+    days, locale = form("days"), form("locale")
+    if not re.fullmatch("[0-9]{1,2}", days):
+        raise InvalidRequest(field="days", problem=f"it is a number from 1 to {invitations.MAX_INVITATION_DAYS}")
+    if locale not in {"en", "ja"}:
+        raise InvalidRequest(field="locale", problem="it is one of en, ja")
+    secret = invitations.invite(
+        visit.administration,
+        form("id"),
+        name=form("name"),
+        roles=tuple(visit.request.form.get("roles", ())),
+        locale=cast("Locale", locale),
+        days=int(days),
+    )
+    link = invitations.link(visit.request.public_url, visit.caller.organization, secret)
+    return visit.page("organization/invited.html", user=form("id"), link=link, days=int(days))
+
+
+def _withdraw(visit: Visit) -> HttpResponse:
+    """Make a link useless."""
+    invitations.withdraw(visit.administration, visit.request.form_value("invitation"))
+    return visit.redirect("/users", done="invitation_withdrawn")

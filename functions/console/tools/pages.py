@@ -1,16 +1,28 @@
 """The page `/tools`: the list, with the panel of a tool (`tool`) or of a service's account (`connect`) beside it."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
 from console import connections
 from console.tools import listing
-from console.tools.panels import tool_panel
+from console.tools.listing import permissions_of
+from console.tools.trying import Trial, fields_of, try_tool
 from console.visit import Visit
 from mcpist.aws.http_request import HttpResponse
-from mcpist.errors import InvalidRequest
-from mcpist.registry.entries import Registry, disable, enable
+from mcpist.errors import InvalidRequest, McpistError
+from mcpist.registry.entries import Entry, Registry, disable, enable
+from mcpist.running.explanation import Explanation, explain, with_roles
+from mcpist.running.other_users import look_as
+from mcpist.running.tool_accounts import is_connected, working_services
+from mcpist.tools.parameters import parameters_of
+from mcpist.tools.permissions import Permissions
+from mcpist.tools.tool import Tool
+from mcpist_services.catalogue import CATALOGUE
+
+# This function may read no stored secret of a server, and runs no program.
+TRIED_SOURCES = ("service", "api")
 
 
 def show(visit: Visit) -> HttpResponse:
@@ -64,3 +76,84 @@ def _switch(visit: Visit, action: str) -> HttpResponse:
     )
     query = urlencode({"module": name} if back == "module" else {"tool": name})
     return visit.redirect(f"/tools?{query}", done=f"tool_{action}d")
+
+
+def tool_panel(visit: Visit, name: str, *, tried: bool = False) -> Mapping[str, Any]:
+    """Return what the panel of a tool shows; `tried` runs it with the form that was sent."""
+    permissions = permissions_of(visit)
+    try:
+        entry, tool = _find(permissions, name, everything=visit.is_administrator)
+    except McpistError:
+        return {"name": name, "entry": None, "tried": False, "why": reasons(visit, name)}
+    example = next((dict(one["parameters"]) for one in tool.examples), {})
+    schema = permissions.translation(tool.module).schema(tool.input_schema)
+    parameters = parameters_of(schema)
+    if tried and entry.source not in TRIED_SOURCES:
+        raise InvalidRequest(field="tool", problem="it cannot be tried here")
+    usable = entry.enabled and visit.permissions.allows(tool)
+    fields = list(fields_of(parameters, visit.request.form_value if tried else None, example))
+    connected = is_connected(entry, working_services(permissions, [entry]))
+    trial = try_tool(visit, tool, fields) if tried else Trial()
+    explained = (
+        not usable
+        or connected is False
+        or trial.error
+        or any(visit.request.query.get(name) for name in ("why", "user"))
+    )
+    return {
+        "name": entry.name,
+        "entry": entry,
+        "why": reasons(visit, name) if explained else None,
+        "parameters": parameters,
+        "schema": schema,
+        "answer_fields": list(tool.shows.fields),
+        "calls": _calls(entry, example),
+        "connected": connected,
+        "usable": usable,
+        "fields": fields,
+        "trial": trial,
+        "tried": tried,
+        "can_try": usable and tool.reads and entry.source in TRIED_SOURCES,
+        "tried_elsewhere": usable and tool.reads and entry.source not in TRIED_SOURCES,
+    }
+
+
+def _find(permissions: Permissions, name: str, *, everything: bool) -> tuple[Entry, Tool]:
+    """Return a tool that the person may know of, or raise why there is none."""
+    module, own_name = permissions.split_name(name)
+    permissions.load_tools((module,))
+    entry = Registry(permissions, everything=everything).get(name)
+    if not entry.tool:
+        raise InvalidRequest(field="tool", problem="it is a module: name one of its tools")
+    return entry, permissions.catalogue.module(module).tools[own_name]
+
+
+def _calls(entry: Entry, example: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return an example call as a model, a batch and a program make it."""
+    call = {"module": entry.module, "tool": entry.tool, "params": example}
+    body = {"name": entry.name, "parameters": example}
+    return {
+        "call": _json(call),
+        "batch": json.dumps({"id": entry.tool, **call, "output": True}, ensure_ascii=False),
+        "rest": f"POST /v1/tools/call\n{_json(body)}",
+    }
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def reasons(visit: Visit, name: str) -> Explanation:
+    """Return the chain of decisions about the visitor, or for an administrator about the `user` of the query.
+
+    An administrator also sees what each role says.
+    """
+    permissions, user = visit.permissions, visit.request.query.get("user", "")
+    module, tool = permissions.split_name(name)
+    if not module or not tool:
+        raise InvalidRequest(field="tool", problem="write it as module.tool")
+    if user and user != visit.caller.user:
+        permissions, finder = look_as(visit.administration, CATALOGUE, user)
+        return with_roles(explain(permissions, module, tool, find_account=finder), permissions)
+    explanation = explain(permissions, module, tool)
+    return with_roles(explanation, permissions) if visit.is_administrator else explanation

@@ -1,9 +1,11 @@
 """A tool that only reads, tried by a person through the one gate: the compact and the raw answer beside each other."""
 
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from console.tools.arguments import ArgumentField, arguments_of
 from console.visit import Visit
 from mcpist.errors import InvalidRequest, McpistError
 from mcpist.files.values import readable_json
@@ -12,9 +14,14 @@ from mcpist.render.contents import split_content
 from mcpist.render.tokens import estimate_tokens
 from mcpist.running import gate
 from mcpist.running.gate import ToolUse
+from mcpist.tools.parameters import Parameter
 from mcpist.tools.tool import Tool
 
 MAX_SHOWN_CHARACTERS = 12_000
+PREFIX = "arg."
+MAX_CHOICES = 50
+
+type FieldKind = Literal["text", "number", "choice", "json"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +42,28 @@ class Trial:
     account: str = ""
     more: str = ""
     error: McpistError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentField:
+    """A field of the form."""
+
+    parameter: Parameter
+    kind: FieldKind
+    value: str
+    choices: Sequence[str] = ()
+    problem: str = ""
+    """The key of the text that says what is wrong with the value."""
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the form shows it at once: it is required, or filled."""
+        return self.parameter.required or bool(self.value)
+
+    @property
+    def name(self) -> str:
+        """The name of the field in the form."""
+        return f"{PREFIX}{self.parameter.name}"
 
 
 def try_tool(visit: Visit, tool: Tool, fields: list[ArgumentField]) -> Trial:
@@ -60,3 +89,82 @@ def _raw_answer(value: Any) -> Answer:
 
 def _answer(text: str) -> Answer:
     return Answer(text[:MAX_SHOWN_CHARACTERS], estimate_tokens(text), len(text) > MAX_SHOWN_CHARACTERS)
+
+
+def fields_of(
+    parameters: Iterable[Parameter], sent: Callable[[str], str] | None, example: Mapping[str, Any]
+) -> Sequence[ArgumentField]:
+    """Return the fields with what was sent, else with the values of an example call."""
+    fields = []
+    for parameter in parameters:
+        filled = _as_text(example[parameter.name]) if parameter.name in example else ""
+        value = sent(f"{PREFIX}{parameter.name}") if sent else filled
+        fields.append(_field(parameter, value))
+    return fields
+
+
+def arguments_of(fields: Iterable[ArgumentField]) -> dict[str, Any]:
+    """Return the arguments that filled fields without problems mean; an empty one is left out."""
+    return {field.parameter.name: _value(field) for field in fields if field.value and not field.problem}
+
+
+def _field(parameter: Parameter, value: str) -> ArgumentField:
+    kind, choices = _kind(parameter)
+    field = ArgumentField(parameter, kind, value, choices)
+    problem = _problem(field)
+    return ArgumentField(parameter, kind, value, choices, problem) if problem else field
+
+
+def _kind(parameter: Parameter) -> tuple[FieldKind, Sequence[str]]:
+    if parameter.type == "boolean":
+        return "choice", ("true", "false")
+    options = parameter.enum or ()
+    if 0 < len(options) <= MAX_CHOICES and all(isinstance(option, str) for option in options):
+        return "choice", tuple(options)
+    if parameter.type == "number":
+        return "number", ()
+    return ("text", ()) if parameter.type == "string" else ("json", ())
+
+
+def _problem(field: ArgumentField) -> str:
+    """Return the key of what is wrong with a value, as far as the form can tell; the tool's schema says the rest."""
+    if not field.value:
+        return ""
+    try:
+        value = _value(field)
+    except ValueError:
+        return "not_a_number" if field.kind == "number" else "not_json"
+    wanted = {"object": dict, "array": list}.get(field.parameter.type)
+    return "" if wanted is None or isinstance(value, wanted | str) else "not_json"
+
+
+def _value(field: ArgumentField) -> Any:
+    match field.kind:
+        case "number":
+            return _number(field.value)
+        case "choice" if field.parameter.type == "boolean":
+            return field.value == "true"
+        case "json":
+            return _parse(field.value)
+    return field.value
+
+
+def _number(text: str) -> int | float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError("it is no number that JSON has")
+    return int(number) if number.is_integer() else number
+
+
+def _parse(text: str) -> Any:
+    """Return the JSON of a text; a text that begins like none is a text itself, as a file's path is."""
+    if text.lstrip()[:1] not in {"{", "[", '"'}:
+        return text
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -7,8 +7,7 @@ from itertools import combinations
 
 import pytest
 
-from console.batches.layers import layers_of
-from console.batches.layout import BOX_HEIGHT, BOX_WIDTH, MAX_WIDTH, Layout, layout
+from console.batches.layout import BOX_HEIGHT, BOX_WIDTH, MAX_WIDTH, Layout, layers_of, layout
 
 type Needs = tuple[frozenset[int], ...]
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.organization.masks import boxes, tick
+from console.organization.roles import boxes, tick
 from mcpist.caller import Role
 from mcpist_services.catalogue import CATALOGUE
 

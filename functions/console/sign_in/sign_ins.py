@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 
-from console import sessions
+from console.sign_in import sessions
 from mcpist.audit import record as audit
 from mcpist.caller import Subject
 from mcpist.errors import MembershipRequired

@@ -4,7 +4,7 @@ import base64
 import gzip
 from collections.abc import Mapping, Sequence
 
-from console.request import Request
+from console.http.request import Request
 from mcpist.aws.http_request import HttpResponse
 
 MIN_COMPRESSED_BYTES = 1_000

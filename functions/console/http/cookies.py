@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from urllib.parse import parse_qsl, urlencode
 
-from console.request import Request
+from console.http.request import Request
 
 LOGIN_SECONDS = 600
 LANGUAGE_SECONDS = 400 * 86_400

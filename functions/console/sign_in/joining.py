@@ -5,8 +5,8 @@ person whom the issuer then names is the one who joins.
 """
 
 from console import messages
-from console.cookies import LoginAttempt, clear_cookie
-from console.request import START_PAGE, Request
+from console.http.cookies import LoginAttempt, clear_cookie
+from console.http.request import START_PAGE, Request
 from mcpist.aws.http_request import HttpResponse
 from mcpist.people import bearer, invitations
 

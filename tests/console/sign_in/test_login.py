@@ -7,7 +7,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from console import cookies, login
+from console.http import cookies
+from console.sign_in import login
 from infra.local.login import LocalLogin
 from mcpist import settings
 from mcpist.caller import Subject

@@ -11,8 +11,8 @@ import time
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from console import joining, messages, sessions, sign_ins
-from console.cookies import (
+from console import messages
+from console.http.cookies import (
     BrowserSession,
     LoginAttempt,
     clear_cookie,
@@ -20,8 +20,9 @@ from console.cookies import (
     set_login_cookie,
     set_session_cookie,
 )
-from console.request import OWN_PATH, START_PAGE, Request
-from console.response import redirect
+from console.http.request import OWN_PATH, START_PAGE, Request
+from console.http.response import redirect
+from console.sign_in import joining, sessions, sign_ins
 from mcpist.aws.http_request import HttpResponse
 from mcpist.bounded_http.failures import ExchangeFailed, ExchangeTimeout
 from mcpist.errors import AuthenticationError, FormRefused, NotConfigured, StaleConnection, Timeout, UpstreamUnavailable

@@ -1,1 +1,0 @@
-"""The page of files: what is kept for a person, read by parts."""

@@ -1,0 +1,1 @@
+"""Signing in: the login, the sessions of browsers, and invitations by link."""
