@@ -22,6 +22,15 @@ def test_all_faults_are_reported_with_their_case_place_and_reason() -> None:
     assert "small" not in str(caught.value)
 
 
+def test_cases_that_fail_alike_are_named_together() -> None:
+    @for_each("number", {"big": 5, "small": 1, "bigger": 5})
+    def check(number: int) -> None:
+        assert number < 2, "it is too big"
+
+    with pytest.raises(AssertionError, match=r"\nbig, bigger \(test_faults.py:\d+\): it is too big"):
+        check()
+
+
 def test_what_should_raise_and_does_not_is_a_fault() -> None:
     @for_each("name", ["a"])
     def check(name: str) -> None:

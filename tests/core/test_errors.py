@@ -10,6 +10,7 @@ from mcpist.error_texts import Text
 from mcpist.errors import McpistError, concrete_errors, from_message, to_message
 from tests.faults import for_each
 
+FILE = "tests/core/test_errors.py"
 # Values for the details of all texts.
 DETAILS: dict[str, Any] = {
     "account": "uma",
@@ -99,6 +100,18 @@ STATUSES = {
 LEAVES = list(concrete_errors())
 
 
+def details_of(kind: type[McpistError]) -> set[str]:
+    """Return the names of the details that fill an error's text."""
+    return {name for text in kind.template("en") for name in re.findall(r"(?<!{){(\w+)}", text)}
+
+
+def made(kind: type[McpistError]) -> McpistError:
+    """Return an error of a class."""
+    lacking = details_of(kind) - DETAILS.keys()
+    assert not lacking, f"add an example of {lacking} to DETAILS in {FILE}"
+    return kind(**DETAILS)
+
+
 def classes(root: type[McpistError] = McpistError) -> dict[str, str]:
     """Return the name of every class with its parent's name."""
     found: dict[str, str] = {}
@@ -136,12 +149,13 @@ def test_every_class_with_a_text_has_it_in_both_languages() -> None:
 
 @for_each("kind", {kind.__name__: kind for kind in LEAVES})
 def test_every_error_has_a_text_of_its_own_unless_it_only_groups_others(kind: type[McpistError]) -> None:
-    assert kind.__name__ in TEXTS["en"] or kind.__subclasses__()
+    assert kind.__name__ in TEXTS["en"] or kind.__subclasses__(), "write its text into both languages"
 
 
 @for_each("kind", {kind.__name__: kind for kind in LEAVES})
 def test_every_error_has_its_status_and_fills_both_languages(kind: type[McpistError]) -> None:
-    error = kind(**DETAILS)
+    error = made(kind)
+    assert error.code in STATUSES, f"add {error.code} and its HTTP status to STATUSES in {FILE}"
     assert error.status == STATUSES[error.code]
     english, japanese = error.text("en"), error.text("ja")
     for text in (*english, *japanese):
@@ -154,17 +168,16 @@ def test_every_error_has_its_status_and_fills_both_languages(kind: type[McpistEr
 
 @for_each("kind", {kind.__name__: kind for kind in LEAVES})
 def test_an_error_that_lacks_a_detail_of_its_text_cannot_be_made(kind: type[McpistError]) -> None:
-    needed = {name for text in kind.template("en") for name in re.findall(r"(?<!{){(\w+)}", text)}
-    for name in needed:
+    for name in details_of(kind):
         with pytest.raises(KeyError):
             kind(**{other: value for other, value in DETAILS.items() if other != name})
 
 
 @for_each("kind", {kind.__name__: kind for kind in LEAVES})
 def test_an_error_can_be_sent_from_one_function_to_another(kind: type[McpistError]) -> None:
-    arrived = from_message(json.loads(json.dumps(to_message(kind(**DETAILS)))))
+    arrived = from_message(json.loads(json.dumps(to_message(made(kind)))))
     assert type(arrived) is kind
-    assert arrived.as_dict("ja") == kind(**DETAILS).as_dict("ja")
+    assert arrived.as_dict("ja") == made(kind).as_dict("ja")
 
 
 def test_an_error_of_a_line_names_the_line() -> None:

@@ -64,15 +64,14 @@ def test_a_module_is_described_in_one_line(name: str) -> None:
 
 @for_every_tool
 def test_names_are_short_enough_for_every_client(tool: Tool) -> None:
-    assert len(f"{tool.module}.{tool.name}") <= MOST_NAME_CHARACTERS
-    assert all(len(name) <= MOST_NAME_CHARACTERS for name in tool.input_schema["properties"])
+    names = [f"{tool.module}.{tool.name}", *tool.input_schema["properties"]]
+    assert not [name for name in names if len(name) > MOST_NAME_CHARACTERS]
 
 
 @for_every_tool
 def test_the_description_begins_with_a_sentence(tool: Tool) -> None:
     first = tool.description.partition("\n")[0]
-    assert first[0].isupper()
-    assert first.endswith(".")
+    assert first[0].isupper() and first.endswith("."), f"no sentence: {first!r}"  # noqa: PT018
 
 
 @for_every_tool
@@ -82,7 +81,7 @@ def test_every_parameter_is_described_or_self_evident(tool: Tool) -> None:
         for name, spec in tool.input_schema["properties"].items()
         if not spec.get("description") and "enum" not in spec and name not in SELF_EVIDENT
     }
-    assert not unclear
+    assert not unclear, f"describe {unclear} in Annotated, with an example after e.g."
 
 
 @for_every_tool
@@ -101,7 +100,7 @@ def test_the_fields_of_every_object_are_known(tool: Tool) -> None:
         if any(one.get("type") == "object" and not one.get("properties") for one in _values_of(spec))
     }
     excused = {excuse for excuse in OWN_FIELDS if excuse.startswith(f"{tool.module}.{tool.name} ")}
-    assert opaque == excused
+    assert opaque == excused, "declare the fields, or name in OWN_FIELDS who knows them"
 
 
 @for_every_tool
@@ -126,12 +125,13 @@ def test_the_answer_has_columns_and_its_text_is_one_of_them(tool: Tool) -> None:
 
 @for_every_tool
 def test_a_tool_does_what_its_verb_says(tool: Tool) -> None:
-    assert tool.effect == EFFECTS.get(tool.name.partition("_")[0], tool.effect)
+    verb = tool.name.partition("_")[0]
+    assert tool.effect == EFFECTS.get(verb, tool.effect), f"by {verb!r} a tool {EFFECTS[verb]}"
 
 
 @for_every_tool
 def test_a_tool_of_a_service_names_its_operation(tool: Tool) -> None:
-    assert bool(tool.operation) == bool(CATALOGUE.module(tool.module).host)
+    assert bool(tool.operation) == bool(CATALOGUE.module(tool.module).host), "the decorator's second argument names it"
 
 
 @for_every_tool
@@ -144,7 +144,7 @@ def test_every_example_is_valid(tool: Tool) -> None:
 
 @for_every_tool
 def test_every_tool_has_complete_metadata(tool: Tool) -> None:
-    assert all(tool.about[word] for word in ("version", "category", "author", "tags"))
+    assert not [word for word in ("version", "category", "author", "tags") if not tool.about[word]]
 
 
 @for_every_tool

@@ -6,6 +6,7 @@ from mcpist_services.catalogue import CATALOGUE
 from tests.faults import for_each
 from tests.services.contracts import CONTRACTED, Vendor, needs_descriptions
 
+FILE = "tests/services/test_lists.py"
 # A column that names an item for the next call.
 NAMING = {"account_id", "id", "key", "login", "number", "path", "ref", "repo", "sha", "slug", "ts"}
 # The fields that vendors give the time under at which an item came to be.
@@ -74,12 +75,13 @@ for_each_list = for_each("tool", {f"{tool.module}.{tool.name}": tool for tool in
 @for_each_list
 def test_a_list_shows_the_address_that_people_open(tool: Tool) -> None:
     excused = tool.module in PAGELESS or _name(tool) in NO_PAGE
-    assert ("url" in tool.shows.fields) or excused
+    assert ("url" in tool.shows.fields) or excused, f"show url, or say in NO_PAGE of {FILE} why there is none"
 
 
 @for_each_list
 def test_a_list_shows_the_id_that_the_next_call_needs(tool: Tool) -> None:
-    assert NAMING & set(tool.shows.fields) or _name(tool) in NO_ID
+    is_named = NAMING & set(tool.shows.fields) or _name(tool) in NO_ID
+    assert is_named, f"show one of {sorted(NAMING)}, or say in NO_ID of {FILE} why none is needed"
 
 
 @needs_descriptions
@@ -92,17 +94,18 @@ def test_a_list_shows_when_an_item_was_created_where_the_vendor_says_it(name: st
         item = f"{tool.shows.rows}[0]." if tool.shows.rows else "[0]."
         known = [field for field in CREATION if _says(vendor, tool, f"{item}{field}")]
         paths = {path for column in tool.shows.columns for path in column.paths}
-        assert not known or paths & {*CREATION, "row.created", "row.time", "commit.author.date"}, (tool.name, known)
+        is_shown = paths & {*CREATION, "row.created", "row.time", "commit.author.date"}
+        assert not known or is_shown, f"{tool.name}: show {known}, or say in NOT_NEW of {FILE} why not"
 
 
 @for_each_list
 def test_no_list_is_excused_for_what_it_shows(tool: Tool) -> None:
-    assert not ("url" in tool.shows.fields and _name(tool) in NO_PAGE)
-    assert not (NAMING & set(tool.shows.fields) and _name(tool) in NO_ID)
+    assert not ("url" in tool.shows.fields and _name(tool) in NO_PAGE), f"delete it from NO_PAGE of {FILE}"
+    assert not (NAMING & set(tool.shows.fields) and _name(tool) in NO_ID), f"delete it from NO_ID of {FILE}"
 
 
 def test_every_excuse_is_of_a_list() -> None:
-    assert {*NO_PAGE, *NO_ID, *NOT_NEW} <= set(map(_name, LISTS))
+    assert {*NO_PAGE, *NO_ID, *NOT_NEW} - set(map(_name, LISTS)) == set(), f"{FILE} excuses what is no list"
 
 
 def _name(tool: Tool) -> str:

@@ -49,18 +49,20 @@ def test_the_scopes_of_a_tool_are_those_of_all_that_it_requests(name: str, tool:
     for _, arguments in uses(tool):
         service.perform(tool, arguments)
     enough = {operation: alternatives(name)[operation] for operation in service.operations}
-    for operation, ways in enough.items():
-        assert any(way <= known for way in ways), f"{operation} needs {ways}"
+    lacking = [f"{operation} needs {ways}" for operation, ways in enough.items() if not any(w <= known for w in ways)]
+    assert not lacking, f"{lacking}; of the tool are {known}"
     named = {scope for ways in enough.values() for way in ways for scope in way}
-    assert all({scope, *implied_by.get(scope, ())} & named for scope in needed), "it asks for more than it needs"
+    unneeded = [scope for scope in needed if not {scope, *implied_by.get(scope, ())} & named]
+    assert not unneeded, "it asks for more than it needs"
 
 
 @for_each("name, tool", TOOLS)
 def test_all_that_a_tool_needs_is_asked_for(name: str, tool: Tool) -> None:
     module = CATALOGUE.module(name)
     asked = asked_for(name) if module.service else ()
-    assert module.missing_scope(tool.name, asked) is None
-    assert not module.scopes_by_tool[tool.name] or asked
+    missing = module.missing_scope(tool.name, asked)
+    assert missing is None, f"the provider is not asked for {missing}"
+    assert not module.scopes_by_tool[tool.name] or asked, "no provider is asked for its scopes"
 
 
 def asked_for(service: str) -> tuple[str, ...]:

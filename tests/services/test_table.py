@@ -15,6 +15,7 @@ from mcpist.errors import NotConfigured
 from mcpist.tools.catalogue import Catalogue
 from mcpist_services import NAMES, providers
 from mcpist_services.catalogue import CATALOGUE
+from tests.faults import for_each
 from token_broker import providers as broker_providers
 
 ROOT = Path(__file__).parents[2]
@@ -67,7 +68,7 @@ def test_core_doors_and_infra_name_no_service() -> None:
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("path", EXCUSED)
+@for_each("path", EXCUSED.keys())
 def test_every_excuse_is_needed(path: str) -> None:
     place = ROOT / path
     texts = [file.read_text("utf-8") for file in ([place] if place.is_file() else place.rglob("*.py"))]
@@ -91,14 +92,14 @@ assert not tools, tools
     subprocess.run([sys.executable, "-c", f"import re{script}"], check=True, env=environment)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_a_service_that_has_accounts_has_a_dialect_and_no_other_has_one(name: str) -> None:
     assert (mcpist_services.consent(name) is not None) is bool(CATALOGUE.module(name).service)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_a_service_has_a_title(name: str) -> None:
-    assert mcpist_services.title(name)
+    assert mcpist_services.title(name), f"write TITLE into {name}/__init__.py"
 
 
 def test_a_service_outside_the_table_goes_by_its_own_name() -> None:

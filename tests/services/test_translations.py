@@ -12,14 +12,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from mcpist.tools import translation
 from mcpist.tools.index import ModuleEntry
 from mcpist.tools.module import Module
 from mcpist.tools.translation import split_example
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
+from tests.faults import for_each
 
 FILE = "ja.toml"
 SHARED_FILE = Path(translation.__file__).parent / FILE
@@ -29,21 +28,22 @@ MAX_LONGER = 1.0
 """Characters of the Japanese texts of a service for each of the English ones: tokens count."""
 
 
-@pytest.mark.parametrize("service", NAMES)
+@for_each("service", NAMES)
 def test_each_description_has_a_japanese_line_and_each_line_a_description(service: str) -> None:
     shown, written = set(english_texts(service)), set(lines(CATALOGUE.folder / service / FILE)) | set(shared_lines())
-    assert not missing_lines(service)
-    assert written - shown <= set(shared_lines()), "lines of descriptions that no longer exist"
+    missing, unused = missing_lines(service), written - shown - set(shared_lines())
+    assert not missing, f"add to {service}/{FILE}:\n{missing}"
+    assert not unused, f"no description says this any more, take it out of {service}/{FILE}: {unused}"
 
 
-@pytest.mark.parametrize("service", NAMES)
+@for_each("service", NAMES)
 def test_japanese_lines_are_japanese_and_keep_the_names_of_tools_and_parameters(service: str) -> None:
     for english, japanese in lines(CATALOGUE.folder / service / FILE).items():
         assert JAPANESE.search(japanese), english
         assert set(NAME.findall(japanese)) == set(NAME.findall(english)), english
 
 
-@pytest.mark.parametrize("service", NAMES)
+@for_each("service", NAMES)
 def test_japanese_lines_are_short(service: str) -> None:
     found = lines(CATALOGUE.folder / service / FILE)
     assert sum(map(len, found.values())) <= MAX_LONGER * sum(map(len, found))

@@ -16,9 +16,14 @@ def folder() -> Path:
     return FETCHED if FETCHED.exists() else STORED
 
 
+def file_of(name: str) -> Path:
+    """Return the file of a description; PostgREST makes its own per database, so ours is written by hand."""
+    if name == "supabase-postgrest":
+        return Path(__file__).parent / "postgrest.openapi.json"
+    return folder() / f"{name}.openapi.json"
+
+
 def load(name: str) -> Any:
-    """Return a description by its name; PostgREST makes its own per database, so ours is written by hand."""
-    file = Path(__file__).parent / "postgrest.openapi.json"
-    if name != "supabase-postgrest":
-        file = folder() / f"{name}.openapi.json"
-    return json.loads(file.read_text("utf-8"))
+    """Return a description by its name; AssertionError says how to have it where it is missing."""
+    assert file_of(name).exists(), f"no description {file_of(name)}: run `make contracts`, which needs the internet"
+    return json.loads(file_of(name).read_text("utf-8"))

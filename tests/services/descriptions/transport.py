@@ -23,7 +23,7 @@ class ContractTransport(httpx2.BaseTransport):
     def on(self, operation: str, answer: Any) -> None:
         """Let an operation answer a body that the vendor describes, or what a function of the call returns."""
         if operation not in self.contract.operations():
-            raise ContractError(f"{self.contract.service}: no operation {operation!r}")
+            raise ContractError(f"{self.contract.service}: no operation {operation!r} to be answered")
         self._answers[operation] = answer
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
