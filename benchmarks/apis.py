@@ -25,10 +25,10 @@ from infra.local.deployment import ROOT
 from mcpist.bounded_http.request import build_request
 from mcpist.errors import McpistError
 from mcpist.render.answer import compact, compact_json
-from mcpist.tools.call import Call
-from mcpist.tools.index import Index, join_indexes
-from mcpist.tools.module import Module
-from mcpist.tools.tool import PAGING_PARAMETERS, Tool
+from mcpist.tools.declare.call import Call
+from mcpist.tools.declare.module import Module
+from mcpist.tools.declare.tool import PAGING_PARAMETERS, Tool
+from mcpist.tools.search.index import Index, join_indexes
 from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.described.compilation import compile_overlays
 from mcpist_services.described.description import Description, parse

@@ -10,9 +10,9 @@ from statistics import median
 from typing import Any
 
 from benchmarks.report import Row
-from mcpist.tools.index import Index, ModuleEntry, ToolEntry
-from mcpist.tools.phrases import phrase_words
-from mcpist.tools.search import WordIndex
+from mcpist.tools.search.index import Index, ModuleEntry, ToolEntry
+from mcpist.tools.search.phrases import phrase_words
+from mcpist.tools.search.word_index import WordIndex
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 

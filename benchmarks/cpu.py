@@ -21,10 +21,10 @@ from mcpist.running.account import Account
 from mcpist.running.broker import Credential
 from mcpist.running.run import ServiceClient
 from mcpist.settings import settings
-from mcpist.tools.call import Call
-from mcpist.tools.catalogue import INDEX_FILE
-from mcpist.tools.index import Index
-from mcpist.tools.module import Module
+from mcpist.tools.declare.call import Call
+from mcpist.tools.declare.module import Module
+from mcpist.tools.search.catalogue import INDEX_FILE
+from mcpist.tools.search.index import Index
 
 ROUNDS = 5
 SANDBOXES = 11  # of each kind, since other work on the machine slows some of them

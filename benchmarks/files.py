@@ -15,7 +15,7 @@ from mcpist.files.answers import describe_file
 from mcpist.files.content import FileContent
 from mcpist.memory import forget_all
 from mcpist.render.answer import compact, compact_json
-from mcpist.tools.call import PartialList
+from mcpist.tools.declare.call import PartialList
 from mcpist_services.files.store import FileStore
 from mcpist_services.files.tools import files
 from tests.conftest import build, template_of

@@ -1,8 +1,8 @@
 """A stub service: tools that answer at once, and tools that need a grant, of which some are slow."""
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, Lookup
-from mcpist.tools.module import Module
+from mcpist.tools.declare.call import Call, Lookup
+from mcpist.tools.declare.module import Module
 
 HOST = "http://stub.invalid"  # the benchmark replaces the address by that of its service
 

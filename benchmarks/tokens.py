@@ -13,7 +13,7 @@ from mcpist.caller import Caller, Role, Subject
 from mcpist.markdown.writer import write
 from mcpist.render.answer import compact, compact_json
 from mcpist.render.project import project
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.notion.block_reading import tree_of

@@ -11,8 +11,8 @@ from benchmarks.report import COSTS, replaced
 from mcpist import errors
 from mcpist.files.reference import PUBLISHED
 from mcpist.files.schemas import draft7
-from mcpist.tools.module import Module
-from mcpist.tools.tool import PAGING_PARAMETERS, Tool
+from mcpist.tools.declare.module import Module
+from mcpist.tools.declare.tool import PAGING_PARAMETERS, Tool
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.described.compilation import load_folder

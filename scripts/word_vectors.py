@@ -19,8 +19,8 @@ import numpy as np
 import onnxruntime
 from tokenizers import Tokenizer
 
-from mcpist.tools.stems import stems
-from mcpist.tools.word_vectors import DIMENSIONS, FILE
+from mcpist.tools.search.query import stems
+from mcpist.tools.search.word_vectors import DIMENSIONS, FILE
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 

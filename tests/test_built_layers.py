@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mcpist.tools.catalogue import INDEX_FILE
+from mcpist.tools.search.catalogue import INDEX_FILE
 from mcpist_services.catalogue import CATALOGUE
 from tests.internet import fetching_environment
 

@@ -17,8 +17,8 @@ from mcpist.caller import Role
 from mcpist.errors import InvalidRequest, Locale
 from mcpist.people import browsers, own_settings
 from mcpist.running.connected_accounts import BrokerAccounts
-from mcpist.tools.index import ModuleEntry
-from mcpist.tools.role_rules import role_permits
+from mcpist.tools.access.role_rules import role_permits
+from mcpist.tools.search.index import ModuleEntry
 
 LANGUAGES = ("en", "ja")
 MAX_SHOWN_MODULES = 60

@@ -18,7 +18,7 @@ from mcpist.caller import Caller
 from mcpist.errors import FormRefused
 from mcpist.people.administration import Administration
 from mcpist.running.connected_accounts import BrokerAccounts
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 
 RESPONSE_RESERVE_SECONDS = 3.0

@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from mcpist.batch import DEFAULT_BATCH_TIMEOUT_SECONDS, MAX_BATCH_TIMEOUT_SECONDS, MIN_BATCH_TIMEOUT_SECONDS
 from mcpist.running.options import RunOptions
-from mcpist.tools.schema import schema_of
+from mcpist.tools.declare.schema import schema_of
 
 
 class _Arguments(BaseModel):

@@ -18,8 +18,8 @@ from mcp_endpoint.exchange import Exchange
 from mcpist.errors import InvalidRequest, McpistError
 from mcpist.render.project import project
 from mcpist.running.gate import ToolUse, admit, get_upstream_prompt, require
-from mcpist.tools.index import ModuleEntry, PromptEntry
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.search.index import ModuleEntry, PromptEntry
 
 MAX_COMPLETION_VALUES = 100
 COMPLETION_READ_ITEMS = 100

@@ -12,9 +12,9 @@ from mcp_endpoint import resources
 from mcp_endpoint.exchange import Exchange
 from mcpist.errors import InvalidRequest
 from mcpist.running.gate import ToolUse, admit
-from mcpist.tools.permissions import Permissions
-from mcpist.tools.resource import Resource
-from mcpist.tools.tool import Tool
+from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.declare.materials import Resource
+from mcpist.tools.declare.tool import Tool
 
 PAGE_ROWS = 100
 

@@ -17,8 +17,8 @@ from mcpist.files.answers import FILE_URI, content_of, describe_file, truncate
 from mcpist.files.ranges import read_part
 from mcpist.render.answer import compact_json
 from mcpist.running.gate import ToolUse, admit, read_upstream, require
-from mcpist.tools.index import ResourceEntry
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.search.index import ResourceEntry
 
 MAX_FILE_PART_BYTES = MAX_ANSWER_CHARACTERS
 

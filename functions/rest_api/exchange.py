@@ -8,7 +8,7 @@ from functools import cached_property
 from mcpist.aws.http_request import HttpRequest
 from mcpist.caller import Caller
 from mcpist.people.bearer import authorize
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 
 RESPONSE_RESERVE_SECONDS = 3.0

@@ -9,7 +9,7 @@ from pydantic import Field
 from mcpist.errors import InvalidRequest, McpistError
 from mcpist.running.explanation import Explanation, Step, explain, with_roles
 from mcpist.running.other_users import look_as
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 from rest_api.administration.changes import administration
 from rest_api.exchange import current

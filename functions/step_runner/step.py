@@ -18,7 +18,7 @@ from mcpist.people.in_flight import steps_in_flight
 from mcpist.render.shows import Shows
 from mcpist.running import gate
 from mcpist.running.gate import ToolResult, ToolUse
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 from step_runner.sources import Sources
 

@@ -16,7 +16,7 @@ from mcpist.caller import Subject
 from mcpist.people.documents import OrganizationDocument
 from mcpist.people.fields import fields_of
 from mcpist.people.organization import User
-from mcpist.tools.effects import describe_change
+from mcpist.tools.access.effects import describe_change
 from mcpist_services.catalogue import CATALOGUE
 
 OrgArgument = Annotated[str | None, Argument(metavar="ORG", help="[default: your only organization]")]

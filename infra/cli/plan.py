@@ -8,7 +8,7 @@ from infra.cli.options import BatchFile
 from infra.cli.plan_view import draw_plan
 from mcpist.batch.execution.plan import plan
 from mcpist.caller import Caller, Role, Subject
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 

@@ -11,8 +11,8 @@ from typing import Any
 from infra.cli.stdio_servers import stdio_servers
 from mcpist.errors import McpistError
 from mcpist.settings import settings
-from mcpist.tools.tool import Effect
-from mcpist.tools.upstream_tool import effect_of
+from mcpist.tools.declare.schema_tool import effect_of
+from mcpist.tools.declare.tool import Effect
 from mcpist_services.upstream.categories import ResolvedCategory, SelectedTool, resolve_all, select_tool
 from mcpist_services.upstream.configuration import Configuration, UpstreamServer
 from mcpist_services.upstream.connections import Identity, Upstreams

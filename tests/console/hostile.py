@@ -15,7 +15,7 @@ from mcpist.people import directory, invitations
 from mcpist.people.administration import Administration
 from mcpist.people.organization import Organization, User
 from mcpist.running.confirmation import Consent
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 from tests.console.conftest import GITHUB_KEY, Browser
 from tests.console.markup import OUTSIDE, problems

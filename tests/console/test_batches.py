@@ -23,7 +23,7 @@ from mcpist.files.content import FileContent
 from mcpist.files.downloads import keep_download
 from mcpist.people import directory, questions
 from mcpist.running.confirmation import Consent
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 from tests.console.conftest import Browser, audited

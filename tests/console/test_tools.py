@@ -13,7 +13,7 @@ from mcpist.caller import Caller, Role, Subject
 from mcpist.people import directory
 from mcpist.people.in_flight import InFlight
 from mcpist.settings import settings
-from mcpist.tools.parameters import parameters_of
+from mcpist.tools.declare.parameters import parameters_of
 from mcpist_services import NAMES
 from tests.console.conftest import Browser, audited
 

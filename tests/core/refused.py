@@ -3,8 +3,8 @@
 from typing import Any
 
 from mcpist.running.refusals import Failure, failure, read_refusal
-from mcpist.tools.call import ServiceResponse
-from mcpist.tools.refusal import HTTP_STANDARD, Refusals
+from mcpist.tools.declare.call import ServiceResponse
+from mcpist.tools.declare.dialect import HTTP_STANDARD, Refusals
 
 
 def refused(status: int, content: Any, refusals: Refusals = HTTP_STANDARD, **headers: str) -> Failure:

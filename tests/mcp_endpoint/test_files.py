@@ -19,7 +19,7 @@ from mcpist.files.downloads import keep_download
 from mcpist.memory import forget_entries
 from mcpist.people import directory
 from mcpist.settings import settings
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.rag.document_store import DocumentStore

@@ -32,8 +32,8 @@ from mcpist.files import access
 from mcpist.people import directory
 from mcpist.running import broker
 from mcpist.running.broker import Credential
-from mcpist.tools.index import ModuleEntry
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.search.index import ModuleEntry
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 from tests.core.loopback import Reply, Service, close_connections, json_response, serving

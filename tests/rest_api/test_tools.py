@@ -9,7 +9,7 @@ import pytest
 from mcpist.caller import Role
 from mcpist.people import directory
 from mcpist.running import broker
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 from rest_api.tools.names import rest_name

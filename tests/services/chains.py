@@ -18,9 +18,9 @@ from mcpist.batch.language.steps import Step
 from mcpist.caller import Proof, Role
 from mcpist.render.shows import Shows
 from mcpist.running.page_urls import add_page_urls
-from mcpist.tools.call import PartialList, ToolLookup
-from mcpist.tools.permissions import Permissions
-from mcpist.tools.tool import Tool
+from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.declare.call import PartialList, ToolLookup
+from mcpist.tools.declare.tool import Tool
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 from tests.core.sample import caller

@@ -8,8 +8,8 @@ from typing import Any
 from mcpist.errors import InvalidRequest
 from mcpist.render.answer import compact, compact_json
 from mcpist.render.shows import ANY_COLUMN, DONE, PAGE_URL, Column, path_keys
-from mcpist.tools.schema import example_of
-from mcpist.tools.tool import Tool
+from mcpist.tools.declare.schema import example_of
+from mcpist.tools.declare.tool import Tool
 from tests.services.contracts import Vendor, path_exists, shown, uses
 from tests.services.descriptions.contract import ContractError
 

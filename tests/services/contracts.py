@@ -14,10 +14,10 @@ import pytest
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import path_keys, value_at
 from mcpist.running.bodies import request_body
-from mcpist.tools.call import Call, Lookup, PartialList, ServiceResponse, Work
-from mcpist.tools.module import Module
-from mcpist.tools.schema import example_of
-from mcpist.tools.tool import PAGING_PARAMETERS, Tool
+from mcpist.tools.declare.call import Call, Lookup, PartialList, ServiceResponse, Work
+from mcpist.tools.declare.module import Module
+from mcpist.tools.declare.schema import example_of
+from mcpist.tools.declare.tool import PAGING_PARAMETERS, Tool
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 from tests.services.descriptions import file_of, folder, load

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from mcpist.tools.call import Call, Calls, ServiceResponse, Work
-from mcpist.tools.module import Module
+from mcpist.tools.declare.call import Call, Calls, ServiceResponse, Work
+from mcpist.tools.declare.module import Module
 
 
 def work_of(module: Module, tool: str, **arguments: Any) -> Work:

@@ -10,7 +10,7 @@ from importlib.util import find_spec, spec_from_file_location
 from pathlib import Path
 from types import CodeType
 
-from mcpist.tools.module import Module
+from mcpist.tools.declare.module import Module
 
 PACKAGE = "mcpist_services"
 

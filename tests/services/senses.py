@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from mcpist.tools.call import Call
-from mcpist.tools.module import Module
+from mcpist.tools.declare.call import Call
+from mcpist.tools.declare.module import Module
 from tests.services.answers.jira import issue
 from tests.services.conversation import converse, work_of
 

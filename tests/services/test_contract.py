@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from mcpist.tools.call import Call
-from mcpist.tools.tool import PAGING_PARAMETERS, Tool
+from mcpist.tools.declare.call import Call
+from mcpist.tools.declare.tool import PAGING_PARAMETERS, Tool
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 from tests.faults import for_each

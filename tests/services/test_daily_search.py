@@ -3,7 +3,7 @@
 import pytest
 
 from mcpist.caller import Caller, Role, Subject
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 

@@ -9,12 +9,12 @@ from mcpist.caller import Role
 from mcpist.errors import InvalidRequest
 from mcpist.files.content import CONTENT_FORMAT, FileContent
 from mcpist.files.parameters import FILE_FORMAT
-from mcpist.tools.call import Call, Lookup, Work
-from mcpist.tools.moments import LEGENDS
-from mcpist.tools.paging import MAX_ITEMS
-from mcpist.tools.role_rules import role_permits
-from mcpist.tools.schema import example_of
-from mcpist.tools.tool import PAGING_PARAMETERS, Tool
+from mcpist.tools.access.role_rules import role_permits
+from mcpist.tools.declare.argument_types import LEGENDS
+from mcpist.tools.declare.call import Call, Lookup, Work
+from mcpist.tools.declare.paging import MAX_ITEMS
+from mcpist.tools.declare.schema import example_of
+from mcpist.tools.declare.tool import PAGING_PARAMETERS, Tool
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.files.tools import MAX_PART

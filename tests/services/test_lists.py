@@ -1,6 +1,6 @@
 """What every list shows: the page of an item, the id that the next call needs, and when the item came to be."""
 
-from mcpist.tools.tool import Tool
+from mcpist.tools.declare.tool import Tool
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 from tests.faults import for_each

@@ -12,8 +12,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from mcpist.files.content import FileContent
-from mcpist.tools.call import Call, FilePart, Lookup
-from mcpist.tools.module import Module
+from mcpist.tools.declare.call import Call, FilePart, Lookup
+from mcpist.tools.declare.module import Module
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 from tests.faults import for_each

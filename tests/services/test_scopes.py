@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from mcpist.tools.tool import Tool
+from mcpist.tools.declare.tool import Tool
 from mcpist_services import NAMES, provider_name, providers
 from mcpist_services.catalogue import CATALOGUE
 from tests.faults import for_each

@@ -12,7 +12,7 @@ import pytest
 
 import mcpist_services
 from mcpist.errors import NotConfigured
-from mcpist.tools.catalogue import Catalogue
+from mcpist.tools.search.catalogue import Catalogue
 from mcpist_services import NAMES, providers
 from mcpist_services.catalogue import CATALOGUE
 from tests.faults import for_each
@@ -129,8 +129,8 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 GOSSIP = """
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call
-from mcpist.tools.module import Module
+from mcpist.tools.declare.call import Call
+from mcpist.tools.declare.module import Module
 
 {name} = Module("{declared}", "Messages.", api_version="1", host="https://gossip.example.com")
 """

@@ -12,10 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mcpist.tools import translation
-from mcpist.tools.index import ModuleEntry
-from mcpist.tools.module import Module
-from mcpist.tools.translation import split_example
+from mcpist.tools.declare.module import Module
+from mcpist.tools.search import translation
+from mcpist.tools.search.index import ModuleEntry
+from mcpist.tools.search.translation import split_example
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 from tests.faults import for_each

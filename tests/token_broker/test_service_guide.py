@@ -22,7 +22,7 @@ from mcpist.errors import RateLimitExceeded, ScopeMissing
 from mcpist.people import directory
 from mcpist.running.rate_limits import cooldowns
 from mcpist.running.run import run
-from mcpist.tools.catalogue import Catalogue
+from mcpist.tools.search.catalogue import Catalogue
 from scripts.reference import page
 from tests.core.loopback import Service, close_connections, json_response, serving
 from tests.services.test_requests import requests

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import Lookup
-from mcpist.tools.module import Module
+from mcpist.tools.declare.call import Lookup
+from mcpist.tools.declare.module import Module
 
 probe = Module("probe", __doc__, api_version="1", open_store=lambda _: None)
 

@@ -22,7 +22,7 @@ from mcpist.render.answer import compact, compact_each, compact_json
 from mcpist.render.contents import split_content
 from mcpist.render.tokens import estimate_tokens
 from mcpist.suggestions import nearest
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
 
 MIN_POLL_SECONDS, MAX_POLL_SECONDS = 1, 10
 MAX_SHOWN_CHARACTERS = 6_000

@@ -7,7 +7,7 @@ from mcpist.aws.http_request import HttpResponse
 from mcpist.errors import InvalidRequest
 from mcpist.people.administration import AppliedChange, ChangeOptions
 from mcpist.people.edits import Edit
-from mcpist.tools.effects import describe_change
+from mcpist.tools.access.effects import describe_change
 from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.registered.registration import ToolState
 

@@ -15,9 +15,9 @@ from mcpist.errors import InvalidRequest, ModuleNotFound
 from mcpist.people import edits
 from mcpist.people.organization import Organization
 from mcpist.running.connected_accounts import BrokerAccounts
-from mcpist.tools.effects import preview_tools
-from mcpist.tools.index import ModuleEntry, ToolEntry
-from mcpist.tools.role_rules import RoleRule, refusing_rule
+from mcpist.tools.access.effects import preview_tools
+from mcpist.tools.access.role_rules import RoleRule, refusing_rule
+from mcpist.tools.search.index import ModuleEntry, ToolEntry
 from mcpist_services.catalogue import CATALOGUE
 
 MAX_BOXES = 250  # so that a form stays within its bounds; a larger module takes masks

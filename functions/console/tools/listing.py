@@ -9,8 +9,8 @@ from console.visit import Visit
 from mcpist.errors import InvalidRequest
 from mcpist.registry.entries import MAX_SEARCH_RESULTS, Entry, Filter, Registry
 from mcpist.running.tool_accounts import is_connected, working_services
-from mcpist.tools.permissions import Permissions
-from mcpist.tools.tool import Effect
+from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.declare.tool import Effect
 from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.registered.registration import everything_of
 

@@ -16,9 +16,9 @@ from mcpist.registry.entries import Entry, Registry, disable, enable
 from mcpist.running.explanation import Explanation, explain, with_roles
 from mcpist.running.other_users import look_as
 from mcpist.running.tool_accounts import is_connected, working_services
-from mcpist.tools.parameters import parameters_of
-from mcpist.tools.permissions import Permissions
-from mcpist.tools.tool import Tool
+from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.declare.parameters import parameters_of
+from mcpist.tools.declare.tool import Tool
 from mcpist_services.catalogue import CATALOGUE
 
 # This function may read no stored secret of a server, and runs no program.

@@ -14,8 +14,8 @@ from mcpist.render.contents import split_content
 from mcpist.render.tokens import estimate_tokens
 from mcpist.running import gate
 from mcpist.running.gate import ToolUse
-from mcpist.tools.parameters import Parameter
-from mcpist.tools.tool import Tool
+from mcpist.tools.declare.parameters import Parameter
+from mcpist.tools.declare.tool import Tool
 
 MAX_SHOWN_CHARACTERS = 12_000
 PREFIX = "arg."

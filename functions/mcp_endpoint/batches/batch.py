@@ -19,7 +19,7 @@ from mcpist.batch.ledger.records import Header
 from mcpist.caller import Caller
 from mcpist.errors import InvalidRequest
 from mcpist.render.answer import compact_json
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
 
 # How often the client of a task should poll: a tenth of the task's age, within these bounds.
 MIN_POLL_INTERVAL_SECONDS, MAX_POLL_INTERVAL_SECONDS = 1.0, 10.0

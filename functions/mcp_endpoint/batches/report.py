@@ -16,7 +16,7 @@ from mcpist.files.answers import content_of, describe_file
 from mcpist.render.answer import compact_json
 from mcpist.render.contents import Block, split_content
 from mcpist.render.shows import Shows
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
 from mcpist.visible_text import visible
 
 MAX_LISTED_FAILURES = 20

@@ -23,12 +23,12 @@ from mcpist.running.gate import ToolUse, admit
 from mcpist.suggestions import nearest
 from mcpist.telemetry.door import typed_errors
 from mcpist.telemetry.invocation import count_error
-from mcpist.tools.index import ModuleEntry
-from mcpist.tools.module import Module
-from mcpist.tools.permissions import Permissions
-from mcpist.tools.schema import schema_of
-from mcpist.tools.tool import Tool as AnyTool
-from mcpist.tools.upstream_tool import UpstreamTool
+from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.declare.module import Module
+from mcpist.tools.declare.schema import schema_of
+from mcpist.tools.declare.schema_tool import UpstreamTool
+from mcpist.tools.declare.tool import Tool as AnyTool
+from mcpist.tools.search.index import ModuleEntry
 from mcpist.validation import parse_model
 from mcpist_services.catalogue import CATALOGUE
 

@@ -18,9 +18,9 @@ from mcpist.render.contents import split_content
 from mcpist.render.shows import Shows
 from mcpist.running.answering import answering
 from mcpist.running.gate import ToolResult, ToolUse, admit
-from mcpist.tools.index import ModuleEntry
-from mcpist.tools.permissions import Permissions
-from mcpist.tools.tool import Tool as AnyTool
+from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.declare.tool import Tool as AnyTool
+from mcpist.tools.search.index import ModuleEntry
 from mcpist.validation import parse_model
 from mcpist_services.catalogue import CATALOGUE
 

@@ -5,12 +5,12 @@ from typing import Any
 
 from mcpist.errors import InvalidRequest, McpistError
 from mcpist.running import broker
-from mcpist.tools.index import MARKS_LEGEND, ModuleEntry, PromptEntry, ToolEntry
-from mcpist.tools.moments import LEGENDS
-from mcpist.tools.paging import MAX_ITEMS
-from mcpist.tools.permissions import Permissions
-from mcpist.tools.tool import Tool
-from mcpist.tools.translation import Translation
+from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.declare.argument_types import LEGENDS
+from mcpist.tools.declare.paging import MAX_ITEMS
+from mcpist.tools.declare.tool import Tool
+from mcpist.tools.search.index import MARKS_LEGEND, ModuleEntry, PromptEntry, ToolEntry
+from mcpist.tools.search.translation import Translation
 
 PAGING = f"limit?: integer = 50 (at most {MAX_ITEMS}), fetch_all?: boolean, cursor?, page_size?: integer"
 

@@ -17,7 +17,7 @@ from mcp_endpoint import prompts, resource_pages, resources
 from mcp_endpoint.exchange import Exchange, exchange_of
 from mcp_endpoint.protocol.errors import protocol_errors
 from mcp_endpoint.tasks import Context, Task, TaskParams, UpdateParams
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from mcpist.errors import InvalidRequest
 from mcpist.people.administration import Administration, AppliedChange, ChangeOptions
 from mcpist.running.connected_accounts import BrokerAccounts
-from mcpist.tools.effects import describe_change
+from mcpist.tools.access.effects import describe_change
 from mcpist_services.catalogue import CATALOGUE
 from rest_api.exchange import current
 from rest_api.router import json_responses

@@ -14,8 +14,8 @@ from mcpist.errors import ModuleNotFound
 from mcpist.registry import definitions
 from mcpist.registry.entries import Entry, Filter, Registry, disable, enable
 from mcpist.running.connected_accounts import BrokerAccounts
-from mcpist.tools.module import ModuleKind
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.declare.module import ModuleKind
 from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.registered import registration
 from mcpist_services.registered.registration import ToolState, everything_of

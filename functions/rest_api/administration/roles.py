@@ -10,7 +10,7 @@ from mcpist.caller import Role
 from mcpist.people import edits
 from mcpist.people.fields import role_fields
 from mcpist.people.organization import Organization
-from mcpist.tools.effects import preview_tools
+from mcpist.tools.access.effects import preview_tools
 from mcpist_services.catalogue import CATALOGUE
 from rest_api.administration.changes import (
     CREATED,

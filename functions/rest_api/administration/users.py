@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from mcpist.people import edits
 from mcpist.people.fields import user_fields
 from mcpist.people.organization import User
-from mcpist.tools.effects import preview_tools
+from mcpist.tools.access.effects import preview_tools
 from mcpist_services.catalogue import CATALOGUE
 from rest_api.administration.changes import (
     CREATED,

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from mcpist.batch import DEFAULT_BATCH_TIMEOUT_SECONDS, MAX_BATCH_TIMEOUT_SECONDS, MIN_BATCH_TIMEOUT_SECONDS
 from mcpist.batch.execution.submission import MAX_BATCH_WAIT_SECONDS
-from mcpist.tools.tool import Effect
+from mcpist.tools.declare.tool import Effect
 from rest_api.model import Body, RequestBody
 
 TimeoutSeconds = Annotated[

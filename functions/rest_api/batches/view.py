@@ -12,7 +12,7 @@ from mcpist.errors import from_message
 from mcpist.files import access
 from mcpist.render.answer import compact_json
 from mcpist.render.project import project
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
 from rest_api.batches.models import BatchState, BatchView, ElementCounts, ElementFailure, StepError, StepView
 from rest_api.model import is_too_deep
 

@@ -13,7 +13,7 @@ from mcpist.running.answering import answering
 from mcpist.running.confirmation import Consent
 from mcpist.running.gate import ToolResult, ToolUse
 from mcpist.running.options import RunOptions
-from mcpist.tools.tool import Tool
+from mcpist.tools.declare.tool import Tool
 from rest_api import status
 from rest_api.exchange import current
 from rest_api.idempotency import HEADER, IdempotencyKey

@@ -11,9 +11,9 @@ from mcpist.errors import InvalidRequest
 from mcpist.registry.entries import Entry, Filter, Registry
 from mcpist.running.tool_accounts import is_connected, working_services
 from mcpist.settings import settings
-from mcpist.tools.parameters import parameters_of
-from mcpist.tools.permissions import Permissions
-from mcpist.tools.tool import Effect
+from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.declare.parameters import parameters_of
+from mcpist.tools.declare.tool import Effect
 from rest_api.exchange import current
 from rest_api.router import new_router
 from rest_api.tools import names

@@ -4,9 +4,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from mcpist.tools.module import ModuleKind
-from mcpist.tools.parameters import ParameterType
-from mcpist.tools.tool import Effect
+from mcpist.tools.declare.module import ModuleKind
+from mcpist.tools.declare.parameters import ParameterType
+from mcpist.tools.declare.tool import Effect
 from rest_api.model import Body, RequestBody, RequestId
 
 MAX_PAGE_SIZE = 100

@@ -11,8 +11,8 @@ from functools import lru_cache
 
 from mcpist.errors import CallerError, UnknownToolName
 from mcpist.suggestions import nearest
-from mcpist.tools.index import Index, ToolEntry
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.search.index import Index, ToolEntry
 
 MAX_NAME_CHARACTERS = 64
 DIGEST_CHARACTERS = 8

@@ -7,7 +7,7 @@ from infra.cli.doctor.finding import Finding, ok, problem, warning
 from mcpist.errors import InvalidConfiguration
 from mcpist.people import directory
 from mcpist.people.organization import Organization
-from mcpist.tools.effects import unmatched_patterns
+from mcpist.tools.access.effects import unmatched_patterns
 from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.upstream.configuration import load
 

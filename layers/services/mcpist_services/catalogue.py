@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mcpist.memory import cached
 from mcpist.settings import settings
-from mcpist.tools.catalogue import Catalogue, ImportedModules
+from mcpist.tools.search.catalogue import Catalogue, ImportedModules
 from mcpist_services import NAMES
 from mcpist_services.described.compiled import imported_apis
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mcpist.caller import Caller
-    from mcpist.tools.catalogue import CatalogueView
+    from mcpist.tools.search.catalogue import CatalogueView
 
 
 @cached

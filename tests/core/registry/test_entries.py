@@ -7,11 +7,11 @@ from mcpist.errors import AuthorizationError, InvalidRequest, McpistError, Modul
 from mcpist.people import directory
 from mcpist.people.change import Change
 from mcpist.registry.entries import Entry, Filter, Registry, disable, enable
-from mcpist.tools.catalogue import Catalogue
-from mcpist.tools.index import Index, ModuleEntry
-from mcpist.tools.module import FIRST_RELEASE
-from mcpist.tools.permissions import Permissions
-from mcpist.tools.role_rules import is_disabled
+from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.access.role_rules import is_disabled
+from mcpist.tools.declare.module import FIRST_RELEASE
+from mcpist.tools.search.catalogue import Catalogue
+from mcpist.tools.search.index import Index, ModuleEntry
 from tests.core.sample import CATALOGUE, EVERYTHING, permissions
 
 READER = Role("reader", ("shop",))

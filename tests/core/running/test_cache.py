@@ -16,8 +16,8 @@ from mcpist.running.broker import Credential
 from mcpist.running.cache import MAX_CACHE_BYTES, MAX_CACHED_RESPONSES, ResponseCache, response_cache
 from mcpist.running.run import run
 from mcpist.settings import settings
-from mcpist.tools.call import Call, Calls, ServiceResponse
-from mcpist.tools.module import Module
+from mcpist.tools.declare.call import Call, Calls, ServiceResponse
+from mcpist.tools.declare.module import Module
 from tests.core.loopback import Reply, Service, close_connections, json_response, serving
 from tests.core.sample import caller
 

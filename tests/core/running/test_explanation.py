@@ -22,7 +22,7 @@ from mcpist.running import broker, gate
 from mcpist.running.broker import Credential
 from mcpist.running.explanation import Explanation, Step, explain, listed_account, with_roles
 from mcpist.running.gate import CONFIRMED, AdmittedUse, ToolUse
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
 from tests.core.sample import CATALOGUE, EVERYTHING, caller, permissions
 from tests.examples import examples
 

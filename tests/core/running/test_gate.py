@@ -36,11 +36,11 @@ from mcpist.running.gate import (
     read_upstream,
     record_refusals,
 )
-from mcpist.tools.catalogue import Catalogue
-from mcpist.tools.index import Index, ModuleEntry, PromptEntry, ResourceEntry
-from mcpist.tools.module import Module
-from mcpist.tools.permissions import Permissions
-from mcpist.tools.search import WordIndex
+from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.declare.module import Module
+from mcpist.tools.search.catalogue import Catalogue
+from mcpist.tools.search.index import Index, ModuleEntry, PromptEntry, ResourceEntry
+from mcpist.tools.search.word_index import WordIndex
 from tests.audit_items import audit_items
 from tests.core.sample import CATALOGUE, EVERYTHING, caller
 

@@ -7,8 +7,8 @@ import pytest
 from mcpist.bounded_http.client import parse_json
 from mcpist.errors import RateLimitExceeded, ScopeMissing, ToolExecutionError, UnnamedScopeMissing, UpstreamUnavailable
 from mcpist.running.refusals import read_refusal
-from mcpist.tools.call import ServiceResponse
-from mcpist.tools.refusal import Refusals, TokenRefused
+from mcpist.tools.declare.call import ServiceResponse
+from mcpist.tools.declare.dialect import Refusals, TokenRefused
 from tests.core.refused import refused
 
 

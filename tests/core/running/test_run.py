@@ -28,9 +28,9 @@ from mcpist.files.content import ContentArgument
 from mcpist.render.shows import DOWNLOADED, shows
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
 from mcpist.running.run import ToolResult, run
-from mcpist.tools.call import Call, Calls, Lookup, PartialList
-from mcpist.tools.module import Module, Scopes
-from mcpist.tools.refusal import Refusals, TokenRefused
+from mcpist.tools.declare.call import Call, Calls, Lookup, PartialList
+from mcpist.tools.declare.dialect import Refusals, TokenRefused
+from mcpist.tools.declare.module import Module, Scopes
 from tests.audit_items import audit_items
 from tests.core.loopback import Reply, Service, close_connections, json_response, serving
 from tests.core.sample import caller

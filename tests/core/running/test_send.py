@@ -32,9 +32,9 @@ from mcpist.running.rate_limits import cooldowns
 from mcpist.running.send import Unauthorized, send
 from mcpist.telemetry import invocation
 from mcpist.telemetry.log_lines import LineLogger
-from mcpist.tools.call import Call, FilePart, ServiceResponse
-from mcpist.tools.module import Module
-from mcpist.tools.refusal import RateLimited, Refusals
+from mcpist.tools.declare.call import Call, FilePart, ServiceResponse
+from mcpist.tools.declare.dialect import RateLimited, Refusals
+from mcpist.tools.declare.module import Module
 from tests.core.loopback import Reply, Service, close_connections, json_response, serving
 
 ITEM = Call("GET", "/items/1")

@@ -12,9 +12,9 @@ from mcpist.running.broker import Credential
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
 from mcpist.running.rate_limits import cooldowns
 from mcpist.running.send import Unauthorized, send
-from mcpist.tools.call import Call, ServiceResponse
-from mcpist.tools.module import Module
-from mcpist.tools.refusal import MissingScope, RateLimited, Refusal, Refusals, TokenRefused, Unavailable
+from mcpist.tools.declare.call import Call, ServiceResponse
+from mcpist.tools.declare.dialect import MissingScope, RateLimited, Refusal, Refusals, TokenRefused, Unavailable
+from mcpist.tools.declare.module import Module
 from tests.core.loopback import Reply, Service, close_connections, json_response, serving
 
 POST = Call("POST", "/chat.postMessage", json={"text": "hi"})

@@ -1,8 +1,8 @@
 """A catalogue of two small modules, and callers with given roles."""
 
 from mcpist.caller import Caller, Role, Subject
-from mcpist.tools.catalogue import Catalogue
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.search.catalogue import Catalogue
 
 CATALOGUE = Catalogue("tests.core.sample", ("shop", "safe"))
 EVERYTHING = Role("everything", modules=("shop", "safe"), allow=("*",), destructive=True)

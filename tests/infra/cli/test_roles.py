@@ -6,7 +6,7 @@ from mcpist.caller import Role
 from mcpist.errors import RoleNotFound
 from mcpist.people import directory
 from mcpist.people.organization import Organization
-from mcpist.tools.effects import unmatched_patterns
+from mcpist.tools.access.effects import unmatched_patterns
 from mcpist_services.catalogue import CATALOGUE
 from tests.infra.cli.conftest import Mcpist
 from tests.rest_api.fake_broker import GRANT, FakeBroker

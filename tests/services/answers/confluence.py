@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from mcpist.tools.call import Call, ServiceResponse
+from mcpist.tools.declare.call import Call, ServiceResponse
 from tests.services.answers.amendments import confine, confine_field
 from tests.services.answers.confluence_operations import PERSON, add_operations
 

@@ -5,7 +5,7 @@ from base64 import b64encode
 from dataclasses import replace
 from typing import Any
 
-from mcpist.tools.call import Call, ServiceResponse
+from mcpist.tools.declare.call import Call, ServiceResponse
 from tests.services.answers.amendments import confine
 from tests.services.answers.github_operations import add_operations
 

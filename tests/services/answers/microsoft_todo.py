@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from mcpist.tools.call import Call, ServiceResponse
+from mcpist.tools.declare.call import Call, ServiceResponse
 from tests.services.answers.additions import add
 
 ANSWERS: dict[str, Any] = {

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from mcpist.files.content import FileContent
-from mcpist.tools.call import Call, FilePart
-from mcpist.tools.module import Module
+from mcpist.tools.declare.call import Call, FilePart
+from mcpist.tools.declare.module import Module
 from mcpist_services.confluence.tools import confluence
 from mcpist_services.jira.tools import jira
 from tests.services.conversation import converse, work_of

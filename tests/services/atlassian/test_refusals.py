@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mcpist.errors import ToolExecutionError, UnnamedScopeMissing
-from mcpist.tools.refusal import Refusals
+from mcpist.tools.declare.dialect import Refusals
 from mcpist_services.confluence.refusals import REFUSALS as CONFLUENCE
 from mcpist_services.jira.refusals import REFUSALS as JIRA
 from tests.core.refused import refused

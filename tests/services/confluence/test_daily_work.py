@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mcpist.errors import Conflict, InvalidRequest
-from mcpist.tools.call import Call
+from mcpist.tools.declare.call import Call
 from mcpist_services.confluence.tools import confluence
 from tests.services.answers.confluence import PAGE
 from tests.services.conversation import converse, work_of

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcpist.errors import Conflict, InvalidRequest
-from mcpist.tools.call import Call
+from mcpist.tools.declare.call import Call
 from mcpist_services.confluence.edits import append, replace_text, section
 from mcpist_services.confluence.storage import markdown, storage
 from mcpist_services.confluence.tools import confluence

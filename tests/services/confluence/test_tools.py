@@ -9,7 +9,7 @@ from mcpist.errors import Conflict, InvalidArguments, InvalidRequest, ToolExecut
 from mcpist.render.answer import compact
 from mcpist.render.project import project
 from mcpist.running.page_urls import add_page_urls
-from mcpist.tools.call import Call, PartialList, ServiceResponse
+from mcpist.tools.declare.call import Call, PartialList, ServiceResponse
 from mcpist_services.confluence.tools import confluence
 from tests.services.answers.confluence import ANSWERS, FOUND, PAGE, SITE
 from tests.services.conversation import converse, work_of

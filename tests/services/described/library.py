@@ -4,7 +4,7 @@ import json
 from copy import deepcopy
 from typing import Any
 
-from mcpist.tools.module import Module
+from mcpist.tools.declare.module import Module
 from mcpist_services.described.description import parse
 from mcpist_services.described.module import module
 from mcpist_services.described.overlay import Overlay

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from mcpist.tools.call import Call
-from mcpist.tools.module import Module
+from mcpist.tools.declare.call import Call
+from mcpist.tools.declare.module import Module
 from mcpist_services.described.description import parse
 from mcpist_services.described.module import module
 from mcpist_services.described.overlay import Overlay, load_overlay

@@ -4,8 +4,8 @@ import pytest
 
 from mcpist.errors import InvalidArguments
 from mcpist.render.answer import compact
-from mcpist.tools.call import Call, ServiceResponse
-from mcpist.tools.index import ToolEntry
+from mcpist.tools.declare.call import Call, ServiceResponse
+from mcpist.tools.search.index import ToolEntry
 from mcpist_services.described.module import module
 from mcpist_services.described.overlay import load_overlay
 from tests.services.conversation import converse, work_of

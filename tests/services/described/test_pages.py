@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from mcpist.tools.call import Call, ServiceResponse
+from mcpist.tools.declare.call import Call, ServiceResponse
 from mcpist_services.described.overlay import PagingRule
 from mcpist_services.described.pages import paging_of
 from scripts.reference import overview, page

@@ -8,7 +8,7 @@ from mcpist.files import access
 from mcpist.files.answers import describe_file
 from mcpist.files.content import FileContent
 from mcpist.render.answer import compact
-from mcpist.tools.call import PartialList
+from mcpist.tools.declare.call import PartialList
 from mcpist_services.files.tools import files
 from tests.core.files.callers import UMA
 from tests.services.files.questions import Result, results

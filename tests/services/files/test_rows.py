@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mcpist.errors import InvalidRequest
-from mcpist.tools.call import PartialList
+from mcpist.tools.declare.call import PartialList
 from mcpist_services.files.rows import Selection, select
 
 ROWS: list[dict[str, Any]] = [

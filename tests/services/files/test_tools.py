@@ -10,7 +10,7 @@ from mcpist.files import access
 from mcpist.files.content_types import JSON, PLAIN, YAML
 from mcpist.files.values import readable_json
 from mcpist.render.answer import compact
-from mcpist.tools.call import Lookup, PartialList
+from mcpist.tools.declare.call import Lookup, PartialList
 from mcpist_services.files.tools import files
 from tests.core.files.callers import ADA, BOB, UMA
 

@@ -8,7 +8,7 @@ import pytest
 
 from mcpist.errors import InvalidArguments, InvalidRequest
 from mcpist.files.content import FileContent
-from mcpist.tools.call import Call, ServiceResponse
+from mcpist.tools.declare.call import Call, ServiceResponse
 from mcpist_services.github.tools import github
 from tests.services.conversation import converse, work_of
 

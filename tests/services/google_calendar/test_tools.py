@@ -8,7 +8,7 @@ import pytest
 
 from mcpist.errors import InvalidArguments, InvalidRequest, ToolExecutionError
 from mcpist.render.answer import compact
-from mcpist.tools.call import Call, ServiceResponse
+from mcpist.tools.declare.call import Call, ServiceResponse
 from mcpist_services.google_calendar.tools import google_calendar
 from tests.services.conversation import converse, work_of
 

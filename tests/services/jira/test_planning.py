@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mcpist.errors import InvalidRequest
-from mcpist.tools.call import Call
+from mcpist.tools.declare.call import Call
 from mcpist_services.jira.presentation import MAX_ALLOWED_VALUES
 from mcpist_services.jira.tools import jira
 from tests.services.conversation import converse, work_of

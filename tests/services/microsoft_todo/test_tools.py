@@ -7,7 +7,7 @@ import pytest
 
 from mcpist.errors import InvalidArguments, InvalidRequest
 from mcpist.render.answer import compact
-from mcpist.tools.call import Call
+from mcpist.tools.declare.call import Call
 from mcpist_services.microsoft_todo.tools import microsoft_todo
 from tests.services.conversation import converse, work_of
 

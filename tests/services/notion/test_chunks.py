@@ -11,7 +11,7 @@ from mcpist.errors import InvalidRequest, RateLimitExceeded
 from mcpist.markdown.normal_form import normalize
 from mcpist.markdown.reader import read
 from mcpist.markdown.tree import Blocks
-from mcpist.tools.call import Call, ServiceResponse
+from mcpist.tools.declare.call import Call, ServiceResponse
 from mcpist_services.notion.block_requests import append, check_size
 from mcpist_services.notion.blocks import blocks_of, inside
 from mcpist_services.notion.chunks import MAX_REQUEST_BYTES, BlockChunk, chunks_of

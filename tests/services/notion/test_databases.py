@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mcpist.errors import InvalidRequest, UpstreamUnavailable
-from mcpist.tools.call import Call, PartialList
+from mcpist.tools.declare.call import Call, PartialList
 from mcpist_services.notion.tools import notion
 from tests.services.answers.notion import PAGE, PAGE_ID, SOURCE, SOURCE_ID, listed
 from tests.services.answers.notion_operations import VIEW, VIEW_ID

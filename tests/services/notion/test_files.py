@@ -7,7 +7,7 @@ import pytest
 
 from mcpist.errors import InvalidArguments, InvalidRequest
 from mcpist.files.content import FileContent
-from mcpist.tools.call import FilePart
+from mcpist.tools.declare.call import FilePart
 from mcpist_services.notion.tools import notion
 from tests.services.answers.notion import PAGE_ID, block
 from tests.services.conversation import converse, work_of

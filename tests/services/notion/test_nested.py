@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mcpist.errors import RateLimitExceeded, ToolExecutionError
-from mcpist.tools.call import Call, PartialList
+from mcpist.tools.declare.call import Call, PartialList
 from mcpist_services.notion.tools import notion
 from tests.services.answers.notion import NEXT, PAGE_ID, block, listed, text
 from tests.services.conversation import converse, work_of

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mcpist.errors import InvalidRequest
-from mcpist.tools.call import Call
+from mcpist.tools.declare.call import Call
 from mcpist_services.notion.properties import _BARE_TYPES, full_property, outline, row, schema, value, written
 from tests.services.answers.notion import ADA, PAGE, PAGE_ID, PROPERTIES, SOURCE, SOURCE_ID, TIME, USER_ID, text
 from tests.services.contracts import Vendor, needs_descriptions

@@ -9,7 +9,7 @@ import pytest
 from mcpist.errors import InvalidArguments, InvalidRequest
 from mcpist.markdown.reader import read
 from mcpist.render.answer import compact
-from mcpist.tools.call import Call, PartialList
+from mcpist.tools.declare.call import Call, PartialList
 from mcpist_services.notion.comments import comment, comment_markdown
 from mcpist_services.notion.tools import notion
 from tests.services.answers.notion import (

@@ -17,7 +17,7 @@ from mcpist.errors import ConnectionRequired, InvalidRequest, to_message
 from mcpist.running import broker
 from mcpist.running.broker import Credential
 from mcpist.running.gate import ToolUse, admit
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.people.directory import Directory, directories
 from tests.audit_items import audit_items

@@ -10,7 +10,7 @@ from mcpist.caller import Caller, Role
 from mcpist.errors import AuthorizationError, ModuleNotFound, ToolDisabled, ToolNotFound
 from mcpist.memory import forget_all
 from mcpist.registry.entries import Registry
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE, preloads
 from mcpist_services.registered.names import is_taken
 from tests.core.files.callers import UMA

@@ -6,7 +6,7 @@ from typing import Any
 from mcpist.aws.clients import client
 from mcpist.caller import Caller, Subject
 from mcpist.settings import settings
-from mcpist.tools.call import PartialList
+from mcpist.tools.declare.call import PartialList
 from mcpist_services.rag.document_store import FRESH_SECONDS_PER_REQUEST, DocumentStore
 from mcpist_services.rag.index import Index
 from mcpist_services.rag.tools import rag

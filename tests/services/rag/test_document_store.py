@@ -7,7 +7,7 @@ import pytest
 from mcpist.aws.clients import AwsError, client
 from mcpist.errors import FileNotFound
 from mcpist.settings import settings
-from mcpist.tools.call import PartialList
+from mcpist.tools.declare.call import PartialList
 from mcpist_services.rag.document_store import MAX_INDEXING_SECONDS, DocumentStore
 from mcpist_services.rag.local_import import load
 from tests.services.rag.bucket import (

@@ -9,7 +9,7 @@ from mcpist.caller import Caller, Role
 from mcpist.errors import FileNotFound, InvalidRequest
 from mcpist.render.answer import compact
 from mcpist.running.run import ToolResult, run
-from mcpist.tools.role_rules import role_permits
+from mcpist.tools.access.role_rules import role_permits
 from mcpist_services.rag.tools import rag
 from tests.audit_items import audit_items
 from tests.core.sample import caller

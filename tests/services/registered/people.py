@@ -6,7 +6,7 @@ from typing import Any
 from mcpist.caller import Caller, Subject
 from mcpist.people import directory
 from mcpist.people.administration import Administration, AppliedChange
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.registered import registration
 from mcpist_services.registered.request import parse

@@ -21,8 +21,8 @@ from mcpist.registry import definitions
 from mcpist.registry.entries import Filter, Registry
 from mcpist.render.shows import Shows
 from mcpist.settings import settings
-from mcpist.tools.call import Call
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.declare.call import Call
 from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.registered import registration
 from mcpist_services.registered.apis import read_index

@@ -7,7 +7,7 @@ from mcpist.errors import ApprovalRequired, InvalidRequest, UpstreamUnavailable
 from mcpist.people import directory
 from mcpist.registry import definitions
 from mcpist.render.answer import compact
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.registered import registration
 from mcpist_services.upstream import lists

@@ -10,9 +10,9 @@ from mcpist.running.account import Account
 from mcpist.running.broker import Credential
 from mcpist.running.rate_limits import cooldowns
 from mcpist.running.send import Unauthorized, send
-from mcpist.tools.call import Call
-from mcpist.tools.module import Module
-from mcpist.tools.refusal import TokenRefused
+from mcpist.tools.declare.call import Call
+from mcpist.tools.declare.dialect import TokenRefused
+from mcpist.tools.declare.module import Module
 from mcpist_services.slack.refusals import REFUSALS
 from tests.core.loopback import Service, close_connections, json_response, serving
 from tests.core.refused import ServiceResponse, refused

@@ -13,7 +13,7 @@ from mcpist.render.answer import compact
 from mcpist.running.account import Account
 from mcpist.running.bodies import request_body
 from mcpist.running.broker import Credential
-from mcpist.tools.call import Call, PartialList, ServiceResponse
+from mcpist.tools.declare.call import Call, PartialList, ServiceResponse
 from mcpist_services.supabase.tools import supabase
 from tests.faults import for_each
 from tests.services.answers.supabase import KEYS, ROWS, SECRET, SOURCES, SOURCES_TYPE

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from mcp_types import Tool
 
 from mcpist.errors import InvalidArguments, SchemaFetchError
-from mcpist.tools.upstream_tool import UpstreamTool, effect_of
+from mcpist.tools.declare.schema_tool import UpstreamTool, effect_of
 from mcpist_services.upstream import checked_items
 from mcpist_services.upstream.checked_items import BrokenItem, check_item
 from tests.upstreams.connected import connected_to, deadline_in

@@ -15,8 +15,8 @@ from mcpist.errors import (
     ToolNotFound,
 )
 from mcpist.render.answer import compact
-from mcpist.tools.permissions import Permissions
-from mcpist.tools.upstream_tool import UpstreamTool
+from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.declare.schema_tool import UpstreamTool
 from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.upstream import lists, modules
 from mcpist_services.upstream.trust import Pin, fingerprint

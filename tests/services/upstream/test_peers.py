@@ -10,7 +10,7 @@ import pytest
 from mcpist.caller import Caller, Role, Subject
 from mcpist.errors import ToolExecutionError, UpstreamSecretMissing
 from mcpist.running.run import run
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.upstream import peers
 from tests.core.loopback import listening

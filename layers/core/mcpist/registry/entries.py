@@ -12,12 +12,12 @@ from mcpist.errors import InvalidRequest, ModuleNotFound, ToolNotFound
 from mcpist.people.edits import Edit
 from mcpist.people.organization import Organization
 from mcpist.suggestions import nearest
-from mcpist.tools.catalogue import CatalogueView
-from mcpist.tools.index import ModuleEntry, ToolEntry
-from mcpist.tools.module import ModuleKind
-from mcpist.tools.permissions import Permissions
-from mcpist.tools.role_rules import is_disabled, role_permits
-from mcpist.tools.tool import Effect
+from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.access.role_rules import is_disabled, role_permits
+from mcpist.tools.declare.module import ModuleKind
+from mcpist.tools.declare.tool import Effect
+from mcpist.tools.search.catalogue import CatalogueView
+from mcpist.tools.search.index import ModuleEntry, ToolEntry
 
 MAX_SEARCH_RESULTS = 100
 

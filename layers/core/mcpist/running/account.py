@@ -9,8 +9,8 @@ from typing import Any
 from mcpist.errors import ReconnectRequired
 from mcpist.running.broker import Credential
 from mcpist.settings import settings
-from mcpist.tools.call import Call, path
-from mcpist.tools.module import Module
+from mcpist.tools.declare.call import Call, path
+from mcpist.tools.declare.module import Module
 
 _SECRET_HEADER = re.compile(r"auth|cookie|key|secret|token", re.IGNORECASE)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from mcpist.errors import McpistError
-from mcpist.tools.tool import Tool
+from mcpist.tools.declare.tool import Tool
 
 
 @contextmanager

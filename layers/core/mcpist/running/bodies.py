@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mcpist.bounded_http.multipart import FormField, multipart_body
-from mcpist.tools.call import Call, FilePart
+from mcpist.tools.declare.call import Call, FilePart
 
 
 def request_body(call: Call) -> dict[str, Any]:

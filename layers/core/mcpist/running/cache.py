@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from mcpist.memory import Clock, on_forget, wall_clock
 from mcpist.running.account import Account
-from mcpist.tools.call import Call, ServiceResponse
+from mcpist.tools.declare.call import Call, ServiceResponse
 
 MAX_CACHED_RESPONSES = 256
 MAX_CACHE_BYTES = 16_000_000

@@ -9,7 +9,7 @@ from mcpist.caller import Caller
 from mcpist.errors import ConfirmationDeclined, ConfirmationPending, ConfirmationRequired, StaleConfirmation
 from mcpist.people import questions
 from mcpist.render.answer import compact_json
-from mcpist.tools.tool import Tool
+from mcpist.tools.declare.tool import Tool
 from mcpist.visible_text import visible
 
 MAX_TARGETS_CHARACTERS = 300

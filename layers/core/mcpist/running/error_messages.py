@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from mcpist.tools.refusal import HTTP_STANDARD, Refusals
+from mcpist.tools.declare.dialect import HTTP_STANDARD, Refusals
 
 MAX_MESSAGE_CHARACTERS = 500
 MAX_PHRASES = 20

@@ -20,10 +20,10 @@ from mcpist.errors import (
 from mcpist.running import gate
 from mcpist.running.gate import AdmittedUse, ToolUse
 from mcpist.settings import settings
-from mcpist.tools.module import Module
-from mcpist.tools.permissions import Permissions, acting_caller
-from mcpist.tools.role_rules import ListedTool, is_disabled, matching, refusing_rule
-from mcpist.tools.tool import Tool
+from mcpist.tools.access.permissions import Permissions, acting_caller
+from mcpist.tools.access.role_rules import ListedTool, is_disabled, matching, refusing_rule
+from mcpist.tools.declare.module import Module
+from mcpist.tools.declare.tool import Tool
 
 type Verdict = Literal["yes", "no", "open"]
 """`open`: it was not decided, since an earlier decision says no, or it could not be decided now."""

@@ -31,11 +31,11 @@ from mcpist.running.confirmation import Consent, DestructiveUse, order_targets, 
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
 from mcpist.running.run import ServiceClient, account_links, audited, run
 from mcpist.running.run import ToolResult as ToolResult
-from mcpist.tools.index import Material, ModuleEntry
-from mcpist.tools.module import Module, UpstreamClient
-from mcpist.tools.permissions import Permissions, acting_caller
-from mcpist.tools.tool import Tool
-from mcpist.tools.upstream_tool import UpstreamTool
+from mcpist.tools.access.permissions import Permissions, acting_caller
+from mcpist.tools.declare.module import Module, UpstreamClient
+from mcpist.tools.declare.schema_tool import UpstreamTool
+from mcpist.tools.declare.tool import Tool
+from mcpist.tools.search.index import Material, ModuleEntry
 
 if TYPE_CHECKING:
     from mcp_types import GetPromptResult, ReadResourceResult

@@ -3,9 +3,9 @@
 from mcpist.people.administration import Administration
 from mcpist.running.connected_accounts import BrokerAccounts
 from mcpist.running.explanation import AccountFinder, listed_account
-from mcpist.tools.catalogue import Catalogue
-from mcpist.tools.effects import permissions_of
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.effects import permissions_of
+from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.search.catalogue import Catalogue
 
 
 def look_as(administration: Administration, catalogue: Catalogue, user: str) -> tuple[Permissions, AccountFinder]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcpist.render.shows import PAGE_URL, value_at
-from mcpist.tools.tool import Tool
+from mcpist.tools.declare.tool import Tool
 
 
 def add_page_urls(json: Any, tool: Tool, arguments: Mapping[str, Any], site_url: str) -> None:

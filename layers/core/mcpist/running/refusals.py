@@ -9,8 +9,16 @@ from mcpist import errors
 from mcpist.running.error_messages import MAX_MESSAGE_CHARACTERS, error_message
 from mcpist.running.rate_limits import is_rate_limit, rate_limit_reset, retry_after, round_up
 from mcpist.settings import settings
-from mcpist.tools.call import ServiceResponse, given
-from mcpist.tools.refusal import HTTP_STANDARD, MissingScope, RateLimited, Refusal, Refusals, TokenRefused, Unavailable
+from mcpist.tools.declare.call import ServiceResponse, given
+from mcpist.tools.declare.dialect import (
+    HTTP_STANDARD,
+    MissingScope,
+    RateLimited,
+    Refusal,
+    Refusals,
+    TokenRefused,
+    Unavailable,
+)
 
 # Where a service limits without saying for how long.
 RETRY_AFTER_SECONDS = 30

@@ -21,7 +21,8 @@ from mcpist.settings import settings
 from mcpist.telemetry import invocation
 from mcpist.telemetry.metrics import CALLS, LATENCY
 from mcpist.telemetry.tracing import span
-from mcpist.tools.call import (
+from mcpist.tools.access.permissions import acting_caller
+from mcpist.tools.declare.call import (
     Call,
     Calls,
     Lookup,
@@ -35,9 +36,8 @@ from mcpist.tools.call import (
     ToolLookup,
     Work,
 )
-from mcpist.tools.module import Module
-from mcpist.tools.permissions import acting_caller
-from mcpist.tools.tool import Tool
+from mcpist.tools.declare.module import Module
+from mcpist.tools.declare.tool import Tool
 
 logger = logging.getLogger(__name__)
 

@@ -19,8 +19,8 @@ from mcpist.running.rate_limits import Key, cooldowns, round_up
 from mcpist.running.refusals import Failure, failure, read_refusal
 from mcpist.telemetry import invocation
 from mcpist.telemetry.tracing import span
-from mcpist.tools.call import Call, ServiceResponse
-from mcpist.tools.refusal import TokenRefused
+from mcpist.tools.declare.call import Call, ServiceResponse
+from mcpist.tools.declare.dialect import TokenRefused
 
 MAX_RESPONSE_BYTES = 10_000_000
 MAX_REDIRECTS = 3

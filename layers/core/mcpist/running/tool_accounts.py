@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from mcpist.errors import McpistError
 from mcpist.registry.entries import Entry
 from mcpist.running import broker
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
 
 
 def working_services(permissions: Permissions, entries: Iterable[Entry]) -> frozenset[str] | None:

@@ -4,8 +4,8 @@ https://developer.atlassian.com/cloud/oauth/getting-started/determining-scopes
 """
 
 from mcpist.running.error_messages import error_message
-from mcpist.tools.call import ServiceResponse
-from mcpist.tools.refusal import MissingScope
+from mcpist.tools.declare.call import ServiceResponse
+from mcpist.tools.declare.dialect import MissingScope
 
 _STATUSES = {401, 403, 404}
 

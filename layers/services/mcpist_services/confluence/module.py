@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from mcpist.render.shows import shows, value_at
-from mcpist.tools.call import Call, Calls, ServiceResponse, path
-from mcpist.tools.module import Module, Scopes
-from mcpist.tools.paging import Paging, by_link
-from mcpist.tools.pasted import from_url
+from mcpist.tools.declare.argument_types import from_url
+from mcpist.tools.declare.call import Call, Calls, ServiceResponse, path
+from mcpist.tools.declare.module import Module, Scopes
+from mcpist.tools.declare.paging import Paging, by_link
 from mcpist_services.confluence.presentation import comment_text, with_markdown
 from mcpist_services.confluence.refusals import REFUSALS
 from mcpist_services.confluence.storage import storage

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from mcpist.errors import Conflict, ToolExecutionError
 from mcpist.render.shows import value_at
-from mcpist.tools.call import Call, Calls, given
+from mcpist.tools.declare.call import Call, Calls, given
 from mcpist_services.confluence.presentation import with_markdown
 
 ReadVersion = Annotated[int, Field(ge=1), "That you read: CONFLICT if somebody has changed it since, e.g. 4"]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcpist.tools.tool import PAGING_PARAMETERS
+from mcpist.tools.declare.tool import PAGING_PARAMETERS
 from mcpist_services.described.answers import JSON_TYPE
 from mcpist_services.described.description import Operation
 from mcpist_services.described.overlay import FORBIDDEN_HEADERS, Parameter, Style

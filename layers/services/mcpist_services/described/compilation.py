@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mcpist.errors import InvalidRequest
-from mcpist.tools.index import Index
+from mcpist.tools.search.index import Index
 from mcpist_services import NAMES, provider_name
 from mcpist_services.described.compiled import ACCOUNTS_FILE, INDEX_FILE
 from mcpist_services.described.module import module

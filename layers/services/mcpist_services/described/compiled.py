@@ -14,8 +14,8 @@ from mcpist.settings import settings
 
 if TYPE_CHECKING:
     from mcpist.oauth.provider import Consent
-    from mcpist.tools.index import Index
-    from mcpist.tools.module import Module
+    from mcpist.tools.declare.module import Module
+    from mcpist.tools.search.index import Index
     from mcpist_services.described.overlay import AccountRule
 
 INDEX_FILE = "_index.json"
@@ -39,7 +39,7 @@ class ImportedApis:
     @cached_property
     def index(self) -> "Index":
         """The index of their tools."""
-        from mcpist.tools.index import Index  # the token broker needs no tools
+        from mcpist.tools.search.index import Index  # the token broker needs no tools
 
         return Index.load((self._folder / INDEX_FILE).read_text("utf-8"))
 

@@ -9,13 +9,13 @@ from typing import Any
 from mcpist.errors import InvalidRequest
 from mcpist.oauth.app import check_public_url
 from mcpist.render.shows import DONE, Shows, shows
-from mcpist.tools.call import Call, Work, path
-from mcpist.tools.credential import CredentialPlacement
-from mcpist.tools.module import Module
-from mcpist.tools.paging import PageRequest, Paging, pages, paging_parameters
-from mcpist.tools.schema import model_of, parameter_lines, parameters_of, schema_of
-from mcpist.tools.schema_tool import SchemaTool
-from mcpist.tools.tool import PAGING_PARAMETERS, Effect, Example, ModuleMetadata
+from mcpist.tools.declare.call import Call, Work, path
+from mcpist.tools.declare.dialect import CredentialPlacement
+from mcpist.tools.declare.module import Module
+from mcpist.tools.declare.paging import PageRequest, Paging, pages, paging_parameters
+from mcpist.tools.declare.schema import model_of, parameter_lines, parameters_of, schema_of
+from mcpist.tools.declare.schema_tool import SchemaTool
+from mcpist.tools.declare.tool import PAGING_PARAMETERS, Effect, Example, ModuleMetadata
 from mcpist_services.described.overlay import Overlay, Parameter, Style, ToolRule
 from mcpist_services.described.pages import paging_of
 from mcpist_services.described.samples import sample

@@ -5,8 +5,8 @@ from typing import Any
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import value_at
-from mcpist.tools.call import Call, ServiceResponse
-from mcpist.tools.paging import NextPage, Paging, Position, by_field, by_link
+from mcpist.tools.declare.call import Call, ServiceResponse
+from mcpist.tools.declare.paging import NextPage, Paging, Position, by_field, by_link
 from mcpist_services.described.overlay import PagingRule
 
 _NEXT = re.compile(r'<([^<>]*)>\s*;[^,<]*\brel="?next"?')  # no "<" within: linear in a header's length

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mcpist.tools.paging import MAX_ITEMS
+from mcpist.tools.declare.paging import MAX_ITEMS
 from mcpist_services.described.answers import Answer
 from mcpist_services.described.description import Description, Operation
 from mcpist_services.described.overlay import PagingKind, PagingRule

@@ -6,7 +6,7 @@ from typing import Any
 from mcpist.errors import InvalidRequest
 from mcpist.files.ranges import between_characters
 from mcpist.patterns import Pattern, compile_pattern
-from mcpist.tools.call import PartialList
+from mcpist.tools.declare.call import PartialList
 
 MAX_PART_CHARACTERS = 40_000
 MAX_LINE_CHARACTERS = 300  # of a line that a search shows

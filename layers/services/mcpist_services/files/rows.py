@@ -11,7 +11,7 @@ from mcpist.files.values import Row, columns_of
 from mcpist.patterns import compile_pattern
 from mcpist.render.shows import value_at
 from mcpist.suggestions import nearest
-from mcpist.tools.call import PartialList
+from mcpist.tools.declare.call import PartialList
 
 MAX_CELL_CHARACTERS = 1_000
 

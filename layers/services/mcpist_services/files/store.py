@@ -10,7 +10,7 @@ from mcpist.files import access, records, storage
 from mcpist.files.access import Address
 from mcpist.files.records import FileRecord
 from mcpist.files.values import Row, find_rows, parse
-from mcpist.tools.call import PartialList
+from mcpist.tools.declare.call import PartialList
 from mcpist_services.files import queries
 from mcpist_services.files.differences import compare
 from mcpist_services.files.lines import Part, read_bytes, read_lines, search_lines

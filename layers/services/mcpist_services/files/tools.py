@@ -9,9 +9,9 @@ from pydantic import Field
 
 from mcpist.files.parameters import FILE_FORMAT
 from mcpist.render.shows import shows
-from mcpist.tools.call import Lookup
-from mcpist.tools.module import Module
-from mcpist.tools.paging import MAX_ITEMS
+from mcpist.tools.declare.call import Lookup
+from mcpist.tools.declare.module import Module
+from mcpist.tools.declare.paging import MAX_ITEMS
 from mcpist_services.files.store import FileStore
 from mcpist_services.files.synonyms import SYNONYMS
 

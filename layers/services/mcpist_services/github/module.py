@@ -10,11 +10,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import ServiceResponse, given, path
-from mcpist.tools.module import Module, Scopes
-from mcpist.tools.moments import UtcMoment
-from mcpist.tools.paging import ExtraColumns, Paging, by_link
-from mcpist.tools.pasted import from_url
+from mcpist.tools.declare.argument_types import UtcMoment, from_url
+from mcpist.tools.declare.call import ServiceResponse, given, path
+from mcpist.tools.declare.module import Module, Scopes
+from mcpist.tools.declare.paging import ExtraColumns, Paging, by_link
 from mcpist_services.github.refusals import REFUSALS
 from mcpist_services.github.synonyms import SYNONYMS
 

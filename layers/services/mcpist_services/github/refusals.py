@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 from mcpist.running.error_messages import error_message
 from mcpist.running.rate_limits import is_rate_limit
-from mcpist.tools.call import ServiceResponse
-from mcpist.tools.refusal import MissingScope, RateLimited, Refusal, Refusals
+from mcpist.tools.declare.call import ServiceResponse
+from mcpist.tools.declare.dialect import MissingScope, RateLimited, Refusal, Refusals
 
 _HIGHER_LEVELS = {"read": ("write:", "admin:", ""), "write": ("admin:",)}
 _PARENT_SCOPES = {"public_repo": "repo", "repo_deployment": "repo"}

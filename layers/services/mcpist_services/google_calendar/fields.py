@@ -11,8 +11,8 @@ from uuid import NAMESPACE_URL, uuid5
 from pydantic import BeforeValidator, Field
 
 from mcpist.errors import InvalidRequest, ToolExecutionError
-from mcpist.tools.call import Call, Calls, given
-from mcpist.tools.moments import Moment
+from mcpist.tools.declare.argument_types import Moment
+from mcpist.tools.declare.call import Call, Calls, given
 
 MAX_MERGES = 3
 

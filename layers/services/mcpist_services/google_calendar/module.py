@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from mcpist.tools.call import Call, ServiceResponse, given
-from mcpist.tools.module import Module, Scopes
-from mcpist.tools.paging import Paging, Position
+from mcpist.tools.declare.call import Call, ServiceResponse, given
+from mcpist.tools.declare.module import Module, Scopes
+from mcpist.tools.declare.paging import Paging, Position
 from mcpist_services.google_calendar.refusals import REFUSALS
 from mcpist_services.google_calendar.synonyms import SYNONYMS
 

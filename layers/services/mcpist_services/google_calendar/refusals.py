@@ -3,8 +3,8 @@
 https://developers.google.com/workspace/calendar/api/guides/errors
 """
 
-from mcpist.tools.call import ServiceResponse
-from mcpist.tools.refusal import MissingScope, RateLimited, Refusal, Refusals
+from mcpist.tools.declare.call import ServiceResponse
+from mcpist.tools.declare.dialect import MissingScope, RateLimited, Refusal, Refusals
 
 _LIMITS = {"dailyLimitExceeded", "quotaExceeded", "rateLimitExceeded", "userRateLimitExceeded"}
 _SCOPES = {"ACCESS_TOKEN_SCOPE_INSUFFICIENT", "insufficientPermissions"}

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from mcpist.tools.call import given
+from mcpist.tools.declare.call import given
 from mcpist_services.jira.adf import adf
 
 

@@ -10,11 +10,11 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, ServiceResponse, path
-from mcpist.tools.module import Module, Scopes
-from mcpist.tools.paging import ExtraColumns, NextPage, Paging, Position, by_offset
-from mcpist.tools.pasted import from_url
-from mcpist.tools.tool import PagePath
+from mcpist.tools.declare.argument_types import from_url
+from mcpist.tools.declare.call import Call, ServiceResponse, path
+from mcpist.tools.declare.module import Module, Scopes
+from mcpist.tools.declare.paging import ExtraColumns, NextPage, Paging, Position, by_offset
+from mcpist.tools.declare.tool import PagePath
 from mcpist_services.jira.presentation import LIST_FIELDS, other_fields
 from mcpist_services.jira.refusals import REFUSALS
 from mcpist_services.jira.synonyms import SYNONYMS

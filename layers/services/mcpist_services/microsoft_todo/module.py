@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from mcpist.tools.call import ServiceResponse, path
-from mcpist.tools.module import Module, Scopes
-from mcpist.tools.paging import Paging, by_link
+from mcpist.tools.declare.call import ServiceResponse, path
+from mcpist.tools.declare.module import Module, Scopes
+from mcpist.tools.declare.paging import Paging, by_link
 from mcpist_services.microsoft_todo.synonyms import SYNONYMS
 
 

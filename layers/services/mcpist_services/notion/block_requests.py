@@ -9,7 +9,7 @@ from typing import Any
 from mcpist.errors import InvalidRequest, McpistError, ToolExecutionError
 from mcpist.markdown.tree import Block, Unsupported
 from mcpist.markdown.writer import write
-from mcpist.tools.call import Call, Calls, PartialList, ServiceResponse, given, path
+from mcpist.tools.declare.call import Call, Calls, PartialList, ServiceResponse, given, path
 from mcpist_services.notion.block_reading import has_nested_blocks, tree_of
 from mcpist_services.notion.chunks import MAX_LIST_ITEMS, BlockChunk
 from mcpist_services.notion.rich_text import Json

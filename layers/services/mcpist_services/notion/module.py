@@ -9,10 +9,10 @@ from typing import Annotated
 from pydantic import Field
 
 from mcpist.errors import InvalidRequest
-from mcpist.tools.call import given, path
-from mcpist.tools.module import Module
-from mcpist.tools.paging import Paging, by_field
-from mcpist.tools.pasted import from_url
+from mcpist.tools.declare.argument_types import from_url
+from mcpist.tools.declare.call import given, path
+from mcpist.tools.declare.module import Module
+from mcpist.tools.declare.paging import Paging, by_field
 from mcpist_services.notion import properties as values
 from mcpist_services.notion.comments import comment_markdown
 from mcpist_services.notion.rich_text import Json, plain

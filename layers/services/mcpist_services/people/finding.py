@@ -9,7 +9,7 @@ from typing import Any
 from mcpist.errors import InvalidRequest, McpistError
 from mcpist.render.project import project
 from mcpist.telemetry.invocation import with_context
-from mcpist.tools.call import OtherTools, PartialList
+from mcpist.tools.declare.call import OtherTools, PartialList
 from mcpist_services.people.directory import Row, directories
 
 MAX_PEOPLE = 10

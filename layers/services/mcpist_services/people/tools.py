@@ -6,8 +6,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import ToolLookup
-from mcpist.tools.module import Module
+from mcpist.tools.declare.call import ToolLookup
+from mcpist.tools.declare.module import Module
 from mcpist_services.people.directory import directories
 from mcpist_services.people.finding import find as find_person
 from mcpist_services.people.synonyms import SYNONYMS

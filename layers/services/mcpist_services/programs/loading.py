@@ -101,7 +101,7 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _check_schemas(file: Path, declaration: Declaration) -> None:
     """Refuse a schema that is none: its arguments would go to the program unchecked."""
-    from mcpist.tools.bounded_schema import OverBudget, is_schema
+    from mcpist.tools.declare.bounded_schema import OverBudget, is_schema
 
     for index, tool in enumerate(declaration.tools):
         try:

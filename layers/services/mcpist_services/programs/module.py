@@ -7,12 +7,12 @@ from typing import Any
 
 from mcpist.memory import cached
 from mcpist.render.shows import shows
-from mcpist.tools.call import TimedLookup, Work
-from mcpist.tools.index import Index
-from mcpist.tools.module import Module
-from mcpist.tools.schema import parameter_lines
-from mcpist.tools.schema_tool import SchemaTool
-from mcpist.tools.tool import Example, ModuleMetadata
+from mcpist.tools.declare.call import TimedLookup, Work
+from mcpist.tools.declare.module import Module
+from mcpist.tools.declare.schema import parameter_lines
+from mcpist.tools.declare.schema_tool import SchemaTool
+from mcpist.tools.declare.tool import Example, ModuleMetadata
+from mcpist.tools.search.index import Index
 from mcpist_services.described.samples import sample
 from mcpist_services.programs.declaration import Declaration, ToolDeclaration, is_file
 from mcpist_services.programs.loading import declared_programs

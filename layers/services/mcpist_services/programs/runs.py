@@ -34,7 +34,7 @@ from mcpist.telemetry.metrics import (
     PROGRAM_TIME,
     PROGRAM_TOKENS_SAVED,
 )
-from mcpist.tools.call import Measured
+from mcpist.tools.declare.call import Measured
 from mcpist_services.programs.answers import Answer, answer_of
 from mcpist_services.programs.command_line import command_line
 from mcpist_services.programs.declaration import ToolDeclaration, is_file

@@ -22,8 +22,8 @@ from urllib.parse import quote
 from mcpist.errors import FileNotFound, InvalidRequest, StoreUnavailable
 from mcpist.memory import on_forget
 from mcpist.suggestions import nearest
-from mcpist.tools.call import PartialList
-from mcpist.tools.paging import MAX_ITEMS
+from mcpist.tools.declare.call import PartialList
+from mcpist.tools.declare.paging import MAX_ITEMS
 from mcpist_services.rag.documents import SUFFIXES, Document, folded, read
 from mcpist_services.rag.folder import BucketFolder, map_concurrently
 from mcpist_services.rag.index import Index

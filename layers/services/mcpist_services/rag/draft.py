@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 from mcpist.errors import InvalidRequest, PayloadTooLarge
-from mcpist.tools.call import given
+from mcpist.tools.declare.call import given
 from mcpist_services.rag.documents import SUFFIXES, body, fields, front_matter, line, plain
 
 MAX_DOCUMENT_BYTES = 1_000_000

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import Lookup
-from mcpist.tools.module import Module
-from mcpist.tools.moments import Day
-from mcpist.tools.paging import MAX_ITEMS
+from mcpist.tools.declare.argument_types import Day
+from mcpist.tools.declare.call import Lookup
+from mcpist.tools.declare.module import Module
+from mcpist.tools.declare.paging import MAX_ITEMS
 from mcpist_services.rag.document_store import DocumentStore
 from mcpist_services.rag.documents import MAX_TITLE_CHARACTERS
 from mcpist_services.rag.draft import checked_path, compose_text

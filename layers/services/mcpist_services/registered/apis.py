@@ -10,9 +10,9 @@ from mcpist.errors import McpistError
 from mcpist.memory import Memory
 from mcpist.registry import definitions
 from mcpist.render.shows import Shows
-from mcpist.tools.index import Index, join_indexes
-from mcpist.tools.module import Module
-from mcpist.tools.search import WordIndex
+from mcpist.tools.declare.module import Module
+from mcpist.tools.search.index import Index, join_indexes
+from mcpist.tools.search.word_index import WordIndex
 
 MAX_CACHED_MODULES = 100
 NO_MODULES = Index([], WordIndex())

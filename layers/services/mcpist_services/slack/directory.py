@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 from mcpist.errors import InvalidRequest, McpistError
-from mcpist.tools.call import Call, Calls, ServiceResponse, given
+from mcpist.tools.declare.call import Call, Calls, ServiceResponse, given
 from mcpist_services.slack.block_reading import Json
 from mcpist_services.slack.module import shown_name
 

@@ -12,10 +12,10 @@ from urllib.parse import parse_qs, urlsplit
 
 from pydantic import BeforeValidator, Field
 
-from mcpist.tools.call import Call, ServiceResponse
-from mcpist.tools.module import Module, Scopes
-from mcpist.tools.paging import ExtraColumns, NextPage, Paging, Position, by_field
-from mcpist.tools.pasted import from_url
+from mcpist.tools.declare.argument_types import from_url
+from mcpist.tools.declare.call import Call, ServiceResponse
+from mcpist.tools.declare.module import Module, Scopes
+from mcpist.tools.declare.paging import ExtraColumns, NextPage, Paging, Position, by_field
 from mcpist_services.slack.block_reading import Json, message_markdown
 from mcpist_services.slack.refusals import REFUSALS
 from mcpist_services.slack.synonyms import SYNONYMS

@@ -5,8 +5,8 @@ https://docs.slack.dev/apis/web-api/rate-limits (the tiers) and the table of err
 
 from typing import Any
 
-from mcpist.tools.call import ServiceResponse
-from mcpist.tools.refusal import MissingScope, RateLimited, Refusal, Refusals, TokenRefused, Unavailable
+from mcpist.tools.declare.call import ServiceResponse
+from mcpist.tools.declare.dialect import MissingScope, RateLimited, Refusal, Refusals, TokenRefused, Unavailable
 
 _TOKEN_ERRORS = {
     "account_inactive",

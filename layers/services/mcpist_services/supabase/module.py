@@ -9,9 +9,9 @@ from typing import Annotated
 from pydantic import Field
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import path
-from mcpist.tools.module import Module
-from mcpist.tools.paging import MAX_ITEMS
+from mcpist.tools.declare.call import path
+from mcpist.tools.declare.module import Module
+from mcpist.tools.declare.paging import MAX_ITEMS
 from mcpist_services.supabase.refusals import REFUSALS
 from mcpist_services.supabase.synonyms import SYNONYMS
 

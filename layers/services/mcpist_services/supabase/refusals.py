@@ -3,6 +3,6 @@
 https://docs.postgrest.org/en/stable/references/errors.html
 """
 
-from mcpist.tools.refusal import Refusals
+from mcpist.tools.declare.dialect import Refusals
 
 REFUSALS = Refusals(message_fields=("msg", "details", "hint"))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from mcpist.errors import InvalidRequest
-from mcpist.tools.call import Call, Calls, PartialList, path
+from mcpist.tools.declare.call import Call, Calls, PartialList, path
 from mcpist_services.supabase.keys import headers, public_key
 
 _OPERATOR = re.compile(

@@ -5,7 +5,7 @@ from email.policy import HTTP
 from typing import Any
 
 from mcpist.errors import ToolExecutionError
-from mcpist.tools.call import ServiceResponse
+from mcpist.tools.declare.call import ServiceResponse
 
 
 def source_files(answer: ServiceResponse) -> list[dict[str, Any]]:

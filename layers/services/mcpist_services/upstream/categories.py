@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from mcpist.tools.tool import Effect
+from mcpist.tools.declare.tool import Effect
 from mcpist_services.upstream.configuration import Category, Configuration, Override
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

@@ -9,10 +9,10 @@ from typing import Any
 import mcp_types
 
 from mcpist.errors import ApprovalRequired, DisabledByOperator, McpistError, SchemaFetchError
-from mcpist.tools.index import ModuleEntry, PromptEntry, ResourceEntry
-from mcpist.tools.module import Module
-from mcpist.tools.tool import ModuleMetadata
-from mcpist.tools.upstream_tool import UpstreamTool, effect_of
+from mcpist.tools.declare.module import Module
+from mcpist.tools.declare.schema_tool import UpstreamTool, effect_of
+from mcpist.tools.declare.tool import ModuleMetadata
+from mcpist.tools.search.index import ModuleEntry, PromptEntry, ResourceEntry
 from mcpist_services.upstream.categories import ResolvedCategory, SelectedTool, select_tool
 from mcpist_services.upstream.checked_items import RejectedItem
 from mcpist_services.upstream.listing import ServerMaterial

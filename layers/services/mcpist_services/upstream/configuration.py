@@ -23,7 +23,7 @@ from pydantic_core import PydanticCustomError
 from mcpist.errors import InvalidConfiguration
 from mcpist.memory import cached
 from mcpist.settings import settings
-from mcpist.tools.tool import Effect
+from mcpist.tools.declare.tool import Effect
 from mcpist_services.upstream import jsonc
 from mcpist_services.upstream.secret_detection import is_secret, secret_arguments, secret_in_url
 from mcpist_services.upstream.trust import is_reserved_name

@@ -19,7 +19,7 @@ from mcp.shared._httpx_utils import McpHttpClientFactory
 from mcpist.bounded_http.addresses import ForbiddenAddress
 from mcpist.bounded_http.client import parse_json
 from mcpist.running.refusals import Failure, failure, read_refusal
-from mcpist.tools.call import ServiceResponse
+from mcpist.tools.declare.call import ServiceResponse
 from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.faults import Faults
 from mcpist_services.upstream.guard import GuardedBackend

@@ -13,10 +13,10 @@ from mcpist.errors import McpistError
 from mcpist.memory import Memory
 from mcpist.render.shows import Shows
 from mcpist.telemetry.invocation import with_context
-from mcpist.tools.index import Index
-from mcpist.tools.module import Module
-from mcpist.tools.search import WordIndex
-from mcpist.tools.tool import ModuleMetadata
+from mcpist.tools.declare.module import Module
+from mcpist.tools.declare.tool import ModuleMetadata
+from mcpist.tools.search.index import Index
+from mcpist.tools.search.word_index import WordIndex
 from mcpist_services.upstream import lists
 from mcpist_services.upstream.categories import ResolvedCategory, counts, resolve
 from mcpist_services.upstream.category import CategoryModule

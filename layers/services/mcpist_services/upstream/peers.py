@@ -23,7 +23,7 @@ from mcpist.render.contents import json_of_result, text_of
 from mcpist.running import broker
 from mcpist.running.error_messages import MAX_MESSAGE_CHARACTERS
 from mcpist.settings import settings
-from mcpist.tools.call import ProxiedCall, ProxiedResponse
+from mcpist.tools.declare.call import ProxiedCall, ProxiedResponse
 from mcpist_services.upstream.connections import Identity, upstreams
 from mcpist_services.upstream.lists import EVERYBODY, ListOwner
 from mcpist_services.upstream.registered import label, server_of

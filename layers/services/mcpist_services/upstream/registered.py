@@ -17,8 +17,8 @@ from mcpist.memory import Memory
 from mcpist.oauth.app import check_public_url
 from mcpist.registry import definitions
 from mcpist.render.shows import Shows
-from mcpist.tools.tool import ModuleMetadata
-from mcpist.tools.upstream_tool import unknown_columns
+from mcpist.tools.declare.schema_tool import unknown_columns
+from mcpist.tools.declare.tool import ModuleMetadata
 from mcpist_services.upstream.configuration import Category, Selection, UpstreamServer, configuration, problems_of
 
 MAX_CACHED_SERVERS = 1_000

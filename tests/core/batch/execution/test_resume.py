@@ -15,7 +15,7 @@ from mcpist.batch.ledger.records import Claim, Ending, Header, Status
 from mcpist.caller import Role
 from mcpist.errors import AuthorizationError, BatchNotFound, InvalidRequest, McpistError, UnknownStep
 from mcpist.settings import settings
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 from tests.core.sample import caller
 

@@ -18,7 +18,7 @@ from mcpist.batch.machine import machine_usage
 from mcpist.caller import Role
 from mcpist.errors import UpstreamUnavailable
 from mcpist.settings import settings
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 from tests.core.sample import caller
 

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, given, path
-from mcpist.tools.module import Module
+from mcpist.tools.declare.call import Call, given, path
+from mcpist.tools.declare.module import Module
 
 shop = Module("shop", __doc__, api_version="1", host="https://shop.example.com")
 

@@ -15,8 +15,8 @@ from mcpist.batch.machine.layout import MachineTooLarge
 from mcpist.errors import CyclicSteps, InvalidArguments, McpistError, UnknownStep, UnresolvedReference
 from mcpist.files.parameters import reference_names
 from mcpist.suggestions import nearest
-from mcpist.tools.permissions import Permissions
-from mcpist.tools.tool import Tool
+from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.declare.tool import Tool
 
 
 @dataclass(frozen=True, slots=True)

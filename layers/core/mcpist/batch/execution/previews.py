@@ -15,8 +15,8 @@ from mcpist.batch.language.steps import Step
 from mcpist.errors import InvalidRequest, McpistError
 from mcpist.running import gate
 from mcpist.running.confirmation import DestructiveUse, Preview
-from mcpist.tools.permissions import Permissions
-from mcpist.tools.tool import Tool
+from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.declare.tool import Tool
 
 MAX_PREVIEW_READS = 3
 MIN_PREVIEW_SECONDS, MAX_PREVIEW_SECONDS = (

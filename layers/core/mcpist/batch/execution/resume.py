@@ -9,8 +9,8 @@ from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Entry, Header
 from mcpist.errors import BatchNotFound, InvalidRequest, UnknownStep
 from mcpist.suggestions import nearest
-from mcpist.tools.permissions import Permissions
-from mcpist.tools.tool import Tool
+from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.declare.tool import Tool
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from mcpist.people import quota
 from mcpist.running import broker
 from mcpist.settings import settings
 from mcpist.telemetry.invocation import correlation, traceparent
-from mcpist.tools.permissions import Permissions
+from mcpist.tools.access.permissions import Permissions
 
 # A step that began before the batch closed may still be running.
 WARRANT_MARGIN_SECONDS = 300

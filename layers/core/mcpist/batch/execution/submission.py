@@ -21,9 +21,9 @@ from mcpist.running import broker, gate
 from mcpist.running.confirmation import Consent, DestructiveUse, order_targets, require_confirmation
 from mcpist.settings import settings
 from mcpist.telemetry import invocation
-from mcpist.tools.permissions import Permissions, acting_caller
-from mcpist.tools.tool import Tool
-from mcpist.tools.upstream_tool import UpstreamTool
+from mcpist.tools.access.permissions import Permissions, acting_caller
+from mcpist.tools.declare.schema_tool import UpstreamTool
+from mcpist.tools.declare.tool import Tool
 
 MAX_BATCH_WAIT_SECONDS = 20.0
 QUESTION_SECONDS = 10.0  # for the question about a batch, unless less is left

@@ -6,8 +6,8 @@ from pydantic import Field
 
 from mcpist.files.content import ContentArgument
 from mcpist.render.shows import DOWNLOADED, shows
-from mcpist.tools.call import Call, FilePart, given, path
-from mcpist.tools.paging import Paging
+from mcpist.tools.declare.call import Call, FilePart, given, path
+from mcpist.tools.declare.paging import Paging
 from mcpist_services.confluence.module import BY_CURSOR, Dates, PageId, confluence, page_path
 from mcpist_services.confluence.presentation import attachment_url
 

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import shows, value_at
-from mcpist.tools.call import Call, Calls, given, path
+from mcpist.tools.declare.call import Call, Calls, given, path
 from mcpist_services.confluence.edits import replace_text
 from mcpist_services.confluence.module import (
     CHANGED,

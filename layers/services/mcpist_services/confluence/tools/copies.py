@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, Calls, path
+from mcpist.tools.declare.call import Call, Calls, path
 from mcpist_services.confluence.module import PageId, SpaceKey, Title, confluence, page_path, send_with_markdown
 
 

@@ -7,8 +7,8 @@ from pydantic import Field
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
-from mcpist.tools.call import Call, given, path
-from mcpist.tools.moments import UtcMoment
+from mcpist.tools.declare.argument_types import UtcMoment
+from mcpist.tools.declare.call import Call, given, path
 from mcpist_services.confluence.module import COMMENTS, PageId, SpaceId, confluence, page_path
 
 CONTENT = ("write:confluence-content",)

@@ -6,8 +6,8 @@ from pydantic import Field
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
-from mcpist.tools.call import Call, Calls, changes, given, path
-from mcpist.tools.paging import Paging, by_link
+from mcpist.tools.declare.call import Call, Calls, changes, given, path
+from mcpist.tools.declare.paging import Paging, by_link
 from mcpist_services.confluence.edits import append, section
 from mcpist_services.confluence.edits import replace_text as replaced_text
 from mcpist_services.confluence.module import (

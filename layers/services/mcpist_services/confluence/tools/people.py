@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import Field
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call
-from mcpist.tools.paging import Paging, by_offset
+from mcpist.tools.declare.call import Call
+from mcpist.tools.declare.paging import Paging, by_offset
 from mcpist_services.confluence.module import confluence
 
 PERSON = shows("accountId as account_id", "displayName as name", "email", rows="results")

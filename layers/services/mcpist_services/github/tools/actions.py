@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal
 
 from mcpist.render.shows import DONE, DOWNLOADED, shows
-from mcpist.tools.call import Call, given
+from mcpist.tools.declare.call import Call, given
 from mcpist_services.github.module import Name, Number, Owner, Ref, Repo, github, repo_path
 
 RUN = (

@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, given
+from mcpist.tools.declare.call import Call, given
 from mcpist_services.github.module import Name, Number, Owner, Repo, comma_separated, github, repo_path
 
 CODE_ALERTS = shows(

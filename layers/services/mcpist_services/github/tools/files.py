@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field
 
 from mcpist.files.content import ContentArgument
 from mcpist.render.shows import DOWNLOADED, shows
-from mcpist.tools.call import Call, Calls, given
+from mcpist.tools.declare.call import Call, Calls, given
 from mcpist_services.github.module import Markdown, Name, Owner, Repo, github, repo_path
 
 FILE = shows("path", "sha", "size as size_bytes", "html_url as url", "content", text="content")

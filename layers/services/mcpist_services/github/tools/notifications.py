@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from mcpist.render.shows import DONE, shows, value_at
-from mcpist.tools.call import Call, given, path
+from mcpist.tools.declare.call import Call, given, path
 from mcpist_services.github.module import Number, Time, github, link_paging, repository_of
 
 NOTIFICATIONS = shows(

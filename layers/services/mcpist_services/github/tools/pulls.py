@@ -5,7 +5,7 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 from pydantic import ConfigDict, Field
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, changes, given
+from mcpist.tools.declare.call import Call, changes, given
 from mcpist_services.github.module import (
     CHANGED,
     Direction,

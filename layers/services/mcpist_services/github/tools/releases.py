@@ -5,7 +5,7 @@ from typing import Annotated
 from mcpist.errors import InvalidRequest
 from mcpist.files.content import ContentArgument
 from mcpist.render.shows import DOWNLOADED, shows
-from mcpist.tools.call import Call, given
+from mcpist.tools.declare.call import Call, given
 from mcpist_services.github.module import UPLOADS, Markdown, Name, Number, Owner, Repo, github, repo_path
 
 RELEASE = ("id", "tag_name as tag", "name", "draft", "prerelease", "published_at as published")

@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 
 from mcpist.render.shows import DOWNLOADED, shows
-from mcpist.tools.call import Call, given
+from mcpist.tools.declare.call import Call, given
 from mcpist_services.github.module import Direction, Markdown, Number, Owner, Repo, Time, github, repo_path
 
 COMMENTS = shows(

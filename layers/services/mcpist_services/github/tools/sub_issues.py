@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, Calls
+from mcpist.tools.declare.call import Call, Calls
 from mcpist_services.github.module import CHANGED, Number, Owner, Repo, github, link_paging, repo_path, repository_of
 
 IN_REPOSITORIES = link_paging(lambda issue, _: repository_of(issue.get("repository_url")))

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, given
+from mcpist.tools.declare.call import Call, given
 from mcpist_services.github.module import Direction, github
 
 

@@ -4,8 +4,8 @@ from datetime import date, timedelta
 from typing import Annotated, Any, Literal
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, given
-from mcpist.tools.moments import Day, Moment
+from mcpist.tools.declare.argument_types import Day, Moment
+from mcpist.tools.declare.call import Call, given
 from mcpist_services.google_calendar.fields import event_times
 from mcpist_services.google_calendar.module import google_calendar
 

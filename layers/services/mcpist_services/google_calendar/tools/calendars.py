@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, Calls, ServiceResponse, given, path
+from mcpist.tools.declare.call import Call, Calls, ServiceResponse, given, path
 from mcpist_services.google_calendar.module import CalendarId, google_calendar
 
 CALENDAR = ("id", "summary", "timeZone as timezone", "accessRole as access", "primary")

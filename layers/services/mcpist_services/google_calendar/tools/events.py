@@ -6,8 +6,8 @@ from pydantic import Field
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
-from mcpist.tools.call import Call, Calls, Work, changes, given, path
-from mcpist.tools.moments import Moment, When
+from mcpist.tools.declare.argument_types import Moment, When
+from mcpist.tools.declare.call import Call, Calls, Work, changes, given, path
 from mcpist_services.google_calendar.fields import (
     EVENT_OF_URL,
     Attendees,

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, Calls, given
-from mcpist.tools.moments import Moment
+from mcpist.tools.declare.argument_types import Moment
+from mcpist.tools.declare.call import Call, Calls, given
 from mcpist_services.google_calendar.fields import Attendees, Begin, Timezone
 from mcpist_services.google_calendar.module import google_calendar
 from mcpist_services.google_calendar.slots import HOURS, Span, WorkingHours, free_slots

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from mcpist.files.content import ContentArgument
 from mcpist.render.shows import DONE, DOWNLOADED, shows
-from mcpist.tools.call import Call, Calls, FilePart, path
+from mcpist.tools.declare.call import Call, Calls, FilePart, path
 from mcpist_services.jira.module import IssueKey, Name, issue_path, jira
 
 FILE = ("id", "filename", "mimeType as mime_type", "size", "created", "author.displayName as author")

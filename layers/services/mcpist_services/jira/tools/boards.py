@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mcpist.render.shows import DONE, shows
-from mcpist.tools.call import Call, given, path
+from mcpist.tools.declare.call import Call, given, path
 from mcpist_services.jira.module import FOUND, Board, FieldIds, IssueKey, Jql, board_path, jira, offset_paging
 from mcpist_services.jira.presentation import LIST_FIELDS, other_fields
 

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, Calls, Work, changes, path
+from mcpist.tools.declare.call import Call, Calls, Work, changes, path
 from mcpist_services.jira.module import IssueKey, Name, issue_path, jira
 from mcpist_services.jira.tools.issues import Assignee, Label
 from mcpist_services.jira.tools.workflow import find_transition

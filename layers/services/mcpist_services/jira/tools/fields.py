@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, Calls, path
+from mcpist.tools.declare.call import Call, Calls, path
 from mcpist_services.jira.module import IssueKey, Name, Project, issue_path, jira
 from mcpist_services.jira.presentation import field_values
 from mcpist_services.jira.tools.workflow import find_transition

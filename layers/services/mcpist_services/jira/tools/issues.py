@@ -6,8 +6,8 @@ from pydantic import Field
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
-from mcpist.tools.call import Call, Calls, changes, given
-from mcpist.tools.moments import Day
+from mcpist.tools.declare.argument_types import Day
+from mcpist.tools.declare.call import Call, Calls, changes, given
 from mcpist_services.jira.fields import custom_fields, issue_fields
 from mcpist_services.jira.module import (
     CHANGED,

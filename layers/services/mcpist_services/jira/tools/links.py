@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from mcpist.render.shows import DONE, shows
-from mcpist.tools.call import Call, Calls, given, path
+from mcpist.tools.declare.call import Call, Calls, given, path
 from mcpist_services.jira.fields import by_key_or_id, comment_body
 from mcpist_services.jira.module import IssueKey, Markdown, Name, issue_path, jira
 from mcpist_services.jira.presentation import linked_issue

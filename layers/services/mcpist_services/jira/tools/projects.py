@@ -6,8 +6,8 @@ from pydantic import Field
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, Calls, ServiceResponse, given, path
-from mcpist.tools.paging import Position
+from mcpist.tools.declare.call import Call, Calls, ServiceResponse, given, path
+from mcpist.tools.declare.paging import Position
 from mcpist_services.jira.module import IssueKey, Project, jira, offset_paging
 
 

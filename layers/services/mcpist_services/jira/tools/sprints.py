@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mcpist.render.shows import DONE, shows
-from mcpist.tools.call import Call, changes, given, path
-from mcpist.tools.moments import Moment
+from mcpist.tools.declare.argument_types import Moment
+from mcpist.tools.declare.call import Call, changes, given, path
 from mcpist_services.jira.module import FOUND, SEARCH, Board, FieldIds, IssueKey, board_path, jira, search_call
 from mcpist_services.jira.tools.boards import AGILE, Condition, MovedIssues
 

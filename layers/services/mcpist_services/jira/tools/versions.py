@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, Calls, changes, given, path
-from mcpist.tools.moments import Day
+from mcpist.tools.declare.argument_types import Day
+from mcpist.tools.declare.call import Call, Calls, changes, given, path
 from mcpist_services.jira.module import Name, Project, jira
 
 VERSION = ("id", "name", "released", "archived", "startDate as start", "releaseDate as release", "description")

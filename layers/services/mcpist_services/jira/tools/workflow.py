@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from mcpist.errors import InvalidRequest, McpistError
 from mcpist.render.shows import shows, value_at
-from mcpist.tools.call import Call, Calls, given
+from mcpist.tools.declare.call import Call, Calls, given
 from mcpist_services.jira.fields import comment_body, custom_fields
 from mcpist_services.jira.module import IssueKey, Markdown, Name, issue_path, jira
 

@@ -8,9 +8,9 @@ from pydantic import Field
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, Calls, PartialList
-from mcpist.tools.moments import Day
-from mcpist.tools.paging import MAX_ITEMS
+from mcpist.tools.declare.argument_types import Day
+from mcpist.tools.declare.call import Call, Calls, PartialList
+from mcpist.tools.declare.paging import MAX_ITEMS
 from mcpist_services.microsoft_todo.module import ListId, list_path, microsoft_todo
 from mcpist_services.microsoft_todo.tools.tasks import TASK, AnswerTimezone, timezone_header
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from mcpist.render.shows import DONE, shows
-from mcpist.tools.call import Call
+from mcpist.tools.declare.call import Call
 from mcpist_services.microsoft_todo.module import ListId, list_path, microsoft_todo
 
 LIST = ("id", "displayName as name", "wellknownListName as kind", "isOwner as is_owner", "isShared as is_shared")

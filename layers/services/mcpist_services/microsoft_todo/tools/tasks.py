@@ -8,8 +8,8 @@ from pydantic import ConfigDict, Field, WrapValidator
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
-from mcpist.tools.call import Call, Calls, changes, given, path
-from mcpist.tools.moments import Day, When
+from mcpist.tools.declare.argument_types import Day, When
+from mcpist.tools.declare.call import Call, Calls, changes, given, path
 from mcpist_services.microsoft_todo.module import Id, ListId, TaskId, Timezone, list_path, microsoft_todo
 
 TASK = ("id", "title", "status", "importance", "dueDateTime.dateTime as due")

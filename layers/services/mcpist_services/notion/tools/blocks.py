@@ -7,8 +7,8 @@ from pydantic import Field
 from mcpist.errors import InvalidRequest
 from mcpist.markdown.reader import read
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, Calls, path
-from mcpist.tools.pasted import from_url
+from mcpist.tools.declare.argument_types import from_url
+from mcpist.tools.declare.call import Call, Calls, path
 from mcpist_services.notion.block_requests import append, check_size, read_blocks
 from mcpist_services.notion.blocks import block_changes, blocks_of, single_block
 from mcpist_services.notion.chunks import BlockChunk, chunks_of

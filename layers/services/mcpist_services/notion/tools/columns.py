@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from mcpist.render.shows import DONE, shows
-from mcpist.tools.call import Call, Calls, changes, given, path
+from mcpist.tools.declare.call import Call, Calls, changes, given, path
 from mcpist_services.notion import properties as values
 from mcpist_services.notion.module import DataSourceId, Title, notion, row, source_path
 from mcpist_services.notion.schema_changes import schema_changes

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, path
+from mcpist.tools.declare.call import Call, path
 from mcpist_services.notion.comments import comment
 from mcpist_services.notion.module import BLOCK_EXAMPLE, PAGE_EXAMPLE, Id, Markdown, notion, parent_of
 

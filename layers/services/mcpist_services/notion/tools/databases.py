@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, TypedDict
 from pydantic import ConfigDict
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, Calls, given, path
+from mcpist.tools.declare.call import Call, Calls, given, path
 from mcpist_services.notion import properties as values
 from mcpist_services.notion.module import (
     PAGE,

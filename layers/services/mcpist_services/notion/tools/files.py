@@ -7,7 +7,7 @@ from pydantic import Field
 from mcpist.errors import InvalidRequest
 from mcpist.files.content import ContentArgument, FileContent
 from mcpist.render.shows import DOWNLOADED, shows
-from mcpist.tools.call import Call, Calls, FilePart, path
+from mcpist.tools.declare.call import Call, Calls, FilePart, path
 from mcpist_services.notion.module import PAGE_EXAMPLE, Id, notion
 
 FILE_EXAMPLE = "c02fc1d3-db8b-45c5-a222-0000000000f1"

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, Calls, Work, given, path
+from mcpist.tools.declare.call import Call, Calls, Work, given, path
 from mcpist_services.notion import properties as values
 from mcpist_services.notion.block_requests import read_page
 from mcpist_services.notion.module import (

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from mcpist.errors import InvalidRequest, McpistError
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, Calls, PartialList, given, path
+from mcpist.tools.declare.call import Call, Calls, PartialList, given, path
 from mcpist_services.notion.module import SOURCE_EXAMPLE, Id, notion, row, source_path
 
 MAX_LINES = 5  # of a page

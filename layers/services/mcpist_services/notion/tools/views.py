@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, Calls, given, path
+from mcpist.tools.declare.call import Call, Calls, given, path
 from mcpist_services.notion.module import PAGE, DataSourceId, Id, Title, notion, source_path
 from mcpist_services.notion.tools.databases import DatabaseId, Filter, Sorts
 

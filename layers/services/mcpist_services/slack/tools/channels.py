@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, Calls, ServiceResponse, Work
+from mcpist.tools.declare.call import Call, Calls, ServiceResponse, Work
 from mcpist_services.slack.directory import channel_id, in_channel, read_directory, user_id
 from mcpist_services.slack.module import ChannelId, People, cursor_paging, slack, time_of
 

@@ -11,8 +11,8 @@ from pydantic import Field
 from mcpist.errors import InvalidRequest, ToolExecutionError
 from mcpist.files.content import ContentArgument
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, Calls, Work, given
-from mcpist.tools.paging import Paging
+from mcpist.tools.declare.call import Call, Calls, Work, given
+from mcpist.tools.declare.paging import Paging
 from mcpist_services.slack.blocks import message
 from mcpist_services.slack.directory import channel_id, in_channel
 from mcpist_services.slack.module import ChannelId, ThreadTs, page_numbers, slack, time_of

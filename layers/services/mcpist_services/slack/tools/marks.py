@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, Calls, Work
+from mcpist.tools.declare.call import Call, Calls, Work
 from mcpist_services.slack.block_reading import Json
 from mcpist_services.slack.directory import channel_id, in_channel
 from mcpist_services.slack.module import ChannelId, Ts, row, slack

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, Work, given
-from mcpist.tools.moments import UtcMoment
-from mcpist.tools.paging import Paging
+from mcpist.tools.declare.argument_types import UtcMoment
+from mcpist.tools.declare.call import Call, Work, given
+from mcpist.tools.declare.paging import Paging
 from mcpist_services.slack.blocks import message
 from mcpist_services.slack.directory import in_channel, name_authors
 from mcpist_services.slack.module import (

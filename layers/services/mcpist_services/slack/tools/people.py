@@ -1,7 +1,7 @@
 """People."""
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, Work
+from mcpist.tools.declare.call import Call, Work
 from mcpist_services.slack.directory import for_person
 from mcpist_services.slack.module import Person, slack
 

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, Calls
-from mcpist.tools.moments import UtcMoment
+from mcpist.tools.declare.argument_types import UtcMoment
+from mcpist.tools.declare.call import Call, Calls
 from mcpist_services.slack.module import seconds_of, slack, time_of
 
 REMINDERS = shows("id", "text", "due", "recurring", "completed")

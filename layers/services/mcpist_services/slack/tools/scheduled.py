@@ -6,9 +6,9 @@ from pydantic import Field
 
 from mcpist.markdown.writer import write
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, Work, given
-from mcpist.tools.moments import UtcMoment
-from mcpist.tools.paging import Paging, by_field
+from mcpist.tools.declare.argument_types import UtcMoment
+from mcpist.tools.declare.call import Call, Work, given
+from mcpist.tools.declare.paging import Paging, by_field
 from mcpist_services.slack.blocks import message
 from mcpist_services.slack.directory import in_channel
 from mcpist_services.slack.module import MAX_PAGE, ChannelId, ThreadTs, seconds_of, slack, time_of

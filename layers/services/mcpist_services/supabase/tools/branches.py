@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, given, path
+from mcpist.tools.declare.call import Call, given, path
 from mcpist_services.supabase.module import Name, ProjectRef, project_path, supabase
 
 BRANCHES = shows(

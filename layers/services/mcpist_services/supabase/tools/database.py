@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from mcpist.render.shows import DONE, shows
-from mcpist.tools.call import Call, Calls, given
+from mcpist.tools.declare.call import Call, Calls, given
 from mcpist_services.supabase.module import ROWS, Name, ProjectRef, project_path, supabase
 from mcpist_services.supabase.sql import TABLES
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from mcpist.errors import ToolExecutionError
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, Calls
+from mcpist.tools.declare.call import Call, Calls
 from mcpist_services.supabase.module import DOCUMENTATION, supabase
 
 MAX_CHARACTERS = 4_000  # of one page's text, which is long

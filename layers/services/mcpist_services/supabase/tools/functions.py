@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field
 
 from mcpist.files.content import FileContent
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call, Calls, FilePart, given
+from mcpist.tools.declare.call import Call, Calls, FilePart, given
 from mcpist_services.supabase.keys import masked
 from mcpist_services.supabase.module import Name, ProjectRef, project_path, supabase
 from mcpist_services.supabase.sources import source_files

@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import Call
+from mcpist.tools.declare.call import Call
 from mcpist_services.supabase.module import ProjectRef, project_path, supabase
 
 PROJECT = ("ref", "name", "organization_slug as organization", "region", "status", "created_at as created")

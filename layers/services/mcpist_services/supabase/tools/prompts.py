@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from mcpist.tools.moments import UtcMoment
+from mcpist.tools.declare.argument_types import UtcMoment
 from mcpist_services.supabase.module import Name, ProjectRef, supabase
 from mcpist_services.supabase.tools.database import apply_migration, generate_types, list_migrations, list_tables, query
 from mcpist_services.supabase.tools.functions import list_buckets, list_functions

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from mcpist.errors import InvalidRequest
-from mcpist.tools.call import Call, Calls, given, path
+from mcpist.tools.declare.call import Call, Calls, given, path
 from mcpist_services.supabase.module import ROWS, Limit, Name, ProjectRef, supabase
 from mcpist_services.supabase.rows import (
     call_function,

@@ -1,0 +1,234 @@
+"""Effects of a change of an organization: the tools that people see, gain and lose."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import Any
+
+from mcpist.audit.search import MAX_ROWS, Filters, find
+from mcpist.caller import Caller, Role, Subject
+from mcpist.people.administration import AppliedChange
+from mcpist.people.fields import fields_of
+from mcpist.people.organization import Organization
+from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.search.catalogue import Catalogue
+
+
+def describe_change(applied: AppliedChange, catalogue: Catalogue) -> dict[str, Any]:
+    """Return a change for people: the fields that differ, who gains and loses what, and only new warnings.
+
+    A dry run also counts the calls of the last days that would have been refused.
+    """
+    before, after = applied.change.before, applied.change.after
+    known = unmatched_patterns(before, catalogue)
+    affected = effects(before, after, catalogue)
+    lost = lost_tools(affected) if applied.dry_run else {}
+    return {
+        "organization": after.id,
+        "version": applied.change.version,
+        "dry_run": applied.dry_run,
+        "changes": list(changes(_parts(before), _parts(after))),
+        "effects": affected,
+        "refused_calls": count_refused_calls(after.id, lost).as_dict() if lost else None,
+        "forgotten_grants": [f"{account.service} of {account.owner_name}" for account in applied.accounts],
+        "warnings": [pattern for pattern in unmatched_patterns(after, catalogue) if pattern not in known],
+    }
+
+
+def permissions(organization: Organization, catalogue: Catalogue, *roles: Role, user: str = "") -> Permissions:
+    """Return the permissions of a user with these roles of the organization."""
+    return Permissions(_somebody(organization, *roles, user=user), catalogue)
+
+
+def permissions_of(organization: Organization, catalogue: Catalogue, user: str) -> Permissions:
+    """Return the permissions of a user of the organization with all roles; UserNotFound if there is none."""
+    roles = (organization.roles[name] for name in organization.user(user).roles)
+    return permissions(organization, catalogue, *roles, user=user)
+
+
+def preview_tools(organization: Organization, catalogue: Catalogue, *roles: Role, tools: bool) -> dict[str, Any]:
+    """Count the visible tools of each module, and with `tools` also name them."""
+    permitted = permissions(organization, catalogue, *roles)
+    modules: list[dict[str, Any]] = []
+    for module in permitted.modules():
+        visible = permitted.tools(module)
+        row: dict[str, Any] = {"module": module.name, "tools": len(visible), "of": len(module.tools)}
+        modules.append(row | ({"names": {tool.name: tool.effect for tool in visible}} if tools else {}))
+    return {"tools": sum(module["tools"] for module in modules), "modules": modules}
+
+
+def effects(before: Organization, after: Organization, catalogue: Catalogue) -> list[dict[str, Any]]:
+    """Return which tools appear and vanish for which users, and for which roles alone.
+
+    Only those whom the change concerns are looked at: in a large organization most users keep all that they have.
+    """
+    concerned = _concerned(before, after)
+    rows: dict[tuple[tuple[str, ...], tuple[str, ...]], dict[str, Any]] = {}
+    for kind, old, new in (
+        ("users", _of_users(before, catalogue, concerned), _of_users(after, catalogue, concerned)),
+        ("roles", _of_roles(before, catalogue, concerned), _of_roles(after, catalogue, concerned)),
+    ):
+        for name in sorted(old | new):
+            had, has = old.get(name, frozenset()), new.get(name, frozenset())
+            if had != has:
+                what = tuple(sorted(has - had)), tuple(sorted(had - has))
+                row = {"users": [], "roles": [], "appear": list(what[0]), "vanish": list(what[1])}
+                rows.setdefault(what, row)[kind].append(name)
+    return list(rows.values())
+
+
+def changes(before: Mapping[str, Any], after: Mapping[str, Any], path: str = "") -> Iterator[dict[str, Any]]:
+    """Yield the differences of two mappings as `{path, before, after}`, at the outermost differing keys."""
+    for name in dict.fromkeys((*before, *after)):
+        old, new = before.get(name), after.get(name)
+        if isinstance(old, Mapping) and isinstance(new, Mapping):
+            yield from changes(old, new, f"{path}{name}.")
+        elif old != new:
+            yield {"path": f"{path}{name}", "before": old, "after": new}
+
+
+def unmatched_patterns(organization: Organization, catalogue: Catalogue, categories: Collection[str] = ()) -> list[str]:
+    """Return a text for each module and mask that matches nothing: a typing error, or another release's tool.
+
+    The tools of upstream `categories` are not known, and neither are those of a registered module, or of one that has
+    none yet: a mask whose module is one of them always matches.
+    """
+    index = catalogue.of(_somebody(organization)).index
+    categories = {
+        *categories,
+        *organization.modules,
+        *(name for name, module in index.modules.items() if not module.tools),
+    }
+    listed = (one.listed_in(module.name) for module in index.modules.values() for one in module.materials)
+    names = [f"{one.module}.{one.name}" for one in (*index.tools, *listed)]
+    masks = {"disabled": organization.disabled}
+    found = []
+    for role in organization.roles.values():
+        masks |= {f"roles.{role.name}.allow": role.allow, f"roles.{role.name}.deny": role.deny}
+        unknown = [module for module in role.modules if module not in {*index.modules, *categories}]
+        found += [f"roles.{role.name}.modules: this release has no module {module}" for module in unknown]
+    return found + [
+        f"{place}: the mask {mask} matches no tool of this release"
+        for place, some in masks.items()
+        for mask in some
+        if not (place == "disabled" and mask in {*index.modules, *categories})
+        and not any(fnmatchcase(name, mask) for name in names)
+        and not any(_may_match(mask, name) for name in categories)
+    ]
+
+
+def _may_match(mask: str, module: str) -> bool:
+    """Whether a mask can match a tool of a module whose tools are not known; names of modules have dots, too."""
+    return any(fnmatchcase(f"{module}.", mask[:end]) for end in range(1, len(mask) + 1))
+
+
+def _parts(organization: Organization) -> dict[str, Any]:
+    return {name: value for name, value in fields_of(organization).items() if name != "organization"}
+
+
+def _somebody(organization: Organization, *roles: Role, user: str = "") -> Caller:
+    modules = tuple(organization.modules.values())
+    return Caller(organization.id, user, Subject("", ""), "user", roles, organization.disabled, modules)
+
+
+def _concerned(before: Organization, after: Organization) -> Callable[[Collection[str]], bool]:
+    """Return whether a change can concern who has some roles: if one of them changed, or what holds for everybody."""
+    if (before.disabled, before.modules) != (after.disabled, after.modules):
+        return lambda _roles: True
+    changed = {name for name in {*before.roles, *after.roles} if before.roles.get(name) != after.roles.get(name)}
+    moved = {user.roles for user in after.users.values() if before.users.get(user.id) != user}
+    moved |= {user.roles for user in before.users.values() if after.users.get(user.id) != user}
+    return lambda roles: tuple(roles) in moved or not changed.isdisjoint(roles)
+
+
+def _of_users(
+    organization: Organization, catalogue: Catalogue, concerned: Callable[[Collection[str]], bool]
+) -> dict[str, frozenset[str]]:
+    """Return the tools of the concerned users; those with the same roles are looked at once."""
+    of_roles = cache(lambda roles: _names(organization, catalogue, *(organization.roles[name] for name in roles)))
+    return {user.id: of_roles(user.roles) for user in organization.users.values() if concerned(user.roles)}
+
+
+def _of_roles(
+    organization: Organization, catalogue: Catalogue, concerned: Callable[[Collection[str]], bool]
+) -> dict[str, frozenset[str]]:
+    return {
+        name: _names(organization, catalogue, role) for name, role in organization.roles.items() if concerned((name,))
+    }
+
+
+def _names(organization: Organization, catalogue: Catalogue, *roles: Role) -> frozenset[str]:
+    permitted = permissions(organization, catalogue, *roles)
+    return frozenset(f"{tool.module}.{tool.name}" for module in permitted.modules() for tool in permitted.tools(module))
+
+
+COUNTED_DAYS = 30
+MAX_PREVIEW_PAGES = 20
+"""The pages of audit rows that one preview reads; what is older is not counted then."""
+
+type LostTools = Mapping[str, Collection[str]]
+"""The full names of the tools that each user loses."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedCalls:
+    """The successful calls of some days of tools that their users lose."""
+
+    rows: list[dict[str, Any]]
+    """`{user, tool, calls, last}`, the most frequent first."""
+    is_complete: bool
+    """Whether all rows of these days were read."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it for the report of a change."""
+        return {"days": COUNTED_DAYS, "complete": self.is_complete, "calls": self.rows}
+
+
+def count_refused_calls(organization: str, lost: LostTools) -> RefusedCalls:
+    """Count the calls that succeeded in the last days and that the users could no longer make."""
+    counts: dict[tuple[str, str], dict[str, Any]] = {}
+    pages = 0
+    now = datetime.now(UTC)
+    for filters in _partitions(lost):
+        cursor, is_last = "", False
+        while not is_last:
+            if pages == MAX_PREVIEW_PAGES:
+                return RefusedCalls(_sorted(counts), is_complete=False)
+            since = now - timedelta(days=COUNTED_DAYS)
+            page = find(organization, since=since, until=now, filters=filters, limit=MAX_ROWS, cursor=cursor)
+            _count(page.rows, lost, counts)
+            cursor, is_last, pages = page.cursor, not page.cursor, pages + 1
+    return RefusedCalls(_sorted(counts), is_complete=True)
+
+
+def lost_tools(effects: Collection[Mapping[str, Any]]) -> LostTools:
+    """Return the tools that users lose by a change's effects."""
+    return {user: frozenset(row["vanish"]) for row in effects if row["vanish"] for user in row["users"]}
+
+
+def _partitions(lost: LostTools) -> Iterator[Filters]:
+    """Yield the filters of the searches: by user or by module, whichever are fewer.
+
+    The names of upstream modules and tools may have dots, so each part of a full name before one may be its module.
+    """
+    names = {tool for tools in lost.values() for tool in tools}
+    modules = {name[:place] for name in names for place, character in enumerate(name) if character == "."}
+    if len(lost) <= len(modules):
+        yield from (Filters(user=user, event="use", outcome="succeeded") for user in sorted(lost))
+    else:
+        yield from (Filters(service=module, event="use", outcome="succeeded") for module in sorted(modules))
+
+
+def _count(rows: Collection[Mapping[str, Any]], lost: LostTools, counts: dict[tuple[str, str], dict[str, Any]]) -> None:
+    """Count the rows of lost tools; they come newest first."""
+    for row in rows:
+        user, tool = row["user"], row["tool"]
+        if tool in lost.get(user, ()):
+            new = {"user": user, "tool": tool, "calls": 0, "last": row["time"]}
+            counts.setdefault((user, tool), new)["calls"] += 1
+
+
+def _sorted(counts: Mapping[Any, dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(counts.values(), key=lambda row: (-row["calls"], row["user"], row["tool"]))

@@ -1,0 +1,1 @@
+"""Declaring tools: modules, their tools, resources and prompts, and the requests that tools describe."""

@@ -1,0 +1,210 @@
+"""Search over tools by the words of a task: BM25F, on stems, with synonyms in English and Japanese, and word vectors.
+
+The vectors tell how close the words of a task and of a tool are in meaning, whether or not they are the same words.
+Source of the formula: Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009).
+"""
+
+import re
+from base64 import b64decode, b64encode
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
+from heapq import nlargest
+from itertools import chain
+from math import log
+from typing import TYPE_CHECKING, Self
+
+from mcpist.tools.declare.tool import SearchField
+from mcpist.tools.search.postings import NO_POSTINGS, UNIT, Postings
+
+if TYPE_CHECKING:
+    from mcpist.tools.search.word_vectors import ToolVectors, WordVectors
+
+WEIGHTS: Mapping[SearchField, float] = {
+    "name": 2.5,
+    "service": 2.0,
+    "description": 1.5,
+    "parameters": 0.75,
+    "phrases": 0.5,
+    "japanese_phrases": 0.05,  # pairs of characters: most are in few tools by chance
+}
+SATURATION = 1.6
+LENGTH_NORMALIZATION = 0.6
+NAME_WEIGHT = 0.15  # how much better a tool is whose whole name is asked for
+MIN_NAME_WORDS = 2  # a name of one word is no better than half of one of two
+SERVICE_WEIGHT = 3.0  # a query that names a service asks for that one,
+MIN_SERVICE_SHARE = 0.8  # if the name is no general word: this share of the tools that have the word are the service's
+MEANING_WEIGHT = 1.25  # how much a tool's closeness in meaning counts, where the best tool's words count 1
+EXPECTED_WORD_SCORE = 1.6  # of each word in a tool that fits; where the best tool has less, its words count less
+MEANING_FIELDS: Collection[SearchField] = ("name", "service", "description", "phrases")
+MIN_CLOSENESS = 0.3  # so much it must count for a tool that has none of the words
+MIN_RELATIVE_SCORE = 0.3
+
+_CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+class WordIndex:
+    """The stems of all tools' words and of their names, and the vectors of the tools.
+
+    A search unpacks what it needs of them. A stem's weight in a tool says how often and where the tool has it, and in
+    a name which share of the name it is.
+    """
+
+    def __init__(
+        self, words: Postings = NO_POSTINGS, names: Postings = NO_POSTINGS, synonyms: str = "", vectors: str = ""
+    ) -> None:
+        self.words = words
+        self.names = names
+        self.synonyms = synonyms
+        self.vectors = vectors
+
+    @classmethod
+    def of(cls, texts: Iterable[Mapping[SearchField, str]], synonyms: str = "") -> Self:
+        """Count the words of tools, each given by its fields; `synonyms` are lines of what their services add."""
+        from mcpist.tools.search.query import stems  # which readers of an index do not need
+
+        counted = [
+            {field: Counter(stems(_CAMEL_CASE.sub(" ", fields.get(field, "")))) for field in WEIGHTS}
+            for fields in texts
+        ]
+        count = max(len(counted), 1)
+        mean_lengths = {field: sum(fields[field].total() for fields in counted) / count or 1.0 for field in WEIGHTS}
+        services = _service_names(counted)
+        words: dict[str, dict[int, float]] = defaultdict(dict)
+        for number, fields in enumerate(counted):
+            for stem, frequency in _frequencies(fields, mean_lengths).items():
+                factor = SERVICE_WEIGHT if stem in fields["service"] and stem in services else 1.0
+                words[stem][number] = factor * frequency / (SATURATION + frequency)
+        vectors = b64encode(b"".join(map(_vector, counted))).decode()
+        names = _name_shares(fields["name"] for fields in counted)
+        return cls(Postings.of(words, len(counted)), Postings.of(names, len(counted)), synonyms, vectors)
+
+    def rank(self, query: str, allowed: Collection[int], limit: int = 10) -> list[tuple[int, float]]:
+        """Return the numbers of the tools that fit a task and their scores, best first, without what fits much less.
+
+        The best score is 1.
+        """
+        from mcpist.tools.search.query import OWN_WEIGHT, query_weights  # which only a search needs
+
+        weights = query_weights(query, self.synonyms)
+        known = _word_vectors().known(weights)
+        scores = self.scores({stem: weight * self.rarity(stem) for stem, weight in weights.items()})
+        numbers = [number for number in range(len(scores)) if number in allowed]
+        expected = EXPECTED_WORD_SCORE / UNIT * list(known.values()).count(OWN_WEIGHT)
+        highest = max(expected, max(map(scores.__getitem__, numbers), default=0)) or 1
+        near = self.closeness(known, MEANING_WEIGHT * sum(known.values()) / (sum(weights.values()) or 1))
+        lexical, named = 1 / highest, NAME_WEIGHT * UNIT / highest
+        fits = [
+            meaning + score * (lexical + named * share)
+            for meaning, score, share in zip(near, scores, self.name_shares(weights), strict=True)
+        ]
+        best = nlargest(limit, numbers, key=fits.__getitem__)
+        lowest = fits[best[0]] * MIN_RELATIVE_SCORE if best else 0
+        return [
+            (number, fits[number] / fits[best[0]])
+            for number in best
+            if fits[number] >= lowest and (scores[number] or fits[number] >= MIN_CLOSENESS)
+        ]
+
+    @property
+    def count(self) -> int:
+        """The number of tools."""
+        return self.words.count
+
+    def tools_with(self, stem: str) -> int:
+        """Return how many tools have a stem."""
+        return self.words.tools_with(stem)
+
+    def rarity(self, stem: str) -> float:
+        """Return the inverse document frequency of a stem."""
+        known = self.tools_with(stem)
+        return log(1 + (self.count - known + 0.5) / (known + 0.5))
+
+    def scores(self, factors: Mapping[str, float]) -> list[int]:
+        """Return for each tool how well its words fit, in parts of `UNIT`."""
+        return self.words.sums(factors)
+
+    def name_shares(self, weights: Mapping[str, float]) -> list[int]:
+        """Return for each tool which share of its name weighted stems are, in parts of `UNIT`."""
+        return self.names.sums(weights)
+
+    def closeness(self, weights: Mapping[str, float], factor: float) -> list[float]:
+        """Return how close in meaning each tool is to weighted stems: the cosine of their vectors, times a factor."""
+        return self._tool_vectors.closeness(_word_vectors().vector(weights), factor)
+
+    @cached_property
+    def _tool_vectors(self) -> "ToolVectors":
+        from mcpist.tools.search.word_vectors import ToolVectors
+
+        return ToolVectors(b64decode(self.vectors))
+
+
+class JoinedWordIndex(WordIndex):
+    """The words of two collections of tools, numbered one after the other, as if they had been counted together."""
+
+    def __init__(self, first: WordIndex, second: WordIndex) -> None:
+        super().__init__(synonyms=first.synonyms + second.synonyms)
+        self._parts = (first, second)
+
+    @property
+    def count(self) -> int:
+        """The number of tools of both."""
+        return sum(part.count for part in self._parts)
+
+    def tools_with(self, stem: str) -> int:
+        """Return how many tools of both have a stem."""
+        return sum(part.tools_with(stem) for part in self._parts)
+
+    def scores(self, factors: Mapping[str, float]) -> list[int]:
+        """Return how well the words of each tool of both fit."""
+        return list(chain.from_iterable(part.scores(factors) for part in self._parts))
+
+    def name_shares(self, weights: Mapping[str, float]) -> list[int]:
+        """Return which share of the name of each tool of both weighted stems are."""
+        return list(chain.from_iterable(part.name_shares(weights) for part in self._parts))
+
+    def closeness(self, weights: Mapping[str, float], factor: float) -> list[float]:
+        """Return how close in meaning each tool of both is to weighted stems."""
+        return list(chain.from_iterable(part.closeness(weights, factor) for part in self._parts))
+
+
+def _word_vectors() -> "WordVectors":
+    from mcpist.tools.search.word_vectors import word_vectors  # which only a search or a new index needs
+
+    return word_vectors()
+
+
+def _frequencies(
+    fields: Mapping[SearchField, Counter[str]], mean_lengths: Mapping[SearchField, float]
+) -> dict[str, float]:
+    """Return how often a tool has each stem, weighted by the fields, which count less the longer they are.
+
+    The name of its own service in a text does not count.
+    """
+    found: dict[str, float] = defaultdict(float)
+    for field, counter in fields.items():
+        norm = 1 - LENGTH_NORMALIZATION + LENGTH_NORMALIZATION * counter.total() / mean_lengths[field]
+        said = counter if field in {"name", "service"} else counter - fields["service"]
+        for stem, times in said.items():
+            found[stem] += WEIGHTS[field] * times / norm
+    return found
+
+
+def _vector(fields: Mapping[SearchField, Counter[str]]) -> bytes:
+    return _word_vectors().vector(sum((fields[field] for field in MEANING_FIELDS), Counter()))
+
+
+def _service_names(counted: Collection[Mapping[SearchField, Counter[str]]]) -> set[str]:
+    """Return the stems of services' names that are no general words, which tools of other services have as well."""
+    named = Counter(stem for fields in counted for stem in fields["service"])
+    known = Counter(stem for fields in counted for stem in set().union(*fields.values()))
+    return {stem for stem, count in named.items() if count >= MIN_SERVICE_SHARE * known[stem]}
+
+
+def _name_shares(names: Iterable[Counter[str]]) -> dict[str, dict[int, float]]:
+    """Return the tools of each stem of their names, and its share of the name."""
+    shares: dict[str, dict[int, float]] = defaultdict(dict)
+    for number, name in enumerate(names):
+        for stem in name:
+            shares[stem][number] = 1 / max(len(name), MIN_NAME_WORDS)
+    return shares

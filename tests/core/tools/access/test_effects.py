@@ -1,0 +1,67 @@
+"""Calls that a change of permissions would have refused."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from mcpist.audit import record as audit
+from mcpist.audit.record import SHARDS
+from mcpist.tools.access import effects as room
+from mcpist.tools.access.effects import count_refused_calls, lost_tools
+
+
+def use(user: str, tool: str, *, outcome: str = "succeeded", days_ago: int = 0) -> None:
+    """Put the row of a use."""
+    moment = datetime.now(UTC) - timedelta(days=days_ago, minutes=1)
+    row = audit.new_row(
+        organization="acme",
+        user=user,
+        roles=[],
+        event="use",
+        service=tool.partition(".")[0],
+        account="",
+        tool=tool,
+        outcome=outcome,
+        request="r1",
+    )
+    audit.audit_table().put(audit.keyed(row, "acme", f"{audit.timestamp(moment)}#{row['sk'].partition('#')[2]}"))
+
+
+def counted(lost: dict[str, set[str]]) -> list[tuple[str, str, int]]:
+    found = count_refused_calls("acme", lost)
+    assert found.is_complete
+    return [(row["user"], row["tool"], row["calls"]) for row in found.rows]
+
+
+@pytest.mark.parametrize("others", [(), ("ada", "eve")], ids=["by user", "by module"])
+def test_successful_calls_of_lost_tools_are_counted_by_user_and_tool(aws: list[str], others: tuple[str, ...]) -> None:
+    for user in ("uma", "uma", "ada"):
+        use(user, "shop.get_item")
+    use("uma", "shop.list_items")
+    use("uma", "shop.get_item", outcome="started")
+    use("uma", "shop.get_item", outcome="AUTHORIZATION_ERROR")
+    use("uma", "shop.get_item", days_ago=31)
+    use("uma", "shop.get_item", days_ago=29)
+    aws.clear()
+    lost = {"uma": {"shop.get_item"}} | {other: {"shop.get_item"} for other in others}
+    assert counted(lost) == [("uma", "shop.get_item", 3), *([("ada", "shop.get_item", 1)] if others else [])]
+    assert aws == ["Query"] * (SHARDS if others else 1)
+
+
+@pytest.mark.usefixtures("aws")
+def test_a_preview_of_more_rows_than_it_reads_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "MAX_PREVIEW_PAGES", 1)
+    monkeypatch.setattr(room, "MAX_ROWS", 2)
+    for _ in range(3):
+        use("uma", "shop.get_item")
+    found = count_refused_calls("acme", {"uma": {"shop.get_item"}})
+    assert (found.rows[0]["calls"], found.is_complete) == (2, False)
+
+
+def test_only_users_lose_tools_that_vanish_for_them() -> None:
+    effects = [
+        {"users": ["uma"], "roles": ["members"], "appear": [], "vanish": ["shop.get_item"]},
+        {"users": ["ada"], "roles": [], "appear": ["shop.get_key"], "vanish": []},
+        {"users": [], "roles": ["empty"], "appear": [], "vanish": ["shop.list_items"]},
+    ]
+    assert lost_tools(effects) == {"uma": {"shop.get_item"}}
