@@ -1,18 +1,28 @@
 """The texts of the pages: complete in both languages, and used as they are declared."""
 
 import re
+from pathlib import Path
 from string import Formatter
 
 from console.rendering import TEMPLATES, compile_all
 from console.texts import texts
 from tests.faults import for_each
 
+ROOT = Path(__file__).parents[2]
 ENGLISH, JAPANESE = texts("en"), texts("ja")
 DYNAMIC = {"done.", "error.", "frame.", "connect.", "home.state_", "home.alarm_", "profile.place_"}
 DYNAMIC |= {"batches.state_", "batches.batch_", "batches.effect_"}
 DYNAMIC |= {"tools.", "tools.effect_", "tools.why_", "tools.verdict_", "tools.actor_", "tools.role_says_"}
-DYNAMIC |= {"organization.", "roles.", "roles.tab_", "roles.effect_", "modules.source_", "modules.state_"}
+DYNAMIC |= {"done.tool_", "join.", "organization."}
+DYNAMIC |= {"roles.", "roles.tab_", "roles.effect_", "modules.source_", "modules.state_"}
 """Beginnings of keys that templates complete from values."""
+
+
+def quoted_words(folders: list[Path]) -> set[str]:
+    """Return the words between quotation marks; an action such as `users.create` also as `users_create`."""
+    files = (path for folder in folders for kind in ("*.py", "*.html") for path in folder.rglob(kind))
+    found = {word for path in files for word in re.findall(r"""["'>]([A-Za-z_.-]+)["'<&]""", path.read_text("utf-8"))}
+    return found | {word.replace(".", "_") for word in found}
 
 
 def fields(text: str) -> set[str]:
@@ -28,6 +38,15 @@ def test_both_languages_have_the_same_texts_with_the_same_fields() -> None:
 def test_no_japanese_text_was_left_in_english() -> None:
     same = {key for key, text in ENGLISH.texts.items() if text == JAPANESE.texts[key]}
     assert same == set()
+
+
+def test_no_text_is_unused() -> None:
+    """A key is written in the console, or is a beginning that is completed by a word of the product."""
+    own = quoted_words([TEMPLATES.parent])
+    rest = [key for key in ENGLISH.texts if key not in own]
+    every = quoted_words([ROOT / "functions", ROOT / "layers/core", ROOT / "layers/services"])
+    completed = {begin + word for begin in DYNAMIC for word in every if begin + word in ENGLISH.texts}
+    assert set(rest) - completed == set()
 
 
 @for_each("path", {str(path.relative_to(TEMPLATES)): path for path in sorted(TEMPLATES.rglob("*.html"))})
