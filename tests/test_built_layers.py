@@ -36,7 +36,7 @@ json.dump({"origins": origins, "compiled": compiled}, sys.stdout)
 """
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(yaml.CSafeLoader):
     """Reads the built template; what a tag means does not matter here."""
 
 
@@ -52,7 +52,7 @@ _Loader.add_multi_constructor("!", _untagged)
 
 
 def resources(template: Path) -> dict[str, Any]:
-    document = yaml.load(template.read_text(), _Loader)  # noqa: S506 - _Loader is a SafeLoader
+    document = yaml.load(template.read_text(), _Loader)  # noqa: S506 - _Loader is a CSafeLoader
     return document["Resources"]
 
 
