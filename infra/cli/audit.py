@@ -1,4 +1,4 @@
-"""`mcpist audit`: who did what with which account, the newest rows first."""
+"""`mcpist audit`: who did what with which account, the newest rows first, and what programs did."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -7,10 +7,8 @@ from typing import Annotated, Any, Literal
 
 from typer import Option
 
-from infra.cli.access import Access, with_access
 from infra.cli.document import CommandError, CommandResult
-from infra.cli.rest_client import RestSession, part
-from infra.cli.savings import show_savings
+from infra.cli.rest_client import Access, RestSession, part, with_access
 from infra.cli.table import render_table
 from mcpist.visible_text import visible
 
@@ -18,6 +16,8 @@ _RELATIVE_TIME = re.compile(r"(\d{1,6})([mhd])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 _COLUMNS = ("time", "user", "event", "service", "account", "tool", "outcome", "id")
 EXPORT_ROWS = 1_000
+COLUMNS = ("command", "runs", "failed", "files", "tokens_saved", "token_efficiency", "p50_ms", "p95_ms")
+PERIOD_COLUMNS = ("period", "runs", "failed", "files", "tokens_saved")
 
 
 @with_access
@@ -121,3 +121,27 @@ def parse_time(text: str) -> datetime:
     except (OverflowError, ValueError):
         hint = "Write 2026-11-21, 2026-11-21T14:00:00Z, or a duration before now: 90m, 12h, 7d."
         raise CommandError("VALIDATION_ERROR", f"{text} is not a time", hint) from None
+
+
+def show_savings(session: RestSession, since: datetime, until: datetime | None, user: str) -> CommandResult:
+    """Return the report with its tables."""
+    times = {"since": since.isoformat(), "until": until.isoformat() if until else ""}
+    found = session.get("/v1/audit/savings", user=user, **times)
+    tokens = (
+        f"{found['tokens_saved']:,} of {found['tokens_before']:,} tokens not sent ({found['token_efficiency']:.1%})"
+    )
+    lines = [
+        f"{found['runs']} runs, {found['failed']} failed; {found['files']} files; p50 {found['p50_ms']} ms, "
+        f"p95 {found['p95_ms']} ms; {tokens}",
+        *_table(COLUMNS, found["commands"]),
+        *_table(PERIOD_COLUMNS, found["days"]),
+        *_table(PERIOD_COLUMNS, found["weeks"]),
+        *_table(("code", "runs", "rate"), found["errors"]),
+    ]
+    if not found["complete"]:
+        lines.append("There are more rows than one report reads: ask for less with --since, --until or --user.")
+    return CommandResult(metadata=found, drawing="\n".join(lines))
+
+
+def _table(columns: tuple[str, ...], rows: list[dict[str, Any]]) -> list[str]:
+    return ["", render_table(columns, [[str(row[name]) for name in columns] for row in rows])] if rows else []

@@ -7,12 +7,10 @@ from typing import Annotated, Any, TextIO
 
 from typer import Option
 
-from infra.cli.document import CommandError, CommandResult
+from infra.cli.document import CALLER, TRY_AGAIN, CommandError, CommandResult, exit_code
 from infra.cli.endpoint import Endpoint
-from infra.cli.error_view import CALLER, TRY_AGAIN, exit_code
-from infra.cli.inputs import text_of
-from infra.cli.options import BatchFile, Token, Url
-from infra.cli.plan_view import draw_plan
+from infra.cli.options import BatchFile, Token, Url, text_of
+from infra.cli.plan import draw_plan
 from infra.cli.progress_view import ProgressView, progress_view
 from mcpist.batch.view.progress import parse_progress, progress_uri
 from mcpist.polling import Polling

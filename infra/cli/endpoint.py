@@ -15,7 +15,6 @@ import httpx2
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.options import chosen
 from infra.cli.rest_client import RestSession, not_an_endpoint, open_session, origin_of
-from infra.cli.tool_arguments import parsed
 from mcpist.version import VERSION
 from mcpist.visible_text import visible
 
@@ -142,3 +141,11 @@ def _path(url: str) -> str:
     """Return the path of an MCP URL below its origin."""
     path = url[len(origin_of(url)) :]
     return path if path.strip("/") else "" if urlsplit(url).path.strip("/") else "/mcp"
+
+
+def parsed(text: str) -> Any:
+    """Return JSON parsed, and any other text unchanged."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -14,13 +14,12 @@ from urllib.parse import urlencode
 
 from typer import Argument, Option
 
-from infra.cli.access import Access, with_access
 from infra.cli.document import CommandError, CommandResult
-from infra.cli.grant_app import store_app
 from infra.cli.grant_transfer import export_grants, import_grants
-from infra.cli.last_up import last_up
 from infra.cli.options import OrganizationOption, Target, Token, command_group, given, with_target
-from infra.cli.rest_client import RestSession, part
+from infra.cli.rest_client import Access, RestSession, part, with_access
+from infra.cli.stacks import last_up
+from infra.cli.stored_secrets import store_app
 from infra.cli.table import render_table
 from infra.cli.target import opened, organization_of
 from mcpist.errors import ModuleNotFound

@@ -15,8 +15,7 @@ from typing import Annotated, Any
 from typer import Argument
 
 from infra.cli.document import CommandError, CommandResult
-from infra.cli.inputs import text_of
-from infra.cli.options import OrganizationOption, Target, with_target
+from infra.cli.options import OrganizationOption, Target, text_of, with_target
 from infra.cli.target import opened, organization_of
 from mcpist.aws.clients import client
 from mcpist.settings import settings

@@ -8,9 +8,9 @@ from typer import Option
 
 from infra.cli import login_store, oauth_client
 from infra.cli.document import CommandError, CommandResult
-from infra.cli.last_up import is_up, last_up
 from infra.cli.options import chosen
 from infra.cli.rest_client import RestSession, origin_of
+from infra.cli.stacks import is_up, last_up
 
 LoginUrl = Annotated[
     str | None, Option(metavar="URL", help="The endpoint's MCP URL. [default: the last `up`'s, else the last login's]")

@@ -19,13 +19,13 @@ from mcpist.version import VERSION
 # For each command the function or the Typer that declares it, and the line that `mcpist --help` shows.
 COMMANDS = {
     "up": ("infra.cli.up:up", "Run everything on this machine until Ctrl-C."),
-    "ps": ("infra.cli.ps:list_stacks", "List the stacks that run or are kept in this folder."),
+    "ps": ("infra.cli.stacks:list_stacks", "List the stacks that run or are kept in this folder."),
     "login": ("infra.cli.login:log_in", "Log in at a deployment with a browser."),
     "logout": ("infra.cli.login:log_out", "End a login and delete its tokens."),
     "modules": ("infra.cli.tools:list_modules", "List the modules that you may use."),
     "schema": ("infra.cli.tools:schema", "Show what modules offer."),
     "call": ("infra.cli.tools:call", "Run one tool."),
-    "why": ("infra.cli.why:why", "Show why a tool can or cannot be used, and who can change it."),
+    "why": ("infra.cli.modules:why", "Show why a tool can or cannot be used, and who can change it."),
     "batch": ("infra.cli.batch:batch", "Run, fetch or watch a batch."),
     "plan": ("infra.cli.plan:plan_file", "Check a batch and show its machine, without a server."),
     "timeline": ("infra.cli.timeline:timeline", "Show which step of a batch waited for which."),
@@ -40,7 +40,7 @@ COMMANDS = {
     "tool": ("infra.cli.modules:tool", "List, search and switch tools."),
     "api": ("infra.cli.apis:api", "Make modules from OpenAPI descriptions, and check them."),
     "program": ("infra.cli.programs:program", "Check the command-line programs that are offered as tools."),
-    "completion": ("infra.cli.completion:completion", "Print the script by which a shell completes this command."),
+    "completion": ("infra.cli.tools:completion", "Print the script by which a shell completes this command."),
     "smoke": ("infra.cli.smoke.command:run_smoke", "Use a deployment once and show what does not work."),
     "doctor": ("infra.cli.doctor.command:run_doctor", "Check a deployment and show how to correct it."),
 }

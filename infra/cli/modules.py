@@ -5,14 +5,12 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from infra.cli.access import Access, with_access
-from infra.cli.administration import to_result
 from infra.cli.document import CommandError, CommandResult
-from infra.cli.inputs import text_of
-from infra.cli.options import DryRun, command_group, given, items_of
-from infra.cli.rest_client import part
+from infra.cli.options import DryRun, command_group, given, items_of, text_of
+from infra.cli.organization_yaml import to_result
+from infra.cli.rest_client import Access, part, with_access
 from infra.cli.table import render_table
-from mcpist_services.described.compilation import load_file
+from mcpist.visible_text import visible
 
 ModuleName = Annotated[str, Argument(metavar="MODULE", help="The module's name.")]
 ToolName = Annotated[str, Argument(metavar="TOOL", help="The tool's name: tracker.list_items or tracker-list-items.")]
@@ -22,6 +20,7 @@ Disabled = Annotated[bool | None, Option("--enabled/--disabled", help="Only thos
 
 module = command_group()
 tool = command_group()
+_COLUMNS = ("name", "verdict", "message", "changedBy", "remedy")
 
 
 @module.command("list")
@@ -70,6 +69,8 @@ def register_module(
     dry_run: DryRun = False,
 ) -> CommandResult:
     """Register an API or an MCP server for the organization; it is in no role yet."""
+    from mcpist_services.described.compilation import load_file  # which no other command of this file needs
+
     body: dict[str, Any] = given(
         name=name, description=description, version=version, category=category, author=author, tags=items_of(tags)
     )
@@ -187,3 +188,23 @@ def _header(text: str) -> tuple[str, str]:
     if not colon:
         raise CommandError("VALIDATION_ERROR", f"--header: {name} has no value.", "Write NAME:VALUE.")
     return name.strip(), value.strip()
+
+
+@with_access
+def why(
+    access: Access,
+    tool: Annotated[str, Argument(metavar="MODULE.TOOL", help="The tool.")],
+    user: Annotated[str, Option(metavar="USER", help="Another user, for an administrator.")] = "",
+) -> CommandResult:
+    """Show why a tool can or cannot be used, and who can change it."""
+    found = access.session(own=not user).get("/v1/why", tool=tool, user=user)
+    return CommandResult(metadata=found, drawing=_draw(found))
+
+
+def _draw(found: dict[str, Any]) -> str:
+    decided = [one for one in found["decisions"] if not (found["firstNo"] and one["verdict"] == "open")]
+    rows = [[visible(str(decision[name])) for name in _COLUMNS] for decision in decided]
+    roles = [[visible(str(role[name])) for name in ("role", "rule", "mask")] for role in found["roles"]]
+    tables = [render_table(_COLUMNS, rows)]
+    tables += [render_table(("role", "refused by", "mask"), roles)] if roles else []
+    return "\n\n".join(tables)

@@ -2,6 +2,8 @@
 
 import functools
 import inspect
+import json
+import sys
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -10,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from infra.cli.document import CommandResult
+from infra.cli.document import CommandError, CommandResult
 
 CHOSEN: ContextVar[tuple[str | None, str | None]] = ContextVar("chosen", default=(None, None))
 """The URL and the token that are named before the command; those after it win."""
@@ -102,3 +104,20 @@ def items_of(text: str | None) -> tuple[str, ...] | None:
 def given(**fields: Any) -> dict[str, Any]:
     """Return the fields that were given: those that are not None."""
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def text_of(file: str) -> str:
+    """Read a text file; `-` is standard input."""
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        problem = getattr(error, "strerror", None) or str(error)
+        raise CommandError("FILE_NOT_FOUND", f"{file}: {problem}", "Name a text file.") from None
+
+
+def json_of(text: str) -> Any:
+    """Parse the JSON of the option `--params`."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise CommandError("VALIDATION_ERROR", f"--params: {error}", "Write a JSON object.") from None

@@ -1,19 +1,23 @@
-"""An organization as YAML, which `org export` writes and `org import` reads.
+"""YAML: an organization, which `org export` writes and `org import` reads, and facts for a terminal.
 
 Every scalar is read as text: `no` and `007` become neither a boolean nor a number.
 """
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import yaml
 from pydantic import ValidationError
 
-from infra.cli.document import CommandError
+from infra.cli.document import CommandError, CommandResult
+from infra.cli.table import render_table
 from mcpist.errors import InvalidRequest
 from mcpist.people.documents import OrganizationDocument
 from mcpist.people.fields import fields_of
 from mcpist.people.organization import Organization
+
+MAX_SHOWN_TOOLS = 10  # of those that a change gives or takes; of more a terminal shows their modules
 
 
 class _StrictLoader(yaml.loader.BaseLoader):
@@ -111,3 +115,32 @@ def _children(node: yaml.Node) -> list[tuple[str, yaml.Node, yaml.Node]]:
             return [(str(number), value, value) for number, value in enumerate(node.value)]
         case _:
             return []
+
+
+def to_result(facts: dict[str, Any]) -> CommandResult:
+    """Return facts as JSON for programs and as YAML for a terminal."""
+    effects = [_shortened(one) for one in facts.get("effects") or ()]
+    shown = {**facts, "effects": effects} if effects else facts
+    return CommandResult(metadata=facts, drawing=dump(shown).rstrip())
+
+
+def to_preview(facts: dict[str, Any]) -> CommandResult:
+    """Return the tools of each module that somebody sees, for a terminal as a table where they are not named."""
+    if any(module["names"] for module in facts["modules"]):
+        return to_result(facts)
+    rows = [(one["module"], f"{one['tools']} of {one['of']}") for one in facts["modules"]]
+    return CommandResult(metadata=facts, drawing=render_table(("module", "tools"), rows))
+
+
+def _shortened(effect: dict[str, Any]) -> dict[str, Any]:
+    """Return an effect with the numbers of tools by module in place of long lists."""
+    return {
+        name: [f"{module}: {number} tools" for module, number in Counter(_modules(tools)).items()]
+        if name in {"appear", "vanish"} and len(tools) > MAX_SHOWN_TOOLS
+        else tools
+        for name, tools in effect.items()
+    }
+
+
+def _modules(tools: Iterable[str]) -> Iterator[str]:
+    return (name.rpartition(".")[0] for name in tools)

@@ -1,21 +1,22 @@
 """`mcpist org`: organizations, the tools that they switch off, and whole organizations as YAML."""
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from infra.cli.access import Access, with_access
-from infra.cli.administration import create, restore_administrator, to_result
 from infra.cli.document import CommandError, CommandResult
-from infra.cli.inputs import text_of
-from infra.cli.last_up import last_up
-from infra.cli.options import MASKS, DryRun, Target, WithGrants, command_group, items_of, with_target
-from infra.cli.organization_yaml import line_of, parse_organization, write
+from infra.cli.options import MASKS, DryRun, Target, WithGrants, command_group, items_of, text_of, with_target
+from infra.cli.organization_yaml import line_of, parse_organization, to_result, write
+from infra.cli.rest_client import Access, with_access
+from infra.cli.stacks import last_up
 from infra.cli.target import opened
 from mcpist.caller import Subject
+from mcpist.people.administration import Administration, AppliedChange, ChangeOptions, operator
 from mcpist.people.documents import OrganizationDocument
 from mcpist.people.fields import fields_of
-from mcpist.people.organization import User
+from mcpist.people.organization import Organization, User
+from mcpist.running.connected_accounts import BrokerAccounts
 from mcpist.tools.access.effects import describe_change
 from mcpist_services.catalogue import CATALOGUE
 
@@ -120,3 +121,28 @@ def import_organization(
             details = error.error["details"] | {"line": line}
             error.error |= {"message": f"Line {line}: {error.error['message']}", "details": details}
         raise
+
+
+# -- with rights in AWS ----------------------------------------------------------------------------
+
+
+def create(organization: str, name: str, administrator: User, *, dry_run: bool) -> AppliedChange:
+    """Create an organization with its first administrator."""
+    new = Organization(organization, name, users={administrator.id: administrator})
+    return _administration(organization).create(new, dry_run=dry_run)
+
+
+def restore_administrator(organization: str, administrator: User, *, dry_run: bool) -> AppliedChange:
+    """Make a user of an existing organization, known or new, an administrator with this subject."""
+
+    def edit(before: Organization) -> Organization:
+        known = before.users.get(administrator.id, administrator)
+        return before.with_user(replace(known, subject=administrator.subject, system_role="admin"))
+
+    work, options = _administration(organization), ChangeOptions(dry_run=dry_run)
+    return work.change("organization.restore", f"users.{administrator.id}", edit, options)
+
+
+def _administration(organization: str) -> Administration:
+    caller = operator(organization)
+    return Administration(caller, "", BrokerAccounts(caller))

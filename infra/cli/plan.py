@@ -1,16 +1,14 @@
 """`mcpist plan`: check a batch and show its machine, without any server."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
+
+from rich.cells import cell_len
 
 from infra.cli.document import CommandResult
-from infra.cli.inputs import text_of
-from infra.cli.options import BatchFile
-from infra.cli.plan_view import draw_plan
-from mcpist.batch.execution.plan import plan
-from mcpist.caller import Caller, Role, Subject
-from mcpist.tools.access.permissions import Permissions
-from mcpist_services import NAMES
-from mcpist_services.catalogue import CATALOGUE
+from infra.cli.options import BatchFile, text_of
+from mcpist.visible_text import visible
 
 STEP_RUNNER = "arn:aws:lambda:us-east-1:123456789012:function:step_runner:live"
 
@@ -23,8 +21,49 @@ def plan_file(file: BatchFile = "-") -> CommandResult:
 
 def plan_batch(commands: str) -> CommandResult:
     """Plan a batch for a caller who may use every tool."""
+    # Late, since `mcpist batch` draws plans too, and need not wait for every service.
+    from mcpist.batch.execution.plan import plan
+    from mcpist.caller import Caller, Role, Subject
+    from mcpist.tools.access.permissions import Permissions
+    from mcpist_services import NAMES
+    from mcpist_services.catalogue import CATALOGUE
+
     everything = Role("everything", modules=NAMES, allow=("*",), destructive=True)
     caller = Caller("local", "local", Subject("local", "local"), "admin", (everything,))
     checked = plan(commands, Permissions(caller, CATALOGUE))
     machine = checked.build_machine(STEP_RUNNER)
     return CommandResult(metadata={**checked.as_dict(machine), "machine": machine.definition})
+
+
+def draw_plan(plan: Mapping[str, Any]) -> str:
+    """Return a tree of the steps; one that waits for several stands below the last of these and names the others."""
+    steps: Sequence[Mapping[str, Any]] = plan["steps"]
+    below: dict[str, list[Mapping[str, Any]]] = {}
+    for step in steps:
+        below.setdefault(step["needs"][-1] if step["needs"] else "", []).append(step)
+    rows = [(visible(f"{branch}{step['id']}"), step) for branch, step in _tree(below, "", "")]
+    width = max((cell_len(head) for head, _ in rows), default=0)
+    lines = [f"{head}{' ' * (width - cell_len(head))}  {_describe(step)}".rstrip() for head, step in rows]
+    form = f"{plan['states']} states" if plan.get("form") == "machine" else plan.get("form", "")
+    return "\n".join([*lines, f"{len(steps)} steps, at most {plan['depth']} one after the other; {form}"])
+
+
+def _tree(
+    below: Mapping[str, Sequence[Mapping[str, Any]]], parent: str, margin: str
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the steps below a step, each with the lines that lead to it."""
+    children = below.get(parent, ())
+    for number, step in enumerate(children, 1):
+        last = number == len(children)
+        yield f"{margin}{('└─ ' if last else '├─ ') if parent else ''}", step
+        yield from _tree(below, step["id"], f"{margin}{('   ' if last else '│  ') if parent else ''}")
+
+
+def _describe(step: Mapping[str, Any]) -> str:
+    """Return a step's tool, its effect where it is no read, and what it waits for besides."""
+    notes = [step["tool"]]
+    notes += [str(step["effect"])] if step["effect"] != "reads" else []
+    notes += [f"for each of {step['each']}"] if step.get("each") else []
+    notes += ["if its condition holds"] if step.get("when") else []
+    notes += [f"also after {', '.join(step['needs'][:-1])}"] if len(step["needs"]) > 1 else []
+    return visible(", ".join(notes))

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from infra.cli.deployable_program import undeployable
+from infra.cli.deployable import undeployable_programs
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.options import command_group
 from mcpist_services.programs.declaration import Declaration
@@ -40,7 +40,7 @@ def check_programs(
     problems = [error.details for error in loaded.problems.values()]
     if deploy:
         beside = source.parent if source.is_file() else source
-        problems += [problem for one in loaded.declarations.values() for problem in undeployable(one, beside)]
+        problems += [problem for one in loaded.declarations.values() for problem in undeployable_programs(one, beside)]
     if problems:
         first = f"{problems[0]['field']}: {problems[0]['problem']}"
         more = f", and {len(problems) - 1} more" if len(problems) > 1 else ""

@@ -1,19 +1,20 @@
-"""The command line's client of the REST API, with a person's own token."""
+"""The command line's client of the REST API, with a person's own token, and the options that choose both."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote, urlsplit
 
 import httpx2
+from typer import Option
 
 from infra.cli import login_store, oauth_client
-from infra.cli.document import LOCALE, CommandError
-from infra.cli.last_up import is_up, last_up
+from infra.cli.document import LOCALE, CommandError, CommandResult
 from infra.cli.login_store import Login
-from infra.cli.options import chosen
+from infra.cli.options import Token, Url, chosen, join_parameters
+from infra.cli.stacks import is_up, last_up
 from mcpist.version import VERSION
 
 # A removal may wait for several providers; API Gateway ends a request after 30 s.
@@ -184,3 +185,33 @@ def part(name: str) -> str:
 
 def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The endpoint, person and organization of the command line; by default the last `up`, else the last login."""
+
+    url: str | None = None
+    token: str | None = None
+    organization: str | None = None
+
+    def session(self, *, own: bool = False, organization: str | None = None) -> RestSession:
+        """Return the session; beside an `up` its administrator acts, or with `own` its user."""
+        return open_session(self.url, self.token, organization or self.organization, own=own)
+
+
+def with_access(command: Callable[..., CommandResult]) -> Callable[..., CommandResult]:
+    """Replace a command's first parameter, its Access, by the options that choose it."""
+
+    def run(
+        *,
+        url: Url = None,
+        token: Token = None,
+        organization: Annotated[
+            str | None, Option("--organization", "--org", metavar="ORG", help="[default: your only organization]")
+        ] = None,
+        **given: Any,
+    ) -> CommandResult:
+        return command(Access(url, token, organization), **given)
+
+    return join_parameters(command, run)

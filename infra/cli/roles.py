@@ -4,11 +4,10 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from infra.cli.access import Access, with_access
-from infra.cli.administration import to_preview, to_result
 from infra.cli.document import CommandResult
 from infra.cli.options import MASKS, DryRun, WithGrants, command_group, given, items_of
-from infra.cli.rest_client import part
+from infra.cli.organization_yaml import to_preview, to_result
+from infra.cli.rest_client import Access, part, with_access
 
 RoleId = Annotated[str, Argument(metavar="ID", help="The role's id.")]
 Modules = Annotated[str | None, Option(metavar="A,B", help="The role's modules, separated by commas.")]

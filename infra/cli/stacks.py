@@ -1,4 +1,4 @@
-"""The stacks of this folder: the files that each `mcpist up` keeps in `.mcpist`, by the stack's name."""
+"""`mcpist ps`, and the stacks of this folder: the files that each `mcpist up` keeps in `.mcpist`, by name."""
 
 import fcntl
 import json
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from infra.cli.document import CommandError
+from infra.cli.document import CommandError, CommandResult
 
 DATA = Path(".mcpist")
 DEFAULT = "default"
@@ -107,3 +107,43 @@ def known_stacks() -> list[LocalStack]:
     if default.state_file.exists() or default.facts_file.exists():
         names.add(DEFAULT)
     return [LocalStack(name) for name in sorted(names)]
+
+
+def last_up(instead: str) -> dict[str, Any]:
+    """Return the facts of the `mcpist up` of this folder; without one, a CommandError says what to do `instead`."""
+    facts = chosen_stack().facts()
+    if facts is None:
+        hint = f"Start one with `mcpist up`, or {instead}."
+        raise CommandError("VALIDATION_ERROR", "No endpoint is known.", hint)
+    return facts
+
+
+def is_up() -> bool:
+    """Whether an `mcpist up` of this folder runs."""
+    return chosen_stack().facts_file.exists()
+
+
+def list_stacks() -> CommandResult:
+    """List what `mcpist up` runs from this folder, or keeps in it."""
+    from infra.cli.table import render_table  # every command imports this file
+
+    stacks = [_describe(stack) for stack in known_stacks()]
+    head = ("stack", "state", "endpoint", "kept")
+    rows = [(*(str(one[key]) for key in ("stack", "state", "mcp_url")), _size(one["kept_bytes"])) for one in stacks]
+    drawing = render_table(head, rows) if rows else "No stack runs or is kept here: start one with `mcpist up`."
+    return CommandResult(metadata={"stacks": stacks}, drawing=drawing)
+
+
+def _describe(stack: LocalStack) -> dict[str, Any]:
+    facts = (stack.facts() or {}) if stack.runs else {}
+    return {
+        "stack": stack.name,
+        "state": "running" if stack.runs else "stopped",
+        "mcp_url": str(facts.get("mcp_url", "")),
+        "pid": facts.get("pid"),
+        "kept_bytes": sum(file.stat().st_size for file in stack.folder.glob(f"{stack.state_file.name}*")),
+    }
+
+
+def _size(size_bytes: int) -> str:
+    return f"{size_bytes / 1_000_000:.1f} MB"

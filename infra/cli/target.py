@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from infra.cli.document import CommandError
-from infra.cli.last_up import last_up
 from infra.cli.options import Target
+from infra.cli.stacks import last_up
 from mcpist.aws import clients
 from mcpist.batch.machine.definition import stack_prefix
 from mcpist.memory import forget_all

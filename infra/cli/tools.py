@@ -1,17 +1,45 @@
-"""`mcpist schema`, `mcpist modules` and `mcpist call`: the meta-tools of an endpoint."""
+"""`mcpist schema`, `modules` and `call`: the meta-tools of an endpoint, and how a shell completes their names."""
 
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
+import typer
 from typer import Argument, Option
+from typer._completion_shared import get_completion_script
 
-from infra.cli.completion import module_names, tool_names
 from infra.cli.document import CommandError, CommandResult
-from infra.cli.endpoint import Endpoint
-from infra.cli.inputs import json_of
-from infra.cli.options import Token, Url
-from infra.cli.schema_view import draw_schema
-from infra.cli.tool_arguments import typed_arguments
+from infra.cli.endpoint import Endpoint, parsed
+from infra.cli.options import Token, Url, json_of
+from infra.cli.table import render_table
+from mcpist.visible_text import visible
+
+_WORDS = {"true": True, "false": False, "null": None}
+Shell = Annotated[
+    Literal["bash", "zsh", "fish"], typer.Argument(help="e.g. in ~/.bashrc: source <(mcpist completion bash)")
+]
+
+
+def module_names(incomplete: str) -> list[str]:
+    """Return the modules that a word can become; none where no endpoint answers."""
+    return [name for name in _names({}, "module") if name.startswith(incomplete)]
+
+
+def tool_names(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the tools of the module before the word."""
+    module = ctx.params.get("module")
+    found = _names({"modules": [module], "full": True}, "name") if module else []
+    return [name for name in found if name.startswith(incomplete)]
+
+
+def _names(arguments: dict[str, object], field: str) -> list[str]:
+    try:
+        modules = Endpoint.from_options(None, None).call("get_module_schema", arguments).texts[0]["modules"]
+    except CommandError:
+        return []
+    entries = modules if field == "module" else modules[0].get("tools", [])
+    return [str(one[field]) for one in entries]
 
 
 def schema(
@@ -59,6 +87,13 @@ def call(
         return endpoint.call("call", request | ({"confirm": True} if confirm else {}))
 
 
+def completion(shell: Shell) -> int:
+    """Print the script by which a shell completes this command."""
+    # Here `shell` is the name of one.
+    print(get_completion_script(prog_name="mcpist", complete_var="_MCPIST_COMPLETE", shell=shell))  # nosec B604
+    return 0
+
+
 def _drawn(answer: CommandResult) -> CommandResult:
     return replace(answer, drawing=draw_schema(answer.texts[0]))
 
@@ -68,3 +103,87 @@ def _input_schema(endpoint: Endpoint, module: str, tool: str) -> dict[str, Any]:
     answer = endpoint.call("get_module_schema", {"modules": [module], "tools": [tool]}).texts[0]
     shown = (one for found in answer["modules"] for one in found["tools"] if isinstance(one, dict))
     return next((dict(one["inputSchema"]) for one in shown), {})
+
+
+def draw_schema(answer: Any) -> str:
+    """Return the answer of `get_module_schema`: a table of modules, or the tools of some, or those found for a task."""
+    if not isinstance(answer, dict) or "modules" not in answer:
+        return visible(json.dumps(answer, ensure_ascii=False, indent=2), lines=True)
+    modules: list[dict[str, Any]] = answer["modules"]
+    if not any(isinstance(one.get("tools"), list) or "error" in one for one in modules):
+        rows = [(one["module"], str(one.get("tools", "")), one["description"]) for one in modules]
+        return render_table(("module", "tools", "what it has"), rows)
+    return "\n\n".join("\n".join(_lines(one)) for one in modules)
+
+
+def _lines(module: Mapping[str, Any]) -> Iterator[str]:
+    if error := module.get("error"):
+        yield visible(f"{module['module']}: {error['code']} {error['message']} {error['hint']}")
+        return
+    yield visible(f"{module['module']}: {module.get('description', '')}")
+    for kind in ("tools", "resources", "prompts"):
+        if module.get(kind):
+            yield from ["", f"{kind}:"] if kind != "tools" else []
+            yield from (f"  {line}" for line in _entries(module[kind]))
+    if marks := module.get("marks"):
+        yield from ["", visible(marks)]
+    if formats := module.get("formats"):
+        yield from ["", "formats:", *(visible(f"  {name}: {form}") for name, form in formats.items())]
+
+
+def _entries(entries: Iterable[Any]) -> Iterator[str]:
+    """Yield a line for each signature, and the JSON of a full schema."""
+    for one in entries:
+        text = one if isinstance(one, str) else json.dumps(one, ensure_ascii=False, indent=2)
+        yield from visible(text, lines=True).splitlines()
+
+
+def typed_arguments(words: Iterable[str], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of words such as `query=broker`; the endpoint refuses a value of a wrong type."""
+    given: dict[str, Any] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            hint = "Write NAME=VALUE, or --params with a JSON object."
+            raise CommandError("VALIDATION_ERROR", f"{word} is no argument of a tool.", hint)
+        given[name] = _typed(value, schema.get("properties", {}).get(name, {}), schema)
+    return given
+
+
+def _typed(text: str, kind: Mapping[str, Any], whole: Mapping[str, Any]) -> Any:
+    """Return a text as the type that a schema names: the first of several that the text can be."""
+    if place := str(kind.get("$ref", "")).removeprefix("#/"):
+        return _typed(text, _part(whole, place), whole)
+    if choices := kind.get("anyOf") or kind.get("oneOf"):
+        return next((value for choice in choices if (value := _typed(text, choice, whole)) != text), text)
+    types = kind.get("type", [])
+    for name in [types] if isinstance(types, str) else types:
+        value = _as_type(text, name, kind, whole)
+        if value is not text:
+            return value
+    return text
+
+
+def _as_type(text: str, name: str, kind: Mapping[str, Any], whole: Mapping[str, Any]) -> Any:
+    """Return a text as one type, or the same text where it is not of this type."""
+    match name:
+        case "integer" | "number":
+            value = parsed(text)
+            return value if isinstance(value, int | float) and not isinstance(value, bool) else text
+        case "boolean" | "null":
+            value = _WORDS.get(text, text)
+            return value if (value is None) == (name == "null") else text
+        case "array":
+            value = parsed(text) if text.startswith("[") else text
+            items = kind.get("items", {})
+            return value if isinstance(value, list) else [_typed(one.strip(), items, whole) for one in text.split(",")]
+        case "object":
+            value = parsed(text)
+            return value if isinstance(value, dict) else text
+    return text
+
+
+def _part(schema: Mapping[str, Any], place: str) -> Mapping[str, Any]:
+    for name in place.split("/"):
+        schema = schema.get(name, {})
+    return schema

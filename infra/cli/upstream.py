@@ -7,16 +7,13 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from infra.cli.deployable import check_deployable
-from infra.cli.document import CommandError, CommandResult
-from infra.cli.error_view import draw_error
-from infra.cli.last_up import is_up, last_up
+from infra.cli.document import CommandError, CommandResult, draw_error
 from infra.cli.options import Target, UpstreamsFile, command_group, with_target
-from infra.cli.upstream_audit import record_approvals
-from infra.cli.upstream_changes import changed_lines
+from infra.cli.stacks import is_up, last_up
+from infra.cli.stored_secrets import secret
 from infra.cli.upstream_import import import_client_config
 from infra.cli.upstream_listings import ListingResult, resolve_categories, rows
-from infra.cli.upstream_secret import secret
-from infra.cli.upstream_stack import StackView, find_rows, stack_view
+from infra.cli.upstream_stack import StackView, changed_lines, find_rows, record_approvals, stack_view
 from mcpist.visible_text import visible
 from mcpist_services.upstream import lists
 from mcpist_services.upstream.categories import counts

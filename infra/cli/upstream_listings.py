@@ -1,15 +1,18 @@
 """Listings of upstream servers and the approval of their tools, for the command line."""
 
 import os
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from infra.cli.stdio_servers import stdio_servers
+from infra.local.tool_path import tool_path
 from mcpist.errors import McpistError
+from mcpist.programs.messages import ServerRequest
 from mcpist.settings import settings
 from mcpist.tools.declare.schema_tool import effect_of
 from mcpist.tools.declare.tool import Effect
@@ -17,9 +20,11 @@ from mcpist_services.upstream.categories import ResolvedCategory, SelectedTool, 
 from mcpist_services.upstream.configuration import Configuration, UpstreamServer
 from mcpist_services.upstream.connections import Identity, Upstreams
 from mcpist_services.upstream.listing import Listing
+from mcpist_services.upstream.requests import Ask
 from mcpist_services.upstream.trust import Pin, approval_of, judge, review_warnings
 
 PERSONAL_ACCOUNT_PROBLEM = "it acts with each caller's own account, and this command has none"
+FUNCTIONS = Path(__file__).resolve().parents[2] / "functions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,3 +165,18 @@ def _local_services_set(allowed: bool) -> Iterator[None]:
         else:
             os.environ["LOCAL_SERVICES"] = before
         settings.cache_clear()
+
+
+@contextmanager
+def stdio_servers() -> Iterator[Ask]:
+    """Start the servers that are asked for, with this command's HOME and folder, and end them with the context."""
+    os.environ["PATH"] = tool_path()
+    sys.path.insert(0, str(FUNCTIONS))
+    from program_runner.servers.sessions import Sessions  # the functions are no packages of this environment
+
+    with closing(Sessions(None, str(Path.cwd()))) as sessions:
+
+        def ask(request: ServerRequest, *, deadline: float) -> bytes:  # noqa: ARG001 - the request says it, too
+            return sessions.ask(request)
+
+        yield ask

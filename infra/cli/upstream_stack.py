@@ -1,18 +1,26 @@
-"""The servers of a file and their stack, if there is one: what is stored of them, else what they offer now."""
+"""The servers of a file and their stack, if there is one: stored or present tools, changes since an approval, audit."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 
-from infra.cli.last_up import is_up
 from infra.cli.options import Target
+from infra.cli.stacks import is_up
 from infra.cli.target import opened
 from infra.cli.upstream_listings import ListingResult, ToolRow, fetch_listings, rows
+from mcpist.audit import record as audit
 from mcpist.aws import clients
+from mcpist.people import directory
+from mcpist.people.administration import operator
 from mcpist_services.upstream import lists
+from mcpist_services.upstream.approved_texts import TextLine, changes
 from mcpist_services.upstream.configuration import Configuration
 from mcpist_services.upstream.listing import Listing
 from mcpist_services.upstream.trust import Pin
+
+_MARKS = {"added": "+ ", "removed": "- ", "same": "  "}
+type FindTexts = Callable[[str, Sequence[str]], Mapping[str, str]]
+"""Returns the approved texts of tools of a server, by their names; older approvals have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +79,37 @@ def _stored(references: Iterable[str]) -> dict[str, str]:
             with suppress(BotoCoreError, ClientError):
                 found[reference] = clients.client("ssm").get_parameter(**asked)["Parameter"]["Value"]
     return found
+
+
+def record_approvals(server: str, before: Mapping[str, Pin], approved: Sequence[Pin]) -> None:
+    """Write the fingerprints before and after to each organization's audit: all organizations share the servers."""
+    if not approved:
+        return
+    old = {pin.tool: before[pin.tool].fingerprint for pin in approved if pin.tool in before}
+    new = {pin.tool: pin.fingerprint for pin in approved}
+    for organization in directory.organizations():
+        audit.record_change(
+            operator(organization),
+            action="upstreams.approve",
+            target=f"upstreams.{server}",
+            request="",
+            before=old,
+            after=new,
+        )
+
+
+def changed_lines(rows: Iterable[ToolRow], find_texts: FindTexts) -> dict[tuple[str, str], list[str]]:
+    """Return the lines of each changed tool, by its server and name; each server's texts are read once."""
+    changed = [row for row in rows if row.state == "changed"]
+    found: dict[tuple[str, str], list[str]] = {}
+    for server in dict.fromkeys(row.chosen.server for row in changed):
+        own = [row for row in changed if row.chosen.server == server]
+        texts = find_texts(server, [row.pin.tool for row in own])
+        for row in own:
+            if row.pin.tool in texts:
+                found[server, row.pin.tool] = list(map(_line, changes(texts[row.pin.tool], row.pin.text)))
+    return found
+
+
+def _line(line: TextLine) -> str:
+    return f"… {line.text} lines" if line.kind == "skipped" else f"{_MARKS[line.kind]}{line.text}"

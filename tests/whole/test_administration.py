@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from infra.cli.error_view import CALLER
+from infra.cli.document import CALLER
 from infra.cli.main import run
 from infra.cli.stacks import LocalStack
 from infra.cli.up import _recorded

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from infra.cli.doctor.checks import CHECKS
-from infra.cli.error_view import ADMINISTRATOR
+from infra.cli.doctor.command import CHECKS
+from infra.cli.document import ADMINISTRATOR
 from infra.cli.main import run
 from infra.cli.stacks import LocalStack
 from infra.cli.up import _recorded

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from infra.cli import login_store
-from infra.cli.error_view import ADMINISTRATOR
+from infra.cli.document import ADMINISTRATOR
 from infra.cli.login_store import Login
 from infra.cli.main import run
 from infra.cli.stacks import LocalStack

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from infra.cli.error_view import ADMINISTRATOR, USER
+from infra.cli.document import ADMINISTRATOR, USER
 from infra.cli.main import COMMANDS
 from infra.local.deployment import ROOT, LocalDeployment
 

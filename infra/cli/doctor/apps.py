@@ -5,7 +5,7 @@ from typing import Any
 
 from infra.cli.doctor.deployment import Deployment
 from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
-from infra.cli.grant_app import PARAMETER_STORE_KEY
+from infra.cli.stored_secrets import PARAMETER_STORE_KEY
 from mcpist.aws.clients import client
 from mcpist.people import directory
 from mcpist.running import broker

@@ -1,18 +1,76 @@
-"""`mcpist doctor`: list all findings, and succeed if none of them is a problem."""
+"""`mcpist doctor`: run all checks, list their findings, and succeed if none of them is a problem."""
 
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
+import httpx2
+from botocore.exceptions import BotoCoreError, ClientError
 from typer import Option
 
-from infra.cli.doctor import clock
-from infra.cli.doctor.checks import CheckResult, run_check, run_checks
-from infra.cli.doctor.deployment import read_deployment
-from infra.cli.doctor.finding import problem
-from infra.cli.doctor.report import report
+from infra.cli.doctor import apps, configuration, endpoint, issuer, limits, people, stores
+from infra.cli.doctor.deployment import Deployment, read_deployment
+from infra.cli.doctor.finding import Finding, State, problem, skipped
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.options import OrganizationOption, Target, with_target
-from infra.cli.target import opened
+from infra.cli.table import render_table
+from infra.cli.target import TABLES, opened
+from mcpist.aws.clients import AwsError
+from mcpist.errors import McpistError
+
+type Findings = Callable[[Deployment], Iterable[Finding]]
+
+
+class Check(NamedTuple):
+    """One question about a deployment."""
+
+    area: str
+    about: str
+    findings: Findings
+
+
+class CheckResult(NamedTuple):
+    """One finding of a check."""
+
+    area: str
+    about: str
+    finding: Finding
+
+
+CHECKS = (
+    Check("configuration", "stack", configuration.stack),
+    Check("configuration", "PublicUrl", configuration.public_url),
+    Check("configuration", "Audience", configuration.audience),
+    Check("configuration", "ConnectClientId", configuration.connect_client),
+    Check("configuration", "LocalRedirects", configuration.redirects),
+    Check("configuration", "FileDays", configuration.kept),
+    Check("configuration", "FormerVaultKey", configuration.former_key),
+    Check("configuration", "functions", configuration.functions),
+    Check("configuration", "upstreams", configuration.upstreams),
+    Check("endpoint", "TLS", endpoint.tls),
+    Check("endpoint", "resource metadata", endpoint.resource),
+    Check("endpoint", "challenge", endpoint.challenge),
+    Check("endpoint", "login metadata", endpoint.login_metadata),
+    Check("issuer", "metadata", issuer.discovery),
+    Check("issuer", "keys", issuer.keys),
+    Check("issuer", "clients", issuer.login),
+    Check("issuer", "connect client", issuer.connect_client),
+    Check("keys", "VaultKey", partial(stores.key, id_="VaultKey")),
+    Check("keys", "VaultKey policy", stores.policy),
+    Check("keys", "DataKey", partial(stores.key, id_="DataKey")),
+    Check("keys", "FormerVaultKey", stores.former_key),
+    *(Check("stores", table, partial(stores.table, id_=table)) for table in TABLES.values()),
+    Check("stores", "FilesBucket", stores.bucket),
+    Check("apps", "stored", apps.stored),
+    Check("apps", "usable", apps.usable),
+    Check("directory", "organizations", people.organizations),
+    Check("directory", "roles", people.roles),
+    Check("clock", "endpoint", endpoint.clock),
+    Check("limits", "concurrency", limits.concurrency),
+    Check("limits", "machines", limits.machines),
+)
 
 
 @with_target
@@ -38,5 +96,47 @@ def run_doctor(
 
 def _clock(target: Target) -> list[CheckResult]:
     """Check the clock first: if it is wrong, AWS refuses every other request."""
-    ask = partial(clock.against_aws, target.profile, target.region)
+    ask = partial(endpoint.clock_of_aws, target.profile, target.region)
     return [CheckResult("clock", "AWS", finding) for finding in run_check(ask)]
+
+
+def run_checks(deployment: Deployment) -> list[CheckResult]:
+    """Run all checks and return their findings."""
+    return [
+        CheckResult(one.area, one.about, finding)
+        for one in CHECKS
+        for finding in run_check(partial(one.findings, deployment))
+    ]
+
+
+def run_check(findings: Callable[[], Iterable[Finding]]) -> Iterator[Finding]:
+    """Yield a check's findings; an error only skips the rest of this check."""
+    try:
+        yield from findings()
+    except ClientError as error:
+        yield skipped(f"AWS refused {error.operation_name}: {error.response['Error'].get('Code')}")
+    except (AwsError, BotoCoreError, CommandError, McpistError, OSError, httpx2.HTTPError, httpx2.InvalidURL) as error:
+        yield skipped(str(error))
+
+
+def report(lines: Sequence[CheckResult], command: str) -> CommandResult:
+    """Return the findings; raise CommandError with them if one of them is a problem."""
+    counts = dict(Counter(line.finding.state for line in lines))
+    facts = {"findings": [_shown(line) for line in lines], "counts": counts}
+    drawing = _render(lines, counts)
+    if not counts.get("problem"):
+        return CommandResult(metadata=facts, drawing=drawing)
+    hint = f"Do what the remedies in the details say, and run `{command}` again."
+    raise CommandError("NOT_CONFIGURED", f"Problems: {counts['problem']}.", hint, facts, drawing=drawing)
+
+
+def _shown(line: CheckResult) -> dict[str, str]:
+    return {"area": line.area, "about": line.about, **asdict(line.finding)}
+
+
+def _render(lines: Sequence[CheckResult], counts: Mapping[State, int]) -> str:
+    rows = [[line.finding.state, line.area, line.about, line.finding.found] for line in lines]
+    table = render_table(("state", "area", "about", "found"), rows).splitlines()
+    remedies = ["", *(f"    {line.finding.remedy}" if line.finding.remedy else "" for line in lines)]
+    texts = [text for pair in zip(table, remedies, strict=True) for text in pair if text]
+    return "\n".join([*texts, ", ".join(f"{count} {state}" for state, count in counts.items())])

@@ -1,6 +1,7 @@
-"""The stack, its parameters, its functions and the upstreams' file."""
+"""The stack, its parameters, the versions of its functions and the upstreams' file."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
 from infra.cli.deployable import undeployable
@@ -13,6 +14,21 @@ from mcpist_services.upstream.configuration import load
 GOOD = {"CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE"}
 ROLLED_BACK = {"UPDATE_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"}
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+# What a deployment sets; the rest of a configuration, such as dates, differs between a version and `$LATEST` anyway.
+COMPARED = (
+    "Architectures",
+    "CodeSha256",
+    "Environment",
+    "Handler",
+    "Layers",
+    "LoggingConfig",
+    "MemorySize",
+    "Role",
+    "Runtime",
+    "Timeout",
+    "TracingConfig",
+)
+REDEPLOY = "Deploy again with `make deploy`."
 
 
 def stack(deployment: Deployment) -> Iterator[Finding]:
@@ -122,3 +138,45 @@ def upstreams(deployment: Deployment) -> Iterator[Finding]:
     if not broken:
         sizes = f"{len(configured.servers)} servers, {len(configured.all_categories)} categories"
         yield ok(f"{file}: {sizes}, on this machine" + (f"; {check}" if configured.servers else ""))
+
+
+def functions(deployment: Deployment) -> Iterator[Finding]:
+    """Check that the alias `live` of each function runs what was deployed last."""
+    if deployment.embedded:
+        yield skipped("the embedded AWS publishes no versions")
+        return
+    for function in template().functions:
+        yield _compare(deployment, function.id)
+    if not deployment.environment("McpEndpointFunction").get("REVISION"):
+        found = "the template was deployed without a revision: changed parameters do not reach live"
+        yield warning(found, REDEPLOY)
+
+
+def _compare(deployment: Deployment, id_: str) -> Finding:
+    name = deployment.resources[id_]
+    live = client("lambda").get_alias(FunctionName=name, Name="live")["FunctionVersion"]
+    pages = client("lambda").get_paginator("list_versions_by_function").paginate(FunctionName=name)
+    versions = [one["Version"] for page in pages for one in page["Versions"]]
+    newest = max((one for one in versions if one.isdecimal()), key=int, default=live)
+    if live != newest:
+        update = f"lambda update-alias --function-name {name} --name live --function-version {newest}"
+        return warning(f"{id_}: live is version {live}, the newest is {newest}", deployment.aws(update))
+    differing = [*_differences(_configuration(name, "$LATEST"), _configuration(name, live))]
+    if differing:
+        return problem(f"{id_}: live (version {live}) has another {', '.join(differing)} than $LATEST", REDEPLOY)
+    return ok(f"{id_}: live is version {live}, and equal to $LATEST")
+
+
+def _configuration(name: str, qualifier: str) -> dict[str, Any]:
+    found: dict[str, Any] = client("lambda").get_function_configuration(FunctionName=name, Qualifier=qualifier)
+    return found
+
+
+def _differences(latest: Mapping[str, Any], live: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of what differs; of variables their names, never their values."""
+    for field in COMPARED:
+        if field == "Environment":
+            mine, theirs = (one.get(field, {}).get("Variables", {}) for one in (latest, live))
+            yield from sorted(name for name in {*mine, *theirs} if mine.get(name) != theirs.get(name))
+        elif latest.get(field) != live.get(field):
+            yield field

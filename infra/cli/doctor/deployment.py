@@ -8,8 +8,8 @@ from typing import NoReturn
 
 from infra.cli.checkout import template_file
 from infra.cli.document import CommandError
-from infra.cli.last_up import last_up
 from infra.cli.options import Target
+from infra.cli.stacks import last_up
 from infra.cli.target import describe_stack, outputs_of
 from infra.cli.upstream import DEPLOYED_FILE
 from infra.local.template import Template, read_template

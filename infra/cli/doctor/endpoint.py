@@ -4,6 +4,7 @@ import socket
 import ssl
 import time
 from collections.abc import Iterator
+from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -11,12 +12,15 @@ import httpx2
 
 from infra.cli.doctor.deployment import Deployment
 from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
-from infra.cli.doctor.web import PROBE_TIMEOUT_SECONDS, ask, document
 
 MIN_CERTIFICATE_DAYS = 14
 RESOURCE_PATH = "/.well-known/oauth-protected-resource"
 LOGIN_PATH = "/.well-known/oauth-authorization-server"
 REMAPPED = "x-amzn-remapped-www-authenticate"
+PROBE_TIMEOUT_SECONDS = 10
+WARNING_SKEW_SECONDS = 60
+MAX_SKEW_SECONDS = 300
+CLOCK_REMEDY = "Set this machine's clock: `sudo timedatectl set-ntp true`, or on macOS `sudo sntp -sS time.apple.com`."
 
 
 def tls(deployment: Deployment) -> Iterator[Finding]:
@@ -112,3 +116,50 @@ def _log(deployment: Deployment) -> str:
 
 def _renew(host: str) -> str:
     return f"Give API Gateway's custom domain name a certificate (ACM, in the stack's region) for {host}."
+
+
+def ask(method: str, url: str, **more: Any) -> httpx2.Response:
+    """Return a response of any status; redirects are not followed."""
+    return httpx2.request(method, url, timeout=PROBE_TIMEOUT_SECONDS, **more)
+
+
+def document(url: str) -> dict[str, Any] | None:
+    """Return the JSON object at a URL, or None."""
+    response = ask("GET", url)
+    try:
+        found = response.json() if response.status_code == httpx2.codes.OK else None
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def clock(deployment: Deployment) -> Iterator[Finding]:
+    """Compare this machine's clock with the endpoint's."""
+    yield _skew(deployment.url)
+
+
+def clock_of_aws(profile: str | None, region: str | None) -> Iterator[Finding]:
+    """Compare this machine's clock with AWS's; this needs neither a right nor a stack."""
+    import botocore.session
+
+    session = botocore.session.Session(profile=profile)
+    region = region or session.get_config_variable("region") or "us-east-1"
+    yield _skew(session.create_client("sts", region_name=region).meta.endpoint_url)
+
+
+def _skew(url: str) -> Finding:
+    """Compare this machine's clock with the header `Date` of a response."""
+    before = time.time()
+    try:
+        date = ask("GET", url).headers.get("date")
+    except httpx2.HTTPError as error:
+        return skipped(f"{url} cannot be reached: {error}")
+    try:
+        there = parsedate_to_datetime(date or "").timestamp() + 0.5  # the header's seconds are whole
+    except ValueError:
+        return skipped(f"{url} sends no usable header Date")
+    ahead = (before + time.time()) / 2 - there
+    found = f"this machine is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} {url}"
+    if abs(ahead) > MAX_SKEW_SECONDS:
+        return problem(f"{found}: AWS refuses its signatures", CLOCK_REMEDY)
+    return warning(found, CLOCK_REMEDY) if abs(ahead) > WARNING_SKEW_SECONDS else ok(found)

@@ -8,9 +8,8 @@ import httpx2
 import jwt
 
 from infra.cli.doctor.deployment import Deployment
-from infra.cli.doctor.endpoint import LOGIN_PATH
+from infra.cli.doctor.endpoint import LOGIN_PATH, ask, document
 from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
-from infra.cli.doctor.web import ask, document
 from mcpist.errors import UpstreamUnavailable
 from mcpist.people.identity import ALGORITHMS, METADATA_PATHS
 

@@ -1,7 +1,7 @@
 """`mcpist smoke`: use a deployment once, and succeed if nothing is a problem."""
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Annotated
 
@@ -10,18 +10,19 @@ from botocore.exceptions import BotoCoreError, ClientError
 from typer import Argument, Option
 
 from infra.cli import login_store
-from infra.cli.doctor import versions
-from infra.cli.doctor.checks import CheckResult
+from infra.cli.doctor import configuration
+from infra.cli.doctor.command import CheckResult, report
 from infra.cli.doctor.deployment import Deployment, read_deployment
-from infra.cli.doctor.finding import Finding, problem, skipped
-from infra.cli.doctor.report import report
+from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.endpoint import Endpoint
-from infra.cli.last_up import last_up
 from infra.cli.options import Target, Token, chosen, with_target
 from infra.cli.rest_client import RestSession, origin_of
-from infra.cli.smoke import access_token, account, public, tools
+from infra.cli.smoke import public, tools
+from infra.cli.stacks import last_up
 from infra.cli.target import opened
+from mcpist.aws.clients import client
+from mcpist.polling import Polling
 
 NO_TOKEN = skipped("nobody is logged in there: mcpist login --url URL, or --token")
 NO_STACK = skipped("no stack was named: --stack")
@@ -30,6 +31,8 @@ _REMEDIES = {
     "use": "`mcpist doctor --stack STACK` checks what the endpoint needs.",
     "account": "Use a profile that may read the stack, Lambda, logs and metrics: --profile.",
 }
+FUNCTION = "McpEndpointFunction"
+POLLING = Polling(initial_seconds=0.5, max_seconds=5)
 
 
 @with_target
@@ -59,7 +62,7 @@ def _public(url: str) -> Iterator[CheckResult]:
 
 def _with_token(url: str, token: str) -> Iterator[CheckResult]:
     checks: dict[str, Callable[[Endpoint], Iterable[Finding]]] = {
-        "token": lambda endpoint: access_token.claims(endpoint.url, endpoint.session.access_token()),
+        "token": lambda endpoint: public.claims(endpoint.url, endpoint.session.access_token()),
         "tools": tools.three_tools,
         "call": tools.call,
         "batch": tools.batch,
@@ -70,9 +73,9 @@ def _with_token(url: str, token: str) -> Iterator[CheckResult]:
 
 def _in_account(target: Target, since: datetime, wait: int) -> Iterator[CheckResult]:
     checks: dict[str, Callable[[Deployment], Iterable[Finding]]] = {
-        "live": versions.functions,
-        "logs": partial(account.logs, since=since, seconds=wait),
-        "metrics": partial(account.metrics, since=since, seconds=wait),
+        "live": configuration.functions,
+        "logs": partial(logs, since=since, seconds=wait),
+        "metrics": partial(metrics, since=since, seconds=wait),
     }
     if not target.deployed:
         yield from (CheckResult("account", about, NO_STACK) for about in checks)
@@ -89,3 +92,47 @@ def _lines(area: str, about: str, findings: Callable[[], Iterable[Finding]]) -> 
         yield from (CheckResult(area, about, finding) for finding in findings())
     except (BotoCoreError, ClientError, CommandError, OSError, httpx2.HTTPError, httpx2.InvalidURL) as error:
         yield CheckResult(area, about, problem(str(error), _REMEDIES[area]))
+
+
+def logs(deployment: Deployment, since: datetime, seconds: float) -> Iterator[Finding]:
+    """Check that the endpoint's responses since then are in its log."""
+    name = deployment.resources[FUNCTION]
+    configuration = client("lambda").get_function_configuration(FunctionName=name, Qualifier="live")
+    group = configuration["LoggingConfig"]["LogGroup"]
+    start = round(since.timestamp() * 1000)
+
+    def read() -> int:
+        found = client("logs").filter_log_events(logGroupName=group, startTime=start, filterPattern='"response"')
+        return len(found["events"])
+
+    count = POLLING.wait(read(), bool, read, seconds)
+    if count:
+        yield ok(f"{group}: {count} responses")
+    else:
+        tail = deployment.aws(f"logs tail {group} --since 10m")
+        yield problem(f"{group} got no response within {seconds:.0f} s", f"{tail}; LogLevel must be INFO or DEBUG.")
+
+
+def metrics(deployment: Deployment, since: datetime, seconds: float) -> Iterator[Finding]:
+    """Check that the calls since then are counted by CloudWatch."""
+    namespace = deployment.environment(FUNCTION)["POWERTOOLS_METRICS_NAMESPACE"]
+    start = since.replace(second=0, microsecond=0)
+
+    def read() -> float:
+        found = client("cloudwatch").get_metric_statistics(
+            Namespace=namespace,
+            MetricName="Calls",
+            Dimensions=[{"Name": "service", "Value": "mcpist"}],
+            StartTime=start,
+            EndTime=datetime.now(UTC) + timedelta(minutes=1),
+            Period=60,
+            Statistics=["Sum"],
+        )
+        return float(sum(point["Sum"] for point in found["Datapoints"]))
+
+    total = POLLING.wait(read(), bool, read, seconds)
+    if total:
+        yield ok(f"{namespace}: {total:.0f} calls")
+    else:
+        show = deployment.aws(f"cloudwatch list-metrics --namespace {namespace}")
+        yield warning(f"{namespace} counted no call within {seconds:.0f} s", f"CloudWatch may need minutes: {show}")

@@ -1,19 +1,23 @@
-"""Checks without a token: the way on which a client finds the login."""
+"""Checks of the way on which a client finds the login, and of the token that it gets there."""
 
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
+import jwt
 
-from infra.cli.doctor.endpoint import LOGIN_PATH, REMAPPED, RESOURCE_PATH
+from infra.cli.doctor.endpoint import LOGIN_PATH, REMAPPED, RESOURCE_PATH, ask, document
 from infra.cli.doctor.finding import Finding, ok, problem, warning
-from infra.cli.doctor.web import ask, document
 from mcpist.people.identity import METADATA_PATHS
 
 COPY = "x-mcpist-www-authenticate"
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 ADDRESS_HINT = "Use the output McpUrl of the stack: `mcpist doctor --stack STACK` says what is wrong with its address."
+SHOWN = ("iss", "aud", "scope", "client_id", "token_use")
+LOGIN_HINT = "Get a token for this URL: log in with a client of docs/clients.md, and give its access token by --token."
 
 
 def resource(url: str) -> Iterator[Finding]:
@@ -87,3 +91,34 @@ def _registration(metadata: dict[str, Any]) -> str:
     if metadata.get("client_id_metadata_document_supported"):
         return "clients name themselves by a document"
     return "clients register themselves" if metadata.get("registration_endpoint") else "clients are given an id"
+
+
+def claims(url: str, token: str) -> Iterator[Finding]:
+    """Check for whom, by whom and until when the token was issued."""
+    try:
+        found = jwt.decode(token, options={"verify_signature": False})
+    except jwt.PyJWTError:
+        yield problem("the token is no JWT", LOGIN_HINT)
+        return
+    shown = ", ".join(f"{name} {found[name]}" for name in SHOWN if name in found)
+    ends = float(found.get("exp", 0))
+    until = f"{datetime.fromtimestamp(ends, UTC):%Y-%m-%d %H:%M} UTC"
+    metadata = document(resource_addresses(url)[0]) or {}
+    audiences = {found["aud"]} if isinstance(found.get("aud"), str) else set(found.get("aud", ()))
+    if ends < time.time():
+        yield problem(f"{shown}: it ended at {until}", LOGIN_HINT)
+    elif str(found.get("iss", "")).rstrip("/") not in _issuer_names(metadata):
+        yield problem(f"{shown}: of another issuer than {', '.join(issuers(metadata))}", LOGIN_HINT)
+    elif audiences and metadata.get("resource") not in audiences:
+        yield problem(f"{shown}: not issued for {metadata.get('resource')}", LOGIN_HINT)
+    else:
+        yield ok(f"{shown}, until {until}")
+
+
+def _issuer_names(metadata: dict[str, object]) -> set[str]:
+    """Return the issuers' names; the one whose keys are elsewhere, as a user pool's, is named by those."""
+    names = set()
+    for issuer in issuers(metadata):
+        described = login_metadata(issuer) or {}
+        names |= {issuer.rstrip("/"), str(described.get("jwks_uri", "")).removesuffix("/.well-known/jwks.json")}
+    return names

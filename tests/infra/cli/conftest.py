@@ -8,7 +8,7 @@ from typing import Any
 import boto3
 import pytest
 
-from infra.cli.error_view import exit_code
+from infra.cli.document import exit_code
 from infra.cli.main import run
 from infra.cli.stacks import chosen_stack
 from infra.cli.target import TABLES

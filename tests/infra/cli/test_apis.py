@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from infra.cli import apis
-from infra.cli.error_view import exit_code
+from infra.cli.document import exit_code
 from infra.cli.main import run
 from mcpist.settings import settings
 from mcpist_services.described.compilation import load_file

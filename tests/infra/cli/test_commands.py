@@ -11,8 +11,7 @@ import pytest
 import typer
 
 from infra.cli import main
-from infra.cli.document import Document
-from infra.cli.error_view import CALLER
+from infra.cli.document import CALLER, Document
 from infra.cli.options import items_of
 from infra.cli.organization_yaml import parse_organization
 from infra.local.deployment import ROOT

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from infra.cli.error_view import CALLER
+from infra.cli.document import CALLER
 from infra.cli.main import run
 from infra.local.names import REGION
 from mcpist.aws.clients import client

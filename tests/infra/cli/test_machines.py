@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from infra.cli.error_view import TRY_AGAIN
+from infra.cli.document import TRY_AGAIN
 from infra.cli.main import run
 from infra.local.names import ACCOUNT, REGION
 from mcpist.aws.clients import client

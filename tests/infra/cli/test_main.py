@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from infra.cli.error_view import CALLER, DEFECT, TRY_AGAIN
+from infra.cli.document import CALLER, DEFECT, TRY_AGAIN
 from infra.cli.main import CLOSED_PIPE_CODE, run
 from infra.local.deployment import ROOT
 from mcpist.version import VERSION

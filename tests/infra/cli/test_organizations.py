@@ -6,7 +6,7 @@ from pathlib import Path
 import boto3
 import pytest
 
-from infra.cli.error_view import TRY_AGAIN
+from infra.cli.document import TRY_AGAIN
 from infra.cli.main import run
 from infra.local.login import LocalLogin
 from infra.local.names import REGION

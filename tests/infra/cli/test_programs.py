@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from infra.cli.deployable_program import architecture, problem_of
-from infra.cli.error_view import CALLER
+from infra.cli.deployable import architecture, problem_of
+from infra.cli.document import CALLER
 from infra.cli.main import run
 from infra.local.programs import local_programs
 from tests.services.programs.declarations import TEXT, tool, written

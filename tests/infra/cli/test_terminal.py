@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from infra.cli import error_view
-from infra.cli.administration import to_preview, to_result
-from infra.cli.error_view import EXIT_CODES, draw_error, resembling
+from infra.cli import document
+from infra.cli.document import EXIT_CODES, draw_error, resembling
 from infra.cli.main import run
+from infra.cli.organization_yaml import to_preview, to_result
 from infra.local.deployment import ROOT
 from mcpist.errors import McpistError, concrete_errors
 from tests.core.loopback import Service, json_response, serving
@@ -126,7 +126,7 @@ def test_an_error_is_two_or_three_lines(endpoint: Service) -> None:
     wrong = {"code": "VALIDATION_ERROR", "message": "limit: too many", "hint": "Write less.", "details": details}
     endpoint.reply_with(answer(json.dumps(wrong), error=True))
     code, text = shown("call", "rag", "list_docs", *at(endpoint))
-    assert code == error_view.CALLER
+    assert code == document.CALLER
     assert text.splitlines() == [
         "VALIDATION_ERROR limit: too many",
         "at line 2",
@@ -153,7 +153,7 @@ def test_a_name_that_resembles_a_known_one_is_answered_with_it(
     details = {"module": "rga", "tool": "rag_dco", "known": known}
     error = {"code": code, "message": "There is none.", "hint": "Modules.", "details": details}
     endpoint.reply_with(answer(json.dumps(error), error=True))
-    assert run(["call", "rga", "rag_dco", *at(endpoint)]) == error_view.CALLER
+    assert run(["call", "rga", "rag_dco", *at(endpoint)]) == document.CALLER
     assert json.loads(capsys.readouterr().out)["error"]["hint"] == found
 
 

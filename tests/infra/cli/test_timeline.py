@@ -7,8 +7,7 @@ from os import fdopen
 
 import pytest
 
-from infra.cli.document import CommandResult, Document
-from infra.cli.error_view import CALLER
+from infra.cli.document import CALLER, CommandResult, Document
 from infra.cli.main import run
 from infra.cli.timeline import render_timeline
 from mcpist.batch.view.progress import Progress, parse_progress

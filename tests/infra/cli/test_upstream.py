@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from mcp_types import Prompt
 
-from infra.cli.error_view import CALLER, exit_code
+from infra.cli.document import CALLER, exit_code
 from infra.cli.main import run
 from infra.cli.upstream_import import split
 from infra.cli.upstream_listings import rows

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from infra.cli.error_view import CALLER, TRY_AGAIN
+from infra.cli.document import CALLER, TRY_AGAIN
 from infra.cli.main import run
 from infra.cli.progress_view import LiveTable
 from infra.local.deployment import ROOT

@@ -7,7 +7,7 @@ from email.utils import formatdate
 
 import pytest
 
-from infra.cli.doctor import clock
+from infra.cli.doctor import endpoint
 from infra.local.server import LoopbackServer, Response, listen
 from tests.infra.cli.doctor.conftest import Made, only
 
@@ -37,7 +37,7 @@ def test_a_clock_that_differs_is_a_warning_and_by_minutes_a_problem(
     made: Made, ahead: int, state: str, side: str
 ) -> None:
     with telling(lambda: formatdate(time.time() + ahead, usegmt=True)) as url:
-        found = only(clock.against_endpoint(made(url)))
+        found = only(endpoint.clock(made(url)))
     assert found.state == state
     assert side in found.found
     assert ("timedatectl" in found.remedy) == (state != "ok")
@@ -46,11 +46,11 @@ def test_a_clock_that_differs_is_a_warning_and_by_minutes_a_problem(
 def test_aws_is_asked_without_a_signature_at_its_own_address(monkeypatch: pytest.MonkeyPatch) -> None:
     with telling(lambda: formatdate(0, usegmt=True)) as url:
         monkeypatch.setenv("AWS_ENDPOINT_URL_STS", url)
-        found = only(clock.against_aws(None, "eu-west-1"))
+        found = only(endpoint.clock_of_aws(None, "eu-west-1"))
     assert (found.state, url in found.found) == ("problem", True)
 
 
 def test_a_server_without_a_date_is_skipped(made: Made) -> None:
     with telling(lambda: "soon") as url:
-        assert only(clock.against_endpoint(made(url))).state == "skipped"
-    assert only(clock.against_endpoint(made("http://127.0.0.1:1"))).state == "skipped"
+        assert only(endpoint.clock(made(url))).state == "skipped"
+    assert only(endpoint.clock(made("http://127.0.0.1:1"))).state == "skipped"

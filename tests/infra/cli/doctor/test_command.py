@@ -8,9 +8,8 @@ from typing import Any
 import boto3
 import pytest
 
-from infra.cli.doctor.checks import CHECKS
-from infra.cli.document import CommandError, Document
-from infra.cli.error_view import ADMINISTRATOR, CALLER
+from infra.cli.doctor.command import CHECKS
+from infra.cli.document import ADMINISTRATOR, CALLER, CommandError, Document
 from infra.cli.main import run
 from infra.local.names import REGION
 from tests.infra.cli.conftest import TABLE

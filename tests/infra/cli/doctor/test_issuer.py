@@ -7,7 +7,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from infra.cli.doctor import issuer
-from infra.cli.doctor.checks import run_check
+from infra.cli.doctor.command import run_check
 from infra.local.login import LocalLogin
 from tests.core.loopback import Service, json_response
 from tests.infra.cli.doctor.conftest import Made, only, states

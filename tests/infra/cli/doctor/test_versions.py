@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from infra.cli.doctor import versions
+from infra.cli.doctor import configuration
 from infra.cli.doctor.deployment import Deployment, template
 from mcpist.aws.clients import client
 from tests.conftest import REGION
@@ -34,11 +34,11 @@ def stands(made: Made, aws: list[str]) -> Deployment:  # noqa: ARG001 - a fixtur
 
 
 def broken(deployment: Deployment) -> list[Any]:
-    return [one for one in versions.functions(deployment) if one.remedy]
+    return [one for one in configuration.functions(deployment) if one.remedy]
 
 
 def test_an_alias_on_the_newest_version_is_well(stands: Deployment) -> None:
-    assert set(states(versions.functions(stands))) == {"ok"}
+    assert set(states(configuration.functions(stands))) == {"ok"}
 
 
 def test_an_alias_on_an_old_version_is_a_warning(stands: Deployment) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from infra.cli.document import CommandError
-from infra.cli.tool_arguments import typed_arguments
+from infra.cli.tools import typed_arguments
 
 SCHEMA: dict[str, Any] = {
     "$defs": {"Level": {"type": "integer"}},
