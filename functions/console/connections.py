@@ -6,8 +6,8 @@ from typing import Any
 from console.messages import message_page
 from console.rendering import service_path
 from console.visit import Visit
-from mcpist.aws.http_request import HttpResponse
 from mcpist.errors import InvalidRequest, PageNotFound
+from mcpist.http.request import HttpResponse
 from mcpist.running import broker
 from mcpist_services import services_with_accounts, title
 

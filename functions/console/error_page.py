@@ -5,7 +5,6 @@ from urllib.parse import quote, urlencode
 from console.http.request import START_PAGE, Request
 from console.messages import message_page
 from console.texts import texts
-from mcpist.aws.http_request import HttpResponse, json_response
 from mcpist.errors import (
     AccountError,
     AdministratorError,
@@ -19,6 +18,7 @@ from mcpist.errors import (
     TransientError,
 )
 from mcpist.errors import ToolExecutionError as ServiceError
+from mcpist.http.request import HttpResponse, json_response
 
 WHO_ACTS: tuple[tuple[type[McpistError], str], ...] = (
     (CallerError, "error.who_caller"),

@@ -7,8 +7,8 @@ from snapshot_restore_py import register_before_snapshot
 
 from console import error_page, rendering, routes
 from console.http.request import Request
-from mcpist.aws.http_request import HttpResponse
 from mcpist.aws.snapshot import prepare
+from mcpist.http.request import HttpResponse
 from mcpist.telemetry.door import Door
 from mcpist_services.catalogue import upstream_preloads
 

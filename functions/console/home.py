@@ -8,8 +8,8 @@ from console.batches.watching import state_of
 from console.modules import count_waiting
 from console.tools.listing import permissions_of
 from console.visit import Visit
-from mcpist.aws.http_request import HttpResponse
-from mcpist.batch.ledger.listing import list_recent
+from mcpist.batch.ledger.ledger import list_recent
+from mcpist.http.request import HttpResponse
 from mcpist.people import questions
 from mcpist.running import broker
 

@@ -9,8 +9,8 @@ from console.http.response import download
 from console.visit import Visit
 from mcpist.audit.rows import as_csv, as_json_lines
 from mcpist.audit.search import MAX_ROWS, Filters, Page, find, find_story
-from mcpist.aws.http_request import HttpResponse
 from mcpist.errors import InvalidRequest
+from mcpist.http.request import HttpResponse
 
 DAYS = (1, 7, 30, 90)
 PAGE_ROWS = 50

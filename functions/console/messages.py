@@ -7,7 +7,7 @@ from console import rendering
 from console.http.request import Request
 from console.http.response import html_response
 from console.texts import texts
-from mcpist.aws.http_request import HttpResponse
+from mcpist.http.request import HttpResponse
 
 
 def show(

@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 from console.organization.review import VERSION_FIELD, page_of, show_review
 from console.tools.listing import permissions_of
 from console.visit import Visit
-from mcpist.aws.http_request import HttpResponse
 from mcpist.caller import RegisteredModule
 from mcpist.errors import InvalidRequest
+from mcpist.http.request import HttpResponse
 from mcpist.registry import definitions
 from mcpist.registry.entries import Registry
 from mcpist.running.connected_accounts import BrokerAccounts

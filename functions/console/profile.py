@@ -12,9 +12,9 @@ from console.activity import newest_uses
 from console.http.cookies import clear_cookie, set_language_cookie
 from console.sign_in.sign_ins import SIGN_OUT_EVERYWHERE, record_sign_out
 from console.visit import Visit
-from mcpist.aws.http_request import HttpResponse
 from mcpist.caller import Role
 from mcpist.errors import InvalidRequest, Locale
+from mcpist.http.request import HttpResponse
 from mcpist.people import browsers, own_settings
 from mcpist.running.connected_accounts import BrokerAccounts
 from mcpist.tools.access.role_rules import role_permits

@@ -4,7 +4,7 @@ import time
 from datetime import UTC, datetime
 
 from console.http.request import Request
-from mcpist.aws.http_request import HttpResponse, json_response
+from mcpist.http.request import HttpResponse, json_response
 from mcpist.version import VERSION
 
 _started_at: list[float] = []

@@ -14,7 +14,6 @@ from markupsafe import Markup
 from console.http.request import Request
 from console.http.response import file_response
 from console.texts import Texts
-from mcpist.aws.http_request import HttpResponse
 from mcpist.errors import (
     AccountError,
     AdministratorError,
@@ -25,6 +24,7 @@ from mcpist.errors import (
     UpstreamUnavailable,
     concrete_errors,
 )
+from mcpist.http.request import HttpResponse
 from mcpist.memory import cached
 from mcpist.running.confirmation import quote as quote_json
 from mcpist.visible_text import visible

@@ -12,8 +12,8 @@ from console.organization import roles, users
 from console.sign_in import joining, login, sessions
 from console.tools import pages as tools
 from console.visit import Visit
-from mcpist.aws.http_request import HttpResponse
 from mcpist.errors import AuthenticationError, MethodNotAllowed, PageNotFound
+from mcpist.http.request import HttpResponse
 from mcpist.people.in_flight import in_flight
 
 type Page = Callable[[Visit], HttpResponse]

@@ -13,9 +13,9 @@ from console.http.request import Request
 from console.http.response import html_response, redirect
 from console.sign_in.sessions import OpenSession
 from console.texts import Texts, texts
-from mcpist.aws.http_request import HttpResponse
 from mcpist.caller import Caller
 from mcpist.errors import FormRefused
+from mcpist.http.request import HttpResponse
 from mcpist.people.administration import Administration
 from mcpist.running.connected_accounts import BrokerAccounts
 from mcpist.tools.access.permissions import Permissions

@@ -1,5 +1,12 @@
-"""The context of one MCP request: its caller, its id, its deadline and what its client supports."""
+"""The context of one MCP request: its caller, its id, its deadline and what its message says of its client.
 
+A client of 2025-11-25 declares its capabilities once, in `initialize`. One that opens addresses is given a session id
+that says so, and sends it with each request: nothing is kept here. The id is not sealed, since it permits nothing: a
+client can forge only what it may declare.
+"""
+
+import json
+import secrets
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -13,6 +20,7 @@ from mcp_endpoint import tasks
 from mcp_endpoint.tasks import Context
 from mcpist.caller import Caller, ClientInfo
 from mcpist.telemetry import invocation
+from mcpist.telemetry.invocation import METHOD_NAME, TOOL_NAME
 
 RESPONSE_RESERVE_SECONDS = 3.0
 MAX_ANSWER_CHARACTERS = 100_000  # of an answer, over all its blocks: about 25,000 tokens
@@ -21,6 +29,14 @@ BLOCKS_HEADER, SEPARATE = "x-mcpist-blocks", "separate"
 SESSION_HEADER, OPENS_URLS = "mcp-session-id", "opens-urls-"
 # Clients of this protocol version may learn from an error of its own where to connect an account.
 URL_ELICITATION_VERSION = "2025-11-25"
+# Methods whose work may wait for another server, for a batch or for a store; other lists are answered at once.
+WAITING_METHODS = ("tools/call", "resources/list", "resources/read", "prompts/get", "completion/complete")
+TOOLS = ("get_module_schema", "call", "batch", "get-category-tools", "call-category-tool")
+METHODS = (
+    *WAITING_METHODS,
+    *("initialize", "ping", "server/discover", "tools/list", "resources/templates/list"),
+    *("prompts/list", "tasks/get", "tasks/update", "tasks/cancel", "notifications/initialized"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +138,34 @@ def client_of(envelope: Envelope, params: Any = None) -> Client:
 def opens_urls(session_id: str) -> bool:
     """Return whether a session id is of a client that declared that it opens addresses."""
     return session_id.startswith(OPENS_URLS)
+
+
+def read_message(body: bytes) -> dict[str, Any]:
+    """Return the message of a body; empty for what is no single message, which the SDK refuses."""
+    try:
+        message = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return message if isinstance(message, dict) else {}
+
+
+def describe_message(message: dict[str, Any]) -> dict[str, str]:
+    """Return a message's method and tool for the log, as far as their names are ours: no text of the client's."""
+    method, params = message.get("method"), message.get("params")
+    if method not in METHODS:
+        return {}
+    tool = params.get("name") if method == "tools/call" and isinstance(params, dict) else None
+    return {METHOD_NAME: method} | ({TOOL_NAME: tool} if tool in TOOLS else {})
+
+
+def may_wait(message: dict[str, Any]) -> bool:
+    """Return whether a message names a method that may wait."""
+    return message.get("method") in WAITING_METHODS
+
+
+def session_headers(message: dict[str, Any]) -> dict[str, str]:
+    """Return the session id for a client that begins and can open addresses; none for others."""
+    found: Any = message if message.get("method") == "initialize" else {}
+    for name in ("params", "capabilities", "elicitation", "url"):
+        found = found.get(name) if isinstance(found, dict) else None
+    return {} if found is None else {SESSION_HEADER: f"{OPENS_URLS}{secrets.token_urlsafe(16)}"}

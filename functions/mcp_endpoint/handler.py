@@ -4,9 +4,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from mcp_endpoint import routes
-from mcpist.aws import cors
-from mcpist.aws.http_request import HttpRequest, HttpResponse
 from mcpist.aws.snapshot import prepare
+from mcpist.http import request as cors
+from mcpist.http.request import HttpRequest, HttpResponse
 from mcpist.telemetry.door import Door
 from mcpist_services import NAMES
 from mcpist_services.catalogue import preloads
@@ -18,7 +18,7 @@ DOOR = Door("mcp_endpoint", answers_in_time=True)
 prepare(
     services=("lambda", "s3", "stepfunctions"),
     modules=(
-        *("mcp_endpoint.batches.batch", "mcp_endpoint.elicitation.connecting", "mcpist.batch.ledger.progress"),
+        *("mcp_endpoint.batch", "mcp_endpoint.elicitation", "mcpist.batch.ledger.progress"),
         "mcpist.running.send",
         *(f"mcpist_services.{name}.tools" for name in NAMES),
         *preloads(),

@@ -1,27 +1,36 @@
 """Resources that a caller may read: results of reading tools, batches, and those of upstream servers."""
 
 import base64
+import json
 import re
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from mcp_types import BlobResourceContents, ReadResourceResult, Resource, ResourceTemplate, TextResourceContents
+from mcp_types import (
+    BlobResourceContents,
+    ListResourcesResult,
+    ReadResourceResult,
+    ResourceTemplate,
+    TextResourceContents,
+)
+from mcp_types import Resource as Listed
 
-from mcp_endpoint.content.blocks import BATCH_TYPE, BATCH_URI, limit_contents
-from mcp_endpoint.content.rendering import render
+from mcp_endpoint.blocks import BATCH_TYPE, BATCH_URI, limit_contents, render
 from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS, Exchange
-from mcpist.errors import FileNotFound
+from mcpist.errors import FileNotFound, InvalidRequest
 from mcpist.files.answers import FILE_URI, content_of, describe_file, truncate
 from mcpist.files.ranges import read_part
 from mcpist.render.answer import compact_json
 from mcpist.running.gate import ToolUse, admit, read_upstream, require
 from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.declare.materials import Resource
+from mcpist.tools.declare.tool import Tool
 from mcpist.tools.search.index import ResourceEntry
 
 MAX_FILE_PART_BYTES = MAX_ANSWER_CHARACTERS
-
+PAGE_ROWS = 100
 BATCH_TEMPLATE = ResourceTemplate(
     name="batch",
     uri_template=BATCH_URI,
@@ -34,22 +43,20 @@ PROGRESS_TEMPLATE = ResourceTemplate(
     description="The state of each step of a batch, for programs",
     mime_type="application/json",
 )
-
 FILE_TEMPLATE = ResourceTemplate(
     name="file",
     uri_template="mcpist://files/{sha256}{?offset,limit}",
     description="A large result or another file of yours; offset and limit, in bytes, choose a part",
 )
-
 _FILE = re.compile(r"mcpist://files/(?P<sha256>[a-f0-9]{64})(?:\?(?P<query>.*))?")
 _CATEGORY = re.compile(r"mcpist://categories/(?P<name>[^/]+)/")
 _BATCH = re.compile(r"mcpist://batches/(?P<id>[^/]+)(?P<progress>/progress)?")
 
 
-def list_fixed(permissions: Permissions) -> list[Resource]:
+def list_fixed(permissions: Permissions) -> list[Listed]:
     """Return the caller's resources whose addresses have no variables."""
     return [
-        Resource(name=name, uri=entry.template, description=entry.description, mime_type=entry.mime_type)
+        Listed(name=name, uri=entry.template, description=entry.description, mime_type=entry.mime_type)
         for name, entry in _offered(permissions)
         if not entry.variables
     ]
@@ -65,6 +72,22 @@ def list_templates(permissions: Permissions) -> list[ResourceTemplate]:
         if entry.variables
     ]
     return [*offered, BATCH_TEMPLATE, PROGRESS_TEMPLATE, FILE_TEMPLATE]
+
+
+def page(exchange: Exchange, permissions: Permissions, cursor: str) -> ListResourcesResult:
+    """Return the page that a cursor names; the first page for an empty one."""
+    number, after = _place(cursor) if cursor else (0, "")
+    listed = [] if cursor else list_fixed(permissions)
+    listings = list(_listings(permissions))
+    if number >= len(listings):
+        return ListResourcesResult(resources=listed)
+    resource, tool = listings[number]
+    arguments: dict[str, Any] = {"limit": PAGE_ROWS} | ({"after": after} if after else {})
+    use = ToolUse(tool.module, tool.name, arguments, exchange.request_id)
+    result = admit(permissions, use).run(exchange.remaining)
+    listed += [_listed(resource, row) for row in result.json]
+    number, after = (number, result.json[-1][resource.variables[0]]) if result.more else (number + 1, "")
+    return ListResourcesResult(resources=listed, next_cursor=_cursor(number, after) if number < len(listings) else None)
 
 
 def read(exchange: Exchange, permissions: Permissions, uri: str) -> ReadResourceResult:
@@ -97,7 +120,7 @@ def _read_batch(exchange: Exchange, permissions: Permissions, uri: str) -> tuple
     match = _BATCH.fullmatch(uri)
     if match is None:
         return None
-    from mcp_endpoint.batches import report  # other resources need not wait for these
+    from mcp_endpoint import batch_report
     from mcpist.batch.execution import submission
     from mcpist.batch.ledger import ledger
     from mcpist.batch.ledger.progress import progress
@@ -105,7 +128,9 @@ def _read_batch(exchange: Exchange, permissions: Permissions, uri: str) -> tuple
     head = submission.find_own(exchange.caller, match["id"])
     if match["progress"]:
         return "application/json", compact_json(progress(head, ledger.get_entries(head.pk), time.time()))
-    return BATCH_TYPE, "\n\n".join(part for part in report.build_parts(head, permissions) if isinstance(part, str))
+    return BATCH_TYPE, "\n\n".join(
+        part for part in batch_report.build_parts(head, permissions) if isinstance(part, str)
+    )
 
 
 def _read_upstream(exchange: Exchange, permissions: Permissions, uri: str, category: str) -> ReadResourceResult:
@@ -138,3 +163,37 @@ def _offered(permissions: Permissions) -> Iterator[tuple[str, ResourceEntry]]:
         for resource in permissions.resources(module):
             text = permissions.translation(module.name).text(resource.description)
             yield f"{module.name}.{resource.name}", replace(resource, description=text)
+
+
+def _listings(permissions: Permissions) -> Iterator[tuple[Resource, Tool]]:
+    """Yield the caller's resources that a tool lists, where it may use that tool."""
+    for module in permissions.modules():
+        for entry in permissions.resources(module):
+            if entry.listed_by and permissions.allows(module.tools[entry.listed_by]):
+                home = permissions.catalogue.module(module.name)
+                yield home.resources[entry.name], home.tools[entry.listed_by]
+
+
+def _listed(resource: Resource, row: dict[str, Any]) -> Listed:
+    name = row[resource.variables[0]]
+    return Listed(
+        name=name,
+        title=row.get("title"),
+        uri=resource.address(name),
+        mime_type=resource.mime_type,
+        size=row.get("size_bytes"),
+    )
+
+
+def _cursor(number: int, after: str) -> str:
+    """Return the cursor of the rows of a listing after one of them."""
+    return base64.urlsafe_b64encode(json.dumps([number, after]).encode()).decode()
+
+
+def _place(cursor: str) -> tuple[int, str]:
+    """Return what a cursor says."""
+    try:
+        number, after = json.loads(base64.urlsafe_b64decode(cursor))
+        return range(1_000)[number], str(after)
+    except (ValueError, TypeError, IndexError, RecursionError):
+        raise InvalidRequest(field="cursor", problem="it is none of this list") from None

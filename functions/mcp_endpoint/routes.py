@@ -6,18 +6,16 @@ from contextlib import nullcontext
 from functools import cache
 from typing import Any
 
-from mcp_endpoint.exchange import BLOCKS_HEADER, Exchange
-from mcp_endpoint.login_metadata import login_metadata, metadata
-from mcp_endpoint.protocol import message
-from mcp_endpoint.protocol.server import category_server, meta_tool_server
-from mcp_endpoint.protocol.transport import AsgiResponse, Protocol
-from mcpist.aws import cors
-from mcpist.aws.http_request import HttpRequest, HttpResponse, json_response
+from mcp_endpoint.exchange import BLOCKS_HEADER, Exchange, describe_message, may_wait, read_message, session_headers
+from mcp_endpoint.protocol.server import AsgiResponse, Protocol, category_server, meta_tool_server
 from mcpist.errors import McpistError, RateLimitExceeded, RequestTimeout
-from mcpist.people.bearer import METADATA_PATH, authorize, challenge
+from mcpist.http import request as cors
+from mcpist.http.bearer import METADATA_PATH, audience, authorize, challenge, login_scopes
+from mcpist.http.refused_requests import refused_requests
+from mcpist.http.request import HttpRequest, HttpResponse, json_response
 from mcpist.people.in_flight import in_flight
 from mcpist.people.quota import request_quota
-from mcpist.people.refused_requests import refused_requests
+from mcpist.settings import settings
 from mcpist.telemetry import invocation
 
 OK = 200
@@ -52,11 +50,11 @@ def answer(request: HttpRequest, request_id: str, deadline: float) -> HttpRespon
     exchange = Exchange(caller, request_id, deadline)
     with refused_requests.audited(caller, request_id):
         request_quota.count(caller, time.time())
-        sent = message.read(body)
-        invocation.add_fields(**message.described(sent))
-        with in_flight.counted(caller) if message.may_wait(sent) else nullcontext():
+        sent = read_message(body)
+        invocation.add_fields(**describe_message(sent))
+        with in_flight.counted(caller) if may_wait(sent) else nullcontext():
             status, headers, content = _serve(request, body, sent, exchange)
-    session = message.session_headers(sent) if status == OK else {}
+    session = session_headers(sent) if status == OK else {}
     return {"statusCode": status, "headers": headers | session, "body": content.decode()}
 
 
@@ -86,3 +84,39 @@ def _well_known(request: HttpRequest) -> HttpResponse:
     if document is None:
         return json_response(404, {"error": "the authorization server serves its own metadata"})
     return json_response(200, document, {"cache-control": "public, max-age=300"})
+
+
+def metadata(public_url: str) -> dict[str, Any]:
+    """Return the metadata of the protected resource (RFC 9728)."""
+    return {
+        "resource": audience(public_url),
+        "authorization_servers": [public_url if settings().login_url else settings().issuer],
+        "bearer_methods_supported": ["header"],
+        "resource_name": "MCPist",
+        **({"scopes_supported": login_scopes()} if login_scopes() else {}),
+    }
+
+
+def login_metadata(public_url: str) -> dict[str, Any] | None:
+    """Return the authorization server's metadata (RFC 8414) where its own is incomplete; None elsewhere.
+
+    Cognito supports PKCE but its metadata does not say so. Clients require `issuer` to be the address of this document;
+    only this endpoint reads the issuer of an access token. Cognito's login sends no `iss`, so none is announced.
+    """
+    login_url = settings().login_url
+    if not login_url:
+        return None
+    return {
+        "issuer": public_url,
+        "authorization_endpoint": f"{login_url}/oauth2/authorize",
+        "token_endpoint": f"{login_url}/oauth2/token",
+        "revocation_endpoint": f"{login_url}/oauth2/revoke",
+        "jwks_uri": f"{settings().issuer}/.well-known/jwks.json",
+        "scopes_supported": login_scopes(),
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "grant_types_supported": ["authorization_code", "refresh_token"],
+        "token_endpoint_auth_methods_supported": ["none"],
+        "revocation_endpoint_auth_methods_supported": ["none"],
+        "code_challenge_methods_supported": ["S256"],
+    }

@@ -11,8 +11,7 @@ from mcpist.running import broker
 from mcpist.settings import settings
 from mcpist_services import connectable_services, title
 from rest_api.exchange import current
-from rest_api.model import Body
-from rest_api.router import new_router
+from rest_api.router import Body, new_router
 
 router = new_router()
 

@@ -9,9 +9,9 @@ from typing import Any
 from aws_lambda_powertools.event_handler.openapi.models import HTTPBearer, Tag
 
 from mcpist.version import VERSION
-from rest_api.model import ErrorBody
 from rest_api.openapi import operations
 from rest_api.resolver import RESOLVER, routes
+from rest_api.router import ErrorBody
 
 OPENAPI_VERSION = "3.1.1"
 SCHEMA_REF = "#/components/schemas/{model}"

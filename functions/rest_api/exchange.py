@@ -5,9 +5,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from mcpist.aws.http_request import HttpRequest
 from mcpist.caller import Caller
-from mcpist.people.bearer import authorize
+from mcpist.http.bearer import authorize
+from mcpist.http.request import HttpRequest
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from mcpist.aws import cors
-from mcpist.aws.http_request import HttpRequest, HttpResponse
 from mcpist.aws.snapshot import prepare
+from mcpist.http import request as cors
+from mcpist.http.request import HttpRequest, HttpResponse
 from mcpist.telemetry.door import Door
 from mcpist_services import NAMES
 from mcpist_services.catalogue import upstream_preloads

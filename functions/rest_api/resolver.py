@@ -9,12 +9,11 @@ from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from mcpist.aws.http_request import HttpResponse
 from mcpist.errors import InvalidRequest, MethodNotAllowed, RouteNotFound
+from mcpist.http.request import HttpResponse
 from mcpist.validation import field_path
-from rest_api import connections, files, openapi, page, status, why
+from rest_api import batches, connections, files, openapi, page, status, why
 from rest_api.administration import ROUTERS as ADMINISTRATION
-from rest_api.batches import routes as batches
 from rest_api.exchange import current
 from rest_api.tools import calling, listing
 

@@ -1,9 +1,50 @@
-"""The routers of powertools, which a room fills with its routes."""
+"""The routers of powertools, which a room fills with its routes, and the base of all bodies: fields in camel case."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.types import OpenAPIResponse
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+from pydantic_core import to_jsonable_python
+
+BODY_LEVELS = 10  # around a value in a body
+
+RequestId = Annotated[str, Field(alias="request_id", description="The id under which the log knows the request")]
+
+
+class Body(BaseModel):
+    """A part of a response."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, serialize_by_alias=True)
+
+
+class RequestBody(BaseModel):
+    """A part of a request; unknown fields are refused."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
+
+
+class ErrorBody(Body):
+    """The answer of every request that fails."""
+
+    success: Annotated[bool, Field(json_schema_extra={"const": False})] = False
+    error: Annotated[str, Field(description="What happened, safe to show")]
+    code: Annotated[str, Field(description="A stable code, see docs/errors.md")]
+    hint: Annotated[str, Field(description="What to do")]
+    details: dict[str, object] | None = None
+    request_id: RequestId
+
+
+def is_too_deep(value: Any) -> bool:
+    """Whether JSON is nested too deeply for a body: pydantic writes some 250 levels."""
+    for _ in range(BODY_LEVELS):
+        value = [value]
+    try:
+        to_jsonable_python(value)
+    except ValueError:
+        return True
+    return False
 
 
 def new_router() -> Router:

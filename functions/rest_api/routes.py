@@ -1,23 +1,32 @@
 """The path of a request through the door: preflight, authorization, quota, the resolver, and errors as JSON."""
 
+import binascii
+import json
 import time
+from typing import Any, NoReturn
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from mcpist.aws import cors
-from mcpist.aws.http_request import HttpRequest, HttpResponse, json_response
-from mcpist.errors import McpistError, MethodNotAllowed, RateLimitExceeded
-from mcpist.people.bearer import challenge
+from mcpist.errors import InvalidRequest, McpistError, MethodNotAllowed, RateLimitExceeded, UnsupportedMediaType
+from mcpist.http import request as cors
+from mcpist.http.bearer import challenge
+from mcpist.http.refused_requests import refused_requests
+from mcpist.http.request import HttpRequest, HttpResponse, json_response
 from mcpist.people.in_flight import in_flight
 from mcpist.people.quota import request_quota
-from mcpist.people.refused_requests import refused_requests
-from rest_api import body, status
+from rest_api import status
 from rest_api.exchange import Exchange, begin, current
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 REQUEST_HEADERS = ("idempotency-key", "if-match", "if-none-match", "range")
 PUBLIC_PATHS = {"/tools/call", "/v1/openapi.json", "/v1/docs", "/v1/organizations"}
 CALL_PATH = "/v1/tools/call"
+MAX_BODY_BYTES = 1_000_000
+MAX_DESCRIPTION_BYTES = 4_500_000  # of an API, in an event of at most 6 MB
+JSON_TYPE = "application/json"
+JSON_LINES_TYPES = ("application/jsonl", "application/x-ndjson")
+BATCHES_PATH = "/v1/batches"
+MODULES_PATH = "/v1/modules"
 
 
 def answer(request: HttpRequest, context: LambdaContext, deadline: float) -> HttpResponse:
@@ -29,11 +38,11 @@ def answer(request: HttpRequest, context: LambdaContext, deadline: float) -> Htt
     exchange = Exchange(request, context.aws_request_id, deadline)
     begin(exchange)
     if request.path in PUBLIC_PATHS:
-        return resolve(body.normalized(request), context)
+        return resolve(_normalized(request), context)
     with refused_requests.audited(exchange.caller, context.aws_request_id):
         request_quota.count(exchange.caller, time.time())
         with in_flight.counted(exchange.caller):
-            return resolve(body.normalized(request), context)
+            return resolve(_normalized(request), context)
 
 
 def error_response(request: HttpRequest, error: McpistError, request_id: str) -> HttpResponse:
@@ -55,3 +64,41 @@ def error_response(request: HttpRequest, error: McpistError, request_id: str) ->
     if isinstance(error, MethodNotAllowed):
         headers["allow"] = error.details["allowed"]
     return json_response(error.status, content, headers)
+
+
+def _normalized(request: HttpRequest) -> dict[str, Any]:
+    """Return the event with its body as JSON text, in UTF-8; JSON Lines are the commands of a batch."""
+    event = dict(request.event) | {"isBase64Encoded": False}
+    try:
+        limit = MAX_DESCRIPTION_BYTES if request.path == MODULES_PATH else MAX_BODY_BYTES
+        content = request.body(limit).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        raise InvalidRequest(field="body", problem="it is not text in UTF-8") from None
+    if not content:
+        return event | {"body": ""}
+    media_type = request.headers.get("content-type", JSON_TYPE).partition(";")[0].strip().lower()
+    if media_type in JSON_LINES_TYPES and request.path == BATCHES_PATH:
+        content = json.dumps({"commands": content})
+    elif media_type != JSON_TYPE:
+        raise UnsupportedMediaType(media_type=media_type)
+    _check(content)
+    headers = {name: value for name, value in request.headers.items() if name != "content-type"}
+    return event | {"body": content, "headers": headers | {"content-type": JSON_TYPE}}
+
+
+def _check(content: str) -> None:
+    """Refuse text that is not JSON, and numbers that JSON does not have."""
+    try:
+        value = json.loads(content, parse_constant=_refuse_constant)
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise InvalidRequest(field="body", problem="it has half of a surrogate pair") from None
+    except (ValueError, RecursionError) as error:
+        problem = "it is nested too deeply" if isinstance(error, RecursionError) else f"it is not JSON ({error})"
+        raise InvalidRequest(field="body", problem=problem) from None
+    if not isinstance(value, dict):
+        raise InvalidRequest(field="body", problem="it is not a JSON object")
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    raise ValueError(f"JSON has no {text}")

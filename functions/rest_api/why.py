@@ -13,8 +13,7 @@ from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 from rest_api.administration.changes import administration
 from rest_api.exchange import current
-from rest_api.model import Body
-from rest_api.router import new_router
+from rest_api.router import Body, new_router
 from rest_api.tools.names import FullName, find
 
 router = new_router()

@@ -12,7 +12,7 @@ from infra.cli.endpoint import Endpoint
 from infra.cli.options import BatchFile, Token, Url, text_of
 from infra.cli.plan import draw_plan
 from infra.cli.progress_view import ProgressView, progress_view
-from mcpist.batch.view.progress import parse_progress, progress_uri
+from mcpist.batch.timeline import parse_progress, progress_uri
 from mcpist.polling import Polling
 
 POLLING = Polling(initial_seconds=0.2, max_seconds=1.0, growth=1.2)

@@ -9,7 +9,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from mcpist.batch.view.progress import Progress, Step
+from mcpist.batch.timeline import Progress, Step
 
 FRAMES_PER_SECOND = 8
 RESERVED_ROWS = 4  # the title, the head, the row for omitted steps, the prompt

@@ -15,8 +15,7 @@ from infra.cli.document import CommandResult
 from infra.cli.endpoint import Endpoint
 from infra.cli.options import Token, Url
 from infra.cli.progress_view import title
-from mcpist.batch.view.progress import Progress, parse_progress, progress_uri
-from mcpist.batch.view.timeline import TimelineRow, critical_path, timeline_rows
+from mcpist.batch.timeline import Progress, TimelineRow, critical_path, parse_progress, progress_uri, timeline_rows
 
 MIN_BAR_WIDTH = 20
 MAX_BAR_WIDTH = 80

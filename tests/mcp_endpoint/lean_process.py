@@ -8,8 +8,7 @@ from typing import Any
 from snapshot_restore_py import get_before_snapshot
 
 from mcp_endpoint.exchange import Exchange
-from mcp_endpoint.protocol.server import meta_tool_server
-from mcp_endpoint.protocol.transport import Protocol
+from mcp_endpoint.protocol.server import Protocol, meta_tool_server
 from mcpist.caller import Caller, Subject
 
 CLIENT = {"name": "test", "version": "1"}

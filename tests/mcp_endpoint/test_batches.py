@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mcp_endpoint.batches.report import NO_OUTPUT
+from mcp_endpoint.batch_report import NO_OUTPUT
 from mcpist.errors import ConnectionRequired, RateLimitExceeded, ToolExecutionError
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 from tests.mcp_endpoint.ledger_driver import LedgerDriver

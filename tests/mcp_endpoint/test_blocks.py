@@ -3,7 +3,7 @@
 import pytest
 from mcp_types import ContentBlock, ImageContent, ResourceLink, TextContent
 
-from mcp_endpoint.content.blocks import FILE_META_KEY, Part, content
+from mcp_endpoint.blocks import FILE_META_KEY, Part, content
 
 PICTURE = ImageContent(type="image", data="AA==", mime_type="image/png")
 LINK = ResourceLink(name="b", uri="mcpist://batches/b")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcp_endpoint.elicitation import connecting
+from mcp_endpoint import elicitation
 from mcpist.aws.codec import unpack
 from mcpist.aws.table import ledger_table
 from mcpist.caller import Role
@@ -153,7 +153,7 @@ def test_a_person_who_needs_longer_is_asked_again_under_the_same_state(
     asker: EndpointClient, accounts: FakeBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     question = asker.result("call", **GET_ME)
-    monkeypatch.setattr(connecting, "ACCOUNT_POLLING", Polling(initial_seconds=60, max_seconds=60))
+    monkeypatch.setattr(elicitation, "ACCOUNT_POLLING", Polling(initial_seconds=60, max_seconds=60))
     again = answered(asker, question)["result"]
     assert again["requestState"] == question["requestState"]
     assert again["inputRequests"] == question["inputRequests"]

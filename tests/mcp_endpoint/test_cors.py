@@ -12,8 +12,8 @@ from infra.local.login import LocalLogin
 from mcp_endpoint import handler as door
 from mcp_endpoint.exchange import BLOCKS_HEADER
 from mcp_endpoint.routes import PROTOCOL_HEADERS
-from mcpist.aws.cors import ALLOWED_HEADERS
-from mcpist.people.bearer import ORGANIZATION_HEADER, ROLE_HEADER
+from mcpist.http.bearer import ORGANIZATION_HEADER, ROLE_HEADER
+from mcpist.http.request import ALLOWED_HEADERS
 from tests.lambda_context import Context
 from tests.mcp_endpoint.endpoint_client import EVENTS, EndpointClient
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from mcp_types import ResourceLink
 
-from mcp_endpoint.batches.report import _step_parts
+from mcp_endpoint.batch_report import _step_parts
 from mcpist.aws.clients import client
 from mcpist.batch.language.steps import Step
 from mcpist.batch.ledger.records import Entry

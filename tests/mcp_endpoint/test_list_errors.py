@@ -9,7 +9,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from mcp_endpoint.exchange import Exchange
-from mcp_endpoint.protocol import methods, tools
+from mcp_endpoint.protocol import methods
 from mcpist.caller import Caller, Role, Subject
 
 CALLER = Caller("acme", "uma", Subject("https://login.example.com", "uma"), "user", (Role("members", ("rag",)),))
@@ -18,8 +18,8 @@ CALLER = Caller("acme", "uma", Subject("https://login.example.com", "uma"), "use
 @pytest.mark.parametrize(
     "method",
     [
-        tools.list_tools,
-        tools.list_category_tools,
+        methods.list_tools,
+        methods.list_category_tools,
         methods.list_resources,
         methods.list_resource_templates,
         methods.list_prompts,

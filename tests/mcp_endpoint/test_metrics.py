@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mcp_endpoint.protocol import message
+from mcp_endpoint import exchange
 from tests import emf
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 
@@ -87,4 +87,4 @@ def test_the_methods_and_tools_that_are_logged_are_those_that_are_served(endpoin
         for client in (endpoint, endpoint.at("/mcp/categories"))
         for tool in client.request("tools/list")["result"]["tools"]
     ]
-    assert sorted(listed) == sorted(message.TOOLS)
+    assert sorted(listed) == sorted(exchange.TOOLS)

@@ -23,8 +23,7 @@ from mcp_types import (
 
 from mcp_endpoint.exchange import Client, Exchange
 from mcp_endpoint.protocol.plain_request import PlainHandler, read
-from mcp_endpoint.protocol.server import LeanServer
-from mcp_endpoint.protocol.transport import Protocol
+from mcp_endpoint.protocol.server import LeanServer, Protocol
 from mcpist.caller import Caller, ClientInfo, Subject
 from mcpist.errors import RequestTimeout
 

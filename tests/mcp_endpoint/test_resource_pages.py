@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from mcp_endpoint import resource_pages
-from mcp_endpoint.resource_pages import PAGE_ROWS
+from mcp_endpoint import resources
+from mcp_endpoint.resources import PAGE_ROWS
 from mcpist.caller import Role
 from mcpist.people import directory
 from mcpist_services.rag.document_store import DocumentStore
@@ -65,6 +65,6 @@ def test_a_cursor_of_something_else_is_refused(endpoint: EndpointClient, place: 
 
 @pytest.mark.usefixtures("documents")
 def test_a_cursor_past_the_last_list_leads_to_an_empty_page(endpoint: EndpointClient) -> None:
-    answer = endpoint.request("resources/list", cursor=resource_pages._cursor(9, ""))["result"]
+    answer = endpoint.request("resources/list", cursor=resources._cursor(9, ""))["result"]
     assert answer["resources"] == []
     assert "nextCursor" not in answer

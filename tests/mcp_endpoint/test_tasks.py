@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from mcp_types import CallToolRequestParams, ClientCapabilities
 
-from mcp_endpoint.batches.batch import as_task
+from mcp_endpoint.batch import as_task
 from mcp_endpoint.exchange import Envelope, client_of
 from mcpist.batch.ledger.records import Header
 from mcpist.caller import Subject

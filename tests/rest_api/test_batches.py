@@ -9,7 +9,7 @@ from mcpist.caller import Role, Subject
 from mcpist.errors import FileNotFound
 from mcpist.people import directory
 from mcpist_services import NAMES
-from rest_api.batches import view
+from rest_api import batch_view
 from tests.mcp_endpoint.ledger_driver import LedgerDriver
 from tests.rest_api.rest_client import RestClient
 
@@ -117,7 +117,7 @@ def test_a_batch_of_others_does_not_exist_but_for_an_administrator(rest: RestCli
 
 def test_a_result_that_is_too_large_is_in_a_file(rest: RestClient) -> None:
     batch, driver = started(rest, {**AGAIN, "after": []})
-    driver.finish("again", raw=["x" * 1_000] * (view.MAX_RESULT_CHARACTERS // 1_000))
+    driver.finish("again", raw=["x" * 1_000] * (batch_view.MAX_RESULT_CHARACTERS // 1_000))
     (step,) = rest.get(f"/v1/batches/{batch}").json["steps"]
     assert step["result"] is None
     answer = rest.get(f"/v1/files/{step['resultFile']['sha256']}")

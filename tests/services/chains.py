@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from mcpist.batch.execution.plan import plan
-from mcpist.batch.language.conditions import holds
 from mcpist.batch.language.references import EACH, EachElement, StepResult, find_references, resolve
-from mcpist.batch.language.steps import Step
+from mcpist.batch.language.steps import Step, holds
 from mcpist.caller import Proof, Role
 from mcpist.render.shows import Shows
 from mcpist.running.page_urls import add_page_urls

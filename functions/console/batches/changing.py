@@ -6,12 +6,12 @@ from urllib.parse import urlencode
 
 from console.batches import watching
 from console.visit import Visit
-from mcpist.aws.http_request import HttpResponse
 from mcpist.batch import DEFAULT_BATCH_TIMEOUT_SECONDS
 from mcpist.batch.execution import submission
 from mcpist.batch.ledger import ledger
 from mcpist.errors import BatchNotFound, ConfirmationDeclined, ConfirmationPending, InvalidRequest
 from mcpist.files import access
+from mcpist.http.request import HttpResponse
 from mcpist.people import questions
 from mcpist.running.confirmation import Consent
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from console.batches import changing, watching
 from console.visit import Visit
-from mcpist.aws.http_request import HttpResponse
-from mcpist.batch.ledger.listing import list_recent
+from mcpist.batch.ledger.ledger import list_recent
 from mcpist.batch.ledger.records import Header
 from mcpist.errors import InvalidRequest
+from mcpist.http.request import HttpResponse
 from mcpist.people import questions
 
 _ACTIONS: Mapping[str, Callable[[Visit], HttpResponse]] = {

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from unicodedata import east_asian_width
 
 from console.batches.layout import Layout, layout
-from mcpist.batch.view.progress import Progress, Step
-from mcpist.batch.view.timeline import TimelineRow, timeline_rows
+from mcpist.batch.timeline import Progress, Step, TimelineRow, timeline_rows
 from mcpist.visible_text import visible
 
 MAX_LABEL_COLUMNS = 20

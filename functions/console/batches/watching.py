@@ -7,17 +7,16 @@ from typing import Any
 from console.batches.layout import BOX_HEIGHT, BOX_WIDTH
 from console.batches.picture import bars, count_states, picture
 from console.visit import Visit
-from mcpist.aws.http_request import HttpResponse
 from mcpist.batch.execution import submission
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.progress import progress
 from mcpist.batch.ledger.records import Entry, Header
-from mcpist.batch.view.progress import Progress, parse_progress
-from mcpist.batch.view.timeline import critical_path
+from mcpist.batch.timeline import Progress, critical_path, parse_progress
 from mcpist.errors import Locale, UnknownStep, from_message
 from mcpist.files import access
 from mcpist.files.answers import content_of
 from mcpist.files.content import FileContent
+from mcpist.http.request import HttpResponse
 from mcpist.render.answer import compact, compact_each, compact_json
 from mcpist.render.contents import split_content
 from mcpist.render.tokens import estimate_tokens

@@ -4,8 +4,8 @@ import re
 from functools import cached_property
 from urllib.parse import parse_qs, urlencode
 
-from mcpist.aws.http_request import HttpRequest
 from mcpist.errors import InvalidRequest, Locale
+from mcpist.http.request import HttpRequest
 
 MAX_FORM_BYTES = 64_000
 MAX_FORM_FIELDS = 300

@@ -5,7 +5,7 @@ import gzip
 from collections.abc import Mapping, Sequence
 
 from console.http.request import Request
-from mcpist.aws.http_request import HttpResponse
+from mcpist.http.request import HttpResponse
 
 MIN_COMPRESSED_BYTES = 1_000
 # With `no-referrer` browsers would send forms from the origin "null".

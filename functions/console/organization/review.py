@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from console.visit import Visit
-from mcpist.aws.http_request import HttpResponse
 from mcpist.errors import InvalidRequest
+from mcpist.http.request import HttpResponse
 from mcpist.people.administration import AppliedChange, ChangeOptions
 from mcpist.people.edits import Edit
 from mcpist.tools.access.effects import describe_change

@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 from console.organization.review import page_of, review
 from console.tools.listing import permissions_of
 from console.visit import Visit
-from mcpist.aws.http_request import HttpResponse
 from mcpist.caller import Role
 from mcpist.errors import InvalidRequest, ModuleNotFound
+from mcpist.http.request import HttpResponse
 from mcpist.people import edits
 from mcpist.people.organization import Organization
 from mcpist.running.connected_accounts import BrokerAccounts

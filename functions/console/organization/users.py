@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 from console.organization.review import page_of, review
 from console.visit import Visit
 from mcpist.audit import search as audit_search
-from mcpist.aws.http_request import HttpResponse
 from mcpist.errors import InvalidRequest, Locale
+from mcpist.http.request import HttpResponse
 from mcpist.people import edits, invitations
 from mcpist.people.organization import Organization, User
 from mcpist.running import broker

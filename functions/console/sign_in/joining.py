@@ -7,8 +7,9 @@ person whom the issuer then names is the one who joins.
 from console import messages
 from console.http.cookies import LoginAttempt, clear_cookie
 from console.http.request import START_PAGE, Request
-from mcpist.aws.http_request import HttpResponse
-from mcpist.people import bearer, invitations
+from mcpist.http import bearer
+from mcpist.http.request import HttpResponse
+from mcpist.people import invitations
 
 
 def show(request: Request) -> HttpResponse:

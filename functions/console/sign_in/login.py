@@ -23,9 +23,9 @@ from console.http.cookies import (
 from console.http.request import OWN_PATH, START_PAGE, Request
 from console.http.response import redirect
 from console.sign_in import joining, sessions, sign_ins
-from mcpist.aws.http_request import HttpResponse
 from mcpist.bounded_http.failures import ExchangeFailed, ExchangeTimeout
 from mcpist.errors import AuthenticationError, FormRefused, NotConfigured, StaleConnection, Timeout, UpstreamUnavailable
+from mcpist.http.request import HttpResponse
 from mcpist.memory import Memory
 from mcpist.people import browsers
 from mcpist.people.identity import METADATA_PATHS

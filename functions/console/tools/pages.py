@@ -10,8 +10,8 @@ from console.tools import listing
 from console.tools.listing import permissions_of
 from console.tools.trying import Trial, fields_of, try_tool
 from console.visit import Visit
-from mcpist.aws.http_request import HttpResponse
 from mcpist.errors import InvalidRequest, McpistError
+from mcpist.http.request import HttpResponse
 from mcpist.registry.entries import Entry, Registry, disable, enable
 from mcpist.running.explanation import Explanation, explain, with_roles
 from mcpist.running.other_users import look_as

@@ -158,7 +158,7 @@ def _own_name(home: Module, name: str) -> str:
 
 def _call(exchange: Exchange, permissions: Permissions, request: CallCategoryToolRequest) -> CallToolResult:
     """Return the server's result unchanged, also one that says that the tool failed."""
-    from mcp_endpoint.elicitation.confirmation import consent_of  # `tools/list` need not wait for it
+    from mcp_endpoint.elicitation import consent_of  # `tools/list` need not wait for it
 
     entry = _category(permissions, request.category)
     module = permissions.catalogue.module(entry.name)

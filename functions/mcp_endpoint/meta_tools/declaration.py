@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_types import Tool, ToolAnnotations
 
 from mcp_endpoint.arguments import INPUT_SCHEMAS, REQUEST_MODELS, BatchRequest, CallRequest, GetModuleSchemaRequest
-from mcp_endpoint.content.blocks import Part, file_link, to_parts
-from mcp_endpoint.content.rendering import render
+from mcp_endpoint.blocks import Part, file_link, render, to_parts
 from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS, Exchange
 from mcp_endpoint.meta_tools.schemas import describe_modules
 from mcpist.caller import Caller
@@ -25,8 +24,8 @@ from mcpist.validation import parse_model
 from mcpist_services.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
-    from mcp_endpoint.batches.batch import BatchView
-    from mcp_endpoint.elicitation.connecting import UrlElicitation
+    from mcp_endpoint.batch import BatchView
+    from mcp_endpoint.elicitation import UrlElicitation
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +131,7 @@ def call_tool(exchange: Exchange, name: str, arguments: dict[str, Any]) -> Answe
         case CallRequest() as request:
             return _call(exchange, permissions, request)
         case BatchRequest() as request:
-            from mcp_endpoint.batches import batch  # the other two need not wait for it
+            from mcp_endpoint import batch
 
             return batch.run_batch(exchange, permissions, request)
         case other:
@@ -141,8 +140,11 @@ def call_tool(exchange: Exchange, name: str, arguments: dict[str, Any]) -> Answe
 
 def _call(exchange: Exchange, permissions: Permissions, request: CallRequest) -> "ToolAnswer | UrlElicitation":
     """Run one tool; a truncated list has a second part about the next page, and other blocks follow."""
-    from mcp_endpoint.elicitation.confirmation import consent_of  # `tools/list` need not wait for these
-    from mcp_endpoint.elicitation.connecting import UrlElicitation, run_or_elicit
+    from mcp_endpoint.elicitation import (
+        UrlElicitation,
+        consent_of,  # `tools/list` need not wait for these
+        run_or_elicit,
+    )
 
     caller, consent = exchange.caller, consent_of(exchange.client, claimed=request.confirm)
     tool = permissions.own_name(request.module, request.tool)

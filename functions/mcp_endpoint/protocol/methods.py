@@ -1,6 +1,15 @@
-"""The methods for resources, prompts, completions and tasks."""
+"""The methods of the protocol: tools, resources, prompts, completions and tasks, and their errors."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from mcp.shared.exceptions import MCPError
 from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
     CompleteRequestParams,
     CompleteResult,
     GetPromptRequestParams,
@@ -8,52 +17,113 @@ from mcp_types import (
     ListPromptsResult,
     ListResourcesResult,
     ListResourceTemplatesResult,
+    ListToolsResult,
     PaginatedRequestParams,
     ReadResourceRequestParams,
     ReadResourceResult,
+    TextContent,
 )
 
-from mcp_endpoint import prompts, resource_pages, resources
+from mcp_endpoint import prompts, resources
+from mcp_endpoint.arguments import REQUEST_MODELS
+from mcp_endpoint.blocks import content
 from mcp_endpoint.exchange import Exchange, exchange_of
-from mcp_endpoint.protocol.errors import protocol_errors
+from mcp_endpoint.meta_tools import categories, declaration
+from mcp_endpoint.meta_tools.declaration import ToolAnswer
 from mcp_endpoint.tasks import Context, Task, TaskParams, UpdateParams
+from mcpist.errors import AccountError, CallerError, ConfirmationPending, McpistError, StaleConfirmation
+from mcpist.render.answer import compact_json
+from mcpist.settings import settings
+from mcpist.telemetry.door import typed_errors
+from mcpist.telemetry.invocation import count_error
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 
+# The key of a result's metadata for the account that acted: clients and people read it, the model does not.
+ACCOUNT_META_KEY = "mcpist/account"
 
-async def get_task(context: Context, params: TaskParams) -> Task:
-    """Return a batch as a task."""
-    from mcp_endpoint.batches import batch
 
-    exchange = exchange_of(context)
+def list_tools(exchange: Exchange, _: PaginatedRequestParams | None) -> ListToolsResult:
+    """Declare the meta-tools, and the tools of categories where the deployment shows them too."""
     with protocol_errors(exchange):
-        separate = exchange.client.separate_blocks
-        return batch.task(exchange.caller, _permissions(exchange), params.task_id, separate=separate)
+        more = categories.declare(exchange.caller) if settings().category_tools else []
+        return ListToolsResult(tools=[*declaration.declare(exchange.caller), *more])
 
 
-async def update_task(context: Context, params: UpdateParams) -> None:
-    """Accept and ignore answers: a batch asks its questions before it starts, so none is pending."""
-    from mcpist.batch.execution import submission
-
-    exchange = exchange_of(context)
+def list_category_tools(exchange: Exchange, _: PaginatedRequestParams | None) -> ListToolsResult:
+    """Declare the tools of categories."""
     with protocol_errors(exchange):
-        submission.find_own(exchange.caller, params.task_id)
+        return ListToolsResult(tools=categories.declare(exchange.caller))
 
 
-async def cancel_task(context: Context, params: TaskParams) -> None:
-    """Cancel a batch."""
-    from mcpist.batch.execution import submission
+def call_tool(exchange: Exchange, params: CallToolRequestParams) -> Any:
+    """Call a meta-tool, or a tool of categories where the deployment shows them too."""
+    if settings().category_tools and params.name in categories.REQUEST_MODELS:
+        return call_category_tool(exchange, params)
+    if params.name not in REQUEST_MODELS:
+        raise _unknown_tool(params.name, REQUEST_MODELS)
+    try:
+        with typed_errors():
+            return _to_result(exchange, declaration.call_tool(exchange, params.name, params.arguments or {}))
+    except ConfirmationPending as error:
+        return _form(exchange, error)
+    except StaleConfirmation as error:  # the protocol wants an unknown state refused, not answered
+        raise protocol_error(exchange, error) from None
+    except McpistError as error:
+        if isinstance(error, AccountError) and exchange.client.asks_by_error:
+            raise protocol_error(exchange, error) from None
+        return error_result(exchange, error)
 
-    exchange = exchange_of(context)
-    with protocol_errors(exchange):
-        submission.cancel(exchange.caller, params.task_id)
+
+def call_category_tool(exchange: Exchange, params: CallToolRequestParams) -> Any:
+    """Call a tool of categories."""
+    if params.name not in categories.REQUEST_MODELS:
+        raise _unknown_tool(params.name, categories.REQUEST_MODELS)
+    try:
+        return categories.call_tool(exchange, params.name, params.arguments or {})
+    except ConfirmationPending as error:
+        return _form(exchange, error)
+    except StaleConfirmation as error:
+        raise protocol_error(exchange, error) from None
+
+
+def _to_result(exchange: Exchange, answer: declaration.Answer) -> Any:
+    """Return a meta-tool's answer as a result of the protocol, with only what the client declared to support."""
+    client = exchange.client
+    blocks = {"links": client.supports_links, "separate": client.separate_blocks}
+    if isinstance(answer, ToolAnswer):
+        meta: Any = {ACCOUNT_META_KEY: answer.account} if answer.account else None
+        return CallToolResult(content=content(answer.parts, **blocks), _meta=meta)
+    from mcp_endpoint import batch
+    from mcp_endpoint.elicitation import UrlElicitation
+
+    match answer:
+        case UrlElicitation():
+            return answer.as_result()
+        case batch.BatchView(head) if client.supports_tasks and not head.done:
+            return batch.as_task(head).as_create_task_result()
+        case batch.BatchView():
+            return answer.as_result(**blocks)
+        case parts:
+            return CallToolResult(content=content(parts, **blocks))
+
+
+def _form(exchange: Exchange, error: ConfirmationPending) -> Any:
+    """Return the question that must be answered first, as a form."""
+    from mcp_endpoint.elicitation import FormElicitation
+
+    return FormElicitation.of(error, exchange.caller.locale).as_result()
+
+
+def _unknown_tool(name: str, known: dict[str, Any]) -> MCPError:
+    return MCPError(INVALID_PARAMS, f"Unknown tool: {name}. Tools: {', '.join(known)}")
 
 
 def list_resources(exchange: Exchange, params: PaginatedRequestParams | None) -> ListResourcesResult:
     """List the resources with fixed addresses, and those that a tool lists, by pages."""
     with protocol_errors(exchange):
         cursor = (params and params.cursor) or ""
-        return resource_pages.page(exchange, _permissions(exchange), cursor)
+        return resources.page(exchange, _permissions(exchange), cursor)
 
 
 def list_resource_templates(exchange: Exchange, _: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
@@ -91,5 +161,62 @@ def complete(exchange: Exchange, params: CompleteRequestParams) -> CompleteResul
     return CompleteResult(completion=completion)
 
 
+async def get_task(context: Context, params: TaskParams) -> Task:
+    """Return a batch as a task."""
+    from mcp_endpoint import batch
+
+    exchange = exchange_of(context)
+    with protocol_errors(exchange):
+        separate = exchange.client.separate_blocks
+        return batch.task(exchange.caller, _permissions(exchange), params.task_id, separate=separate)
+
+
+async def update_task(context: Context, params: UpdateParams) -> None:
+    """Accept and ignore answers: a batch asks its questions before it starts, so none is pending."""
+    from mcpist.batch.execution import submission
+
+    exchange = exchange_of(context)
+    with protocol_errors(exchange):
+        submission.find_own(exchange.caller, params.task_id)
+
+
+async def cancel_task(context: Context, params: TaskParams) -> None:
+    """Cancel a batch."""
+    from mcpist.batch.execution import submission
+
+    exchange = exchange_of(context)
+    with protocol_errors(exchange):
+        submission.cancel(exchange.caller, params.task_id)
+
+
 def _permissions(exchange: Exchange) -> Permissions:
     return Permissions(exchange.caller, CATALOGUE)
+
+
+@contextmanager
+def protocol_errors(exchange: Exchange, **data: str) -> Iterator[None]:
+    """Raise errors as the protocol's; `data` is added to theirs, e.g. the `uri` that the protocol wants there."""
+    try:
+        with typed_errors():
+            yield
+    except McpistError as error:
+        raise protocol_error(exchange, error, **data) from None
+
+
+def protocol_error(exchange: Exchange, error: McpistError, **data: str) -> MCPError:
+    """Count an error and return it as the protocol's, with code, message, hint and details as its data."""
+    count_error(error.code)
+    code = INVALID_PARAMS if isinstance(error, CallerError) else INTERNAL_ERROR
+    locale = exchange.caller.locale
+    if isinstance(error, AccountError) and exchange.client.asks_by_error:
+        from mcp_endpoint import elicitation
+
+        return elicitation.to_protocol_error(error, locale)
+    return MCPError(code, error.text(locale).message, error.as_dict(locale) | data)
+
+
+def error_result(exchange: Exchange, error: McpistError) -> CallToolResult:
+    """Count an error and return it as a tool's result."""
+    count_error(error.code)
+    text = compact_json(error.as_dict(exchange.caller.locale))
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)

@@ -22,8 +22,7 @@ from mcpist_services.registered.registration import ToolState, everything_of
 from mcpist_services.registered.request import ModuleRequest, check
 from rest_api.administration.changes import ChangeReport, DryRun, Name, administration, options, report
 from rest_api.exchange import current
-from rest_api.model import Body, RequestBody
-from rest_api.router import json_responses, new_router
+from rest_api.router import Body, RequestBody, json_responses, new_router
 from rest_api.tools import names
 
 TAGS = ["modules"]

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 from aws_lambda_powertools.event_handler import Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from mcpist.people import bearer, edits
+from mcpist.http import bearer
+from mcpist.people import edits
 from mcpist.people.documents import OrganizationDocument
 from mcpist.people.fields import fields_of
 from mcpist.people.quota import request_quota

@@ -1,9 +1,14 @@
-"""The routes that list, describe and search tools."""
+"""The routes that list, describe and search tools, also as the platforms of models want them defined.
+
+OpenAI: https://platform.openai.com/docs/guides/function-calling (chat completions, which other servers take as well)
+Anthropic: https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/implement-tool-use
+Gemini: https://ai.google.dev/gemini-api/docs/function-calling
+"""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
@@ -17,7 +22,6 @@ from mcpist.tools.declare.tool import Effect
 from rest_api.exchange import current
 from rest_api.router import new_router
 from rest_api.tools import names
-from rest_api.tools.formats import Platform, definitions
 from rest_api.tools.models import (
     MAX_PAGE_SIZE,
     Example,
@@ -32,8 +36,10 @@ from rest_api.tools.models import (
 )
 
 MAX_SEARCH_RESULTS = 100
-
 router = new_router()
+type Platform = Literal["openai", "anthropic", "gemini"]
+type Definition = tuple[str, str, dict[str, Any]]
+"""A tool's name, its description and the JSON Schema of its arguments."""
 
 
 @router.get("/v1/tools", tags=["tools"], summary="List the tools", operation_id="list_tools")
@@ -136,3 +142,34 @@ def _definitions(permissions: Permissions, platform: Platform, entries: Iterable
         for name, tool in named
     )
     return definitions(platform, list(translated))
+
+
+def definitions(platform: Platform, tools: Sequence[Definition]) -> list[dict[str, Any]]:
+    """Return tools as a request to a platform has them."""
+    return _FORMATS[platform](tools)
+
+
+def _openai(tools: Sequence[Definition]) -> list[dict[str, Any]]:
+    return [
+        {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
+        for name, description, schema in tools
+    ]
+
+
+def _anthropic(tools: Sequence[Definition]) -> list[dict[str, Any]]:
+    return [{"name": name, "description": description, "input_schema": schema} for name, description, schema in tools]
+
+
+def _gemini(tools: Sequence[Definition]) -> list[dict[str, Any]]:
+    declarations = [
+        {"name": name, "description": description, "parametersJsonSchema": schema}
+        for name, description, schema in tools
+    ]
+    return [{"functionDeclarations": declarations}] if declarations else []
+
+
+_FORMATS: Mapping[Platform, Callable[[Sequence[Definition]], list[dict[str, Any]]]] = {
+    "openai": _openai,
+    "anthropic": _anthropic,
+    "gemini": _gemini,
+}

@@ -7,7 +7,7 @@ from pydantic import Field
 from mcpist.tools.declare.module import ModuleKind
 from mcpist.tools.declare.parameters import ParameterType
 from mcpist.tools.declare.tool import Effect
-from rest_api.model import Body, RequestBody, RequestId
+from rest_api.router import Body, RequestBody, RequestId
 
 MAX_PAGE_SIZE = 100
 

@@ -11,7 +11,7 @@ import pytest
 from infra.local.server import Request, Response
 from mcpist.aws.connections import Connections
 from mcpist.errors import RequestTimeout, StoreUnavailable
-from mcpist.telemetry.time_limit import time_limit
+from mcpist.telemetry.door import time_limit
 from tests.core.aws.service import Service, ok
 
 

@@ -10,8 +10,7 @@ import pytest
 from infra.cli.document import CALLER, CommandResult, Document
 from infra.cli.main import run
 from infra.cli.timeline import render_timeline
-from mcpist.batch.view.progress import Progress, parse_progress
-from mcpist.batch.view.timeline import critical_path, timeline_rows
+from mcpist.batch.timeline import Progress, critical_path, parse_progress, timeline_rows
 from tests.infra.cli.fake_endpoint import BATCH, FakeEndpoint, scene, serving_scenes, step
 
 # `tags` runs beside; `page` waits for `find`, `book` for both, and `send` is skipped with the failed `book`.

@@ -7,7 +7,7 @@ from mcp_endpoint.suite.results import ROOTS, form, sampling, text
 from mcp_types import MISSING_REQUIRED_CLIENT_CAPABILITY, CallToolRequestParams
 
 from mcp_endpoint.exchange import exchange_of
-from mcp_endpoint.protocol.errors import protocol_error
+from mcp_endpoint.protocol.methods import protocol_error
 from mcp_endpoint.tasks import Context
 from mcpist.errors import StaleConfirmation
 from mcpist.people import questions

@@ -25,7 +25,7 @@ from mcp_types import (
 
 from mcp_endpoint import tasks
 from mcp_endpoint.exchange import Exchange
-from mcp_endpoint.protocol import methods, tools
+from mcp_endpoint.protocol import methods
 from mcp_endpoint.protocol.plain_request import PlainHandler
 from mcp_endpoint.tasks import Context
 
@@ -111,7 +111,7 @@ def find_schema(name: str) -> dict[str, Any] | None:
 
 
 def list_tools(exchange: Exchange, params: PaginatedRequestParams | None) -> ListToolsResult:
-    own = tools.list_tools(exchange, params).tools
+    own = methods.list_tools(exchange, params).tools
     names = (*ANSWERS, *FUNCTIONS)
     return ListToolsResult(
         tools=[
@@ -125,7 +125,7 @@ def list_tools(exchange: Exchange, params: PaginatedRequestParams | None) -> Lis
 
 
 def call_tool(exchange: Exchange, params: CallToolRequestParams) -> Any:
-    return ANSWERS[params.name] if params.name in ANSWERS else tools.call_tool(exchange, params)
+    return ANSWERS[params.name] if params.name in ANSWERS else methods.call_tool(exchange, params)
 
 
 def list_prompts(exchange: Exchange, params: PaginatedRequestParams | None) -> ListPromptsResult:

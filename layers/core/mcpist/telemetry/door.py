@@ -21,10 +21,13 @@ from mcpist.aws.clients import AwsError
 from mcpist.errors import DefectError, InternalError, McpistError
 from mcpist.telemetry import invocation
 from mcpist.telemetry.log_lines import LineLogger
-from mcpist.telemetry.time_limit import time_limit
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
+import signal
+import threading
+
+from mcpist.errors import RequestTimeout
 
 RESPONSE_SECONDS = 2.0  # for the answer, after the work was interrupted
 
@@ -137,3 +140,22 @@ def _describe_without_message(error: Exception) -> dict[str, Any]:
         "aws_code": error.code if isinstance(error, AwsError) else None,
         "frames": [f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames],
     }
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raise RequestTimeout in the middle of the work after some seconds; only the main thread can be interrupted."""
+    if seconds <= 0 or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(*_: Any) -> None:
+        raise RequestTimeout(service="mcpist", seconds=round(seconds, 1), may_have_happened=True)
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

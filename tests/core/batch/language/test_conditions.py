@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from mcpist.batch.language.conditions import holds, is_about_element, is_equal_json, parse_condition
 from mcpist.batch.language.references import EachElement, NoResult, StepResult
+from mcpist.batch.language.steps import holds, is_about_element, is_equal_json, parse_condition
 from mcpist.render.shows import shows
 
 SOURCES: dict[str, Any] = {

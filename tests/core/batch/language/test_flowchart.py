@@ -1,4 +1,4 @@
-from mcpist.batch.language.flowchart import mermaid_flowchart
+from mcpist.batch.language.graph import mermaid_flowchart
 
 
 def steps(*needs: set[int]) -> list[frozenset[int]]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from mcpist.batch.ledger import ledger
-from mcpist.batch.ledger.listing import list_recent
+from mcpist.batch.ledger.ledger import list_recent
 from mcpist.batch.ledger.records import Header
 from mcpist.caller import Subject
 from mcpist.errors import InvalidRequest

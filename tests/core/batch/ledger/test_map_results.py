@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from mcpist.batch.language.steps import Step
-from mcpist.batch.ledger import map_results
-from mcpist.batch.ledger.map_results import gather_results, map_status
+from mcpist.batch.ledger import transitions
 from mcpist.batch.ledger.records import Ending, Entry, Header, Status
+from mcpist.batch.ledger.transitions import gather_results, map_status
 from mcpist.caller import Subject
 from mcpist.errors import InternalError, ToolExecutionError, from_message, to_message
 
@@ -64,7 +64,7 @@ def test_a_failed_step_has_the_error_of_its_first_failed_element_with_its_place(
     assert from_message(ending.error or {}).details["element"] == 1
     shown = (ending.statuses or ())[1]["error"]
     assert shown["code"] == "TOOL_EXECUTION_ERROR"
-    assert len(shown["message"]) == map_results.MAX_ERROR_MESSAGE_CHARACTERS
+    assert len(shown["message"]) == transitions.MAX_ERROR_MESSAGE_CHARACTERS
 
 
 def test_a_step_that_succeeded_has_no_error_although_elements_failed() -> None:
@@ -75,11 +75,11 @@ def test_a_step_that_succeeded_has_no_error_although_elements_failed() -> None:
 def test_only_the_first_few_notes_about_cut_lists_are_kept() -> None:
     ending, _ = gather(ended(*["succeeded"] * 9, more="Go on with page 2."))
     assert ending.more.splitlines()[0] == "element 0: Go on with page 2."
-    assert len(ending.more.splitlines()) == map_results.MAX_NOTES
+    assert len(ending.more.splitlines()) == transitions.MAX_NOTES
 
 
 def test_a_list_that_exceeds_the_memory_fails_the_step_and_keeps_the_statuses() -> None:
-    part = b" " * (map_results.MAX_LIST_BYTES // 2)
+    part = b" " * (transitions.MAX_GATHERED_BYTES // 2)
     ending, content = gather_results(HEAD, ENTRY, ended("succeeded", "succeeded", "succeeded"), lambda _: part)
     assert (ending.status, content) == ("failed", None)
     error = from_message(ending.error or {})

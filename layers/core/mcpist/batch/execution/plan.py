@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mcpist.batch.language.columns import Source, check_element, check_reference
-from mcpist.batch.language.flowchart import mermaid_flowchart
-from mcpist.batch.language.graph import Graph, canonical_order, find_cycle
+from mcpist.batch.language.graph import Graph, canonical_order, find_cycle, mermaid_flowchart
 from mcpist.batch.language.references import EACH, Reference, find_foreign_references, find_references
 from mcpist.batch.language.steps import MAX_PROBLEMS, Problems, Step, parse
 from mcpist.batch.ledger.items import check_size

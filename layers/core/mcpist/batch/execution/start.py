@@ -9,7 +9,6 @@ from typing import Any
 from mcpist.aws.clients import AwsError, ResourceExists, client, store_errors
 from mcpist.batch import DEFAULT_BATCH_TIMEOUT_SECONDS
 from mcpist.batch.execution.executions import start_execution
-from mcpist.batch.execution.kept_files import keep_files, keep_results
 from mcpist.batch.execution.plan import Plan
 from mcpist.batch.execution.resume import Resumption
 from mcpist.batch.ledger import ledger, transitions
@@ -18,7 +17,12 @@ from mcpist.batch.ledger.records import Entry, Header
 from mcpist.batch.machine.definition import MACHINE_TYPE, Machine
 from mcpist.batch.machine.machine_usage import STACK_TAG, record_use
 from mcpist.batch_id import new_batch_id
-from mcpist.errors import StoreUnavailable, UpstreamUnavailable
+from mcpist.caller import Caller
+from mcpist.errors import McpistError, StoreUnavailable, UpstreamUnavailable
+from mcpist.files import access, records, storage
+from mcpist.files.content_types import JSON
+from mcpist.files.parameters import named_files
+from mcpist.files.records import DAY_SECONDS
 from mcpist.people import quota
 from mcpist.running import broker
 from mcpist.settings import settings
@@ -175,3 +179,23 @@ def _machine_arn(name: str) -> str:
     """Return a machine's ARN, in the account and region of the function that it calls."""
     partition, _, region, account = settings().step_runner.split(":")[1:5]
     return f"arn:{partition}:states:{region}:{account}:stateMachine:{name}"
+
+
+def keep_files(plan: Plan, caller: Caller, until: float) -> None:
+    """Keep the files that steps name until a time; an error has the line of the first step whose file is missing."""
+    for _, step, tool in plan.steps_by_line:
+        for name, address in named_files(tool.input_schema, step.params):
+            try:
+                records.keep(access.find(caller, address, f"params.{name}"), until)
+            except McpistError as error:
+                raise error.with_details(line=step.line, id=step.id) from None
+
+
+def keep_results(head: Header, entries: Iterable[Entry]) -> None:
+    """Keep the large results that a resumed batch takes over for as long as the batch."""
+    for entry in entries:
+        stored = [entry.result, entry.map_items.values if entry.map_items else None]
+        paths = [storage.result_path(head.organization, one.file["sha256"]) for one in stored if one and one.file]
+        if paths and (entry.ended_at or entry.started_at or 0) + settings().file_days * DAY_SECONDS < head.expires_at:
+            for path in paths:
+                storage.renew(path, JSON)

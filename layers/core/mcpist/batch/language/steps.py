@@ -1,7 +1,15 @@
-"""The steps of a batch, parsed from JSONL or from a list of objects, one line a step."""
+"""The steps of a batch, parsed from JSONL or from a list of objects, one line a step, and their conditions.
+
+A step is skipped unless its `when` holds:
+"${x.path}"                          the same as not_empty
+{"exists": "${x.path}"}              the value exists and is not null
+{"not_empty": "${x.path}"}           and it is no empty text, list or object, and not false
+{"equals": ["${x.path}", value]}     the value is the same JSON
+"""
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -18,19 +26,20 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from mcpist.batch.language.conditions import parse_condition
-from mcpist.batch.language.references import EACH
-from mcpist.errors import DuplicateStep, EmptyBatch, InvalidLine, McpistError, TooManySteps
+from mcpist.batch.language.references import EACH, FindSource, find_references, resolve
+from mcpist.errors import DuplicateStep, EmptyBatch, InvalidLine, McpistError, TooManySteps, UnresolvedReference
 from mcpist.validation import field_path
 
 MAX_BATCH_STEPS = 100
-DEFAULT_EACH_LIMIT, MAX_EACH_LIMIT = 100, 1_000
 MAX_STEP_TIMEOUT_SECONDS = 25
 MAX_PROBLEMS = 50
 """The errors of a batch that are reported at once."""
 TOO_DEEP_MESSAGE = "it is nested too deep"
-
 type Problems = list[McpistError]
+type Condition = Mapping[str, Any]
+"""One of the objects above, in its stored form."""
+_WHOLE_REFERENCE = re.compile(r"\$\{[^{}]*\}")
+_SYNTAX = '"${x.path}", {"exists": "${x.path}"}, {"not_empty": "${x.path}"} or {"equals": ["${x.path}", value]}'
 
 
 def _check_not_reserved(id_: str) -> str:
@@ -47,6 +56,22 @@ def _as_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+def parse_condition(value: Any) -> Any:
+    """Return a condition in its stored form; PydanticCustomError for another shape."""
+    match value:
+        case None:
+            return None
+        case str() if _is_reference(value):
+            return {"not_empty": value}
+        case {"exists": reference, **others} | {"not_empty": reference, **others} if not others:
+            if _is_reference(reference):
+                return value
+        case {"equals": [reference, _], **others} if not others and _is_reference(reference):
+            return value
+    raise PydanticCustomError("condition", "write {shapes}", {"shapes": _SYNTAX})
+
+
+DEFAULT_EACH_LIMIT, MAX_EACH_LIMIT = 100, 1_000
 type _Json = Annotated[Any, GetPydanticSchema(lambda _source, handler: handler(JsonValue))]
 
 
@@ -92,7 +117,6 @@ def _step_model() -> type[BaseModel]:
 
 
 _StepModel = _step_model()
-
 _ERROR_MESSAGES = {
     "extra_forbidden": f"there is no such field (fields: {', '.join(_StepModel.model_fields)})",
     "missing": "it is missing",
@@ -190,3 +214,39 @@ def _to_problems(number: int, value: Any, error: ValidationError) -> Iterator[In
             else _ERROR_MESSAGES.get(problem["type"])
         )
         yield InvalidLine(**place, field=field, problem=words or problem["msg"])
+
+
+def holds(condition: Condition, find: FindSource) -> bool:
+    """Return whether a condition holds; a reference that does not resolve counts as missing."""
+    ((kind, operand),) = condition.items()
+    try:
+        value = resolve(operand, find, "when")
+    except UnresolvedReference:
+        return False
+    match kind:
+        case "exists":
+            return value is not None
+        case "equals":
+            return is_equal_json(*value)
+        case _:
+            return value is not None and value is not False and value not in ("", [], {})
+
+
+def is_about_element(condition: Condition) -> bool:
+    """Return whether a condition is evaluated for each element of a list, not for the step."""
+    return any(reference.step == EACH for reference in find_references(condition))
+
+
+def is_equal_json(left: Any, right: Any) -> bool:
+    """Return whether two values are the same JSON: true is not 1, but 1.0 is."""
+    match left, right:
+        case dict(), dict():
+            return left.keys() == right.keys() and all(is_equal_json(left[name], right[name]) for name in left)
+        case list(), list():
+            return len(left) == len(right) and all(map(is_equal_json, left, right))
+        case _:
+            return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
+
+
+def _is_reference(value: Any) -> bool:
+    return isinstance(value, str) and _WHOLE_REFERENCE.fullmatch(value) is not None

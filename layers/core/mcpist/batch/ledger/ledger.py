@@ -5,14 +5,17 @@ Items, all under `pk` ORGANIZATION#BATCH:
     step#007            one step: its request, its claim, and its ending with a result or an error
     element#007#0042    one element of a step with `each`: its claim and its ending
     execution#NAME      a further execution of the batch, which one sandbox starts
-Two items in partitions of their own list the batch (`listing.py`).
+Two items list the batch, with its start and its id as sort key: one under `pk` ORGANIZATION#batches, the other under
+ORGANIZATION#batches#USER. A page of the newest batches costs two requests, however many there are.
 A step first ends, by its item, and then settles, by the header. An element has no place in the header: it only ends.
 """
 
 import json
+import re
 import time
 import zlib
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mcpist.aws.attributes import Item
@@ -27,12 +30,24 @@ from mcpist.batch.ledger.items import (
     read_header,
     step_key,
 )
-from mcpist.batch.ledger.listing import listing_items
-from mcpist.batch.ledger.map_results import gather_results
 from mcpist.batch.ledger.records import Ending, Entry, Header, Status, StoredJson
 from mcpist.batch.ledger.records import partition_key as partition_key
-from mcpist.errors import BatchNotFound
+from mcpist.batch.ledger.transitions import gather_results
+from mcpist.errors import BatchNotFound, InvalidRequest
 from mcpist.files import storage
+
+MAX_PAGE_BATCHES = 50
+_CURSOR = re.compile(r"[0-9]{13}#b_[0-9a-f]{16}")
+_FIRST, _LAST = "0", "9" * 14
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPage:
+    """Some batches, the newest first."""
+
+    batches: Sequence[Header]
+    cursor: str = ""
+    """The `before` of the next page; empty on the last one."""
 
 
 def write(header: Header, entries: Iterable[Entry], elements: Iterable[Entry] = ()) -> None:
@@ -91,6 +106,20 @@ def load_content(head: Header, stored: StoredJson | None) -> bytes:
 def load_json(head: Header, stored: StoredJson | None) -> Any:
     """Return the value of a stored JSON."""
     return json.loads(load_content(head, stored))
+
+
+def list_recent(organization: str, user: str | None = None, before: str = "", limit: int = 20) -> BatchPage:
+    """Return the batches of a user, or of everybody, that began before a cursor and have not expired."""
+    if before and not _CURSOR.fullmatch(before):
+        raise InvalidRequest(field="before", problem="take it from the page before")
+    limit = min(limit, MAX_PAGE_BATCHES)
+    pk = _listing_key(organization, user)
+    found, _ = ledger_table().query_page("pk", pk, (_FIRST, before or _LAST), limit=limit + 1, descending=True)
+    keys = [item["sk"] for item in found]
+    ids = [key.partition("#")[2] for key in keys[:limit]]
+    items = ledger_table().get_many([(partition_key(organization, batch), "batch") for batch in ids])
+    heads = {item["batch"]: read_header(item) for item in items if item["expires_at"] > time.time()}
+    return BatchPage([heads[batch] for batch in ids if batch in heads], keys[limit] if len(keys) > limit else "")
 
 
 def cancel(pk: str) -> Header:
@@ -158,3 +187,14 @@ def _read_entry_items(pk: str, *keys: str) -> tuple[Header, Entry, Item | None]:
     if "batch" not in items or keys[0] not in items:
         raise BatchNotFound(batch=pk.partition("#")[2])
     return read_header(items["batch"]), read_entry(items[keys[0]]), items.get(keys[-1])
+
+
+def listing_items(head: Header) -> list[Item]:
+    """Return the items that list a new batch."""
+    sk = f"{round(head.started_at * 1000):013}#{head.batch}"
+    keys = [_listing_key(head.organization, user) for user in (head.user, None)]
+    return [{"pk": pk, "sk": sk, "expires_at": int(head.expires_at)} for pk in keys]
+
+
+def _listing_key(organization: str, user: str | None) -> str:
+    return f"{organization}#batches" if user is None else f"{organization}#batches#{user}"

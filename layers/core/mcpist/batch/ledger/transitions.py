@@ -6,6 +6,7 @@ there, so retries, duplicate deliveries and second executions all see the same.
 
 import time
 import zlib
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,14 +16,20 @@ from mcpist.aws.codec import encode, json_bytes
 from mcpist.aws.table import ledger_table
 from mcpist.batch.ledger.items import now, read_element, read_entry, read_header, sort_key
 from mcpist.batch.ledger.records import Claim, Ending, Entry, Header, MapItems, Status, StoredJson
+from mcpist.errors import PayloadTooLarge, from_message, to_message
 from mcpist.files import storage
 from mcpist.people import quota
 from mcpist.telemetry import invocation
+from mcpist.telemetry.invocation import count_error
 from mcpist.telemetry.metrics import BATCH_STEPS
 
-MAX_INLINE_BYTES = 16_384
+MAX_INLINE_RESULT_BYTES = 16_384
 MAX_INLINE_LIST_BYTES = 4_096  # each element reads the item of its step, and DynamoDB counts by 4 KB
 MAX_ELEMENTS = 1_000
+# Of the JSON of all elements as one list: a sandbox's memory holds it several times.
+MAX_GATHERED_BYTES = 50_000_000
+MAX_ERROR_MESSAGE_CHARACTERS = 200
+MAX_NOTES = 5
 
 
 def claim(head: Header, entry: Entry, new_claim: Claim) -> Entry:
@@ -141,7 +148,7 @@ def _update_entry(head: Header, entry: Entry, change: Item, condition: str, valu
     return read_entry(item) if entry.element is None else read_element(entry, entry.element, item)
 
 
-def _store_json(head: Header, content: bytes, max_inline: int = MAX_INLINE_BYTES) -> StoredJson:
+def _store_json(head: Header, content: bytes, max_inline: int = MAX_INLINE_RESULT_BYTES) -> StoredJson:
     """Return a JSON text as it is stored: inline if it is small enough when compressed, else in a file."""
     packed = zlib.compress(content)
     if len(packed) <= max_inline:
@@ -154,3 +161,72 @@ def _store_json(head: Header, content: bytes, max_inline: int = MAX_INLINE_BYTES
 
 def _load_header(pk: str) -> Header:
     return read_header(ledger_table().get(pk, "batch") or {})
+
+
+def gather_results(
+    head: Header, entry: Entry, elements: Sequence[Entry], content: Callable[[Entry], bytes]
+) -> tuple[Ending, bytes | None]:
+    """Return how the step ends, and its JSON text: a list with null for each element that did not succeed."""
+    status = map_status(elements, continue_on_error=entry.index in head.continue_on_error)
+    error = None if status in {"succeeded", "cancelled"} else _first_error(elements)
+    result: bytes | None = None
+    try:
+        result = _join_json(content(element) if element.status == "succeeded" else b"null" for element in elements)
+    except PayloadTooLarge as too_large:
+        count_error(too_large.code)
+        status, error = "failed", to_message(too_large.with_details(line=entry.step.line, id=entry.step.id))
+    endings = [element.ending for element in elements if element.ending]
+    ending = Ending(
+        status,
+        more=_notes(elements),
+        account=next((ending.account for ending in endings if ending.account), ""),
+        error=error,
+        statuses=[_element_status(element) for element in elements],
+    )
+    return ending, result
+
+
+def map_status(elements: Sequence[Entry], *, continue_on_error: bool) -> Status:
+    """Return `succeeded` for one element or more that did, or for an empty list; a write in doubt gives `unknown`."""
+    statuses = {element.status for element in elements}
+    if "unknown" in statuses and not continue_on_error:
+        return "unknown"
+    order: tuple[Status, ...] = ("succeeded", "unknown", "failed", "cancelled")
+    return next((status for status in order if status in statuses), "succeeded")
+
+
+def _join_json(texts: Iterable[bytes]) -> bytes:
+    """Join JSON texts to one list, without parsing them: they may be large."""
+    parts, size = [], 0
+    for text in texts:
+        size += len(text) + 1
+        if size > MAX_GATHERED_BYTES:
+            raise PayloadTooLarge(size_bytes=size, limit_bytes=MAX_GATHERED_BYTES)
+        parts.append(text)
+    return b"[" + b",".join(parts) + b"]"
+
+
+def _element_status(element: Entry) -> dict[str, Any]:
+    """Return what `${step.elements[0]}` leads to."""
+    if element.error is None:
+        return {"status": element.status}
+    error = from_message(element.error)
+    message = error.text().message[:MAX_ERROR_MESSAGE_CHARACTERS]
+    return {"status": element.status, "error": {"code": error.code, "message": message}}
+
+
+def _first_error(elements: Sequence[Entry]) -> dict[str, Any] | None:
+    """Return the first element's error, with its place in the list."""
+    for element in elements:
+        if element.error is not None:
+            details = {**element.error["details"], "element": element.element}
+            return {**element.error, "details": details}
+    return None
+
+
+def _notes(elements: Sequence[Entry]) -> str:
+    """Return how to get the rest of the lists that were cut."""
+    notes = [
+        f"element {entry.element}: {entry.ending.more}" for entry in elements if entry.ending and entry.ending.more
+    ]
+    return "\n".join(notes[:MAX_NOTES])

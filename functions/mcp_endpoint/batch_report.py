@@ -6,8 +6,7 @@ from typing import Any
 
 from mcp_types import ResourceLink
 
-from mcp_endpoint.content.blocks import BATCH_TYPE, BATCH_URI, MAX_BINARY_CHARACTERS, Part, file_link, to_parts
-from mcp_endpoint.content.rendering import render
+from mcp_endpoint.blocks import BATCH_TYPE, BATCH_URI, MAX_BINARY_CHARACTERS, Part, file_link, render, to_parts
 from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Entry, Header

@@ -5,9 +5,9 @@ Source: RFC 6750 and RFC 9728.
 
 from dataclasses import replace
 
-from mcpist.aws.http_request import HttpRequest
 from mcpist.caller import Caller, ClientInfo, Proof
 from mcpist.errors import AuthenticationError, AuthorizationError, McpistError, TokenMissing
+from mcpist.http.request import HttpRequest
 from mcpist.loopback import same_urls
 from mcpist.people import directory, identity
 from mcpist.people.identity import AccessToken, OwnClients

@@ -7,10 +7,10 @@ from typing import Any
 
 from mcp_types import CallToolResult
 
+from mcp_endpoint import batch_report
 from mcp_endpoint.arguments import BatchRequest
-from mcp_endpoint.batches import report
-from mcp_endpoint.content.blocks import Part, content
-from mcp_endpoint.elicitation.confirmation import consent_of
+from mcp_endpoint.blocks import Part, content
+from mcp_endpoint.elicitation import consent_of
 from mcp_endpoint.exchange import Exchange
 from mcp_endpoint.tasks import Status, Task
 from mcpist.batch.execution import submission
@@ -34,7 +34,7 @@ class BatchView:
 
     def as_result(self, *, links: bool, separate: bool) -> CallToolResult:
         """Return the parts, and for an unfinished batch a link to its later state."""
-        running = [report.resource_link(self.head.batch)] if links and not self.head.done else []
+        running = [batch_report.resource_link(self.head.batch)] if links and not self.head.done else []
         return CallToolResult(content=content([*self.parts, *running], links=links, separate=separate))
 
 
@@ -55,7 +55,7 @@ def task(caller: Caller, permissions: Permissions, batch: str, *, separate: bool
     head = submission.find_own(caller, batch)
     if not head.done or head.cancelled_at is not None:
         return as_task(head)
-    result = BatchView(head, report.build_parts(head, permissions)).as_result(links=True, separate=separate)
+    result = BatchView(head, batch_report.build_parts(head, permissions)).as_result(links=True, separate=separate)
     return as_task(head, {"result": result.model_dump(mode="json", by_alias=True, exclude_none=True)})
 
 
@@ -65,7 +65,7 @@ def as_task(head: Header, outcome: Mapping[str, Any] | None = None) -> Task:
     return Task(
         id=head.batch,
         status=_status(head),
-        message=f"{report.describe_state(head)}: {report.count_settled(head)}",
+        message=f"{batch_report.describe_state(head)}: {batch_report.count_settled(head)}",
         created_at=head.started_at,
         updated_at=head.changed_at or head.started_at,
         ttl_seconds=head.expires_at - head.started_at,
@@ -79,7 +79,9 @@ def _follow(exchange: Exchange, permissions: Permissions, head: Header) -> Batch
     client = exchange.client
     if not (client.supports_tasks and client.prefers_task):
         head = submission.wait(head, exchange.remaining)
-    return BatchView(head, [] if client.supports_tasks and not head.done else report.build_parts(head, permissions))
+    return BatchView(
+        head, [] if client.supports_tasks and not head.done else batch_report.build_parts(head, permissions)
+    )
 
 
 def _prepare(exchange: Exchange, permissions: Permissions, request: BatchRequest) -> Submission:

@@ -12,8 +12,7 @@ from mcpist.batch.ledger.records import Header
 from mcpist.errors import BatchNotFound, ConfirmationPending, InvalidRequest
 from mcpist.people import questions
 from mcpist.running.confirmation import Consent
-from rest_api.batches.models import BatchPlan, BatchRequest, BatchView, ResumeRequest, WaitSeconds
-from rest_api.batches.view import batch_view
+from rest_api.batch_view import BatchPlan, BatchRequest, BatchView, ResumeRequest, WaitSeconds, batch_view
 from rest_api.exchange import current
 from rest_api.router import json_responses, new_router
 

@@ -20,8 +20,13 @@ from mcpist.caller import Caller
 from mcpist.files import access
 from mcpist.files.answers import FILE_URI
 from mcpist.files.content_types import content_type_of
-from mcpist.render.answer import compact_json
+from mcpist.render.answer import compact, compact_each, compact_json
 from mcpist.render.contents import Block
+from mcpist.render.shows import Shows
+from mcpist.render.tokens import estimate_tokens
+from mcpist.telemetry.invocation import count
+from mcpist.telemetry.metrics import TOKENS_AFTER, TOKENS_BEFORE
+from mcpist.telemetry.tracing import span
 
 BATCH_URI, BATCH_TYPE = "mcpist://batches/{id}", "text/plain"
 MAX_BINARY_CHARACTERS = 3_000_000  # of an answer, in base64; a Lambda response may have 6 MB
@@ -132,3 +137,12 @@ def _store(caller: Caller, data: str, text: str, kind: str) -> str:
         return f"[{kind} of {len(data)} characters that are not base64]"
     file = access.put(caller, payload, content_type_of(kind))
     return f"[{kind} of {len(payload)} bytes: {compact_json(file.reference.model_dump())}]"
+
+
+def render(raw: Any, shows: Shows, *, each: bool = False) -> str:
+    """Return the compact text of a result, or of a list of the results for `each` element."""
+    with span("render"):
+        text = compact_each(raw, shows) if each else compact(raw, shows)
+    count(TOKENS_BEFORE, estimate_tokens(compact_json(raw)))
+    count(TOKENS_AFTER, estimate_tokens(text))
+    return text

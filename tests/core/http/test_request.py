@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from mcpist.aws.http_request import HttpRequest, json_response
 from mcpist.errors import PayloadTooLarge
+from mcpist.http.request import HttpRequest, json_response
 
 
 def test_header_names_are_lower_case_and_values_are_stripped() -> None:

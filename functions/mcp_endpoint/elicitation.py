@@ -1,28 +1,65 @@
-"""Connecting: a call without an account asks its person to connect one, waits for it, and then runs.
+"""The questions to a client's person: to confirm what is destroyed by a form, to connect an account at an address.
 
-The answer permits nothing that would not be permitted without it: it says which call to wait with, and for what.
+A call without an account asks its person to connect one, waits for it, and then runs. The answer
+permits nothing that would not be permitted without it: it says which call to wait with, and for what.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from mcp.shared.exceptions import UrlElicitationRequiredError
-from mcp_types import ElicitRequest, ElicitRequestURLParams, InputRequiredResult
+from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitRequestURLParams, InputRequiredResult
 
-from mcp_endpoint.elicitation.confirmation import CONFIRM_INPUT
-from mcp_endpoint.exchange import Exchange
+from mcp_endpoint.exchange import Client, Exchange
 from mcpist.batch_id import new_batch_id
 from mcpist.caller import Caller
-from mcpist.errors import AccountError, Locale, McpistError, from_message, to_message
+from mcpist.errors import AccountError, ConfirmationPending, Locale, McpistError, from_message, to_message
 from mcpist.people import questions
 from mcpist.polling import Polling
 from mcpist.running import broker
+from mcpist.running.confirmation import Consent
 
+CONFIRM_INPUT = "confirm"
 CONNECT_INPUT = "connect"
 # The time that is left for the call once the account is connected.
 CALL_RESERVE_SECONDS = 8.0
 ACCOUNT_POLLING = Polling(initial_seconds=0.3, max_seconds=2.0)
+FORM_TEXTS: dict[Locale, tuple[str, str]] = {
+    "en": ("This destroys something:\n{steps}\nRun it?", "Run all of it"),
+    "ja": ("破壊的な操作が含まれています:\n{steps}\n実行しますか?", "すべて実行する"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FormElicitation:
+    """A question that the client asks its user by a form."""
+
+    state: str
+    message: str
+    label: str
+    """The text of the box to tick."""
+
+    @classmethod
+    def of(cls, error: ConfirmationPending, locale: Locale) -> Self:
+        """Return the question that an error wants answered."""
+        message, label = FORM_TEXTS[locale]
+        steps = "\n".join(f"- {use}" for use in error.uses)
+        return cls(error.details["confirmation"], message.format(steps=steps), label)
+
+    def as_result(self) -> InputRequiredResult:
+        """Return the question as the protocol's: a form with one box to tick."""
+        properties = {CONFIRM_INPUT: {"type": "boolean", "title": self.label, "default": False}}
+        schema = {"type": "object", "properties": properties, "required": [CONFIRM_INPUT]}
+        request = ElicitRequest(params=ElicitRequestFormParams(message=self.message, requested_schema=schema))
+        return InputRequiredResult(input_requests={CONFIRM_INPUT: request}, request_state=self.state)
+
+
+def consent_of(client: Client, *, claimed: bool) -> Consent:
+    """Return what a request says of its person's agreement; `claimed` is what the model says."""
+    reply = client.input_responses.get(CONFIRM_INPUT)
+    agreed = None if reply is None else reply.action == "accept" and (reply.content or {}).get(CONFIRM_INPUT) is True
+    return Consent(claimed, client.supports_forms, client.request_state, agreed)
 
 
 @dataclass(frozen=True, slots=True)

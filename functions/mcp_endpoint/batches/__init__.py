@@ -1,1 +1,0 @@
-"""The meta-tool `batch` and its results."""

@@ -1,1 +1,0 @@
-"""Questions to the person behind a client: confirmations, and accounts to connect."""

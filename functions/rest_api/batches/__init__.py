@@ -1,1 +1,0 @@
-"""The batches: submitted, followed, cancelled, resumed and confirmed."""

@@ -1,1 +1,0 @@
-"""A batch as people watch it: its progress, and afterwards which step waited for which."""

@@ -1,0 +1,1 @@
+"""HTTP requests, their callers and their limits: the front that all doors share."""
