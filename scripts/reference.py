@@ -9,8 +9,7 @@ from typing import Any
 from benchmarks.month import month_page
 from benchmarks.report import COSTS, replaced
 from mcpist import errors
-from mcpist.files.reference import PUBLISHED
-from mcpist.files.schemas import draft7
+from mcpist.files.reference import PUBLISHED, draft7
 from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.tool import PAGING_PARAMETERS, Tool
 from mcpist_services import NAMES

@@ -9,7 +9,7 @@ from console.http.response import download
 from console.visit import Visit
 from mcpist.errors import InvalidRequest, PayloadTooLarge
 from mcpist.files import access, records
-from mcpist.files.content_types import JSON, MARKDOWN, PLAIN, YAML
+from mcpist.files.content import JSON, MARKDOWN, PLAIN, YAML
 from mcpist.files.records import FileRecord
 from mcpist.files.values import columns_of, find_rows, parse
 from mcpist.http.request import HttpResponse

@@ -13,7 +13,7 @@ from mcpist.errors import InvalidRequest
 from mcpist.http.request import HttpResponse
 from mcpist.registry import definitions
 from mcpist.registry.entries import Registry
-from mcpist.running.connected_accounts import BrokerAccounts
+from mcpist.running.accounts import BrokerAccounts
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services.registered import registration
 from mcpist_services.registered.request import ModuleRequest, parse

@@ -16,7 +16,7 @@ from mcpist.caller import Role
 from mcpist.errors import InvalidRequest, Locale
 from mcpist.http.request import HttpResponse
 from mcpist.people import browsers, own_settings
-from mcpist.running.connected_accounts import BrokerAccounts
+from mcpist.running.accounts import BrokerAccounts
 from mcpist.tools.access.role_rules import role_permits
 from mcpist.tools.search.index import ModuleEntry
 

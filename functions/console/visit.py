@@ -17,7 +17,7 @@ from mcpist.caller import Caller
 from mcpist.errors import FormRefused
 from mcpist.http.request import HttpResponse
 from mcpist.people.administration import Administration
-from mcpist.running.connected_accounts import BrokerAccounts
+from mcpist.running.accounts import BrokerAccounts
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 

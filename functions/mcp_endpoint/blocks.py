@@ -19,7 +19,7 @@ from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS
 from mcpist.caller import Caller
 from mcpist.files import access
 from mcpist.files.answers import FILE_URI
-from mcpist.files.content_types import content_type_of
+from mcpist.files.content import content_type_of
 from mcpist.render.answer import compact, compact_each, compact_json
 from mcpist.render.contents import Block
 from mcpist.render.shows import Shows

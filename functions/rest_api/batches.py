@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
-from mcpist.aws.codec import pack
+from mcpist.aws.attributes import pack
 from mcpist.batch.execution import submission
 from mcpist.batch.execution.submission import Submission
 from mcpist.batch.ledger.records import Header

@@ -7,8 +7,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import Field
 
 from mcpist.errors import InvalidRequest, McpistError
-from mcpist.running.explanation import Explanation, Step, explain, with_roles
-from mcpist.running.other_users import look_as
+from mcpist.running.explanation import Explanation, Step, explain, look_as, with_roles
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 from rest_api.administration.changes import administration

@@ -16,7 +16,7 @@ from infra.cli.options import command_group
 from mcpist.bounded_http.client import HttpClient, redirect_url
 from mcpist.bounded_http.failures import ExchangeFailed, ResponseTooLarge
 from mcpist.errors import InvalidRequest, UpstreamUnavailable
-from mcpist.oauth.app import check_public_url
+from mcpist.oauth.provider import check_public_url
 from mcpist_services.described.compilation import check_name, compile_overlays, dump_overlay, load_file, load_folder
 from mcpist_services.described.corrections import differences
 from mcpist_services.described.description import parse

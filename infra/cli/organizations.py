@@ -16,7 +16,7 @@ from mcpist.people.administration import Administration, AppliedChange, ChangeOp
 from mcpist.people.documents import OrganizationDocument
 from mcpist.people.fields import fields_of
 from mcpist.people.organization import Organization, User
-from mcpist.running.connected_accounts import BrokerAccounts
+from mcpist.running.accounts import BrokerAccounts
 from mcpist.tools.access.effects import describe_change
 from mcpist_services.catalogue import CATALOGUE
 

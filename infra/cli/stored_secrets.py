@@ -12,7 +12,7 @@ from infra.cli.options import Target, command_group, text_of, with_target
 from infra.cli.target import opened
 from infra.local.names import STACK
 from mcpist.aws import clients
-from mcpist.oauth.app import App, OAuthServerApp
+from mcpist.oauth.provider import App, OAuthServerApp
 from mcpist.suggestions import nearest
 from mcpist.validation import field_path, first_error
 from mcpist_services import providers

@@ -19,8 +19,8 @@ from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Ending, Entry, Header, StoredJson
 from mcpist.caller import Role, Subject
 from mcpist.errors import ConfirmationPending, FileNotFound
+from mcpist.files.answers import keep_download
 from mcpist.files.content import FileContent
-from mcpist.files.downloads import keep_download
 from mcpist.people import directory, questions
 from mcpist.running.confirmation import Consent
 from mcpist.tools.access.permissions import Permissions

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcp_endpoint import elicitation
-from mcpist.aws.codec import unpack
+from mcpist.aws.attributes import unpack
 from mcpist.aws.table import ledger_table
 from mcpist.caller import Role
 from mcpist.people import directory

@@ -14,8 +14,8 @@ from mcpist.batch.language.steps import Step
 from mcpist.batch.ledger.records import Entry
 from mcpist.caller import Role
 from mcpist.files import access
+from mcpist.files.answers import keep_download
 from mcpist.files.content import FileContent
-from mcpist.files.downloads import keep_download
 from mcpist.memory import forget_entries
 from mcpist.people import directory
 from mcpist.settings import settings

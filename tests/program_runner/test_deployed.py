@@ -12,7 +12,7 @@ import pytest
 
 from infra.local.environment import operating
 from infra.local.stack import EmbeddedAws
-from mcpist.aws.codec import unpack
+from mcpist.aws.attributes import unpack
 from mcpist.errors import (
     IntegrityError,
     McpistError,

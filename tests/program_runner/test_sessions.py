@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mcpist.aws.codec import unpack
+from mcpist.aws.attributes import unpack
 from mcpist.errors import AnswerTooLarge, InvalidRequest, Timeout, ToolExecutionError
 from mcpist.programs.messages import ServerRequest
 from program_runner import operations

@@ -16,7 +16,7 @@ from mcpist.batch.language.references import EACH, EachElement, StepResult, find
 from mcpist.batch.language.steps import Step, holds
 from mcpist.caller import Proof, Role
 from mcpist.render.shows import Shows
-from mcpist.running.page_urls import add_page_urls
+from mcpist.running.run import add_page_urls
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.call import PartialList, ToolLookup
 from mcpist.tools.declare.tool import Tool

@@ -13,7 +13,7 @@ import pytest
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import path_keys, value_at
-from mcpist.running.bodies import request_body
+from mcpist.running.send import request_body
 from mcpist.tools.declare.call import Call, Lookup, PartialList, ServiceResponse, Work
 from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.schema import example_of

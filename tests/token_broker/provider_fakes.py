@@ -8,8 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import SecretStr
 
-from mcpist.oauth.app import App, OAuthServerApp
-from mcpist.oauth.provider import Provider, ProviderAccount, Tokens
+from mcpist.oauth.provider import App, OAuthServerApp, Provider, ProviderAccount, Tokens
 from mcpist_services import providers
 from tests.core.loopback import ReceivedRequest, Reply, Service
 from token_broker.providers import configured, find, oauth

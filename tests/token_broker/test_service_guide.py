@@ -20,8 +20,8 @@ from mcpist.aws import clients
 from mcpist.caller import Caller, Proof, Role, Subject
 from mcpist.errors import RateLimitExceeded, ScopeMissing
 from mcpist.people import directory
-from mcpist.running.rate_limits import cooldowns
 from mcpist.running.run import run
+from mcpist.running.send import cooldowns
 from mcpist.tools.search.catalogue import Catalogue
 from scripts.reference import page
 from tests.core.loopback import Service, close_connections, json_response, serving

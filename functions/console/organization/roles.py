@@ -14,7 +14,7 @@ from mcpist.errors import InvalidRequest, ModuleNotFound
 from mcpist.http.request import HttpResponse
 from mcpist.people import edits
 from mcpist.people.organization import Organization
-from mcpist.running.connected_accounts import BrokerAccounts
+from mcpist.running.accounts import BrokerAccounts
 from mcpist.tools.access.effects import preview_tools
 from mcpist.tools.access.role_rules import RoleRule, refusing_rule
 from mcpist.tools.search.index import ModuleEntry, ToolEntry

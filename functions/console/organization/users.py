@@ -13,7 +13,7 @@ from mcpist.http.request import HttpResponse
 from mcpist.people import edits, invitations
 from mcpist.people.organization import Organization, User
 from mcpist.running import broker
-from mcpist.running.connected_accounts import BrokerAccounts
+from mcpist.running.accounts import BrokerAccounts
 
 ACTIVITY_DAYS = 30
 ACTIVITY_ROWS = 5

@@ -8,7 +8,7 @@ from typing import cast, get_args
 from console.visit import Visit
 from mcpist.errors import InvalidRequest
 from mcpist.registry.entries import MAX_SEARCH_RESULTS, Entry, Filter, Registry
-from mcpist.running.tool_accounts import is_connected, working_services
+from mcpist.running.accounts import is_connected, working_services
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.tool import Effect
 from mcpist_services.catalogue import CATALOGUE

@@ -13,9 +13,8 @@ from console.visit import Visit
 from mcpist.errors import InvalidRequest, McpistError
 from mcpist.http.request import HttpResponse
 from mcpist.registry.entries import Entry, Registry, disable, enable
-from mcpist.running.explanation import Explanation, explain, with_roles
-from mcpist.running.other_users import look_as
-from mcpist.running.tool_accounts import is_connected, working_services
+from mcpist.running.accounts import is_connected, working_services
+from mcpist.running.explanation import Explanation, explain, look_as, with_roles
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.parameters import parameters_of
 from mcpist.tools.declare.tool import Tool

@@ -15,8 +15,7 @@ from mcpist.files.answers import content_of, describe_file
 from mcpist.render.answer import compact_json
 from mcpist.render.contents import split_content
 from mcpist.render.shows import Shows
-from mcpist.running.answering import answering
-from mcpist.running.gate import ToolResult, ToolUse, admit
+from mcpist.running.gate import ToolResult, ToolUse, admit, answering
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.tool import Tool as AnyTool
 from mcpist.tools.search.index import ModuleEntry

@@ -7,7 +7,7 @@ from functools import cache
 
 from mcpist.bounded_http.client import ExchangeResponse, HttpClient
 from mcpist.bounded_http.failures import ExchangeFailed
-from mcpist.bounded_http.multipart import FormField, multipart_body
+from mcpist.bounded_http.request import FormField, multipart_body
 from mcpist.errors import IntegrityError, OutputRefused, StoreUnavailable
 from mcpist.programs.messages import MAX_FILE_BYTES, MAX_INLINE_BYTES, InputFile, Output, Upload
 from program_runner.programs.outputs import FoundOutput

@@ -15,7 +15,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from mcpist.aws.codec import pack
+from mcpist.aws.attributes import pack
 from mcpist.errors import AnswerTooLarge, Timeout
 from mcpist.programs.messages import ServerDeclaration, ServerRequest
 from mcpist.settings import settings

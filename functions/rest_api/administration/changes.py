@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from mcpist.errors import InvalidRequest
 from mcpist.people.administration import Administration, AppliedChange, ChangeOptions
-from mcpist.running.connected_accounts import BrokerAccounts
+from mcpist.running.accounts import BrokerAccounts
 from mcpist.tools.access.effects import describe_change
 from mcpist_services.catalogue import CATALOGUE
 from rest_api.exchange import current

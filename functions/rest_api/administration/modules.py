@@ -13,7 +13,7 @@ from mcpist.caller import RegisteredModule
 from mcpist.errors import ModuleNotFound
 from mcpist.registry import definitions
 from mcpist.registry.entries import Entry, Filter, Registry, disable, enable
-from mcpist.running.connected_accounts import BrokerAccounts
+from mcpist.running.accounts import BrokerAccounts
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.module import ModuleKind
 from mcpist_services.catalogue import CATALOGUE

@@ -17,8 +17,8 @@ from typing import Annotated, Any
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Header
 
+from mcpist.aws.attributes import pack, unpack
 from mcpist.aws.clients import ConditionFailed
-from mcpist.aws.codec import pack, unpack
 from mcpist.aws.table import ledger_table
 from mcpist.caller import Caller
 from mcpist.errors import InvalidRequest, McpistError, RequestInProgress, from_message, to_message
@@ -26,9 +26,8 @@ from mcpist.files import access
 from mcpist.files.answers import content_of
 from mcpist.render.answer import compact
 from mcpist.running import gate
-from mcpist.running.answering import answering
 from mcpist.running.confirmation import Consent
-from mcpist.running.gate import ToolResult, ToolUse
+from mcpist.running.gate import ToolResult, ToolUse, answering
 from mcpist.running.options import RunOptions
 from mcpist.tools.declare.tool import Tool
 from rest_api import status

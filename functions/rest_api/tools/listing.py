@@ -14,7 +14,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from mcpist.errors import InvalidRequest
 from mcpist.registry.entries import Entry, Filter, Registry
-from mcpist.running.tool_accounts import is_connected, working_services
+from mcpist.running.accounts import is_connected, working_services
 from mcpist.settings import settings
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.parameters import parameters_of

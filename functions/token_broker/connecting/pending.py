@@ -17,9 +17,8 @@ from uuid import uuid4
 
 from pydantic import SecretStr
 
-from mcpist.aws.attributes import Item
+from mcpist.aws.attributes import INLINE, Item, decode, encode
 from mcpist.aws.clients import ConditionFailed
-from mcpist.aws.codec import INLINE, decode, encode
 from mcpist.errors import InvalidRequest, StaleConnection
 from mcpist.oauth.provider import Tokens
 from token_broker.grants import grants

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import SecretStr
 
-from mcpist.aws.codec import INLINE, Attribute
+from mcpist.aws.attributes import INLINE, Attribute
 from mcpist.errors import InvalidRequest
 from mcpist.oauth.provider import Tokens
 from token_broker.vault import vault

@@ -17,9 +17,8 @@ from contextlib import contextmanager
 from itertools import batched
 from uuid import uuid4
 
-from mcpist.aws.attributes import Item
+from mcpist.aws.attributes import Item, decode, encode
 from mcpist.aws.clients import ConditionFailed
-from mcpist.aws.codec import decode, encode
 from mcpist.aws.table import Table
 from mcpist.caller import Caller
 from mcpist.errors import Conflict

@@ -3,8 +3,7 @@
 import mcpist_services
 from mcpist.caller import Caller
 from mcpist.errors import NotConfigured
-from mcpist.oauth.app import OAuthServerApp
-from mcpist.oauth.provider import Provider
+from mcpist.oauth.provider import OAuthServerApp, Provider
 from token_broker.providers.apps import get_app
 
 

@@ -18,7 +18,7 @@ import mcpist_services
 from mcpist.aws.clients import AwsError, ResourceMissing, client, store_errors
 from mcpist.errors import NotConfigured
 from mcpist.memory import Memory
-from mcpist.oauth.app import App, OAuthServerApp
+from mcpist.oauth.provider import App, OAuthServerApp
 from mcpist.settings import settings
 from mcpist.validation import field_path, first_error
 

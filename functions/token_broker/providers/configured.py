@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from mcpist.oauth.app import App, OAuthServerApp
-from mcpist.oauth.provider import Provider, ProviderAccount, ProviderRequest, Tokens, printable
+from mcpist.oauth.provider import App, OAuthServerApp, Provider, ProviderAccount, ProviderRequest, Tokens, printable
 
 
 def provider(name: str, server: OAuthServerApp) -> Provider:

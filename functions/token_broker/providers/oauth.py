@@ -7,14 +7,14 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any, Literal
 from urllib.parse import urlencode
 
 from pydantic import SecretStr
 
 from mcpist.errors import McpistError, NotConfigured, RateLimitExceeded, UpstreamUnavailable
-from mcpist.oauth.app import App
-from mcpist.oauth.provider import Provider, ProviderAccount, ProviderRequest, Tokens, printable
+from mcpist.oauth.provider import App, Provider, ProviderAccount, ProviderRequest, Tokens, printable
 from token_broker.providers.http_client import PROVIDER_TIMEOUT_SECONDS, ProviderResponse, send
 
 DEFAULT_RETRY_AFTER_SECONDS = 30
@@ -202,12 +202,12 @@ def _raise_for_error(provider: Provider, response: ProviderResponse, permanent_e
 
 def _raise_for_unavailable(provider: Provider, response: ProviderResponse) -> None:
     """Raise an error for a rate limit or an outage."""
-    from mcpist.running.rate_limits import is_rate_limit, retry_after, round_up
+    from mcpist.running.refusals import is_rate_limit, retry_after
 
     if is_rate_limit(response.status, response.headers):
         wait = retry_after(response.headers)
         raise RateLimitExceeded(
-            service=provider.name, retry_after=DEFAULT_RETRY_AFTER_SECONDS if wait is None else round_up(wait)
+            service=provider.name, retry_after=DEFAULT_RETRY_AFTER_SECONDS if wait is None else ceil(wait)
         )
     if response.status >= 500:
         raise UpstreamUnavailable(service=provider.name, problem=f"it answered {response.status}")

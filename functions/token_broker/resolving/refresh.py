@@ -26,8 +26,7 @@ from token_broker.resolving.lease import DEFAULT_LEASE_TIMING, Lease, LeaseTimin
 from token_broker.single_flight import SingleFlight
 
 if TYPE_CHECKING:
-    from mcpist.oauth.app import App
-    from mcpist.oauth.provider import Provider
+    from mcpist.oauth.provider import App, Provider
     from token_broker.providers.oauth import TokenResponse
 
 # A waiter's pauses between its reads.

@@ -8,8 +8,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials as BotocoreCredentials
 
-from mcpist.aws.credentials import Credentials
-from mcpist.aws.signature import signed_headers
+from mcpist.aws.credentials import Credentials, signed_headers
 
 HEADERS = {"content-type": "application/x-amz-json-1.0", "x-amz-target": "DynamoDB_20120810.GetItem"}
 

@@ -9,8 +9,8 @@ from pydantic import AfterValidator, BaseModel
 from mcpist.errors import InvalidRequest
 from mcpist.files import access
 from mcpist.files.answers import MAX_DESCRIPTION_CHARACTERS, content_of, describe_file, truncate
-from mcpist.files.content_types import JSON, MARKDOWN, PLAIN
-from mcpist.files.schemas import check
+from mcpist.files.content import JSON, MARKDOWN, PLAIN
+from mcpist.files.reference import check
 from mcpist.render.shows import Shows, shows
 from tests.core.files.callers import UMA
 

@@ -5,9 +5,8 @@ import json
 import pytest
 
 from mcpist.files import access
-from mcpist.files.content import FileContent
-from mcpist.files.content_types import JSON, OCTETS, PLAIN
-from mcpist.files.downloads import MAX_PREVIEW_CHARACTERS, keep_download
+from mcpist.files.answers import MAX_PREVIEW_CHARACTERS, keep_download
+from mcpist.files.content import JSON, OCTETS, PLAIN, FileContent
 from tests.core.files.callers import UMA
 
 pytestmark = pytest.mark.usefixtures("aws")

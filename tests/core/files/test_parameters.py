@@ -7,8 +7,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from mcpist.errors import FileNotFound, FileTooLarge, IntegrityError, InvalidRequest
 from mcpist.files import access
-from mcpist.files.content import CONTENT_FORMAT, ContentArgument, FileContent
-from mcpist.files.content_types import JSON, MARKDOWN, PLAIN, YAML
+from mcpist.files.content import CONTENT_FORMAT, JSON, MARKDOWN, PLAIN, YAML, ContentArgument, FileContent
 from mcpist.files.parameters import FILE_FORMAT, MAX_ARGUMENT_BYTES, load_arguments, named_files, reference_names
 from tests.core.files.callers import BOB, UMA
 from tests.core.files.test_access import overwrite

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpist.files.content_types import JSON, MARKDOWN, PLAIN, YAML
-from mcpist.files.preview import describe, preview
+from mcpist.files.answers import describe, preview
+from mcpist.files.content import JSON, MARKDOWN, PLAIN, YAML
 from mcpist.files.values import MAX_YAML_CHARACTERS, columns_of, find_rows, parse, readable_json
 
 

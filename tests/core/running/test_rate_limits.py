@@ -1,6 +1,7 @@
 import pytest
 
-from mcpist.running.rate_limits import MAX_COOLDOWN_SECONDS, MAX_COOLDOWNS, Cooldowns, rate_limit_reset, retry_after
+from mcpist.running.refusals import rate_limit_reset, retry_after
+from mcpist.running.send import MAX_COOLDOWN_SECONDS, MAX_COOLDOWNS, Cooldowns
 
 NOW = 1_800_000_000.0  # 2027-01-15T08:00:00Z
 
@@ -54,7 +55,7 @@ class Clock:
 
 def test_a_cooldown_ends_at_its_moment_and_holds_for_its_key_alone() -> None:
     clock = Clock()
-    cooldowns = Cooldowns(clock)
+    cooldowns = Cooldowns(MAX_COOLDOWN_SECONDS, MAX_COOLDOWNS, clock)
     cooldowns.start(("acme", "shop"), 60)
     clock.now += 59
     assert cooldowns.remaining(("acme", "shop"), ("acme", "shop", "/x")) == pytest.approx(1)
@@ -65,17 +66,18 @@ def test_a_cooldown_ends_at_its_moment_and_holds_for_its_key_alone() -> None:
 
 def test_a_cooldown_lasts_an_hour_at_most_whatever_a_service_or_a_clock_says() -> None:
     clock = Clock()
-    cooldowns = Cooldowns(clock)
+    cooldowns = Cooldowns(MAX_COOLDOWN_SECONDS, MAX_COOLDOWNS, clock)
     cooldowns.start(("acme",), 10**6)
     assert cooldowns.remaining(("acme",)) == MAX_COOLDOWN_SECONDS
+    clock.now += MAX_COOLDOWN_SECONDS
+    assert cooldowns.remaining(("acme",)) == 0
+    cooldowns.start(("acme",), 60)
     clock.now -= 10**6
-    assert cooldowns.remaining(("acme",)) == MAX_COOLDOWN_SECONDS
-    clock.now += 10**6 + MAX_COOLDOWN_SECONDS
     assert cooldowns.remaining(("acme",)) == 0
 
 
 def test_the_oldest_cooldown_makes_room_for_the_newest() -> None:
-    cooldowns = Cooldowns(Clock())
+    cooldowns = Cooldowns(MAX_COOLDOWN_SECONDS, MAX_COOLDOWNS, Clock())
     for number in range(MAX_COOLDOWNS + 1):
         cooldowns.start((str(number),), 60)
     assert cooldowns.remaining(("0",)) == 0

@@ -28,8 +28,7 @@ from mcpist.running import send as sending
 from mcpist.running.account import Account
 from mcpist.running.broker import Credential
 from mcpist.running.options import RunOptions
-from mcpist.running.rate_limits import cooldowns
-from mcpist.running.send import Unauthorized, send
+from mcpist.running.send import Unauthorized, cooldowns, send
 from mcpist.telemetry import invocation
 from mcpist.telemetry.log_lines import LineLogger
 from mcpist.tools.declare.call import Call, FilePart, ServiceResponse

@@ -10,8 +10,7 @@ from mcpist.errors import McpistError, RateLimitExceeded, ScopeMissing, ToolExec
 from mcpist.running.account import Account
 from mcpist.running.broker import Credential
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
-from mcpist.running.rate_limits import cooldowns
-from mcpist.running.send import Unauthorized, send
+from mcpist.running.send import Unauthorized, cooldowns, send
 from mcpist.tools.declare.call import Call, ServiceResponse
 from mcpist.tools.declare.dialect import MissingScope, RateLimited, Refusal, Refusals, TokenRefused, Unavailable
 from mcpist.tools.declare.module import Module

@@ -9,7 +9,7 @@ import pytest
 from mcpist.audit import record as audit
 from mcpist.telemetry import invocation
 from mcpist.telemetry.log_lines import LineLogger
-from mcpist.telemetry.trace_context import follow
+from mcpist.telemetry.tracing import follow
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 REQUEST = "c6af9ac6-7b61-11e6-9a41-93e8deadbeef"

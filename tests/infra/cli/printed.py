@@ -3,8 +3,7 @@
 import json
 from typing import Any
 
-from mcpist.files.reference import ErrorResponse, StandardResponse
-from mcpist.files.schemas import check
+from mcpist.files.reference import ErrorResponse, StandardResponse, check
 
 
 def printed(line: str) -> dict[str, Any]:

@@ -8,8 +8,7 @@ import pytest
 from infra.cli.command_line import printable
 from infra.cli.document import CommandResult, Document
 from infra.cli.main import run
-from mcpist.files.reference import ErrorResponse, StandardResponse
-from mcpist.files.schemas import check
+from mcpist.files.reference import ErrorResponse, StandardResponse, check
 
 SECRET = "ghp_" + "a" * 36
 

@@ -8,7 +8,7 @@ import pytest
 from mcpist.errors import Conflict, InvalidArguments, InvalidRequest, ToolExecutionError
 from mcpist.render.answer import compact
 from mcpist.render.project import project
-from mcpist.running.page_urls import add_page_urls
+from mcpist.running.run import add_page_urls
 from mcpist.tools.declare.call import Call, PartialList, ServiceResponse
 from mcpist_services.confluence.tools import confluence
 from tests.services.answers.confluence import ANSWERS, FOUND, PAGE, SITE

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from mcpist.files.content_types import JSON, MARKDOWN, PLAIN, YAML
+from mcpist.files.content import JSON, MARKDOWN, PLAIN, YAML
 from mcpist.files.values import readable_json
 
 OWNERS = ("ada", "bob", "eve", "kim", "uma")

@@ -7,7 +7,7 @@ import pytest
 
 from mcpist.errors import AuthorizationError, FileNotFound, InvalidArguments, InvalidRequest
 from mcpist.files import access
-from mcpist.files.content_types import JSON, PLAIN, YAML
+from mcpist.files.content import JSON, PLAIN, YAML
 from mcpist.files.values import readable_json
 from mcpist.render.answer import compact
 from mcpist.tools.declare.call import Lookup, PartialList

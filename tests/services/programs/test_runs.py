@@ -21,8 +21,7 @@ from mcpist.errors import (
     Timeout,
 )
 from mcpist.files import access
-from mcpist.files.reference import StandardResponse
-from mcpist.files.schemas import check
+from mcpist.files.reference import StandardResponse, check
 from mcpist.memory import forget_all
 from mcpist.programs.messages import ProgramResult
 from mcpist.running.options import RunOptions

@@ -5,7 +5,7 @@ from typing import Any
 import boto3
 import pytest
 
-from mcpist.aws.codec import json_bytes
+from mcpist.aws.attributes import json_bytes
 from mcpist.errors import (
     AlreadyExists,
     AuthorizationError,

@@ -8,8 +8,7 @@ import pytest
 from mcpist.errors import RateLimitExceeded, ScopeMissing, ToolExecutionError, UpstreamUnavailable
 from mcpist.running.account import Account
 from mcpist.running.broker import Credential
-from mcpist.running.rate_limits import cooldowns
-from mcpist.running.send import Unauthorized, send
+from mcpist.running.send import Unauthorized, cooldowns, send
 from mcpist.tools.declare.call import Call
 from mcpist.tools.declare.dialect import TokenRefused
 from mcpist.tools.declare.module import Module

@@ -11,8 +11,8 @@ import pytest
 from mcpist.errors import InvalidArguments, InvalidRequest, ToolExecutionError
 from mcpist.render.answer import compact
 from mcpist.running.account import Account
-from mcpist.running.bodies import request_body
 from mcpist.running.broker import Credential
+from mcpist.running.send import request_body
 from mcpist.tools.declare.call import Call, PartialList, ServiceResponse
 from mcpist_services.supabase.tools import supabase
 from tests.faults import for_each

@@ -13,7 +13,7 @@ from mcpist import settings
 from mcpist.aws import clients
 from mcpist.aws.clients import AwsError
 from mcpist.errors import NotConfigured, StoreUnavailable
-from mcpist.oauth.app import App, OAuthServerApp
+from mcpist.oauth.provider import App, OAuthServerApp
 from tests.clock import Clock
 from token_broker import providers
 from token_broker.providers import apps

@@ -13,8 +13,7 @@ from pydantic import SecretStr
 
 from mcpist import settings
 from mcpist.errors import NotConfigured, Timeout
-from mcpist.oauth.app import OAuthServerApp
-from mcpist.oauth.provider import Provider, ProviderAccount, Tokens
+from mcpist.oauth.provider import OAuthServerApp, Provider, ProviderAccount, Tokens
 from tests.token_broker.authorization_server import AuthorizationServer, Client
 from token_broker.providers import configured, oauth
 from token_broker.providers.oauth import AccessTokenRejected, GrantRejected

@@ -9,8 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from mcpist.errors import NotConfigured, RateLimitExceeded, UpstreamUnavailable
-from mcpist.oauth.app import App
-from mcpist.oauth.provider import ProviderAccount, Tokens
+from mcpist.oauth.provider import App, ProviderAccount, Tokens
 from mcpist_services import provider_name
 from tests.core.loopback import Reply, json_response
 from tests.faults import for_each

@@ -1,17 +1,23 @@
-"""The credentials of a function: in its environment or, after a restore from a snapshot, at a local address.
+"""The credentials of a function, and the signature (version 4) that they make for a POST request to `/`.
 
-Botocore reads both as well, and many others; importing it for that would take a fifth of a cold start.
+They are in its environment or, after a restore from a snapshot, at a local address. Botocore reads both as well, and
+many others; importing it for that would take a fifth of a cold start.
 
-Source: https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html and
-https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html
+Source: https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html,
+https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html and
+https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
 """
 
+import hashlib
+import hmac
 import http.client
 import json
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from math import inf
 from urllib.parse import urlsplit
 
@@ -20,6 +26,7 @@ from mcpist.memory import on_forget
 FETCH_SECONDS = 2.0
 # Credentials are fetched anew when they end within this time; if that fails, they are used to their end.
 REFRESH_SECONDS = 600
+ALGORITHM = "AWS4-HMAC-SHA256"
 
 
 class CredentialsUnavailable(Exception):
@@ -91,3 +98,33 @@ def _fetched() -> Credentials:
 
 
 function_credentials = FunctionCredentials()
+
+
+def signed_headers(
+    headers: Mapping[str, str], body: bytes, credentials: Credentials, *, service: str, region: str, now: float
+) -> dict[str, str]:
+    """Return the headers of a request with its signature; their names are in lower case, and `host` is one of them."""
+    moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
+    signed = {**headers, "x-amz-date": moment}
+    if credentials.token:
+        signed["x-amz-security-token"] = credentials.token
+    names = ";".join(sorted(signed))
+    lines = "".join(f"{name}:{signed[name]}\n" for name in sorted(signed))
+    canonical = f"POST\n/\n\n{lines}\n{names}\n{hashlib.sha256(body).hexdigest()}"
+    day = moment[:8]
+    scope = f"{day}/{region}/{service}/aws4_request"
+    text = f"{ALGORITHM}\n{moment}\n{scope}\n{hashlib.sha256(canonical.encode()).hexdigest()}"
+    signature = hmac.digest(_key(credentials.secret_key, day, region, service), text.encode(), "sha256").hex()
+    signed["authorization"] = (
+        f"{ALGORITHM} Credential={credentials.access_key}/{scope}, SignedHeaders={names}, Signature={signature}"
+    )
+    return signed
+
+
+@lru_cache(maxsize=4)
+def _key(secret: str, day: str, region: str, service: str) -> bytes:
+    """Return the key of a day, which signs all its requests."""
+    key = f"AWS4{secret}".encode()
+    for part in (day, region, service, "aws4_request"):
+        key = hmac.digest(key, part.encode(), "sha256")
+    return key

@@ -17,8 +17,7 @@ from typing import Any, Protocol
 
 from mcpist.aws.clients import client, error_code, store_errors, timeouts_and_attempts, to_error
 from mcpist.aws.connections import Connections, HttpAnswer
-from mcpist.aws.credentials import CredentialsUnavailable, FunctionCredentials, function_credentials
-from mcpist.aws.signature import signed_headers
+from mcpist.aws.credentials import CredentialsUnavailable, FunctionCredentials, function_credentials, signed_headers
 from mcpist.errors import StoreUnavailable
 from mcpist.memory import cached
 from mcpist.settings import settings

@@ -16,7 +16,7 @@ from urllib.parse import urljoin, urlsplit
 
 import httpcore2
 
-from mcpist.bounded_http.deadline import DeadlineBackend
+from mcpist.bounded_http.addresses import DeadlineBackend
 from mcpist.bounded_http.failures import ExchangeFailed, ExchangeTimeout, ResponseTooLarge, UnsendableRequest
 from mcpist.bounded_http.request import DEFAULT_HEADERS, build_request
 

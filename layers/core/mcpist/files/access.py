@@ -11,7 +11,7 @@ from typing import Any
 from mcpist.caller import Caller
 from mcpist.errors import AuthorizationError, FileExpired, FileNotFound, InvalidRequest
 from mcpist.files import records, storage
-from mcpist.files.content_types import CONTENT_TYPES
+from mcpist.files.content import CONTENT_TYPES
 from mcpist.files.records import FileRecord
 
 type Address = str | Mapping[str, Any]
@@ -106,8 +106,7 @@ def is_reference(value: Any) -> bool:
 
 def _check_reference(value: Any, field: str) -> str:
     """Return the hash in a reference, which may leave out all but the path and the hash."""
-    from mcpist.files.reference import AttachmentReference, FileReference  # a cold start need not wait for these
-    from mcpist.files.schemas import check
+    from mcpist.files.reference import AttachmentReference, FileReference, check  # a cold start need not wait for these
 
     if isinstance(value, Mapping) and value.keys() == _SHORT_REFERENCE:
         value = {**value, "size_bytes": 0, "content_type": "text/plain", "created_at": "2000-01-01T00:00:00Z"}

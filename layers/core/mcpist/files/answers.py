@@ -1,16 +1,15 @@
 """Answers that are too large for a model: a preview, the reference of a file with all of it, and how to go on."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mcpist.caller import Caller
 from mcpist.files import access
-from mcpist.files.content import FileContent
-from mcpist.files.content_types import JSON, MARKDOWN, PLAIN
-from mcpist.files.preview import preview
+from mcpist.files.content import JSON, MARKDOWN, PLAIN, FileContent, checked_type
 from mcpist.files.records import FileRecord
-from mcpist.files.values import readable_json
-from mcpist.render.answer import compact_json
+from mcpist.files.values import columns_of, find_rows, parse, readable_json
+from mcpist.render.answer import compact_json, smallest
 from mcpist.render.contents import split_content
 from mcpist.render.project import project
 from mcpist.render.shows import ANY_COLUMN, Shows
@@ -66,3 +65,96 @@ def truncate(caller: Caller, text: str, max_characters: int, content_type: str =
     if len(text) <= max_characters:
         return text
     return describe_file(caller, FileContent(text.encode(errors="replace"), content_type), max_characters).text
+
+
+MAX_PREVIEW_CHARACTERS = 1_500
+"""Of the beginning of a text, and again of its end: a log says there what went wrong."""
+
+
+def keep_download(caller: Caller, downloaded: FileContent) -> dict[str, Any]:
+    """Store a content as the caller's file, and return `{file, preview}`; bytes that are no text have no preview."""
+    file = access.put(caller, downloaded.content, checked_type(downloaded.content, downloaded.content_type))
+    shown = _preview(downloaded.content.decode(), file.content_type) if file.is_text else None
+    return {"file": file.reference.model_dump(), "preview": shown}
+
+
+def _preview(text: str, content_type: str) -> str:
+    begin = preview(text, content_type, MAX_PREVIEW_CHARACTERS)
+    if len(text) <= 2 * MAX_PREVIEW_CHARACTERS or not begin.startswith("text: "):
+        return begin
+    end = text[-MAX_PREVIEW_CHARACTERS:]
+    return f"{begin}\nends:\n{end[end.find('\n') + 1 :]}"
+
+
+MAX_PREVIEW_ROWS = 20
+MAX_LISTED_NAMES = 40
+MAX_SHAPE_DEPTH = 3
+
+
+def preview(text: str, content_type: str, max_characters: int) -> str:
+    """Return the shape of a text and its beginning; of rows their number, their columns and the first of them."""
+    value = _value(text, content_type)
+    found = find_rows(value)
+    if found is None:
+        shape = _text_shape(text) if value is None else f"shape: {describe(value)[: max_characters // 2]}"
+        return f"{shape}\nbegins:\n{_head(text, max_characters - len(shape))}"
+    place = f" in {found.path}" if found.path else ""
+    columns = ", ".join(_some(columns_of(found.rows)))[: max_characters // 2]
+    lines = [f"rows: {len(found.rows):,}{place}; columns: {columns}"]
+    if found.path:
+        lines.append(f"shape: {describe(value)[: max_characters // 4]}")
+    return "\n".join([*lines, _first_rows(found.rows[:MAX_PREVIEW_ROWS], max_characters - len("".join(lines)))])
+
+
+def describe(value: Any, depth: int = 0) -> str:
+    """Return the shape of a value, e.g. `{items: [120 of {id: integer, title: text}], total: integer}`."""
+    match value:
+        case dict() if depth >= MAX_SHAPE_DEPTH or not value:
+            return "{...}" if value else "{}"
+        case dict():
+            fields = [f"{name}: {describe(inner, depth + 1)}" for name, inner in value.items()]
+            return "{" + ", ".join(_some(fields)) + "}"
+        case list():
+            inside = f" of {describe(value[0], depth + 1)}" if value else ""
+            return f"[{len(value):,}{inside}]"
+        case bool():
+            return "boolean"
+        case None:
+            return "null"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+    return "text"
+
+
+def _value(text: str, content_type: str) -> Any:
+    """Return the value of a JSON text; None for any other."""
+    try:
+        return parse(text, content_type) if content_type == JSON else None
+    except ValueError:
+        return None
+
+
+def _text_shape(text: str) -> str:
+    return f"text: {len(text.splitlines()):,} lines, {len(text):,} characters"
+
+
+def _head(text: str, max_characters: int) -> str:
+    """Return the first lines of a text, or the beginning of a long first one."""
+    if len(text) <= max_characters:
+        return text
+    head = text[: max(0, max_characters)]
+    return f"{head[: head.rindex('\n')] if '\n' in head else head}\n…"
+
+
+def _first_rows(rows: Sequence[dict[str, Any]], max_characters: int) -> str:
+    """Return as many of the rows as fit."""
+    while len(rows) > 1 and len(smallest(rows)) > max_characters:
+        rows = rows[: len(rows) // 2]
+    return f"first {len(rows)}:\n{_head(smallest(rows), max_characters)}"
+
+
+def _some(names: list[str]) -> list[str]:
+    more = len(names) - MAX_LISTED_NAMES
+    return names if more <= 0 else [*names[:MAX_LISTED_NAMES], f"and {more} more"]

@@ -7,8 +7,7 @@ from mcpist.caller import Caller
 from mcpist.errors import InvalidRequest
 from mcpist.files import access, storage
 from mcpist.files.access import is_reference
-from mcpist.files.content import CONTENT_FORMAT, MAX_CONTENT_BYTES, FileContent
-from mcpist.files.content_types import JSON, YAML
+from mcpist.files.content import CONTENT_FORMAT, JSON, MAX_CONTENT_BYTES, YAML, FileContent
 from mcpist.files.values import parse
 
 FILE_FORMAT = "file-reference"

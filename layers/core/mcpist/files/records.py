@@ -13,12 +13,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from mcpist.aws.attributes import Item
+from mcpist.aws.attributes import Item, decode, encode
 from mcpist.aws.clients import ConditionFailed
-from mcpist.aws.codec import decode, encode
 from mcpist.aws.table import ledger_table
 from mcpist.files import storage
-from mcpist.files.content_types import CONTENT_TYPES
+from mcpist.files.content import CONTENT_TYPES
 from mcpist.settings import settings
 
 if TYPE_CHECKING:
@@ -58,8 +57,11 @@ class FileRecord:
     @property
     def reference(self) -> "FileReference | AttachmentReference":
         """The reference by which it is named in answers and arguments."""
-        from mcpist.files.reference import AttachmentReference, FileReference  # a cold start need not wait for these
-        from mcpist.files.schemas import check
+        from mcpist.files.reference import (  # a cold start need not wait for these
+            AttachmentReference,
+            FileReference,
+            check,
+        )
 
         fields = {name: getattr(self, name) for name in FileReference.model_fields}
         return check(FileReference, fields, "file") if self.is_text else check(AttachmentReference, fields, "file")

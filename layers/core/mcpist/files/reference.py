@@ -1,12 +1,20 @@
-"""References to files, and the documents in which programs and commands answer; each is published as a JSON Schema."""
+"""References to files, and the documents in which programs and commands answer, each published as a JSON Schema.
 
+A value is checked by the schema (draft 7), which names the place, and then by the model.
+"""
+
+from collections.abc import Mapping
 from datetime import datetime
+from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from mcpist.files.content_types import CONTENT_TYPES, ContentType
+from mcpist.errors import InvalidRequest
+from mcpist.files.content import CONTENT_TYPES, ContentType
+from mcpist.validation import field_path, first_error
 
+DIALECT = "http://json-schema.org/draft-07/schema#"
 # `..`, a backslash, NUL and line breaks could lead out of a folder or into another line.
 ESCAPES = r"\.\.|[\\\x00\r\n]"
 
@@ -96,3 +104,68 @@ PUBLISHED: dict[str, type[BaseModel]] = {
     "error_response": ErrorResponse,
 }
 """The models that are published, by the names of their files."""
+
+
+def draft7(model: type[BaseModel]) -> dict[str, Any]:
+    """Return a model's schema in draft 7, complete in itself."""
+    schema: dict[str, Any] = _in_draft7(model.model_json_schema(ref_template="#/definitions/{model}"))
+    return {"$schema": DIALECT, **schema}
+
+
+def check[Model: BaseModel](model: type[Model], value: Any, field: str) -> Model:
+    """Return a value as a model if both layers accept it; InvalidRequest names the place that is wrong."""
+    from jsonschema.exceptions import best_match
+
+    if error := best_match(_validator(model).iter_errors(value)):
+        raise InvalidRequest(field=_place(field, error.absolute_path), problem=_problem(error))
+    try:
+        return model.model_validate(value)
+    except ValidationError as refused:
+        first = first_error(refused)
+        raise InvalidRequest(field=_place(field, first["loc"]), problem=first["msg"]) from None
+
+
+def schema_errors(schema: Mapping[str, Any], value: Any) -> list[Any]:
+    """Return the errors of jsonschema for a value that a schema of our own refuses, the one that says most first."""
+    from jsonschema import Draft7Validator
+    from jsonschema.exceptions import relevance
+
+    return sorted(Draft7Validator(schema).iter_errors(value), key=relevance, reverse=True)
+
+
+@cache
+def _validator(model: type[BaseModel]) -> Any:
+    from jsonschema import Draft7Validator, FormatChecker
+
+    formats = FormatChecker(formats=())
+    formats.checks("date-time", raises=ValueError)(lambda value: not isinstance(value, str) or bool(_date_time(value)))
+    return Draft7Validator(draft7(model), format_checker=formats)
+
+
+def _place(field: str, location: Any) -> str:
+    return ".".join(filter(None, [field, field_path(list(location), "")]))
+
+
+def _problem(error: Any) -> str:
+    """Return what is wrong without the value itself, which may be long or secret."""
+    match error.validator:
+        case "required":
+            missing = next(name for name in error.validator_value if name not in error.instance)
+            return f"the field {missing} is missing"
+        case "additionalProperties":
+            known = error.schema.get("properties", {})
+            return f"there is no field {next(name for name in error.instance if name not in known)}"
+        case "type":
+            return f"it must be of type {error.validator_value}"
+        case keyword:
+            return f"it must satisfy {keyword}: {error.validator_value}"
+
+
+def _in_draft7(schema: Any) -> Any:
+    """Return a schema of pydantic's draft 2020-12 in draft 7; the parts that pydantic writes differ in one keyword."""
+    if isinstance(schema, list):
+        return [_in_draft7(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    slim = {name: value for name, value in schema.items() if not (name == "title" and isinstance(value, str))}
+    return {"definitions" if name == "$defs" else name: _in_draft7(value) for name, value in slim.items()}

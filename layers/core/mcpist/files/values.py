@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcpist.bounded_yaml import load_yaml
-from mcpist.files.content_types import YAML
+from mcpist.files.content import YAML
 from mcpist.render.answer import compact_json
 
 MAX_YAML_CHARACTERS = 2_000_000  # some seconds

@@ -5,10 +5,12 @@ several ways to write an element it takes the one that models use: `-`, `1.`, `-
 """
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 
 from mcpist.markdown import tree
 from mcpist.markdown.inline import escape_plain, inline
 from mcpist.markdown.normal_form import MAX_LIST_NUMBER, normalize
+from mcpist.markdown.tree import Block, Blocks, Code, Heading, Item, List, Paragraph, Quote, Run, Text, Unsupported
 
 # A list after a list would continue it, and directly after a marker `- - -` and `- ---` are rules.
 _RULE = "---"
@@ -128,3 +130,39 @@ def _table(rows: tuple[tuple[tree.Runs, ...], ...]) -> str:
     lines = [[inline(cell, _BREAK_IN_LINE).replace("|", r"\|") for cell in row] for row in rows]
     lines.insert(1, ["---"] * len(rows[0]))
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+type RunLine = Sequence[Run]
+
+_BOXES = {None: "", True: "[x] ", False: "[ ] "}
+
+
+def lines_of(blocks: Blocks) -> Iterator[RunLine]:
+    """Yield the lines of blocks, with an empty one between blocks; an Unsupported is a line of its own."""
+    for place, block in enumerate(blocks):
+        if place:
+            yield ()
+        yield from _lines(block)
+
+
+def _lines(block: Block) -> Iterator[RunLine]:
+    match block:
+        case Paragraph(runs) | Heading(_, runs):
+            yield runs
+        case Code(text):
+            yield from ([Text(line, frozenset({"code"}))] for line in text.split("\n"))
+        case Quote(blocks):
+            yield from ([Text("> "), *line] for line in lines_of(blocks))
+        case List(items, start):
+            for place, item in enumerate(items):
+                yield from _prefixed("- " if start is None else f"{start + place}. ", item)
+        case Unsupported():
+            yield (block,)
+        case _:
+            yield from ([Text(line)] for line in write((block,)).split("\n"))
+
+
+def _prefixed(mark: str, item: Item) -> Iterator[RunLine]:
+    lines: Iterable[RunLine] = (line for inner in item.blocks for line in _lines(inner))
+    for place, line in enumerate(lines):
+        yield [Text("  " if place else f"{mark}{_BOXES[item.done]}"), *line]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from mcpist.aws.codec import encode
+from mcpist.aws.attributes import encode
 from mcpist.caller import RegisteredModule, Role
 from mcpist.people.organization import Organization, User
 

@@ -13,9 +13,8 @@ from typing import Literal
 from urllib.parse import urlencode
 
 from mcpist.audit import record as audit
-from mcpist.aws.attributes import Item
+from mcpist.aws.attributes import Item, decode, encode
 from mcpist.aws.clients import ConditionFailed
-from mcpist.aws.codec import decode, encode
 from mcpist.aws.table import directory_table
 from mcpist.caller import Caller, Subject
 from mcpist.errors import AlreadyExists, InvalidRequest, InvitationNotFound, Locale

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from mcpist.aws.attributes import Item
-from mcpist.aws.codec import decode
+from mcpist.aws.attributes import Item, decode
 from mcpist.caller import Caller, RegisteredModule, Role, Subject
 
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from mcpist.audit.record import OPERATOR
-from mcpist.aws.attributes import Item
-from mcpist.aws.codec import decode, encode
+from mcpist.aws.attributes import Item, decode, encode
 from mcpist.caller import RegisteredModule, Role, Subject, SystemRole
 from mcpist.errors import InvalidRequest, Locale, RoleInUse, RoleNotFound, UserNotFound
 from mcpist.suggestions import nearest

@@ -11,8 +11,8 @@ import time
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from mcpist.aws.attributes import decode, encode
 from mcpist.aws.clients import ConditionFailed
-from mcpist.aws.codec import decode, encode
 from mcpist.aws.table import ledger_table
 from mcpist.batch_id import is_batch_id, new_batch_id
 from mcpist.caller import Caller

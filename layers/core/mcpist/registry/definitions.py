@@ -8,8 +8,8 @@ import json
 import math
 from typing import Any
 
+from mcpist.aws.attributes import json_bytes
 from mcpist.aws.clients import ResourceMissing, client, store_errors
-from mcpist.aws.codec import json_bytes
 from mcpist.errors import IntegrityError, PayloadTooLarge
 from mcpist.memory import Memory
 from mcpist.settings import settings

@@ -17,13 +17,17 @@ from mcpist.errors import (
     ScopeMissing,
     TransientError,
 )
+from mcpist.people.administration import Administration
 from mcpist.running import gate
+from mcpist.running.accounts import BrokerAccounts
 from mcpist.running.gate import AdmittedUse, ToolUse
 from mcpist.settings import settings
+from mcpist.tools.access.effects import permissions_of
 from mcpist.tools.access.permissions import Permissions, acting_caller
 from mcpist.tools.access.role_rules import ListedTool, is_disabled, matching, refusing_rule
 from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.tool import Tool
+from mcpist.tools.search.catalogue import Catalogue
 
 type Verdict = Literal["yes", "no", "open"]
 """`open`: it was not decided, since an earlier decision says no, or it could not be decided now."""
@@ -214,3 +218,15 @@ def _finding(role: Role, tool: ListedTool) -> RoleFinding:
     name, rule = f"{tool.module}.{tool.name}", refusing_rule(role, tool)
     mask = matching(name, role.deny if rule == "deny" else role.allow)
     return RoleFinding(role.name, rule or "", mask if rule != "allow" else "")
+
+
+def look_as(administration: Administration, catalogue: Catalogue, user: str) -> tuple[Permissions, AccountFinder]:
+    """Return another user's permissions, and the finder of the account that would act; UserNotFound if there is none.
+
+    A caller who is no administrator is refused; the refusal has an audit row.
+    """
+    with administration.permitted("why.read", f"users.{user}"):
+        permissions = permissions_of(administration.read()[1], catalogue, user)
+    accounts = BrokerAccounts(administration.caller)
+    owners = [f"user#{user}", *(f"role#{role}" for role in permissions.caller.role_names)]
+    return permissions, listed_account(lambda: [row for owner in owners for row in accounts.rows(owner)])

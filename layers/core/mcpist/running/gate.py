@@ -258,3 +258,12 @@ def _record_refusal(caller: Caller, module: str, tool: str, error: McpistError, 
     module, tool = (name[:MAX_AUDITED_NAME_CHARACTERS] for name in (module, tool))
     with audit.best_effort():
         audit.record_use(caller, module=module, tool=tool, outcome=error.code, request=request, batch=batch)
+
+
+@contextmanager
+def answering(tool: Tool) -> Iterator[None]:
+    """Add to an error that repeating the request could change something twice, unless the tool only reads."""
+    try:
+        yield
+    except McpistError as error:
+        raise error if tool.reads else error.with_details(may_have_happened=True) from None

@@ -1,13 +1,21 @@
-"""Refusals: read from a response, and turned into the error that says who must act."""
+"""Refusals: read from a response, and turned into the error that says who must act, in the service's own words.
 
+Seconds to wait are rounded up, so that nobody comes too early.
+"""
+
+import json
 import re
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from itertools import islice
+from math import ceil
+from typing import Any
 from urllib.parse import urlsplit
 
 from mcpist import errors
-from mcpist.running.error_messages import MAX_MESSAGE_CHARACTERS, error_message
-from mcpist.running.rate_limits import is_rate_limit, rate_limit_reset, retry_after, round_up
 from mcpist.settings import settings
 from mcpist.tools.declare.call import ServiceResponse, given
 from mcpist.tools.declare.dialect import (
@@ -26,6 +34,15 @@ RETRY_AFTER_SECONDS = 30
 _TRANSIENT_STATUSES = {408, 425}
 # An overloaded service names the seconds; 529 is not registered, but common.
 _OVERLOADED_STATUSES = {503, 529}
+
+MAX_MESSAGE_CHARACTERS = 500
+MAX_PHRASES = 20
+MIN_SECRET_CHARACTERS = 4
+
+# For people: `title` and `detail` of RFC 9457, `error_description` of OAuth.
+_MESSAGE_FIELDS = ("message", "error_description", "title", "detail", "error")
+_CODE_FIELDS = ("code",)
+_LIST_FIELDS = ("errors",)
 
 _INSUFFICIENT_SCOPE = re.compile(r'\berror="?insufficient_scope\b')
 _SCOPE = re.compile(r'\bscope="([^"]*)"')
@@ -67,7 +84,7 @@ def failure(
             return Failure(_missing_scope(service, refusal.scope or _challenged_scope(response.headers) or "", problem))
         case Unavailable(retry_after=wait):
             problem = f"it answered {response.status}" + (f": {problem}" if problem else "")
-            seconds = None if wait is None else round_up(wait)
+            seconds = None if wait is None else ceil(wait)
             error = errors.UpstreamUnavailable(service=service, problem=problem, **given(retry_after=seconds))
             return Failure(error, safe_to_retry=wait is not None, wait=wait)
     problem = problem or "no readable message"
@@ -93,7 +110,7 @@ def _http_refusal(response: ServiceResponse) -> Refusal | None:
 def _rate_limited(service: str, headers: Mapping[str, str], refusal: RateLimited, problem: str) -> Failure:
     waits = (refusal.retry_after, retry_after(headers), rate_limit_reset(headers))
     wait = next((seconds for seconds in waits if seconds is not None), None)
-    seconds = RETRY_AFTER_SECONDS if wait is None else round_up(wait)
+    seconds = RETRY_AFTER_SECONDS if wait is None else ceil(wait)
     error = errors.RateLimitExceeded(service=service, retry_after=seconds, **given(problem=problem or None))
     return Failure(error, safe_to_retry=wait is not None, wait=wait, path_only=refusal.path_only)
 
@@ -121,3 +138,102 @@ def _redirect(headers: Mapping[str, str]) -> str:
     except ValueError:
         host = "no place"
     return f"it redirects to {host}; only a read is followed, within its own origin and not often"
+
+
+def is_rate_limit(status: int, headers: Mapping[str, str]) -> bool:
+    """Whether a response means a limit: some services answer 403 where 429 is the standard."""
+    return status == 429 or (status == 403 and ("retry-after" in headers or _remaining(headers) == "0"))
+
+
+def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
+    """Return the seconds that `Retry-After` names, as a number or as a date; None where there is none."""
+    return _seconds(headers.get("retry-after", ""), time.time() if now is None else now)
+
+
+def rate_limit_reset(headers: Mapping[str, str], now: float | None = None) -> float | None:
+    """Return the seconds until the limit of the `RateLimit` headers ends; None where another limit was exceeded."""
+    if _remaining(headers) not in {"0", ""}:
+        return None
+    text = headers.get("ratelimit-reset") or headers.get("x-ratelimit-reset", "")
+    return _seconds(text, time.time() if now is None else now)
+
+
+def _remaining(headers: Mapping[str, str]) -> str:
+    return headers.get("ratelimit-remaining") or headers.get("x-ratelimit-remaining", "")
+
+
+def _seconds(text: str, now: float) -> float | None:
+    """Read seconds, seconds since 1970, an HTTP date or an ISO date; a moment in the past is no wait."""
+    if re.fullmatch(r"[0-9]{1,6}(\.[0-9]+)?", text):
+        return float(text)
+    if re.fullmatch(r"[0-9]{10}", text):
+        return max(0.0, int(text) - now)
+    moment = _parse_date(text)
+    return None if moment is None else max(0.0, moment - now)
+
+
+def _parse_date(text: str) -> float | None:
+    for read in (parsedate_to_datetime, datetime.fromisoformat):
+        try:
+            date = read(text)
+            return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+        except (ValueError, TypeError, OverflowError):
+            continue
+    return None
+
+
+def error_message(content: Any, secrets: Iterable[str] = (), fields: Refusals = HTTP_STANDARD) -> str:
+    """Return one line for people, without secrets that the service repeats; empty where the content says nothing."""
+    try:
+        phrases = list(dict.fromkeys(islice(_Phrases(fields).of(content), MAX_PHRASES)))
+        whole = json.dumps(content, ensure_ascii=False) if content and not phrases else ""
+    except RecursionError:
+        return ""
+    distinct = [phrase for phrase in phrases if not any(phrase != other and phrase in other for other in phrases)]
+    line = " ".join(("; ".join(distinct) or whole).splitlines())  # a further one would read as a line of ours
+    for secret in secrets:
+        if len(secret) >= MIN_SECRET_CHARACTERS:
+            line = line.replace(secret, "...")
+    return line[:MAX_MESSAGE_CHARACTERS].encode(errors="replace").decode()
+
+
+class _Phrases:
+    """The phrases of an error's JSON, by the usual fields and those of one service."""
+
+    def __init__(self, fields: Refusals) -> None:
+        self._messages = _MESSAGE_FIELDS + fields.message_fields
+        self._codes = _CODE_FIELDS + fields.code_fields
+        self._lists = fields.list_fields + _LIST_FIELDS
+
+    def of(self, content: Any) -> Iterator[str]:
+        match content:
+            case str():
+                yield content
+            case list():
+                for item in content:
+                    yield from self.of(item)
+            case {"error": dict() as error}:
+                yield from self.of(error)
+            case dict():
+                yield from self._own(content)
+                for name in self._lists:
+                    yield from self._listed(content.get(name))
+
+    def _own(self, content: dict[str, Any]) -> Iterator[str]:
+        """Yield the object's own phrase: `title: is required (missing_field)`."""
+        texts = [content[name] for name in self._messages if isinstance(content.get(name), str) and content[name]]
+        code = next((content[name] for name in self._codes if isinstance(content.get(name), str)), "")
+        line = "; ".join(texts)
+        if code and code not in line:
+            line = f"{line} ({code})" if line else code
+        field = content.get("field")
+        if line:
+            yield f"{field}: {line}" if isinstance(field, str) else line
+
+    def _listed(self, problems: Any) -> Iterator[str]:
+        if not isinstance(problems, dict):
+            yield from self.of(problems)
+            return
+        for field, problem in problems.items():
+            for phrase in self.of(problem):
+                yield f"{field}: {phrase}"

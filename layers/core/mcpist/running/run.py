@@ -12,11 +12,11 @@ from mcpist.audit import record as audit
 from mcpist.caller import Caller
 from mcpist.errors import AccountError, InternalError, McpistError, ReconnectRequired, ScopeMissing, UpstreamUnavailable
 from mcpist.files.parameters import load_arguments
+from mcpist.render.shows import PAGE_URL, value_at
 from mcpist.running import broker
 from mcpist.running.account import Account
 from mcpist.running.cache import response_cache
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
-from mcpist.running.page_urls import add_page_urls
 from mcpist.settings import settings
 from mcpist.telemetry import invocation
 from mcpist.telemetry.metrics import CALLS, LATENCY
@@ -214,7 +214,7 @@ class ServiceClient:
         response = self._send(call)
         if response.downloaded is None:
             return response
-        from mcpist.files.downloads import keep_download  # few tools wait for it
+        from mcpist.files.answers import keep_download  # few tools wait for it
 
         return replace(response, json=keep_download(self.caller, response.downloaded), downloaded=None)
 
@@ -343,3 +343,14 @@ def _resume(service: ServiceClient, calls: Calls, response: ServiceResponse) -> 
         logger.exception("answer of another shape", extra={"tool": f"{service.tool.module}.{service.tool.name}"})
         problem = "it answered JSON of another shape than this tool reads"
         raise UpstreamUnavailable(service=service.module.name, problem=problem) from error
+
+
+def add_page_urls(json: Any, tool: Tool, arguments: Mapping[str, Any], site_url: str) -> None:
+    """Add the address of its page to each item of a tool's JSON, where a column shows it."""
+    shows, page_path = tool.shows, tool.page_path
+    if page_path is None or not site_url or not any(PAGE_URL in column.paths for column in shows.columns):
+        return
+    rows = value_at(json, shows.rows) if shows.rows else json
+    for item in rows if isinstance(rows, list) else [rows]:
+        if isinstance(item, dict) and (path := page_path(item, arguments)):
+            item[PAGE_URL] = f"{site_url.rstrip('/')}{path}"

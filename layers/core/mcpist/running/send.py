@@ -3,34 +3,58 @@
 import json
 import re
 import time
+from collections.abc import Sequence
 from functools import cache
 from itertools import count
+from math import ceil
 from typing import Any
 
 from mcpist.bounded_http.client import ExchangeResponse, HttpClient, origin, parse_json, redirect_url
 from mcpist.bounded_http.failures import ExchangeFailed, ExchangeTimeout, ResponseTooLarge, UnsendableRequest
+from mcpist.bounded_http.request import FormField, multipart_body
 from mcpist.errors import InvalidRequest, RateLimitExceeded, Timeout, ToolExecutionError, UpstreamUnavailable
 from mcpist.files.content import MAX_CONTENT_BYTES, FileContent
+from mcpist.memory import Memory
 from mcpist.running.account import Account
-from mcpist.running.bodies import request_body
-from mcpist.running.error_messages import MAX_MESSAGE_CHARACTERS
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
-from mcpist.running.rate_limits import Key, cooldowns, round_up
-from mcpist.running.refusals import Failure, failure, read_refusal
+from mcpist.running.refusals import MAX_MESSAGE_CHARACTERS, Failure, failure, read_refusal
 from mcpist.telemetry import invocation
 from mcpist.telemetry.tracing import span
-from mcpist.tools.declare.call import Call, ServiceResponse
+from mcpist.tools.declare.call import Call, FilePart, ServiceResponse
 from mcpist.tools.declare.dialect import TokenRefused
 
 MAX_RESPONSE_BYTES = 10_000_000
 MAX_REDIRECTS = 3
 HTTP_CONNECT_TIMEOUT_SECONDS = 5.0
+MAX_COOLDOWN_SECONDS = 3600.0  # a service that names more is asked again after it
+MAX_COOLDOWNS = 1_000
+# A sleep and the clock may differ by this much.
+CLOCK_TOLERANCE_SECONDS = 0.1
 
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+type Key = tuple[str, ...]
 
 
 class Unauthorized(Exception):  # a signal between send and run, not an error of ours
     """The service refused the token, with this message; another process may just have refreshed it."""
+
+
+class Cooldowns(Memory[Key, float]):
+    """Per service and account: when the next request may be sent, in seconds since 1970."""
+
+    def start(self, key: Key, seconds: float) -> None:
+        """Let nothing be sent for some seconds."""
+        self.put(key, self.clock() + seconds)
+
+    def remaining(self, *keys: Key) -> float:
+        """Return the seconds that are left of the longest of these cooldowns; 0 where there is none."""
+        now = self.clock()
+        left = max(self.get(key) or now for key in keys) - now
+        return min(left, self.seconds) if left > CLOCK_TOLERANCE_SECONDS else 0.0
+
+
+cooldowns = Cooldowns(MAX_COOLDOWN_SECONDS, MAX_COOLDOWNS)
 
 
 @cache
@@ -68,7 +92,7 @@ def _attempt(account: Account, call: Call, deadline: float) -> ServiceResponse |
     max_bytes = MAX_CONTENT_BYTES if call.download else MAX_RESPONSE_BYTES
     held = cooldowns.remaining(*_cooldown_keys(account, call))
     if held:
-        return Failure(RateLimitExceeded(service=service, retry_after=round_up(held)), safe_to_retry=True, wait=held)
+        return Failure(RateLimitExceeded(service=service, retry_after=ceil(held)), safe_to_retry=True, wait=held)
     if seconds <= 0:
         return Failure(Timeout(service=service, seconds=0), safe_to_retry=True)
     try:
@@ -173,3 +197,24 @@ def _parse(call: Call, response: ExchangeResponse, service: str) -> Any:
         kind = response.headers.get("content-type", "content without a type")[:MAX_MESSAGE_CHARACTERS]
         raise UpstreamUnavailable(service=service, problem=f"it answered {kind} that is no JSON") from None
     return content
+
+
+def request_body(call: Call) -> dict[str, Any]:
+    """Return the body as the client's `exchange` takes it, with the header of its type where the client knows none."""
+    if call.multipart is not None:
+        parts = ((name, part) for name, value in call.multipart.items() for part in _parts(value))
+        kind, content = multipart_body(_field(name, part) for name, part in parts)
+        return {"content": content, "headers": {"content-type": kind}}
+    if call.content is not None:
+        return {"content": call.content.content, "headers": {"content-type": call.content.content_type}}
+    return {"json": call.json, "form": call.form}
+
+
+def _parts(value: str | FilePart | Sequence[FilePart]) -> Sequence[str | FilePart]:
+    return [value] if isinstance(value, str | FilePart) else value
+
+
+def _field(name: str, part: str | FilePart) -> FormField:
+    if isinstance(part, str):
+        return FormField(name, part.encode(errors="replace"))
+    return FormField(name, part.content.content, part.filename, part.content.content_type)

@@ -17,8 +17,7 @@ from typing import Any
 from mcpist.telemetry import metrics
 from mcpist.telemetry.log_lines import LineLogger
 from mcpist.telemetry.metrics import Metric, MetricTotals
-from mcpist.telemetry.trace_context import TraceContext, follow
-from mcpist.telemetry.tracing import annotate, span
+from mcpist.telemetry.tracing import TraceContext, annotate, follow, span
 
 
 @dataclass(slots=True)

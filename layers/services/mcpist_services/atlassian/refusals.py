@@ -3,7 +3,7 @@
 https://developer.atlassian.com/cloud/oauth/getting-started/determining-scopes
 """
 
-from mcpist.running.error_messages import error_message
+from mcpist.running.refusals import error_message
 from mcpist.tools.declare.call import ServiceResponse
 from mcpist.tools.declare.dialect import MissingScope
 

@@ -7,7 +7,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from mcpist.errors import InvalidRequest
-from mcpist.oauth.app import check_public_url
+from mcpist.oauth.provider import check_public_url
 from mcpist.render.shows import DONE, Shows, shows
 from mcpist.tools.declare.call import Call, Work, path
 from mcpist.tools.declare.dialect import CredentialPlacement

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
-from mcpist.oauth.app import check_public_url
+from mcpist.oauth.provider import check_public_url
 from mcpist.validation import parse_model
 from mcpist_services.described.wording import listed
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
-from mcpist.oauth.app import check_public_url
+from mcpist.oauth.provider import check_public_url
 from mcpist.validation import first_error
 from mcpist_services.described.answers import Answer, propose_answer
 from mcpist_services.described.arguments import Arguments, NotImportable, leave_paging, propose_arguments

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
-from mcpist.oauth.app import App
 from mcpist.oauth.provider import (
     INVALID_GRANT_ERRORS,
     AccountKind,
+    App,
     Consent,
     Provider,
     ProviderAccount,

@@ -6,8 +6,7 @@ https://docs.github.com/en/rest/using-the-rest-api/troubleshooting-the-rest-api
 
 from collections.abc import Mapping
 
-from mcpist.running.error_messages import error_message
-from mcpist.running.rate_limits import is_rate_limit
+from mcpist.running.refusals import error_message, is_rate_limit
 from mcpist.tools.declare.call import ServiceResponse
 from mcpist.tools.declare.dialect import MissingScope, RateLimited, Refusal, Refusals
 

@@ -7,8 +7,7 @@ Reference: https://developers.google.com/identity/protocols/oauth2/web-server
 from collections.abc import Iterable
 from typing import Any
 
-from mcpist.oauth.app import App
-from mcpist.oauth.provider import Provider, ProviderAccount, ProviderRequest, Tokens, printable
+from mcpist.oauth.provider import App, Provider, ProviderAccount, ProviderRequest, Tokens, printable
 
 
 def _parse_account(body: Any) -> ProviderAccount | None:

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable
 
-from mcpist.markdown.lines import lines_of
 from mcpist.markdown.reader import read
 from mcpist.markdown.tree import Break, Paragraph, Run
-from mcpist.markdown.writer import write
+from mcpist.markdown.writer import lines_of, write
 from mcpist_services.notion.rich_text import Json, rich_text, runs_of
 
 

@@ -6,8 +6,8 @@ Reference: https://developers.notion.com/guides/get-started/authorization
 from collections.abc import Iterable
 from typing import Any
 
-from mcpist.oauth.app import App
 from mcpist.oauth.provider import (
+    App,
     Consent,
     Provider,
     ProviderAccount,

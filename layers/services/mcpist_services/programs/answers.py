@@ -9,11 +9,10 @@ from typing import Any
 from mcpist.caller import Caller
 from mcpist.errors import OutputRefused
 from mcpist.files import access
-from mcpist.files.content_types import CONTENT_TYPES, JSON
-from mcpist.files.preview import preview
+from mcpist.files.answers import preview
+from mcpist.files.content import CONTENT_TYPES, JSON
 from mcpist.files.records import FileRecord
-from mcpist.files.reference import StandardResponse
-from mcpist.files.schemas import check
+from mcpist.files.reference import StandardResponse, check
 from mcpist.files.values import parse
 from mcpist.programs.messages import Output, ProgramResult
 from mcpist.render.answer import compact_json

@@ -13,7 +13,7 @@ from typing import Any
 from mcpist.caller import Caller
 from mcpist.errors import InternalError, InvalidRequest, McpistError, ProgramFailed, ProgramKilled
 from mcpist.files import access
-from mcpist.files.content_types import JSON, MARKDOWN, PLAIN, YAML
+from mcpist.files.content import JSON, MARKDOWN, PLAIN, YAML
 from mcpist.files.records import FileRecord
 from mcpist.programs import client
 from mcpist.programs.messages import (

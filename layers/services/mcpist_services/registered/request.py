@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
 
-from mcpist.aws.codec import json_bytes
+from mcpist.aws.attributes import json_bytes
 from mcpist.caller import RegisteredModule
 from mcpist.errors import InvalidRequest
 from mcpist.registry.definitions import Definition

@@ -8,7 +8,6 @@ from itertools import groupby
 from typing import Any
 
 from mcpist.errors import InvalidRequest
-from mcpist.markdown.lines import lines_of
 from mcpist.markdown.reader import read
 from mcpist.markdown.tree import (
     Block,
@@ -29,7 +28,7 @@ from mcpist.markdown.tree import (
     Text,
     Unsupported,
 )
-from mcpist.markdown.writer import plain_text
+from mcpist.markdown.writer import lines_of, plain_text
 from mcpist_services.slack.mrkdwn import ADDRESS, BROADCASTS, lost_error, mrkdwn
 
 MAX_BLOCKS = 50

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from mcpist.errors import InvalidRequest
-from mcpist.markdown.lines import lines_of
 from mcpist.markdown.tree import (
     Block,
     Blocks,
@@ -28,6 +27,7 @@ from mcpist.markdown.tree import (
     Text,
     Unsupported,
 )
+from mcpist.markdown.writer import lines_of
 
 BROADCASTS = {"here", "channel", "everyone"}
 ADDRESS = re.compile(r"(?:https?|mailto|tel|slack):[^\s|<>]+")

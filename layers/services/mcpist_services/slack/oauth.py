@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from mcpist.oauth.app import App
 from mcpist.oauth.provider import (
     INVALID_GRANT_ERRORS,
+    App,
     Consent,
     Provider,
     ProviderAccount,

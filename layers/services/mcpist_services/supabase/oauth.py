@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from mcpist.oauth.app import App
-from mcpist.oauth.provider import Consent, Provider, ProviderAccount, ProviderRequest, Tokens, printable
+from mcpist.oauth.provider import App, Consent, Provider, ProviderAccount, ProviderRequest, Tokens, printable
 
 
 def _parse_account(body: Any) -> ProviderAccount | None:

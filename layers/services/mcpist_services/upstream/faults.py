@@ -13,8 +13,7 @@ import mcp_types
 from mcp import MCPError
 
 from mcpist.errors import AnswerTooLarge, ProgramUnavailable, Timeout, ToolExecutionError, UpstreamUnavailable
-from mcpist.running.error_messages import error_message
-from mcpist.running.refusals import Failure
+from mcpist.running.refusals import Failure, error_message
 
 MAX_STORED_FAILURES = 1_000
 

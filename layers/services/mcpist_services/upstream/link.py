@@ -5,10 +5,10 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from math import ceil
 from random import SystemRandom
 
 from mcpist.errors import Timeout, UpstreamUnavailable
-from mcpist.running.rate_limits import round_up
 from mcpist.running.refusals import Failure
 from mcpist_services.upstream.connection import Connection, Request
 
@@ -121,7 +121,7 @@ class Link:
 
     def _unreachable(self, delay: float) -> Failure:
         problem = f"{self._last_problem or 'it could not be reached'}; it is tried again in a moment"
-        error = UpstreamUnavailable(service=self._service, problem=problem, retry_after=round_up(delay))
+        error = UpstreamUnavailable(service=self._service, problem=problem, retry_after=ceil(delay))
         return Failure(error, safe_to_retry=True, wait=delay)
 
 

@@ -21,7 +21,7 @@ from mcpist.errors import (
 from mcpist.memory import Memory
 from mcpist.render.contents import json_of_result, text_of
 from mcpist.running import broker
-from mcpist.running.error_messages import MAX_MESSAGE_CHARACTERS
+from mcpist.running.refusals import MAX_MESSAGE_CHARACTERS
 from mcpist.settings import settings
 from mcpist.tools.declare.call import ProxiedCall, ProxiedResponse
 from mcpist_services.upstream.connections import Identity, upstreams

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from mcpist.caller import Caller
 from mcpist.errors import InvalidRequest, McpistError
 from mcpist.memory import Memory
-from mcpist.oauth.app import check_public_url
+from mcpist.oauth.provider import check_public_url
 from mcpist.registry import definitions
 from mcpist.render.shows import Shows
 from mcpist.tools.declare.schema_tool import unknown_columns

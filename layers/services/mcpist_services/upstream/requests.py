@@ -14,7 +14,7 @@ from mcp.client import Client
 from mcp_types import HEADER_MISMATCH, INVALID_REQUEST
 from pydantic import TypeAdapter
 
-from mcpist.aws.codec import unpack
+from mcpist.aws.attributes import unpack
 from mcpist.errors import McpistError, SchemaFetchError
 from mcpist.programs.messages import ServerDeclaration, ServerRequest
 from mcpist.running.refusals import Failure

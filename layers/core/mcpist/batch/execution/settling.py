@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
 
-from mcpist.aws.codec import json_bytes
+from mcpist.aws.attributes import json_bytes
 from mcpist.batch.execution.attempts import AttemptResult, StepAttempt, StepBusy, StepWork
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Ending, Entry, Header

@@ -20,7 +20,7 @@ from mcpist.batch_id import new_batch_id
 from mcpist.caller import Caller
 from mcpist.errors import McpistError, StoreUnavailable, UpstreamUnavailable
 from mcpist.files import access, records, storage
-from mcpist.files.content_types import JSON
+from mcpist.files.content import JSON
 from mcpist.files.parameters import named_files
 from mcpist.files.records import DAY_SECONDS
 from mcpist.people import quota

@@ -9,8 +9,7 @@ import time
 import zlib
 from typing import Any
 
-from mcpist.aws.attributes import Item
-from mcpist.aws.codec import decode, encode
+from mcpist.aws.attributes import Item, decode, encode
 from mcpist.batch.ledger.records import Entry, Header
 from mcpist.errors import NewerFormat, PayloadTooLarge
 

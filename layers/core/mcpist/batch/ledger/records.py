@@ -1,6 +1,6 @@
 """The values of the ledger: a batch's header, its steps, their elements and claims.
 
-The ledger stores these fields as they are declared here, with `mcpist.aws.codec`. Times are seconds since the epoch.
+The ledger stores these fields as they are declared here, with `mcpist.aws.attributes`. Times are seconds since 1970.
 """
 
 import time

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mcpist.aws.attributes import Item
+from mcpist.aws.attributes import Item, encode, json_bytes
 from mcpist.aws.clients import ConditionFailed
-from mcpist.aws.codec import encode, json_bytes
 from mcpist.aws.table import ledger_table
 from mcpist.batch.ledger.items import now, read_element, read_entry, read_header, sort_key
 from mcpist.batch.ledger.records import Claim, Ending, Entry, Header, MapItems, Status, StoredJson

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from mcpist.aws.attributes import decode
 from mcpist.aws.clients import ConditionFailed, client, store_errors
-from mcpist.aws.codec import decode
 from mcpist.aws.table import ledger_table
 from mcpist.batch.ledger.items import now
 from mcpist.batch.machine.definition import NAME_DIGEST_CHARACTERS, Machine

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypedDict
 from pydantic import BaseModel, ValidationError
 
 from mcpist.errors import InvalidArguments
-from mcpist.files.schemas import schema_errors
+from mcpist.files.reference import schema_errors
 from mcpist.render.shows import Shows
 from mcpist.tools.declare.argument_problems import ArgumentProblem, model_problems, schema_problems
 from mcpist.tools.declare.call import Call, Work

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from mcpist.errors import InvalidRequest, ToolExecutionError
 from mcpist.render.shows import shows
-from mcpist.running.error_messages import error_message
+from mcpist.running.refusals import error_message
 from mcpist.tools.declare.argument_types import UtcMoment
 from mcpist.tools.declare.call import Call, Calls, PartialList
 from mcpist_services.supabase.module import Limit, ProjectRef, project_path, supabase

@@ -1,12 +1,15 @@
 """The connected accounts of removed users and roles, of which the token broker takes care."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from mcpist.caller import Caller
+from mcpist.errors import McpistError
 from mcpist.people.administration import ConnectedAccount
+from mcpist.registry.entries import Entry
 from mcpist.running import broker
+from mcpist.tools.access.permissions import Permissions
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +55,17 @@ def _selection(owner: str) -> dict[str, str]:
     """Return the fields of a message about an owner: `user` or `role`."""
     kind, _, name = owner.partition("#")
     return {kind: name}
+
+
+def working_services(permissions: Permissions, entries: Iterable[Entry]) -> frozenset[str] | None:
+    """Return the services among those of the entries whose accounts work; None if the broker cannot tell."""
+    services = sorted({service for entry in entries for service in entry.dependencies})
+    try:
+        return broker.connected(permissions.caller, services) if services else frozenset()
+    except McpistError:
+        return None
+
+
+def is_connected(entry: Entry, working: frozenset[str] | None) -> bool | None:
+    """Whether the account of a tool works; None where it needs none, or the broker could not tell."""
+    return set(entry.dependencies) <= working if entry.dependencies and working is not None else None

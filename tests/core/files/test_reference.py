@@ -7,9 +7,8 @@ from jsonschema import Draft7Validator
 from pydantic import ValidationError
 
 from mcpist.errors import InvalidRequest
-from mcpist.files.content_types import checked_type, content_type_of
-from mcpist.files.reference import PUBLISHED, ErrorResponse, FileReference, StandardResponse
-from mcpist.files.schemas import check, draft7
+from mcpist.files.content import checked_type, content_type_of
+from mcpist.files.reference import PUBLISHED, ErrorResponse, FileReference, StandardResponse, check, draft7
 from tests.faults import for_each
 
 FILE: dict[str, Any] = {

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpist.aws.codec import INLINE, Attribute, decode, encode, pack, unpack
+from mcpist.aws.attributes import INLINE, Attribute, decode, encode, pack, unpack
 
 type Colour = Literal["red", "blue"]
 type Json = Mapping[str, Any]
