@@ -17,12 +17,13 @@ from mcpist.bounded_http.client import HttpClient, redirect_url
 from mcpist.bounded_http.failures import ExchangeFailed, ResponseTooLarge
 from mcpist.errors import InvalidRequest, UpstreamUnavailable
 from mcpist.oauth.provider import check_public_url
-from mcpist_services.described.compilation import check_name, compile_overlays, dump_overlay, load_file, load_folder
+from mcpist_services.definition_files import check_module_name, refuse
+from mcpist_services.described.compilation import compile_overlays, dump_overlay, load_file, load_folder, provider_names
 from mcpist_services.described.corrections import differences
 from mcpist_services.described.description import parse
 from mcpist_services.described.overlay import Overlay
 from mcpist_services.described.proposal import propose, reviews
-from mcpist_services.described.reading import MAX_DESCRIPTION_BYTES, refuse
+from mcpist_services.described.references import MAX_API_BYTES
 
 APIS = Path(__file__).resolve().parents[2] / "layers/config/apis"
 COMPILED = "compiled"
@@ -54,7 +55,7 @@ def import_api(
 ) -> CommandResult:
     """Propose an overlay for an API, or bring one up to date; your corrections stay."""
     name = name or _name_of(source)
-    check_name(name)
+    check_module_name(name, provider_names())
     content, beside = _load(source)
     file = folder / f"{name}.yaml"
     earlier = load_file(file) if file.exists() else None
@@ -159,14 +160,14 @@ def _load(source: str) -> tuple[bytes, Path | None]:
 def _read(file: Path) -> tuple[bytes, Path]:
     if not file.is_file():
         raise CommandError("FILE_NOT_FOUND", f"{file} is no file", "Name a file or an https:// address.")
-    if file.stat().st_size > MAX_DESCRIPTION_BYTES:
-        raise refuse(str(file), f"it is larger than {MAX_DESCRIPTION_BYTES // 1_000_000} MB")
+    if file.stat().st_size > MAX_API_BYTES:
+        raise refuse(str(file), f"it is larger than {MAX_API_BYTES // 1_000_000} MB")
     return file.read_bytes(), file.resolve().parent
 
 
 def _fetch(url: str) -> tuple[bytes, None]:
     """Return what an address answers, following a few redirects; each address must be of the internet, by https."""
-    client = HttpClient(max_bytes=MAX_DESCRIPTION_BYTES, connect_seconds=5.0, keep_alive=False)
+    client = HttpClient(max_bytes=MAX_API_BYTES, connect_seconds=5.0, keep_alive=False)
     deadline = time.monotonic() + FETCH_SECONDS
     for _ in range(MAX_REDIRECTS + 1):
         try:
@@ -175,7 +176,7 @@ def _fetch(url: str) -> tuple[bytes, None]:
         except ValueError as error:
             raise InvalidRequest(field="source", problem=str(error)) from None
         except ResponseTooLarge:
-            raise refuse("source", f"it is larger than {MAX_DESCRIPTION_BYTES // 1_000_000} MB") from None
+            raise refuse("source", f"it is larger than {MAX_API_BYTES // 1_000_000} MB") from None
         except ExchangeFailed as error:
             raise UpstreamUnavailable(service=urlsplit(url).hostname or "", problem=str(error)) from None
         target = redirect_url(url, response)

@@ -12,10 +12,10 @@ from pydantic import ValidationError
 
 from infra.cli.deployable import READABLE_PARAMETERS
 from infra.cli.document import CommandError
-from mcpist_services.upstream import jsonc
+from mcpist_services.definition_files import parse_commented_json
+from mcpist_services.module_names import is_reserved_name
 from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.secret_detection import is_secret, secret_arguments
-from mcpist_services.upstream.trust import is_reserved_name
 
 # Placeholders for values that a client asks for or looks up: ${TOKEN}, ${env:TOKEN}, ${input:token}.
 _PLACEHOLDER = re.compile(r"\$\{[^}]+\}|\$[A-Z_][A-Z0-9_]*")
@@ -38,7 +38,7 @@ class ClientServer:
 def read_client_config(path: Path, stack: str) -> list[ClientServer]:
     """Read the servers of a client's configuration and of its projects, except disabled ones."""
     try:
-        written = jsonc.read(path.expanduser().read_text("utf-8"))
+        written = parse_commented_json(path.expanduser().read_text("utf-8"))
     except (OSError, ValueError) as error:
         hint = "Name an MCP client's configuration, e.g. ~/.claude.json or .mcp.json."
         raise CommandError("FILE_NOT_FOUND", f"{path}: {getattr(error, 'strerror', None) or error}", hint) from None

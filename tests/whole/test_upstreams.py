@@ -14,7 +14,7 @@ import pytest
 
 from infra.local.accounts import connect, forget
 from infra.local.deployment import ROOT, DeploymentOptions, LocalDeployment, run_local_deployment
-from mcpist_services.upstream import jsonc
+from mcpist_services.definition_files import parse_commented_json
 from mcpist_services.upstream.configuration import UpstreamServer
 from tests.upstreams.servers import clock, everything, modern_http
 from tests.whole.conftest import McpUser, built, is_quota_request
@@ -32,7 +32,7 @@ def written(server: UpstreamServer) -> dict[str, Any]:
 def sheltering(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
     """A deployment with the categories of README's example, and a server that wants each caller's account."""
     file = request.getfixturevalue("tmp_path_factory").mktemp("upstreams") / "upstreams.json"
-    example = jsonc.read((ROOT / "examples/upstreams.json").read_text("utf-8"))
+    example = parse_commented_json((ROOT / "examples/upstreams.json").read_text("utf-8"))
     with modern_http() as sums:
         example["mcpServers"] |= {"everything": written(everything()), "time": written(clock()), "sums": written(sums)}
         example["mcpServers"]["gone"] = {

@@ -5,137 +5,176 @@ as it stands for, so a short document cannot become a large one.
 """
 
 import re
-from functools import cache
+from dataclasses import dataclass, field
 from math import isinf
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any
 
-if TYPE_CHECKING:
-    import yaml
-
-MAX_YAML_NODES = 1_000_000
+MAX_YAML_VALUES = 1_000_000
 MAX_YAML_DEPTH = 100
 
-_MERGE = "tag:yaml.org,2002:merge"
-_SCALARS = (
-    ("null", r"^(?:~|null|Null|NULL|)$", "~nN\0"),
-    ("bool", r"^(?:true|True|TRUE|false|False|FALSE)$", "tTfF"),
-    ("int", r"^(?:[-+]?[0-9]{1,1000}|0o[0-7]{1,1000}|0x[0-9a-fA-F]{1,1000})$", "-+0123456789"),
-    ("float", r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$", "-+.0123456789"),
-    ("merge", r"^(?:<<)$", "<"),
-)
+_WORDS: dict[str, Any] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_INTEGER = re.compile(r"[-+]?[0-9]{1,1000}|0o[0-7]{1,1000}|0x[0-9a-fA-F]{1,1000}")
+_NUMBER = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_TAG = "tag:yaml.org,2002:"
+_SCALAR_TYPES: dict[str, set[type]] = {"null": {type(None)}, "bool": {bool}, "int": {int}, "float": {int, float}}
+_COLLECTION_TAGS = {None, "!", f"{_TAG}map", f"{_TAG}seq"}
 
 
-def load_yaml(text: str, *, max_nodes: int = MAX_YAML_NODES, max_depth: int = MAX_YAML_DEPTH) -> Any:
-    """Return the value of a YAML document; ValueError says the line and what is wrong with it."""
+class YamlError(ValueError):
+    """A refused document, with the line of its problem where that is known."""
+
+    def __init__(self, problem: str, line: int | None = None) -> None:
+        super().__init__(f"line {line}: {problem}" if line else problem)
+        self.problem = problem
+        self.line = line
+
+
+def load_yaml(
+    text: str, *, max_values: int = MAX_YAML_VALUES, max_depth: int = MAX_YAML_DEPTH, unique_keys: bool = True
+) -> Any:
+    """Return the value of a YAML document; YamlError says the line and what is wrong with it.
+
+    Values that an alias repeats are one object. Without `unique_keys` the last of two equal keys counts.
+    """
     import yaml
 
+    # Events instead of PyYAML's nodes: limits hold before anything recurses or grows.
+    reader = _Reader(max_values, max_depth, unique_keys)
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        _check_depth(text, max_depth)
-        loader = _loader()(text)
-        try:
-            root = loader.get_single_node()
-            if root is None:
-                return None
-            _check_nodes(root, max_nodes, max_depth)
-            return _json_value(loader.construct_document(root))
-        finally:
-            loader.dispose()
+        for event in yaml.parse(text, Loader=loader):
+            reader.take(event, yaml)
     except yaml.MarkedYAMLError as error:
-        place = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        raise ValueError(f"{place}{error.problem or error.context}") from None
+        line = error.problem_mark.line + 1 if error.problem_mark else None
+        raise YamlError(str(error.problem or error.context), line) from None
     except yaml.reader.ReaderError as error:
-        raise ValueError(f"it has a character that YAML does not allow ({error.reason})") from None
+        raise YamlError(f"it has a character that YAML does not allow ({error.reason})") from None
+    return reader.root.value
 
 
-def _check_depth(text: str, max_depth: int) -> None:
-    """Refuse deep nesting before anything recurses into it."""
-    import yaml
-
-    depth = 0
-    for event in yaml.parse(text, Loader=_loader()):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > max_depth:
-            raise ValueError(f"line {_line(event)}: it is nested more than {max_depth} levels deep")
-
-
-def _check_nodes(root: "yaml.Node", max_nodes: int, max_depth: int) -> None:
-    """Refuse a document with too many values, its aliases counted as what they stand for, and make its keys texts."""
-    sizes: dict[int, tuple[int, int]] = {}
-
-    def size_and_depth(node: Any, inside: frozenset[int]) -> tuple[int, int]:
-        if id(node) in inside:
-            raise ValueError(f"line {_line(node)}: its value contains itself")
-        if id(node) not in sizes:
-            children = [size_and_depth(child, inside | {id(node)}) for child in _children(node)]
-            size, depth = 1 + sum(each[0] for each in children), 1 + max((each[1] for each in children), default=0)
-            if size > max_nodes:
-                raise ValueError(f"it has more than {max_nodes} values")
-            if depth > max_depth + 1:
-                raise ValueError(f"line {_line(node)}: its aliases are nested more than {max_depth} levels deep")
-            sizes[id(node)] = size, depth
-        return sizes[id(node)]
-
-    size_and_depth(root, frozenset())
-
-
-def _children(node: Any) -> list[Any]:
-    """Return the values in a node; the keys of a mapping become texts, as JSON has them."""
-    if isinstance(node.value, str):
-        return []
-    if not isinstance(node.value[:1] and node.value[0], tuple):
-        return list(node.value)
-    names = [key.value for key, _ in node.value]
-    if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-        raise ValueError(f"line {_line(node)}: its keys are not different texts")
-    for key, _ in node.value:
-        if key.tag != _MERGE:
-            key.tag = "tag:yaml.org,2002:str"
-    return [value for _, value in node.value]
-
-
-@cache
-def _loader() -> type[Any]:
-    """Return the loader class, which is made when the first document is read."""
-    import yaml
-
-    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-        """libyaml's safe loader with the scalars of YAML 1.2."""
-
-        yaml_implicit_resolvers: dict[str, Any] = {}
-
-    for name, pattern, first in _SCALARS:
-        characters = [character.replace("\0", "") for character in first]
-        Loader.add_implicit_resolver(f"tag:yaml.org,2002:{name}", re.compile(pattern), characters)
-    for name in ("binary", "set", "timestamp", "omap", "pairs"):
-        Loader.add_constructor(f"tag:yaml.org,2002:{name}", _refuse)
-    Loader.add_constructor("tag:yaml.org,2002:int", _integer)
-    return Loader
-
-
-def _integer(loader: Any, node: Any) -> int:
-    text = loader.construct_scalar(node).lower()
-    try:
+def plain_value(text: str) -> Any:
+    """Return the value of a scalar that is not quoted."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INTEGER.fullmatch(text):
         return int(text, 0) if text.startswith(("0o", "0x")) else int(text)
-    except ValueError:
-        _refuse(loader, node)
+    if _NUMBER.fullmatch(text):
+        number = float(text)
+        return str(number) if isinf(number) else number
+    return text
 
 
-def _refuse(_: Any, node: Any) -> NoReturn:
-    raise ValueError(f"line {_line(node)}: {node.tag.rpartition(':')[2]} has no place in JSON")
+@dataclass(slots=True)
+class _Value:
+    """A value that was read; a list or an object is filled until it ends."""
+
+    value: Any
+    text: str | None = None
+    """What a scalar is as a key."""
+    merges: bool = False
+    """Whether it is the key `<<`, whose value's fields join the object."""
+    anchor: str | None = None
+    size: int = 1
+    """The number of values in it, its own among them."""
+    depth: int = 0
+    """The number of levels within it."""
+    key: "_Value | None" = None
+    """The key whose value is next; None where a key is next, and in lists."""
+    merged: set[str] = field(default_factory=set)
+    """The keys that another object gave, which its own replace."""
 
 
-def _line(part: Any) -> int:
-    """Return the line on which an event or a node begins."""
-    return int(part.start_mark.line) + 1
+class _Reader:
+    """Builds values from YAML's events, without recursion."""
+
+    def __init__(self, max_values: int, max_depth: int, unique_keys: bool) -> None:
+        self.root = _Value(None)
+        self._max_values = max_values
+        self._max_depth = max_depth
+        self._unique_keys = unique_keys
+        self._open: list[_Value] = []
+        self._anchors: dict[str, _Value] = {}
+
+    def take(self, event: Any, yaml: Any) -> None:
+        if isinstance(event, yaml.ScalarEvent):
+            merges = event.value == "<<" and event.implicit[0]
+            self._put(_Value(_scalar(event), event.value, merges, event.anchor), event)
+        elif isinstance(event, yaml.AliasEvent):
+            if event.anchor not in self._anchors:
+                raise YamlError(f"the alias *{event.anchor} names nothing that ended before it", _line(event))
+            self._put(self._anchors[event.anchor], event)
+        elif isinstance(event, yaml.CollectionStartEvent):
+            if event.tag not in _COLLECTION_TAGS:
+                raise _no_json(event)
+            self._open.append(_Value([] if isinstance(event, yaml.SequenceStartEvent) else {}, anchor=event.anchor))
+            self._check_depth(0, event)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            self._put(self._open.pop(), event)
+        elif isinstance(event, yaml.DocumentStartEvent) and self.root.size > 1:
+            raise YamlError("it is more than one document", _line(event))
+
+    def _put(self, one: _Value, event: Any) -> None:
+        if one.anchor:
+            self._anchors[one.anchor] = one
+        if not self._open:
+            self.root = _Value(one.value, size=one.size + 1)
+            return
+        holder = self._open[-1]
+        holder.size += one.size
+        holder.depth = max(holder.depth, one.depth + 1)
+        if holder.size > self._max_values:
+            raise YamlError(f"it has more than {self._max_values} values", _line(event))
+        self._check_depth(one.depth, event)
+        if isinstance(holder.value, list):
+            holder.value.append(one.value)
+        elif holder.key is None:
+            if one.text is None:
+                raise YamlError("a key is no text", _line(event))
+            holder.key = one
+        else:
+            self._set(holder, holder.key, one.value, event)
+            holder.key = None
+
+    def _set(self, holder: _Value, key: _Value, value: Any, event: Any) -> None:
+        name = str(key.text)
+        if key.merges:
+            for other in value if isinstance(value, list) else [value]:
+                if not isinstance(other, dict):
+                    raise YamlError("only objects can be merged by <<", _line(event))
+                added = {inner: other[inner] for inner in other if inner not in holder.value}
+                holder.merged |= added.keys()
+                holder.value |= added
+            return
+        if self._unique_keys and name in holder.value and name not in holder.merged:
+            raise YamlError(f"the key {name[:100]} is there twice", _line(event))
+        holder.merged.discard(name)
+        holder.value[name] = value
+
+    def _check_depth(self, inner: int, event: Any) -> None:
+        if len(self._open) + inner > self._max_depth:
+            raise YamlError(f"it is nested more than {self._max_depth} levels deep", _line(event))
 
 
-def _json_value(value: Any) -> Any:
-    """Return a value without infinite numbers."""
-    match value:
-        case dict():
-            return {name: _json_value(inner) for name, inner in value.items()}
-        case list():
-            return [_json_value(inner) for inner in value]
-        case float() if isinf(value):
-            return str(value)
+def _scalar(event: Any) -> Any:
+    """Return the value of a scalar; what is quoted is a text."""
+    if event.tag is None:
+        return plain_value(event.value) if event.implicit[0] else event.value
+    kind = event.tag.removeprefix(_TAG)
+    if kind in {"!", "str"}:
+        return event.value
+    value = plain_value(event.value)
+    if type(value) not in _SCALAR_TYPES.get(kind, set()):
+        raise _no_json(event)
     return value
+
+
+def _no_json(event: Any) -> YamlError:
+    return YamlError(f"{event.tag.rpartition(':')[2]} has no place in JSON", _line(event))
+
+
+def _line(event: Any) -> int:
+    return int(event.start_mark.line) + 1

@@ -1,4 +1,8 @@
-"""The catalogue of all modules; a service's is imported when it is first used. APIs, programs and categories join."""
+"""The catalogue of all modules: the written services, and those that data defines, behind one interface.
+
+Modules from data come from four sources: imported APIs and programs of the deployment, MCP servers, and what an
+organization registered. Where there is nothing of a kind, nothing of it is imported.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,27 +10,27 @@ from typing import TYPE_CHECKING
 
 from mcpist.memory import cached
 from mcpist.settings import settings
-from mcpist.tools.search.catalogue import Catalogue, ImportedModules
-from mcpist_services import NAMES
+from mcpist.tools.search.catalogue import Catalogue
+from mcpist_services import NAMES, providers
 from mcpist_services.described.compiled import imported_apis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mcpist.caller import Caller
-    from mcpist.tools.search.catalogue import CatalogueView
+    from mcpist.tools.search.catalogue import ModuleSource
 
 
 @cached
 def has_upstreams() -> bool:
-    """Whether upstream servers are configured: where none is, nothing of theirs is imported."""
+    """Whether upstream servers are configured."""
     path = Path(settings().upstreams)
     if not path.is_file() or not path.stat().st_size:
         return False
-    from mcpist_services.upstream import jsonc
+    from mcpist_services.definition_files import parse_commented_json
 
     try:
-        content = jsonc.read(path.read_text("utf-8"))
+        content = parse_commented_json(path.read_text("utf-8"))
     except ValueError:
         content = None
     if isinstance(content, dict) and not content.get("mcpServers") and not content.get("categories"):
@@ -38,13 +42,13 @@ def has_upstreams() -> bool:
 
 @cached
 def has_programs() -> bool:
-    """Whether programs are declared: where none is, nothing of them is imported."""
+    """Whether programs are declared."""
     return next(Path(settings().programs).glob("*.json"), None) is not None
 
 
-def _imported() -> "Sequence[ImportedModules]":
-    """Return the modules of the deployment that are built from data: APIs, then programs, if there are any."""
-    sources: list[ImportedModules] = [apis] if (apis := imported_apis()) else []
+def _deployed_sources() -> "Sequence[ModuleSource]":
+    """Return the sources of the deployment that are the same for all callers: APIs, then programs."""
+    sources: list[ModuleSource] = [apis.source] if (apis := imported_apis()) else []
     if has_programs():
         from mcpist_services.programs.module import program_modules
 
@@ -52,23 +56,42 @@ def _imported() -> "Sequence[ImportedModules]":
     return sources
 
 
-def _extra_modules(caller: "Caller") -> "Sequence[CatalogueView]":
-    """Return the views of what is not a file here; where there is nothing of a kind, nothing of it is imported."""
-    views: list[CatalogueView] = []
+def _sources_of(caller: "Caller") -> "Sequence[ModuleSource]":
+    """Return the sources that depend on the caller: MCP servers, and what the caller's organization registered."""
+    sources: list[ModuleSource] = []
     if caller.modules:
-        from mcpist_services.registered.names import deployed_names
-
+        # A deployment may take a name that was registered before: then the deployment's module counts.
         taken = deployed_names()
         caller = replace(caller, modules=tuple(one for one in caller.modules if one.name not in taken))
     if has_upstreams() or any(module.kind == "upstream" for module in caller.modules):
         from mcpist_services.upstream.modules import Categories
 
-        views.append(Categories(caller))
+        sources.append(Categories(caller))
     if any(module.kind == "api" for module in caller.modules):
-        from mcpist_services.registered.apis import RegisteredApis
+        from mcpist_services.described.registered import RegisteredApis
 
-        views.append(RegisteredApis(caller))
-    return views
+        sources.append(RegisteredApis(caller))
+    return sources
+
+
+CATALOGUE = Catalogue("mcpist_services", NAMES, deployed=_deployed_sources, sources_of=_sources_of)
+
+
+@cached
+def deployed_names() -> frozenset[str]:
+    """Return the names of the modules of this deployment."""
+    from mcpist_services.upstream.configuration import configuration
+
+    return frozenset([*CATALOGUE.names, *configuration().all_categories])
+
+
+def is_taken(name: str) -> bool:
+    """Whether a name is the deployment's: of a module, a meta-tool, or a provider by which accounts are found."""
+    from mcpist_services.module_names import is_own_name
+    from mcpist_services.upstream.configuration import configuration
+
+    grants = {grant for server in configuration().servers.values() for grant in server.grants}
+    return is_own_name(name) or name in {*deployed_names(), *providers(), *grants}
 
 
 def upstream_preloads() -> tuple[str, ...]:
@@ -81,6 +104,3 @@ def preloads() -> tuple[str, ...]:
     described = ("mcpist_services.described.module", "jsonschema") if imported_apis() else ()
     programs = ("mcpist_services.programs.module", "jsonschema") if has_programs() else ()
     return (*described, *programs, *upstream_preloads())
-
-
-CATALOGUE = Catalogue("mcpist_services", NAMES, extra_modules=_extra_modules, imported=_imported)

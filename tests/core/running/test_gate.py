@@ -38,7 +38,7 @@ from mcpist.running.gate import (
 )
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.module import Module
-from mcpist.tools.search.catalogue import Catalogue
+from mcpist.tools.search.catalogue import Catalogue, ModuleSource
 from mcpist.tools.search.index import Index, ModuleEntry, PromptEntry, ResourceEntry
 from mcpist.tools.search.word_index import WordIndex
 from tests.audit_items import audit_items
@@ -194,10 +194,10 @@ def test_a_broker_that_fails_stops_a_destructive_use() -> None:
         admit(Permissions(UMA, CATALOGUE), DELETE, ASKED)
 
 
-class Notes:
+class Notes(ModuleSource):
     """A module of an upstream server, as a source of the catalogue; it keeps in which roles it was asked."""
 
-    names = ("notes",)
+    index = Index([], WordIndex.of([]))
 
     def __init__(self) -> None:
         self.roles: list[tuple[str, ...]] = []
@@ -218,7 +218,7 @@ class Notes:
 
 def test_an_upstream_is_asked_for_resources_and_prompts_in_the_permitting_roles() -> None:
     notes = Notes()
-    catalogue = Catalogue("tests.core.sample", ("shop", "safe"), imported=lambda: [notes])
+    catalogue = Catalogue("tests.core.sample", ("shop", "safe"), deployed=lambda: [notes])
     roles = (
         Role("prompts", ("notes",), ("notes.prompts.*",)),
         Role("neither", ("notes",)),

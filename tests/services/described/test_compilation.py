@@ -10,7 +10,7 @@ from mcpist.errors import InvalidRequest
 from mcpist_services.described.compilation import compile_overlays, dump_overlay, load_file, load_folder
 from mcpist_services.described.compiled import ImportedApis
 from mcpist_services.described.overlay import load_overlay
-from mcpist_services.described.reading import read
+from mcpist_services.described.references import read_document
 from tests.examples import examples
 from tests.services.described.library import library, overlay_of
 
@@ -38,7 +38,7 @@ def test_every_text_is_read_as_it_was_written(text: str) -> None:
         written = dump_overlay(load_overlay(values)).encode()
     except UnicodeEncodeError:
         return
-    found: Any = read(written)
+    found: Any = read_document(written)
     assert found["tools"]["list_books"]["parameters"]["tag"]["schema"]["enum"] == [text]
 
 
@@ -84,10 +84,10 @@ def test_no_correction_sets_a_header_of_the_connection(name: str) -> None:
 
 
 def test_the_name_of_a_service_or_of_a_provider_is_taken(tmp_path: Path) -> None:
-    for name in ("github", "google", "atlassian"):
+    for name in ("github", "google", "atlassian", "modules", "batch"):
         file = tmp_path / f"{name}.yaml"
         file.write_text(dump_overlay(overlay_of(library(), name=name)))
-        with pytest.raises(InvalidRequest, match="taken by a service or a provider"):
+        with pytest.raises(InvalidRequest, match="another module, service or provider"):
             load_file(file)
 
 
@@ -106,8 +106,8 @@ def test_the_functions_read_what_was_compiled(tmp_path: Path) -> None:
     apis = ImportedApis(tmp_path)
     assert apis.names == ("library",)
     assert apis.account("library") == overlay.account
-    assert list(apis.index.modules["library"].tools) == list(overlay.tools)
-    assert apis.module("library").tools["get_book"].input_schema["required"] == ["book_id"]
+    assert list(apis.source.index.modules["library"].tools) == list(overlay.tools)
+    assert apis.source.module("library").tools["get_book"].input_schema["required"] == ["book_id"]
     compile_overlays([], tmp_path)
     assert not list(tmp_path.iterdir())
 
@@ -118,4 +118,4 @@ def test_a_host_of_this_machine_is_only_for_a_deployment_on_it(tmp_path: Path) -
         compile_overlays([overlay], tmp_path)
     compile_overlays([overlay], tmp_path, loopback=True)
     with pytest.raises(InvalidRequest, match="not https"):
-        ImportedApis(tmp_path).module("library")
+        ImportedApis(tmp_path).source.module("library")

@@ -9,9 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from mcpist.errors import InvalidRequest
+from mcpist.files import values
+from mcpist.files.content import YAML
 from mcpist_services.described.description import parse
 from mcpist_services.described.module import module
-from mcpist_services.described.reading import MAX_DESCRIPTION_BYTES, read
+from mcpist_services.described.references import MAX_API_BYTES, read_document
 from tests.examples import examples
 from tests.services.described.library import content, library, overlay_of
 
@@ -24,15 +26,15 @@ REFUSED = {
     "a list": (b"- 1", "description", "no OpenAPI"),
     "another version": (b'{"openapi": "4.0.0", "paths": {}}', "#/openapi", "2.0, 3.0 and 3.1"),
     "no paths": (b'{"openapi": "3.0.0"}', "#/paths", "no object"),
-    "broken JSON": (b'{"openapi":\n 3,,}', "description, line 2", "no JSON"),
+    "broken JSON": (b'{"openapi":\n 3,,}', "description: line 2", "no JSON"),
     "no number of JSON's": (b'{"openapi": NaN}', "description", "no JSON"),
     "deep JSON": (b'{"a":' + b"[" * 100_000, "description", "nested too deeply"),
-    "broken YAML": (b"openapi: [3\n]]", "description, line 2", "no YAML"),
-    "deep YAML": (b"a: " + b"[" * 100_000, "description, line 1", "nested more than"),
-    "two documents": (b"openapi: 3.0.0\n---\nopenapi: 3.0.0", "description", "not one document"),
-    "exploding aliases": (BOMB.encode(), "description, line 9", "aliases unfold to more than"),
-    "an alias of itself": (b"openapi: &a [*a]", "description, line 1", "names nothing that ended"),
-    "20 MB": (b" " * 20_000_000, "description", f"larger than {MAX_DESCRIPTION_BYTES // 1_000_000} MB"),
+    "broken YAML": (b"openapi: [3\n]]", "description: line 2", "no YAML"),
+    "deep YAML": (b"a: " + b"[" * 100_000, "description: line 1", "nested more than"),
+    "two documents": (b"openapi: 3.0.0\n---\nopenapi: 3.0.0", "description: line 2", "more than one document"),
+    "exploding aliases": (BOMB.encode(), "description: line 9", "has more than 2000000 values"),
+    "an alias of itself": (b"openapi: &a [*a]", "description: line 1", "names nothing that ended"),
+    "20 MB": (b" " * 20_000_000, "description", f"larger than {MAX_API_BYTES // 1_000_000} MB"),
     "a compressed bomb": (zlib.compress(b"0" * 50_000_000), "description", "must be unpacked"),
     "a zip file": (b"PK\x03\x04\xff\xfe", "description", "must be unpacked"),
 }
@@ -62,7 +64,7 @@ def test_yaml_has_only_the_types_of_json() -> None:
       two
       lines
     """
-    assert read(text.encode()) == {
+    assert read_document(text.encode()) == {
         "yes": "no",
         "day": "2026-01-31",
         "version": "3.0",
@@ -74,6 +76,17 @@ def test_yaml_has_only_the_types_of_json() -> None:
         "merged": 1,
         "folded": "two lines\n",
     }
+
+
+@pytest.mark.parametrize(
+    "text", ["[True, NULL, 0x1F, 0o17, 1e999, 12345678901234567890]", "a: {<<: {x: 1}, x: 2}", "~"]
+)
+def test_a_description_and_a_file_of_the_same_yaml_have_the_same_values(text: str) -> None:
+    assert read_document(text.encode()) == values.parse(text, YAML)
+
+
+def test_of_two_equal_keys_of_a_description_the_last_counts() -> None:
+    assert read_document(b"a: 1\na: 2") == read_document(b'{"a": 1, "a": 2}') == {"a": 2}
 
 
 def test_yaml_and_json_give_the_same_description() -> None:

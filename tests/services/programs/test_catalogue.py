@@ -11,8 +11,7 @@ from mcpist.errors import AuthorizationError, ModuleNotFound, ToolDisabled, Tool
 from mcpist.memory import forget_all
 from mcpist.registry.entries import Registry
 from mcpist.tools.access.permissions import Permissions
-from mcpist_services.catalogue import CATALOGUE, preloads
-from mcpist_services.registered.names import is_taken
+from mcpist_services.catalogue import CATALOGUE, is_taken, preloads
 from tests.core.files.callers import UMA
 
 EXAMPLES = Path(__file__).parents[3] / "examples/programs"

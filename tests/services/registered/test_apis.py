@@ -24,8 +24,8 @@ from mcpist.settings import settings
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.call import Call
 from mcpist_services.catalogue import CATALOGUE
+from mcpist_services.described.registered import read_index
 from mcpist_services.registered import registration
-from mcpist_services.registered.apis import read_index
 from mcpist_services.registered.request import parse
 from tests.audit_items import audit_items
 from tests.core.people.test_administration import FakeAccounts

@@ -6,13 +6,16 @@ The directory's item of a module names the hash, so a definition never changes: 
 import hashlib
 import json
 import math
+from collections.abc import Callable
 from typing import Any
 
 from mcpist.aws.attributes import json_bytes
 from mcpist.aws.clients import ResourceMissing, client, store_errors
-from mcpist.errors import IntegrityError, PayloadTooLarge
+from mcpist.caller import Caller, RegisteredModule
+from mcpist.errors import IntegrityError, McpistError, PayloadTooLarge
 from mcpist.memory import Memory
 from mcpist.settings import settings
+from mcpist.tools.declare.module import ModuleKind
 
 MAX_DEFINITION_BYTES = 5_000_000
 MAX_CACHED_DEFINITIONS = 100
@@ -46,6 +49,22 @@ def store(organization: str, definition: Definition) -> str:
 def load(organization: str, digest: str) -> Definition:
     """Return a definition, from memory where this sandbox has read it; IntegrityError if it is not what was stored."""
     return _cache.get_or_make((organization, digest), lambda: _read(organization, digest))
+
+
+def of_caller[Value](
+    caller: Caller, kind: ModuleKind, read: Callable[[RegisteredModule], Value]
+) -> tuple[dict[str, Value], dict[str, McpistError]]:
+    """Read the registered modules of a kind that a role of the caller has; of the others return why they cannot be."""
+    held = {name for role in caller.roles for name in role.modules}
+    found: dict[str, Value] = {}
+    failures: dict[str, McpistError] = {}
+    for module in caller.modules:
+        if module.kind == kind and module.name in held:
+            try:
+                found[module.name] = read(module)
+            except McpistError as error:  # the others still answer
+                failures[module.name] = error
+    return found, failures
 
 
 def _read(organization: str, digest: str) -> Definition:

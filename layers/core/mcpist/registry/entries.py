@@ -16,7 +16,7 @@ from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.access.role_rules import is_disabled, role_permits
 from mcpist.tools.declare.module import ModuleKind
 from mcpist.tools.declare.tool import Effect
-from mcpist.tools.search.catalogue import CatalogueView
+from mcpist.tools.search.catalogue import ModuleSource
 from mcpist.tools.search.index import ModuleEntry, ToolEntry
 
 MAX_SEARCH_RESULTS = 100
@@ -164,7 +164,7 @@ class Registry:
         )
 
 
-def disable(catalogue: CatalogueView, name: str) -> Edit:
+def disable(catalogue: ModuleSource, name: str) -> Edit:
     """Switch off a module, or a tool by its full name; ModuleNotFound or ToolNotFound where there is none."""
 
     def edit(before: Organization) -> Organization:
@@ -175,7 +175,7 @@ def disable(catalogue: CatalogueView, name: str) -> Edit:
     return edit
 
 
-def enable(catalogue: CatalogueView, name: str) -> Edit:
+def enable(catalogue: ModuleSource, name: str) -> Edit:
     """Switch on a module, or a tool by its full name; InvalidRequest where another entry still switches it off."""
 
     def edit(before: Organization) -> Organization:
@@ -190,7 +190,7 @@ def enable(catalogue: CatalogueView, name: str) -> Edit:
     return edit
 
 
-def find(catalogue: CatalogueView, name: str) -> tuple[ModuleEntry, str]:
+def find(catalogue: ModuleSource, name: str) -> tuple[ModuleEntry, str]:
     """Return the module of a name, and the tool's own name; empty for a module.
 
     A module whose tools are not known yet may have any.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcpist_services.described.description import Description, Operation
-from mcpist_services.described.overlay import MAX_COLUMNS
+from mcpist_services.described.overlay import MAX_SHOWN_COLUMNS
 from mcpist_services.described.wording import listed, singular, words
 
 JSON_TYPE = re.compile(r"(application|text)/([\w.+-]+\+)?json\b|\*/\*", re.IGNORECASE)
@@ -134,7 +134,7 @@ class _Reader:
         return self._chosen(fields, "") if fields else ("*",)
 
     def _chosen(self, fields: Mapping[str, Any], prefix: str) -> tuple[str, ...]:
-        limit = MAX_COLUMNS if self._operation.method == "GET" or self._is_list else WRITE_COLUMNS
+        limit = MAX_SHOWN_COLUMNS if self._operation.method == "GET" or self._is_list else WRITE_COLUMNS
         candidates = [one for name, spec in fields.items() for one in self._candidate(name, spec)]
         chosen: list[_Column] = []
         for column in sorted(candidates, key=lambda one: one.rank):

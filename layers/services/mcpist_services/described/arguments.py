@@ -8,8 +8,7 @@ from typing import Any
 from mcpist.tools.declare.tool import PAGING_PARAMETERS
 from mcpist_services.described.answers import JSON_TYPE
 from mcpist_services.described.description import Operation
-from mcpist_services.described.overlay import FORBIDDEN_HEADERS, Parameter, Style
-from mcpist_services.described.references import FORM
+from mcpist_services.described.overlay import FORBIDDEN_HEADERS, FORM_TYPE, OverlayParameter, Style
 from mcpist_services.described.schemas import MAX_DESCRIPTION_CHARACTERS, Schemas
 from mcpist_services.described.wording import first_sentence, listed
 
@@ -25,7 +24,7 @@ class NotImportable(Exception):  # a signal within the import, not an error of o
 class Arguments:
     """The arguments of one tool."""
 
-    parameters: dict[str, Parameter] = field(default_factory=dict)
+    parameters: dict[str, OverlayParameter] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
     """Headers that always have the same value."""
     content_type: str = ""
@@ -46,7 +45,9 @@ def propose_arguments(operation: Operation, schemas: Schemas) -> Arguments:
     return found
 
 
-def leave_paging(parameters: Mapping[str, Parameter], position: tuple[str, ...], size: str) -> dict[str, Parameter]:
+def leave_paging(
+    parameters: Mapping[str, OverlayParameter], position: tuple[str, ...], size: str
+) -> dict[str, OverlayParameter]:
     """Return a list's arguments without those of its paging; what is named like ours gets its place before it."""
     gone = {*position, size}
     kept = {name: one for name, one in parameters.items() if (one.wire or name) not in gone or one.place == "path"}
@@ -58,7 +59,7 @@ def leave_paging(parameters: Mapping[str, Parameter], position: tuple[str, ...],
     }
 
 
-def _described(operation: Operation, schemas: Schemas, found: Arguments) -> Iterator[Parameter]:
+def _described(operation: Operation, schemas: Schemas, found: Arguments) -> Iterator[OverlayParameter]:
     for stated in operation.parameters:
         name, place, required = stated["name"], stated.get("in"), bool(stated.get("required"))
         if place == "cookie" or (place == "header" and name.lower() in FORBIDDEN_HEADERS):
@@ -77,7 +78,7 @@ def _described(operation: Operation, schemas: Schemas, found: Arguments) -> Iter
             continue
         if place == "query":
             found.pageable[name] = schema
-        yield Parameter(place=place, wire=name, required=required or place == "path", style=style, spec=spec)
+        yield OverlayParameter(place=place, wire=name, required=required or place == "path", style=style, spec=spec)
 
 
 def _schema_of(stated: Mapping[str, Any]) -> tuple[Any, Style]:
@@ -96,11 +97,11 @@ def _schema_of(stated: Mapping[str, Any]) -> tuple[Any, Style]:
     return stated.get("schema"), "" if explodes or place != "query" else "comma"
 
 
-def _body(operation: Operation, schemas: Schemas, found: Arguments) -> Iterator[Parameter]:
+def _body(operation: Operation, schemas: Schemas, found: Arguments) -> Iterator[OverlayParameter]:
     content = operation.body.get("content")
     if not isinstance(content, dict) or not content or operation.method in {"GET", "HEAD"}:
         return
-    kind = next((kind for kind in content if JSON_TYPE.match(kind)), FORM if FORM in content else None)
+    kind = next((kind for kind in content if JSON_TYPE.match(kind)), FORM_TYPE if FORM_TYPE in content else None)
     if kind is None:
         raise NotImportable(f"its body is {next(iter(content))}, and a tool sends JSON or a form")
     media = content[kind] if isinstance(content[kind], dict) else {}
@@ -108,11 +109,11 @@ def _body(operation: Operation, schemas: Schemas, found: Arguments) -> Iterator[
     found.content_type = "" if plain_kind in {"application/json", "*/*"} else plain_kind
     flat = schemas.object_of(media.get("schema"))
     if flat is None:
-        if kind == FORM:
+        if kind == FORM_TYPE:
             raise NotImportable("its form is no object")
         required = bool(operation.body.get("required"))
         spec = schemas.convert(media.get("schema"))
-        yield Parameter(place="whole", wire="body", required=required, spec=spec)
+        yield OverlayParameter(place="whole", wire="body", required=required, spec=spec)
         return
     properties, required_names = flat
     for name, schema in properties.items():
@@ -121,7 +122,7 @@ def _body(operation: Operation, schemas: Schemas, found: Arguments) -> Iterator[
             raise NotImportable(f"its field {name} is a file")
         if operation.method == "POST":
             found.pageable[name] = schema
-        yield Parameter(place="body", wire=name, required=name in required_names, spec=schemas.convert(schema))
+        yield OverlayParameter(place="body", wire=name, required=name in required_names, spec=schemas.convert(schema))
 
 
 def _with_description(spec: dict[str, Any], stated: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,19 +2,20 @@
 
 import json
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mcpist.errors import InvalidRequest
+from mcpist.bounded_yaml import plain_value
 from mcpist.tools.search.index import Index
 from mcpist_services import NAMES, provider_name
-from mcpist_services.described.compiled import ACCOUNTS_FILE, INDEX_FILE
+from mcpist_services.definition_files import load_definition
+from mcpist_services.described.compiled import ACCOUNTS_FILE, API_INDEX_FILE
 from mcpist_services.described.module import module
-from mcpist_services.described.overlay import Overlay, load_overlay
-from mcpist_services.described.reading import plain_value, read, refuse
+from mcpist_services.described.overlay import Overlay
 
-RESERVED = frozenset({*NAMES, *map(provider_name, NAMES), "files", "programs", "upstream", "described"})
-HEADER = """\
+MAX_OVERLAY_BYTES = 16_000_000
+OVERLAY_HEADER = """\
 # yaml-language-server: $schema=../apis.schema.json
 # {title} as a module, written by `mcpist api import`. Correct it as you like: the next import keeps your corrections.
 # docs/apis.md explains it. No secret belongs here: keys are connected like any other account.
@@ -27,25 +28,13 @@ _FIRST = ("name", "title", "description", "version", "source", "host", "security
 
 def load_file(file: Path) -> Overlay:
     """Return the overlay of a file; InvalidRequest names the file and the field that is wrong."""
-    try:
-        values = read(file.read_bytes(), file.name)
-        if not isinstance(values, dict):
-            raise refuse(file.name, "it is no overlay")
-        overlay = load_overlay(values)
-    except InvalidRequest as error:
-        field = str(error.details["field"])
-        place = field if field.startswith(file.name) else f"{file.name}: {field}"
-        raise refuse(place, str(error.details["problem"])) from None
-    if overlay.name != file.stem:
-        raise refuse(f"{file.name}: name", f"it is {overlay.name}, and the file is named {file.name}")
-    check_name(overlay.name)
-    return overlay
+    return load_definition(Overlay, file, MAX_OVERLAY_BYTES, provider_names())
 
 
-def check_name(name: str) -> None:
-    """Refuse a name that a service or a provider of ours has: its grants would be taken for that one's."""
-    if name in RESERVED:
-        raise refuse("name", f"{name} is taken by a service or a provider")
+@cache
+def provider_names() -> frozenset[str]:
+    """Return the names that overlays cannot have: an account of a module would be taken for a provider's."""
+    return frozenset(map(provider_name, NAMES))
 
 
 def load_folder(folder: Path) -> list[Overlay]:
@@ -63,7 +52,7 @@ def compile_overlays(overlays: Iterable[Overlay], target: Path, *, loopback: boo
     files = {f"{overlay.name}.json": json.dumps(overlay.dump(), separators=(",", ":")) for overlay in overlays}
     accounts = {overlay.name: overlay.account.model_dump(mode="json") for overlay in overlays}
     if overlays:
-        files |= {INDEX_FILE: index, ACCOUNTS_FILE: json.dumps(accounts, separators=(",", ":"))}
+        files |= {API_INDEX_FILE: index, ACCOUNTS_FILE: json.dumps(accounts, separators=(",", ":"))}
         target.mkdir(parents=True, exist_ok=True)
     for file in target.glob("*.json"):
         if file.name not in files:
@@ -97,7 +86,7 @@ def dump_overlay(overlay: Overlay) -> str:
     values = overlay.dump()
     ordered = {key: values[key] for key in _FIRST if key in values} | values
     text: str = yaml.dump(ordered, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120)
-    return HEADER.format(title=overlay.title) + text
+    return OVERLAY_HEADER.format(title=overlay.title) + text
 
 
 def _is_short(value: Any) -> bool:

@@ -15,21 +15,20 @@ from mcpist.settings import settings
 if TYPE_CHECKING:
     from mcpist.oauth.provider import Consent
     from mcpist.tools.declare.module import Module
-    from mcpist.tools.search.index import Index
+    from mcpist.tools.search.catalogue import ModuleSource
     from mcpist_services.described.overlay import AccountRule
 
-INDEX_FILE = "_index.json"
+API_INDEX_FILE = "_index.json"
 ACCOUNTS_FILE = "_accounts.json"
 # What can stand in a header, or be the password of a user: no form of a key is known.
 KEY_PATTERN = re.compile(r"[ -~]{8,4096}")
 
 
 class ImportedApis:
-    """The imported APIs of a deployment; each overlay is read when a tool of it is first used."""
+    """The imported APIs of a deployment: how their accounts are connected, and their modules."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._modules: dict[str, Module] = {}
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -37,26 +36,26 @@ class ImportedApis:
         return tuple(self._accounts)
 
     @cached_property
-    def index(self) -> "Index":
-        """The index of their tools."""
-        from mcpist.tools.search.index import Index  # the token broker needs no tools
+    def source(self) -> "ModuleSource":
+        """The modules; each overlay is read when a tool of it is first used."""
+        from mcpist.tools.search.catalogue import DefinedModules  # the token broker needs no tools
+        from mcpist.tools.search.index import Index
 
-        return Index.load((self._folder / INDEX_FILE).read_text("utf-8"))
-
-    def module(self, name: str) -> "Module":
-        """Return a module by its name."""
-        if name not in self._modules:
-            from mcpist_services.described.module import module
-            from mcpist_services.described.overlay import load_overlay
-
-            self._modules[name] = module(load_overlay(self._read(f"{name}.json")))
-        return self._modules[name]
+        return DefinedModules(
+            self.names, self._module, lambda: Index.load((self._folder / API_INDEX_FILE).read_text("utf-8"))
+        )
 
     def account(self, name: str) -> "AccountRule":
         """Return how a module's accounts are connected."""
         from mcpist_services.described.overlay import AccountRule
 
         return AccountRule.model_validate(self._accounts[name])
+
+    def _module(self, name: str) -> "Module":
+        from mcpist_services.described.module import module
+        from mcpist_services.described.overlay import load_overlay
+
+        return module(load_overlay(self._read(f"{name}.json")))
 
     @cached_property
     def _accounts(self) -> dict[str, Any]:

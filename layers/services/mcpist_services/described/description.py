@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mcpist_services.described.reading import read, refuse, well_formed
-from mcpist_services.described.references import METHODS, as_openapi_3, bundle, deref
+from mcpist_services.definition_files import refuse
+from mcpist_services.described.references import METHODS, as_openapi_3, bundle, deref, read_document, well_formed
 
 MAX_OPERATIONS = 5_000
 
@@ -74,7 +74,7 @@ def parse(content: bytes, *, folder: Path | None = None) -> Description:
 
     References to other files are followed within `folder`; without it there may be none.
     """
-    root = read(content)
+    root = read_document(content)
     if not isinstance(root, dict) or not ("openapi" in root or "swagger" in root):
         raise refuse("description", "it is no OpenAPI description: it has neither `openapi` nor `swagger`")
     bundle(root, folder)

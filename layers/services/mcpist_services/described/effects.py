@@ -11,8 +11,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from mcpist_services.definition_files import Effect
 from mcpist_services.described.description import Description, Operation
-from mcpist_services.described.overlay import Effect, OAuthRule, Security
+from mcpist_services.described.overlay import OAuthRule, Security
 from mcpist_services.described.wording import listed, singular, words
 
 NO_CREDENTIAL = "the description names no credential: correct `security` if the API needs one"

@@ -16,7 +16,7 @@ from mcpist.tools.declare.paging import PageRequest, Paging, pages, paging_param
 from mcpist.tools.declare.schema import model_of, parameter_lines, parameters_of, schema_of
 from mcpist.tools.declare.schema_tool import SchemaTool
 from mcpist.tools.declare.tool import PAGING_PARAMETERS, Effect, Example, ModuleMetadata
-from mcpist_services.described.overlay import Overlay, Parameter, Style, ToolRule
+from mcpist_services.described.overlay import FORM_TYPE, Overlay, OverlayParameter, Style, ToolRule
 from mcpist_services.described.pages import paging_of
 from mcpist_services.described.samples import sample
 from mcpist_services.described.schemas import closure
@@ -28,7 +28,6 @@ MAX_DEFAULT_CHARACTERS = 20
 MAX_KINDS = 2  # of a value in a signature; more are written as any
 
 _BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
-_FORM = "application/x-www-form-urlencoded"
 _SEPARATORS: Mapping[Style, str] = {"comma": ",", "space": " ", "pipe": "|"}
 
 
@@ -151,16 +150,16 @@ class DescribedTool(SchemaTool):
         if whole is not None:
             return {"json": arguments[whole]} if whole in arguments else {}
         fields = {one.wire or name: arguments[name] for name, one in self._of("body") if name in arguments}
-        if self.rule.content_type == _FORM:
+        if self.rule.content_type == FORM_TYPE:
             return {"form": {name: _form_value(value) for name, value in fields.items() if value is not None}}
         has_body = self.rule.method in _BODY_METHODS and any(True for _ in self._of("body"))
         return {"json": fields} if fields or has_body else {}
 
     def _content_type(self) -> dict[str, str]:
         kind = self.rule.content_type
-        return {"content-type": kind} if kind and kind != _FORM else {}
+        return {"content-type": kind} if kind and kind != FORM_TYPE else {}
 
-    def _of(self, place: str) -> Iterator[tuple[str, Parameter]]:
+    def _of(self, place: str) -> Iterator[tuple[str, OverlayParameter]]:
         return ((name, one) for name, one in self.rule.parameters.items() if one.place == place)
 
 
@@ -198,14 +197,14 @@ def _shows(rule: ToolRule, noise: Sequence[str]) -> Shows:
     return DONE if rule.shows == tuple(DONE.fields) else shows(*rule.shows, rows=rule.rows, noise=noise)
 
 
-def _segment(name: str, value: Any, parameter: Parameter) -> str | list[str]:
+def _segment(name: str, value: Any, parameter: OverlayParameter) -> str | list[str]:
     if value is None:
         raise InvalidRequest(field=name, problem="it may not be empty")
     text = _text(value, "comma")
     return text.strip("/").split("/") if parameter.style == "segments" else text
 
 
-def _query(name: str, parameter: Parameter, arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _query(name: str, parameter: OverlayParameter, arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     value, wire, style = arguments.get(name), parameter.wire or name, parameter.style
     if value is None:
         return

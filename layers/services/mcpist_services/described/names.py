@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Mapping
 from hashlib import sha256
 
 from mcpist_services.described.description import Operation
-from mcpist_services.described.overlay import MAX_NAME_CHARACTERS
 from mcpist_services.described.wording import listed, plain, plural, singular, words
+from mcpist_services.module_names import MAX_FULL_NAME_CHARACTERS
 
 MAX_NOUN_WORDS = 4
 
@@ -98,7 +98,7 @@ def _fitting(module: str, name: str) -> str:
     """Return a name that is legal, and short enough beside its module's."""
     name = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "call"
     name = name if name[0].isalpha() else f"call_{name}"
-    room = MAX_NAME_CHARACTERS - 1 - len(module)
+    room = MAX_FULL_NAME_CHARACTERS - 1 - len(module)
     if len(name) <= room:
         return name
     mark = sha256(name.encode()).hexdigest()[:4]

@@ -7,22 +7,19 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
 from mcpist.oauth.provider import check_public_url
 from mcpist.validation import parse_model
+from mcpist_services.definition_files import DefinitionPart, Effect, ModuleDefinition, Noise
 from mcpist_services.described.wording import listed
+from mcpist_services.module_names import ModuleName, ToolName, check_full_names
 
-MAX_COLUMNS = 8
-# With a tool's name it must fit into a name of 64 characters.
-MODULE_NAME = r"^[a-z][a-z0-9_]{0,31}$"
-TOOL_NAME = r"^[a-z][a-z0-9_]{0,62}$"
-MAX_NAME_CHARACTERS = 64
+MAX_SHOWN_COLUMNS = 8
+FORM_TYPE = "application/x-www-form-urlencoded"
 
-type Effect = Literal["reads", "writes", "destroys"]
 type Place = Literal["path", "query", "header", "body", "whole"]
 type Style = Literal["", "comma", "space", "pipe", "deep", "form", "json", "segments"]
-type NoisePattern = Annotated[str, StringConstraints(pattern=r"^!?[^!\x00-\x20\x7f]+$", max_length=100)]
 type PagingKind = Literal["cursor", "link", "next_url", "offset", "page"]
 
 # An address of the internet, or of this machine: a deployment on the internet refuses the latter when it is used.
@@ -38,13 +35,7 @@ FORBIDDEN_HEADERS = listed(
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", populate_by_name=True, hide_input_in_errors=True, use_attribute_docstrings=True
-    )
-
-
-class Parameter(_Model):
+class OverlayParameter(DefinitionPart):
     """One argument of a tool, and where the request has it."""
 
     place: Place = Field(alias="in")
@@ -58,7 +49,7 @@ class Parameter(_Model):
     """Its JSON Schema."""
 
 
-class PagingRule(_Model):
+class PagingRule(DefinitionPart):
     """The paging of a list."""
 
     kind: PagingKind
@@ -75,7 +66,7 @@ class PagingRule(_Model):
     """The number of the first page."""
 
 
-class ToolRule(_Model):
+class ToolRule(DefinitionPart):
     """One operation as a tool."""
 
     operation: str = Field(pattern=r"^(GET|POST|PUT|PATCH|DELETE) /")
@@ -87,7 +78,7 @@ class ToolRule(_Model):
     """The type of its body, where it is no plain JSON."""
     headers: dict[str, str] = Field(default_factory=dict)
     """Headers of its request that are always the same."""
-    parameters: dict[str, Parameter] = Field(default_factory=dict)
+    parameters: dict[str, OverlayParameter] = Field(default_factory=dict)
     rows: str = ""
     """The path of the list in its answer."""
     shows: tuple[str, ...] = Field(min_length=1)
@@ -128,7 +119,7 @@ class ToolRule(_Model):
         return self
 
 
-class OAuthRule(_Model):
+class OAuthRule(DefinitionPart):
     """The addresses at which an OAuth 2 client of ours asks for consent and for tokens."""
 
     authorize_url: Url
@@ -140,7 +131,7 @@ class OAuthRule(_Model):
     pkce: bool = True
 
 
-class Security(_Model):
+class Security(DefinitionPart):
     """The credential of all tools: a key that people paste, or the token of a consent."""
 
     kind: Literal["none", "bearer", "basic", "header", "query"] = "none"
@@ -161,20 +152,19 @@ class Security(_Model):
         return self
 
 
-class AccountRule(_Model):
+class AccountRule(DefinitionPart):
     """The way to connect accounts of an imported API, for the token broker and the pages."""
 
-    name: str = Field(pattern=MODULE_NAME)
+    name: ModuleName
     title: str = Field(min_length=1, max_length=100)
     security: Security = Security()
     scopes: tuple[str, ...] = ()
     """The scopes that its tools need."""
 
 
-class Overlay(_Model):
+class Overlay(ModuleDefinition):
     """An imported API."""
 
-    name: str = Field(pattern=MODULE_NAME)
     title: str = Field(min_length=1, max_length=100)
     description: str = Field(max_length=1000)
     version: str = ""
@@ -190,10 +180,10 @@ class Overlay(_Model):
     """What the description states of limits."""
     category: str = "imported"
     tags: tuple[str, ...] = ()
-    noise: Annotated[tuple[NoisePattern, ...], Field(max_length=50)] = ()
+    noise: Noise = ()
     """Fields of answers that a model need not read: `node_id`, `*_url`, `user.url`, or `!html_url` to keep one."""
     review: tuple[str, ...] = ()
-    tools: dict[Annotated[str, Field(pattern=TOOL_NAME)], ToolRule] = Field(min_length=1)
+    tools: dict[ToolName, ToolRule] = Field(min_length=1)
     left_out: dict[str, str] = Field(default_factory=dict)
     """The operations that are no tools, each with the reason."""
     schemas: dict[str, Any] = Field(default_factory=dict)
@@ -203,9 +193,7 @@ class Overlay(_Model):
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
-        for tool in self.tools:
-            if len(self.name) + 1 + len(tool) > MAX_NAME_CHARACTERS:
-                raise ValueError(f"{self.name}.{tool} is longer than {MAX_NAME_CHARACTERS} characters")
+        check_full_names(self.name, self.tools)
         seen: dict[str, str] = {}
         for name, tool_rule in self.tools.items():
             if other := seen.get(tool_rule.operation):

@@ -5,17 +5,21 @@ Swagger: https://spec.openapis.org/oas/v2.0
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from mcpist_services.described.reading import MAX_DEPTH, MAX_DESCRIPTION_BYTES, read, refuse
+from mcpist_services.definition_files import parse_values, refuse
+from mcpist_services.described.overlay import FORM_TYPE
 
-FILES = "x-mcpist-files"  # where a bundled description keeps the other files
-MAX_FILES = 500
+MAX_API_BYTES = 16_000_000  # GitHub's whole description is 12 MB
+MAX_API_VALUES = 2_000_000
+MAX_API_DEPTH = 100
+BUNDLED_FILES = "x-mcpist-files"  # where a bundled description keeps the other files
+MAX_BUNDLED_FILES = 500
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 JSON = "application/json"
-FORM = "application/x-www-form-urlencoded"
 
 _EXAMPLES = ("example", "examples")  # what an example holds is no reference of the description
 _SCHEMA_KEYWORDS = (
@@ -24,6 +28,22 @@ _SCHEMA_KEYWORDS = (
 )
 _STYLES = {"ssv": "spaceDelimited", "pipes": "pipeDelimited"}
 _FLOWS = {"accessCode": "authorizationCode", "application": "clientCredentials"}
+
+
+def read_document(content: bytes, name: str = "description") -> Any:
+    """Return the values of a vendor's file; of two equal keys the last counts, as its other readers have it."""
+    if len(content) > MAX_API_BYTES:
+        raise refuse(name, f"it is larger than {MAX_API_BYTES // 1_000_000} MB")
+    return parse_values(content, name, max_values=MAX_API_VALUES, unique_keys=False)
+
+
+@contextmanager
+def well_formed(place: str) -> Iterator[None]:
+    """Refuse a part of a description in which something has another type than OpenAPI says."""
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError, RecursionError):
+        raise refuse(place, "something in it has another type than OpenAPI says") from None
 
 
 def bundle(root: dict[str, Any], folder: Path | None) -> dict[str, Any]:
@@ -84,7 +104,7 @@ class _Bundle:
     def bundled(self) -> dict[str, Any]:
         self._localize(self._root, "")
         if self._files:
-            self._root[FILES] = self._files
+            self._root[BUNDLED_FILES] = self._files
         return self._root
 
     def _localize(self, document: Any, name: str) -> None:
@@ -92,9 +112,9 @@ class _Bundle:
         for node, place in _references(document):
             file, _, pointer = node["$ref"].partition("#")
             if file:
-                node["$ref"] = f"#/{FILES}/{self._load(file, name, place)}/{pointer.strip('/')}".rstrip("/")
+                node["$ref"] = f"#/{BUNDLED_FILES}/{self._load(file, name, place)}/{pointer.strip('/')}".rstrip("/")
             elif name:
-                node["$ref"] = f"#/{FILES}/{_escaped(name)}/{pointer.strip('/')}".rstrip("/")
+                node["$ref"] = f"#/{BUNDLED_FILES}/{_escaped(name)}/{pointer.strip('/')}".rstrip("/")
 
     def _load(self, file: str, beside: str, place: str) -> str:
         """Read a file of the folder; nothing outside of it, and no address."""
@@ -105,14 +125,14 @@ class _Bundle:
             raise refuse(place, f"its $ref leads to {file}, outside of the description's folder")
         name = path.relative_to(self._folder).as_posix()
         if name not in self._files:
-            if len(self._files) >= MAX_FILES:
-                raise refuse(place, f"it refers to more than {MAX_FILES} files")
+            if len(self._files) >= MAX_BUNDLED_FILES:
+                raise refuse(place, f"it refers to more than {MAX_BUNDLED_FILES} files")
             if not path.is_file():
                 raise refuse(place, f"its $ref leads to {file}, which is no file")
             self._bytes += path.stat().st_size
-            if self._bytes > MAX_DESCRIPTION_BYTES:
-                raise refuse(place, f"its files are larger than {MAX_DESCRIPTION_BYTES // 1_000_000} MB together")
-            self._files[name] = read(path.read_bytes(), name)
+            if self._bytes > MAX_API_BYTES:
+                raise refuse(place, f"its files are larger than {MAX_API_BYTES // 1_000_000} MB together")
+            self._files[name] = read_document(path.read_bytes(), name)
             self._localize(self._files[name], name)
         return _escaped(name)
 
@@ -126,8 +146,8 @@ def _references(document: Any) -> Iterator[tuple[dict[str, Any], str]]:
         if not isinstance(node, dict | list) or id(node) in seen:
             continue
         seen.add(id(node))
-        if depth > MAX_DEPTH:
-            raise refuse(place[:200], f"it is nested more than {MAX_DEPTH} deep")
+        if depth > MAX_API_DEPTH:
+            raise refuse(place[:200], f"it is nested more than {MAX_API_DEPTH} deep")
         if isinstance(node, dict) and isinstance(node.get("$ref"), str):
             yield node, place
         pairs = node.items() if isinstance(node, dict) else enumerate(node)
@@ -185,8 +205,8 @@ def _body(parameters: list[dict[str, Any]], consumes: list[str]) -> dict[str, An
         "required": [one["name"] for one in fields if one.get("required")],
     }
     has_file = any(one.get("type") == "file" for one in fields)
-    kinds = [kind for kind in consumes if kind in {FORM, "multipart/form-data"}]
-    kind = "multipart/form-data" if has_file else next(iter(sorted(kinds)), FORM)
+    kinds = [kind for kind in consumes if kind in {FORM_TYPE, "multipart/form-data"}]
+    kind = "multipart/form-data" if has_file else next(iter(sorted(kinds)), FORM_TYPE)
     return {"required": bool(schema["required"]), "content": {kind: {"schema": schema}}}
 
 

@@ -7,8 +7,6 @@ https://www.commonwl.org/v1.2/CommandLineTool.html#Input_binding
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Discriminator,
     Field,
     StringConstraints,
@@ -19,30 +17,21 @@ from pydantic import (
 
 from mcpist.files.parameters import FILE_FORMAT
 from mcpist.programs.messages import ContentType, FileName
+from mcpist_services.definition_files import DefinitionPart, Description, Effect, ModuleDefinition
+from mcpist_services.module_names import ToolName, check_full_names
 
-MODULE_NAME = r"^[a-z][a-z0-9_]{0,31}$"
-TOOL_NAME = r"^[a-z][a-z0-9_]{0,62}$"
 # They become names of files, in front of which no dash can stand.
 INPUT_NAME = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"
-MAX_NAME_CHARACTERS = 64
 MAX_PROGRAM_SECONDS = 25
 """The longest time that one run may take: the functions in front of it have 29 s."""
 DEFAULT_SECONDS = 15.0
 
-type Effect = Literal["reads", "writes", "destroys"]
 Word = Annotated[str, StringConstraints(max_length=4_000, pattern=r"^[^\x00]*$")]
-Description = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
 
 _SCALARS = frozenset({"string", "integer", "number", "boolean"})
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", populate_by_name=True, hide_input_in_errors=True, use_attribute_docstrings=True
-    )
-
-
-class _Prefixed(_Model):
+class _Prefixed(DefinitionPart):
     prefix: Word = ""
     """What comes before the value, such as `--title`."""
     separate: bool = True
@@ -80,7 +69,7 @@ def _kind(word: Any) -> str:
 type CommandWord = Annotated[Annotated[Word, Tag("word")] | Annotated[Binding, Tag("binding")], Discriminator(_kind)]
 
 
-class OutputRule(_Model):
+class OutputDeclaration(DefinitionPart):
     """Files that a run leaves."""
 
     glob: FileName
@@ -90,7 +79,7 @@ class OutputRule(_Model):
     """Whether a run that leaves none has failed."""
 
 
-class StdoutRule(_Model):
+class StdoutRule(DefinitionPart):
     """The use of the standard output."""
 
     to: Literal["auto", "metadata", "file", "nothing"] = "auto"
@@ -99,10 +88,10 @@ class StdoutRule(_Model):
     """The type of the file."""
 
 
-class ToolDeclaration(_Model):
+class ToolDeclaration(DefinitionPart):
     """One use of a program as a tool."""
 
-    name: Annotated[str, StringConstraints(pattern=TOOL_NAME)]
+    name: ToolName
     description: Description
     input_schema: Annotated[dict[str, Any], Field(alias="inputSchema")]
     """The JSON Schema of the arguments. A property with `"format": "file-reference"` takes a file."""
@@ -113,7 +102,7 @@ class ToolDeclaration(_Model):
     stdin: Annotated[str, StringConstraints(pattern=INPUT_NAME)] | None = None
     """The input that the program reads: a file's content, a text as it is, any other value as JSON."""
     stdout: StdoutRule = StdoutRule()
-    outputs: Annotated[tuple[OutputRule, ...], Field(max_length=20)] = ()
+    outputs: Annotated[tuple[OutputDeclaration, ...], Field(max_length=20)] = ()
     success_codes: Annotated[tuple[Annotated[int, Field(ge=0, le=255)], ...], Field(alias="successCodes")] = (0,)
     """The exit codes of success: `grep` and `rg` end with 1 where nothing is found."""
     timeout_seconds: Annotated[float, Field(gt=0, le=MAX_PROGRAM_SECONDS)] = DEFAULT_SECONDS
@@ -186,11 +175,10 @@ class ToolDeclaration(_Model):
             )
 
 
-class Declaration(_Model):
+class Declaration(ModuleDefinition):
     """A set of programs as one module."""
 
     schema_: Annotated[str, Field(alias="$schema")] = ""
-    name: Annotated[str, StringConstraints(pattern=MODULE_NAME)]
     description: Description
     version: Annotated[str, StringConstraints(min_length=1, max_length=100)]
     """The version of the programs."""
@@ -206,8 +194,7 @@ class Declaration(_Model):
         names = [tool.name for tool in self.tools]
         if double := [name for name in names if names.count(name) > 1]:
             raise ValueError(f"there are two tools {double[0]}")
-        if long := [name for name in names if len(f"{self.name}.{name}") > MAX_NAME_CHARACTERS]:
-            raise ValueError(f"{self.name}.{long[0]} is longer than {MAX_NAME_CHARACTERS} characters")
+        check_full_names(self.name, names)
         return self
 
 

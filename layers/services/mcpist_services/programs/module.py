@@ -12,7 +12,7 @@ from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.schema import parameter_lines
 from mcpist.tools.declare.schema_tool import SchemaTool
 from mcpist.tools.declare.tool import Example, ModuleMetadata
-from mcpist.tools.search.index import Index
+from mcpist.tools.search.catalogue import DefinedModules
 from mcpist_services.described.samples import sample
 from mcpist_services.programs.declaration import Declaration, ToolDeclaration, is_file
 from mcpist_services.programs.loading import declared_programs
@@ -49,34 +49,11 @@ def module(declaration: Declaration, run: RunProgram = run_in_sandbox) -> Module
     return found
 
 
-class ProgramModules:
-    """The modules of declared programs; each is built when it is first used."""
-
-    def __init__(self, declarations: Mapping[str, Declaration]) -> None:
-        self._declarations = declarations
-        self._modules: dict[str, Module] = {}
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the modules."""
-        return tuple(self._declarations)
-
-    @cached_property
-    def index(self) -> Index:
-        """The index of their tools."""
-        return Index.of(map(self.module, self.names))
-
-    def module(self, name: str) -> Module:
-        """Return a module by its name."""
-        if name not in self._modules:
-            self._modules[name] = module(self._declarations[name])
-        return self._modules[name]
-
-
 @cached
-def program_modules() -> ProgramModules:
+def program_modules() -> DefinedModules:
     """Return the modules of this deployment's programs."""
-    return ProgramModules(declared_programs())
+    declared = declared_programs()
+    return DefinedModules(declared, lambda name: module(declared[name]))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

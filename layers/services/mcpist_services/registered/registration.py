@@ -18,8 +18,8 @@ from mcpist.people.edits import Edit
 from mcpist.people.organization import Organization
 from mcpist.registry import definitions
 from mcpist.suggestions import nearest
-from mcpist_services.registered.apis import read_index
-from mcpist_services.registered.names import is_taken
+from mcpist_services.catalogue import is_taken
+from mcpist_services.described.registered import read_index
 from mcpist_services.registered.request import ModuleRequest, define, destination_of, same_destination
 
 MAX_REGISTERED_MODULES = 50

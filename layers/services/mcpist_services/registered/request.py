@@ -10,9 +10,8 @@ from mcpist.caller import RegisteredModule
 from mcpist.errors import InvalidRequest
 from mcpist.registry.definitions import Definition
 from mcpist.validation import parse_model
+from mcpist_services.module_names import ModuleName
 
-# With a tool's name, it must fit into a function's name of 64 characters.
-NAME_PATTERN = r"^[a-z][a-z0-9_]{0,31}$"
 MAX_TAGS = 20
 MAX_PROBLEM_CHARACTERS = 300
 
@@ -25,7 +24,7 @@ class ModuleRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
-    name: str = Field(pattern=NAME_PATTERN)
+    name: ModuleName
     """The module's name."""
     overwrite: bool = False
     """Whether it replaces a registered module of this name."""
@@ -94,7 +93,7 @@ def _define_api(request: ModuleRequest) -> Definition:
     from mcpist_services.described.description import parse as parse_description
     from mcpist_services.described.overlay import load_overlay
     from mcpist_services.described.proposal import propose
-    from mcpist_services.registered.apis import index_of
+    from mcpist_services.described.registered import index_of
 
     earlier = load_overlay({"name": request.name, **request.overlay}) if request.overlay is not None else None
     if request.openapi is not None:

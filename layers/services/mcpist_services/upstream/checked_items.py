@@ -17,7 +17,7 @@ MAX_LIST_BYTES = 20_000_000
 """The size of all pages of one list, as compact JSON."""
 MAX_ITEM_BYTES = 100_000
 MAX_ITEM_DEPTH = 40
-MAX_NAME_CHARACTERS = 200
+MAX_QUOTED_NAME_CHARACTERS = 200
 
 SCHEMA_FIELDS = ("inputSchema", "outputSchema")
 # A list's key in the protocol, and the type of its items.
@@ -72,7 +72,7 @@ class ListCheck:
             size = check_item(self.kind, item)
         except BrokenItem as error:
             name = item.get("name") if isinstance(item, dict) else None
-            label = name[:MAX_NAME_CHARACTERS] if isinstance(name, str) else ""
+            label = name[:MAX_QUOTED_NAME_CHARACTERS] if isinstance(name, str) else ""
             self.rejected.append(RejectedItem(self.kind, label, str(error)))
             return False
         self._bytes += size
@@ -115,7 +115,7 @@ def check_schema(schema: Any, place: str) -> None:
 
 def _subschemas(keyword: str, value: Any) -> Iterator[tuple[Any, str]]:
     if keyword in _SCHEMA_MAPS:
-        yield from ((inner, f"{keyword}.{name[:MAX_NAME_CHARACTERS]}") for name, inner in value.items())
+        yield from ((inner, f"{keyword}.{name[:MAX_QUOTED_NAME_CHARACTERS]}") for name, inner in value.items())
     elif keyword in _SCHEMA_LISTS or (keyword == "items" and isinstance(value, list)):
         yield from ((inner, f"{keyword}.{position}") for position, inner in enumerate(value))
     elif keyword in _SCHEMAS:

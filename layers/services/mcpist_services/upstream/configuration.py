@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -24,19 +23,17 @@ from mcpist.errors import InvalidConfiguration
 from mcpist.memory import cached
 from mcpist.settings import settings
 from mcpist.tools.declare.tool import Effect
-from mcpist_services.upstream import jsonc
+from mcpist_services.definition_files import DefinitionPart, Description, Noise, parse_commented_json
+from mcpist_services.module_names import is_reserved_name
 from mcpist_services.upstream.secret_detection import is_secret, secret_arguments, secret_in_url
-from mcpist_services.upstream.trust import is_reserved_name
 
 LOOPBACK = re.compile(r"^(localhost|127(\.\d{1,3}){3}|::1)$")
 USE_REFERENCE = "looks like a secret: write ssm:/path of a parameter, or grant:service of a connected account, instead"
 _REFERENCE = re.compile(r"^(?:ssm:(?:/[A-Za-z0-9_.-]+)+|grant:[a-z][a-z0-9_]{0,63})$")
 
 type Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
-type Description = Annotated[str, Field(min_length=1, max_length=1000)]
 type Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 type HeaderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")]
-type NoisePattern = Annotated[str, Field(pattern=r"^!?[^!\x00-\x20\x7f]+$", max_length=100)]
 type Value = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]*$", max_length=4000)]
 _STRING_OR_STRINGS = {
     "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True}]
@@ -49,10 +46,6 @@ type Servers = Annotated[
 ]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, use_attribute_docstrings=True)
-
-
 _REQUIRED_BY_TYPE: dict[str, Any] = {
     "if": {"properties": {"type": {"enum": ["http", "sse"]}}, "required": ["type"]},
     "then": {"required": ["url"]},
@@ -60,7 +53,7 @@ _REQUIRED_BY_TYPE: dict[str, Any] = {
 }
 
 
-class UpstreamServer(_Model):
+class UpstreamServer(DefinitionPart):
     """An MCP server: a command that speaks over stdio, or a URL.
 
     Values of `env` and `headers` are plain, or a reference: `ssm:/path` is a stored parameter, `grant:service` the
@@ -85,7 +78,7 @@ class UpstreamServer(_Model):
     """How large an answer may be."""
     concurrency: int = Field(8, ge=1, le=100)
     """How many calls a sandbox sends at once."""
-    noise: Annotated[tuple[NoisePattern, ...], Field(max_length=50)] = ()
+    noise: Noise = ()
     """Fields of its answers that a model need not read: `node_id`, `*_url`, `user.url`, or `!html_url` to keep one."""
 
     @property
@@ -151,7 +144,7 @@ class UpstreamServer(_Model):
         return self
 
 
-class Override(_Model):
+class Override(DefinitionPart):
     """Settings of a single tool: whether it is enabled, its effect, and its description."""
 
     enabled: bool = True
@@ -162,7 +155,7 @@ class Override(_Model):
     """What stands in the place of the server's own description."""
 
 
-class Selection(_Model):
+class Selection(DefinitionPart):
     """Which of its servers' tools a category has; without names and patterns to include, all of them.
 
     A name includes a tool even if a pattern excludes it. Names may be written as clients show them:
@@ -185,7 +178,7 @@ class Selection(_Model):
         return names
 
 
-class Category(_Model):
+class Category(DefinitionPart):
     """A named subset of the tools of one or several servers: a module like any other."""
 
     description: Description
@@ -204,7 +197,7 @@ class Category(_Model):
         return servers
 
 
-class Configuration(_Model):
+class Configuration(DefinitionPart):
     """The servers, and the categories that their tools are split into."""
 
     model_config = ConfigDict(title="Upstream MCP servers behind MCPist", ignored_types=(cached_property,))
@@ -245,7 +238,7 @@ class Configuration(_Model):
 def load(path: Path) -> Configuration:
     """Load a configuration file; raises InvalidConfiguration with the file, the place in it and the reason."""
     try:
-        content = jsonc.read(path.read_text("utf-8"))
+        content = parse_commented_json(path.read_text("utf-8"))
     except OSError as error:
         raise _invalid(path, "file", error.strerror or "cannot be read") from None
     except ValueError as error:

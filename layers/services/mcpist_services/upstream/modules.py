@@ -15,6 +15,7 @@ from mcpist.render.shows import Shows
 from mcpist.telemetry.invocation import with_context
 from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.tool import ModuleMetadata
+from mcpist.tools.search.catalogue import ModuleSource
 from mcpist.tools.search.index import Index
 from mcpist.tools.search.word_index import WordIndex
 from mcpist_services.upstream import lists
@@ -24,7 +25,7 @@ from mcpist_services.upstream.configuration import Category
 from mcpist_services.upstream.connections import Listing, upstreams
 from mcpist_services.upstream.lists import ServerState
 from mcpist_services.upstream.peers import identity_for, owner
-from mcpist_services.upstream.registered import Offer, columns_of, offered_to
+from mcpist_services.upstream.registered import OfferedServers, columns_of, offered_to
 from mcpist_services.upstream.trust import ListedItem, Pin, approval_of, judge, pin_name
 
 FIRST_LIST_TIMEOUT_SECONDS = 10.0  # for the first list of a server
@@ -47,7 +48,7 @@ class BuiltCategories:
 _builds: Memory[tuple[Any, ...], BuiltCategories] = Memory(math.inf, MAX_CACHED_BUILDS)
 
 
-class Categories:
+class Categories(ModuleSource):
     """The categories as one caller's request finds them: no server is asked until a category is named."""
 
     def __init__(self, caller: Caller) -> None:
@@ -126,7 +127,7 @@ class Categories:
         return lists.refreshed(server, owner(self._caller, server), fetch)
 
 
-def _build(known: Mapping[str, ServerState], offer: Offer) -> BuiltCategories:
+def _build(known: Mapping[str, ServerState], offer: OfferedServers) -> BuiltCategories:
     """Build all categories, once for each state of their sources; items that could not be pinned are tried again."""
     key = tuple((server, one.version) for server, one in known.items())
     if found := _builds.get(key):
@@ -143,7 +144,7 @@ def _build(known: Mapping[str, ServerState], offer: Offer) -> BuiltCategories:
 
 
 def _build_modules(
-    resolved: Collection[ResolvedCategory], known: Mapping[str, ServerState], offer: Offer
+    resolved: Collection[ResolvedCategory], known: Mapping[str, ServerState], offer: OfferedServers
 ) -> BuiltCategories:
     owners = _owning_categories(offer.categories)
     modules = {

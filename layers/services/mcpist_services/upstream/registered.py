@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from mcpist.caller import Caller
+from mcpist.caller import Caller, RegisteredModule
 from mcpist.errors import InvalidRequest, McpistError
 from mcpist.memory import Memory
 from mcpist.oauth.provider import check_public_url
@@ -28,7 +28,7 @@ _servers: Memory[str, UpstreamServer] = Memory(math.inf, MAX_CACHED_SERVERS)
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class OfferedServers:
     """The servers and categories that one caller may be offered."""
 
     servers: Mapping[str, UpstreamServer]
@@ -39,24 +39,23 @@ class Offer:
     """The registered categories whose definitions could not be read."""
 
 
-def offered_to(caller: Caller) -> Offer:
+def offered_to(caller: Caller) -> OfferedServers:
     """Return what the deployment's file configures, with the registered servers that a role of the caller has."""
     configured = configuration()
-    held = {name for role in caller.roles for name in role.modules}
-    servers, categories, about, failures = {}, {}, {}, {}
-    for module in caller.modules:
-        if module.kind == "upstream" and module.name in held:
-            try:
-                definition = definitions.load(caller.organization, module.sha256)
-            except McpistError as error:  # the others still answer
-                failures[module.name] = error
-                continue
-            key = server_key(caller.organization, module.name, module.sha256)
-            servers[key] = know_server(key, definition)
-            categories[module.name] = _category(key, definition)
-            about[module.name] = cast("ModuleMetadata", definition["about"])
-    servers, categories = {**configured.servers, **servers}, {**configured.all_categories, **categories}
-    return Offer(servers, categories, about, failures)
+    registered, failures = definitions.of_caller(caller, "upstream", lambda module: _read(caller.organization, module))
+    servers = {key: server for key, server, _ in registered.values()}
+    categories = {name: _category(key, definition) for name, (key, _, definition) in registered.items()}
+    about = {name: cast("ModuleMetadata", definition["about"]) for name, (_, _, definition) in registered.items()}
+    return OfferedServers(
+        {**configured.servers, **servers}, {**configured.all_categories, **categories}, about, failures
+    )
+
+
+def _read(organization: str, module: RegisteredModule) -> tuple[str, UpstreamServer, definitions.Definition]:
+    """Return the key, the server and the definition of a registered module."""
+    definition = definitions.load(organization, module.sha256)
+    key = server_key(organization, module.name, module.sha256)
+    return key, know_server(key, definition), definition
 
 
 def know_server(key: str, definition: definitions.Definition) -> UpstreamServer:

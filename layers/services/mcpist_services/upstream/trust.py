@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from mcpist.visible_text import hidden_characters
+from mcpist_services.module_names import is_reserved_name
 
 if TYPE_CHECKING:
     from mcp_types import Prompt, Resource, ResourceTemplate, Tool
 
-META_TOOLS = frozenset({"get_module_schema", "call", "batch", "get_category_tools", "call_category_tool"})
-MAX_DESCRIPTION_CHARACTERS = 4_000
-MAX_NAME_CHARACTERS = 128
+MAX_UNSUSPICIOUS_CHARACTERS = 4_000
+MAX_ITEM_NAME_CHARACTERS = 128
 # The fields of a tool that a model reads, or that permissions depend on.
 PINNED_FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 # Those of a resource, a template or a prompt; the time of a resource's last change is none of them.
@@ -78,8 +78,8 @@ def item_problem(item: "ListedItem") -> str:
     if hasattr(item, "input_schema"):
         return name_problem(item.name)
     kind, address = _kind_and_address(item)
-    limit = MAX_NAME_CHARACTERS if kind == "prompts" else MAX_URI_CHARACTERS
-    if len(item.name) > MAX_NAME_CHARACTERS or not _is_visible_ascii(address, limit):
+    limit = MAX_ITEM_NAME_CHARACTERS if kind == "prompts" else MAX_URI_CHARACTERS
+    if len(item.name) > MAX_ITEM_NAME_CHARACTERS or not _is_visible_ascii(address, limit):
         what = "name" if kind == "prompts" else "address"
         return f"its {what} is not of 1 to {limit} visible ASCII characters"
     return ""
@@ -89,8 +89,8 @@ def name_problem(name: str) -> str:
     """Return why no tool may have this name; empty if it may."""
     if is_reserved_name(name):
         return "its name is one of MCPist's own"
-    if not _is_visible_ascii(name, MAX_NAME_CHARACTERS):
-        return f"its name is not of 1 to {MAX_NAME_CHARACTERS} visible ASCII characters"
+    if not _is_visible_ascii(name, MAX_ITEM_NAME_CHARACTERS):
+        return f"its name is not of 1 to {MAX_ITEM_NAME_CHARACTERS} visible ASCII characters"
     return ""
 
 
@@ -101,17 +101,9 @@ def review_warnings(item: "ListedItem") -> list[str]:
     if hidden:
         found.append(f"hidden characters: {', '.join(f'U+{ord(letter):04X}' for letter in hidden)}")
     longest = max((len(text) for text in _texts_of(item)), default=0)
-    if longest > MAX_DESCRIPTION_CHARACTERS:
+    if longest > MAX_UNSUSPICIOUS_CHARACTERS:
         found.append(f"a description of {longest:,} characters")
     return found
-
-
-def is_reserved_name(name: str) -> bool:
-    """Whether a name could be taken for one of our meta-tools or modules."""
-    from mcpist_services import NAMES
-
-    plain = name.lower().replace("-", "_")
-    return plain in META_TOOLS or plain in NAMES
 
 
 def _pinned_fields(item: "ListedItem") -> dict[str, Any]:

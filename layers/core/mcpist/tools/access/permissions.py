@@ -22,7 +22,7 @@ from mcpist.errors import (
 from mcpist.suggestions import nearest
 from mcpist.tools.access.role_rules import ListedTool, is_disabled, refusing_rule, role_permits
 from mcpist.tools.declare.tool import Tool
-from mcpist.tools.search.catalogue import Catalogue, CatalogueView
+from mcpist.tools.search.catalogue import Catalogue, ModuleSource
 from mcpist.tools.search.index import Index, Material, ModuleEntry, PromptEntry, ResourceEntry, ToolEntry
 from mcpist.tools.search.translation import Translation
 
@@ -44,7 +44,7 @@ class Permissions:
 
     def __init__(self, caller: Caller, catalogue: Catalogue) -> None:
         self.caller = caller
-        self.catalogue: CatalogueView = catalogue.of(caller)
+        self.catalogue: ModuleSource = catalogue.of(caller)
         self._translation = catalogue.translation
 
     def modules(self) -> Iterator[ModuleEntry]:

@@ -1,11 +1,12 @@
 """The catalogue: every module by its name, imported when a tool of it is first used; listed without importing any."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache, cached_property, reduce
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from mcpist.caller import Caller
 from mcpist.errors import Locale, McpistError
@@ -21,71 +22,133 @@ if TYPE_CHECKING:
 INDEX_FILE = "index.json"
 
 
-class CatalogueView(Protocol):
-    """The modules as one request sees them: they do not change until its end."""
+class ModuleSource(ABC):
+    """Where modules come from: files of Python, imported APIs, programs or MCP servers, as one request sees them.
+
+    A source lists its modules in an index, without building any, and builds one when a tool of it is first used. What
+    nobody may trust is not in the index; how a tool works is the built module's own affair.
+    """
 
     @property
+    @abstractmethod
     def index(self) -> Index:
         """The index that is listed and searched."""
 
+    @abstractmethod
     def module(self, name: str) -> Module:
         """Return a module by its name."""
+
+    @property
+    def names(self) -> Collection[str]:
+        """The names of the modules."""
+        return self.index.modules
 
     def shows(self, module: str, tool: str) -> Shows:
         """Return the fields of a tool's answers, also of a tool that no longer exists."""
+        found = self.module(module).tools.get(tool) if module in self.names else None
+        return found.shows if found else unknown_columns()
 
-    def load_tools(self, names: Collection[str]) -> None:
+    def load_tools(self, names: Collection[str]) -> None:  # noqa: B027 - most sources know them from the start
         """Read the tools of these modules where they are not known yet, or have changed."""
 
-    def missing_reason(self, module: str, tool: str = "") -> McpistError | None:
+    def missing_reason(self, module: str, tool: str = "") -> McpistError | None:  # noqa: ARG002
         """Return why a module's tools are not known, or why one of them is missing; None where no reason is known."""
+        return None
 
 
-class ImportedModules(Protocol):
-    """Modules that are built from data, the same for all callers."""
+class DefinedModules(ModuleSource):
+    """Modules that data defines; each is built when it is first used, and kept."""
+
+    def __init__(
+        self, names: Iterable[str], build: Callable[[str], Module], read_index: Callable[[], Index] | None = None
+    ) -> None:
+        self._names = tuple(names)
+        self._build = cache(build)
+        self._read_index = read_index
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Their names."""
+    def names(self) -> Collection[str]:
+        """The names of the modules."""
+        return self._names
 
-    @property
+    @cached_property
     def index(self) -> Index:
-        """The index that is listed and searched."""
+        """The index that the build wrote, or else one that is made of the modules."""
+        return self._read_index() if self._read_index else Index.of(map(self.module, self._names))
 
     def module(self, name: str) -> Module:
         """Return a module by its name."""
+        return self._build(name)
 
 
-class Catalogue:
-    """The modules of one package; each is in a folder of its own name, under its own name.
+class JoinedSources(ModuleSource):
+    """Several sources as one; no two modules have the same name."""
 
-    `imported` gives the modules that are built from data, which have names of their own. `extra_modules` gives a
-    caller's further modules, which are not files: the categories of upstream servers, and what the organization
-    registered, if any.
+    def __init__(self, sources: Sequence[ModuleSource]) -> None:
+        self._sources = sources
+
+    @property
+    def index(self) -> Index:
+        """The entries of all sources, in their order."""
+        return reduce(join_indexes, (source.index for source in self._sources))
+
+    def module(self, name: str) -> Module:
+        """Return a module by its name; LookupError where no source has it."""
+        return self._source(name).module(name)
+
+    def shows(self, module: str, tool: str) -> Shows:
+        """Return the fields of a tool's answers."""
+        try:
+            return self._source(module).shows(module, tool)
+        except LookupError:  # it no longer exists
+            return unknown_columns()
+
+    def load_tools(self, names: Collection[str]) -> None:
+        """Read the tools of these modules, whichever sources they are of."""
+        for source in self._sources:
+            source.load_tools(names)
+
+    def missing_reason(self, module: str, tool: str = "") -> McpistError | None:
+        """Return the first reason that a source knows."""
+        reasons = (source.missing_reason(module, tool) for source in self._sources)
+        return next((reason for reason in reasons if reason), None)
+
+    def _source(self, module: str) -> ModuleSource:
+        found = next((source for source in self._sources if module in source.names), None)
+        if found is None:
+            raise LookupError(module)
+        return found
+
+
+class Catalogue(ModuleSource):
+    """The modules of one package, each in a folder of its own name, and those that data defines.
+
+    `deployed` gives the sources that are the same for all callers, `sources_of` those of one caller: the categories of
+    upstream servers, and what the organization registered, if any.
     """
 
     def __init__(
         self,
         package: str,
         names: Iterable[str],
-        extra_modules: Callable[[Caller], Sequence[CatalogueView]] = lambda _: (),
-        imported: Callable[[], Sequence[ImportedModules]] = tuple,
+        deployed: Callable[[], Sequence[ModuleSource]] = tuple,
+        sources_of: Callable[[Caller], Sequence[ModuleSource]] = lambda _: (),
     ) -> None:
         self.package = package
         self.written = tuple(names)
-        self.extra_modules = extra_modules
-        self.imported = imported
+        self.deployed = deployed
+        self.sources_of = sources_of
         self.written_module = cache(self._import)
         self._translation = cache(self._read_translation)
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def names(self) -> Collection[str]:
         """The names of all its modules."""
-        return (*self.written, *(name for source in self.imported() for name in source.names))
+        return (*self.written, *(name for source in self.deployed() for name in source.names))
 
     def module(self, name: str) -> Module:
         """Return a module by its name; it is imported or built when it is first asked for."""
-        sources = self.imported() if name not in self.written else ()
+        sources = self.deployed() if name not in self.written else ()
         source = next((source for source in sources if name in source.names), None)
         return source.module(name) if source else self.written_module(name)
 
@@ -93,30 +156,15 @@ class Catalogue:
         """Return the descriptions of a module in a language; those of modules from elsewhere stay as they are given."""
         return UNTRANSLATED if locale == "en" or module not in self.written else self._translation(module, locale)
 
-    def of(self, caller: Caller) -> CatalogueView:
+    def of(self, caller: Caller) -> ModuleSource:
         """Return the catalogue as one request of a caller sees it."""
-        others = self.extra_modules(caller)
-        return _JoinedCatalogue(self, others) if others else self
-
-    def shows(self, module: str, tool: str) -> Shows:
-        """Return the fields of a tool's answers; a tool of no module here is an upstream's."""
-        found = self.module(module).tools.get(tool) if module in self.names else None
-        return found.shows if found else unknown_columns()
-
-    def load_tools(self, names: Collection[str]) -> None:
-        """Do nothing: files are always there."""
-
-    def missing_reason(self, module: str, tool: str = "") -> McpistError | None:  # noqa: ARG002 - files are there or not
-        """Return None: a module or a tool that is not there never was."""
-        return None
+        others = self.sources_of(caller)
+        return JoinedSources([self, *others]) if others else self
 
     @property
     def index(self) -> Index:
         """The index of all its modules."""
-        index = self._written_index
-        for source in self.imported():
-            index = join_indexes(index, source.index)
-        return index
+        return reduce(join_indexes, (source.index for source in self.deployed()), self._written_index)
 
     @cached_property
     def _written_index(self) -> Index:
@@ -172,41 +220,3 @@ class Catalogue:
                 f"no tools in {place}: declare one with @{name}.reads, @{name}.writes or @{name}.destroys"
             )
         return module
-
-
-class _JoinedCatalogue:
-    """Our own modules, then others; no two have the same name."""
-
-    def __init__(self, own: Catalogue, others: Sequence[CatalogueView]) -> None:
-        self._own = own
-        self._others = others
-
-    @property
-    def index(self) -> Index:
-        return reduce(join_indexes, (view.index for view in self._others), self._own.index)
-
-    def module(self, name: str) -> Module:
-        return self._view(name).module(name)
-
-    def shows(self, module: str, tool: str) -> Shows:
-        try:
-            return self._view(module).shows(module, tool)
-        except LookupError:  # it no longer exists
-            return unknown_columns()
-
-    def load_tools(self, names: Collection[str]) -> None:
-        for view in self._others:
-            view.load_tools(names)
-
-    def missing_reason(self, module: str, tool: str = "") -> McpistError | None:
-        reasons = (view.missing_reason(module, tool) for view in self._others)
-        return next((reason for reason in reasons if reason), None)
-
-    def _view(self, module: str) -> CatalogueView:
-        """Return the view that has a module; LookupError if none has."""
-        if module in self._own.names:
-            return self._own
-        found = next((view for view in self._others if module in view.index.modules), None)
-        if found is None:
-            raise LookupError(module)
-        return found

@@ -1,7 +1,6 @@
 """Registered APIs as one caller's modules; each is built once in a sandbox, from a definition that never changes."""
 
 import math
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -9,8 +8,8 @@ from mcpist.caller import Caller, RegisteredModule
 from mcpist.errors import McpistError
 from mcpist.memory import Memory
 from mcpist.registry import definitions
-from mcpist.render.shows import Shows
 from mcpist.tools.declare.module import Module
+from mcpist.tools.search.catalogue import ModuleSource
 from mcpist.tools.search.index import Index, join_indexes
 from mcpist.tools.search.word_index import WordIndex
 
@@ -29,19 +28,13 @@ class BuiltModule:
 _built: Memory[tuple[str, str], BuiltModule] = Memory(math.inf, MAX_CACHED_MODULES)
 
 
-class RegisteredApis:
+class RegisteredApis(ModuleSource):
     """The registered APIs that a role of the caller has."""
 
     def __init__(self, caller: Caller) -> None:
-        held = {name for role in caller.roles for name in role.modules}
-        self._modules: dict[str, BuiltModule] = {}
-        self._failures: dict[str, McpistError] = {}
-        for module in caller.modules:
-            if module.kind == "api" and module.name in held:
-                try:
-                    self._modules[module.name] = _build(caller.organization, module)
-                except McpistError as error:  # the others still answer
-                    self._failures[module.name] = error
+        self._modules, self._failures = definitions.of_caller(
+            caller, "api", lambda module: _build(caller.organization, module)
+        )
 
     @property
     def index(self) -> Index:
@@ -51,13 +44,6 @@ class RegisteredApis:
     def module(self, name: str) -> Module:
         """Return an API as a module."""
         return self._modules[name].module
-
-    def shows(self, module: str, tool: str) -> Shows:
-        """Return the columns of a tool's results."""
-        return self._modules[module].module.tools[tool].shows
-
-    def load_tools(self, names: Collection[str]) -> None:
-        """Do nothing: definitions are complete."""
 
     def missing_reason(self, module: str, tool: str = "") -> McpistError | None:  # noqa: ARG002 - a tool is there or not
         """Return why an API's definition could not be read."""

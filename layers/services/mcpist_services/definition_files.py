@@ -1,0 +1,117 @@
+"""Files that define modules, in JSON or YAML: read with bounds, and checked; an error names the place that is wrong."""
+
+import json
+import re
+from collections.abc import Collection
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mcpist.bounded_yaml import MAX_YAML_VALUES, YamlError, load_yaml
+from mcpist.errors import InvalidRequest
+from mcpist.validation import parse_model
+from mcpist_services.module_names import ModuleName, is_own_name
+
+_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_TRAILING_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
+
+# Not the tools' own: the token broker reads definitions, and imports no tool.
+type Effect = Literal["reads", "writes", "destroys"]
+type Description = Annotated[str, Field(min_length=1, max_length=1000)]
+type Noise = Annotated[
+    tuple[Annotated[str, Field(pattern=r"^!?[^!\x00-\x20\x7f]+$", max_length=100)], ...], Field(max_length=50)
+]
+
+
+class DefinitionPart(BaseModel):
+    """A part of a definition: unknown fields are refused, and errors do not quote a value, which may be a secret."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", populate_by_name=True, hide_input_in_errors=True, use_attribute_docstrings=True
+    )
+
+
+class ModuleDefinition(DefinitionPart):
+    """A module that one file defines."""
+
+    name: ModuleName
+
+
+def refuse(place: str, problem: str) -> InvalidRequest:
+    """Return the error for a definition, with the place of its problem."""
+    return InvalidRequest(field=place, problem=problem)
+
+
+def load_definition[Definition: ModuleDefinition](
+    kind: type[Definition], file: Path, max_bytes: int, taken: Collection[str] = ()
+) -> Definition:
+    """Return the definition of a file that is named like its module; InvalidRequest names the file and the place."""
+    if file.stat().st_size > max_bytes:  # before it is read
+        raise refuse(file.name, f"it is larger than {max_bytes:,} bytes")
+    values = parse_values(file.read_bytes(), file.name)
+    if not isinstance(values, dict):
+        raise refuse(file.name, "it is no object")
+    try:
+        found = parse_model(kind, values)
+        if found.name != file.stem:
+            raise refuse("name", f"it is {found.name}, and the file is named {file.name}")
+        check_module_name(found.name, taken)
+    except InvalidRequest as error:
+        raise refuse(f"{file.name}: {error.details['field']}", str(error.details["problem"])) from None
+    return found
+
+
+def check_module_name(name: str, taken: Collection[str]) -> None:
+    """Refuse one of our own names, and one that another module, service or provider has."""
+    if is_own_name(name) or name in taken:
+        raise refuse("name", f"{name} is the name of another module, service or provider")
+
+
+def parse_values(content: bytes, name: str, *, max_values: int = MAX_YAML_VALUES, unique_keys: bool = True) -> Any:
+    """Return the values of a file in JSON or YAML; InvalidRequest names the line that is wrong."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        problem = f"it is no UTF-8 text (byte {error.start}); a compressed file must be unpacked first"
+        raise refuse(name, problem) from None
+    try:
+        if text.lstrip().startswith("{"):
+            return _parse_json(text, unique_keys=unique_keys)
+        return load_yaml(text, max_values=max_values, unique_keys=unique_keys)
+    except json.JSONDecodeError as error:
+        raise refuse(f"{name}: line {error.lineno}", f"it is no JSON: {error.msg}") from None
+    except YamlError as error:
+        place = f"{name}: line {error.line}" if error.line else name
+        raise refuse(place, f"it is no YAML: {error.problem}") from None
+    except ValueError as error:
+        raise refuse(name, f"it is no JSON: {error}") from None
+    except RecursionError:
+        raise refuse(name, "it is nested too deeply") from None
+
+
+def parse_commented_json(text: str) -> Any:
+    """Return the value of JSON with comments and trailing commas; ValueError says the line where it is wrong."""
+    # As many spaces take a comment's place, so that the positions in errors stay.
+    without = _STRING_OR_COMMENT.sub(
+        lambda found: found[0] if found[0][0] == '"' else re.sub(r"\S", " ", found[0]), text
+    )
+    return _parse_json(_TRAILING_COMMA.sub(lambda found: found[1] or " ", without).removeprefix("\ufeff"))
+
+
+def _parse_json(text: str, *, unique_keys: bool = True) -> Any:
+    hook = _reject_duplicate_keys if unique_keys else None
+    return json.loads(text, object_pairs_hook=hook, parse_constant=_refuse_constant)
+
+
+def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f'"{key}" stands twice in one object')
+        found[key] = value
+    return found
+
+
+def _refuse_constant(word: str) -> Any:
+    raise ValueError(f"{word} is no JSON value")
