@@ -21,6 +21,7 @@ from mcpist.caller import Role, Subject
 from mcpist.memory import forget_all
 from mcpist.people import directory
 from mcpist_services import NAMES
+from tests.clock import Clock
 from tests.examples import ALL_EXAMPLES
 from tests.internet import trust_nobody
 from tests.moto_stores import make_once
@@ -39,6 +40,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 TEMPLATE = Path(__file__).parents[1] / "template.yaml"
 PUBLIC_URL = "https://mcp.example.com"
 AUDIENCE = f"{PUBLIC_URL}/mcp"
+STILL = Clock()
 LOADER = create_loader()  # it keeps the services' descriptions, which take a second to read
 
 
@@ -67,6 +69,8 @@ def aws(login: LocalLogin, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str
     sent: list[str] = []
     with mock_aws():
         forget_all()
+        for cache in (directory.access_cache, directory.organization_cache):
+            monkeypatch.setattr(cache, "clock", STILL)  # what was read once stays, however slow the machine is
         session = clients.session()
         session.register_component("data_loader", LOADER)
         boto3.setup_default_session(botocore_session=session)

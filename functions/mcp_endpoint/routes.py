@@ -1,6 +1,5 @@
 """The HTTP routes of the endpoint: MCP requests, metadata for the login, and preflights of browsers."""
 
-import time
 from collections.abc import Mapping
 from contextlib import nullcontext
 from functools import cache
@@ -49,7 +48,7 @@ def answer(request: HttpRequest, request_id: str, deadline: float) -> HttpRespon
     caller = authorize(request, reading_only=request.path.rstrip("/").endswith(READING_SUFFIX))
     exchange = Exchange(caller, request_id, deadline)
     with refused_requests.audited(caller, request_id):
-        request_quota.count(caller, time.time())
+        request_quota.count(caller)
         sent = read_message(body)
         invocation.add_fields(**describe_message(sent))
         with in_flight.counted(caller) if may_wait(sent) else nullcontext():

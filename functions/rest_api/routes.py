@@ -2,7 +2,6 @@
 
 import binascii
 import json
-import time
 from typing import Any, NoReturn
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -40,7 +39,7 @@ def answer(request: HttpRequest, context: LambdaContext, deadline: float) -> Htt
     if request.path in PUBLIC_PATHS:
         return resolve(_normalized(request), context)
     with refused_requests.audited(exchange.caller, context.aws_request_id):
-        request_quota.count(exchange.caller, time.time())
+        request_quota.count(exchange.caller)
         with in_flight.counted(exchange.caller):
             return resolve(_normalized(request), context)
 

@@ -10,4 +10,4 @@ def test_a_request_for_a_stream_is_an_unknown_method_at_once(endpoint: EndpointC
     began = time.monotonic()
     answer = endpoint.request("subscriptions/listen", notifications={"toolsListChanged": True})
     assert answer["error"]["code"] == -32601
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 10  # a stream would last as long as the request may

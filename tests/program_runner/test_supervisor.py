@@ -7,7 +7,9 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import time
+import traceback
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -45,6 +47,8 @@ def fork(work: Callable[[], object]) -> int:
     if pid == 0:
         try:
             work()
+        except Exception:  # noqa: BLE001 - a test of this process fails for it
+            traceback.print_exc()  # for who reads why it is 99
         finally:
             os._exit(99)
     return pid
@@ -107,10 +111,8 @@ def test_it_ends_what_goes_past_a_limit(reached: str, change: dict[str, object])
 
 
 def test_it_ends_its_program_when_nobody_waits_for_it() -> None:
-    started = time.monotonic()
-    report, _ = supervise(replace(ORDER, command=("/bin/sleep", "60"), seconds=0), close_after=0.3)
+    report, _ = supervise(replace(ORDER, command=("/bin/sleep", "infinity"), seconds=0), close_after=0.3)
     assert (report.reached, report.signal) == ("", signal.SIGTERM)
-    assert time.monotonic() - started < 30
 
 
 def test_a_supervisor_that_was_killed_has_no_report() -> None:
@@ -183,6 +185,7 @@ def test_a_folder_that_its_owner_has_closed_is_removed() -> None:
     def try_it() -> None:
         if os.geteuid() == 0:
             os.setuid(65_534)
+        tempfile.tempdir = "/tmp"  # that of a test may be closed to this user
         with run_folder() as root:
             (root / "work/a/b").mkdir(parents=True)
             (root / "work/a/b/c").write_text("x")

@@ -53,8 +53,9 @@ def public_url(monkeypatch: pytest.MonkeyPatch, url: str) -> Iterator[None]:
 
 
 def faulty(*modes: str, **more: Any) -> UpstreamServer:
-    """The faulty server over stdio."""
-    return UpstreamServer(description="Faults", command=sys.executable, args=("-S", str(FAULTY), *modes), **more)
+    """The faulty server over stdio, which may be as slow as the configuration allows."""
+    slow: dict[str, Any] = {"timeout_seconds": 55, **more}
+    return UpstreamServer(description="Faults", command=sys.executable, args=("-S", str(FAULTY), *modes), **slow)
 
 
 def deadline_in(seconds: float = 60) -> float:

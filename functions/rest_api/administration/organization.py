@@ -1,6 +1,5 @@
 """The organization as a whole, and the organizations of a person."""
 
-import time
 from typing import Annotated, Literal
 
 from aws_lambda_powertools.event_handler import Response
@@ -59,7 +58,7 @@ class OrganizationChange(BaseModel):
 def list_organizations() -> MembershipList:
     """List the organizations of the person, with user id and roles in each."""
     callers = bearer.memberships(current().request)
-    request_quota.count(callers[0], time.time())
+    request_quota.count(callers[0])
     return MembershipList(
         organizations=[
             Membership(

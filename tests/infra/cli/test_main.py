@@ -18,6 +18,7 @@ from infra.cli.document import CALLER, DEFECT, TRY_AGAIN
 from infra.cli.main import CLOSED_PIPE_CODE, run
 from infra.local.deployment import ROOT
 from mcpist.version import VERSION
+from tests.clock import HANGING_SECONDS
 from tests.core.loopback import json_response, serving
 from tests.infra.cli.printed import printed
 
@@ -26,7 +27,6 @@ BATCH = """\
 {"id":"first","module":"rag","tool":"get_doc","params":{"path":"${find.items[0].path}"},"output":true}
 {"id":"tags","module":"rag","tool":"list_tags","output":true}
 """
-READY_SECONDS = 60
 
 
 def command(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
@@ -181,7 +181,7 @@ def test_up_serves_the_other_commands_until_it_is_told_to_stop(nowhere: Path) ->
         assert {"mcp_url", "api_url", "issuer", "access_token", "organization", "user"} <= set(ready)
         remembered = nowhere / ".mcpist/up.json"
         assert remembered.stat().st_mode & 0o777 == 0o600
-        asked = [sys.executable, "-m", "infra.cli.main", "batch"]
+        asked = [sys.executable, "-m", "infra.cli.main", "batch", "--watch"]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         done = subprocess.run(
             asked, cwd=nowhere, env=environment, input=BATCH, capture_output=True, text=True, check=False
@@ -193,7 +193,7 @@ def test_up_serves_the_other_commands_until_it_is_told_to_stop(nowhere: Path) ->
         sandboxes = descendants(process.pid)
         assert len(sandboxes) > 3
         process.send_signal(signal.SIGINT)
-        assert process.wait(READY_SECONDS) == 0
+        assert process.wait(HANGING_SECONDS) == 0
         assert not remembered.exists()
         assert all(map(has_ended, sandboxes))
 
@@ -204,7 +204,7 @@ def test_a_busy_port_is_a_clear_error(nowhere: Path) -> None:
         document = json.loads(process.stdout.readline())
         assert document["error"]["code"] == "VALIDATION_ERROR"
         assert "--port" in document["error"]["hint"]
-        assert process.wait(READY_SECONDS) == CALLER
+        assert process.wait(HANGING_SECONDS) == CALLER
 
 
 def descendants(pid: int) -> list[int]:
@@ -230,6 +230,6 @@ def has_ended(pid: int) -> bool:
     except ProcessLookupError:
         return True
     try:
-        return bool(select.select([process], [], [], READY_SECONDS)[0])
+        return bool(select.select([process], [], [], HANGING_SECONDS)[0])
     finally:
         os.close(process)

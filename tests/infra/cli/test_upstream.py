@@ -58,7 +58,7 @@ def written(folder: Path, content: Any, name: str = "upstreams.json") -> str:
 
 
 def child(command: object, *args: str, **more: Any) -> dict[str, Any]:
-    return {"description": "A server.", "command": str(command), "args": list(args), **more}
+    return {"description": "A server.", "command": str(command), "args": list(args), "timeout_seconds": 55, **more}
 
 
 @pytest.fixture

@@ -210,7 +210,7 @@ def test_a_response_that_arrives_byte_by_byte_is_a_timeout(fake_of: Callable[[st
         with connection, suppress(OSError):
             connection.recv(10_000)
             connection.sendall(first)
-            for _ in range(200):
+            for _ in range(1_200):
                 if gone.wait(0.05):
                     return
                 connection.sendall(drop)
@@ -221,7 +221,7 @@ def test_a_response_that_arrives_byte_by_byte_is_a_timeout(fake_of: Callable[[st
         before, began = threading.active_count(), time.monotonic()
         with pytest.raises(Timeout):
             oauth.refresh(slow, OUR_APP, REFRESH, seconds=0.3)
-        assert time.monotonic() - began < 8  # all drops take ten
+        assert time.monotonic() - began < 50  # all drops take sixty
         assert threading.active_count() <= before
         gone.set()
         dripping.result()

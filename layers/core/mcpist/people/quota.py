@@ -15,7 +15,7 @@ from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.table import ledger_table
 from mcpist.caller import Caller
 from mcpist.errors import InvalidRequest, StepLimitReached, StoreUnavailable, UserLimitReached
-from mcpist.memory import on_forget
+from mcpist.memory import Clock, on_forget, wall_clock
 from mcpist.settings import settings
 
 MINUTE_SECONDS, DAY_SECONDS = 60, 86_400
@@ -37,12 +37,13 @@ class _Share:
 class RequestQuota:
     """The shares of one sandbox."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock = wall_clock) -> None:
+        self.clock = clock
         self._minute = 0
         self._shares: dict[tuple[str, str], _Share] = {}
 
-    def count(self, caller: Caller, now: float) -> None:
-        """Count a request at `now`, in seconds since 1970; UserLimitReached if the user may send no more.
+    def count(self, caller: Caller) -> None:
+        """Count a request; UserLimitReached if the user may send no more.
 
         A user's first request of a minute in a sandbox is served before it is counted, together with the first share
         that is reserved: so N sandboxes serve at most N requests above the limit. The rest of a share is lost when the
@@ -51,6 +52,7 @@ class RequestQuota:
         limit = settings().user_requests
         if not limit:
             return
+        now = self.clock()
         if self._minute != (minute := _period(now, MINUTE_SECONDS)):
             self._minute, self._shares = minute, {}
         share = self._shares.get((caller.organization, caller.user))
