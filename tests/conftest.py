@@ -10,28 +10,23 @@ from pathlib import Path
 import boto3
 import hypothesis
 import pytest
-from botocore.loaders import create_loader
-from moto import mock_aws
 
-from infra.local import dynamodb_answers, dynamodb_tables
 from infra.local.login import LocalLogin
 from infra.local.template import REGION, Template, read_template
-from mcpist.aws import clients
 from mcpist.caller import Role, Subject
-from mcpist.memory import forget_all
 from mcpist.people import directory
 from mcpist_services import NAMES
+from tests import mocked_aws
 from tests.clock import Clock
 from tests.examples import ALL_EXAMPLES
 from tests.internet import trust_nobody
-from tests.moto_stores import make_once
+from tests.mocked_aws import make_once
 from tests.token_broker.authorization_server import AuthorizationServer, running
 
 # A loaded machine is no failure, and what is taken must not depend on the dice.
 hypothesis.settings.register_profile("steady", deadline=None, derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("steady")
-dynamodb_answers.install()
-dynamodb_tables.install()
+mocked_aws.install()
 trust_nobody()
 os.environ["LOCAL_SERVICES"] = "on"  # tests' services are on loopback
 # A shell's background job ignores Ctrl-C, and so would the commands to which tests send it.
@@ -41,7 +36,6 @@ TEMPLATE = Path(__file__).parents[1] / "template.yaml"
 PUBLIC_URL = "https://mcp.example.com"
 AUDIENCE = f"{PUBLIC_URL}/mcp"
 STILL = Clock()
-LOADER = create_loader()  # it keeps the services' descriptions, which take a second to read
 
 
 @pytest.fixture(scope="session")
@@ -66,19 +60,12 @@ def aws(login: LocalLogin, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str
         for name, value in function.environment.items():
             monkeypatch.setenv(name, value)
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
-    sent: list[str] = []
-    with mock_aws():
-        forget_all()
-        for cache in (directory.access_cache, directory.organization_cache):
-            monkeypatch.setattr(cache, "clock", STILL)  # what was read once stays, however slow the machine is
-        session = clients.session()
-        session.register_component("data_loader", LOADER)
-        boto3.setup_default_session(botocore_session=session)
+    for memory in (directory.access_cache, directory.organization_cache):
+        monkeypatch.setattr(memory, "clock", STILL)  # what was read once stays, however slow the machine is
+    with mocked_aws.mocked_aws() as sent:
         make_once("template", lambda: build(template))
-        session.register("request-created", lambda operation_name, **_: sent.append(operation_name))
+        sent.clear()
         yield sent
-    boto3.DEFAULT_SESSION = None
-    forget_all()
 
 
 @pytest.fixture

@@ -25,7 +25,6 @@ from mcpist.errors import (
     concrete_errors,
 )
 from mcpist.http.request import HttpResponse
-from mcpist.memory import cached
 from mcpist.running.confirmation import quote as quote_json
 from mcpist.visible_text import visible
 from mcpist_services import key_example, key_page, provider_title, title
@@ -45,7 +44,7 @@ def render(template: str, texts: Texts, values: dict[str, Any]) -> str:
     return environment().get_template(template).render(t=texts, **values)
 
 
-@cached
+@cache
 def environment() -> Environment:
     """Return the environment of all templates."""
     made = Environment(

@@ -28,7 +28,7 @@ from mcpist.memory import forget_entries
 from mcpist_services import providers
 from tests.conftest import AUDIENCE, PUBLIC_URL, TEMPLATE
 from tests.core.loopback import Service, json_response, serving
-from tests.moto_stores import make_once
+from tests.mocked_aws import make_once
 from token_broker.handler import handler as broker
 
 CLIENT = "connect"
@@ -213,19 +213,33 @@ def browser(messages: list[dict[str, Any]], login: LocalLogin) -> Browser:
 
 
 @pytest.fixture
-def uma(browser: Browser, messages: list[dict[str, Any]]) -> Browser:
+def uma(browser: Browser, aws: list[str], messages: list[dict[str, Any]]) -> Browser:
     """A browser in which Uma is logged in."""
-    browser.log_in("uma")
+    sign_in(browser, "uma", aws)
     messages.clear()
     return browser
 
 
 @pytest.fixture
-def ada(browser: Browser, messages: list[dict[str, Any]]) -> Browser:
+def ada(browser: Browser, aws: list[str], messages: list[dict[str, Any]]) -> Browser:
     """A browser in which Ada, the administrator, is logged in."""
-    browser.log_in("ada")
+    sign_in(browser, "ada", aws)
     messages.clear()
     return browser
+
+
+def sign_in(browser: Browser, sub: str, sent: list[str]) -> None:
+    """Log in at the issuer, once in this process: other tests get the same session."""
+
+    def log_in() -> dict[str, str]:
+        browser.log_in(sub)
+        return dict(browser.cookies)
+
+    if sent:  # putting the stores back would undo what another fixture has stored
+        browser.log_in(sub)
+    else:
+        browser.cookies |= make_once(f"session of {sub} at {browser.login.issuer}", log_in)
+        browser.get("/profile")  # the sandbox knows the session, as after a login
 
 
 @pytest.fixture

@@ -4,25 +4,25 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import boto3
 import pytest
 from aws_lambda_powertools.utilities.typing import LambdaContext
-from moto import mock_aws
 from pydantic import SecretStr
 
 from infra.local.login import LocalLogin
-from infra.local.template import read_template
+from infra.local.template import Template, read_template
 from mcpist import settings
-from mcpist.aws import clients
 from mcpist.caller import Role, Subject
-from mcpist.memory import forget_all, forget_entries
+from mcpist.memory import forget_entries
 from mcpist.people import browsers, directory
 from mcpist.telemetry import invocation
 from mcpist_services import provider_name
 from tests.core.loopback import Service, serving
+from tests.mocked_aws import make_once, mocked_aws
 from tests.token_broker.authorization_server import AuthorizationServer
 from tests.token_broker.provider_fakes import NAMES, FakeProvider, fake_provider
 from token_broker.grants import grants
@@ -159,6 +159,7 @@ def error_of(answer: dict[str, Any]) -> str:
 
 
 def populate(login: LocalLogin) -> None:
+    build_once(login.issuer)
     for organization in ("acme", "globex"):
         directory.put_organization(organization, name=organization.title())
         for role in ("engineering", "support"):
@@ -176,41 +177,37 @@ def put_person(login: LocalLogin, who: str, **given: Any) -> None:
 @pytest.fixture(scope="module")
 def aws(login: LocalLogin) -> Iterator[list[str]]:
     """moto with the template's tables and key; the operations that are sent to it."""
-    template = read_template(ROOT / "template.yaml", {"Issuer": login.issuer, "PublicUrl": PUBLIC_URL})
+    template = broker_template(login.issuer)
     environment = next(one for one in template.functions if one.id == "TokenBrokerFunction").environment
-    sent: list[str] = []
-    with pytest.MonkeyPatch.context() as monkeypatch, mock_aws():
+    with pytest.MonkeyPatch.context() as monkeypatch:
         for name, value in {**environment, "AWS_DEFAULT_REGION": "us-east-1"}.items():
             monkeypatch.setenv(name, value)
-        for table in template.tables:
-            if table.id in {"Directory", "Grants", "Audit"}:
-                boto3.client("dynamodb").create_table(TableName=table.name, **table.definition)
-        monkeypatch.setenv("VAULT_KEY", boto3.client("kms").create_key()["KeyMetadata"]["Arn"])
-        forget_all()
-        boto3.setup_default_session(botocore_session=clients.session())
-        clients.session().register("request-created", lambda operation_name, **_: sent.append(operation_name))
-        yield sent
-    boto3.DEFAULT_SESSION = None
-    forget_all()
+        with mocked_aws() as sent:
+            monkeypatch.setenv("VAULT_KEY", build_once(login.issuer))
+            yield sent
 
 
-@pytest.fixture(scope="module")
-def people(aws: list[str], login: LocalLogin) -> list[dict[str, Any]]:
-    """The directory's items as every test finds them."""
-    populate(login)
-    return Broker(login, aws).items("mcpist-Directory")
+@cache
+def broker_template(issuer: str) -> Template:
+    return read_template(ROOT / "template.yaml", {"Issuer": issuer, "PublicUrl": PUBLIC_URL})
+
+
+def build_once(issuer: str) -> str:
+    """Make the broker's tables and its key, with nothing in them, and return the key's name."""
+    return make_once("broker", lambda: build(broker_template(issuer)))
+
+
+def build(template: Template) -> str:
+    for table in template.tables:
+        if table.id in {"Directory", "Grants", "Audit"}:
+            boto3.client("dynamodb").create_table(TableName=table.name, **table.definition)
+    key: str = boto3.client("kms").create_key()["KeyMetadata"]["Arn"]
+    return key
 
 
 @pytest.fixture
-def door(aws: list[str], login: LocalLogin, people: list[dict[str, Any]]) -> Broker:
+def door(aws: list[str], login: LocalLogin) -> Broker:
+    make_once(f"broker of {login.issuer}", lambda: populate(login))
     door = Broker(login, aws)
-    table = boto3.client("dynamodb")
-    for item in door.items():
-        table.delete_item(TableName="mcpist-Grants", Key={"pk": item["pk"], "sk": item["sk"]})
-    if (found := door.items("mcpist-Directory")) != people:
-        for item in found:
-            table.delete_item(TableName="mcpist-Directory", Key={"pk": item["pk"], "sk": item["sk"]})
-        for item in people:
-            table.put_item(TableName="mcpist-Directory", Item=item)
     door.reset_sandbox()
     return door

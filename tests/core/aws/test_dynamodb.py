@@ -16,8 +16,8 @@ from mcpist.aws.dynamodb import HttpTransport, endpoint_url, send_by_botocore, t
 from mcpist.aws.table import IS_NEW, Table, ledger_table
 from mcpist.errors import StoreUnavailable
 from mcpist.memory import forget_all
-from tests.conftest import LOADER
 from tests.core.aws.service import Service, ok, refused, serving
+from tests.mocked_aws import LOADER
 
 ITEM = {"pk": "a", "sk": "b", "n": 1, "f": 1.5, "t": "ü😀", "b": b"\x00\xff", "l": [1, None, {"x": True}], "m": {}}
 

@@ -1,0 +1,101 @@
+"""AWS mocked in this process: what is the same for each test is made once, and its stores are put back for each."""
+
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Self
+
+import boto3
+import moto.core.models
+from botocore.loaders import create_loader
+from botocore.session import Session
+from moto import mock_aws
+from moto.dynamodb.models import dynamodb_backends
+from moto.kms.models import kms_backends
+from moto.s3.models import s3_backends
+
+from infra.local import dynamodb_answers, dynamodb_tables
+from infra.local.names import ACCOUNT, REGION
+from mcpist.aws import clients
+from mcpist.memory import forget_all
+
+# It keeps the services' descriptions, which take a second to read.
+LOADER = create_loader()
+_LOADER_PATHS = tuple(LOADER.search_paths)
+
+
+def install() -> None:
+    """Let moto and botocore spare work in this process that makes no difference to a test."""
+    dynamodb_answers.install()
+    dynamodb_tables.install()
+    # No test uses AWS through `requests`, for which moto would write down a thousand addresses each time.
+    moto.core.models.RESPONSES_METHODS.clear()
+    register = Session._register_builtin_handlers
+
+    @cache
+    def builtin() -> Any:
+        session = Session(include_builtin_handlers=False)
+        register(session, session._events)
+        return session._original_handler
+
+    # Looking into the signature of each of a hundred handlers takes 7 ms of CPU a session.
+    def copy_builtin_handlers(session: Any, _events: Any) -> None:
+        session._original_handler.__dict__ = copy.copy(builtin()).__dict__
+
+    Session._register_builtin_handlers = copy_builtin_handlers
+
+
+@contextmanager
+def mocked_aws() -> Iterator[list[str]]:
+    """An AWS without anything in it, for a sandbox that is new; the operations that are sent to it."""
+    sent: list[str] = []
+    with mock_aws():
+        forget_all()
+        session = clients.session()
+        LOADER.search_paths[:] = _LOADER_PATHS  # each session of boto3 adds its own folder
+        session.register_component("data_loader", LOADER)
+        boto3.setup_default_session(botocore_session=session)
+        session.register("request-created", lambda operation_name, **_: sent.append(operation_name))
+        yield sent
+    boto3.DEFAULT_SESSION = None
+    forget_all()
+
+
+@dataclass(frozen=True)
+class MotoStores:
+    """All tables with their items, all buckets with their files, and the keys, at one moment."""
+
+    tables: dict[str, Any]
+    buckets: dict[str, Any]
+    keys: dict[str, Any]
+
+    @classmethod
+    def now(cls) -> Self:
+        """Copy them as they are."""
+        return cls(
+            copy.deepcopy(dynamodb_backends[ACCOUNT][REGION].tables),
+            copy.deepcopy(s3_backends[ACCOUNT]["aws"].buckets),
+            dict(kms_backends[ACCOUNT][REGION].keys),
+        )
+
+    def put_back(self) -> None:
+        """Make them again what they were."""
+        dynamodb_backends[ACCOUNT][REGION].tables = copy.deepcopy(self.tables)
+        s3_backends[ACCOUNT]["aws"].buckets = copy.deepcopy(self.buckets)
+        kms_backends[ACCOUNT][REGION].keys = dict(self.keys)
+
+
+_made: dict[str, tuple[Any, MotoStores]] = {}
+
+
+def make_once[Made](name: str, make: Callable[[], Made]) -> Made:
+    """Return what `make` made: it is called for the first test that needs it, and for others the same is put back."""
+    if name in _made:
+        made, stores = _made[name]
+        stores.put_back()
+    else:
+        made = make()
+        _made[name] = made, MotoStores.now()
+    return made
