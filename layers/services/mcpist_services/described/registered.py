@@ -14,7 +14,7 @@ from mcpist.tools.search.index import Index, join_indexes
 from mcpist.tools.search.word_index import WordIndex
 
 MAX_CACHED_MODULES = 100
-NO_MODULES = Index([], WordIndex())
+NO_MODULES = Index([], WordIndex(0, {}, {}))
 
 
 @dataclass(frozen=True, slots=True)

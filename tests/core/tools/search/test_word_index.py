@@ -201,3 +201,21 @@ def test_how_rare_a_word_is_counts_the_tools_of_all_collections() -> None:
     known = JoinedWordIndex(JoinedWordIndex(one, two), three)
     for stem in ("read", "board", "bread", "snow"):
         assert known.rarity(stem) == words(*tools).rarity(stem)
+
+
+def test_the_weights_of_all_stems_of_a_tool_are_added() -> None:
+    known = words(("close_issue", "Close an issue."), ("read_page", "Read a page."))
+    close, issue = known.scores({"close": 1.0}), known.scores({"issu": 1.0})
+    assert known.scores({"close": 2.0, "issu": 0.5, "unknown": 9.0}) == pytest.approx(
+        [2 * close[0] + 0.5 * issue[0], 2 * close[1] + 0.5 * issue[1]]
+    )
+    assert close[0] > 0 == close[1]
+
+
+def test_how_many_tools_have_a_stem_is_known_without_a_search() -> None:
+    known = words(("close_issue", "Close an issue."), ("read_page", "Read a page."))
+    assert [known.tools_with(stem) for stem in ("jira", "close", "unknown")] == [2, 1, 0]
+
+
+def test_no_tools_have_no_scores() -> None:
+    assert words().scores({"close": 1.0}) == []

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Self
 from mcpist.tools.declare.materials import Prompt, Resource, matches_template
 from mcpist.tools.declare.module import FIRST_RELEASE, Module, ModuleKind
 from mcpist.tools.declare.tool import Effect, Tool
-from mcpist.tools.search.postings import Postings
 from mcpist.tools.search.translation import UNTRANSLATED, Translation
 from mcpist.tools.search.word_index import JoinedWordIndex, WordIndex
 
 if TYPE_CHECKING:
     from mcpist.tools.search.phrases import Phrases
 
-FORMAT = 5  # of an index as text
+FORMAT = 6  # of an index as text
+WORD_PARTS = ("words", "names", "synonyms", "vectors")
 MAX_CACHED_JOINS = 64
 MARKS: Mapping[Effect, str] = {"reads": "", "writes": "! ", "destroys": "!! "}
 NO_PHRASES: "Mapping[str, Phrases]" = {}
@@ -204,8 +204,8 @@ class Index:
         modules = [asdict(module) for module in self.modules.values()]
         for module in modules:
             module["tools"] = [list(tool.values())[1:] for tool in module["tools"].values()]
-        words = {"words": self.words.words.packed, "names": self.words.names.packed, "synonyms": self.words.synonyms}
-        content = {"format": FORMAT, "modules": modules, **words, "vectors": self.words.vectors}
+        words = {part: getattr(self.words, part) for part in WORD_PARTS}
+        content = {"format": FORMAT, "modules": modules, **words}
         return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
@@ -215,9 +215,8 @@ class Index:
         if content.get("format") != FORMAT:
             raise ValueError(f"the index has not format {FORMAT}")
         count = sum(len(module["tools"]) for module in content["modules"])
-        words, names = (Postings(content[part], count) for part in ("words", "names"))
-        found = WordIndex(words, names, content["synonyms"], content["vectors"])
-        return cls(map(_module, content["modules"]), found)
+        words = WordIndex(count, *(content[part] for part in WORD_PARTS))
+        return cls(map(_module, content["modules"]), words)
 
 
 @lru_cache(MAX_CACHED_JOINS)

@@ -5,17 +5,16 @@ Source of the formula: Robertson and Zaragoza, "The Probabilistic Relevance Fram
 """
 
 import re
+from array import array
 from base64 import b64decode, b64encode
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from heapq import nlargest
-from itertools import chain
 from math import log
 from typing import TYPE_CHECKING, Self
 
 from mcpist.tools.declare.tool import SearchField
-from mcpist.tools.search.postings import NO_POSTINGS, UNIT, Postings
 
 if TYPE_CHECKING:
     from mcpist.tools.search.word_vectors import ToolVectors, WordVectors
@@ -43,16 +42,24 @@ MIN_RELATIVE_SCORE = 0.3
 _CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
+SCALE = 2000  # a weight of 1 in a list of postings
+
+type Postings = Mapping[str, str]
+"""For each stem the numbers of its tools, each followed by the stem's weight there: 32-bit numbers in base64.
+
+A search unpacks the few stems that it needs, since reading all of them as JSON would make an index slow to load.
+"""
+
+
 class WordIndex:
     """The stems of all tools' words and of their names, and the vectors of the tools.
 
-    A search unpacks what it needs of them. A stem's weight in a tool says how often and where the tool has it, and in
-    a name which share of the name it is.
+    A stem's weight in a tool says how often and where the tool has it, and in a name which share of the name it is.
     """
 
-    def __init__(
-        self, words: Postings = NO_POSTINGS, names: Postings = NO_POSTINGS, synonyms: str = "", vectors: str = ""
-    ) -> None:
+    def __init__(self, count: int, words: Postings, names: Postings, synonyms: str = "", vectors: str = "") -> None:
+        self.count = count
+        """The number of tools."""
         self.words = words
         self.names = names
         self.synonyms = synonyms
@@ -77,7 +84,7 @@ class WordIndex:
                 words[stem][number] = factor * frequency / (SATURATION + frequency)
         vectors = b64encode(b"".join(map(_vector, counted))).decode()
         names = _name_shares(fields["name"] for fields in counted)
-        return cls(Postings.of(words, len(counted)), Postings.of(names, len(counted)), synonyms, vectors)
+        return cls(len(counted), _packed(words), _packed(names), synonyms, vectors)
 
     def rank(self, query: str, allowed: Collection[int], limit: int = 10) -> list[tuple[int, float]]:
         """Return the numbers of the tools that fit a task and their scores, best first, without what fits much less.
@@ -89,13 +96,12 @@ class WordIndex:
         weights = query_weights(query, self.synonyms)
         known = _word_vectors().known(weights)
         scores = self.scores({stem: weight * self.rarity(stem) for stem, weight in weights.items()})
-        numbers = [number for number in range(len(scores)) if number in allowed]
-        expected = EXPECTED_WORD_SCORE / UNIT * list(known.values()).count(OWN_WEIGHT)
-        highest = max(expected, max(map(scores.__getitem__, numbers), default=0)) or 1
+        numbers = [number for number in range(self.count) if number in allowed]
+        expected = EXPECTED_WORD_SCORE * list(known.values()).count(OWN_WEIGHT)
+        highest = max(expected, *map(scores.__getitem__, numbers)) or 1
         near = self.closeness(known, MEANING_WEIGHT * sum(known.values()) / (sum(weights.values()) or 1))
-        lexical, named = 1 / highest, NAME_WEIGHT * UNIT / highest
         fits = [
-            meaning + score * (lexical + named * share)
+            meaning + score / highest * (1 + NAME_WEIGHT * share)
             for meaning, score, share in zip(near, scores, self.name_shares(weights), strict=True)
         ]
         best = nlargest(limit, numbers, key=fits.__getitem__)
@@ -106,35 +112,39 @@ class WordIndex:
             if fits[number] >= lowest and (scores[number] or fits[number] >= MIN_CLOSENESS)
         ]
 
-    @property
-    def count(self) -> int:
-        """The number of tools."""
-        return self.words.count
-
     def tools_with(self, stem: str) -> int:
         """Return how many tools have a stem."""
-        return self.words.tools_with(stem)
+        return len(_unpacked(self.words, stem)) // 2
 
     def rarity(self, stem: str) -> float:
         """Return the inverse document frequency of a stem."""
         known = self.tools_with(stem)
         return log(1 + (self.count - known + 0.5) / (known + 0.5))
 
-    def scores(self, factors: Mapping[str, float]) -> list[int]:
-        """Return for each tool how well its words fit, in parts of `UNIT`."""
-        return self.words.sums(factors)
+    def scores(self, factors: Mapping[str, float]) -> list[float]:
+        """Return for each tool how well its words fit."""
+        return self._sums(self.words, factors)
 
-    def name_shares(self, weights: Mapping[str, float]) -> list[int]:
-        """Return for each tool which share of its name weighted stems are, in parts of `UNIT`."""
-        return self.names.sums(weights)
+    def name_shares(self, weights: Mapping[str, float]) -> list[float]:
+        """Return for each tool which share of its name weighted stems are."""
+        return self._sums(self.names, weights)
 
     def closeness(self, weights: Mapping[str, float], factor: float) -> list[float]:
         """Return how close in meaning each tool is to weighted stems: the cosine of their vectors, times a factor."""
         return self._tool_vectors.closeness(_word_vectors().vector(weights), factor)
 
+    def _sums(self, postings: Postings, factors: Mapping[str, float]) -> list[float]:
+        """Return the sum of each tool's weights, each times the factor of its stem."""
+        found = [0.0] * self.count
+        for stem, factor in factors.items():
+            pairs, unit = _unpacked(postings, stem).tolist(), factor / SCALE
+            for number, weight in zip(pairs[::2], pairs[1::2], strict=True):
+                found[number] += unit * weight
+        return found
+
     @cached_property
     def _tool_vectors(self) -> "ToolVectors":
-        from mcpist.tools.search.word_vectors import ToolVectors
+        from mcpist.tools.search.word_vectors import ToolVectors  # which only a search needs
 
         return ToolVectors(b64decode(self.vectors))
 
@@ -143,35 +153,43 @@ class JoinedWordIndex(WordIndex):
     """The words of two collections of tools, numbered one after the other, as if they had been counted together."""
 
     def __init__(self, first: WordIndex, second: WordIndex) -> None:
-        super().__init__(synonyms=first.synonyms + second.synonyms)
-        self._parts = (first, second)
-
-    @property
-    def count(self) -> int:
-        """The number of tools of both."""
-        return sum(part.count for part in self._parts)
+        super().__init__(first.count + second.count, {}, {}, first.synonyms + second.synonyms)
+        self._first, self._second = first, second
 
     def tools_with(self, stem: str) -> int:
         """Return how many tools of both have a stem."""
-        return sum(part.tools_with(stem) for part in self._parts)
+        return self._first.tools_with(stem) + self._second.tools_with(stem)
 
-    def scores(self, factors: Mapping[str, float]) -> list[int]:
+    def scores(self, factors: Mapping[str, float]) -> list[float]:
         """Return how well the words of each tool of both fit."""
-        return list(chain.from_iterable(part.scores(factors) for part in self._parts))
+        return self._first.scores(factors) + self._second.scores(factors)
 
-    def name_shares(self, weights: Mapping[str, float]) -> list[int]:
+    def name_shares(self, weights: Mapping[str, float]) -> list[float]:
         """Return which share of the name of each tool of both weighted stems are."""
-        return list(chain.from_iterable(part.name_shares(weights) for part in self._parts))
+        return self._first.name_shares(weights) + self._second.name_shares(weights)
 
     def closeness(self, weights: Mapping[str, float], factor: float) -> list[float]:
         """Return how close in meaning each tool of both is to weighted stems."""
-        return list(chain.from_iterable(part.closeness(weights, factor) for part in self._parts))
+        return self._first.closeness(weights, factor) + self._second.closeness(weights, factor)
 
 
 def _word_vectors() -> "WordVectors":
     from mcpist.tools.search.word_vectors import word_vectors  # which only a search or a new index needs
 
     return word_vectors()
+
+
+def _packed(known: Mapping[str, Mapping[int, float]]) -> Postings:
+    return {stem: _base64(weights) for stem, weights in sorted(known.items())}
+
+
+def _base64(weights: Mapping[int, float]) -> str:
+    pairs = [value for number, weight in weights.items() for value in (number, round(SCALE * weight))]
+    return b64encode(array("I", pairs)).decode()
+
+
+def _unpacked(postings: Postings, stem: str) -> memoryview:
+    return memoryview(b64decode(postings.get(stem, ""))).cast("I")
 
 
 def _frequencies(

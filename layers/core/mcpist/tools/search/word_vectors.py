@@ -7,20 +7,18 @@ many bytes as it has dimensions, each 128 more than a number from -127 to 127.
 
 from collections.abc import Iterable, Mapping
 from functools import cache
-from math import sqrt
+from math import sqrt, sumprod
 from pathlib import Path
 from typing import Self
-
-from mcpist.tools.search.postings import joined, parts
 
 FILE = Path(__file__).with_name("word_vectors.bin")
 DIMENSIONS = 128
 
-_OFFSET = 128  # of a byte in the file
+_FILE_OFFSET = 128  # of a byte in the file
 _PRECISION = 20  # a word's weight is kept in parts of this
-# A vector of a text has length _LENGTH, and no dimension of it is above _MAX: sums of 128 products stay within 15 bits.
+# A vector of a text has length _LENGTH, and no dimension is above _MAX_NUMBER: sums of 128 products stay in 15 bits.
 _LENGTH = 43
-_MAX = 15
+_MAX_NUMBER = 15
 
 
 class WordVectors:
@@ -32,7 +30,7 @@ class WordVectors:
 
     @classmethod
     def load(cls, content: bytes) -> Self:
-        """Return what a file holds."""
+        """Return the vectors of a file's content."""
         stems, _, rows = content.partition(b"\n")
         return cls(stems.decode().split(" "), rows)
 
@@ -41,37 +39,47 @@ class WordVectors:
         return {stem: weight for stem, weight in weights.items() if stem in self._places}
 
     def vector(self, weights: Mapping[str, float]) -> bytes:
-        """Return the direction of the weighted sum of stems' vectors, each number with `_MAX` added."""
-        total = count = 0
-        for stem, weight in weights.items():
-            place = self._places.get(stem)
-            if place is not None:
-                times = max(round(weight * _PRECISION), 1)
-                total += times * joined(self._rows[place : place + DIMENSIONS], 1, 8)
-                count += times
-        summed = [number - count * _OFFSET for number in parts(total, DIMENSIONS, 8)]
-        factor = _LENGTH / (sqrt(sum(number * number for number in summed)) or 1)
-        return bytes(_MAX + max(-_MAX, min(_MAX, round(number * factor))) for number in summed)
+        """Return the direction of the weighted sum of stems' vectors, each number with `_MAX_NUMBER` added."""
+        total = [0] * DIMENSIONS
+        for stem in self.known(weights):
+            # Whole numbers, so that an index is the same on every machine.
+            times, place = max(round(weights[stem] * _PRECISION), 1), self._places[stem]
+            row = self._rows[place : place + DIMENSIONS]
+            total = [number + times * (byte - _FILE_OFFSET) for number, byte in zip(total, row, strict=True)]
+        factor = _LENGTH / (sqrt(sumprod(total, total)) or 1)
+        return bytes(_MAX_NUMBER + max(-_MAX_NUMBER, min(_MAX_NUMBER, round(number * factor))) for number in total)
 
 
 class ToolVectors:
-    """The vectors of tools, given one after the other."""
+    """The vectors of tools, given one after the other.
+
+    Kept by dimension, as long integers that hold a number of each tool in 16 bits: adding two of them adds the numbers
+    of all tools at once. Multiplying tool by tool (`math.sumprod`) takes six times as long, which is more than all
+    else that a search does; numpy is not in the functions.
+    """
 
     def __init__(self, vectors: bytes) -> None:
         self._count = len(vectors) // DIMENSIONS
-        self._columns = [joined(vectors[dimension::DIMENSIONS], 1, 2) for dimension in range(DIMENSIONS)]
+        self._columns = [_column(vectors[dimension::DIMENSIONS]) for dimension in range(DIMENSIONS)]
 
     def closeness(self, vector: bytes, factor: float) -> list[float]:
         """Return the cosine of a vector with that of each tool, times a factor."""
-        factors = [byte - _MAX for byte in vector]
-        alike = [0] * (_MAX + 1)  # the sum of the columns that are multiplied with the same number
+        factors = [byte - _MAX_NUMBER for byte in vector]
+        alike = [0] * (_MAX_NUMBER + 1)  # the sum of the columns that are multiplied with the same number
         for times, column in zip(factors, self._columns, strict=True):
             alike[abs(times)] += column if times > 0 else -column
-        half = 1 << 15  # keeps each number above 0
-        total = half * joined(b"\1" * self._count, 1, 2)
-        total += sum(times * column for times, column in enumerate(alike))
-        zero, unit = half + _MAX * sum(factors), factor / _LENGTH**2
-        return [(number - zero) * unit for number in parts(total, self._count, 2)]
+        half = 1 << 15  # keeps each number above 0, so that none takes from the next tool's
+        total = half * _column(b"\1" * self._count) + sum(times * column for times, column in enumerate(alike))
+        numbers = memoryview(total.to_bytes(2 * self._count, "little")).cast("H")
+        zero, unit = half + _MAX_NUMBER * sum(factors), factor / _LENGTH**2
+        return [(number - zero) * unit for number in numbers]
+
+
+def _column(numbers: bytes) -> int:
+    """Return a number of each tool as one long integer with 16 bits for each."""
+    spread = bytearray(2 * len(numbers))
+    spread[::2] = numbers
+    return int.from_bytes(spread, "little")
 
 
 @cache
