@@ -18,7 +18,7 @@ from rehearsal.release import Release, make_deploy
 from rehearsal.report import act, expect
 from rehearsal.usage import SUBJECT, User, administered, connected, used
 
-GREETING_FILE = "CoreLayer/python/mcpist/error_texts/english.py"
+GREETING_FILE = "CoreLayer/python/mcpist/error_texts/en.toml"
 GREETING = "No access token was sent."
 # A FIFO queue whose name does not end as such a queue's must; it fails after functions have been updated.
 IMPOSSIBLE = """\

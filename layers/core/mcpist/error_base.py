@@ -1,14 +1,28 @@
 """The base of all errors: its details, its texts, and its form in an answer and in a message."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Literal, Self
-
-from mcpist.error_texts import Text, english, japanese
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 type Locale = Literal["en", "ja"]
 
-TEXTS: Mapping[Locale, Mapping[str, Text]] = {"en": english.TEXTS, "ja": japanese.TEXTS}
-LINE_PREFIXES: Mapping[Locale, str] = {"en": english.LINE_PREFIX, "ja": japanese.LINE_PREFIX}
+TEXTS_FOLDER = Path(__file__).with_name("error_texts")
+
+
+class ErrorText(NamedTuple):
+    """A message that says what happened, and a hint that says what to do; as a template or filled in."""
+
+    message: str
+    hint: str
+
+
+@cache
+def error_texts(locale: Locale) -> Mapping[str, Any]:
+    """Return the texts of all errors in one language, each by the name of its class, and the `line_prefix`."""
+    import tomllib  # with the file, 4 ms that a start without an error need not wait for
+
+    return tomllib.loads((TEXTS_FOLDER / f"{locale}.toml").read_text("utf-8"))
 
 
 class McpistError(Exception):
@@ -18,21 +32,33 @@ class McpistError(Exception):
     status: ClassVar[int]
     retryable: ClassVar[bool] = False
 
+    def __init_subclass__(cls, *, code: str = "", status: int = 0) -> None:
+        """Take the code and the HTTP status of a class; one that names none has those of the class above it."""
+        super().__init_subclass__()
+        if code:
+            cls.code = code
+        if status:
+            cls.status = status
+
     def __init__(self, **details: Any) -> None:
         self.details = details
         super().__init__(self.text().message)
 
-    def text(self, locale: Locale = "en") -> Text:
+    def text(self, locale: Locale = "en") -> ErrorText:
         """Return the message and the hint in one language."""
         message, hint = self.template(locale)
-        prefix = LINE_PREFIXES[locale].format_map(self.details) if "line" in self.details else ""
-        return Text(prefix + message.format_map(self.details), hint.format_map(self.details))
+        prefix = error_texts(locale)["line_prefix"].format_map(self.details) if "line" in self.details else ""
+        return ErrorText(prefix + message.format_map(self.details), hint.format_map(self.details))
 
     @classmethod
-    def template(cls, locale: Locale) -> Text:
+    def template(cls, locale: Locale) -> ErrorText:
         """Return the template of this class, or of the nearest class above it that has one."""
-        texts = TEXTS[locale]
-        return next(texts[kind.__name__] for kind in cls.__mro__ if kind.__name__ in texts)
+        texts = error_texts(locale)
+        for kind in cls.__mro__:
+            if kind.__name__ in texts:
+                return ErrorText(**texts[kind.__name__])
+        place = f"{TEXTS_FOLDER.name}/{locale}.toml"
+        raise LookupError(f"no text for {cls.__name__}: add [{cls.__name__}] with a message and a hint to {place}")
 
     def as_dict(self, locale: Locale = "en") -> dict[str, Any]:
         """Return `{code, message, hint, details}`, with `retryable` in the details of an error that may be retried.

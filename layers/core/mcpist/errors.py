@@ -87,7 +87,7 @@ McpistError
     ├── IntegrityError             INTEGRITY_ERROR 500
     └── InternalError              INTERNAL_ERROR 500
 
-The texts stand in `error_texts`, a file per language; an error's details are the values that fill them.
+The texts are in `error_texts/`, a file for each language; an error's details are the values that fill them.
 """
 
 from collections.abc import Mapping
@@ -106,10 +106,8 @@ class CallerError(McpistError):
     """The request cannot be served as it is."""
 
 
-class InvalidRequest(CallerError):
+class InvalidRequest(CallerError, code="VALIDATION_ERROR", status=400):
     """Something in the request has the wrong shape; `field` says where."""
-
-    code, status = "VALIDATION_ERROR", 400
 
 
 class InvalidArguments(InvalidRequest):
@@ -180,114 +178,84 @@ class TooManyElements(InvalidRequest):
     """An `each` over a list that exceeds the limit of the step or of the batch."""
 
 
-class AuthenticationError(CallerError):
+class AuthenticationError(CallerError, code="AUTHENTICATION_ERROR", status=401):
     """No valid access token."""
-
-    code, status = "AUTHENTICATION_ERROR", 401
 
 
 class TokenMissing(AuthenticationError):
     """A request without an access token, such as a client's first one."""
 
 
-class ModuleNotFound(CallerError):
+class ModuleNotFound(CallerError, code="MODULE_NOT_FOUND", status=404):
     """A module that does not exist."""
-
-    code, status = "MODULE_NOT_FOUND", 404
 
 
 class NotRegistered(ModuleNotFound):
     """A module that was not registered for the organization: there is none, or it is the deployment's."""
 
 
-class ToolNotFound(CallerError):
+class ToolNotFound(CallerError, code="TOOL_NOT_FOUND", status=404):
     """A tool that does not exist."""
-
-    code, status = "TOOL_NOT_FOUND", 404
 
 
 class UnknownToolName(ToolNotFound):
     """A name of the REST API that means no tool."""
 
 
-class FileNotFound(CallerError):
+class FileNotFound(CallerError, code="FILE_NOT_FOUND", status=404):
     """A document or a file that does not exist."""
-
-    code, status = "FILE_NOT_FOUND", 404
 
 
 class FileExpired(FileNotFound):
     """A file whose days are over."""
 
 
-class BatchNotFound(CallerError):
+class BatchNotFound(CallerError, code="BATCH_NOT_FOUND", status=404):
     """A batch that does not exist, has expired, or belongs to somebody else."""
 
-    code, status = "BATCH_NOT_FOUND", 404
 
-
-class UserNotFound(CallerError):
+class UserNotFound(CallerError, code="USER_NOT_FOUND", status=404):
     """A user that the organization does not have."""
 
-    code, status = "USER_NOT_FOUND", 404
 
-
-class InvitationNotFound(CallerError):
+class InvitationNotFound(CallerError, code="INVITATION_NOT_FOUND", status=404):
     """An invitation that was used or withdrawn, whose time is over, or that nobody made."""
 
-    code, status = "INVITATION_NOT_FOUND", 404
 
-
-class RoleNotFound(CallerError):
+class RoleNotFound(CallerError, code="ROLE_NOT_FOUND", status=404):
     """A role that the organization does not have."""
 
-    code, status = "ROLE_NOT_FOUND", 404
 
-
-class AuditRowNotFound(CallerError):
+class AuditRowNotFound(CallerError, code="AUDIT_ROW_NOT_FOUND", status=404):
     """A row of the audit that does not exist, has expired, or is about somebody else."""
 
-    code, status = "AUDIT_ROW_NOT_FOUND", 404
 
-
-class RouteNotFound(CallerError):
+class RouteNotFound(CallerError, code="NOT_FOUND", status=404):
     """A path that the REST API does not have."""
-
-    code, status = "NOT_FOUND", 404
 
 
 class PageNotFound(RouteNotFound):
     """A page that the console does not have."""
 
 
-class MethodNotAllowed(CallerError):
+class MethodNotAllowed(CallerError, code="METHOD_NOT_ALLOWED", status=405):
     """A method that a path of the REST API does not have; `allowed` lists those that it has."""
 
-    code, status = "METHOD_NOT_ALLOWED", 405
 
-
-class UnsupportedMediaType(CallerError):
+class UnsupportedMediaType(CallerError, code="UNSUPPORTED_MEDIA_TYPE", status=415):
     """A body that is not JSON."""
 
-    code, status = "UNSUPPORTED_MEDIA_TYPE", 415
 
-
-class ConnectionNotFound(CallerError):
+class ConnectionNotFound(CallerError, code="CONNECTION_NOT_FOUND", status=404):
     """An account that is not connected, or belongs to somebody else."""
 
-    code, status = "CONNECTION_NOT_FOUND", 404
 
-
-class RangeNotSatisfiable(CallerError):
+class RangeNotSatisfiable(CallerError, code="RANGE_NOT_SATISFIABLE", status=416):
     """A range of bytes that a file does not have."""
 
-    code, status = "RANGE_NOT_SATISFIABLE", 416
 
-
-class ConfirmationRequired(CallerError):
+class ConfirmationRequired(CallerError, code="CONFIRMATION_REQUIRED", status=428):
     """A destructive request that the user has not agreed to; `destructive` lists what it destroys."""
-
-    code, status = "CONFIRMATION_REQUIRED", 428
 
 
 class ConfirmationPending(ConfirmationRequired):
@@ -301,10 +269,8 @@ class ConfirmationDeclined(ConfirmationRequired):
     """The user was asked, and did not agree."""
 
 
-class Conflict(CallerError):
+class Conflict(CallerError, code="CONFLICT", status=409):
     """Something that another request has changed in the meantime."""
-
-    code, status = "CONFLICT", 409
 
 
 class AlreadyExists(Conflict):
@@ -315,10 +281,8 @@ class RequestInProgress(Conflict):
     """A request whose idempotency key another one holds, which is running or was lost."""
 
 
-class PayloadTooLarge(CallerError):
+class PayloadTooLarge(CallerError, code="PAYLOAD_TOO_LARGE", status=413):
     """A request over the size limit."""
-
-    code, status = "PAYLOAD_TOO_LARGE", 413
 
 
 class AnswerTooLarge(PayloadTooLarge):
@@ -336,10 +300,8 @@ class AdministratorError(McpistError):
     """The caller's roles do not allow the request, or the operator has not configured what it needs."""
 
 
-class AuthorizationError(AdministratorError):
+class AuthorizationError(AdministratorError, code="AUTHORIZATION_ERROR", status=403):
     """Not allowed by the caller's roles; the text is the same for names that exist only for others."""
-
-    code, status = "AUTHORIZATION_ERROR", 403
 
 
 class MembershipRequired(AuthorizationError):
@@ -354,10 +316,8 @@ class ReadingOnly(AuthorizationError):
     """A tool that the caller's roles permit, at an address that serves only those that read."""
 
 
-class ToolDisabled(AdministratorError):
+class ToolDisabled(AdministratorError, code="TOOL_DISABLED", status=403):
     """Switched off for the whole organization."""
-
-    code, status = "TOOL_DISABLED", 403
 
 
 class DisabledByOperator(ToolDisabled):
@@ -368,10 +328,8 @@ class ApprovalRequired(ToolDisabled):
     """A tool of an upstream server that is new, or has changed since it was approved."""
 
 
-class NotConfigured(AdministratorError):
+class NotConfigured(AdministratorError, code="NOT_CONFIGURED", status=503):
     """A service whose app is not set up here, or is set up wrongly."""
-
-    code, status = "NOT_CONFIGURED", 503
 
 
 class ProgramUnavailable(NotConfigured):
@@ -385,28 +343,20 @@ class UpstreamSecretMissing(NotConfigured):
 # -- the user connects an account ---------------------------------------------------------------------
 
 
-class AccountError(McpistError):
+class AccountError(McpistError, status=409):
     """The service's account needs the user."""
 
-    status = 409
 
-
-class ConnectionRequired(AccountError):
+class ConnectionRequired(AccountError, code="CONNECTION_REQUIRED"):
     """No account of this service is connected."""
 
-    code = "CONNECTION_REQUIRED"
 
-
-class ReconnectRequired(AccountError):
+class ReconnectRequired(AccountError, code="RECONNECT_REQUIRED"):
     """The stored account no longer works."""
 
-    code = "RECONNECT_REQUIRED"
 
-
-class ScopeMissing(AccountError):
+class ScopeMissing(AccountError, code="SCOPE_MISSING"):
     """The account was connected without a permission that the tool needs."""
-
-    code = "SCOPE_MISSING"
 
 
 class UnnamedScopeMissing(ScopeMissing):
@@ -422,20 +372,16 @@ class TransientError(McpistError):
     retryable = True
 
 
-class Timeout(TransientError):
+class Timeout(TransientError, code="TIMEOUT", status=408):
     """The service did not answer in time."""
-
-    code, status = "TIMEOUT", 408
 
 
 class RequestTimeout(Timeout):
     """The whole request took longer than a function may run."""
 
 
-class RateLimitExceeded(TransientError):
+class RateLimitExceeded(TransientError, code="RATE_LIMIT_EXCEEDED", status=429):
     """Too many requests; `retry_after` is in seconds."""
-
-    code, status = "RATE_LIMIT_EXCEEDED", 429
 
 
 class UserLimitReached(RateLimitExceeded):
@@ -454,22 +400,16 @@ class ExecutionsExhausted(RateLimitExceeded):
     """The AWS account runs as many functions at once as it may, so that nothing has happened."""
 
 
-class UpstreamUnavailable(TransientError):
+class UpstreamUnavailable(TransientError, code="UPSTREAM_UNAVAILABLE", status=503):
     """The service cannot be reached or is out of order."""
 
-    code, status = "UPSTREAM_UNAVAILABLE", 503
 
-
-class SchemaFetchError(TransientError):
+class SchemaFetchError(TransientError, code="SCHEMA_FETCH_ERROR", status=503):
     """An upstream's list of tools could not be read, and there is no earlier one."""
 
-    code, status = "SCHEMA_FETCH_ERROR", 503
 
-
-class StoreUnavailable(TransientError):
+class StoreUnavailable(TransientError, code="STORE_UNAVAILABLE", status=503):
     """A store of our own did not answer."""
-
-    code, status = "STORE_UNAVAILABLE", 503
 
 
 class NewerFormat(StoreUnavailable):
@@ -479,10 +419,8 @@ class NewerFormat(StoreUnavailable):
 # -- as the service's message says --------------------------------------------------------------------
 
 
-class ToolExecutionError(McpistError):
+class ToolExecutionError(McpistError, code="TOOL_EXECUTION_ERROR", status=500):
     """The service refused the request; the message is the service's own."""
-
-    code, status = "TOOL_EXECUTION_ERROR", 500
 
 
 class UpstreamCallError(ToolExecutionError):
@@ -514,19 +452,13 @@ class DefectError(McpistError):
     """A fault on our side."""
 
 
-class InvalidConfiguration(DefectError):
+class InvalidConfiguration(DefectError, code="VALIDATION_ERROR", status=400):
     """The operator's configuration is wrong; `field` is the place in the file."""
 
-    code, status = "VALIDATION_ERROR", 400
 
-
-class IntegrityError(DefectError):
+class IntegrityError(DefectError, code="INTEGRITY_ERROR", status=500):
     """A stored value that fails its integrity check."""
 
-    code, status = "INTEGRITY_ERROR", 500
 
-
-class InternalError(DefectError):
+class InternalError(DefectError, code="INTERNAL_ERROR", status=500):
     """A defect; the log has more under the request id."""
-
-    code, status = "INTERNAL_ERROR", 500
