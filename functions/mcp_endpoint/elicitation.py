@@ -18,7 +18,7 @@ from mcpist.errors import AccountError, ConfirmationPending, Locale, McpistError
 from mcpist.people import questions
 from mcpist.polling import Polling
 from mcpist.running import broker
-from mcpist.running.confirmation import Consent
+from mcpist.running.confirmation import Agreement
 
 CONFIRM_INPUT = "confirm"
 CONNECT_INPUT = "connect"
@@ -55,11 +55,11 @@ class FormElicitation:
         return InputRequiredResult(input_requests={CONFIRM_INPUT: request}, request_state=self.state)
 
 
-def consent_of(client: Client, *, claimed: bool) -> Consent:
+def consent_of(client: Client, *, claimed: bool) -> Agreement:
     """Return what a request says of its person's agreement; `claimed` is what the model says."""
     reply = client.input_responses.get(CONFIRM_INPUT)
     agreed = None if reply is None else reply.action == "accept" and (reply.content or {}).get(CONFIRM_INPUT) is True
-    return Consent(claimed, client.supports_forms, client.request_state, agreed)
+    return Agreement(claimed, client.supports_forms, client.request_state, agreed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,13 @@ from mcpist.batch.execution.submission import Submission
 from mcpist.batch.ledger.records import Header
 from mcpist.errors import BatchNotFound, ConfirmationPending, InvalidRequest
 from mcpist.people import questions
-from mcpist.running.confirmation import Consent
+from mcpist.running.confirmation import Agreement
 from rest_api.batch_view import BatchPlan, BatchRequest, BatchView, ResumeRequest, WaitSeconds, batch_view
 from rest_api.exchange import current
 from rest_api.router import json_responses, new_router
 
 MAX_CONTEXT_BYTES = 300_000
-ASKED = Consent(can_ask=True)
+ASKED = Agreement(can_ask=True)
 RUNNING = json_responses(BatchView, _200="The batch is done", _202="The batch is running")
 STARTED = RUNNING | json_responses(BatchView | BatchPlan, _200="The batch is done; with `dryRun` its plan")
 
@@ -90,7 +90,7 @@ def confirm_batch(id: str) -> Response[BatchView | BatchPlan]:  # noqa: A002 - t
     request = questions.read_context(current().caller, id)
     if not request or "timeout" not in request:
         raise BatchNotFound(batch=id)
-    head = _prepare(request).submit(current().permissions, Consent(can_ask=True, question=id, agreed=True))
+    head = _prepare(request).submit(current().permissions, Agreement(can_ask=True, question=id, agreed=True))
     return _follow(head, 0)
 
 

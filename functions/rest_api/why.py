@@ -7,7 +7,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import Field
 
 from mcpist.errors import InvalidRequest, McpistError
-from mcpist.running.explanation import Explanation, Step, explain, look_as, with_roles
+from mcpist.running.explanation import Explanation, UseDecision, explain, look_as, with_roles
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 from rest_api.administration.changes import administration
@@ -106,7 +106,7 @@ def _body(explanation: Explanation) -> ExplanationBody:
     )
 
 
-def _decision(step: Step) -> DecisionBody:
+def _decision(step: UseDecision) -> DecisionBody:
     if step.error is None:
         return DecisionBody(name=step.name, verdict=step.verdict)
     message, hint = step.error.text(current().request.locale())

@@ -14,7 +14,7 @@ from mcpist.files.values import readable_json
 from mcpist.people import directory, invitations
 from mcpist.people.administration import Administration
 from mcpist.people.organization import Organization, User
-from mcpist.running.confirmation import Consent
+from mcpist.running.confirmation import Agreement
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 from tests.console.conftest import GITHUB_KEY, Browser
@@ -122,7 +122,7 @@ def _batch(caller: Caller, *, done: bool) -> str:
         {"id": "read", "module": "rag", "tool": "list_docs", "after": ["find"], "output": True},
         {"id": "fail", "module": "rag", "tool": "list_docs"},
     ]
-    head = submission.prepare(permissions, steps, 60, "request-0").submit(permissions, Consent())
+    head = submission.prepare(permissions, steps, 60, "request-0").submit(permissions, Agreement())
     driver = LedgerDriver(head.batch)
     driver.finish("find", raw=[{"tag": text, "count": 1} for text in PAYLOADS])
     driver.finish("fail", "failed", error=ToolExecutionError(service=EVERYTHING, http_status=500, problem=EVERYTHING))

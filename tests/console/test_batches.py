@@ -22,7 +22,7 @@ from mcpist.errors import ConfirmationPending, FileNotFound
 from mcpist.files.answers import keep_download
 from mcpist.files.content import FileContent
 from mcpist.people import directory, questions
-from mcpist.running.confirmation import Consent
+from mcpist.running.confirmation import Agreement
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
@@ -43,7 +43,7 @@ def permissions_of(login: LocalLogin, user: str = "uma") -> Permissions:
 
 def start(login: LocalLogin, *steps: dict[str, Any], user: str = "uma") -> tuple[Header, LedgerDriver]:
     permissions = permissions_of(login, user)
-    head = submission.prepare(permissions, list(steps), 60, "request-0").submit(permissions, Consent())
+    head = submission.prepare(permissions, list(steps), 60, "request-0").submit(permissions, Agreement())
     return head, LedgerDriver(head.batch)
 
 
@@ -63,7 +63,7 @@ def ask(login: LocalLogin, *steps: dict[str, Any]) -> str:
     prepared = submission.prepare(permissions, commands, 60, "request-0")
     context = {"commands": commands, "timeout": 60}
     with pytest.raises(ConfirmationPending) as pending:
-        prepared.submit(permissions, Consent(can_ask=True), context)
+        prepared.submit(permissions, Agreement(can_ask=True), context)
     return str(pending.value.details["confirmation"])
 
 

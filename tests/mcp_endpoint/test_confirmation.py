@@ -9,7 +9,7 @@ from mcpist.aws.table import ledger_table
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
 from mcpist.people.questions import SORT_KEY, accept
-from mcpist.running.confirmation import DestructiveUse, Preview, order_targets
+from mcpist.running.confirmation import DestructiveUse, TargetPreview, order_targets
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 from tests.audit_items import audit_items
@@ -346,7 +346,7 @@ def test_the_elements_of_a_list_are_shown_or_counted(asker: EndpointClient) -> N
 
 
 def test_a_long_list_is_counted_and_has_a_sample() -> None:
-    preview = Preview([{"path": str(number)} for number in range(20)], 250)
+    preview = TargetPreview([{"path": str(number)} for number in range(20)], 250)
     assert preview.as_text().startswith('250 now, among them {"path":"0"}, {"path":"1"}, ')
 
 

@@ -13,9 +13,9 @@ from mcpist.errors import BatchNotFound, ConfirmationDeclined, ConfirmationPendi
 from mcpist.files import access
 from mcpist.http.request import HttpResponse
 from mcpist.people import questions
-from mcpist.running.confirmation import Consent
+from mcpist.running.confirmation import Agreement
 
-ASKED = Consent(can_ask=True)
+ASKED = Agreement(can_ask=True)
 
 
 def cancel(visit: Visit) -> HttpResponse:
@@ -72,7 +72,7 @@ def confirm(visit: Visit) -> HttpResponse:
     question = visit.request.form_value("question")
     context = _context(visit, question)
     prepared = submission.prepare_described(visit.permissions, context, visit.request_id)
-    consent = Consent(can_ask=True, question=question, agreed=visit.request.form_value("agreed") == "yes")
+    consent = Agreement(can_ask=True, question=question, agreed=visit.request.form_value("agreed") == "yes")
     try:
         head = prepared.submit(visit.permissions, consent)
     except ConfirmationDeclined:

@@ -26,7 +26,7 @@ from mcpist.files import access
 from mcpist.files.answers import content_of
 from mcpist.render.answer import compact
 from mcpist.running import gate
-from mcpist.running.confirmation import Consent
+from mcpist.running.confirmation import Agreement
 from mcpist.running.gate import ToolResult, ToolUse, answering
 from mcpist.running.options import RunOptions
 from mcpist.tools.declare.tool import Tool
@@ -144,7 +144,7 @@ def call_tool(
 def _call(use: ToolUse, body: CallRequest) -> dict[str, Any]:
     """Run a tool once its person has agreed, if it destroys something, and return the answer."""
     exchange = current()
-    consent = Consent(can_ask=True, question=body.confirmation, agreed=True if body.confirmation else None)
+    consent = Agreement(can_ask=True, question=body.confirmation, agreed=True if body.confirmation else None)
     admitted = gate.admit(exchange.permissions, use, consent)
     result = admitted.run(exchange.remaining)
     with answering(admitted.tool):

@@ -3,7 +3,7 @@
 from functools import lru_cache
 from urllib.parse import urlsplit
 
-NAMES = ("127.0.0.1", "localhost", "[::1]")
+LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 
 @lru_cache(64)
@@ -11,9 +11,9 @@ def same_urls(url: str) -> tuple[str, ...]:
     """Return an URL, and on loopback the same by the other names of the host."""
     parts = urlsplit(url)
     name, port = _split(parts.netloc)
-    if name not in NAMES:
+    if name not in LOOPBACK_NAMES:
         return (url,)
-    others = [parts._replace(netloc=f"{other}{port}").geturl() for other in NAMES if other != name]
+    others = [parts._replace(netloc=f"{other}{port}").geturl() for other in LOOPBACK_NAMES if other != name]
     return (url, *others)
 
 

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel
 
 from mcpist.errors import InvalidRequest
 from mcpist.files import access
-from mcpist.files.answers import MAX_DESCRIPTION_CHARACTERS, content_of, describe_file, truncate
+from mcpist.files.answers import MAX_DESCRIBED_CHARACTERS, content_of, describe_file, truncate
 from mcpist.files.content import JSON, MARKDOWN, PLAIN
 from mcpist.files.reference import check
 from mcpist.render.shows import Shows, shows
@@ -69,7 +69,7 @@ def test_a_description_keeps_the_reference_and_the_way_on_however_short_it_must_
     assert json.loads(described.text.partition("\n")[0].removeprefix("file: ")) == described.file.reference.model_dump()
     assert "rows: 3,000; columns: id, author" in described.text
     assert f"mcpist://files/{described.file.sha256}" in described.text
-    assert len(described.text) <= MAX_DESCRIPTION_CHARACTERS + 50
+    assert len(described.text) <= MAX_DESCRIBED_CHARACTERS + 50
     assert json.loads(access.load(UMA, described.file.path)[1]) == rows
 
 

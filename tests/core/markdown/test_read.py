@@ -20,15 +20,15 @@ from mcpist.markdown.tree import (
     Quote,
     Rule,
     Run,
-    Table,
-    Text,
+    TableBlock,
+    TextRun,
     Unsupported,
 )
 from mcpist.markdown.writer import write
 
 
-def text(text: str, *marks: Mark, link: str = "") -> Text:
-    return Text(text, frozenset(marks), link)
+def text(text: str, *marks: Mark, link: str = "") -> TextRun:
+    return TextRun(text, frozenset(marks), link)
 
 
 def paragraph(*runs: Run | str) -> Paragraph:
@@ -121,7 +121,7 @@ def test_runs_are_read(markdown: str) -> None:
     "markdown", ["これは**「強調」**です", "**重要。**次に", "MCP**『仮』**は", "*『a』*と~~「b」~~を"]
 )
 def test_marks_open_and_close_beside_east_asian_text(markdown: str) -> None:
-    assert "*" not in "".join(run.text for run in runs(markdown) if isinstance(run, Text))
+    assert "*" not in "".join(run.text for run in runs(markdown) if isinstance(run, TextRun))
 
 
 @pytest.mark.parametrize("markdown", ["foo**(bar)**baz", "a*\"b\"*c", "文_「文」_文"])  # fmt: skip
@@ -171,14 +171,14 @@ def test_a_row_of_a_table_is_as_long_as_its_head_and_loses_nothing(markdown: str
     block: Block = read(markdown)[0]
     while isinstance(block, Quote | List):
         block = block.blocks[0] if isinstance(block, Quote) else block.items[0].blocks[0]
-    assert isinstance(block, Table)
-    rows = [["".join(run.text for run in cell if isinstance(run, Text)) for cell in row] for row in block.rows]
+    assert isinstance(block, TableBlock)
+    rows = [["".join(run.text for run in cell if isinstance(run, TextRun)) for cell in row] for row in block.rows]
     assert rows == TABLES[markdown]
 
 
 def test_a_line_break_in_a_cell_is_a_tag() -> None:
     assert read("| a |\n|---|\n| b<br>c |") == (
-        Table((((text("a"),),), ((text("b"), Break(), text("c")),))),
+        TableBlock((((text("a"),),), ((text("b"), Break(), text("c")),))),
     )  # fmt: skip
 
 

@@ -17,8 +17,8 @@ from mcpist.markdown.tree import (
     Quote,
     Rule,
     Run,
-    Table,
-    Text,
+    TableBlock,
+    TextRun,
     Unsupported,
 )
 from mcpist.markdown.writer import write
@@ -28,8 +28,8 @@ from tests.examples import examples
 MANY = settings(max_examples=examples(150), deadline=None)
 
 
-def text(text: str, *marks: Mark, link: str = "") -> Text:
-    return Text(text, frozenset(marks), link)
+def text(text: str, *marks: Mark, link: str = "") -> TextRun:
+    return TextRun(text, frozenset(marks), link)
 
 
 @given(runs)
@@ -81,7 +81,7 @@ def test_the_normal_form_is_what_markdown_can_hold(runs: tuple[Run, ...], kept: 
 
 def test_blocks_that_hold_nothing_are_not_in_the_normal_form() -> None:
     nothing = Paragraph((text(" "), Break()))
-    assert normalize((nothing, List(()), Table(((), ())), Quote((nothing,)))) == (Quote(()),)
+    assert normalize((nothing, List(()), TableBlock(((), ())), Quote((nothing,)))) == (Quote(()),)
 
 
 def test_a_paragraph_of_one_lost_is_that_lost() -> None:
@@ -90,8 +90,8 @@ def test_a_paragraph_of_one_lost_is_that_lost() -> None:
 
 def test_numbers_are_brought_into_their_bounds_and_rows_to_one_length() -> None:
     a = (text("a"),)
-    assert normalize((Heading(9, a), List((Item(()),), -1), Table((((a,)), (a, a))))) == (
-        Heading(6, a), List((Item(()),), 0), Table(((a, ()), (a, a))),
+    assert normalize((Heading(9, a), List((Item(()),), -1), TableBlock((((a,)), (a, a))))) == (
+        Heading(6, a), List((Item(()),), 0), TableBlock(((a, ()), (a, a))),
     )  # fmt: skip
 
 

@@ -15,15 +15,15 @@ from mcpist.markdown.tree import (
     Quote,
     Rule,
     Run,
-    Table,
-    Text,
+    TableBlock,
+    TextRun,
     Unsupported,
 )
 from mcpist.markdown.writer import plain_text, write
 
 
-def text(text: str, *marks: Mark, link: str = "") -> Text:
-    return Text(text, frozenset(marks), link)
+def text(text: str, *marks: Mark, link: str = "") -> TextRun:
+    return TextRun(text, frozenset(marks), link)
 
 
 def paragraph(*runs: Run | str) -> Paragraph:
@@ -33,7 +33,7 @@ def paragraph(*runs: Run | str) -> Paragraph:
 A, B, C = (Item((paragraph(letter),)) for letter in "abc")
 
 BLOCKS: dict[str, Blocks] = {
-    "": (Paragraph(()), List(()), Table(((),))),
+    "": (Paragraph(()), List(()), TableBlock(((),))),
     "## a\n\nb": (Heading(2, (text("a"),)), paragraph("b")),
     "# a<br>b": (Heading(1, (text("a"), Break(), text("b"))),),
     "# a \\##": (Heading(0, (text("a ##"),)),),
@@ -55,7 +55,7 @@ BLOCKS: dict[str, Blocks] = {
     "```a&#124;b\n---\n```": (Code("---", "a|b"),),
     "~~~ ~`\n~~~": (Code("", "~`"),),
     "| a | b |\n| --- | --- |\n| c\\|d<br>`\\|` |  |": (
-        Table((((text("a"),), (text("b"),)), ((text("c|d"), Break(), text("|", "code")),))),
+        TableBlock((((text("a"),), (text("b"),)), ((text("c|d"), Break(), text("|", "code")),))),
     ),
     "<!-- not carried: a b -->\n\n---": (Unsupported("a\n<b>"), Rule()),
 }  # fmt: skip

@@ -19,8 +19,8 @@ from mcpist.markdown.tree import (
     Quote,
     Rule,
     Run,
-    Table,
-    Text,
+    TableBlock,
+    TextRun,
     Unsupported,
 )
 
@@ -38,8 +38,8 @@ words = st.sampled_from(["a", "b ", " c", " ", "文", "「文」", "d.", "(e)", 
 marks = st.frozensets(st.sampled_from(get_args(Mark.__value__)))
 links = st.sampled_from(["", "", "", "u", "v"]) | texts
 runs = st.lists(
-    st.builds(Text, words | texts, marks, links)
-    | st.builds(Text, words, marks)
+    st.builds(TextRun, words | texts, marks, links)
+    | st.builds(TextRun, words, marks)
     | st.builds(Image, texts, texts)
     | st.builds(Mention, texts, texts)
     | st.builds(Unsupported, texts)
@@ -50,7 +50,7 @@ leaves: st.SearchStrategy[Block] = (
     st.builds(Paragraph, runs)
     | st.builds(Heading, st.integers(-1, 8), runs)
     | st.builds(Code, texts, st.just("") | texts)
-    | st.builds(Table, st.lists(st.lists(runs, max_size=2).map(tuple), max_size=3).map(tuple))
+    | st.builds(TableBlock, st.lists(st.lists(runs, max_size=2).map(tuple), max_size=3).map(tuple))
     | st.builds(Unsupported, texts)
     | st.just(Rule())
 )

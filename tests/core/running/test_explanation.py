@@ -20,7 +20,7 @@ from mcpist.errors import (
 )
 from mcpist.running import broker, gate
 from mcpist.running.broker import Credential
-from mcpist.running.explanation import Explanation, Step, explain, listed_account, with_roles
+from mcpist.running.explanation import Explanation, UseDecision, explain, listed_account, with_roles
 from mcpist.running.gate import CONFIRMED, AdmittedUse, ToolUse
 from mcpist.tools.access.permissions import Permissions
 from tests.core.sample import CATALOGUE, EVERYTHING, caller, permissions
@@ -65,7 +65,7 @@ def verdicts(explanation: Explanation) -> list[str]:
     return [step.verdict for step in explanation.steps]
 
 
-def step(explanation: Explanation) -> Step:
+def step(explanation: Explanation) -> UseDecision:
     assert explanation.refusal
     return explanation.refusal
 

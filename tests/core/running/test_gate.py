@@ -26,7 +26,7 @@ from mcpist.errors import (
 from mcpist.people import questions
 from mcpist.running import broker
 from mcpist.running.broker import Credential
-from mcpist.running.confirmation import Consent
+from mcpist.running.confirmation import Agreement
 from mcpist.running.gate import (
     CONFIRMED,
     OtherReadingTools,
@@ -46,7 +46,7 @@ from tests.core.sample import CATALOGUE, EVERYTHING, caller
 
 UMA = replace(caller(EVERYTHING), proof=Proof("jwt", "j.w.t"))
 DELETE = ToolUse("shop", "delete_item", {"item_id": "7"}, "r1")
-ASKED = Consent(can_ask=True)
+ASKED = Agreement(can_ask=True)
 
 pytestmark = pytest.mark.usefixtures("aws")
 
@@ -73,8 +73,8 @@ def pending(use: ToolUse = DELETE) -> ConfirmationPending:
     return asked.value
 
 
-def answer(state: str, *, agreed: bool | None = True) -> Consent:
-    return Consent(can_ask=True, question=state, agreed=agreed)
+def answer(state: str, *, agreed: bool | None = True) -> Agreement:
+    return Agreement(can_ask=True, question=state, agreed=agreed)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_the_word_of_the_program_counts_only_where_nobody_can_be_asked() -> None
     permissions = Permissions(UMA, CATALOGUE)
     assert admit(permissions, DELETE, CONFIRMED)
     with pytest.raises(ConfirmationPending):
-        admit(permissions, DELETE, Consent(claimed=True, can_ask=True))
+        admit(permissions, DELETE, Agreement(claimed=True, can_ask=True))
 
 
 def test_arguments_are_checked_before_anybody_is_asked() -> None:

@@ -18,8 +18,8 @@ from mcpist.markdown.tree import (
     Quote,
     Run,
     Runs,
-    Table,
-    Text,
+    TableBlock,
+    TextRun,
     Unsupported,
 )
 from mcpist_services.confluence.links import DATE, address, resource
@@ -40,8 +40,8 @@ def without_lost(blocks: Blocks) -> Iterator[Block]:
                 yield Quote(tuple(without_lost(inner)))
             case List(items, start):
                 yield List(tuple(Item(tuple(without_lost(item.blocks)), item.done) for item in items), start)
-            case Table(rows):
-                yield Table(tuple(tuple(known(cell) for cell in row) for row in rows))
+            case TableBlock(rows):
+                yield TableBlock(tuple(tuple(known(cell) for cell in row) for row in rows))
             case _:
                 yield block
 
@@ -69,8 +69,8 @@ def _held(blocks: Blocks) -> Iterator[Block]:
                 pass
             case List(items, start):
                 yield from _lists(items, start)
-            case Table(rows):
-                yield Table(tuple(tuple(map(_runs, row)) for row in rows))
+            case TableBlock(rows):
+                yield TableBlock(tuple(tuple(map(_runs, row)) for row in rows))
             case _:
                 yield block
 
@@ -84,9 +84,9 @@ def _lists(items: tuple[Item, ...], start: int | None) -> Iterator[List]:
 
 def _runs(runs: Runs) -> Runs:
     kept: list[Run] = []
-    for link_, group in groupby(runs, lambda run: run.link if isinstance(run, Text) else ""):
+    for link_, group in groupby(runs, lambda run: run.link if isinstance(run, TextRun) else ""):
         if date := DATE.fullmatch(link_):
-            kept.append(Text(date[1], link=link_))
+            kept.append(TextRun(date[1], link=link_))
         else:
             kept += [_run(run) for run in group]
     return tuple(_spaced(kept))
@@ -97,23 +97,23 @@ def _spaced(runs: list[Run]) -> Iterator[Run]:
     before: Run | None = None
     for run in runs:
         said = run
-        if isinstance(run, Text) and "code" not in run.marks:
+        if isinstance(run, TextRun) and "code" not in run.marks:
             text = re.sub("[ \t]+", " ", run.text)
-            text = text.lstrip(" ") if isinstance(before, Text) and before.text.endswith(" ") else text
-            said = Text(text, run.marks, run.link)
-        if not (isinstance(said, Text) and not said.text):
+            text = text.lstrip(" ") if isinstance(before, TextRun) and before.text.endswith(" ") else text
+            said = TextRun(text, run.marks, run.link)
+        if not (isinstance(said, TextRun) and not said.text):
             before = said
             yield said
 
 
 def _run(run: Run) -> Run:
     match run:
-        case Text(text, marks, link_):
-            return Text(text.replace("\t", " ") if "code" in marks else text, marks, _address(link_))
+        case TextRun(text, marks, link_):
+            return TextRun(text.replace("\t", " ") if "code" in marks else text, marks, _address(link_))
         case Mention(id_):
             return Mention(id_)
         case Image("", alt):
-            return Text(alt)
+            return TextRun(alt)
         case Image(source, alt):
             return Image(_address(source) if source.startswith("attachment:") else source, alt)
         case _:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mcpist.errors import InvalidRequest
 from mcpist.markdown.normal_form import normalize
-from mcpist.markdown.tree import Blocks, Code, Image, Item, List, Paragraph, Run, Table, Text
+from mcpist.markdown.tree import Blocks, Code, Image, Item, List, Paragraph, Run, TableBlock, TextRun
 from mcpist_services.confluence.markup import Element, parse
 from mcpist_services.confluence.reading import from_storage
 from mcpist_services.confluence.storage import markdown, storage
@@ -302,7 +302,7 @@ def test_a_tree_is_read_back_as_confluence_can_hold_it(tree: Blocks) -> None:
 
 KINDS = st.sampled_from(["page:", "page:ENG/", "space:", "attachment:", "#", "date:2026-01-31", "mention:", "http://"])
 LINKS = st.builds(str.__add__, KINDS, st.sampled_from(["", "A", "A%20b", "設計#1", "a/b#c#d", "%", "%2F", "+"]) | words)
-LINKED = st.builds(Text, words, marks, LINKS) | st.builds(Image, LINKS, words)
+LINKED = st.builds(TextRun, words, marks, LINKS) | st.builds(Image, LINKS, words)
 
 
 @given(st.lists(LINKED, max_size=6))
@@ -372,7 +372,7 @@ def test_broken_markup_is_read_in_linear_time(piece: str) -> None:
 def test_a_document_cannot_define_entities() -> None:
     bomb = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><p>&b;</p>'
     assert "haha" not in markdown(bomb)
-    assert from_storage("<p>&b;</p>") == (Paragraph((Text("&b;"),)),)
+    assert from_storage("<p>&b;</p>") == (Paragraph((TextRun("&b;"),)),)
 
 
 def test_elements_nested_too_deeply_keep_their_text() -> None:
@@ -382,20 +382,20 @@ def test_elements_nested_too_deeply_keep_their_text() -> None:
 
 def test_a_very_long_row_keeps_its_text_and_does_not_lengthen_other_rows() -> None:
     (table,) = from_storage(f"<table><tr><th>a</th></tr><tr>{'<td>b</td>' * 150}</tr></table>")
-    assert isinstance(table, Table)
+    assert isinstance(table, TableBlock)
     assert {len(row) for row in table.rows} == {100}
-    assert sum(run == Text("b") for cell in table.rows[1] for run in cell) == 150
+    assert sum(run == TextRun("b") for cell in table.rows[1] for run in cell) == 150
 
 
 def test_lists_of_tasks_under_a_task_stay_in_their_order() -> None:
-    tasks = tuple(List((Item((Paragraph((Text(text),)),), done=False),)) for text in "bc")
-    tree = (List((Item((Paragraph((Text("a"),)), *tasks), done=True),)),)
+    tasks = tuple(List((Item((Paragraph((TextRun(text),)),), done=False),)) for text in "bc")
+    tree = (List((Item((Paragraph((TextRun("a"),)), *tasks), done=True),)),)
     assert from_storage(to_storage(tree, "body")) == tree
 
 
 def test_halves_of_characters_in_names_are_replaced() -> None:
     (paragraph,) = from_storage('<ac:link><ri:page ri:content-title="a\ud800" /></ac:link>')
-    assert paragraph == Paragraph((Text("a\ufffd", link="page:a%3F"),))
+    assert paragraph == Paragraph((TextRun("a\ufffd", link="page:a%3F"),))
 
 
 def test_markup_that_is_not_a_tag_is_text() -> None:

@@ -19,7 +19,7 @@ from mcpist.markdown.tree import (
     Paragraph,
     Quote,
     Runs,
-    Table,
+    TableBlock,
     Unsupported,
 )
 from mcpist_services.jira.adf import adf, markdown
@@ -80,8 +80,8 @@ def _without(block: Block) -> Block:
             return Quote(carried(blocks))
         case List(items, start):
             return List(tuple(Item(carried(item.blocks), item.done) for item in items), start)
-        case Table(rows):
-            return Table(tuple(tuple(map(_kept, row)) for row in rows))
+        case TableBlock(rows):
+            return TableBlock(tuple(tuple(map(_kept, row)) for row in rows))
         case _:
             return block
 
@@ -330,7 +330,7 @@ def test_merged_cells_keep_their_positions() -> None:
 def test_the_span_of_a_cell_is_limited() -> None:
     table = node("table", node("tableRow", node("tableCell", text_node("a"), colspan=10**9, rowspan=10**9)))
     (found,) = from_adf({"content": [table]})
-    assert isinstance(found, Table)
+    assert isinstance(found, TableBlock)
     assert len(found.rows[1]) == 100
 
 
@@ -338,7 +338,7 @@ def test_blocks_in_a_cell_become_lines_and_are_marked_as_lost() -> None:
     items = node("bulletList", node("listItem", text_node("b")), node("listItem", text_node("c")))
     cell = node("tableHeader", text_node("a"), items, node("codeBlock", {"type": "text", "text": "d"}))
     (found,) = from_adf({"content": [node("table", node("tableRow", cell))]})
-    assert isinstance(found, Table)
+    assert isinstance(found, TableBlock)
     text = markdown({"content": [node("table", node("tableRow", cell))]})
     assert (
         text.splitlines()[0] == "| a<br>• b<br>• c<!-- not carried: list --><br>`d`<!-- not carried: code block --> |"

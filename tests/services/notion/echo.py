@@ -19,8 +19,8 @@ from mcpist.markdown.tree import (
     Rule,
     Run,
     Runs,
-    Table,
-    Text,
+    TableBlock,
+    TextRun,
 )
 from mcpist_services.notion.languages import PLAIN, language_of
 from tests.services.answers.notion import block, text
@@ -82,9 +82,9 @@ def _held(found: Block) -> Iterator[Block]:
         case List(items, start):
             for item in items:
                 yield List((Item(held(item.blocks), item.done),), None if item.done is not None or start is None else 1)
-        case Table(rows):
+        case TableBlock(rows):
             cells = tuple(tuple(map(_named, row)) for row in rows)
-            yield Table(cells if any(cells[0]) or len(cells) > 1 else cells * 2)
+            yield TableBlock(cells if any(cells[0]) or len(cells) > 1 else cells * 2)
         case Rule():
             yield found
 
@@ -97,14 +97,14 @@ def _named(runs: Runs) -> Runs:
             case Mention(id_):
                 plain.append(Mention(id_, "someone"))
             case Image(source, alt):
-                plain.append(Text(alt or source, link=source))
+                plain.append(TextRun(alt or source, link=source))
             case _:
                 plain.append(run)
     merged: list[Run] = []
     for run in plain:
         last = merged[-1] if merged else None
-        if isinstance(run, Text) and isinstance(last, Text) and (run.marks, run.link) == (last.marks, last.link):
-            merged[-1] = Text(last.text + run.text, run.marks, run.link)
+        if isinstance(run, TextRun) and isinstance(last, TextRun) and (run.marks, run.link) == (last.marks, last.link):
+            merged[-1] = TextRun(last.text + run.text, run.marks, run.link)
         else:
             merged.append(run)
     return tuple(merged)

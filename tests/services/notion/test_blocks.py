@@ -9,7 +9,19 @@ from hypothesis import example, given, settings
 from mcpist.errors import InvalidRequest
 from mcpist.markdown.normal_form import normalize
 from mcpist.markdown.reader import read
-from mcpist.markdown.tree import Block, Blocks, Image, Item, List, Paragraph, Quote, Run, Table, Text, Unsupported
+from mcpist.markdown.tree import (
+    Block,
+    Blocks,
+    Image,
+    Item,
+    List,
+    Paragraph,
+    Quote,
+    Run,
+    TableBlock,
+    TextRun,
+    Unsupported,
+)
 from mcpist.markdown.writer import write
 from mcpist_services.notion.block_reading import tree_of
 from mcpist_services.notion.blocks import block_changes, blocks_of, single_block
@@ -35,8 +47,8 @@ def found(blocks: Blocks) -> Blocks:
                 kept.append(Quote(found(inner)))
             case List(items, start):
                 kept.append(List(tuple(Item(found(item.blocks), item.done) for item in items), start))
-            case Table(rows):
-                kept.append(Table(tuple(tuple(map(_carriable, row)) for row in rows)))
+            case TableBlock(rows):
+                kept.append(TableBlock(tuple(tuple(map(_carriable, row)) for row in rows)))
             case Paragraph(runs):
                 kept.append(Paragraph(_carriable(runs)))
             case _ if hasattr(each, "runs"):
@@ -52,8 +64,8 @@ def _carriable(runs: tuple[Run, ...]) -> tuple[Run, ...]:
 
 def _addressed(run: Run) -> Run:
     match run:
-        case Text(words, marks, link) if link:
-            return Text(words, marks, f"https://a.b/{link}")
+        case TextRun(words, marks, link) if link:
+            return TextRun(words, marks, f"https://a.b/{link}")
         case Image(source, alt):
             return Image(f"https://a.b/{source}", alt)
         case _:
@@ -145,10 +157,10 @@ def test_a_lost_part_is_refused_wherever_it_is(place: str) -> None:
 
 
 def test_a_long_text_is_divided_as_notion_counts_characters() -> None:
-    [made] = blocks_of((Paragraph((Text("🚀" * 2500),)),))
+    [made] = blocks_of((Paragraph((TextRun("🚀" * 2500),)),))
     parts = [each["text"]["content"] for each in made["paragraph"]["rich_text"]]
     assert [len(part) for part in parts] == [1000, 1000, 500]
-    assert carried((Paragraph((Text("🚀" * 2500),)),)) == (Paragraph((Text("🚀" * 2500),)),)
+    assert carried((Paragraph((TextRun("🚀" * 2500),)),)) == (Paragraph((TextRun("🚀" * 2500),)),)
 
 
 def test_a_paragraph_of_too_many_styles_is_divided_and_a_heading_is_refused() -> None:

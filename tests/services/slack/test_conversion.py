@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mcpist.errors import InvalidRequest
 from mcpist.markdown.reader import read
-from mcpist.markdown.tree import Code, Heading, Image, Item, List, Paragraph, Quote, Table, Text
+from mcpist.markdown.tree import Code, Heading, Image, Item, List, Paragraph, Quote, TableBlock, TextRun
 from mcpist.markdown.writer import write
 from mcpist_services.slack.block_reading import message_markdown
 from mcpist_services.slack.blocks import MAX_BLOCKS, blocks_of, message
@@ -46,11 +46,11 @@ def texts_of(value: Any) -> str:
 def texts_in(value: Any) -> str:
     """All texts of a tree, in their order."""
     match value:
-        case Text(text) | Code(text):
+        case TextRun(text) | Code(text):
             return text
         case Image(source, alt):
             return alt or source
-        case Paragraph(inner) | Heading(_, inner) | Quote(inner) | List(inner) | Table(inner) | Item(inner):
+        case Paragraph(inner) | Heading(_, inner) | Quote(inner) | List(inner) | TableBlock(inner) | Item(inner):
             return texts_in(inner)
         case tuple():
             return "".join(map(texts_in, value))
@@ -163,7 +163,7 @@ def test_no_text_of_a_person_mentions_anybody(words: str) -> None:
 @given(words)
 @MANY
 def test_escaped_text_reads_back_as_it_was(words: str) -> None:
-    text = mrkdwn((Paragraph((Text(words, frozenset({"code"})),)),)) if words else ""
+    text = mrkdwn((Paragraph((TextRun(words, frozenset({"code"})),)),)) if words else ""
     assert not re.search(r"[<>]|&(?!amp;|lt;|gt;)", text)
     assert unescape(text).replace("`", "") == words
 
@@ -178,7 +178,7 @@ def test_no_letter_is_lost_on_the_way_out(markdown: str) -> None:
     except InvalidRequest:
         return  # nothing was sent
     assert is_within(letters(texts_in(tree)), letters(texts_of(made["blocks"])))
-    if not any(isinstance(block, Table) for block in tree):
+    if not any(isinstance(block, TableBlock) for block in tree):
         visible = re.sub(r"<(?:[^|<>]*\|)?([^<>]*)>", r"\1", made["text"])
         assert is_within(letters(texts_in(tree)), letters(unescape(visible)))
 

@@ -10,7 +10,7 @@ from mcpist.audit.search import MAX_ROWS, Filters, find
 
 MAX_READ_ROWS = 20_000
 """The rows of one report; an answer must come within the function's time."""
-MAX_PAGES = 60
+MAX_SAVINGS_PAGES = 60
 
 type Row = Mapping[str, Any]
 
@@ -29,7 +29,7 @@ def read_uses(organization: str, modules: Iterable[str], since: datetime, until:
     for module in modules:
         cursor, pages = "", 0
         while pages == 0 or cursor:
-            if len(rows) >= MAX_READ_ROWS or pages >= MAX_PAGES:
+            if len(rows) >= MAX_READ_ROWS or pages >= MAX_SAVINGS_PAGES:
                 return UsedRows(rows, is_complete=False)
             filters = Filters(user=user, service=module, event="use")
             page = find(organization, since=since, until=until, filters=filters, limit=MAX_ROWS, cursor=cursor)

@@ -18,7 +18,7 @@ HOW_TO_GO_ON = (
     "Go on with the module files: query(path, expression), table(path, columns, where), search(path, pattern) or "
     "read(path, offset). As a parameter of a tool, {{path, sha256}} stands for the content. Resource: {uri}"
 )
-MAX_DESCRIPTION_CHARACTERS = 3_000
+MAX_DESCRIBED_CHARACTERS = 3_000
 MIN_PREVIEW_CHARACTERS = 200
 FILE_URI = "mcpist://files/{sha256}"
 
@@ -50,12 +50,12 @@ class DescribedFile:
     file: FileRecord
 
 
-def describe_file(caller: Caller, made: FileContent, max_characters: int = MAX_DESCRIPTION_CHARACTERS) -> DescribedFile:
+def describe_file(caller: Caller, made: FileContent, max_characters: int = MAX_DESCRIBED_CHARACTERS) -> DescribedFile:
     """Store a content as the caller's file, and describe it in so many characters."""
     file = access.put(caller, made.content, made.content_type)
     reference = f"file: {compact_json(file.reference.model_dump())}"
     how = HOW_TO_GO_ON.format(uri=FILE_URI.format(sha256=file.sha256))
-    left = min(max_characters, MAX_DESCRIPTION_CHARACTERS) - len(reference) - len(how)
+    left = min(max_characters, MAX_DESCRIBED_CHARACTERS) - len(reference) - len(how)
     shown = preview(made.content.decode(), made.content_type, max(left, MIN_PREVIEW_CHARACTERS))
     return DescribedFile("\n".join([reference, shown, how]), file)
 

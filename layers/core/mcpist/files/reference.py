@@ -79,7 +79,7 @@ class StandardResponse(_Document):
     metadata: dict[str, Any] = {}
 
 
-class ErrorBody(_Document):
+class ReportedError(_Document):
     """An error for people and programs, in the reader's language."""
 
     code: Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")]
@@ -92,7 +92,7 @@ class ErrorResponse(_Document):
     """The answer of a program or a command that failed."""
 
     success: Literal[False]
-    error: ErrorBody
+    error: ReportedError
     command: str
     timestamp: DateTime
 

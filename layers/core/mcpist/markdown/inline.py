@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from mcpist.markdown.flanking import SPACES, opens
 from mcpist.markdown.normal_form import MENTION
-from mcpist.markdown.tree import Break, Image, Mark, Mention, Run, Runs, Text, Unsupported
+from mcpist.markdown.tree import Break, Image, Mark, Mention, Run, Runs, TextRun, Unsupported
 
 _DELIMITERS: dict[Mark, str] = {"strong": "**", "emphasis": "*", "strike": "~~"}
 _AUTOLINK = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,31}:[^<>\x00-\x20]*")
@@ -82,7 +82,7 @@ def _parts(runs: Runs, line_break: str) -> list[_Part]:
 
 def _styles(runs: Runs) -> list[set[str]]:
     """Return the delimiters around each run: those of its marks, and the end of its link."""
-    styles = [_style(run) if isinstance(run, Text) else set[str]() for run in runs]
+    styles = [_style(run) if isinstance(run, TextRun) else set[str]() for run in runs]
     for emphasized, places in groupby(range(len(styles)), lambda place: "*" in styles[place]):
         stretch = list(places)
         near = styles[max(stretch[0] - 1, 0) : stretch[-1] + 2]
@@ -92,7 +92,7 @@ def _styles(runs: Runs) -> list[set[str]]:
     return styles
 
 
-def _style(text: Text) -> set[str]:
+def _style(text: TextRun) -> set[str]:
     style = {delimiter for mark, delimiter in _DELIMITERS.items() if mark in text.marks}
     return style | {f"]({_address(text.link)})"} if text.link and not _is_autolink(text) else style
 
@@ -123,9 +123,9 @@ def _closing(mark: str) -> _Part:
 
 def _body(run: Run, style: set[str], line_break: str) -> _Part:
     match run:
-        case Text(text, marks) if "code" in marks:
+        case TextRun(text, marks) if "code" in marks:
             return _Part(_code(text))
-        case Text(text, _, link):
+        case TextRun(text, _, link):
             labelled = any(mark[0] == "]" for mark in style)
             return _Part(f"<{text}>") if link and not labelled else _Part(text, "label" if labelled else "text")
         case Image(source, alt):
@@ -205,7 +205,7 @@ def _code(text: str) -> str:
     return f"{fence} {text} {fence}" if padded else f"{fence}{text}{fence}"
 
 
-def _is_autolink(text: Text) -> bool:
+def _is_autolink(text: TextRun) -> bool:
     return text.text == text.link and "code" not in text.marks and bool(_AUTOLINK.fullmatch(text.link))
 
 

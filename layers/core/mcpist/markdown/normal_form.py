@@ -55,9 +55,9 @@ def _block(block: tree.Block, level: int) -> Iterator[tree.Block]:
         case tree.List(items, start) if items:
             kept = tuple(tree.Item(tuple(_blocks(item.blocks, level + 2)), item.done) for item in items)
             yield tree.List(kept, None if start is None else min(max(start, 0), MAX_LIST_NUMBER))
-        case tree.Table(rows) if any(rows):
+        case tree.TableBlock(rows) if any(rows):
             width = max(map(len, rows))
-            yield tree.Table(tuple(tuple(map(_runs, row)) + ((),) * (width - len(row)) for row in rows))
+            yield tree.TableBlock(tuple(tuple(map(_runs, row)) + ((),) * (width - len(row)) for row in rows))
         case tree.Unsupported():
             yield _lost(block)
         case tree.Rule():
@@ -95,12 +95,12 @@ def _runs(runs: tree.Runs) -> tree.Runs:
 def _pieces(run: tree.Run) -> Iterator[tree.Run]:
     """Split a run into pieces that are all spaces or have none at their ends."""
     match run:
-        case tree.Text(text, marks, link):
+        case tree.TextRun(text, marks, link):
             yield from _text(text, marks, _address(link))
         case tree.Image(source, alt):
             yield tree.Image(_address(source), single_line(alt))
         case tree.Mention("", name):
-            yield tree.Text(f"@{single_line(name)}")
+            yield tree.TextRun(f"@{single_line(name)}")
         case tree.Mention(id_, name):
             yield tree.Mention(_replace_unencodable(id_), single_line(name))
         case tree.Unsupported():
@@ -120,7 +120,7 @@ def _text(text: str, marks: frozenset[tree.Mark], link: str) -> Iterator[tree.Ru
         bare = line if "code" in marks else line.strip(SPACES)
         start = line.index(bare)
         pieces = (line[:start], bare, line[start + len(bare) :])
-        yield from (tree.Text(piece, marks, link) for piece in pieces if piece)
+        yield from (tree.TextRun(piece, marks, link) for piece in pieces if piece)
 
 
 def _trim_spaces(pieces: Iterable[tree.Run]) -> list[tree.Run]:
@@ -140,30 +140,31 @@ def _trim_spaces(pieces: Iterable[tree.Run]) -> list[tree.Run]:
 
 def _restrict_spaces(pieces: list[tree.Run]) -> list[tree.Run]:
     """Keep on spaces only the marks and the link that the piece before them has."""
-    before = tree.Text("")
+    before = tree.TextRun("")
     shared: list[tree.Run] = []
     for piece in pieces:
-        if isinstance(piece, tree.Text) and _is_blank(piece):
-            before = tree.Text(piece.text, piece.marks & before.marks, piece.link if piece.link == before.link else "")
+        if isinstance(piece, tree.TextRun) and _is_blank(piece):
+            link = piece.link if piece.link == before.link else ""
+            before = tree.TextRun(piece.text, piece.marks & before.marks, link)
             shared.append(before)
         else:
-            before = piece if isinstance(piece, tree.Text) else tree.Text("")
+            before = piece if isinstance(piece, tree.TextRun) else tree.TextRun("")
             shared.append(piece)
     return shared
 
 
 def _join_runs(pieces: list[tree.Run]) -> Iterator[tree.Run]:
     for style, alike in groupby(
-        pieces, lambda piece: (piece.marks, piece.link) if isinstance(piece, tree.Text) else None
+        pieces, lambda piece: (piece.marks, piece.link) if isinstance(piece, tree.TextRun) else None
     ):
         if style is None:
             yield from alike
         else:
-            yield tree.Text("".join(piece.text for piece in alike if isinstance(piece, tree.Text)), *style)
+            yield tree.TextRun("".join(piece.text for piece in alike if isinstance(piece, tree.TextRun)), *style)
 
 
 def _is_blank(run: tree.Run) -> bool:
-    return isinstance(run, tree.Text) and "code" not in run.marks and not run.text.strip(SPACES)
+    return isinstance(run, tree.TextRun) and "code" not in run.marks and not run.text.strip(SPACES)
 
 
 def _lost(lost: tree.Unsupported) -> tree.Unsupported:

@@ -75,9 +75,9 @@ def _block(token: Token, tokens: Iterator[Token]) -> tree.Block:
         case "ordered_list_open":
             return tree.List(tuple(_items(tokens)), int(token.attrs.get("start", 1)))
         case "table_open":
-            return tree.Table(tuple(_rows(tokens)))
+            return tree.TableBlock(tuple(_rows(tokens)))
         case "definition":
-            return tree.Paragraph((tree.Text(_definition(token)),))
+            return tree.Paragraph((tree.TextRun(_definition(token)),))
         case _:
             return tree.Rule()
 
@@ -132,9 +132,9 @@ def _runs(tokens: Iterator[Token]) -> tree.Runs:
 def _leaf(token: Token, marks: frozenset[tree.Mark], link: str) -> list[tree.Run]:
     match token.type:
         case "code_inline":
-            return [tree.Text(token.content, marks | {"code"}, link)]
+            return [tree.TextRun(token.content, marks | {"code"}, link)]
         case "softbreak":
-            return [tree.Text(" ", marks, link)]
+            return [tree.TextRun(" ", marks, link)]
         case "hardbreak":
             return [tree.Break()]
         case "lost":
@@ -142,23 +142,23 @@ def _leaf(token: Token, marks: frozenset[tree.Mark], link: str) -> list[tree.Run
         case "image":
             return [tree.Image(str(token.attrs["src"]), _alt(token.children or ())), *_title(token)]
         case _:
-            return [tree.Text(token.content, marks, link)]
+            return [tree.TextRun(token.content, marks, link)]
 
 
 def _link(runs: list[tree.Run], link: Token) -> list[tree.Run]:
     """Return a link's runs: a mention's text as one run, and the address where a link has no text."""
     address = str(link.attrs["href"])
-    texts = [run for run in runs if isinstance(run, tree.Text) and ("code" in run.marks or run.text.strip(SPACES))]
+    texts = [run for run in runs if isinstance(run, tree.TextRun) and ("code" in run.marks or run.text.strip(SPACES))]
     if address.startswith(MENTION):
-        name = "".join(run.text for run in runs if isinstance(run, tree.Text))
-        others = [run for run in runs if not isinstance(run, tree.Text)]
-        runs = [*others, *([tree.Text(name, link=address)] if texts else [])]
-    return [*runs, *([] if texts else [tree.Text(address, link=address)]), *_title(link)]
+        name = "".join(run.text for run in runs if isinstance(run, tree.TextRun))
+        others = [run for run in runs if not isinstance(run, tree.TextRun)]
+        runs = [*others, *([tree.TextRun(name, link=address)] if texts else [])]
+    return [*runs, *([] if texts else [tree.TextRun(address, link=address)]), *_title(link)]
 
 
 def _title(token: Token) -> list[tree.Run]:
     title = single_line(str(token.attrs.get("title", "")))
-    return [tree.Text(f" ({title})")] if title else []
+    return [tree.TextRun(f" ({title})")] if title else []
 
 
 def _alt(tokens: Iterable[Token]) -> str:

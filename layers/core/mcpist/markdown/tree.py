@@ -10,7 +10,7 @@ type Mark = Literal["strong", "emphasis", "strike", "code"]
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextRun:
     """A run of characters in one style; `link` is an address, or empty."""
 
     text: str
@@ -49,7 +49,7 @@ class Unsupported:
     name: str
 
 
-type Run = Text | Image | Mention | Break | Unsupported
+type Run = TextRun | Image | Mention | Break | Unsupported
 type Runs = tuple[Run, ...]
 
 
@@ -100,7 +100,7 @@ class List:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TableBlock:
     """Rows of cells, equally long; the first row is the head."""
 
     rows: tuple[tuple[Runs, ...], ...]
@@ -111,5 +111,5 @@ class Rule:
     """A horizontal rule."""
 
 
-type Block = Paragraph | Heading | Code | Quote | List | Table | Rule | Unsupported
+type Block = Paragraph | Heading | Code | Quote | List | TableBlock | Rule | Unsupported
 type Blocks = tuple[Block, ...]

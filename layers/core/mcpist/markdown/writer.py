@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from mcpist.markdown import tree
 from mcpist.markdown.inline import escape_plain, inline
 from mcpist.markdown.normal_form import MAX_LIST_NUMBER, normalize
-from mcpist.markdown.tree import Block, Blocks, Code, Heading, Item, List, Paragraph, Quote, Run, Text, Unsupported
+from mcpist.markdown.tree import Block, Blocks, Code, Heading, Item, List, Paragraph, Quote, Run, TextRun, Unsupported
 
 # A list after a list would continue it, and directly after a marker `- - -` and `- ---` are rules.
 _RULE = "---"
@@ -30,7 +30,7 @@ def plain_text(runs: tree.Runs) -> str:
 
 def _plain(run: tree.Run) -> str:
     match run:
-        case tree.Text(text):
+        case tree.TextRun(text):
             return text
         case tree.Image(_, alt):
             return alt
@@ -71,7 +71,7 @@ def _interrupts(block: tree.Block) -> bool:
 
 
 def _block(
-    block: tree.Paragraph | tree.Heading | tree.Code | tree.Quote | tree.Table | tree.Rule | tree.Unsupported,
+    block: tree.Paragraph | tree.Heading | tree.Code | tree.Quote | tree.TableBlock | tree.Rule | tree.Unsupported,
 ) -> str:
     match block:
         case tree.Paragraph(runs):
@@ -83,7 +83,7 @@ def _block(
             return _code(text, language)
         case tree.Quote(blocks):
             return _prefix_lines("> ", "> ", _blocks(blocks))
-        case tree.Table(rows):
+        case tree.TableBlock(rows):
             return _table(rows)
         case tree.Unsupported(name):
             return f"<!-- not carried: {name} -->"
@@ -150,19 +150,19 @@ def _lines(block: Block) -> Iterator[RunLine]:
         case Paragraph(runs) | Heading(_, runs):
             yield runs
         case Code(text):
-            yield from ([Text(line, frozenset({"code"}))] for line in text.split("\n"))
+            yield from ([TextRun(line, frozenset({"code"}))] for line in text.split("\n"))
         case Quote(blocks):
-            yield from ([Text("> "), *line] for line in lines_of(blocks))
+            yield from ([TextRun("> "), *line] for line in lines_of(blocks))
         case List(items, start):
             for place, item in enumerate(items):
                 yield from _prefixed("- " if start is None else f"{start + place}. ", item)
         case Unsupported():
             yield (block,)
         case _:
-            yield from ([Text(line)] for line in write((block,)).split("\n"))
+            yield from ([TextRun(line)] for line in write((block,)).split("\n"))
 
 
 def _prefixed(mark: str, item: Item) -> Iterator[RunLine]:
     lines: Iterable[RunLine] = (line for inner in item.blocks for line in _lines(inner))
     for place, line in enumerate(lines):
-        yield [Text("  " if place else f"{mark}{_BOXES[item.done]}"), *line]
+        yield [TextRun("  " if place else f"{mark}{_BOXES[item.done]}"), *line]

@@ -32,7 +32,7 @@ class DestructiveUse:
     id: str = ""
     each: str = ""
     """The reference to the list that the step runs over; empty if it runs once."""
-    preview: "Preview | None" = None
+    preview: "TargetPreview | None" = None
     """What its references stand for now; None if it has none, or if that is not known."""
     account: str | None = None
     """The name of the account that acts: empty if it is not known, None if the tool needs none."""
@@ -66,7 +66,7 @@ class DestructiveUse:
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class TargetPreview:
     """The values that the references of a step stand for at the time of the question, as the reads before it show."""
 
     targets: Sequence[Mapping[str, Any]]
@@ -113,7 +113,7 @@ def order_targets(tool: Tool, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Consent:
+class Agreement:
     """The agreement of the person of a request, as far as the request states it."""
 
     claimed: bool = False
@@ -127,7 +127,7 @@ class Consent:
 
 
 @dataclass(frozen=True, slots=True)
-class Confirmation:
+class Confirmed:
     """The permission to go on."""
 
     question: str = ""
@@ -138,11 +138,11 @@ class Confirmation:
 
 def require_confirmation(
     caller: Caller,
-    consent: Consent,
+    consent: Agreement,
     subject: Sequence[Any],
     describe: Callable[[], Sequence[DestructiveUse]],
     context: dict[str, Any] | None = None,
-) -> Confirmation:
+) -> Confirmed:
     """Return the permission to perform a destructive request.
 
     ConfirmationPending if its person must be asked first, with the id of the stored question; ConfirmationRequired if
@@ -150,7 +150,7 @@ def require_confirmation(
     stored with the question.
     """
     if consent.claimed and not consent.can_ask:
-        return Confirmation()
+        return Confirmed()
     if not consent.can_ask:
         raise _refusal(ConfirmationRequired, describe())
     digest = questions.digest_of(caller, *subject)
@@ -163,11 +163,11 @@ def require_confirmation(
     if question.kind != "confirm":
         raise StaleConfirmation(field="requestState")
     if question.accepted_at is not None:
-        return Confirmation(consent.question, used=True)
+        return Confirmed(consent.question, used=True)
     if not consent.agreed:
         questions.close(caller, consent.question)
         raise _refusal(ConfirmationDeclined, describe())
-    return Confirmation(consent.question, used=not questions.accept(caller, consent.question))
+    return Confirmed(consent.question, used=not questions.accept(caller, consent.question))
 
 
 def _refusal[Refusal: ConfirmationRequired](

@@ -41,7 +41,7 @@ _OPERATOR_STEPS = {"listed", "tool"}
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class UseDecision:
     """One decision about a use."""
 
     name: str
@@ -73,7 +73,7 @@ class Explanation:
     module: str
     tool: str
     user: str
-    steps: tuple[Step, ...]
+    steps: tuple[UseDecision, ...]
     account: str = ""
     """The account that would act."""
     asks_first: bool = False
@@ -84,7 +84,7 @@ class Explanation:
     """For an administrator: the entry of the organization's `disabled` that switches it off."""
 
     @property
-    def refusal(self) -> Step | None:
+    def refusal(self) -> UseDecision | None:
         """The first decision that says no."""
         return next((step for step in self.steps if step.verdict == "no"), None)
 
@@ -99,7 +99,7 @@ def explain(
     steps = list(_permission_steps(permissions, module, tool))
     explanation = Explanation(module, tool, permissions.caller.user, tuple(steps))
     if explanation.refusal:
-        return replace(explanation, steps=(*steps, *(Step(name, "open") for name in ACCOUNT_STEPS)))
+        return replace(explanation, steps=(*steps, *(UseDecision(name, "open") for name in ACCOUNT_STEPS)))
     found = permissions.catalogue.module(module).tools[tool]
     admitted = AdmittedUse(permissions, permissions.catalogue.module(module), found, ToolUse(module, tool, {}, ""))
     account, account_steps = _account_steps(admitted, find_account)
@@ -152,26 +152,26 @@ def _check_scope(module: Module, tool: Tool, service: str, scopes: Collection[st
         raise ScopeMissing(service=service, scope=scope, url=url)
 
 
-def _permission_steps(permissions: Permissions, module: str, tool: str) -> Iterator[Step]:
+def _permission_steps(permissions: Permissions, module: str, tool: str) -> Iterator[UseDecision]:
     """Yield the decisions of `Permissions.tool`, which each call makes, too."""
     is_refused = False
     for decision in permissions.TOOL_DECISIONS:
         refusal = None if is_refused else decision.refusal(permissions, module, tool)
         if refusal is None:
-            yield Step(decision.name, "open" if is_refused else "yes")
+            yield UseDecision(decision.name, "open" if is_refused else "yes")
             continue
         is_refused = True
         # A module that exists only for others reads like one that the roles lack.
         name = "role" if decision.name == "module" and isinstance(refusal, AuthorizationError) else decision.name
         if name != decision.name:
-            yield Step(decision.name, "yes")
+            yield UseDecision(decision.name, "yes")
         actor = _actor(name, refusal)
-        yield Step(name, "no", refusal, actor, _remedy(name, actor, refusal, f"{module}.{tool}"))
+        yield UseDecision(name, "no", refusal, actor, _remedy(name, actor, refusal, f"{module}.{tool}"))
 
 
-def _account_steps(admitted: AdmittedUse, find_account: AccountFinder) -> tuple[str, tuple[Step, Step]]:
+def _account_steps(admitted: AdmittedUse, find_account: AccountFinder) -> tuple[str, tuple[UseDecision, UseDecision]]:
     """Return the name of the account that acts, and the decisions about it."""
-    account, scope = (Step(name, "yes") for name in ACCOUNT_STEPS)
+    account, scope = (UseDecision(name, "yes") for name in ACCOUNT_STEPS)
     try:
         return find_account(admitted), (account, scope)
     except ScopeMissing as error:

@@ -27,7 +27,7 @@ from mcpist.errors import (
 from mcpist.files.parameters import reference_names
 from mcpist.render.shows import Shows
 from mcpist.running import broker
-from mcpist.running.confirmation import Consent, DestructiveUse, order_targets, require_confirmation
+from mcpist.running.confirmation import Agreement, DestructiveUse, order_targets, require_confirmation
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
 from mcpist.running.run import ServiceClient, account_links, audited, run
 from mcpist.running.run import ToolResult as ToolResult
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 REFUSALS = (AdministratorError, AccountError, ConfirmationRequired)
 MAX_AUDITED_NAME_CHARACTERS = 200  # of a name that a caller sent
 
-NOT_ASKED = Consent()
-CONFIRMED = Consent(claimed=True)
+NOT_ASKED = Agreement()
+CONFIRMED = Agreement(claimed=True)
 """The consent of a step: its batch was confirmed before it started."""
 
 
@@ -137,7 +137,7 @@ class OtherReadingTools:
         return admitted.run(seconds).json, admitted.tool.shows
 
 
-def admit(permissions: Permissions, use: ToolUse, consent: Consent = NOT_ASKED) -> AdmittedUse:
+def admit(permissions: Permissions, use: ToolUse, consent: Agreement = NOT_ASKED) -> AdmittedUse:
     """Return a use that may run, or raise why not: nothing has happened then."""
     admitted = permit(permissions, use)
     with refusals_audited(permissions.caller, [use]):
@@ -211,7 +211,7 @@ def record_refusals(caller: Caller, errors: Iterable[McpistError], request: str)
         _record_refusal(caller, module, tool, error, request)
 
 
-def _confirm(admitted: AdmittedUse, consent: Consent) -> None:
+def _confirm(admitted: AdmittedUse, consent: Agreement) -> None:
     """Have the person agree to a destructive use, once; the account is found first, so that the question names it."""
     use = admitted.use
     admitted.tool.check(use.arguments, reference_names(admitted.tool.input_schema, use.arguments))

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 BACKOFF_FACTOR = 2.0
-JITTER = 0.5
+BACKOFF_JITTER = 0.5
 
 # Sandboxes that come from one snapshot would share a seed.
 _random = SystemRandom()
@@ -28,7 +28,7 @@ class RunOptions(BaseModel):
 
     def backoff(self, retries: int) -> float:
         """Return the seconds before the next request: longer after each retry, and partly random."""
-        return self.retry_delay * BACKOFF_FACTOR**retries * _random.uniform(1, 1 + JITTER)
+        return self.retry_delay * BACKOFF_FACTOR**retries * _random.uniform(1, 1 + BACKOFF_JITTER)
 
 
 DEFAULT_OPTIONS = RunOptions()

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from mcpist.markdown.tree import Block, Mark, Paragraph, Run, Text, Unsupported
+from mcpist.markdown.tree import Block, Mark, Paragraph, Run, TextRun, Unsupported
 
 _WHITESPACE = re.compile(r"[ \t\r\n\f]+")
 
@@ -38,8 +38,8 @@ class BlockBuilder:
         else:
             before = self.runs[-1] if self.runs else None
             text = _WHITESPACE.sub(" ", text)
-            text = text.lstrip(" ") if isinstance(before, Text) and before.text.endswith(" ") else text
-        self.runs += [Text(text, style.marks, style.link)] if text else []
+            text = text.lstrip(" ") if isinstance(before, TextRun) and before.text.endswith(" ") else text
+        self.runs += [TextRun(text, style.marks, style.link)] if text else []
 
     def add_blocks(self, *blocks: Block) -> None:
         """End the paragraph and add blocks after it."""
@@ -58,4 +58,4 @@ class BlockBuilder:
 
 def is_blank(run: Run) -> bool:
     """Whether a run is nothing but spaces."""
-    return isinstance(run, Text) and "code" not in run.marks and not run.text.strip()
+    return isinstance(run, TextRun) and "code" not in run.marks and not run.text.strip()

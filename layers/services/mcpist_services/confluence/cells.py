@@ -14,7 +14,7 @@ _NAMES: dict[type[tree.Block], str] = {
     tree.List: "list",
     tree.Quote: "quote",
     tree.Rule: "rule",
-    tree.Table: "table",
+    tree.TableBlock: "table",
 }
 
 
@@ -92,13 +92,13 @@ def _line(block: tree.Block, place: str) -> tree.Runs:
         case tree.Paragraph(runs) | tree.Heading(_, runs):
             return runs
         case tree.Code(text):
-            return _joined([(tree.Text(line, frozenset({"code"})),) for line in text.split("\n")])
+            return _joined([(tree.TextRun(line, frozenset({"code"})),) for line in text.split("\n")])
         case tree.Quote(blocks):
             return lines(blocks, place)
         case tree.List(items):
-            return _joined([(tree.Text(f"{_bullet(item)} "), *lines(item.blocks, place)) for item in items])
-        case tree.Table(rows):
-            return _joined([tuple(run for cell in row for run in (*cell, tree.Text(" | "))) for row in rows])
+            return _joined([(tree.TextRun(f"{_bullet(item)} "), *lines(item.blocks, place)) for item in items])
+        case tree.TableBlock(rows):
+            return _joined([tuple(run for cell in row for run in (*cell, tree.TextRun(" | "))) for row in rows])
         case tree.Unsupported():
             return (block,)
         case tree.Rule():

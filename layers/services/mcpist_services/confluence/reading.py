@@ -171,7 +171,7 @@ def _image(flow: BlockBuilder, element: Element, style: Style) -> None:
     if target and target.children:
         flow.add_runs(tree.Unsupported(words("image", [text_or_names(target)])))
     if style.link:
-        flow.add_runs(tree.Text(" "), tree.Text(style.link, link=style.link))
+        flow.add_runs(tree.TextRun(" "), tree.TextRun(style.link, link=style.link))
     if caption := element.first("ac:caption"):
         flow.add_runs(tree.Unsupported("caption"), tree.Break(), *lines(_blocks(caption, style), "caption"))
 
@@ -185,7 +185,7 @@ def _date(flow: BlockBuilder, element: Element, style: Style) -> None:
 def _emoticon(flow: BlockBuilder, element: Element, _: Style) -> None:
     name = element.attributes.get("ac:name", "")
     emoji = element.attributes.get("ac:emoji-fallback") or EMOTICONS.get(name, f":{name}:")
-    flow.add_runs(tree.Unsupported(f"emoticon {emoji}") if emoji.startswith(":") else tree.Text(emoji))
+    flow.add_runs(tree.Unsupported(f"emoticon {emoji}") if emoji.startswith(":") else tree.TextRun(emoji))
 
 
 # -- lists and tables ---------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ def _table(flow: BlockBuilder, element: Element, style: Style) -> None:
     if rows:
         texts = tuple(grid([_cell(cell, style) for cell in row] for row in rows))
         headed = all(cell.name == "th" for cell in rows[0])
-        flow.add_blocks(tree.Table(texts if headed else ((), *texts)))
+        flow.add_blocks(tree.TableBlock(texts if headed else ((), *texts)))
 
 
 def _cell(cell: Element, style: Style) -> Cell:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from mcpist.markdown.tree import Paragraph, Run, Text, Unsupported
+from mcpist.markdown.tree import Paragraph, Run, TextRun, Unsupported
 from mcpist_services.confluence.markup import Element
 
 MAX_LOST_CHARACTERS = 200  # of the description of a lost part
@@ -61,8 +61,8 @@ def panel(name: str, parameters: Mapping[str, str]) -> Paragraph:
     """Return the first line of the quote that represents a panel."""
     title = parameters.get("title", "")
     others = {word: value for word, value in parameters.items() if word != "title"}
-    runs: list[Run] = [Text(f"[!{name}] ")]
-    runs += [Text(title, frozenset({"strong"})), Text(" ")] if title else []
+    runs: list[Run] = [TextRun(f"[!{name}] ")]
+    runs += [TextRun(title, frozenset({"strong"})), TextRun(" ")] if title else []
     return Paragraph((*runs, *lost_of(name, others)))
 
 

@@ -64,7 +64,7 @@ class _Writer:
                 return self.macro(blocks) or self.panel(blocks) or _element("blockquote", self.blocks(blocks))
             case tree.List():
                 return self.list(block)
-            case tree.Table(rows):
+            case tree.TableBlock(rows):
                 return self.table(rows)
             case tree.Rule():
                 return "<hr />"
@@ -91,17 +91,17 @@ class _Writer:
     def panel(self, blocks: tree.Blocks) -> str:
         """Return the panel that a quote represents, or nothing if it does not begin like one."""
         match blocks:
-            case (tree.Paragraph((tree.Text(text, marks, ""), *rest)), *others) if not marks and (
+            case (tree.Paragraph((tree.TextRun(text, marks, ""), *rest)), *others) if not marks and (
                 match_ := _PANEL.fullmatch(text)
             ):
                 name = _ALERTS.get(match_[1].lower(), match_[1].lower())
-                first = normalize((tree.Paragraph((tree.Text(match_[2] or ""), *rest)),))
+                first = normalize((tree.Paragraph((tree.TextRun(match_[2] or ""), *rest)),))
             case _:
                 return ""
         if name not in PANELS:
             return ""
         match first:
-            case (tree.Paragraph((tree.Text(title, marks, ""),)),) if marks == {"strong"}:
+            case (tree.Paragraph((tree.TextRun(title, marks, ""),)),) if marks == {"strong"}:
                 return _macro(name, self.blocks(tuple(others)), "rich-text", title=title)
         return _macro(name, self.blocks((*first, *others)), "rich-text")
 
@@ -150,12 +150,12 @@ class _Writer:
         return _element("tr", "".join(_element(name, _element("p", self.runs(cell))) for cell in cells))
 
     def runs(self, runs: tree.Runs) -> str:
-        groups = groupby(runs, lambda run: run.link if isinstance(run, tree.Text) else "")
+        groups = groupby(runs, lambda run: run.link if isinstance(run, tree.TextRun) else "")
         return "".join(_link(link, "".join(map(self.run, group))) for link, group in groups)
 
     def run(self, run: tree.Run) -> str:
         match run:
-            case tree.Text(text, marks):
+            case tree.TextRun(text, marks):
                 markup = escaped(text)
                 for mark in sorted(marks):
                     markup = _element(_TAGS[mark], markup)

@@ -50,8 +50,8 @@ def _fit_blocks(blocks: tree.Blocks, *, top: bool = False) -> Iterator[tree.Bloc
                 yield from _quote(tuple(_fit_blocks(inner)))
             case tree.List():
                 yield from _list(block)
-            case tree.Table(rows):
-                yield tree.Table(tuple(tuple(map(_line, row)) for row in rows))
+            case tree.TableBlock(rows):
+                yield tree.TableBlock(tuple(tuple(map(_line, row)) for row in rows))
             case _:
                 yield block
 
@@ -105,16 +105,18 @@ def _line(runs: tree.Runs) -> tree.Runs:
 
 def _run(run: tree.Run) -> tree.Run:
     match run:
-        case tree.Text(_, marks) if "code" in marks:
+        case tree.TextRun(_, marks) if "code" in marks:
             return replace(run, marks=frozenset({"code"}))
         case tree.Image(source, alt):
-            return tree.Text(alt or source, link=source)
+            return tree.TextRun(alt or source, link=source)
         case _:
             return run
 
 
 def _strong(run: tree.Run) -> tree.Run:
-    return replace(run, marks=run.marks | {"strong"}) if isinstance(run, tree.Text) and "code" not in run.marks else run
+    return (
+        replace(run, marks=run.marks | {"strong"}) if isinstance(run, tree.TextRun) and "code" not in run.marks else run
+    )
 
 
 def _is_web_image(run: tree.Run) -> bool:

@@ -88,7 +88,7 @@ def _contents_of(node: Node) -> Iterator[tree.Block]:
         case "panel":
             yield tree.Quote(tuple(_blocks(content)))
         case _:
-            yield tree.Paragraph((tree.Text(attrs.get("title") or "", frozenset({"strong"})),))
+            yield tree.Paragraph((tree.TextRun(attrs.get("title") or "", frozenset({"strong"})),))
             yield from _blocks(content)
 
 
@@ -109,10 +109,10 @@ def _tasks(nodes: list[Node]) -> tuple[tree.Item, ...]:
     return tuple(items)
 
 
-def _table(rows: list[Node]) -> tree.Table:
+def _table(rows: list[Node]) -> tree.TableBlock:
     head = bool(rows) and all(cell.get("type") == "tableHeader" for cell in _content(rows[0]))
     cells = tuple(_grid(rows))
-    return tree.Table(cells if head else ((), *cells))
+    return tree.TableBlock(cells if head else ((), *cells))
 
 
 def _grid(rows: list[Node]) -> Iterator[tuple[tree.Runs, ...]]:
@@ -151,16 +151,16 @@ def _flat(block: tree.Block) -> Iterator[tree.Run]:
         case tree.Heading(_, runs):
             yield from (*runs, tree.Unsupported("heading"))
         case tree.Code(text):
-            yield from (tree.Text(text, frozenset({"code"})), tree.Unsupported("code block"))
+            yield from (tree.TextRun(text, frozenset({"code"})), tree.Unsupported("code block"))
         case tree.Quote(blocks):
             yield from (*_lines(blocks), tree.Unsupported("quote"))
         case tree.List(items):
             for place, item in enumerate(items):
-                yield from ((tree.Break(),) if place else ()) + (tree.Text("• "), *_lines(item.blocks))
+                yield from ((tree.Break(),) if place else ()) + (tree.TextRun("• "), *_lines(item.blocks))
             yield tree.Unsupported("list")
         case tree.Unsupported():
             yield block
-        case tree.Rule() | tree.Table():
+        case tree.Rule() | tree.TableBlock():
             yield tree.Unsupported(type(block).__name__.lower())
 
 
@@ -181,15 +181,15 @@ def _run(node: Node) -> tree.Run:
         case "text":
             marks = {mark.get("type", ""): mark.get("attrs") or {} for mark in node.get("marks") or ()}
             style = frozenset(_STYLES[name] for name in marks if name in _STYLES)
-            return tree.Text(node.get("text", ""), style, marks.get("link", {}).get("href", ""))
+            return tree.TextRun(node.get("text", ""), style, marks.get("link", {}).get("href", ""))
         case "hardBreak":
             return tree.Break()
         case "mention":
             return tree.Mention(attrs.get("id", ""), (attrs.get("text") or "").removeprefix("@"))
         case "emoji":
-            return tree.Text(attrs.get("text") or attrs.get("shortName", ""))
+            return tree.TextRun(attrs.get("text") or attrs.get("shortName", ""))
         case "status":
-            return tree.Text(attrs.get("text", ""))
+            return tree.TextRun(attrs.get("text", ""))
         case "date":
             return _date(attrs)
         case "inlineCard" as name:
@@ -200,14 +200,14 @@ def _run(node: Node) -> tree.Run:
 
 def _date(attrs: Node) -> tree.Run:
     try:
-        return tree.Text(datetime.fromtimestamp(int(attrs["timestamp"]) / 1000, UTC).date().isoformat())
+        return tree.TextRun(datetime.fromtimestamp(int(attrs["timestamp"]) / 1000, UTC).date().isoformat())
     except (KeyError, OSError, OverflowError, ValueError):
         return tree.Unsupported("date")
 
 
 def _card(name: str, attrs: Node) -> tree.Run:
     url = attrs.get("url") or (attrs.get("data") or {}).get("url")
-    return tree.Text(url, link=url) if url else tree.Unsupported(name)
+    return tree.TextRun(url, link=url) if url else tree.Unsupported(name)
 
 
 def _picture(attrs: Node) -> tree.Run:

@@ -40,7 +40,7 @@ def _lost_names(part: Any) -> Iterator[str]:
             | tree.Quote(inner)
             | tree.List(inner)
             | tree.Item(inner)
-            | tree.Table(inner)
+            | tree.TableBlock(inner)
         ):
             yield from _lost_names(inner)
 
@@ -61,7 +61,7 @@ def _node(block: tree.Block, ids: Ids) -> Node:
             return _with_content([_node(inner, ids) for inner in blocks], "blockquote")
         case tree.List():
             return _list(block, ids)
-        case tree.Table(rows):
+        case tree.TableBlock(rows):
             return _table(rows)
         case tree.Rule():
             return {"type": "rule"}
@@ -117,7 +117,7 @@ def _inline(runs: tree.Runs) -> list[Node]:
 
 def _run_node(run: tree.Run) -> Node:
     match run:
-        case tree.Text(text, marks, link):
+        case tree.TextRun(text, marks, link):
             styles = [{"type": "link", "attrs": {"href": link}}] if link else []
             styles += [{"type": name} for mark, name in MARKS.items() if mark in marks]
             return {"type": "text", "text": text} | ({"marks": styles} if styles else {})

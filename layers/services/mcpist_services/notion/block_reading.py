@@ -113,11 +113,11 @@ def _table(block: Json, own: Json) -> Iterator[tree.Block]:
         yield from _other(block, own)
         return
     head = () if own["has_column_header"] else (((),) * own["table_width"],)
-    yield tree.Table((*head, *_rows(block["children"]).rows))
+    yield tree.TableBlock((*head, *_rows(block["children"]).rows))
 
 
-def _rows(rows: Iterable[Json]) -> tree.Table:
-    return tree.Table(tuple(tuple(map(runs_of, row["table_row"]["cells"])) for row in rows))
+def _rows(rows: Iterable[Json]) -> tree.TableBlock:
+    return tree.TableBlock(tuple(tuple(map(runs_of, row["table_row"]["cells"])) for row in rows))
 
 
 def _toggle(block: Json, _: Json) -> Iterator[tree.Block]:
@@ -129,7 +129,7 @@ def _callout(block: Json, own: Json) -> Iterator[tree.Block]:
     words = _text_and_children(block)
     yield from (
         tree.Unsupported("callout"),
-        tree.Quote((tree.Paragraph((tree.Text(icon),)), *words) if icon else words),
+        tree.Quote((tree.Paragraph((tree.TextRun(icon),)), *words) if icon else words),
     )
 
 
@@ -172,7 +172,7 @@ def _other(block: Json, own: Json) -> Iterator[tree.Block]:
 
 
 def _link(text: str, url: str, kind: str) -> tree.Block:
-    runs: tuple[tree.Run, ...] = (tree.Text(text, link=url), tree.Unsupported(_named(kind)))
+    runs: tuple[tree.Run, ...] = (tree.TextRun(text, link=url), tree.Unsupported(_named(kind)))
     return tree.Paragraph(runs)
 
 

@@ -75,7 +75,7 @@ def _blocks(block: tree.Block) -> Iterator[Json]:
             yield _with_text("quote", blocks)
         case tree.List(items, start):
             yield from (_item(item, start) for item in items)
-        case tree.Table(rows):
+        case tree.TableBlock(rows):
             yield _table(rows)
         case tree.Rule():
             yield _block("divider")
@@ -96,7 +96,7 @@ def _paragraph(runs: tree.Runs) -> Iterator[Json]:
 
 
 def _picture(image: tree.Image) -> Json:
-    caption = {"caption": rich_text([tree.Text(image.alt)])} if image.alt else {}
+    caption = {"caption": rich_text([tree.TextRun(image.alt)])} if image.alt else {}
     return _block("image", type="external", external=address(image.source), **caption)
 
 

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from mcpist.errors import InvalidRequest
-from mcpist.markdown.tree import Break, Image, Mark, Mention, Run, Runs, Text, Unsupported
+from mcpist.markdown.tree import Break, Image, Mark, Mention, Run, Runs, TextRun, Unsupported
 
 MAX_TEXT_CHARACTERS = 2000  # of one text object, as UTF-16 counts them
 MAX_TEXT_OBJECTS = 100  # in one array
@@ -82,16 +82,16 @@ def text_object(content: str) -> Json:
 
 def _with_line_breaks(runs: Iterable[Run]) -> Iterator[Run]:
     """Yield line breaks as part of the text before them, so that they need no text object of their own."""
-    before = Text("")
+    before = TextRun("")
     for run in runs:
-        now = Text("\n", before.marks, before.link) if isinstance(run, Break) else run
-        before = now if isinstance(now, Text) else Text("")
+        now = TextRun("\n", before.marks, before.link) if isinstance(run, Break) else run
+        before = now if isinstance(now, TextRun) else TextRun("")
         yield now
 
 
 def _text_objects(run: Run) -> Iterator[Json]:
     match run:
-        case Text(text, marks, link):
+        case TextRun(text, marks, link):
             style = {_MARKS[mark]: True for mark in sorted(marks)}
             for piece in pieces(text):
                 part = text_object(piece)
@@ -100,7 +100,7 @@ def _text_objects(run: Run) -> Iterator[Json]:
                 yield part | ({"annotations": style} if style else {})
         case Image(source, alt):
             link = address(source)["url"]
-            yield from _text_objects(Text(alt or link, link=link))
+            yield from _text_objects(TextRun(alt or link, link=link))
         case Mention(id_):
             yield {"type": "mention", "mention": {"type": "user", "user": {"id": id_}}}
         case Unsupported():
@@ -110,7 +110,7 @@ def _text_objects(run: Run) -> Iterator[Json]:
 def _runs(text: Json) -> Iterator[Run]:
     kind = text["type"]
     if kind == "equation":
-        yield from (Text(text["equation"]["expression"]), Unsupported("equation"))
+        yield from (TextRun(text["equation"]["expression"]), Unsupported("equation"))
         return
     mention: Json = text.get("mention") or {"type": "text"}
     if mention["type"] == "user":
@@ -120,15 +120,15 @@ def _runs(text: Json) -> Iterator[Run]:
     for place, line in enumerate(text["plain_text"].split("\n")):
         if place:
             yield Break()
-        yield Text(line, marks, text["href"] or "")
+        yield TextRun(line, marks, text["href"] or "")
     if kind == "mention" and not text["href"]:
         yield Unsupported(mention["type"].replace("_", " "))
 
 
 def _merge_adjacent(runs: Iterable[Run]) -> Iterator[Run]:
     """Merge adjacent runs of one style, and drop empty ones."""
-    for style, alike in groupby(runs, lambda run: (run.marks, run.link) if isinstance(run, Text) else None):
+    for style, alike in groupby(runs, lambda run: (run.marks, run.link) if isinstance(run, TextRun) else None):
         if style is None:
             yield from alike
-        elif text := "".join(run.text for run in alike if isinstance(run, Text)):
-            yield Text(text, *style)
+        elif text := "".join(run.text for run in alike if isinstance(run, TextRun)):
+            yield TextRun(text, *style)

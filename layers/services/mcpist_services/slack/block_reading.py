@@ -21,7 +21,7 @@ from mcpist.markdown.tree import (
     Rule,
     Run,
     Runs,
-    Text,
+    TextRun,
     Unsupported,
 )
 from mcpist.markdown.writer import write
@@ -50,7 +50,7 @@ def _blocks(blocks: list[Json]) -> Blocks:
             case {"type": "section", "text": {"type": "mrkdwn", "text": str(text)}}:
                 tree += read_mrkdwn(text)
             case {"type": "header", "text": {"text": str(text)}}:
-                tree.append(Paragraph((Text(text, frozenset({"strong"})),)))
+                tree.append(Paragraph((TextRun(text, frozenset({"strong"})),)))
             case {"type": "divider"}:
                 tree.append(Rule())
             case _:
@@ -79,7 +79,7 @@ def _element(element: Json) -> Iterator[Block]:
         case "rich_text_quote":
             yield Quote(tuple(_paragraphs(runs)))
         case "rich_text_preformatted":
-            yield Code("".join(run.text if isinstance(run, Text) else "\n" for run in runs))
+            yield Code("".join(run.text if isinstance(run, TextRun) else "\n" for run in runs))
         case kind:
             yield Unsupported(str(kind))
 
@@ -135,16 +135,16 @@ def _runs(element: Json) -> Iterator[Run]:
         case {"type": "text", "text": str(text)}:
             for place, line in enumerate(text.split("\n")):
                 yield from ([Break()] if place else [])
-                yield from ([Text(line, marks)] if line else [])
+                yield from ([TextRun(line, marks)] if line else [])
         case {"type": "link", "url": str(url)}:
-            yield Text(element.get("text") or url, marks, url)
+            yield TextRun(element.get("text") or url, marks, url)
         case {"type": "user", "user_id": str(id_)} | {"type": "channel", "channel_id": str(id_)}:
             yield Mention(id_, id_)
         case {"type": "usergroup", "usergroup_id": str(id_)} | {"type": "broadcast", "range": str(id_)}:
             yield Mention(id_, id_)
         case {"type": "emoji", "name": str(name)}:
-            yield Text(f":{name}:", marks)
+            yield TextRun(f":{name}:", marks)
         case {"type": "color", "value": str(value)} | {"type": "date", "fallback": str(value)}:
-            yield Text(value, marks)
+            yield TextRun(value, marks)
         case _:
             yield Unsupported(str(element.get("type")))

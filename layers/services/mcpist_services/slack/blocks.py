@@ -24,8 +24,8 @@ from mcpist.markdown.tree import (
     Rule,
     Run,
     Runs,
-    Table,
-    Text,
+    TableBlock,
+    TextRun,
     Unsupported,
 )
 from mcpist.markdown.writer import lines_of, plain_text
@@ -79,7 +79,7 @@ def _elements(blocks: list[Block]) -> Iterator[Json]:
                 yield from _list(block, 0)
             case Unsupported():
                 raise lost_error(block)
-            case Table(rows):
+            case TableBlock(rows):
                 lines = (" | ".join(map(plain_text, row)) for row in rows)
                 yield {"type": "rich_text_preformatted", "elements": [_plain("\n".join(lines))]}
 
@@ -97,7 +97,7 @@ def _list(block: List, indent: int) -> Iterator[Json]:
     for place, item in enumerate(block.items):
         own = [inner for inner in item.blocks if not isinstance(inner, List)]
         nested = [inner for inner in item.blocks if isinstance(inner, List)]
-        runs = (Text(_BOXES[item.done]), *_joined(tuple(own))) if item.done is not None else _joined(tuple(own))
+        runs = (TextRun(_BOXES[item.done]), *_joined(tuple(own))) if item.done is not None else _joined(tuple(own))
         waiting.append(_section(runs))
         if nested or place == len(block.items) - 1:
             yield _flat(style, indent, begin, waiting)
@@ -120,13 +120,13 @@ def _joined(blocks: Blocks) -> Runs:
 
 
 def _bold(run: Run) -> Run:
-    return Text(run.text, run.marks | {"strong"}, run.link) if isinstance(run, Text) else run
+    return TextRun(run.text, run.marks | {"strong"}, run.link) if isinstance(run, TextRun) else run
 
 
 def _inline(runs: Iterable[Run]) -> Iterator[Json]:
     for run in runs:
         match run:
-            case Text(text, marks, link) if text:
+            case TextRun(text, marks, link) if text:
                 style = {_STYLES[mark]: True for mark in sorted(marks)}
                 yield from _text(text, link, {"style": style} if style else {})
             case Image(source, alt):

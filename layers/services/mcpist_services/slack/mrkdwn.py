@@ -24,7 +24,7 @@ from mcpist.markdown.tree import (
     Quote,
     Run,
     Runs,
-    Text,
+    TextRun,
     Unsupported,
 )
 from mcpist.markdown.writer import lines_of
@@ -67,7 +67,7 @@ def runs_of(text: str, marks: frozenset[Mark] = frozenset()) -> Iterator[Run]:
         yield from _plain(text[end : found.start()], marks)
         end = found.end()
         if found["code"]:
-            yield Text(unescape(found["code"]), marks | {"code"})
+            yield TextRun(unescape(found["code"]), marks | {"code"})
         elif found["angle"]:
             yield _angle(found["angle"], marks)
         else:
@@ -77,7 +77,7 @@ def runs_of(text: str, marks: frozenset[Mark] = frozenset()) -> Iterator[Run]:
 
 def _run(run: Run) -> str:
     match run:
-        case Text(text, marks, link):
+        case TextRun(text, marks, link):
             return _text(text, marks, link)
         case Image(source, alt):
             return _text(alt or source, frozenset(), source)
@@ -161,9 +161,9 @@ def _angle(content: str, marks: frozenset[Mark]) -> Run:
         id_ = next(filter(None, special.groups()))
         return Mention(id_, name or id_)
     if target.startswith("!"):
-        return Text(unescape(label) or target, marks)
-    return Text(unescape(label or target), marks, unescape(target))
+        return TextRun(unescape(label) or target, marks)
+    return TextRun(unescape(label or target), marks, unescape(target))
 
 
 def _plain(text: str, marks: frozenset[Mark]) -> Runs:
-    return (Text(unescape(text), marks),) if text else ()
+    return (TextRun(unescape(text), marks),) if text else ()

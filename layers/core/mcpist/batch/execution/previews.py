@@ -14,7 +14,7 @@ from mcpist.batch.language.references import EACH, EachElement, StepResult, find
 from mcpist.batch.language.steps import Step
 from mcpist.errors import InvalidRequest, McpistError
 from mcpist.running import gate
-from mcpist.running.confirmation import DestructiveUse, Preview
+from mcpist.running.confirmation import DestructiveUse, TargetPreview
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.tool import Tool
 
@@ -49,19 +49,19 @@ def with_previews(
     return [replace(use, preview=_preview(use, results)) for use in uses]
 
 
-def _preview(use: DestructiveUse, results: Mapping[str, StepResult]) -> Preview | None:
+def _preview(use: DestructiveUse, results: Mapping[str, StepResult]) -> TargetPreview | None:
     """Return what a step's references stand for; None if it has none, or if one of them cannot be resolved."""
     sources = set(_sources(use))
     if not sources or not sources <= results.keys():
         return None
     try:
         if not use.each:
-            return Preview([_targets(use, results, None)])
+            return TargetPreview([_targets(use, results, None)])
         values = resolve(use.each, results.__getitem__, "each")
         if not isinstance(values, list):
             return None
         shown = [_targets(use, results, value) for value in values[:MAX_PREVIEW_ELEMENTS]]
-        return Preview(shown, len(values))
+        return TargetPreview(shown, len(values))
     except McpistError:
         return None
 

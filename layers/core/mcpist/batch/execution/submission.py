@@ -18,7 +18,7 @@ from mcpist.errors import BatchNotFound, McpistError, StaleConfirmation
 from mcpist.polling import Polling
 from mcpist.render.answer import compact_json
 from mcpist.running import broker, gate
-from mcpist.running.confirmation import Consent, DestructiveUse, order_targets, require_confirmation
+from mcpist.running.confirmation import Agreement, DestructiveUse, order_targets, require_confirmation
 from mcpist.settings import settings
 from mcpist.telemetry import invocation
 from mcpist.tools.access.permissions import Permissions, acting_caller
@@ -47,7 +47,7 @@ class Submission:
     def submit(
         self,
         permissions: Permissions,
-        consent: Consent,
+        consent: Agreement,
         context: dict[str, Any] | None = None,
         *,
         seconds: float = QUESTION_SECONDS,
