@@ -15,7 +15,7 @@ from console.visit import Visit
 from mcpist.caller import Role
 from mcpist.errors import InvalidRequest, Locale
 from mcpist.http.request import HttpResponse
-from mcpist.people import browsers, own_settings
+from mcpist.people import administration, browsers
 from mcpist.running.accounts import BrokerAccounts
 from mcpist.tools.access.role_rules import role_permits
 from mcpist.tools.search.index import ModuleEntry
@@ -92,7 +92,7 @@ def submit(visit: Visit) -> HttpResponse:
             language = request.form_value("language")
             if language not in LANGUAGES:
                 raise InvalidRequest(field="language", problem=f"it is one of {', '.join(LANGUAGES)}")
-            own_settings.set_locale(visit.caller, cast("Locale", language), visit.request_id)
+            administration.set_locale(visit.caller, cast("Locale", language), visit.request_id)
             return visit.redirect("/profile", done="language", cookies=[set_language_cookie(request, language)])
         case "sign_out_there":
             record_sign_out(subject, browsers.sign_out(subject, request.form_value("browser")))

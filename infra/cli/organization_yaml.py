@@ -13,8 +13,8 @@ from pydantic import ValidationError
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.table import render_table
 from mcpist.errors import InvalidRequest
+from mcpist.people.change import fields_of
 from mcpist.people.documents import OrganizationDocument
-from mcpist.people.fields import fields_of
 from mcpist.people.organization import Organization
 
 MAX_SHOWN_TOOLS = 10  # of those that a change gives or takes; of more a terminal shows their modules

@@ -13,8 +13,8 @@ from infra.cli.stacks import last_up
 from infra.cli.target import opened
 from mcpist.caller import Subject
 from mcpist.people.administration import Administration, AppliedChange, ChangeOptions, operator
+from mcpist.people.change import fields_of
 from mcpist.people.documents import OrganizationDocument
-from mcpist.people.fields import fields_of
 from mcpist.people.organization import Organization, User
 from mcpist.running.accounts import BrokerAccounts
 from mcpist.tools.access.effects import describe_change

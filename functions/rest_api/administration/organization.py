@@ -7,8 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mcpist.http import bearer
 from mcpist.people import edits
+from mcpist.people.change import fields_of
 from mcpist.people.documents import OrganizationDocument
-from mcpist.people.fields import fields_of
 from mcpist.people.quota import request_quota
 from rest_api.administration.changes import (
     ChangeReport,

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mcpist.caller import Role
 from mcpist.people import edits
-from mcpist.people.fields import role_fields
+from mcpist.people.change import role_fields
 from mcpist.people.organization import Organization
 from mcpist.tools.access.effects import preview_tools
 from mcpist_services.catalogue import CATALOGUE

@@ -7,7 +7,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from mcpist.people import edits
-from mcpist.people.fields import user_fields
+from mcpist.people.change import user_fields
 from mcpist.people.organization import User
 from mcpist.tools.access.effects import preview_tools
 from mcpist_services.catalogue import CATALOGUE

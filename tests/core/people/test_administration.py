@@ -1,6 +1,5 @@
 import ast
-from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,47 +9,16 @@ import pytest
 from infra.local.login import LocalLogin
 from mcpist.audit import search as audit_search
 from mcpist.aws.clients import AwsError
-from mcpist.caller import Caller, ClientInfo, Role, Subject
+from mcpist.caller import Caller, Role, Subject
 from mcpist.errors import AuthorizationError, Conflict, GrantsRemain, LastAdministrator, McpistError, StoreUnavailable
 from mcpist.people import directory, edits
 from mcpist.people.administration import Administration, ChangeOptions, ConnectedAccount, operator
 from mcpist.people.organization import Organization, User
 from mcpist.settings import settings
+from tests.core.people.conftest import FakeAccounts
 
 ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.usefixtures("organization")
-
-
-@dataclass
-class FakeAccounts:
-    """Accounts in memory."""
-
-    connected: list[ConnectedAccount] = field(default_factory=list)
-    revoked: set[str] = field(default_factory=set)
-
-    def find(self, owners: Collection[str]) -> list[ConnectedAccount]:
-        return [account for account in self.connected if account.owner in owners]
-
-    def revoke(self, owners: Collection[str]) -> None:
-        self.revoked |= set(owners)
-
-
-@pytest.fixture
-def accounts() -> FakeAccounts:
-    return FakeAccounts()
-
-
-@pytest.fixture
-def ada(login: LocalLogin, accounts: FakeAccounts) -> Administration:
-    """The administration of acme by its administrator."""
-    caller = directory.identify(Subject(login.issuer, "ada"))
-    return Administration(replace(caller, client=ClientInfo("code", "1.2", "c-1")), "r1", accounts)
-
-
-@pytest.fixture
-def uma(login: LocalLogin, accounts: FakeAccounts) -> Administration:
-    """The same by a user without the right."""
-    return Administration(directory.identify(Subject(login.issuer, "uma")), "r2", accounts)
 
 
 def rows(organization: str = "acme") -> list[dict[str, Any]]:
@@ -197,5 +165,4 @@ def test_no_door_and_no_module_changes_an_organization_without_a_row() -> None:
     assert found == {
         "administration.py": {f"directory.{name}" for name in ("change", "create", "replace_organization")},
         "invitations.py": {"directory.change"},
-        "own_settings.py": {"directory.change"},
     }

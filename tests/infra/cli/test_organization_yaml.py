@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from infra.cli.organization_yaml import dump, parse_organization
 from mcpist.caller import Role, Subject
 from mcpist.errors import InvalidRequest
-from mcpist.people.fields import fields_of
+from mcpist.people.change import fields_of
 from mcpist.people.organization import Organization, User
 
 SHEET = """\

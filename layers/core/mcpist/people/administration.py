@@ -11,10 +11,12 @@ from typing import Protocol
 from mcpist.audit import record as audit
 from mcpist.aws.attributes import Item
 from mcpist.caller import Caller, ClientInfo, Subject
-from mcpist.errors import AuthorizationError, GrantsRemain, McpistError, TransientError
-from mcpist.people import directory
+from mcpist.errors import AuthorizationError, GrantsRemain, Locale, McpistError, TransientError
+from mcpist.people import directory, edits
 from mcpist.people.change import Change, Difference
 from mcpist.people.organization import Organization
+
+PROFILE_UPDATE = "profile.update"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -92,7 +94,7 @@ class Administration:
         """Create an organization."""
         action = "organization.create"
         with self.permitted(action, "organization"):
-            created = directory.create(new, dry_run=dry_run, journal=lambda difference: self._row(action, difference))
+            created = directory.create(new, dry_run=dry_run, journal=journal_of(self.caller, action, self.request))
         return AppliedChange(created, (), dry_run)
 
     def change(
@@ -106,7 +108,7 @@ class Administration:
                 edit,
                 dry_run=dry_run,
                 expected_version=options.expected_version,
-                journal=lambda difference: self._row(action, difference),
+                journal=journal_of(self.caller, action, self.request),
             )
 
         with self.permitted(action, target):
@@ -121,7 +123,7 @@ class Administration:
                 new,
                 dry_run=dry_run,
                 expected_version=options.expected_version,
-                journal=lambda difference: self._row(action, difference),
+                journal=journal_of(self.caller, action, self.request),
             )
 
         with self.permitted(action, "organization"):
@@ -147,16 +149,22 @@ class Administration:
             self.accounts.revoke({account.owner for account in accounts})
         return AppliedChange(make(dry_run=False), accounts, dry_run=False)
 
-    def _row(self, action: str, difference: Difference) -> Item:
+
+def journal_of(caller: Caller, action: str, request: str) -> directory.Journal:
+    """Return what makes the audit row of each difference of a change by this caller."""
+
+    def row(difference: Difference) -> Item:
         return audit.administration_row(
-            self.caller,
+            caller,
             "change",
             action=action,
-            request=self.request,
+            request=request,
             target=difference.path,
             before=difference.before,
             after=difference.after,
         )
+
+    return row
 
 
 def require_administrator(caller: Caller, action: str) -> None:
@@ -174,3 +182,12 @@ def removed_owners(change: Change) -> set[str]:
 def operator(organization: str) -> Caller:
     """Return the caller that acts with rights in AWS instead of a token: it creates the first administrator."""
     return Caller(organization, audit.OPERATOR, Subject("", ""), "admin", (), client=ClientInfo(name="mcpist"))
+
+
+def set_locale(caller: Caller, locale: Locale, request: str) -> None:
+    """Store the language of a person's errors and pages at every door, with an audit row in the same transaction."""
+    # People change it themselves, without an administrator.
+    if caller.locale != locale:
+        edit = edits.change_user(caller.user, locale=locale)
+        directory.change(caller.organization, edit, journal=journal_of(caller, PROFILE_UPDATE, request))
+        directory.access_cache.drop(lambda subject, _: subject == caller.subject)

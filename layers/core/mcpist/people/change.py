@@ -1,15 +1,19 @@
 """A change of an organization: what differs, and the items that its transactions write."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from mcpist.aws.attributes import Item
+from mcpist.aws.attributes import Item, encode
+from mcpist.caller import RegisteredModule, Role
 from mcpist.people import publication
-from mcpist.people.fields import Fields, module_fields, own_fields, role_fields, user_fields
-from mcpist.people.organization import Organization
+from mcpist.people.organization import Organization, User
 
 MAX_TRANSACTION_ITEMS = 99  # besides the organization's own
 MAX_ACCESS_ITEMS = 40  # that change with the organization in its transaction; more are published after it
+
+type Fields = Mapping[str, Any]
+"""A user, a role or an organization's own fields as plain values: mappings, lists and texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,3 +132,33 @@ def _must_write(before: Item | None, after: Item, published: Collection[str]) ->
 
 def _is_access(item: Item) -> bool:
     return bool(item["pk"].startswith("subject#"))
+
+
+def own_fields(organization: Organization) -> Fields:
+    """Return an organization's own fields as plain values."""
+    return {"name": organization.name, "disabled": list(organization.disabled)}
+
+
+def role_fields(role: Role) -> Fields:
+    """Return a role as plain values, without its name."""
+    return {name: value for name, value in encode(role).items() if name != "name"}
+
+
+def user_fields(user: User) -> Fields:
+    """Return a user as plain values, without the id."""
+    return {name: value for name, value in encode(user).items() if name != "id"}
+
+
+def module_fields(module: RegisteredModule) -> Fields:
+    """Return a registered module as plain values, without its name."""
+    return {name: value for name, value in encode(module).items() if name != "name"}
+
+
+def fields_of(organization: Organization) -> Fields:
+    """Return a whole organization as plain values."""
+    return {
+        "organization": organization.id,
+        **own_fields(organization),
+        "roles": {name: role_fields(role) for name, role in sorted(organization.roles.items())},
+        "users": {user: user_fields(one) for user, one in sorted(organization.users.items())},
+    }

@@ -50,10 +50,10 @@ organization_cache: Memory[str, tuple[int, Organization]] = Memory(ORGANIZATION_
 def identify(
     subject: Subject, *, organization: str = "", roles: Collection[str] = (), proof: Proof | None = None
 ) -> Caller:
-    """Return the caller that a subject is, in the given roles, or in all of its roles in their order.
+    """Return the caller for a subject, with the given roles or with all roles of its membership in their order.
 
-    MembershipRequired if it is not a member of the organization (or of any), OrganizationAmbiguous if it is a member of
-    several and names none, AuthorizationError for a role that it does not have.
+    MembershipRequired: the subject is no member of the named organization, or of any. OrganizationAmbiguous: it is a
+    member of several, and none is named. AuthorizationError: its membership does not have a given role.
     """
     matching = [caller for caller in _callers(subject) if not organization or caller.organization == organization]
     if not matching:
@@ -70,7 +70,7 @@ def identify(
 
 
 def identify_all(subject: Subject) -> list[Caller]:
-    """Return the callers that a subject is, one for each of its organizations; MembershipRequired if it has none."""
+    """Return the callers for a subject, one for each membership; MembershipRequired if it has none."""
     callers = _callers(subject)
     if not callers:
         raise errors.MembershipRequired(organization="")

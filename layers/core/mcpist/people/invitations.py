@@ -13,14 +13,13 @@ from typing import Literal
 from urllib.parse import urlencode
 
 from mcpist.audit import record as audit
-from mcpist.aws.attributes import Item, decode, encode
+from mcpist.aws.attributes import decode, encode
 from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.table import directory_table
 from mcpist.caller import Caller, Subject
 from mcpist.errors import AlreadyExists, InvalidRequest, InvitationNotFound, Locale
 from mcpist.people import directory
-from mcpist.people.administration import Administration
-from mcpist.people.change import Difference
+from mcpist.people.administration import Administration, journal_of
 from mcpist.people.organization import Organization, User
 from mcpist.people.part import UserEdit
 from mcpist.suggestions import nearest
@@ -135,20 +134,10 @@ def accept(organization: str, secret: str, subject: Subject, request: str) -> Ou
     if found is None or not claim(organization, found, subject):
         return "invalid"
     caller = Caller(organization, found.user, subject, "user", ())
-
-    def row(difference: Difference) -> Item:
-        return audit.administration_row(
-            caller,
-            "change",
-            action="invitations.accept",
-            request=request,
-            target=difference.path,
-            before=difference.before,
-            after=difference.after,
-        )
-
     try:
-        directory.change(organization, _joining(found, subject), journal=row)
+        directory.change(
+            organization, _joining(found, subject), journal=journal_of(caller, "invitations.accept", request)
+        )
     except AlreadyExists:
         return "taken"
     except InvalidRequest:  # who made it is no administrator any more, or the organization is gone

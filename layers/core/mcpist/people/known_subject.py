@@ -1,4 +1,4 @@
-"""What the directory has of a subject: its items, and the callers that it is, which are made of them once."""
+"""The items of a subject in the directory, and the callers that are made of them once."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +16,7 @@ class KnownSubject:
 
     @cached_property
     def callers(self) -> tuple[Caller, ...]:
-        """The callers that it is, one for each of its organizations, in all their roles and without a proof."""
+        """One caller for each membership, with all its roles and without a proof."""
         return tuple(_caller(self.subject, item) for item in self.items if item["sk"].startswith("org#"))
 
 

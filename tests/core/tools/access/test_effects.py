@@ -7,7 +7,7 @@ import pytest
 from mcpist.audit import record as audit
 from mcpist.audit.record import SHARDS
 from mcpist.tools.access import effects as room
-from mcpist.tools.access.effects import count_refused_calls, lost_tools
+from mcpist.tools.access.effects import changes, count_refused_calls, lost_tools
 
 
 def use(user: str, tool: str, *, outcome: str = "succeeded", days_ago: int = 0) -> None:
@@ -65,3 +65,24 @@ def test_only_users_lose_tools_that_vanish_for_them() -> None:
         {"users": [], "roles": ["empty"], "appear": [], "vanish": ["shop.list_items"]},
     ]
     assert lost_tools(effects) == {"uma": {"shop.get_item"}}
+
+
+def test_changes_are_named_at_the_outermost_keys_that_differ() -> None:
+    before = {"name": "Acme", "roles": {"members": {"allow": ["a.*"], "deny": []}, "old": {"allow": []}}, "users": {}}
+    after = {"name": "Acme", "roles": {"members": {"allow": ["b.*"], "deny": []}, "new": {"allow": []}}, "users": {}}
+    assert list(changes(before, after)) == [
+        {"path": "roles.members.allow", "before": ["a.*"], "after": ["b.*"]},
+        {"path": "roles.old", "before": {"allow": []}, "after": None},
+        {"path": "roles.new", "before": None, "after": {"allow": []}},
+    ]
+
+
+def test_what_stays_the_same_is_no_change() -> None:
+    assert (
+        list(
+            changes(
+                {"name": "Acme", "users": {"uma": {"roles": []}}}, {"name": "Acme", "users": {"uma": {"roles": []}}}
+            )
+        )
+        == []
+    )

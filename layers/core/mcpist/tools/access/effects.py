@@ -10,7 +10,7 @@ from typing import Any
 from mcpist.audit.search import MAX_ROWS, Filters, find
 from mcpist.caller import Caller, Role, Subject
 from mcpist.people.administration import AppliedChange
-from mcpist.people.fields import fields_of
+from mcpist.people.change import fields_of
 from mcpist.people.organization import Organization
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.search.catalogue import Catalogue
