@@ -22,11 +22,13 @@ REQUIREMENTS := layers/dependencies/requirements.txt
 # The layers' own makefiles run in scratch folders, where nothing else tells uv which Python is ours.
 TOOL := UV_PYTHON="$(CURDIR)/.venv/bin/python" SAM_CLI_TELEMETRY=0 $(UV) tool run --from
 COVERED := tests/core/files tests/core/programs tests/program_runner tests/services/files tests/services/programs
-# A worker takes a file at a time, in the order of tests/conftest.py.
-PYTEST := $(RUN) pytest -n 3 --dist loadfile --no-loadscope-reorder
+# Who takes which tests, and in which order: tests/running.py.
+PYTEST := $(RUN) pytest -n 2 --dist loadfile --no-loadscope-reorder
 SAM := $(TOOL) aws-sam-cli==$(SAM_VERSION) sam
 
 unexport VIRTUAL_ENV
+# Compiling all modules anew in each process costs a run of the tests a minute of CPU.
+unexport PYTHONDONTWRITEBYTECODE
 export UV_PROJECT_ENVIRONMENT := .venv
 ifdef OWN_UV
 export PATH := $(CURDIR)/.tools/bin:$(PATH)

@@ -2,7 +2,6 @@
 
 import os
 import signal
-from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -18,10 +17,11 @@ from mcpist.people import directory
 from mcpist_services import NAMES
 from tests import mocked_aws
 from tests.clock import Clock
-from tests.examples import ALL_EXAMPLES
 from tests.internet import trust_nobody
 from tests.mocked_aws import make_once
 from tests.token_broker.authorization_server import AuthorizationServer, running
+
+pytest_plugins = ["tests.running"]
 
 # A loaded machine is no failure, and what is taken must not depend on the dice.
 hypothesis.settings.register_profile("steady", deadline=None, derandomize="CI" in os.environ)
@@ -106,36 +106,3 @@ def build(template: Template) -> None:
         dynamodb.create_table(TableName=table.name, **table.definition)
     for bucket in template.buckets:
         s3.create_bucket(Bucket=bucket.name)
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Try properties on all their examples where the slow tests run."""
-    if not config.option.markexpr:
-        os.environ[ALL_EXAMPLES] = "yes"
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the files with tests of whole deployments last, those of the usual one after all others.
-
-    A deployment lasts until a test needs another one, and beside it no test of the same process may mock AWS.
-    """
-    ranks: dict[Path, tuple[int, str]] = {}
-    for item in items:
-        ranks[item.path] = max(ranks.get(item.path, (0, "")), deployment_rank(item))
-    items.sort(key=lambda item: ranks[item.path])
-
-
-def deployment_rank(item: pytest.Item) -> tuple[int, str]:
-    """The place of a test: no deployment, one of its own, the usual one."""
-    if "deployment" not in getattr(item, "fixturenames", ()):
-        return 0, ""
-    params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-    return (1, item.path.name) if "deployment" in params else (2, "")
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print one line for each reason for which tests were skipped: it says how to have what they need."""
-    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.getreports("skipped"))
-    for reason, count in reasons.items():
-        terminalreporter.write_line(f"SKIPPED {count} tests: {reason}")

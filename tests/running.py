@@ -1,0 +1,104 @@
+"""How the suite runs: the order of its files, what one worker runs as a whole, and what a run took.
+
+Two tiers: `make test` is for every change and stays under the bounds below; `make test-all` and `.ci/run` also run the
+tests marked as slow. A test is slow if it takes seconds and repeats, on a larger scale or by another way in, what a
+quick one shows: whatever a test proves alone stays quick.
+"""
+
+import gc
+import os
+import random
+import resource
+import time
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from xdist.scheduler import LoadFileScheduling
+
+from tests.examples import ALL_EXAMPLES
+
+ROOT = Path(__file__).parents[1]
+BOUND = "make test: 5 min on two cores, 8 min of CPU"
+STARTED = time.monotonic()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--order-seed", type=int, help="run the files in a random order, which this number repeats")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Try properties on all their examples where the slow tests run, and look for garbage less often."""
+    if not config.option.markexpr:
+        os.environ[ALL_EXAMPLES] = "yes"
+    # A fifth of the CPU went into looking through objects that live as long as the process.
+    gc.set_threshold(100_000, 20, 20)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run the files with tests of whole deployments last, those of the usual one before those with their own.
+
+    A deployment lasts until a test needs another one, and beside it no test of the same process may mock AWS.
+    """
+    files = {path: number for number, path in enumerate(dict.fromkeys(item.path for item in items))}
+    if (seed := config.option.order_seed) is not None:
+        places = list(files.values())
+        random.Random(seed).shuffle(places)  # noqa: S311 - an order, no secret
+        files = dict(zip(files, places, strict=True))
+    ranks: Counter[Path] = Counter()
+    for item in items:
+        ranks[item.path] = max(ranks[item.path], deployment_rank(item))
+    items.sort(key=lambda item: (ranks[item.path], files[item.path]))
+
+
+def deployment_rank(item: pytest.Item) -> int:
+    """The place of a test: no deployment, the usual one, one of its own."""
+    if "deployment" not in getattr(item, "fixturenames", ()):
+        return 0
+    params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    return 2 if "deployment" in params else 1
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+
+
+class Scheduling(LoadFileScheduling):
+    """A worker takes a file at a time, and one worker takes all files of the usual deployment, which starts once."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return "the usual deployment" if has_usual_deployment(file) else file
+
+
+@cache
+def has_usual_deployment(file: str) -> bool:
+    return file.startswith("tests/whole/") and "built(" not in (ROOT / file).read_text("utf-8")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling | None:
+    return Scheduling(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print one line for each reason for which tests were skipped, which says how to have what they need, and the time.
+
+    Workers and what they started are this process's children, and have ended.
+    """
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.getreports("skipped"))
+    for reason, count in reasons.items():
+        terminalreporter.write_line(f"SKIPPED {count} tests: {reason}")
+    own, others = (resource.getrusage(which) for which in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    cpu = [used.ru_utime + used.ru_stime for used in (own, others)]
+    terminalreporter.write_line(
+        f"took {clock(time.monotonic() - STARTED)} and {clock(sum(cpu))} of CPU: "
+        f"{clock(cpu[0])} in this process, {clock(cpu[1])} in its children ({BOUND})"
+    )
+
+
+def clock(seconds: float) -> str:
+    return f"{seconds // 60:.0f} min {seconds % 60:.0f} s" if seconds >= 60 else f"{seconds:.1f} s"
