@@ -10,7 +10,7 @@ from mcpist.audit.record import is_failure
 from mcpist.audit.search import FAILED, Filters, Page, find
 
 DAYS = 7
-MAX_READ_ROWS = 500
+MAX_CHARTED_ROWS = 500
 SILENT_HOURS = 1
 ALARM_CODES = frozenset({"INTEGRITY_ERROR", "INTERNAL_ERROR", "STORE_UNAVAILABLE"})
 """The errors that no caller causes: each has a text in the area `home`."""
@@ -89,7 +89,7 @@ class Failures:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class DayBar:
     """One bar: the whole and, from its bottom, a part."""
 
     x: float
@@ -123,14 +123,14 @@ def newest_uses(organization: str, user: str, since: datetime, now: datetime) ->
     They are chosen here: with a filter DynamoDB reads 1 MB at once, and the page parses all of it.
     """
     until = now + timedelta(minutes=1)
-    page = find(organization, since=since, until=until, filters=Filters(user=user), limit=MAX_READ_ROWS)
+    page = find(organization, since=since, until=until, filters=Filters(user=user), limit=MAX_CHARTED_ROWS)
     return Page([row for row in page.rows if row["event"] == "use"], page.cursor)
 
 
 def failures_of(organization: str, now: datetime) -> Failures:
     """Return an organization's errors and refusals of the last day, from the newest rows."""
     filters = Filters(outcome=FAILED)
-    page = find(organization, since=now - timedelta(days=1), until=now, filters=filters, limit=MAX_READ_ROWS)
+    page = find(organization, since=now - timedelta(days=1), until=now, filters=filters, limit=MAX_CHARTED_ROWS)
     recent = (now - timedelta(hours=SILENT_HOURS)).isoformat()
     silent = [
         row for row in page.rows if row["outcome"] in SILENT_CODES and row["event"] == "use" and row["time"] >= recent
@@ -150,7 +150,7 @@ def _sum(rows: Iterable[Mapping[str, Any]], measure: str) -> int:
     return sum(int((row.get("measures") or {}).get(measure, 0)) for row in rows)
 
 
-def bars(days: Sequence[Day]) -> list[Bar]:
+def bars(days: Sequence[Day]) -> list[DayBar]:
     """Return a bar a day: its height is all uses, its part those that succeeded."""
     highest = max([day.total for day in days] or [0]) or 1
     step = WIDTH / max(1, len(days))
@@ -161,5 +161,5 @@ def bars(days: Sequence[Day]) -> list[Bar]:
         left = number * step + GAP / 2
         places = [round(size, 1) for size in (left, step - GAP, BASE - height, height, BASE - part, part)]
         x, width, y, tall, part_y, part_tall = places
-        made.append(Bar(x, width, y, tall, part_y, part_tall, day.date[5:], day.total))
+        made.append(DayBar(x, width, y, tall, part_y, part_tall, day.date[5:], day.total))
     return made

@@ -20,15 +20,15 @@ MAX_DOWNLOAD_BYTES = 4_000_000  # a Lambda response may have 6 MB, and bytes are
 ENDINGS = {JSON: ".json", MARKDOWN: ".md", PLAIN: ".txt", YAML: ".yaml"}
 VIEWS = ("rows", "lines")
 PAGE_LINES = 200
-PAGE_ROWS = 50
-MAX_COLUMNS = 12
-MAX_LINE_CHARACTERS = 400
-MAX_CELL_CHARACTERS = 120
+TABLE_PAGE_ROWS = 50
+MAX_TABLE_COLUMNS = 12
+MAX_TEXT_LINE_CHARACTERS = 400
+MAX_TABLE_CELL_CHARACTERS = 120
 MAX_PAGE_CHARACTERS = 30_000
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ShownPart:
     """A part of a file: lines, or columns with rows."""
 
     first: int
@@ -72,7 +72,7 @@ def _file(visit: Visit, sha256: str) -> HttpResponse:
     if view not in {"", *VIEWS}:
         raise InvalidRequest(field="view", problem=f"it is one of {', '.join(VIEWS)}")
     rows = rows_of(file, text, first if view != "lines" else 0)
-    part: Part | None = rows if rows and view != "lines" else lines_of(text, first) if file.is_text else None
+    part: ShownPart | None = rows if rows and view != "lines" else lines_of(text, first) if file.is_text else None
     return visit.page(
         "files/file.html",
         file=file,
@@ -100,21 +100,21 @@ def _number(visit: Visit) -> int:
     return int(text)
 
 
-def lines_of(text: str, first: int) -> Part:
+def lines_of(text: str, first: int) -> ShownPart:
     """Return some lines of a text from one on; long lines are cut, and fewer lines are taken where they are many."""
     every = text.splitlines()
     taken: list[str] = []
     room = MAX_PAGE_CHARACTERS
     for line in every[first : first + PAGE_LINES]:
-        shown = _cut(line, MAX_LINE_CHARACTERS)
+        shown = _cut(line, MAX_TEXT_LINE_CHARACTERS)
         room -= len(shown)
         if room < 0 and taken:
             break
         taken.append(shown)
-    return Part(first, len(every), lines=taken)
+    return ShownPart(first, len(every), lines=taken)
 
 
-def rows_of(file: FileRecord, text: str, first: int) -> Part | None:
+def rows_of(file: FileRecord, text: str, first: int) -> ShownPart | None:
     """Return some rows of a JSON or YAML file from one on; None for a file that holds no table."""
     if file.content_type not in {JSON, YAML}:
         return None
@@ -124,14 +124,14 @@ def rows_of(file: FileRecord, text: str, first: int) -> Part | None:
         return None
     if found is None:
         return None
-    columns = columns_of(found.rows)[:MAX_COLUMNS]
-    shown = [[_cell(row.get(column)) for column in columns] for row in found.rows[first : first + PAGE_ROWS]]
-    return Part(first, len(found.rows), columns=columns, rows=shown)
+    columns = columns_of(found.rows)[:MAX_TABLE_COLUMNS]
+    shown = [[_cell(row.get(column)) for column in columns] for row in found.rows[first : first + TABLE_PAGE_ROWS]]
+    return ShownPart(first, len(found.rows), columns=columns, rows=shown)
 
 
 def _cell(value: Any) -> str:
     text = "" if value is None else value if isinstance(value, str) else compact_json(value)
-    return _cut(text, MAX_CELL_CHARACTERS)
+    return _cut(text, MAX_TABLE_CELL_CHARACTERS)
 
 
 def _cut(text: str, characters: int) -> str:

@@ -13,7 +13,7 @@ from mcpist.errors import InvalidRequest
 from mcpist.http.request import HttpResponse
 
 DAYS = (1, 7, 30, 90)
-PAGE_ROWS = 50
+LOG_PAGE_ROWS = 50
 FILTERS = ("user", "service", "tool", "outcome", "client", "text")
 MAX_FILTER_CHARACTERS = 256
 EXPORTS: Mapping[str, tuple[str, Callable[[Sequence[Mapping[str, Any]]], str]]] = {
@@ -29,7 +29,7 @@ def show(visit: Visit) -> HttpResponse:
         return _export(visit, query["format"])
     organization = visit.caller.organization
     story = find_story(organization, query["id"]) if query.get("id") else None
-    return visit.page("logs.html", page=_search(visit, PAGE_ROWS), story=story, days=_days(visit), all_days=DAYS)
+    return visit.page("logs.html", page=_search(visit, LOG_PAGE_ROWS), story=story, days=_days(visit), all_days=DAYS)
 
 
 def own_rows(visit: Visit) -> Page:
@@ -37,7 +37,7 @@ def own_rows(visit: Visit) -> Page:
     now = datetime.now(UTC) + timedelta(minutes=1)
     filters, cursor = Filters(user=visit.caller.user), visit.request.query.get("cursor", "")
     since = now - timedelta(days=DAYS[-1])
-    return find(visit.caller.organization, since=since, until=now, filters=filters, limit=PAGE_ROWS, cursor=cursor)
+    return find(visit.caller.organization, since=since, until=now, filters=filters, limit=LOG_PAGE_ROWS, cursor=cursor)
 
 
 def _search(visit: Visit, limit: int) -> Page:

@@ -50,7 +50,7 @@ class LastUse:
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class OwnConnection:
     """An account that the person has connected."""
 
     services: Sequence[str]
@@ -143,7 +143,7 @@ def _json(content: object) -> str:
     return json.dumps(content, indent=2)
 
 
-def _own_connections(visit: Visit) -> Sequence[Connection]:
+def _own_connections(visit: Visit) -> Sequence[OwnConnection]:
     """Return the person's own connections; those of roles are listed on the page of each service."""
     rows = sorted(BrokerAccounts(visit.caller).rows(f"user#{visit.caller.user}"), key=lambda row: row["services"])
     if not rows:
@@ -153,11 +153,11 @@ def _own_connections(visit: Visit) -> Sequence[Connection]:
     return [_connection(row, uses) for row in rows]
 
 
-def _connection(row: Mapping[str, Any], uses: Sequence[Mapping[str, Any]]) -> Connection:
+def _connection(row: Mapping[str, Any], uses: Sequence[Mapping[str, Any]]) -> OwnConnection:
     name = row["account_name"] or row["account_id"]
     matching = (use for use in uses if use["service"] in row["services"] and use["account"] == row["account_name"])
     last = next(matching, None)
-    return Connection(
+    return OwnConnection(
         services=row["services"],
         name=name,
         scopes=row["scopes"],

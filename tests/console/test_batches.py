@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from console.batches.pages import EXAMPLE
+from console.batches.pages import EXAMPLE_BATCH
 from console.batches.watching import file_content
 from infra.local.login import LocalLogin
 from mcpist.batch.execution import submission
@@ -74,7 +74,7 @@ def query_of(answer: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def test_the_example_of_the_empty_list_names_tools_that_there_are() -> None:
-    steps = [json.loads(line) for line in EXAMPLE.splitlines()[1:-1]]
+    steps = [json.loads(line) for line in EXAMPLE_BATCH.splitlines()[1:-1]]
     assert steps
     assert all(step["tool"] in CATALOGUE.index.modules[step["module"]].tools for step in steps)
 

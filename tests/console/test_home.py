@@ -78,7 +78,7 @@ def test_the_week_is_read_by_one_request_of_bounded_size(
 ) -> None:
     uma.post("/profile", [("action", "language"), ("language", "en")])  # a row that is no use
     used("succeeded", 8)
-    monkeypatch.setattr(activity, "MAX_READ_ROWS", 5)
+    monkeypatch.setattr(activity, "MAX_CHARTED_ROWS", 5)
     aws.clear()
     now = datetime.now(UTC)
     page = activity.newest_uses("acme", "uma", now - timedelta(days=7), now)

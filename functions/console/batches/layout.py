@@ -1,11 +1,11 @@
 """The layout of a batch's graph: a box for each step and a smooth line for each need, in pixels."""
 
-from bisect import bisect_right, insort
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
+from statistics import fmean
 
 from mcpist.batch.language.graph import Graph
 
@@ -17,18 +17,14 @@ STEP_GAP, LINE_GAP = 18, 14
 """Between neighbours of a layer: two steps, and a line beside anything."""
 MAX_WIDTH = 900
 """A picture that would be wider leads downwards, if it is narrower so."""
-MAX_PLACE_ROUNDS = 6
-BEND_WEIGHT, ALONE_WEIGHT = 4.0, 0.001
-"""A line bends little; a step without lines gives way, and stays near the beginning."""
 MIN_JOINED_STEPS = 2
-MAX_ORDER_ROUNDS = 8
 
 type Vertex = int
 """A step by its index; from the number of steps on, a junction of lines or a bend of one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class NeedLine:
     """The lines that leave a step, or a junction, as one SVG path."""
 
     steps: frozenset[int]
@@ -46,7 +42,7 @@ class Layout:
     """Whether it leads from the top to the bottom, else from left to right."""
     boxes: Sequence[tuple[int, int]]
     """For each step the left and the top of its box."""
-    lines: Sequence[Line]
+    lines: Sequence[NeedLine]
     junctions: Sequence[tuple[int, int]]
     """The centres of the junctions."""
 
@@ -57,8 +53,8 @@ class Layers:
 
     steps: int
     """The number of steps; greater vertices are junctions and bends."""
-    order: Sequence[Sequence[Vertex]]
-    """For each layer its vertices, in their order."""
+    rows: Sequence[Sequence[Vertex]]
+    """For each layer its vertices."""
     lines: Sequence[tuple[Vertex, Vertex]]
     source: Mapping[Vertex, Vertex]
     """For each bend the step or junction whose line it carries."""
@@ -79,12 +75,12 @@ def layout(needs: tuple[frozenset[int], ...]) -> Layout:
 def _draw(layers: Layers, *, downwards: bool) -> Layout:
     along, breadth = (BOX_HEIGHT, BOX_WIDTH) if downwards else (BOX_WIDTH, BOX_HEIGHT)
     begins, length = _layer_places(layers, along)
-    middles = _middles(layers, breadth)
+    middles = _place(layers, breadth)
     shift = MARGIN - min((middle - breadth / 2 for step, middle in middles.items() if step < layers.steps), default=0)
     shift = max(shift, MARGIN - min(middles.values(), default=0))
     places = {
         vertex: (begin, round(middles[vertex] + shift), begin + (along if thick else 0))
-        for row, (begin, thick) in zip(layers.order, begins, strict=True)
+        for row, (begin, thick) in zip(layers.rows, begins, strict=True)
         for vertex in row
     }
     turn: Callable[[int, int], tuple[int, int]] = (lambda a, b: (b, a)) if downwards else (lambda a, b: (a, b))
@@ -99,7 +95,7 @@ def _draw(layers: Layers, *, downwards: bool) -> Layout:
 
 def _layer_places(layers: Layers, along: int) -> tuple[list[tuple[int, bool]], int]:
     """Return where each layer begins and whether it has steps, and where the last one ends."""
-    thick = [any(vertex < layers.steps for vertex in row) for row in layers.order]
+    thick = [any(vertex < layers.steps for vertex in row) for row in layers.rows]
     begins, at = [], MARGIN
     for index, has_steps in enumerate(thick):
         if index:
@@ -109,76 +105,36 @@ def _layer_places(layers: Layers, along: int) -> tuple[list[tuple[int, bool]], i
     return begins, at
 
 
-def _middles(layers: Layers, breadth: int) -> dict[Vertex, float]:
-    """Return the middle of each vertex in its layer: as near to its neighbours as the order and the gaps allow."""
-    near = _neighbours(layers)
+def _place(layers: Layers, breadth: int) -> dict[Vertex, float]:
+    """Return the middle of each vertex in its layer, as near to those before it as its neighbours allow.
+
+    One pass from the first layer to the last, in which a layer's order is that of the places that its vertices want.
+    Passes in both directions would cross fewer lines in dense graphs; the graphs of batches are sparse.
+    """
+    before: defaultdict[Vertex, list[Vertex]] = defaultdict(list)
+    for start, end in layers.lines:
+        before[end].append(start)
     middles: dict[Vertex, float] = {}
-    for row in layers.order:
-        middles |= zip(row, _spread([0.0] * len(row), _gaps(row, layers.steps, breadth), [1.0] * len(row)), strict=True)
-    for turn in range(MAX_PLACE_ROUNDS):
-        side = None if turn == MAX_PLACE_ROUNDS - 1 else turn % 2
-        for row in layers.order if turn % 2 == 0 else reversed(layers.order):
-            wanted = [_wanted(near[vertex], side, middles, vertex) for vertex in row]
-            weights = [_weight(layers, near[vertex], vertex) for vertex in row]
-            middles |= zip(row, _spread(wanted, _gaps(row, layers.steps, breadth), weights), strict=True)
+    for row in layers.rows:
+        wanted = {vertex: fmean([middles[other] for other in before[vertex]] or [0.0]) for vertex in row}
+        order = sorted(row, key=wanted.__getitem__)
+        placed = [wanted[order[0]]]
+        for one, other in pairwise(order):
+            placed.append(max(wanted[other], placed[-1] + _gap(one, other, layers.steps, breadth)))
+        # Each was only pushed away from the first: the whole layer moves back by the mean of that.
+        shift = fmean(wanted.values()) - fmean(placed)
+        middles |= {vertex: place + shift for vertex, place in zip(order, placed, strict=True)}
     return middles
 
 
-def _neighbours(layers: Layers) -> Mapping[Vertex, tuple[list[Vertex], list[Vertex]]]:
-    near: defaultdict[Vertex, tuple[list[Vertex], list[Vertex]]] = defaultdict(lambda: ([], []))
-    for start, end in layers.lines:
-        near[end][0].append(start)
-        near[start][1].append(end)
-    return near
-
-
-def _wanted(
-    near: tuple[list[Vertex], list[Vertex]], side: int | None, middles: Mapping[Vertex, float], vertex: Vertex
-) -> float:
-    """Return the mean of the neighbours on one side, or on both for None; 0 for a vertex without any."""
-    if not any(near):
-        return 0.0
-    chosen = near[0] + near[1] if side is None else near[side]
-    return sum(middles[other] for other in chosen) / len(chosen) if chosen else middles[vertex]
-
-
-def _weight(layers: Layers, near: tuple[list[Vertex], list[Vertex]], vertex: Vertex) -> float:
-    if not any(near):
-        return ALONE_WEIGHT
-    return BEND_WEIGHT if vertex in layers.source else 1.0
-
-
-def _gaps(row: Sequence[Vertex], steps: int, breadth: int) -> list[float]:
-    """Return the least distance between the middles of neighbours."""
-    return [
-        (breadth * ((one < steps) + (other < steps))) / 2 + (STEP_GAP if max(one, other) < steps else LINE_GAP)
-        for one, other in pairwise(row)
-    ]
-
-
-def _spread(wanted: Sequence[float], gaps: Sequence[float], weights: Sequence[float]) -> list[float]:
-    """Return places that keep their order and the gaps, with the least sum of squared distances from those wanted.
-
-    Isotonic regression by the pool-adjacent-violators algorithm, after the gaps were taken off.
-    """
-    offsets = [0.0]
-    for gap in gaps:
-        offsets.append(offsets[-1] + gap)
-    pools: list[tuple[float, float, int]] = []  # the mean, the weight and the number of places
-    for want, offset, weight in zip(wanted, offsets, weights, strict=False):
-        pool = (want - offset, weight, 1)
-        while pools and pools[-1][0] > pool[0]:
-            mean, other, count = pools.pop()
-            total = other + pool[1]
-            pool = ((mean * other + pool[0] * pool[1]) / total, total, count + pool[2])
-        pools.append(pool)
-    means = [mean for mean, _, count in pools for _ in range(count)]
-    return [mean + offset for mean, offset in zip(means, offsets, strict=False)]
+def _gap(one: Vertex, other: Vertex, steps: int, breadth: int) -> float:
+    """Return the least distance between the middles of two neighbours."""
+    return breadth * ((one < steps) + (other < steps)) / 2 + (STEP_GAP if max(one, other) < steps else LINE_GAP)
 
 
 def _lines(
     layers: Layers, places: Mapping[Vertex, tuple[int, int, int]], turn: Callable[[int, int], tuple[int, int]]
-) -> list[Line]:
+) -> list[NeedLine]:
     """Return a path for each step or junction with lines: curves between layers, and straight through a layer."""
     parts: defaultdict[Vertex, list[str]] = defaultdict(list)
     for start, end in layers.lines:
@@ -189,7 +145,7 @@ def _lines(
         if end in layers.source and passes != arrives:
             path += "L{} {}".format(*turn(passes, after))
         parts[layers.source.get(start, start)].append(path)
-    return [Line(_steps_behind(layers, vertex), "".join(found)) for vertex, found in sorted(parts.items())]
+    return [NeedLine(_steps_behind(layers, vertex), "".join(found)) for vertex, found in sorted(parts.items())]
 
 
 def _steps_behind(layers: Layers, vertex: Vertex) -> frozenset[int]:
@@ -204,7 +160,7 @@ def layers_of(needs: Sequence[frozenset[int]]) -> Layers:
     rows = [
         [vertex for vertex in depth if depth[vertex] == level] for level in range(max(depth.values(), default=-1) + 1)
     ]
-    return Layers(len(needs), _fewest_crossings(rows, lines), lines, source, junctions)
+    return Layers(len(needs), rows, lines, source, junctions)
 
 
 def _with_junctions(
@@ -257,48 +213,3 @@ def _with_bends(
                 at = carried[needed, level]
             lines.append((at, vertex))
     return lines, source
-
-
-def _fewest_crossings(rows: list[list[Vertex]], lines: Sequence[tuple[Vertex, Vertex]]) -> list[list[Vertex]]:
-    """Return the layers in the best order that some rounds down and up have found."""
-    before: defaultdict[Vertex, list[Vertex]] = defaultdict(list)
-    after: defaultdict[Vertex, list[Vertex]] = defaultdict(list)
-    for start, end in lines:
-        before[end].append(start)
-        after[start].append(end)
-    best, fewest = rows, _crossings(rows, after)
-    for turn in range(MAX_ORDER_ROUNDS):
-        if fewest == 0:
-            break
-        rows = _sorted_by(rows, before) if turn % 2 == 0 else _sorted_by(rows[::-1], after)[::-1]
-        crossings = _crossings(rows, after)
-        if crossings < fewest:
-            best, fewest = rows, crossings
-    return best
-
-
-def _sorted_by(rows: list[list[Vertex]], neighbours: Mapping[Vertex, Sequence[Vertex]]) -> list[list[Vertex]]:
-    """Return the layers, each sorted by the mean place of its vertices' neighbours in the layer before."""
-    result = rows[:1]
-    for row in rows[1:]:
-        place = {vertex: number for number, vertex in enumerate(result[-1])}
-        mean = {
-            vertex: sum(place[other] for other in near) / len(near) if (near := neighbours.get(vertex)) else number
-            for number, vertex in enumerate(row)
-        }
-        result.append(sorted(row, key=lambda vertex: mean[vertex]))
-    return result
-
-
-def _crossings(rows: Sequence[Sequence[Vertex]], after: Mapping[Vertex, Sequence[Vertex]]) -> int:
-    """Count the lines that cross: pairs that begin in one order and end in the other."""
-    found = 0
-    for row, following in pairwise(rows):
-        place = {vertex: number for number, vertex in enumerate(following)}
-        ends: list[int] = []
-        for vertex in row:
-            own = [place[other] for other in after.get(vertex, ())]
-            found += sum(len(ends) - bisect_right(ends, end) for end in own)
-            for end in own:
-                insort(ends, end)
-    return found

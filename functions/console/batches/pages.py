@@ -19,7 +19,7 @@ _ACTIONS: Mapping[str, Callable[[Visit], HttpResponse]] = {
     "confirm": changing.confirm,
 }
 PAGE_BATCHES = 20
-EXAMPLE = """mcpist batch --watch - <<'STEPS'
+EXAMPLE_BATCH = """mcpist batch --watch - <<'STEPS'
 {"id":"list","module":"files","tool":"list","params":{"limit":5}}
 {"id":"look","module":"files","tool":"stat","each":"${list.items}","params":{"path":"${each.path}"},"output":true}
 STEPS"""
@@ -27,7 +27,7 @@ EVERYBODY = "everybody"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BatchRow:
     """A batch in the list."""
 
     head: Header
@@ -71,14 +71,14 @@ def _list(visit: Visit) -> HttpResponse:
         rows=rows(page.batches),
         cursor=page.cursor,
         everybody=everybody,
-        example=EXAMPLE,
+        example=EXAMPLE_BATCH,
         questions={} if everybody else questions.find_waiting(visit.caller),
     )
 
 
-def rows(heads: Sequence[Header]) -> Sequence[Row]:
+def rows(heads: Sequence[Header]) -> Sequence[BatchRow]:
     """Return batches as rows of a list."""
-    return [Row(head, _count(list(head.outcome.values()))) for head in heads]
+    return [BatchRow(head, _count(list(head.outcome.values()))) for head in heads]
 
 
 def _count(statuses: Sequence[str]) -> Mapping[str, int]:

@@ -13,11 +13,11 @@ MAX_TOOL_COLUMNS = 24
 STATES = ("waiting", "ready", "running", "succeeded", "failed", "skipped", "cancelled", "unknown")
 CHART_WIDTH = 1_000
 """The width of the whole time; a browser stretches it to the room that there is."""
-MIN_BAR_WIDTH = 6
+MIN_STEP_BAR_WIDTH = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class StepBox:
     """A step of the picture."""
 
     step: Step
@@ -37,7 +37,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DrawnLine:
     """The lines that leave a step or a junction."""
 
     path: str
@@ -50,12 +50,12 @@ class Picture:
     """A batch as a picture."""
 
     drawn: Layout
-    boxes: Sequence[Box]
-    lines: Sequence[Line]
+    boxes: Sequence[StepBox]
+    lines: Sequence[DrawnLine]
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class StepBar:
     """A row of the timeline, with its places on the scale of the whole time."""
 
     row: TimelineRow
@@ -77,7 +77,7 @@ def picture(progress: Progress, critical: Sequence[str] = ()) -> Picture:
     number = {step.id: index for index, step in enumerate(progress.steps)}
     drawn = layout(tuple(frozenset(number[need] for need in step.needs) for step in progress.steps))
     boxes = [
-        Box(
+        StepBox(
             step,
             left,
             top,
@@ -88,7 +88,7 @@ def picture(progress: Progress, critical: Sequence[str] = ()) -> Picture:
         )
         for step, (left, top) in zip(progress.steps, drawn.boxes, strict=True)
     ]
-    lines = [Line(line.path, all(progress.steps[step].settled for step in line.steps)) for line in drawn.lines]
+    lines = [DrawnLine(line.path, all(progress.steps[step].settled for step in line.steps)) for line in drawn.lines]
     return Picture(drawn, boxes, lines)
 
 
@@ -113,7 +113,7 @@ def count_states(progress: Progress) -> Mapping[str, int]:
     return {state: count for state in STATES if (count := found.count(state))}
 
 
-def bars(progress: Progress) -> Sequence[Bar]:
+def bars(progress: Progress) -> Sequence[StepBar]:
     """Return a bar for each step, in the order in which they could begin."""
     whole = max(progress.ended_at - progress.started_at, 0.001)
     rows = timeline_rows(progress)
@@ -126,14 +126,14 @@ def _begin(row: TimelineRow, whole: float) -> float:
     return next((moment for moment in (row.started, row.ended, row.opened) if moment is not None), whole)
 
 
-def _bar(row: TimelineRow, whole: float) -> Bar:
+def _bar(row: TimelineRow, whole: float) -> StepBar:
     def place(moment: float) -> int:
         return min(round(moment / whole * CHART_WIDTH), CHART_WIDTH)
 
     if row.started is None:
         at = place(whole if row.ended is None else row.ended)
-        return Bar(row, at, at, 0)
-    end = max(place(whole if row.ended is None else row.ended), MIN_BAR_WIDTH)
-    begins = min(place(row.started), end - MIN_BAR_WIDTH)
+        return StepBar(row, at, at, 0)
+    end = max(place(whole if row.ended is None else row.ended), MIN_STEP_BAR_WIDTH)
+    begins = min(place(row.started), end - MIN_STEP_BAR_WIDTH)
     opened = begins if row.opened is None else min(place(row.opened), begins)
-    return Bar(row, opened, begins, end - begins)
+    return StepBar(row, opened, begins, end - begins)

@@ -24,9 +24,9 @@ from mcpist.suggestions import nearest
 from mcpist.tools.access.permissions import Permissions
 
 MIN_POLL_SECONDS, MAX_POLL_SECONDS = 1, 10
-MAX_SHOWN_CHARACTERS = 6_000
+MAX_SHOWN_RESULT_CHARACTERS = 6_000
 """Of one result on a page; the rest is in the file."""
-MAX_PREVIEW_CHARACTERS = 12_000
+MAX_ALL_RESULTS_CHARACTERS = 12_000
 """Of all results on a page together."""
 MAX_LISTED_FAILURES = 20
 
@@ -42,7 +42,7 @@ class ShownResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class StepFailure:
     """An error of a step or of one of its elements."""
 
     code: str
@@ -110,7 +110,7 @@ def _panel(visit: Visit, head: Header, entries: Sequence[Entry], seen: Progress)
     """Return what the panel of a step shows; its params and its result only to the batch's own user."""
     entry = find_entry(entries, visit.request.query["step"])
     own = head.user == visit.caller.user
-    shown = result_of(head, entry, visit.permissions, MAX_SHOWN_CHARACTERS) if own else None
+    shown = result_of(head, entry, visit.permissions, MAX_SHOWN_RESULT_CHARACTERS) if own else None
     return {
         "entry": entry,
         "step": next(step for step in seen.steps if step.id == entry.step.id),
@@ -134,7 +134,7 @@ def inline_results(
 ) -> Sequence[tuple[Entry, ShownResult | None]]:
     """Return the steps whose results their lines ask for; those in the bucket are not read here, and have None."""
     asked = [entry for entry in entries if entry.result and (entry.step.output or entry.step.raw_output)]
-    share = min(MAX_PREVIEW_CHARACTERS // max(1, len(asked)), MAX_SHOWN_CHARACTERS)
+    share = min(MAX_ALL_RESULTS_CHARACTERS // max(1, len(asked)), MAX_SHOWN_RESULT_CHARACTERS)
     return [
         (entry, None if entry.result and entry.result.file else result_of(head, entry, permissions, share))
         for entry in asked
@@ -152,15 +152,15 @@ def file_content(head: Header, entry: Entry, permissions: Permissions) -> FileCo
     return content_of(raw, shows, each=bool(step.each), raw_output=step.raw_output)
 
 
-def failures_of(entry: Entry, locale: Locale) -> Sequence[Failure]:
+def failures_of(entry: Entry, locale: Locale) -> Sequence[StepFailure]:
     """Return the errors of a step and of its elements."""
     found = []
     if entry.error is not None:
         fields = from_message(entry.error).as_dict(locale)
-        found.append(Failure(fields["code"], fields["message"], fields["hint"]))
+        found.append(StepFailure(fields["code"], fields["message"], fields["hint"]))
     for number, element in enumerate(entry.statuses or ()):
         if error := element.get("error"):
-            found.append(Failure(error["code"], error["message"], element=number))
+            found.append(StepFailure(error["code"], error["message"], element=number))
     return found[: MAX_LISTED_FAILURES + 1]
 
 

@@ -13,7 +13,7 @@ from mcpist_services.registered.registration import ToolState
 
 VERSION_FIELD = "reviewed"
 """The field of a form that names the version of the organization whose change the administrator has seen."""
-PAGE_ROWS = 50
+LIST_PAGE_ROWS = 50
 
 
 def review(visit: Visit, action: str, target: str, edit: Edit, *, back: str, done: str) -> HttpResponse:
@@ -58,4 +58,4 @@ def _version(text: str) -> int | None:
 def page_of[T](sorted_items: Sequence[T], key: Callable[[T], str], cursor: str) -> tuple[Sequence[T], str]:
     """Return the items after a cursor, and the cursor of the page after them; empty at the end."""
     rest = [item for item in sorted_items if key(item) > cursor]
-    return rest[:PAGE_ROWS], key(rest[PAGE_ROWS - 1]) if len(rest) > PAGE_ROWS else ""
+    return rest[:LIST_PAGE_ROWS], key(rest[LIST_PAGE_ROWS - 1]) if len(rest) > LIST_PAGE_ROWS else ""

@@ -24,7 +24,7 @@ MAX_BOXES = 250  # so that a form stays within its bounds; a larger module takes
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class ToolCheckBox:
     """The check box of a tool."""
 
     tool: ToolEntry
@@ -113,9 +113,9 @@ def _lines(text: str) -> tuple[str, ...]:
     return tuple(line.strip() for line in text.splitlines() if line.strip())
 
 
-def boxes(role: Role, module: ModuleEntry) -> list[Box]:
+def boxes(role: Role, module: ModuleEntry) -> list[ToolCheckBox]:
     """Return the check boxes of a module's tools."""
-    return [Box(tool, _refusing_rule(role, tool) is None) for tool in module.tools.values()]
+    return [ToolCheckBox(tool, _refusing_rule(role, tool) is None) for tool in module.tools.values()]
 
 
 def tick(role: Role, module: ModuleEntry, ticked: Collection[str]) -> Role:

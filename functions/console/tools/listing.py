@@ -39,7 +39,7 @@ class ListedTool:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolList:
+class ToolPage:
     """A page of the list."""
 
     tools: Sequence[ListedTool]
@@ -80,7 +80,7 @@ def permissions_of(visit: Visit) -> Permissions:
     return Permissions(everything_of(visit.reader), CATALOGUE) if visit.is_administrator else visit.permissions
 
 
-def list_tools(visit: Visit, wanted: Wanted) -> tuple[ToolList, Choices]:
+def list_tools(visit: Visit, wanted: Wanted) -> tuple[ToolPage, Choices]:
     """Return a page of the tools, and what the filters offer: of all tools, not of those found."""
     permissions = permissions_of(visit)
     if wanted.filter.module:
@@ -96,7 +96,7 @@ def list_tools(visit: Visit, wanted: Wanted) -> tuple[ToolList, Choices]:
     begin = (wanted.page - 1) * PAGE_TOOLS
     shown = [ListedTool(entry, is_connected(entry, working)) for entry in found[begin : begin + PAGE_TOOLS]]
     pages = max(1, -(-len(found) // PAGE_TOOLS))
-    return ToolList(shown, len(found), wanted.page, pages), _choices(everything)
+    return ToolPage(shown, len(found), wanted.page, pages), _choices(everything)
 
 
 def _search(registry: Registry, wanted: Wanted, entries: Sequence[Entry]) -> list[Entry]:

@@ -17,7 +17,7 @@ from mcpist.running.gate import ToolUse
 from mcpist.tools.declare.parameters import Parameter
 from mcpist.tools.declare.tool import Tool
 
-MAX_SHOWN_CHARACTERS = 12_000
+MAX_TRIAL_CHARACTERS = 12_000
 PREFIX = "arg."
 MAX_CHOICES = 50
 
@@ -25,7 +25,7 @@ type FieldKind = Literal["text", "number", "choice", "json"]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ShownAnswer:
     """A text of an answer, as far as the page shows it."""
 
     text: str
@@ -37,8 +37,8 @@ class Answer:
 class Trial:
     """The outcome of a try: both answers, or the error."""
 
-    compact: Answer | None = None
-    raw: Answer | None = None
+    compact: ShownAnswer | None = None
+    raw: ShownAnswer | None = None
     account: str = ""
     more: str = ""
     error: McpistError | None = None
@@ -81,14 +81,14 @@ def try_tool(visit: Visit, tool: Tool, fields: list[ArgumentField]) -> Trial:
     return Trial(_answer(text), _raw_answer(result.json), result.account, result.more)
 
 
-def _raw_answer(value: Any) -> Answer:
+def _raw_answer(value: Any) -> ShownAnswer:
     """Return the service's own JSON in lines; its tokens are those of the JSON without spaces."""
     shown = _answer(readable_json(value).decode())
-    return Answer(shown.text, estimate_tokens(compact_json(value)), shown.is_cut)
+    return ShownAnswer(shown.text, estimate_tokens(compact_json(value)), shown.is_cut)
 
 
-def _answer(text: str) -> Answer:
-    return Answer(text[:MAX_SHOWN_CHARACTERS], estimate_tokens(text), len(text) > MAX_SHOWN_CHARACTERS)
+def _answer(text: str) -> ShownAnswer:
+    return ShownAnswer(text[:MAX_TRIAL_CHARACTERS], estimate_tokens(text), len(text) > MAX_TRIAL_CHARACTERS)
 
 
 def fields_of(

@@ -19,7 +19,7 @@ from rest_api.administration.changes import administration
 from rest_api.exchange import current
 from rest_api.router import new_router
 
-DEFAULT_DAYS = 7
+DEFAULT_AUDIT_DAYS = 7
 CURSOR_HEADER = "x-next-cursor"
 EXPORTS = {"csv": ("text/csv; charset=utf-8", as_csv), "jsonl": ("application/x-ndjson", as_json_lines)}
 
@@ -141,7 +141,7 @@ def search_audit(
     now = datetime.now(UTC)
     page = find(
         current().caller.organization,
-        since=in_utc(since or now - timedelta(days=DEFAULT_DAYS)),
+        since=in_utc(since or now - timedelta(days=DEFAULT_AUDIT_DAYS)),
         until=in_utc(until or now + timedelta(minutes=1)),
         filters=Filters(
             visible_user(user), service, event, outcome, tool, request, batch, client, correlation, trace, text

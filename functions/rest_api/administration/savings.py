@@ -12,7 +12,7 @@ from rest_api.administration.audit import in_utc, visible_user
 from rest_api.exchange import current
 from rest_api.router import new_router
 
-DEFAULT_DAYS = 28
+DEFAULT_SAVINGS_DAYS = 28
 
 router = new_router()
 
@@ -78,7 +78,7 @@ def get_savings(
 ) -> Savings:
     """Show runs, files, times, errors and saved tokens of programs: your own, as an administrator all."""
     now = datetime.now(UTC)
-    first = in_utc(since or now - timedelta(days=DEFAULT_DAYS))
+    first = in_utc(since or now - timedelta(days=DEFAULT_SAVINGS_DAYS))
     last = in_utc(until or now + timedelta(minutes=1))
     modules = [name for name, module in CATALOGUE.index.modules.items() if module.kind == "program"]
     used = read_uses(current().caller.organization, modules, first, last, visible_user(user))

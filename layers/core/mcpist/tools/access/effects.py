@@ -173,7 +173,7 @@ type LostTools = Mapping[str, Collection[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class RefusedCalls:
+class RefusedCallCount:
     """The successful calls of some days of tools that their users lose."""
 
     rows: list[dict[str, Any]]
@@ -186,7 +186,7 @@ class RefusedCalls:
         return {"days": COUNTED_DAYS, "complete": self.is_complete, "calls": self.rows}
 
 
-def count_refused_calls(organization: str, lost: LostTools) -> RefusedCalls:
+def count_refused_calls(organization: str, lost: LostTools) -> RefusedCallCount:
     """Count the calls that succeeded in the last days and that the users could no longer make."""
     counts: dict[tuple[str, str], dict[str, Any]] = {}
     pages = 0
@@ -195,12 +195,12 @@ def count_refused_calls(organization: str, lost: LostTools) -> RefusedCalls:
         cursor, is_last = "", False
         while not is_last:
             if pages == MAX_PREVIEW_PAGES:
-                return RefusedCalls(_sorted(counts), is_complete=False)
+                return RefusedCallCount(_sorted(counts), is_complete=False)
             since = now - timedelta(days=COUNTED_DAYS)
             page = find(organization, since=since, until=now, filters=filters, limit=MAX_ROWS, cursor=cursor)
             _count(page.rows, lost, counts)
             cursor, is_last, pages = page.cursor, not page.cursor, pages + 1
-    return RefusedCalls(_sorted(counts), is_complete=True)
+    return RefusedCallCount(_sorted(counts), is_complete=True)
 
 
 def lost_tools(effects: Collection[Mapping[str, Any]]) -> LostTools:
