@@ -30,10 +30,10 @@ from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.tool import PAGING_PARAMETERS, Tool
 from mcpist.tools.search.index import Index, join_indexes
 from mcpist_services.catalogue import CATALOGUE
-from mcpist_services.described.compilation import compile_overlays
 from mcpist_services.described.description import Description, parse
 from mcpist_services.described.module import module
 from mcpist_services.described.overlay import Overlay
+from mcpist_services.described.overlay_files import compile_overlays
 from mcpist_services.described.proposal import propose
 from tests.peers.tokens import o200k
 from tests.services.contracts import SPECS

@@ -26,6 +26,7 @@ from mcpist.render.answer import compact_json
 from mcpist.settings import settings
 from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.connections import SHARED, Upstreams
+from mcpist_services.upstream.requests import call_tool
 from tests.peers.tokens import o200k
 from tests.upstreams.connected import connected_to
 from tests.upstreams.servers import clock, everything_http, filesystem, memory
@@ -102,7 +103,11 @@ async def _alternating(upstreams: Upstreams, url: str) -> tuple[float, float]:
     async with Client(streamable_http_client(url)) as client:
         for _ in range(WARM_UP + CALLS):
             ours.append(
-                _seconds(lambda: upstreams.call("everything", SHARED, "echo", ECHO, deadline=time.monotonic() + 20))
+                _seconds(
+                    lambda: upstreams.send(
+                        "everything", SHARED, call_tool("echo", ECHO), deadline=time.monotonic() + 20
+                    )
+                )
             )
             started = time.perf_counter()
             await client.call_tool("echo", ECHO)

@@ -14,11 +14,11 @@ from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.tool import PAGING_PARAMETERS, Tool
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
-from mcpist_services.described.compilation import load_folder
 from mcpist_services.described.module import module as module_of
 from mcpist_services.described.overlay import Overlay
+from mcpist_services.described.overlay_files import load_folder
 from mcpist_services.programs.declaration import Declaration
-from mcpist_services.programs.loading import load_folder as load_programs
+from mcpist_services.programs.module import load_folder as load_programs
 from mcpist_services.programs.module import module as program_module
 from mcpist_services.upstream import configuration
 

@@ -21,8 +21,8 @@ from mcpist_services.registered.request import ModuleRequest, parse
 if TYPE_CHECKING:
     from mcp_types import Tool as ListedTool
 
-    from mcpist_services.upstream.approved_texts import TextLine
     from mcpist_services.upstream.category import CategoryModule
+    from mcpist_services.upstream.trust import TextLine
 
 MAX_COMPARED_TOOLS = 50
 
@@ -148,7 +148,7 @@ def _remove(visit: Visit, name: str) -> HttpResponse:
 
 def compare(text: str, approved: str | None) -> Comparison:
     """Return the lines of a tool's text, compared with what was approved if that is known."""
-    from mcpist_services.upstream.approved_texts import changes, lines_of
+    from mcpist_services.upstream.trust import changes, lines_of
 
     if approved is None:
         return Comparison(lines_of(text), is_difference=False)

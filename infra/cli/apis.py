@@ -17,11 +17,17 @@ from mcpist.bounded_http.client import HttpClient, redirect_url
 from mcpist.bounded_http.failures import ExchangeFailed, ResponseTooLarge
 from mcpist.errors import InvalidRequest, UpstreamUnavailable
 from mcpist.oauth.provider import check_public_url
-from mcpist_services.definition_files import check_module_name, refuse
-from mcpist_services.described.compilation import compile_overlays, dump_overlay, load_file, load_folder, provider_names
-from mcpist_services.described.corrections import differences
+from mcpist_services.definitions import check_module_name, refuse
 from mcpist_services.described.description import parse
 from mcpist_services.described.overlay import Overlay
+from mcpist_services.described.overlay_files import (
+    compile_overlays,
+    differences,
+    dump_overlay,
+    load_file,
+    load_folder,
+    provider_names,
+)
 from mcpist_services.described.proposal import propose, reviews
 from mcpist_services.described.references import MAX_API_BYTES
 

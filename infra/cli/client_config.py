@@ -12,8 +12,7 @@ from pydantic import ValidationError
 
 from infra.cli.deployable import READABLE_PARAMETERS
 from infra.cli.document import CommandError
-from mcpist_services.definition_files import parse_commented_json
-from mcpist_services.module_names import is_reserved_name
+from mcpist_services.definitions import is_reserved_name, parse_commented_json
 from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.secret_detection import is_secret, secret_arguments
 

@@ -69,7 +69,7 @@ def register_module(
     dry_run: DryRun = False,
 ) -> CommandResult:
     """Register an API or an MCP server for the organization; it is in no role yet."""
-    from mcpist_services.described.compilation import load_file  # which no other command of this file needs
+    from mcpist_services.described.overlay_files import load_file  # which no other command of this file needs
 
     body: dict[str, Any] = given(
         name=name, description=description, version=version, category=category, author=author, tags=items_of(tags)

@@ -9,7 +9,7 @@ from infra.cli.deployable import undeployable_programs
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.options import command_group
 from mcpist_services.programs.declaration import Declaration
-from mcpist_services.programs.loading import LoadedFolder, load_folder
+from mcpist_services.programs.module import LoadedFolder, load_folder
 
 PROGRAMS = Path(__file__).resolve().parents[2] / "layers/config/programs"
 

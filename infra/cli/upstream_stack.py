@@ -13,10 +13,9 @@ from mcpist.aws import clients
 from mcpist.people import directory
 from mcpist.people.administration import operator
 from mcpist_services.upstream import lists
-from mcpist_services.upstream.approved_texts import TextLine, changes
 from mcpist_services.upstream.configuration import Configuration
 from mcpist_services.upstream.listing import Listing
-from mcpist_services.upstream.trust import Pin
+from mcpist_services.upstream.trust import Pin, TextLine, changes
 
 _MARKS = {"added": "+ ", "removed": "- ", "same": "  "}
 type FindTexts = Callable[[str, Sequence[str]], Mapping[str, str]]

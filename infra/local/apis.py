@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from mcpist_services.described.compilation import compile_overlays, load_folder
+from mcpist_services.described.overlay_files import compile_overlays, load_folder
 
 
 @contextmanager

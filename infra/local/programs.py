@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mcpist_services.programs.declaration import Declaration
-from mcpist_services.programs.loading import load_folder
+from mcpist_services.programs.module import load_folder
 
 
 @dataclass(frozen=True, slots=True)

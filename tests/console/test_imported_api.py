@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from mcpist.memory import forget_all
-from mcpist_services.described.compilation import compile_overlays
 from mcpist_services.described.overlay import load_overlay
+from mcpist_services.described.overlay_files import compile_overlays
 from tests.console.test_pages import show
 from tests.services.described.library import library, overlay_of
 

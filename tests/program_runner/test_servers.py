@@ -17,6 +17,7 @@ import pytest
 from mcpist.errors import AnswerTooLarge, ProgramUnavailable, Timeout, ToolExecutionError, UpstreamUnavailable
 from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.connections import SHARED, Identity
+from mcpist_services.upstream.requests import call_tool, read_resource
 from program_runner.process import _INHERITED, network_environment
 from tests.clock import HANGING_SECONDS
 from tests.upstreams.connected import call, connected_to, deadline_in, faulty
@@ -70,7 +71,7 @@ def test_a_server_that_gives_no_sign_of_life_is_started_anew() -> None:
     with connected_to(one=faulty()) as upstreams:
         first = int(call(upstreams, "echo"))
         with pytest.raises(Timeout):
-            upstreams.call("one", SHARED, "busy", {"seconds": 600}, deadline=deadline_in(0.3))
+            upstreams.send("one", SHARED, call_tool("busy", {"seconds": 600}), deadline=deadline_in(0.3))
         second = int(call(upstreams, "echo"))
         assert second != first
         wait_until_dead(first)
@@ -271,5 +272,5 @@ def test_a_mute_server_is_waited_for_no_longer_than_asked() -> None:
 
 def test_a_server_s_own_error_is_told() -> None:
     with connected_to(one=faulty()) as upstreams, pytest.raises(ToolExecutionError) as raised:
-        upstreams.read_resource("one", SHARED, "file:///x", deadline=deadline_in())
+        upstreams.send("one", SHARED, read_resource("file:///x"), deadline=deadline_in())
     assert raised.value.details == {"service": "one", "http_status": -32601, "problem": "no method resources/read"}

@@ -14,6 +14,7 @@ from mcpist import settings
 from mcpist.programs.messages import ServerRequest
 from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.connections import SHARED, Identity, Upstreams
+from mcpist_services.upstream.requests import call_tool
 from program_runner.servers.sessions import Sessions
 
 FAULTY = Path(__file__).with_name("faulty.py")
@@ -81,4 +82,6 @@ def call(
 ) -> str:
     """What a tool of the only server says."""
     (server,) = upstreams.servers
-    return text_of(upstreams.call(server, identity, tool, arguments, deadline=deadline_in(seconds), reads=reads))
+    return text_of(
+        upstreams.send(server, identity, call_tool(tool, arguments, reads=reads), deadline=deadline_in(seconds))
+    )

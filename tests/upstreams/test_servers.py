@@ -12,6 +12,7 @@ import pytest
 from mcpist.errors import ToolExecutionError
 from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.connections import SHARED, Identity, Upstreams
+from mcpist_services.upstream.requests import call_tool, get_prompt, read_resource
 from tests.upstreams import servers
 from tests.upstreams.connected import InProcessRunner, call, connected_to, deadline_in, public_url
 
@@ -61,14 +62,16 @@ def test_every_kind_of_content_comes_as_it_is(everything: Upstreams) -> None:
     def blocks(tool: str, **arguments: object) -> set[str]:
         return {
             block.type
-            for block in everything.call("everything", SHARED, tool, arguments, deadline=deadline_in()).content
+            for block in everything.send(
+                "everything", SHARED, call_tool(tool, arguments), deadline=deadline_in()
+            ).content
         }
 
     assert blocks("get-tiny-image") == {"text", "image"}
     assert "resource_link" in blocks("get-resource-links", count=2)
     assert "resource" in blocks("get-resource-reference", resourceType="Text", resourceId=1)
-    weather = everything.call(
-        "everything", SHARED, "get-structured-content", {"location": "New York"}, deadline=deadline_in()
+    weather = everything.send(
+        "everything", SHARED, call_tool("get-structured-content", {"location": "New York"}), deadline=deadline_in()
     )
     assert weather.structured_content is not None
     assert set(weather.structured_content) == {"temperature", "conditions", "humidity"}
@@ -76,13 +79,13 @@ def test_every_kind_of_content_comes_as_it_is(everything: Upstreams) -> None:
 
 def test_resources_are_read_and_prompts_filled_in(everything: Upstreams) -> None:
     (uri, *_) = [resource.uri for resource in everything.list_tools("everything", deadline=deadline_in()).resources]
-    (content, *_) = everything.read_resource("everything", SHARED, str(uri), deadline=deadline_in()).contents
+    (content, *_) = everything.send("everything", SHARED, read_resource(str(uri)), deadline=deadline_in()).contents
     assert isinstance(content, mcp_types.TextResourceContents)
     assert content.text
-    prompt = everything.get_prompt("everything", SHARED, "args-prompt", {"city": "Kyoto"}, deadline=deadline_in())
+    prompt = everything.send("everything", SHARED, get_prompt("args-prompt", {"city": "Kyoto"}), deadline=deadline_in())
     assert "Kyoto" in str(prompt.messages[0].content)
     with pytest.raises(ToolExecutionError):
-        everything.get_prompt("everything", SHARED, "no-such-prompt", {}, deadline=deadline_in())
+        everything.send("everything", SHARED, get_prompt("no-such-prompt", {}), deadline=deadline_in())
 
 
 @pytest.mark.parametrize("kind", ["streamableHttp", "sse"])
@@ -125,7 +128,9 @@ def test_files_are_written_and_read(tmp_path: Path) -> None:
         call(upstreams, "write_file", path=str(file), content="remember")
         assert file.read_text() == "remember"
         assert call(upstreams, "read_text_file", path=str(file)) == "remember"
-        outside = upstreams.call("files", SHARED, "read_text_file", {"path": "/etc/hostname"}, deadline=deadline_in())
+        outside = upstreams.send(
+            "files", SHARED, call_tool("read_text_file", {"path": "/etc/hostname"}), deadline=deadline_in()
+        )
         assert outside.is_error
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from mcpist_services.described.compilation import dump_overlay
+from mcpist_services.described.overlay_files import dump_overlay
 from tests.services.described.library import library, overlay_of
 
 KEY = "uma-library-canary-key"

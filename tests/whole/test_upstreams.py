@@ -14,7 +14,7 @@ import pytest
 
 from infra.local.accounts import connect, forget
 from infra.local.deployment import ROOT, DeploymentOptions, LocalDeployment, run_local_deployment
-from mcpist_services.definition_files import parse_commented_json
+from mcpist_services.definitions import parse_commented_json
 from mcpist_services.upstream.configuration import UpstreamServer
 from tests.upstreams.servers import clock, everything, modern_http
 from tests.whole.conftest import McpUser, built, is_quota_request

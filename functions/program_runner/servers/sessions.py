@@ -20,9 +20,8 @@ from mcpist.errors import AnswerTooLarge, Timeout
 from mcpist.programs.messages import ServerDeclaration, ServerRequest
 from mcpist.settings import settings
 from mcpist_services.upstream import requests
-from mcpist_services.upstream.background import BackgroundLoop
 from mcpist_services.upstream.configuration import UpstreamServer
-from mcpist_services.upstream.connection import Connection
+from mcpist_services.upstream.connection import BackgroundLoop, Connection
 from mcpist_services.upstream.faults import Faults
 from mcpist_services.upstream.link import Link
 from mcpist_services.upstream.listing import listing_to_json
@@ -83,7 +82,8 @@ class Sessions:
         link, server = await self._link(request), request.server
         if request.method == "list":
             return listing_to_json(await requests.list_tools(link, server.name, deadline=deadline, private=False))
-        answer = await link.send(_request(request), deadline=deadline, reads=request.reads)
+        sent = requests.for_client(request.method, request.name, request.parameters)
+        answer = await link.send(sent, deadline=deadline, reads=request.reads)
         return answer.model_dump(mode="json", by_alias=True, exclude_none=True)
 
     async def _link(self, request: ServerRequest) -> Link:
@@ -152,13 +152,3 @@ def _configured(declaration: ServerDeclaration) -> UpstreamServer:
         result_bytes=declaration.result_bytes,
         concurrency=declaration.concurrency,
     )
-
-
-def _request(request: ServerRequest) -> Any:
-    match request.method:
-        case "call":
-            return requests.calling(request.name, request.parameters)
-        case "read":
-            return requests.reading(request.name)
-        case _:
-            return requests.prompting(request.name, request.parameters)

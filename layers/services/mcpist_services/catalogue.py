@@ -27,7 +27,7 @@ def has_upstreams() -> bool:
     path = Path(settings().upstreams)
     if not path.is_file() or not path.stat().st_size:
         return False
-    from mcpist_services.definition_files import parse_commented_json
+    from mcpist_services.definitions import parse_commented_json
 
     try:
         content = parse_commented_json(path.read_text("utf-8"))
@@ -87,7 +87,7 @@ def deployed_names() -> frozenset[str]:
 
 def is_taken(name: str) -> bool:
     """Whether a name is the deployment's: of a module, a meta-tool, or a provider by which accounts are found."""
-    from mcpist_services.module_names import is_own_name
+    from mcpist_services.definitions import is_own_name
     from mcpist_services.upstream.configuration import configuration
 
     grants = {grant for server in configuration().servers.values() for grant in server.grants}

@@ -12,8 +12,8 @@ from infra.cli import apis
 from infra.cli.document import exit_code
 from infra.cli.main import run
 from mcpist.settings import settings
-from mcpist_services.described.compilation import load_file
 from mcpist_services.described.compiled import ImportedApis
+from mcpist_services.described.overlay_files import load_file
 from tests.core.loopback import Reply, Service, serving
 from tests.services.described.library import content, library
 

@@ -9,7 +9,7 @@ import pytest
 from mcpist.errors import InvalidRequest
 from mcpist.memory import forget_all
 from mcpist_services.catalogue import CATALOGUE
-from mcpist_services.programs.loading import MAX_DECLARATION_BYTES, load_file, load_folder
+from mcpist_services.programs.module import MAX_DECLARATION_BYTES, load_file, load_folder
 from tests.services.programs.declarations import FILE, TEXT, tool, written
 
 EXAMPLES = Path(__file__).parents[3] / "examples/programs"

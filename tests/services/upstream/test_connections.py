@@ -18,6 +18,7 @@ from mcpist_services.upstream import connections
 from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.connections import SHARED, Identity, Upstreams
 from mcpist_services.upstream.link import MAX_DELAY_SECONDS, Backoff
+from mcpist_services.upstream.requests import call_tool
 from program_runner.servers.sessions import Sessions
 from tests.upstreams.connected import InProcessRunner, call, connected_to, deadline_in, faulty, text_of
 from tests.upstreams.fake_upstream import ECHO, FakeUpstream, RawResponse, serving_fake
@@ -109,7 +110,9 @@ def test_the_start_waits_for_nobody_and_a_dead_server_holds_up_no_other(fake: Fa
         begun = time.monotonic()
         upstreams.start()
         assert time.monotonic() - begun < 10
-        assert text_of(upstreams.call("live", UMA, "echo", {"message": "hi"}, deadline=deadline_in())) == "hi"
+        assert (
+            text_of(upstreams.send("live", UMA, call_tool("echo", {"message": "hi"}), deadline=deadline_in())) == "hi"
+        )
         wait_until(lambda: fake.count("initialize") == 1)
 
 
@@ -126,7 +129,7 @@ def test_what_needs_a_user_is_not_started(fake: FakeUpstream) -> None:
     server = fake.server(headers={"Authorization": "grant:github"})
     with connected_to(one=server, two=faulty()) as upstreams:
         upstreams.start()
-        upstreams.call("two", UMA, "echo", {}, deadline=deadline_in())
+        upstreams.send("two", UMA, call_tool("echo", {}), deadline=deadline_in())
     assert fake.received == []
 
 
@@ -191,7 +194,7 @@ def test_nothing_runs_before_the_first_use_nor_after_the_close() -> None:
     assert not upstreams._background.started
     for server in ("one", "two"):
         with suppress(UpstreamUnavailable):
-            upstreams.call(server, SHARED, "echo", {}, deadline=deadline_in())
+            upstreams.send(server, SHARED, call_tool("echo", {}), deadline=deadline_in())
     assert sessions._background.started
     assert upstreams._background.started
     for opened in (upstreams, sessions, upstreams, sessions):

@@ -19,7 +19,8 @@ from mcpist.errors import (
 )
 from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.connections import SHARED, Identity
-from mcpist_services.upstream.http import KEEPALIVE_SECONDS, ConnectionPool
+from mcpist_services.upstream.network import TCP_KEEPALIVE_SECONDS, ConnectionPool
+from mcpist_services.upstream.requests import call_tool
 from tests.upstreams.connected import call, connected_to, deadline_in, public_url
 from tests.upstreams.fake_upstream import ECHO, FakeUpstream, RawResponse, event, json_reply
 
@@ -241,7 +242,7 @@ def test_an_error_of_the_server_repeats_no_secret(fake: FakeUpstream) -> None:
 def test_a_result_that_says_it_is_an_error_is_a_result(fake: FakeUpstream) -> None:
     fake.says["tools/call"] = {**ECHO, "isError": True}
     with connected_to(one=fake.server()) as upstreams:
-        assert upstreams.call("one", SHARED, "echo", {}, deadline=deadline_in()).is_error
+        assert upstreams.send("one", SHARED, call_tool("echo", {}), deadline=deadline_in()).is_error
 
 
 def test_a_server_that_hangs_is_waited_for_as_long_as_its_limit(fake: FakeUpstream) -> None:
@@ -308,6 +309,6 @@ def test_sockets_that_idled_while_the_sandbox_was_frozen_are_not_used(
         assert isinstance(pool, ConnectionPool)
         before = set(pool.connections)
         now = time.time()
-        monkeypatch.setattr(time, "time", lambda: now + KEEPALIVE_SECONDS + 1)
+        monkeypatch.setattr(time, "time", lambda: now + TCP_KEEPALIVE_SECONDS + 1)
         call(upstreams, "echo")
         assert not before & set(pool.connections)

@@ -12,8 +12,8 @@ import pytest
 from mcpist import settings
 from mcpist.memory import forget_all
 from mcpist_services import key_page, names, provider_title, services_with_accounts, title
-from mcpist_services.described.compilation import compile_overlays
 from mcpist_services.described.overlay import load_overlay
+from mcpist_services.described.overlay_files import compile_overlays
 from tests.services.described.library import library, overlay_of
 from tests.token_broker.conftest import Broker, error_of
 from token_broker.providers import apps

@@ -7,23 +7,24 @@ from typing import Any
 
 from mcpist_services.described.description import Description, Operation
 from mcpist_services.described.overlay import MAX_SHOWN_COLUMNS
-from mcpist_services.described.wording import listed, singular, words
+from mcpist_services.described.wording import listed, singular, word_lists, words
 
 JSON_TYPE = re.compile(r"(application|text)/([\w.+-]+\+)?json\b|\*/\*", re.IGNORECASE)
 MAX_DEPTH = 12
 WRITE_COLUMNS = 5
 
-_LISTS = listed("items entries results data values value records rows list elements objects members hits")
-_WRAPPERS = listed("data result response payload body attributes")
+_WORDS = word_lists("answers")
+_LISTS = listed(_WORDS["lists"])
+_WRAPPERS = listed(_WORDS["wrappers"])
+_NAMED, _RELATED, _IDS, _NAMES, _STATES, _URLS, _TEXTS = (
+    tuple(_WORDS[kind].split()) for kind in ("named", "related", "ids", "names", "states", "urls", "texts")
+)
 _ENVELOPE = re.compile(
     r"(total|count|limit|offset|page|next|prev|previous|cursor|marker|more|size|start|last|first|links?|meta|metadata|"
     r"paging|pagination|object|kind|etag|ok|self|order|max|token|is_?last|incomplete)",
     re.IGNORECASE,
 )
 _PAGE = re.compile(r"next|cursor|total|is_?last|has_?more", re.IGNORECASE)
-# Of an object within a row: the property that stands for it.
-_NAMED = ("name", "login", "displayName", "display_name", "title", "summary", "message", "email", "username", "id")
-_RELATED = ("assignee", "owner", "author", "user", "creator", "created_by", "parent", "project", "commit", "repository")
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,14 +193,6 @@ _QUOTAS = {
     "flag": 1,
     "links": 0,
 }
-_IDS = ("id", "key", "number", "uuid", "gid", "uid", "sha", "ts", "slug", "code", "ref")
-_NAMES = (
-    *("name", "title", "full_name", "display_name", "displayname", "summary", "subject", "login", "username", "label"),
-    *("path", "filename", "email", "real_name"),
-)
-_STATES = ("state", "status", "completed", "archived", "is_archived", "enabled", "active", "draft", "priority", "role")
-_URLS = ("html_url", "web_url", "weburl", "permalink", "url", "link", "htmllink", "shared_link")
-_TEXTS = ("description", "text", "message", "body", "content", "snippet", "value", "amount", "answer", "query")
 _TIME = re.compile(r"(_at|_on|_time|_date|At|Time|Date|DateTime)$|^(created|updated|modified|date|time|due|start|end)$")
 
 

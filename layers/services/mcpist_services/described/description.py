@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mcpist_services.definition_files import refuse
+from mcpist_services.definitions import refuse
 from mcpist_services.described.references import METHODS, as_openapi_3, bundle, deref, read_document, well_formed
 
 MAX_OPERATIONS = 5_000

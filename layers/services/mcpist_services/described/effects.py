@@ -11,30 +11,18 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from mcpist_services.definition_files import Effect
+from mcpist_services.definitions import Effect
 from mcpist_services.described.description import Description, Operation
 from mcpist_services.described.overlay import OAuthRule, Security
-from mcpist_services.described.wording import listed, singular, words
+from mcpist_services.described.wording import listed, singular, word_lists, words
 
 NO_CREDENTIAL = "the description names no credential: correct `security` if the API needs one"
 
-_READS = listed("count fetch find get list lookup preview query read retrieve search validate")
-_WRITES = listed(
-    "accept add append apply approve archive assign attach bookmark book complete copy create comment duplicate "
-    "edit enable favorite follow fork insert invite join label link lock mark move mute open pause pin post "
-    "promote put quick register rename reopen reply request resend restore resume save schedule send set share "
-    "snooze star start submit subscribe tag transition unarchive unblock unlock unmute unpin unstar update upload "
-    "upsert vote watch"
-)
-_DESTROYS = listed(
-    "abort anonymize ban block bulk cancel clear close decline delete destroy detach disable discard dismiss drop "
-    "erase execute expire expunge flush force kick kill leave logout merge overwrite purge reject remove replace "
-    "reset revoke rollback rotate run stop suspend terminate transfer trash truncate unassign undeploy uninstall "
-    "unlink unpublish unsubscribe void wipe"
-)
-_NOUNS = listed("book comment label link lock post share star tag")  # in a GET these are what is read
+_WORDS = word_lists("effects")
+_READS, _WRITES, _DESTROYS = (listed(_WORDS[effect]) for effect in ("reads", "writes", "destroys"))
+_NOUNS = listed(_WORDS["nouns"])
 _VERSION = re.compile(r"^v\d+[-_]")
-_SECRETS = listed("credential password secret token passphrase")
+_SECRETS = listed(_WORDS["secrets"])
 _SECRET_PHRASES = ("api key", "access key", "private key", "signing key", "encryption key")
 _FLOWS = ("authorizationCode", "accessCode")
 

@@ -17,7 +17,7 @@ from mcpist.tools.declare.schema import model_of, parameter_lines, parameters_of
 from mcpist.tools.declare.schema_tool import SchemaTool
 from mcpist.tools.declare.tool import PAGING_PARAMETERS, Effect, Example, ModuleMetadata
 from mcpist_services.described.overlay import FORM_TYPE, Overlay, OverlayParameter, Style, ToolRule
-from mcpist_services.described.pages import paging_of
+from mcpist_services.described.paging import paging_of
 from mcpist_services.described.samples import sample
 from mcpist_services.described.schemas import closure
 

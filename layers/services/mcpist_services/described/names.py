@@ -8,46 +8,21 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from hashlib import sha256
 
+from mcpist_services.definitions import MAX_FULL_NAME_CHARACTERS
 from mcpist_services.described.description import Operation
-from mcpist_services.described.wording import listed, plain, plural, singular, words
-from mcpist_services.module_names import MAX_FULL_NAME_CHARACTERS
+from mcpist_services.described.wording import listed, plain, plural, singular, word_lists, words
 
 MAX_NOUN_WORDS = 4
 
-# What stands at the beginning of a summary, and what a tool's name says instead.
-_VERBS = {
-    **dict.fromkeys(
-        listed("get retrieve fetch read return returns gets retrieves fetches show shows view views"), "get"
-    ),
-    **dict.fromkeys(listed("list lists enumerate"), "list"),
-    **dict.fromkeys(listed("search searches find finds"), "search"),
-    **dict.fromkeys(listed("create creates insert inserts"), "create"),
-    **dict.fromkeys(listed("update updates edit edits modify modifies change changes patch"), "update"),
-    **dict.fromkeys(listed("delete deletes remove removes destroy destroys"), "delete"),
-}
-_OTHER_VERBS = listed(
-    "accept activate add append apply approve archive ask assign attach authorize block cancel check clear clone "
-    "close commit compare complete confirm convert copy count deactivate decline detach disable dismiss dispatch "
-    "download duplicate enable execute export extract follow fork generate import install invite invoke join kick "
-    "leave link lock login logout lookup mark merge migrate move mute open parse pause ping pin post preview "
-    "promote publish push put query reactivate read refresh register reject release remind rename reopen replace "
-    "reply request rerun resend reset resize restart restore resume retry revoke rotate run save schedule send "
-    "set share star start stop submit subscribe suspend sync terminate test transfer transition trigger unarchive "
-    "unassign unblock unfollow unlink unlock unpin unpublish unstar unsubscribe upload upsert validate verify "
-    "vote watch"
-)
+_WORDS = word_lists("names")
+_VERBS = {word: verb for verb, given in word_lists("verbs").items() for word in given.split()}
+_OTHER_VERBS = listed(_WORDS["other_verbs"])
 _ACTIONS = _OTHER_VERBS | set(_VERBS)
 _PATH_ACTIONS = _OTHER_VERBS | listed("get list find search create insert edit delete remove update")
-_READING_ACTIONS = listed(
-    "check compare count download export fetch find get list lookup preview query read search validate verify"
-)
-_ADJECTIVES = listed("latest current recent default")
-_STOP_WORDS = listed(
-    "a about all an and any authenticated available by calling current existing for from given in information into its "
-    "new of on or specific specified the this to two using via with your"
-)
-# After one of these a summary says no more what it is about, only of which, where or how.
-_ENDS = listed("by for from given in into of on specified that to using via when which with")
+_READING_ACTIONS = listed(_WORDS["reading_actions"])
+_ADJECTIVES = listed(_WORDS["adjectives"])
+_STOP_WORDS = listed(_WORDS["stop_words"])
+_ENDS = listed(_WORDS["ends"])
 _NO_NOUN = re.compile(r"^(api|rest|wiki|me|v?\d+(\.\d+)*|v\d+\w*|\d.*)$", re.IGNORECASE)
 _VERSION = re.compile(r"^v\d+[-_./]")
 _PARAMETER = re.compile(r"{[^{}]*}")

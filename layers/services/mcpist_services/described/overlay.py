@@ -11,9 +11,16 @@ from pydantic import AfterValidator, Field, StringConstraints, field_validator, 
 
 from mcpist.oauth.provider import check_public_url
 from mcpist.validation import parse_model
-from mcpist_services.definition_files import DefinitionPart, Effect, ModuleDefinition, Noise
+from mcpist_services.definitions import (
+    DefinitionPart,
+    Effect,
+    ModuleDefinition,
+    ModuleName,
+    Noise,
+    ToolName,
+    check_full_names,
+)
 from mcpist_services.described.wording import listed
-from mcpist_services.module_names import ModuleName, ToolName, check_full_names
 
 MAX_SHOWN_COLUMNS = 8
 FORM_TYPE = "application/x-www-form-urlencoded"

@@ -11,10 +11,9 @@ from pydantic import ValidationError
 
 from mcpist.oauth.provider import check_public_url
 from mcpist.validation import first_error
-from mcpist_services.definition_files import refuse
+from mcpist_services.definitions import refuse
 from mcpist_services.described.answers import Answer, propose_answer
 from mcpist_services.described.arguments import Arguments, NotImportable, leave_paging, propose_arguments
-from mcpist_services.described.corrections import with_corrections
 from mcpist_services.described.description import Description, Operation
 from mcpist_services.described.effects import (
     propose_effect,
@@ -25,7 +24,8 @@ from mcpist_services.described.effects import (
 )
 from mcpist_services.described.names import propose_names
 from mcpist_services.described.overlay import Overlay, ToolRule, load_overlay
-from mcpist_services.described.recognition import link_positions, recognize_paging
+from mcpist_services.described.overlay_files import with_corrections
+from mcpist_services.described.paging import link_positions, recognize_paging
 from mcpist_services.described.references import well_formed
 from mcpist_services.described.schemas import Schemas, closure
 from mcpist_services.described.wording import first_sentence, plain

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from mcpist_services.definition_files import parse_values, refuse
+from mcpist_services.definitions import parse_values, refuse
 from mcpist_services.described.overlay import FORM_TYPE
 
 MAX_API_BYTES = 16_000_000  # GitHub's whole description is 12 MB

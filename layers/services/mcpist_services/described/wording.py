@@ -1,6 +1,9 @@
 """Wording: words of names and texts, in the forms that tools' names and descriptions need."""
 
 import re
+import tomllib
+from functools import cache
+from pathlib import Path
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _MARKUP = re.compile(r"\[([^\[\]]*)\]\([^)\[]*\)|<[^<>]*>|[`*]")
@@ -16,6 +19,13 @@ def listed(text: str) -> frozenset[str]:
 _INVARIANT = listed(
     "status series news media data metadata code content info analytics address access process progress https dns"
 )
+
+
+@cache
+def word_lists(table: str) -> dict[str, str]:
+    """Return the words of a table of `words.toml`, which an import alone needs."""
+    tables: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
+    return tables[table]
 
 
 def words(text: str) -> list[str]:

@@ -17,8 +17,14 @@ from pydantic import (
 
 from mcpist.files.parameters import FILE_FORMAT
 from mcpist.programs.messages import ContentType, FileName
-from mcpist_services.definition_files import DefinitionPart, Description, Effect, ModuleDefinition
-from mcpist_services.module_names import ToolName, check_full_names
+from mcpist_services.definitions import (
+    DefinitionPart,
+    Description,
+    Effect,
+    ModuleDefinition,
+    ToolName,
+    check_full_names,
+)
 
 # They become names of files, in front of which no dash can stand.
 INPUT_NAME = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"

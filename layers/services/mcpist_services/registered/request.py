@@ -10,7 +10,7 @@ from mcpist.caller import RegisteredModule
 from mcpist.errors import InvalidRequest
 from mcpist.registry.definitions import Definition
 from mcpist.validation import parse_model
-from mcpist_services.module_names import ModuleName
+from mcpist_services.definitions import ModuleName
 
 MAX_TAGS = 20
 MAX_PROBLEM_CHARACTERS = 300

@@ -23,8 +23,7 @@ from mcpist.errors import InvalidConfiguration
 from mcpist.memory import cached
 from mcpist.settings import settings
 from mcpist.tools.declare.tool import Effect
-from mcpist_services.definition_files import DefinitionPart, Description, Noise, parse_commented_json
-from mcpist_services.module_names import is_reserved_name
+from mcpist_services.definitions import DefinitionPart, Description, Noise, is_reserved_name, parse_commented_json
 from mcpist_services.upstream.secret_detection import is_secret, secret_arguments, secret_in_url
 
 LOOPBACK = re.compile(r"^(localhost|127(\.\d{1,3}){3}|::1)$")

@@ -1,9 +1,11 @@
-"""One live connection to an upstream server: an SDK client that a task of its own holds open."""
+"""One live connection to an upstream server, and the event loop in a thread of its own that connections live in."""
 
 import asyncio
 import logging
+import os
+import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any
 
@@ -23,8 +25,10 @@ HANDSHAKE_TIMEOUT_SECONDS = 30.0
 PING_TIMEOUT_SECONDS = 2.0
 # After so long a silence the stream may be dead, for instance since the sandbox was frozen.
 MAX_SILENCE_SECONDS = 60.0
-
 CLIENT_INFO = Implementation(name="mcpist", version="1")
+# Coroutines keep their own deadlines; this is for a loop that is too busy to end them.
+DEADLINE_GRACE_SECONDS = 1.0
+JOIN_TIMEOUT_SECONDS = 8.0
 
 type Request[T] = Callable[[Client], Awaitable[T]]
 type OpenTransport = Callable[
@@ -169,3 +173,55 @@ class Connection:
         kind = type(error).__name__ if error else ""
         logging.getLogger(__name__).debug("upstream closed", extra={"server": self.faults.service, "error": kind})
         self.faults.close(self.faults.unavailable("the connection ended"))
+
+
+class BackgroundLoop:
+    """Run coroutines in a thread that starts with the first one, and again in a forked process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._pid = 0
+        self._thread: threading.Thread | None = None
+
+    def run[T](self, work: Coroutine[Any, Any, T], deadline: float) -> T:
+        """Return the result of a coroutine that keeps its own deadline; raise TimeoutError a little after it."""
+        future = asyncio.run_coroutine_threadsafe(work, self._ensure_loop())
+        try:
+            return future.result(max(0.0, deadline - time.monotonic()) + DEADLINE_GRACE_SECONDS)
+        except TimeoutError:
+            future.cancel()
+            raise
+
+    def submit(self, work: Coroutine[Any, Any, None]) -> None:
+        """Start a coroutine without waiting for it."""
+        asyncio.run_coroutine_threadsafe(work, self._ensure_loop())
+
+    @property
+    def started(self) -> bool:
+        """Whether the thread runs in this process."""
+        return self._loop is not None and self._pid == os.getpid()
+
+    def stop(self) -> None:
+        """Stop the loop, its tasks and the thread."""
+        with self._lock:
+            loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
+            mine = self._pid == os.getpid()
+        if loop is None or thread is None or not mine:
+            return
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(JOIN_TIMEOUT_SECONDS)
+
+    def _ensure_loop(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None or self._pid != os.getpid():
+                self._loop, self._pid = asyncio.new_event_loop(), os.getpid()
+                self._thread = threading.Thread(target=_run_loop, args=[self._loop], name="upstreams", daemon=True)
+                self._thread.start()
+            return self._loop
+
+
+def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
+    """Run the loop until it is stopped, then cancel its remaining tasks."""
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        runner.get_loop().run_forever()

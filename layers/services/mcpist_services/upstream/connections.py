@@ -11,19 +11,19 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
 
-import mcp_types
+from pydantic import BaseModel
 
 from mcpist.errors import Timeout, UpstreamUnavailable
 from mcpist.programs import client
 from mcpist_services.upstream import requests
-from mcpist_services.upstream.background import BackgroundLoop
 from mcpist_services.upstream.configuration import UpstreamServer, configuration
-from mcpist_services.upstream.connection import Connection, Request
-from mcpist_services.upstream.http import ConnectionPool, open_http
+from mcpist_services.upstream.connection import BackgroundLoop, Connection, Request
+from mcpist_services.upstream.http import open_http
 from mcpist_services.upstream.link import Link
 from mcpist_services.upstream.listing import Listing
+from mcpist_services.upstream.network import ConnectionPool
 from mcpist_services.upstream.registered import label, server_of
-from mcpist_services.upstream.requests import Ask, StdioServer
+from mcpist_services.upstream.requests import Ask, ItemRequest, StdioServer
 
 __all__ = ["SHARED", "Identity", "Listing", "Upstreams", "upstreams"]
 
@@ -81,45 +81,18 @@ class Upstreams:
             return stdio.list_tools(deadline=deadline)
         return self._run(self._list_tools(server, identity, deadline), server, deadline)
 
-    def call(
-        self,
-        server: str,
-        identity: Identity,
-        tool: str,
-        arguments: Mapping[str, Any],
-        *,
-        deadline: float,
-        reads: bool = False,
-    ) -> mcp_types.CallToolResult:
-        """Run a tool; a tool that `reads` is sent again if its connection breaks.
+    def send[Result: BaseModel](
+        self, server: str, identity: Identity, request: ItemRequest[Result], *, deadline: float
+    ) -> Result:
+        """Send a request; one that `reads` is sent again if its connection breaks.
 
-        A result with `is_error` is a result. Raises `ToolExecutionError` if the server refuses the request itself
+        A tool's result with `is_error` is a result. Raises `ToolExecutionError` if the server refuses the request
         (`http_status` 401 if it refuses the token), `Timeout` and `UpstreamUnavailable`, with the detail
         `may_have_happened`, if it does not answer, and `AnswerTooLarge`.
         """
         if stdio := self._stdio(server, identity):
-            return stdio.call(tool, arguments, deadline=deadline, reads=reads)
-        return self._run(
-            self._send(server, identity, requests.calling(tool, arguments), deadline, reads=reads), server, deadline
-        )
-
-    def read_resource(
-        self, server: str, identity: Identity, uri: str, *, deadline: float
-    ) -> mcp_types.ReadResourceResult:
-        """Read one of a server's resources."""
-        if stdio := self._stdio(server, identity):
-            return stdio.read_resource(uri, deadline=deadline)
-        return self._run(self._send(server, identity, requests.reading(uri), deadline, reads=True), server, deadline)
-
-    def get_prompt(
-        self, server: str, identity: Identity, name: str, arguments: Mapping[str, str], *, deadline: float
-    ) -> mcp_types.GetPromptResult:
-        """Return one of a server's prompts, filled in."""
-        if stdio := self._stdio(server, identity):
-            return stdio.get_prompt(name, arguments, deadline=deadline)
-        return self._run(
-            self._send(server, identity, requests.prompting(name, arguments), deadline, reads=True), server, deadline
-        )
+            return stdio.send(request, deadline=deadline)
+        return self._run(self._send(server, identity, request, deadline), server, deadline)
 
     def start(self, identity: Identity = SHARED) -> None:
         """Begin to connect to all servers by HTTP that need no user; return at once. A second call does nothing.
@@ -159,8 +132,11 @@ class Upstreams:
             error.details["may_have_happened"] = True
             raise error from None
 
-    async def _send[T](self, name: str, identity: Identity, request: Request[T], deadline: float, *, reads: bool) -> T:
-        return await self._link(name, identity).send(request, deadline=deadline, reads=reads)
+    async def _send[Result: BaseModel](
+        self, name: str, identity: Identity, request: ItemRequest[Result], deadline: float
+    ) -> Result:
+        sent: Request[Result] = requests.for_client(request.method, request.name, request.arguments)
+        return await self._link(name, identity).send(sent, deadline=deadline, reads=request.reads)
 
     async def _list_tools(self, name: str, identity: Identity, deadline: float) -> Listing:
         private = bool(self._server(name).grants)

@@ -5,7 +5,6 @@ such a request with a JSON-RPC error, and the requests beside it continue.
 """
 
 import json
-import time
 from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any
@@ -22,59 +21,16 @@ from mcpist.running.refusals import Failure, failure, read_refusal
 from mcpist.tools.declare.call import ServiceResponse
 from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.faults import Faults
-from mcpist_services.upstream.guard import GuardedBackend
+from mcpist_services.upstream.network import ConnectionPool
 
 TCP_CONNECT_TIMEOUT_SECONDS = 5.0
-KEEPALIVE_SECONDS = 30.0
 SESSION_END_TIMEOUT_SECONDS = 1.0
-MAX_TCP_CONNECTIONS = 200
 MAX_SSE_EVENT_BYTES = 1_000_000  # the SDK accepts no larger events on an SSE transport
 
 _NOT_SENT_ERRORS = (httpcore2.ConnectError, httpcore2.ConnectTimeout, httpcore2.PoolTimeout)
 _TRANSPORT_ERRORS = (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.TimeoutException)
 # These statuses concern the caller or the moment, whatever JSON-RPC error is in the body.
 _STATUSES_OVER_BODY = {401, 403, 429, 503}
-
-
-class ConnectionPool:
-    """The sandbox's TCP connections to upstreams, by host; headers tell the callers apart.
-
-    After a pause idle connections are dropped: sockets can die unnoticed while a sandbox is frozen.
-    """
-
-    def __init__(self) -> None:
-        self._last_used = time.time()
-        self._pools: dict[bytes, httpcore2.AsyncConnectionPool] = {}
-
-    async def send(self, request: httpcore2.Request) -> httpcore2.Response:
-        """Send a request; the body of the response is still to be read."""
-        pause, self._last_used = time.time() - self._last_used, time.time()
-        if not 0 <= pause < KEEPALIVE_SECONDS:
-            for connection in self.connections:
-                if connection.is_idle():
-                    await connection.aclose()
-        return await self._pool(request.url.scheme).handle_async_request(request)
-
-    @property
-    def connections(self) -> list[httpcore2.AsyncConnectionInterface]:
-        """The open connections."""
-        return [connection for pool in self._pools.values() for connection in pool.connections]
-
-    async def close(self) -> None:
-        """Close all connections."""
-        for pool in self._pools.values():
-            await pool.aclose()
-
-    def _pool(self, scheme: bytes) -> httpcore2.AsyncConnectionPool:
-        """Return the pool of a scheme; certificates are read at the first use of TLS, since that takes long."""
-        if scheme not in self._pools:
-            self._pools[scheme] = httpcore2.AsyncConnectionPool(
-                ssl_context=httpx2.create_ssl_context() if scheme == b"https" else None,
-                max_connections=MAX_TCP_CONNECTIONS,
-                keepalive_expiry=KEEPALIVE_SECONDS,
-                network_backend=GuardedBackend(),
-            )
-        return self._pools[scheme]
 
 
 class UpstreamTransport(httpx2.AsyncBaseTransport):

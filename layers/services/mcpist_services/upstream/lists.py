@@ -5,7 +5,7 @@ Items (`pk`, `sk`):
     upstream#SERVER, list#0          what the server offers everybody, compressed; a long list has more parts
     upstream#SERVER, pin#TOOL        the approval of one tool, resource or prompt; it never expires
     upstream#SERVER#ORG#USER, list#0 what it offers one user, where its list depends on the user, with pin# items, too
-    upstream#SERVER#texts, TOOL      the text of an approval (see `approved_texts`)
+    upstream#SERVER#texts, TOOL      the compressed text of an approval, which only those read who decide on a new one
     ORG#upstream#NAME#HASH, ...      the same of a server that an organization registered
 
 So one Query reads all of a server, and a cold sandbox asks no upstream.
@@ -28,7 +28,6 @@ from mcpist.aws.table import Table
 from mcpist.errors import McpistError, StoreUnavailable
 from mcpist.memory import Memory
 from mcpist.settings import settings
-from mcpist_services.upstream import approved_texts
 from mcpist_services.upstream.listing import Listing, listing_from_json, listing_to_json
 from mcpist_services.upstream.registered import partition_of, server_of
 from mcpist_services.upstream.trust import Pin
@@ -42,7 +41,11 @@ MAX_PART_BYTES = 300_000
 MAX_MEMORY_ENTRIES = 1_000
 MAX_CONCURRENT_WRITES = 16
 
-_LIST, _PIN = "list#", "pin#"
+MAX_TEXT_BYTES = 60_000
+"""Of a compressed text; of a longer one only the fingerprint is kept."""
+MAX_READ_TEXTS = 100
+
+_LIST, _PIN, _TEXTS = "list#", "pin#", "#texts"
 
 
 type ListOwner = tuple[str, str]
@@ -176,7 +179,7 @@ def approve(server: str, approved: Iterable[Pin], *, again: bool = True, owner: 
                 values={":fingerprint": pin.fingerprint, ":by": pin.by, ":at": pin.approved_at},
                 condition="" if again else "attribute_not_exists(#fingerprint)",
             )
-            approved_texts.store(_table(), partition, pin)
+            _store_text(partition, pin)
 
     with ThreadPoolExecutor(MAX_CONCURRENT_WRITES) as workers:
         list(workers.map(write, approved))
@@ -184,8 +187,22 @@ def approve(server: str, approved: Iterable[Pin], *, again: bool = True, owner: 
 
 
 def approved_texts_of(server: str, pins: Mapping[str, Pin]) -> dict[str, str]:
-    """Return the texts that were approved for everybody, by their tools, where they were kept."""
-    return approved_texts.read(_table(), _partition(server, EVERYBODY), pins)
+    """Return the texts that were approved for everybody, of 100 tools at most; long ones have none."""
+    partition = f"{_partition(server, EVERYBODY)}{_TEXTS}"
+    items = _table().get_many([(partition, name) for name in list(pins)[:MAX_READ_TEXTS]])
+    found = {item["sk"]: zlib.decompress(item["content"]) for item in items}
+    return {
+        name: content.decode()
+        for name, content in found.items()
+        if hashlib.sha256(content).hexdigest() == pins[name].fingerprint
+    }
+
+
+def _store_text(partition: str, pin: Pin) -> None:
+    """Store the text of an approval, in place of the one before."""
+    content = zlib.compress(pin.text.encode())
+    if pin.text and len(content) <= MAX_TEXT_BYTES:
+        _table().update(f"{partition}{_TEXTS}", pin.tool, "SET #content = :content", values={":content": content})
 
 
 def forget(server: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import mcp_types
+from pydantic import BaseModel
 
 from mcpist.aws.clients import AwsError, ResourceMissing, client, store_errors
 from mcpist.caller import Caller
@@ -27,8 +28,10 @@ from mcpist.tools.declare.call import ProxiedCall, ProxiedResponse
 from mcpist_services.upstream.connections import Identity, upstreams
 from mcpist_services.upstream.lists import EVERYBODY, ListOwner
 from mcpist_services.upstream.registered import label, server_of
+from mcpist_services.upstream.requests import ItemRequest, call_tool, get_prompt, read_resource
 
 UNAUTHORIZED = 401
+LOGGED_METHODS = {"read": "resources/read", "prompt": "prompts/get"}  # of a call the tool is logged
 logger = logging.getLogger(__name__)
 PARAMETER_TTL_SECONDS = 300.0
 MAX_CACHED_PARAMETERS = 1_000
@@ -45,11 +48,7 @@ class CategoryPeers:
 
     def call(self, caller: Caller, work: ProxiedCall, *, deadline: float, reads: bool) -> ProxiedResponse:
         """Run a tool; raises UpstreamCallError with the result if the tool reports an error."""
-
-        def ask(identity: Identity) -> mcp_types.CallToolResult:
-            return upstreams().call(work.server, identity, work.tool, work.arguments, deadline=deadline, reads=reads)
-
-        answer = self._logged(caller, work.server, work.tool, ask)
+        answer = self._send(caller, work.server, call_tool(work.tool, work.arguments, reads=reads), deadline)
         result = answer.model_dump(mode="json", by_alias=True, exclude_none=True)
         if answer.is_error:
             problem = text_of(result)[:MAX_MESSAGE_CHARACTERS] or "no readable message"
@@ -61,12 +60,7 @@ class CategoryPeers:
     def read(self, caller: Caller, uri: str, *, deadline: float) -> mcp_types.ReadResourceResult:
         """Read a resource by our address."""
         server, own = self._locate(uri)
-        answer = self._logged(
-            caller,
-            server,
-            "resources/read",
-            lambda identity: upstreams().read_resource(server, identity, own, deadline=deadline),
-        )
+        answer = self._send(caller, server, read_resource(own), deadline)
         prefix = uri.removesuffix(own)
         contents = [one.model_copy(update={"uri": f"{prefix}{one.uri}"}) for one in answer.contents]
         return answer.model_copy(update={"contents": contents})
@@ -75,13 +69,7 @@ class CategoryPeers:
         self, caller: Caller, prompt: str, arguments: Mapping[str, str], *, deadline: float
     ) -> mcp_types.GetPromptResult:
         """Return a prompt's messages."""
-        server = self._prompts[prompt]
-        return self._logged(
-            caller,
-            server,
-            "prompts/get",
-            lambda identity: upstreams().get_prompt(server, identity, prompt, arguments, deadline=deadline),
-        )
+        return self._send(caller, self._prompts[prompt], get_prompt(prompt, arguments), deadline)
 
     def _locate(self, uri: str) -> tuple[str, str]:
         """Return the server of one of our addresses, and the server's own address."""
@@ -90,34 +78,40 @@ class CategoryPeers:
                 return server, uri.removeprefix(prefix)
         raise FileNotFound(path=uri)
 
-    def _logged[T](self, caller: Caller, server: str, what: str, ask: Callable[[Identity], T]) -> T:
-        """Call a server and log it; a refused account is resolved again once."""
+    def _send[Result: BaseModel](
+        self, caller: Caller, server: str, request: ItemRequest[Result], deadline: float
+    ) -> Result:
+        """Send a request and log it; a refused account is resolved again once."""
         started, outcome = time.monotonic(), "succeeded"
         try:
-            return self._with_fresh_credentials(caller, server, ask)
+            return _with_fresh_credentials(
+                caller, server, lambda identity: upstreams().send(server, identity, request, deadline=deadline)
+            )
         except McpistError as error:
             outcome = error.code
             raise
         finally:
             milliseconds = round((time.monotonic() - started) * 1000)
+            what = LOGGED_METHODS.get(request.method, request.name)
             fields = {"category": self._category, "server": label(server), "tool": what}
             logger.info("upstream asked", extra={**fields, "outcome": outcome, "milliseconds": milliseconds})
 
-    def _with_fresh_credentials[T](self, caller: Caller, server: str, ask: Callable[[Identity], T]) -> T:
-        identity = identity_for(caller, server)
-        try:
-            return ask(identity.identity)
-        except ToolExecutionError as error:
-            if error.details.get("http_status") != UNAUTHORIZED or not server_of(server).references:
-                raise
-        try:
-            return ask(identity_for(caller, server, refused=identity).identity)
-        except ToolExecutionError as error:
-            grants = sorted(server_of(server).grants)
-            if error.details.get("http_status") != UNAUTHORIZED or not grants:
-                raise
-            url = settings().connect_url(grants[0])
-            raise ReconnectRequired(service=grants[0], url=url, problem=error.details["problem"]) from None
+
+def _with_fresh_credentials[T](caller: Caller, server: str, ask: Callable[[Identity], T]) -> T:
+    identity = identity_for(caller, server)
+    try:
+        return ask(identity.identity)
+    except ToolExecutionError as error:
+        if error.details.get("http_status") != UNAUTHORIZED or not server_of(server).references:
+            raise
+    try:
+        return ask(identity_for(caller, server, refused=identity).identity)
+    except ToolExecutionError as error:
+        grants = sorted(server_of(server).grants)
+        if error.details.get("http_status") != UNAUTHORIZED or not grants:
+            raise
+        url = settings().connect_url(grants[0])
+        raise ReconnectRequired(service=grants[0], url=url, problem=error.details["problem"]) from None
 
 
 def owner(caller: Caller, server: str) -> ListOwner:

@@ -1,18 +1,18 @@
-"""The requests that a server is sent, over any transport.
+"""The requests that a server is sent, over HTTP or through the program runner.
 
 `_meta` has the W3C `traceparent` of the request that causes them, as the protocol reserves it for every transport.
 """
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import mcp_types
 from mcp import MCPError
 from mcp.client import Client
 from mcp_types import HEADER_MISMATCH, INVALID_REQUEST
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
 from mcpist.aws.attributes import unpack
 from mcpist.errors import McpistError, SchemaFetchError
@@ -33,6 +33,34 @@ type Ask = Callable[..., bytes]
 """As `mcpist.programs.client.ask`: a request, and `deadline`."""
 
 
+@dataclass(frozen=True, slots=True)
+class ItemRequest[Result: BaseModel]:
+    """One use of what a server offers."""
+
+    method: Literal["call", "read", "prompt"]
+    name: str
+    """The tool, the resource's address, or the prompt."""
+    result: type[Result]
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    reads: bool = True
+    """Whether it may be sent again if its connection breaks."""
+
+
+def call_tool(tool: str, arguments: Mapping[str, Any], *, reads: bool = False) -> ItemRequest[mcp_types.CallToolResult]:
+    """Return a request that runs a tool."""
+    return ItemRequest("call", tool, mcp_types.CallToolResult, arguments, reads)
+
+
+def read_resource(uri: str) -> ItemRequest[mcp_types.ReadResourceResult]:
+    """Return a request that reads a resource."""
+    return ItemRequest("read", uri, mcp_types.ReadResourceResult)
+
+
+def get_prompt(name: str, arguments: Mapping[str, str]) -> ItemRequest[mcp_types.GetPromptResult]:
+    """Return a request that fills in a prompt."""
+    return ItemRequest("prompt", name, mcp_types.GetPromptResult, arguments)
+
+
 async def list_tools(link: Link, service: str, *, deadline: float, private: bool) -> Listing:
     """Return everything that a server offers; what it offers is `private` if it is asked with a user's account."""
     connected = await link.connect(deadline)
@@ -46,49 +74,39 @@ async def list_tools(link: Link, service: str, *, deadline: float, private: bool
     return replace(found, scope="private") if private else found
 
 
-def calling(tool: str, arguments: Mapping[str, Any]) -> Request[mcp_types.CallToolResult]:
-    """Return a request that runs a tool.
+def for_client(method: str, name: str, arguments: Mapping[str, Any]) -> Request[Any]:
+    """Return a request as a connected client sends it."""
+    meta = _trace()
+
+    async def request(client: Client) -> Any:
+        if method == "call":
+            return await _call(client, name, arguments, meta)
+        if method == "read":
+            return await client.session.read_resource(name, meta=meta)
+        return await client.session.get_prompt(name, dict(arguments), meta=meta)
+
+    return request
+
+
+async def _call(client: Client, tool: str, arguments: Mapping[str, Any], meta: Any) -> mcp_types.CallToolResult:
+    """Run a tool.
 
     The SDK's own method would first list the tools, to check the result; that is needed only for a server that wants
     arguments in headers.
     """
-    meta = _trace()
-
-    async def request(client: Client) -> mcp_types.CallToolResult:
-        params = mcp_types.CallToolRequestParams(name=tool, arguments=dict(arguments), _meta=meta)
-        call = mcp_types.CallToolRequest(params=params)
-        try:
-            answer = await client.session.send_request(call, _CALL_RESULT)
-        except MCPError as error:
-            if error.error.code != HEADER_MISMATCH:
-                raise
-            await listing.read(client)
-            answer = await client.session.send_request(call, _CALL_RESULT)
-        if isinstance(answer, mcp_types.InputRequiredResult):
-            raise MCPError(code=INVALID_REQUEST, message="it asks a person for input, which cannot be passed on")
-        return answer
-
-    return request
-
-
-def reading(uri: str) -> Request[mcp_types.ReadResourceResult]:
-    """Return a request that reads a resource."""
-    meta = _trace()
-
-    async def request(client: Client) -> mcp_types.ReadResourceResult:
-        return await client.session.read_resource(uri, meta=meta)
-
-    return request
-
-
-def prompting(name: str, arguments: Mapping[str, str]) -> Request[mcp_types.GetPromptResult]:
-    """Return a request that fills in a prompt."""
-    meta = _trace()
-
-    async def request(client: Client) -> mcp_types.GetPromptResult:
-        return await client.session.get_prompt(name, dict(arguments), meta=meta)
-
-    return request
+    call = mcp_types.CallToolRequest(
+        params=mcp_types.CallToolRequestParams(name=tool, arguments=dict(arguments), _meta=meta)
+    )
+    try:
+        answer = await client.session.send_request(call, _CALL_RESULT)
+    except MCPError as error:
+        if error.error.code != HEADER_MISMATCH:
+            raise
+        await listing.read(client)
+        answer = await client.session.send_request(call, _CALL_RESULT)
+    if isinstance(answer, mcp_types.InputRequiredResult):
+        raise MCPError(code=INVALID_REQUEST, message="it asks a person for input, which cannot be passed on")
+    return answer
 
 
 def _trace() -> Any:
@@ -98,7 +116,7 @@ def _trace() -> Any:
 
 
 class StdioServer:
-    """One server of an organization, with the values of its variables; a `deadline` is on the monotonic clock."""
+    """A server of an organization that the program runner starts; a `deadline` is on the monotonic clock."""
 
     def __init__(
         self, name: str, server: UpstreamServer, values: Mapping[str, str], organization: str, ask: Ask
@@ -117,40 +135,20 @@ class StdioServer:
 
     def list_tools(self, *, deadline: float) -> Listing:
         """Return everything that it offers."""
-        return listing_from_json(self._send("list", deadline=deadline, reads=True))
+        return listing_from_json(self._send(deadline, method="list", reads=True))
 
-    def call(
-        self, tool: str, arguments: Mapping[str, Any], *, deadline: float, reads: bool
-    ) -> mcp_types.CallToolResult:
-        """Run a tool."""
-        answer = self._send("call", tool, arguments, deadline=deadline, reads=reads)
-        return mcp_types.CallToolResult.model_validate(answer)
-
-    def read_resource(self, uri: str, *, deadline: float) -> mcp_types.ReadResourceResult:
-        """Read a resource."""
-        return mcp_types.ReadResourceResult.model_validate(self._send("read", uri, deadline=deadline, reads=True))
-
-    def get_prompt(self, name: str, arguments: Mapping[str, str], *, deadline: float) -> mcp_types.GetPromptResult:
-        """Return a prompt, filled in."""
-        answer = self._send("prompt", name, arguments, deadline=deadline, reads=True)
-        return mcp_types.GetPromptResult.model_validate(answer)
-
-    def _send(
-        self,
-        method: Literal["list", "call", "read", "prompt"],
-        name: str = "",
-        parameters: Mapping[str, Any] | None = None,
-        *,
-        deadline: float,
-        reads: bool,
-    ) -> Any:
-        request = ServerRequest(
-            organization=self._organization,
-            server=self._declaration,
-            method=method,
-            name=name,
-            parameters=dict(parameters or {}),
-            reads=reads,
-            seconds=max(0.001, deadline - time.monotonic()),
+    def send[Result: BaseModel](self, request: ItemRequest[Result], *, deadline: float) -> Result:
+        """Send a request and return its result."""
+        answer = self._send(
+            deadline,
+            method=request.method,
+            name=request.name,
+            parameters=dict(request.arguments),
+            reads=request.reads,
         )
+        return request.result.model_validate(answer)
+
+    def _send(self, deadline: float, **fields: Any) -> Any:
+        seconds = max(0.001, deadline - time.monotonic())
+        request = ServerRequest(organization=self._organization, server=self._declaration, seconds=seconds, **fields)
         return unpack(self._ask(request, deadline=deadline))

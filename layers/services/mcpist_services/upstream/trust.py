@@ -1,4 +1,4 @@
-"""Which tools of an upstream may be shown and run: those that are as they were approved."""
+"""Which tools of an upstream may be shown and run: those that are as they were approved, and what has changed since."""
 
 import hashlib
 import json
@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from mcpist.visible_text import hidden_characters
-from mcpist_services.module_names import is_reserved_name
+from mcpist_services.definitions import is_reserved_name
 
 if TYPE_CHECKING:
     from mcp_types import Prompt, Resource, ResourceTemplate, Tool
+from collections.abc import Sequence
 
 MAX_UNSUSPICIOUS_CHARACTERS = 4_000
 MAX_ITEM_NAME_CHARACTERS = 128
@@ -19,8 +20,13 @@ PINNED_FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", 
 # Those of a resource, a template or a prompt; the time of a resource's last change is none of them.
 PINNED_MATERIAL_FIELDS = ("name", "title", "description", "uri", "uriTemplate", "mimeType", "arguments")
 MAX_URI_CHARACTERS = 400
+MAX_TEXT_LINES = 400
+"""Of a text; the rest is counted only."""
+CONTEXT_LINES = 2
+
 type ListedItem = Tool | Resource | ResourceTemplate | Prompt
 type Verdict = Literal["approved", "changed", "new", "refused"]
+type LineKind = Literal["same", "added", "removed", "skipped"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +42,15 @@ class Pin:
     approved_at: int
     text: str = field(default="", repr=False)
     """What was approved, as `pinned_text` returns it; it is stored apart, and empty where approvals are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextLine:
+    """A line of a text, or of two texts that are compared."""
+
+    kind: LineKind
+    text: str
+    """Of a `skipped` line the number of lines that are the same, or were cut."""
 
 
 def pin_name(item: "ListedItem") -> str:
@@ -154,3 +169,51 @@ def _canonical(value: Any) -> Any:
 
 def _is_string_list(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def lines_of(text: str) -> list[TextLine]:
+    """Return the lines of a pinned text as people read them."""
+    lines = _readable(text)
+    rest = [TextLine("skipped", str(len(lines) - MAX_TEXT_LINES))] if len(lines) > MAX_TEXT_LINES else []
+    return [*(TextLine("same", line) for line in lines[:MAX_TEXT_LINES]), *rest]
+
+
+def changes(before: str, after: str) -> list[TextLine]:
+    """Return the lines that differ between two pinned texts, with some lines around them."""
+    from difflib import SequenceMatcher  # which only people's reviews need
+
+    old, new = _readable(before)[:MAX_TEXT_LINES], _readable(after)[:MAX_TEXT_LINES]
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    found: list[TextLine] = []
+    end = 0
+    for group in matcher.get_grouped_opcodes(CONTEXT_LINES):
+        found += _skipped(group[0][1] - end)
+        found += (line for opcode in group for line in _changed(opcode, old, new))
+        end = group[-1][2]
+    return [*found, *_skipped(len(old) - end)]
+
+
+def _changed(opcode: tuple[str, int, int, int, int], old: Sequence[str], new: Sequence[str]) -> Iterator[TextLine]:
+    tag, old_start, old_end, new_start, new_end = opcode
+    if tag == "equal":
+        yield from (TextLine("same", line) for line in old[old_start:old_end])
+        return
+    yield from (TextLine("removed", line) for line in old[old_start:old_end])
+    yield from (TextLine("added", line) for line in new[new_start:new_end])
+
+
+def _skipped(count: int) -> list[TextLine]:
+    return [TextLine("skipped", str(count))] if count > 0 else []
+
+
+def _readable(text: str) -> list[str]:
+    """Return the fields of a pinned text in lines: a text as it is, anything else as indented JSON."""
+    fields: dict[str, Any] = json.loads(text)
+    return [line for name, value in fields.items() for line in _field_lines(name, value)]
+
+
+def _field_lines(name: str, value: Any) -> list[str]:
+    if isinstance(value, str):
+        first, *more = value.split("\n")
+        return [f"{name}: {first}", *(f"  {line}" for line in more)]
+    return f"{name}: {json.dumps(value, ensure_ascii=False, indent=2)}".split("\n")

@@ -4,7 +4,7 @@ import pytest
 
 from mcpist.tools.declare.call import Call, ServiceResponse
 from mcpist_services.described.overlay import PagingRule
-from mcpist_services.described.pages import paging_of
+from mcpist_services.described.paging import paging_of
 from scripts.reference import overview, page
 from tests.services.described.library import library, module_of
 

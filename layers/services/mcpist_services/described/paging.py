@@ -1,14 +1,19 @@
-"""Recognition of paging: how a list goes on, from its parameters and its answer."""
+"""The paging of an imported list: recognized from its description, and read page by page."""
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mcpist.tools.declare.paging import MAX_ITEMS
-from mcpist_services.described.answers import Answer
-from mcpist_services.described.description import Description, Operation
+from mcpist.errors import InvalidRequest
+from mcpist.render.shows import value_at
+from mcpist.tools.declare.call import Call, ServiceResponse
+from mcpist.tools.declare.paging import MAX_ITEMS, NextPage, Paging, Position, by_field, by_link
 from mcpist_services.described.overlay import PagingKind, PagingRule
 from mcpist_services.described.wording import listed
+
+if TYPE_CHECKING:
+    from mcpist_services.described.answers import Answer
+    from mcpist_services.described.description import Description, Operation
 
 DEFAULT_PAGE_SIZE = 50
 
@@ -28,10 +33,13 @@ _MORE = listed("hasmore more hasnextpage hasnext ismore")
 _LAST = listed("total totalcount totalresults totalitems count totalhits")
 _HOLDERS = listed("meta metadata paging pagination pageinfo links responsemetadata page cursor cursors next")
 _ODATA_POSITIONS = ("$skip", "$skiptoken")
+_NEXT = re.compile(r'<([^<>]*)>\s*;[^,<]*\brel="?next"?')  # no "<" within: linear in a header's length
+
+type _Found = tuple[PagingKind, tuple[str, ...], str, str]
 
 
 def recognize_paging(
-    description: Description, operation: Operation, answer: Answer, arguments: Mapping[str, Any]
+    description: "Description", operation: "Operation", answer: "Answer", arguments: Mapping[str, Any]
 ) -> PagingRule | None:
     """Return how a list goes on; None where it is no list, or ends with its answer.
 
@@ -53,10 +61,21 @@ def recognize_paging(
     return PagingRule(kind=kind, size=size, max_size=_max_size(description, arguments.get(size)), **rest)
 
 
-type _Found = tuple[PagingKind, tuple[str, ...], str, str]
+def link_positions(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the parameters that a link to the next page may carry."""
+    return tuple(name for name in names if _flat(name) in _CURSORS | _PAGES | _OFFSETS)
 
 
-def _by_answer(operation: Operation, named: Mapping[str, str], fields: Mapping[str, Any]) -> _Found | None:
+def paging_of(rule: PagingRule) -> Paging:
+    """Return how a list is read page by page."""
+    position = rule.position
+    numbered = rule.kind in {"offset", "page"}
+    if numbered and rule.size:
+        position = (*position, rule.size)  # the number of a page means another place where pages are larger
+    return Paging(size=rule.size, max_size=rule.max_size, position_parameters=position, next_page=_next_page(rule))
+
+
+def _by_answer(operation: "Operation", named: Mapping[str, str], fields: Mapping[str, Any]) -> _Found | None:
     """Recognize a cursor in the answer, the next address in it, or the header `link`."""
     cursors = [named[flat] for flat in named if flat in _CURSORS and f"use{flat}" not in named]
     numbers = [named[flat] for flat in named if flat in _OFFSETS | _PAGES]
@@ -85,12 +104,7 @@ def _by_number(named: Mapping[str, str], fields: Mapping[str, Any]) -> _Found | 
     return None
 
 
-def link_positions(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the parameters that a link to the next page may carry."""
-    return tuple(name for name in names if _flat(name) in _CURSORS | _PAGES | _OFFSETS)
-
-
-def _fields(description: Description, fields: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+def _fields(description: "Description", fields: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
     """Yield the paths of an answer's own fields, and of those that stand in an object about its pages."""
     for name, spec in fields.items():
         target = description.deref(spec)
@@ -112,18 +126,18 @@ def _is_address(path: str, spec: Mapping[str, Any]) -> bool:
     return in_links or "link" in name.lower() or spec.get("format") in {"uri", "url"} or "url" in said or "http" in said
 
 
-def _is_integer(description: Description, spec: Any) -> bool:
+def _is_integer(description: "Description", spec: Any) -> bool:
     target = description.deref(spec)
     return isinstance(target, dict) and target.get("type") in {"integer", "number", None}
 
 
-def _max_size(description: Description, spec: Any) -> int:
+def _max_size(description: "Description", spec: Any) -> int:
     target = description.deref(spec) if spec else {}
     stated = target.get("maximum") or target.get("default") if isinstance(target, dict) else None
     return min(int(stated), MAX_ITEMS) if isinstance(stated, int | float) and stated >= 1 else DEFAULT_PAGE_SIZE
 
 
-def _first_page(description: Description, spec: Any) -> int:
+def _first_page(description: "Description", spec: Any) -> int:
     target = description.deref(spec)
     stated = target.get("default", target.get("minimum")) if isinstance(target, dict) else None
     return 0 if stated == 0 else 1
@@ -131,3 +145,47 @@ def _first_page(description: Description, spec: Any) -> int:
 
 def _flat(name: str) -> str:
     return re.sub(r"[_\-\s]", "", name).lower()
+
+
+def _next_page(rule: PagingRule) -> NextPage:
+    match rule.kind:
+        case "cursor":
+            return by_field(rule.field, rule.position[0], more=rule.more)
+        case "link":
+            return by_link(_header_link, *rule.position)
+        case "next_url":
+            return by_link(lambda response: _text_at(response.json, rule.field), *rule.position)
+    return _numbered_pages(rule)
+
+
+def _numbered_pages(rule: PagingRule) -> NextPage:
+    """Read the next page by its number, or by that of its first item, until one is short or all are read."""
+    name = rule.position[0]
+
+    def next_page(call: Call, response: ServiceResponse, items: int) -> Position:
+        parameters = (call.json if call.method == "POST" else call.query) or {}
+        size = int(parameters.get(rule.size, 0)) if rule.size else 0
+        begin = str(parameters.get(name, rule.first if rule.kind == "page" else 0))
+        if not begin.isdecimal():
+            raise InvalidRequest(field="cursor", problem="it is no number")
+        number = int(begin)
+        read = number + items if rule.kind == "offset" else (number - rule.first) * size + items
+        total = value_at(response.json, rule.field) if rule.field and (size or rule.kind == "offset") else None
+        if not items or (read >= total if isinstance(total, int) else items < size):
+            return {}
+        following = number + (items if rule.kind == "offset" else 1)
+        return {name: following} | ({rule.size: size} if size else {})
+
+    return next_page
+
+
+def _header_link(response: ServiceResponse) -> str | None:
+    found = _NEXT.search(response.headers.get("link", ""))
+    return found[1] if found else None
+
+
+def _text_at(value: Any, field: str) -> str | None:
+    """Return the text at a path; a name with dots in it is tried as it is first."""
+    found = value.get(field) if isinstance(value, dict) else None
+    found = value_at(value, field) if found is None else found
+    return found if isinstance(found, str) else None

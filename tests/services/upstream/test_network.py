@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mcpist.bounded_http.addresses import ForbiddenAddress
-from mcpist_services.upstream.guard import GuardedBackend
+from mcpist_services.upstream.network import GuardedBackend
 from tests.upstreams.connected import public_url
 
 

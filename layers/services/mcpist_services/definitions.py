@@ -1,17 +1,24 @@
-"""Files that define modules, in JSON or YAML: read with bounds, and checked; an error names the place that is wrong."""
+"""Definitions of modules: their names, and their files in JSON or YAML, which are read with bounds and checked."""
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from mcpist.bounded_yaml import MAX_YAML_VALUES, YamlError, load_yaml
 from mcpist.errors import InvalidRequest
 from mcpist.validation import parse_model
-from mcpist_services.module_names import ModuleName, is_own_name
+from mcpist_services import NAMES
+
+MAX_FULL_NAME_CHARACTERS = 64
+"""Of `module.tool`: clients make a function's name of it."""
+META_TOOLS = frozenset({"get_module_schema", "call", "batch", "get_category_tools", "call_category_tool"})
+# Words of addresses and commands, which a module of the same name would hide.
+ROUTE_NAMES = frozenset({"categories", "described", "mcpist", "modules", "programs", "upstream"})
+ModuleName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
 
 _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
@@ -22,6 +29,7 @@ type Description = Annotated[str, Field(min_length=1, max_length=1000)]
 type Noise = Annotated[
     tuple[Annotated[str, Field(pattern=r"^!?[^!\x00-\x20\x7f]+$", max_length=100)], ...], Field(max_length=50)
 ]
+type ToolName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
 
 
 class DefinitionPart(BaseModel):
@@ -115,3 +123,21 @@ def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(word: str) -> Any:
     raise ValueError(f"{word} is no JSON value")
+
+
+def is_reserved_name(name: str) -> bool:
+    """Whether a name could be taken for one of our meta-tools or written modules."""
+    plain = name.lower().replace("-", "_")
+    return plain in META_TOOLS or plain in NAMES
+
+
+def is_own_name(name: str) -> bool:
+    """Whether no module that is defined by data may have a name."""
+    return is_reserved_name(name) or name in ROUTE_NAMES
+
+
+def check_full_names(module: str, tools: Iterable[str]) -> None:
+    """Raise ValueError for a tool whose name is too long beside its module's."""
+    for tool in tools:
+        if len(f"{module}.{tool}") > MAX_FULL_NAME_CHARACTERS:
+            raise ValueError(f"{module}.{tool} is longer than {MAX_FULL_NAME_CHARACTERS} characters")
