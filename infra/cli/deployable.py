@@ -17,7 +17,7 @@ from infra.cli.document import CommandResult
 from infra.local.intrinsics import read_yaml
 from mcpist.errors import InvalidConfiguration
 from mcpist_services.programs.declaration import Declaration
-from mcpist_services.upstream.configuration import Configuration, UpstreamServer
+from mcpist_services.upstream.configuration import UpstreamConfiguration, UpstreamServer
 
 CONFIG_LAYER = PurePosixPath("/opt/config")
 PACKAGE_RUNNERS = frozenset(
@@ -37,7 +37,7 @@ LOADER_SEGMENT = 3
 HEADER_BYTES = 64
 
 
-def check_deployable(file: Path, configured: Configuration) -> CommandResult:
+def check_deployable(file: Path, configured: UpstreamConfiguration) -> CommandResult:
     """Check that Lambda could run a file's servers; InvalidConfiguration with all problems if it could not."""
     problems = [{"field": field, "problem": problem} for field, problem in undeployable(configured, file.parent)]
     if problems:
@@ -47,7 +47,7 @@ def check_deployable(file: Path, configured: Configuration) -> CommandResult:
     return CommandResult(metadata={"file": str(file), **sizes}, drawing=f"{file}: {counts}; Lambda can run them")
 
 
-def undeployable(configuration: Configuration, folder: Path) -> Iterator[tuple[str, str]]:
+def undeployable(configuration: UpstreamConfiguration, folder: Path) -> Iterator[tuple[str, str]]:
     """Yield the servers that cannot run in a deployment, each with the reason; `folder` becomes /opt/config."""
     for name, server in configuration.servers.items():
         problem = _unpackaged(server, folder) if server.type == "stdio" else _unreachable(server.url)

@@ -17,7 +17,7 @@ from infra.cli.upstream_stack import StackView, changed_lines, find_rows, record
 from mcpist.visible_text import visible
 from mcpist_services.upstream import lists
 from mcpist_services.upstream.categories import counts
-from mcpist_services.upstream.configuration import Configuration, load
+from mcpist_services.upstream.configuration import UpstreamConfiguration, load
 
 DEPLOYED_FILE = Path(__file__).resolve().parents[2] / "layers/config/upstreams.json"
 
@@ -185,7 +185,7 @@ def _unknown(name: str, known: Iterable[str], hint: str = "") -> CommandError:
     return CommandError("VALIDATION_ERROR", f'There is no "{name}".', hint)
 
 
-def _read(file: Path | None) -> tuple[Path, Configuration]:
+def _read(file: Path | None) -> tuple[Path, UpstreamConfiguration]:
     """Read a file; by default that of the `mcpist up` that runs in this folder, or the deployed one."""
     file = file or (Path(last_up("")["upstreams"]) if is_up() else DEPLOYED_FILE)
     return file, load(file)

@@ -11,7 +11,7 @@ from infra.cli.client_config import ClientServer, read_client_config
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.upstream_listings import fetch_listings
 from mcpist_services.upstream.categories import is_shell_like
-from mcpist_services.upstream.configuration import Configuration, UpstreamServer
+from mcpist_services.upstream.configuration import UpstreamConfiguration, UpstreamServer
 from mcpist_services.upstream.listing import Listing
 from mcpist_services.upstream.trust import review_warnings
 
@@ -46,7 +46,7 @@ def import_client_config(client: Path, output: Path | None, stack: str, *, offli
             [] if listing or offline else ["it did not respond, so its tools are one category and wait for approval"]
         )
     proposal = {"mcpServers": {one.name: one.server for one in found}, "categories": categories}
-    Configuration.model_validate(proposal)
+    UpstreamConfiguration.model_validate(proposal)
     text = json.dumps(proposal, indent=2, ensure_ascii=False) + "\n"
     if output:
         output.write_text(text, "utf-8")

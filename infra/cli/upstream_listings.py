@@ -17,7 +17,7 @@ from mcpist.settings import settings
 from mcpist.tools.declare.schema_tool import effect_of
 from mcpist.tools.declare.tool import Effect
 from mcpist_services.upstream.categories import ResolvedCategory, SelectedTool, resolve_all, select_tool
-from mcpist_services.upstream.configuration import Configuration, UpstreamServer
+from mcpist_services.upstream.configuration import UpstreamConfiguration, UpstreamServer
 from mcpist_services.upstream.connections import Identity, Upstreams
 from mcpist_services.upstream.listing import Listing
 from mcpist_services.upstream.requests import Ask
@@ -88,7 +88,7 @@ def fetch_listings(
 
 
 def rows(
-    configured: Configuration, listings: Mapping[str, Listing], pins: Mapping[str, Mapping[str, Pin]]
+    configured: UpstreamConfiguration, listings: Mapping[str, Listing], pins: Mapping[str, Mapping[str, Pin]]
 ) -> list[ToolRow]:
     """Return every tool of every category, with its state."""
     tools = {(server, tool.name): tool for server, listing in listings.items() for tool in listing.tools}
@@ -109,7 +109,7 @@ def rows(
 
 
 def _waiting_materials(
-    configured: Configuration, server: str, listing: Listing, pins: Mapping[str, Pin]
+    configured: UpstreamConfiguration, server: str, listing: Listing, pins: Mapping[str, Pin]
 ) -> Iterator[ToolRow]:
     """Return the resources and prompts of a server that wait for approval; others are approved when first seen."""
     category = next(name for name, one in configured.all_categories.items() if server in one.servers)
@@ -131,7 +131,7 @@ def _broken_rows(resolved: ResolvedCategory, listings: Mapping[str, Listing]) ->
                 yield ToolRow(resolved.name, chosen, "broken", (item.problem,), pin, "")
 
 
-def resolve_categories(configured: Configuration, listings: Mapping[str, Listing]) -> list[ResolvedCategory]:
+def resolve_categories(configured: UpstreamConfiguration, listings: Mapping[str, Listing]) -> list[ResolvedCategory]:
     """Resolve every category with the servers' listings."""
     return resolve_all(configured, {name: [tool.name for tool in one.tools] for name, one in listings.items()})
 

@@ -13,7 +13,7 @@ from mcpist.aws import clients
 from mcpist.people import directory
 from mcpist.people.administration import operator
 from mcpist_services.upstream import lists
-from mcpist_services.upstream.configuration import Configuration
+from mcpist_services.upstream.configuration import UpstreamConfiguration
 from mcpist_services.upstream.listing import Listing
 from mcpist_services.upstream.trust import Pin, TextLine, changes
 
@@ -26,7 +26,7 @@ type FindTexts = Callable[[str, Sequence[str]], Mapping[str, str]]
 class StackView:
     """A file's servers and their stack, if there is one: `embedded` or deployed."""
 
-    configured: Configuration
+    configured: UpstreamConfiguration
     has_stack: bool
     embedded: bool
 
@@ -52,7 +52,7 @@ class StackView:
 
 
 @contextmanager
-def stack_view(target: Target, configured: Configuration, *, needed: bool = False) -> Iterator[StackView]:
+def stack_view(target: Target, configured: UpstreamConfiguration, *, needed: bool = False) -> Iterator[StackView]:
     """Open the target, or the last `up` if one runs; else continue without a stack, unless one is `needed`."""
     has_stack = target.deployed or needed or is_up()
     with opened(target) if has_stack else nullcontext():

@@ -140,7 +140,7 @@ def _with_address(options: DeploymentOptions) -> DeploymentOptions:
 
 def _categories(upstreams: Path, report: Report) -> tuple[str, ...]:
     """Return the categories of a file of upstream servers, and report commands of it that this machine lacks."""
-    configured = configuration.load(upstreams) if upstreams.exists() else configuration.Configuration()
+    configured = configuration.load(upstreams) if upstreams.exists() else configuration.UpstreamConfiguration()
     report_missing_commands(configured, report)
     return tuple(configured.all_categories)
 

@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from mcpist_services.upstream.configuration import Configuration
+from mcpist_services.upstream.configuration import UpstreamConfiguration
 
 INSTALLED = Path(__file__).resolve().parents[2] / ".tools/bin"
 
@@ -16,7 +16,7 @@ def tool_path() -> str:
     return os.pathsep.join(dict.fromkeys((*folders, str(INSTALLED))))
 
 
-def report_missing_commands(configured: Configuration, report: Callable[[str], None]) -> None:
+def report_missing_commands(configured: UpstreamConfiguration, report: Callable[[str], None]) -> None:
     """Say which stdio servers cannot start, since their commands are not installed here."""
     for name, server in configured.servers.items():
         if server.type == "stdio" and shutil.which(server.command, path=server.env.get("PATH", tool_path())) is None:

@@ -7,7 +7,7 @@ from typing import cast, get_args
 
 from console.visit import Visit
 from mcpist.errors import InvalidRequest
-from mcpist.registry.entries import MAX_SEARCH_RESULTS, Entry, Filter, Registry
+from mcpist.registry.entries import MAX_SEARCH_RESULTS, Filter, Registry, RegistryEntry
 from mcpist.running.accounts import is_connected, working_services
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.tool import Effect
@@ -33,7 +33,7 @@ class Wanted:
 class ListedTool:
     """A tool in the list."""
 
-    entry: Entry
+    entry: RegistryEntry
     connected: bool | None
     """Whether its account works; None where it needs none, or nobody could tell."""
 
@@ -99,7 +99,7 @@ def list_tools(visit: Visit, wanted: Wanted) -> tuple[ToolPage, Choices]:
     return ToolPage(shown, len(found), wanted.page, pages), _choices(everything)
 
 
-def _search(registry: Registry, wanted: Wanted, entries: Sequence[Entry]) -> list[Entry]:
+def _search(registry: Registry, wanted: Wanted, entries: Sequence[RegistryEntry]) -> list[RegistryEntry]:
     """Return the tools that fit a task, best first, then others with the words in their names.
 
     The search knows tools that may be used now; an administrator also looks for those that are switched off.
@@ -110,7 +110,7 @@ def _search(registry: Registry, wanted: Wanted, entries: Sequence[Entry]) -> lis
     return [*best, *(entry for entry in named if all(word in entry.name.casefold() for word in words))]
 
 
-def _choices(entries: Iterable[Entry]) -> Choices:
+def _choices(entries: Iterable[RegistryEntry]) -> Choices:
     modules: dict[str, None] = {}
     categories: dict[str, None] = {}
     tags: dict[str, None] = {}

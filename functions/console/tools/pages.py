@@ -12,7 +12,7 @@ from console.tools.trying import Trial, fields_of, try_tool
 from console.visit import Visit
 from mcpist.errors import InvalidRequest, McpistError
 from mcpist.http.request import HttpResponse
-from mcpist.registry.entries import Entry, Registry, disable, enable
+from mcpist.registry.entries import Registry, RegistryEntry, disable, enable
 from mcpist.running.accounts import is_connected, working_services
 from mcpist.running.explanation import Explanation, explain, look_as, with_roles
 from mcpist.tools.access.permissions import Permissions
@@ -117,7 +117,7 @@ def tool_panel(visit: Visit, name: str, *, tried: bool = False) -> Mapping[str, 
     }
 
 
-def _find(permissions: Permissions, name: str, *, everything: bool) -> tuple[Entry, Tool]:
+def _find(permissions: Permissions, name: str, *, everything: bool) -> tuple[RegistryEntry, Tool]:
     """Return a tool that the person may know of, or raise why there is none."""
     module, own_name = permissions.split_name(name)
     permissions.load_tools((module,))
@@ -127,7 +127,7 @@ def _find(permissions: Permissions, name: str, *, everything: bool) -> tuple[Ent
     return entry, permissions.catalogue.module(module).tools[own_name]
 
 
-def _calls(entry: Entry, example: Mapping[str, Any]) -> Mapping[str, str]:
+def _calls(entry: RegistryEntry, example: Mapping[str, Any]) -> Mapping[str, str]:
     """Return an example call as a model, a batch and a program make it."""
     call = {"module": entry.module, "tool": entry.tool, "params": example}
     body = {"name": entry.name, "parameters": example}

@@ -21,7 +21,7 @@ from mcpist.programs.messages import ServerDeclaration, ServerRequest
 from mcpist.settings import settings
 from mcpist_services.upstream import requests
 from mcpist_services.upstream.configuration import UpstreamServer
-from mcpist_services.upstream.connection import BackgroundLoop, Connection
+from mcpist_services.upstream.connection import BackgroundLoop, UpstreamConnection
 from mcpist_services.upstream.faults import Faults
 from mcpist_services.upstream.link import Link
 from mcpist_services.upstream.listing import listing_to_json
@@ -94,7 +94,7 @@ class Sessions:
             await self._end(self._idle_beyond_the_most())
             server = _configured(declaration)
             start = partial(self._start, request.organization)
-            make = partial(Connection, declaration.name, server, declaration.environment, start)
+            make = partial(UpstreamConnection, declaration.name, server, declaration.environment, start)
             self._links[key] = Link(declaration.name, make, asyncio.Semaphore(declaration.concurrency))
         return self._links[key]
 

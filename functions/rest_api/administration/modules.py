@@ -12,7 +12,7 @@ from pydantic import Field
 from mcpist.caller import RegisteredModule
 from mcpist.errors import ModuleNotFound
 from mcpist.registry import definitions
-from mcpist.registry.entries import Entry, Filter, Registry, disable, enable
+from mcpist.registry.entries import Filter, Registry, RegistryEntry, disable, enable
 from mcpist.running.accounts import BrokerAccounts
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.module import ModuleKind
@@ -221,7 +221,7 @@ def _tool(state: ToolState) -> ModuleTool:
     )
 
 
-def _summary(entry: Entry) -> ModuleSummary:
+def _summary(entry: RegistryEntry) -> ModuleSummary:
     registered = {module.name: module.registered_by for module in current().caller.modules}
     return ModuleSummary(
         name=entry.name,

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from mcpist.errors import InvalidRequest
-from mcpist.registry.entries import Entry, Filter, Registry
+from mcpist.registry.entries import Filter, Registry, RegistryEntry
 from mcpist.running.accounts import is_connected, working_services
 from mcpist.settings import settings
 from mcpist.tools.access.permissions import Permissions
@@ -111,7 +111,7 @@ def search_tools(body: SearchRequest) -> SearchResponse:
     return SearchResponse(query=body.query, results=results, total=len(found))
 
 
-def _summary(permissions: Permissions, entry: Entry, working: frozenset[str] | None) -> dict[str, Any]:
+def _summary(permissions: Permissions, entry: RegistryEntry, working: frozenset[str] | None) -> dict[str, Any]:
     caller = permissions.caller
     service = next(iter(entry.dependencies), "")
     url = settings().connect_url(service, caller.organization, caller.user) if service else None
@@ -134,7 +134,9 @@ def _summary(permissions: Permissions, entry: Entry, working: frozenset[str] | N
     }
 
 
-def _definitions(permissions: Permissions, platform: Platform, entries: Iterable[Entry]) -> list[dict[str, Any]]:
+def _definitions(
+    permissions: Permissions, platform: Platform, entries: Iterable[RegistryEntry]
+) -> list[dict[str, Any]]:
     tools = [permissions.catalogue.module(entry.module).tools[entry.tool] for entry in entries]
     named = [(names.rest_name(permissions, tool.module, tool.name), tool) for tool in tools]
     translated = (

@@ -6,7 +6,7 @@ from mcpist.caller import Caller, Role, Subject
 from mcpist.errors import AuthorizationError, InvalidRequest, McpistError, ModuleNotFound, ToolDisabled, ToolNotFound
 from mcpist.people import directory
 from mcpist.people.change import Change
-from mcpist.registry.entries import Entry, Filter, Registry, disable, enable
+from mcpist.registry.entries import Filter, Registry, RegistryEntry, disable, enable
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.access.role_rules import is_disabled
 from mcpist.tools.declare.module import FIRST_RELEASE
@@ -27,7 +27,7 @@ def names(entries: object) -> list[str]:
 
 
 def test_an_entry_has_all_metadata_of_its_tool() -> None:
-    assert registry(READER).get("shop.get_item") == Entry(
+    assert registry(READER).get("shop.get_item") == RegistryEntry(
         name="shop.get_item",
         module="shop",
         tool="get_item",

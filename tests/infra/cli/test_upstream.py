@@ -19,7 +19,7 @@ from mcpist.aws.clients import client
 from mcpist.memory import forget_entries
 from mcpist_services.upstream import lists
 from mcpist_services.upstream.categories import counts, resolve_all
-from mcpist_services.upstream.configuration import Configuration, load
+from mcpist_services.upstream.configuration import UpstreamConfiguration, load
 from mcpist_services.upstream.listing import Listing
 from mcpist_services.upstream.trust import Pin
 from tests.peers import npm
@@ -289,7 +289,7 @@ def test_a_changed_tool_is_listed_with_what_changed_since_its_approval(
 
 def test_a_prompt_that_waits_for_approval_is_listed_with_its_flags() -> None:
     server = {"description": "Notes", "command": "notes"}
-    configured = Configuration.model_validate({"mcpServers": {"notes": server}})
+    configured = UpstreamConfiguration.model_validate({"mcpServers": {"notes": server}})
     prompts = (Prompt(name="plain"), Prompt(name="odd", description="Do it\u202e"), Prompt(name="other"))
     listing = Listing(tools=(), ttl_seconds=None, scope="public", prompts=prompts)
     pins = {"prompts other": Pin("prompts other", "0" * 64, "sight", 1)}

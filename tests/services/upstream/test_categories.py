@@ -10,7 +10,7 @@ from mcpist_services.upstream.categories import (
     resolve_all,
     select_tool,
 )
-from mcpist_services.upstream.configuration import Category, Configuration
+from mcpist_services.upstream.configuration import Category, UpstreamConfiguration
 
 SERENA = ["read_file", "list_dir", "write_memory", "delete_memory", "execute_shell_command"]
 
@@ -163,7 +163,7 @@ def test_while_a_server_is_silent_its_names_are_not_called_unknown() -> None:
 
 
 def test_the_log_counts_what_there_is_and_what_leads_nowhere() -> None:
-    configured = Configuration.model_validate(
+    configured = UpstreamConfiguration.model_validate(
         {
             "mcpServers": {
                 "serena": {"description": "Code.", "command": "serena"},

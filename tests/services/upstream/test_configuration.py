@@ -8,7 +8,7 @@ from jsonschema import Draft202012Validator
 
 from mcpist import settings
 from mcpist.errors import InvalidConfiguration
-from mcpist_services.upstream.configuration import Configuration, UpstreamServer, configuration, load
+from mcpist_services.upstream.configuration import UpstreamConfiguration, UpstreamServer, configuration, load
 from scripts.reference import UPSTREAMS_SCHEMA, upstreams_schema
 
 ROOT = Path(__file__).parents[3]
@@ -22,7 +22,7 @@ def written(folder: Path, content: Any) -> Path:
     return path
 
 
-def loaded(folder: Path, **content: Any) -> Configuration:
+def loaded(folder: Path, **content: Any) -> UpstreamConfiguration:
     return load(written(folder, content))
 
 

@@ -15,7 +15,7 @@ from mcp_types import METHOD_NOT_FOUND, REQUEST_TIMEOUT, ErrorData, JSONRPCError
 from mcpist.errors import Timeout
 from mcpist.running.refusals import Failure
 from mcpist_services.upstream.configuration import UpstreamServer
-from mcpist_services.upstream.connection import Connection
+from mcpist_services.upstream.connection import UpstreamConnection
 from tests.upstreams.fake_upstream import ABOUT
 
 
@@ -51,10 +51,10 @@ class ScriptedServer:
                     await write.send(SessionMessage(JSONRPCResponse(jsonrpc="2.0", id=request.id, result=result)))
 
 
-def with_connection(server: ScriptedServer, use: Callable[[Connection], Awaitable[None]]) -> None:
+def with_connection(server: ScriptedServer, use: Callable[[UpstreamConnection], Awaitable[None]]) -> None:
     async def run() -> None:
         configured = UpstreamServer(description="Scripted", command="scripted")
-        connection = Connection("scripted", configured, {}, server.open, "legacy")
+        connection = UpstreamConnection("scripted", configured, {}, server.open, "legacy")
         assert await connection.open() is None
         await use(connection)
         await connection.close()
@@ -63,7 +63,7 @@ def with_connection(server: ScriptedServer, use: Callable[[Connection], Awaitabl
     asyncio.run(run())
 
 
-async def request_in_vain(connection: Connection) -> None:
+async def request_in_vain(connection: UpstreamConnection) -> None:
     """Send a request that is not answered in time."""
 
     async def list_tools(client: Client) -> Any:
@@ -80,7 +80,7 @@ async def request_in_vain(connection: Connection) -> None:
 def test_a_server_that_was_late_is_pinged_once_and_used_on_if_it_answers_at_all(answer: Any) -> None:
     server = ScriptedServer(ping=answer)
 
-    async def use(connection: Connection) -> None:
+    async def use(connection: UpstreamConnection) -> None:
         assert await connection.is_usable()
         assert "ping" not in server.asked
         await request_in_vain(connection)
@@ -94,7 +94,7 @@ def test_a_server_that_was_late_is_pinged_once_and_used_on_if_it_answers_at_all(
 def test_a_server_that_gives_no_sign_of_life_is_not_used_again() -> None:
     server = ScriptedServer(ping=ErrorData(code=REQUEST_TIMEOUT, message="the SDK waited in vain"))
 
-    async def use(connection: Connection) -> None:
+    async def use(connection: UpstreamConnection) -> None:
         await request_in_vain(connection)
         assert not await connection.is_usable()
         assert connection.faults.closed.is_set()

@@ -17,7 +17,7 @@ from mcpist.memory import Memory
 from mcpist.settings import settings
 from mcpist.tools.declare.module import ModuleKind
 
-MAX_DEFINITION_BYTES = 5_000_000
+MAX_MODULE_DEFINITION_BYTES = 5_000_000
 MAX_CACHED_DEFINITIONS = 100
 
 type Definition = dict[str, Any]
@@ -28,8 +28,8 @@ _cache: Memory[tuple[str, str], Definition] = Memory(math.inf, MAX_CACHED_DEFINI
 def hash_of(definition: Definition) -> str:
     """Return the hash of a definition; PayloadTooLarge over the limit."""
     content = json_bytes(definition)
-    if len(content) > MAX_DEFINITION_BYTES:
-        raise PayloadTooLarge(size_bytes=len(content), limit_bytes=MAX_DEFINITION_BYTES)
+    if len(content) > MAX_MODULE_DEFINITION_BYTES:
+        raise PayloadTooLarge(size_bytes=len(content), limit_bytes=MAX_MODULE_DEFINITION_BYTES)
     return hashlib.sha256(content).hexdigest()
 
 

@@ -23,7 +23,7 @@ MAX_SEARCH_RESULTS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class RegistryEntry:
     """A module or, where `tool` is not empty, a tool."""
 
     name: str
@@ -61,7 +61,7 @@ class Filter:
     effect: Effect | None = None
     enabled: bool | None = None
 
-    def admits(self, entry: Entry) -> bool:
+    def admits(self, entry: RegistryEntry) -> bool:
         """Whether an entry has everything that is asked for; upper and lower case are the same."""
         return (
             self.module in {"", entry.module}
@@ -85,30 +85,30 @@ class Registry:
         self._permissions = permissions
         self._everything = everything
 
-    def list(self, wanted: Filter = EVERYTHING) -> Sequence[Entry]:
+    def list(self, wanted: Filter = EVERYTHING) -> Sequence[RegistryEntry]:
         """Return the tools that a filter admits, in the order of their modules."""
         return [entry for entry in self._tools() if wanted.admits(entry)]
 
-    def modules(self, wanted: Filter = EVERYTHING) -> Sequence[Entry]:
+    def modules(self, wanted: Filter = EVERYTHING) -> Sequence[RegistryEntry]:
         """Return the modules that a filter admits."""
         return [entry for module in self._modules() if wanted.admits(entry := self._module_entry(module))]
 
-    def filter_by_tag(self, tag: str) -> Sequence[Entry]:
+    def filter_by_tag(self, tag: str) -> Sequence[RegistryEntry]:
         """Return the tools with a tag."""
         return self.list(Filter(tag=tag))
 
-    def filter_by_category(self, category: str) -> Sequence[Entry]:
+    def filter_by_category(self, category: str) -> Sequence[RegistryEntry]:
         """Return the tools of a category."""
         return self.list(Filter(category=category))
 
-    def search(self, query: str, wanted: Filter = EVERYTHING, limit: int = 20) -> Sequence[tuple[Entry, float]]:
+    def search(self, query: str, wanted: Filter = EVERYTHING, limit: int = 20) -> Sequence[tuple[RegistryEntry, float]]:
         """Return the tools that fit a task and may be used now, best first, each with its score; the best has 1."""
         ranked = self._permissions.ranked(query, MAX_SEARCH_RESULTS)
         modules = self._permissions.catalogue.index.modules
         found = ((self._tool_entry(modules[tool.module], tool), score) for tool, score in ranked)
         return [(entry, score) for entry, score in found if wanted.admits(entry)][:limit]
 
-    def get(self, name: str) -> Entry:
+    def get(self, name: str) -> RegistryEntry:
         """Return a module or a tool by its full name; the error says why there is none for this caller."""
         module, tool = find(self._permissions.catalogue, name)
         if tool and tool in module.tools and self._knows(module.tools[tool]):
@@ -132,7 +132,7 @@ class Registry:
             if self._everything or (module.name in held and (not module.tools or any(self._known(module)))):
                 yield module
 
-    def _tools(self) -> Iterator[Entry]:
+    def _tools(self) -> Iterator[RegistryEntry]:
         for module in self._permissions.catalogue.index.modules.values():
             for tool in self._known(module):
                 yield self._tool_entry(module, tool)
@@ -143,8 +143,8 @@ class Registry:
     def _knows(self, tool: ToolEntry) -> bool:
         return self._everything or any(role_permits(role, tool) for role in self._permissions.caller.roles)
 
-    def _tool_entry(self, module: ModuleEntry, tool: ToolEntry) -> Entry:
-        return Entry(
+    def _tool_entry(self, module: ModuleEntry, tool: ToolEntry) -> RegistryEntry:
+        return RegistryEntry(
             name=f"{module.name}.{tool.name}",
             tool=tool.name,
             effect=tool.effect,
@@ -154,8 +154,8 @@ class Registry:
             **_metadata(module, {"registered_at": module.registered_at, **module.about, **tool.about}),
         )
 
-    def _module_entry(self, module: ModuleEntry) -> Entry:
-        return Entry(
+    def _module_entry(self, module: ModuleEntry) -> RegistryEntry:
+        return RegistryEntry(
             name=module.name,
             description=self._permissions.translation(module.name).text(module.description),
             enabled=not is_disabled(module.name, "*", self._permissions.caller.disabled),

@@ -7,7 +7,7 @@ from typing import Any
 from mcpist.caller import Caller
 from mcpist.errors import McpistError
 from mcpist.people.administration import ConnectedAccount
-from mcpist.registry.entries import Entry
+from mcpist.registry.entries import RegistryEntry
 from mcpist.running import broker
 from mcpist.tools.access.permissions import Permissions
 
@@ -57,7 +57,7 @@ def _selection(owner: str) -> dict[str, str]:
     return {kind: name}
 
 
-def working_services(permissions: Permissions, entries: Iterable[Entry]) -> frozenset[str] | None:
+def working_services(permissions: Permissions, entries: Iterable[RegistryEntry]) -> frozenset[str] | None:
     """Return the services among those of the entries whose accounts work; None if the broker cannot tell."""
     services = sorted({service for entry in entries for service in entry.dependencies})
     try:
@@ -66,6 +66,6 @@ def working_services(permissions: Permissions, entries: Iterable[Entry]) -> froz
         return None
 
 
-def is_connected(entry: Entry, working: frozenset[str] | None) -> bool | None:
+def is_connected(entry: RegistryEntry, working: frozenset[str] | None) -> bool | None:
     """Whether the account of a tool works; None where it needs none, or the broker could not tell."""
     return set(entry.dependencies) <= working if entry.dependencies and working is not None else None

@@ -10,7 +10,7 @@ from mcpist_services.described.overlay import MAX_SHOWN_COLUMNS
 from mcpist_services.described.wording import listed, singular, word_lists, words
 
 JSON_TYPE = re.compile(r"(application|text)/([\w.+-]+\+)?json\b|\*/\*", re.IGNORECASE)
-MAX_DEPTH = 12
+MAX_SHAPE_DEPTH = 12
 WRITE_COLUMNS = 5
 
 _WORDS = word_lists("answers")
@@ -28,7 +28,7 @@ _PAGE = re.compile(r"next|cursor|total|is_?last|has_?more", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnswerShape:
     """The shape of an operation's answer."""
 
     columns: tuple[str, ...]
@@ -40,15 +40,15 @@ class Answer:
     """Why the answer cannot be read; empty where it can."""
 
 
-def propose_answer(description: Description, operation: Operation) -> Answer:
+def propose_answer(description: Description, operation: Operation) -> AnswerShape:
     """Return the list in an operation's answer, and its columns: ids, names, states, times, URLs."""
     content = operation.success.get("content")
     if not isinstance(content, dict) or not content:
         has_body = operation.method == "GET" or "204" not in operation.responses
-        return Answer(("*",) if has_body else ("done",))
+        return AnswerShape(("*",) if has_body else ("done",))
     kind = next((kind for kind in content if JSON_TYPE.match(kind)), None)
     if kind is None:
-        return Answer(("*",), refused=f"it answers {next(iter(content))}, not JSON")
+        return AnswerShape(("*",), refused=f"it answers {next(iter(content))}, not JSON")
     media = content[kind] if isinstance(content[kind], dict) else {}
     return _Reader(description, operation).answer(media.get("schema"))
 
@@ -61,28 +61,28 @@ class _Reader:
         self._operation = operation
         self._is_list = False
 
-    def answer(self, schema: Any) -> Answer:
+    def answer(self, schema: Any) -> AnswerShape:
         if (items := self.items_of(schema)) is not None:
-            return Answer(self._columns(items), is_list=True)
+            return AnswerShape(self._columns(items), is_list=True)
         fields = self.properties(schema)
         if not fields:
-            return Answer(("*",))
+            return AnswerShape(("*",))
         rows, items = self._list_in(fields)
         if rows:
-            return Answer(self._columns(items), rows, is_list=True, fields=fields)
+            return AnswerShape(self._columns(items), rows, is_list=True, fields=fields)
         wrapper = self._wrapper(fields)
         inner = self.properties(fields[wrapper]) if wrapper else fields
         if wrapper:
             rows, items = self._list_in(inner)
             if rows:
-                return Answer(self._columns(items), f"{wrapper}.{rows}", is_list=True, fields=fields)
+                return AnswerShape(self._columns(items), f"{wrapper}.{rows}", is_list=True, fields=fields)
         columns = self._chosen(inner, f"{wrapper}." if wrapper else "")
-        return Answer(columns, fields=fields)
+        return AnswerShape(columns, fields=fields)
 
     def properties(self, schema: Any, depth: int = 0) -> dict[str, Any]:
         """Return the properties of an object, over the parts and the alternatives that it is made of."""
         schema = self._description.deref(schema)
-        if not isinstance(schema, dict) or depth > MAX_DEPTH:
+        if not isinstance(schema, dict) or depth > MAX_SHAPE_DEPTH:
             return {}
         found: dict[str, Any] = {}
         for key in ("allOf", "oneOf", "anyOf"):
@@ -95,7 +95,7 @@ class _Reader:
     def items_of(self, schema: Any, depth: int = 0) -> Any:
         """Return the schema of a list's items; None where it is no list."""
         schema = self._description.deref(schema)
-        if not isinstance(schema, dict) or depth > MAX_DEPTH:
+        if not isinstance(schema, dict) or depth > MAX_SHAPE_DEPTH:
             return None
         if schema.get("type") == "array" or "items" in schema or schema.get("type") == ["array", "null"]:
             return schema.get("items") or {}

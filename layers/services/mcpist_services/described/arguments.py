@@ -9,7 +9,7 @@ from mcpist.tools.declare.tool import PAGING_PARAMETERS
 from mcpist_services.described.answers import JSON_TYPE
 from mcpist_services.described.description import Operation
 from mcpist_services.described.overlay import FORBIDDEN_HEADERS, FORM_TYPE, OverlayParameter, Style
-from mcpist_services.described.schemas import MAX_DESCRIPTION_CHARACTERS, Schemas
+from mcpist_services.described.schemas import MAX_SCHEMA_TEXT_CHARACTERS, Schemas
 from mcpist_services.described.wording import first_sentence, listed
 
 _CREDENTIALS = listed("access_token api_key apikey auth_token client_secret oauth_token")
@@ -126,7 +126,7 @@ def _body(operation: Operation, schemas: Schemas, found: Arguments) -> Iterator[
 
 
 def _with_description(spec: dict[str, Any], stated: Mapping[str, Any]) -> dict[str, Any]:
-    text = first_sentence(str(stated.get("description") or ""), MAX_DESCRIPTION_CHARACTERS)
+    text = first_sentence(str(stated.get("description") or ""), MAX_SCHEMA_TEXT_CHARACTERS)
     return {**spec, "description": text} if text else spec
 
 

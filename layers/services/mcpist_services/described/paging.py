@@ -12,7 +12,7 @@ from mcpist_services.described.overlay import PagingKind, PagingRule
 from mcpist_services.described.wording import listed
 
 if TYPE_CHECKING:
-    from mcpist_services.described.answers import Answer
+    from mcpist_services.described.answers import AnswerShape
     from mcpist_services.described.description import Description, Operation
 
 DEFAULT_PAGE_SIZE = 50
@@ -39,7 +39,7 @@ type _Found = tuple[PagingKind, tuple[str, ...], str, str]
 
 
 def recognize_paging(
-    description: "Description", operation: "Operation", answer: "Answer", arguments: Mapping[str, Any]
+    description: "Description", operation: "Operation", answer: "AnswerShape", arguments: Mapping[str, Any]
 ) -> PagingRule | None:
     """Return how a list goes on; None where it is no list, or ends with its answer.
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from mcpist.oauth.provider import check_public_url
 from mcpist.validation import first_error
 from mcpist_services.definitions import refuse
-from mcpist_services.described.answers import Answer, propose_answer
+from mcpist_services.described.answers import AnswerShape, propose_answer
 from mcpist_services.described.arguments import Arguments, NotImportable, leave_paging, propose_arguments
 from mcpist_services.described.description import Description, Operation
 from mcpist_services.described.effects import (
@@ -45,7 +45,7 @@ class _Candidate:
 
     operation: Operation
     arguments: Arguments
-    answer: Answer
+    answer: AnswerShape
 
 
 def propose(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-MAX_DEPTH = 6
+MAX_SAMPLE_DEPTH = 6
 MAX_OPTIONAL_DEPTH = 3
 STEP = 0.1  # the depth of a reference or a choice, which may lead in a circle as properties may
 
@@ -32,7 +32,7 @@ class _Sampler:
         self._optional = optional
 
     def value(self, spec: Mapping[str, Any], depth: float) -> Any:
-        if depth > MAX_DEPTH:
+        if depth > MAX_SAMPLE_DEPTH:
             return None
         if "$ref" in spec:
             return self.value(self._definitions.get(spec["$ref"].removeprefix("#/$defs/"), {}), depth + STEP)

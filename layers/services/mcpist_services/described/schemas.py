@@ -9,7 +9,7 @@ from mcpist_services.described.description import Description
 from mcpist_services.described.references import pointer_keys
 from mcpist_services.described.wording import first_sentence, listed
 
-MAX_DESCRIPTION_CHARACTERS = 160
+MAX_SCHEMA_TEXT_CHARACTERS = 160
 MAX_MERGED_DEPTH = 20
 
 _KEPT = listed(
@@ -44,7 +44,7 @@ class Schemas:
         if isinstance(schema.get("$ref"), str):
             return self._reference(schema)
         found = {key: schema[key] for key in schema if key in _KEPT or (key == "example" and self.answers)}
-        if description := first_sentence(str(schema.get("description") or ""), MAX_DESCRIPTION_CHARACTERS):
+        if description := first_sentence(str(schema.get("description") or ""), MAX_SCHEMA_TEXT_CHARACTERS):
             found["description"] = description
         found |= self._inner(schema)
         if "oneOf" in found:  # vendors write it over alternatives that overlap, and accept what fits several
@@ -72,7 +72,7 @@ class Schemas:
             return {}
         if not any(key in target for key in _SHARED):
             return self.convert(target)
-        beside = first_sentence(str(schema.get("description") or ""), MAX_DESCRIPTION_CHARACTERS)
+        beside = first_sentence(str(schema.get("description") or ""), MAX_SCHEMA_TEXT_CHARACTERS)
         described = {"description": beside} if beside else {}
         return {"$ref": f"#/$defs/{self._share(schema['$ref'], target)}", **described}
 

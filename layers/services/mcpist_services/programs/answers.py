@@ -19,7 +19,7 @@ from mcpist.render.answer import compact_json
 from mcpist.render.tokens import estimate_tokens
 from mcpist_services.programs.declaration import ToolDeclaration
 
-MAX_PREVIEW_CHARACTERS = 1_000
+MAX_STDOUT_PREVIEW_CHARACTERS = 1_000
 """Of a text that becomes a file: a short one is read whole in the answer."""
 STDOUT = "stdout"
 OWN_NAMES = frozenset({"attachments", "names", "preview"})
@@ -27,7 +27,7 @@ OWN_NAMES = frozenset({"attachments", "names", "preview"})
 
 
 @dataclass(slots=True)
-class Answer:
+class ProgramAnswer:
     """The files of a run, and what its program said."""
 
     command: str
@@ -69,17 +69,17 @@ class Answer:
         return [file.reference.model_dump() for file in self.files if file.is_text]
 
 
-def answer_of(caller: Caller, command: str, tool: ToolDeclaration, result: ProgramResult) -> Answer:
+def answer_of(caller: Caller, command: str, tool: ToolDeclaration, result: ProgramResult) -> ProgramAnswer:
     """Store what a run leaves as the caller's files, and return its answer; OutputRefused where a file is missing."""
     _check_required(tool, result)
-    answer = Answer(command)
+    answer = ProgramAnswer(command)
     text, value = _standard_output(tool, result.stdout)
     if value is not None:
         answer.metadata = value
         answer.tokens_before = estimate_tokens(text)
     elif text:
         answer.add_file(caller, STDOUT, result.stdout, tool.stdout.content_type)
-        answer.metadata["preview"] = preview(text, tool.stdout.content_type, MAX_PREVIEW_CHARACTERS)
+        answer.metadata["preview"] = preview(text, tool.stdout.content_type, MAX_STDOUT_PREVIEW_CHARACTERS)
     for output in sorted(result.outputs, key=lambda output: _rule_of(tool, output)):
         answer.add_file(caller, output.name, output.content or b"", output.content_type)
     return answer

@@ -35,7 +35,7 @@ from mcpist.telemetry.metrics import (
     PROGRAM_TOKENS_SAVED,
 )
 from mcpist.tools.declare.call import Measured
-from mcpist_services.programs.answers import Answer, answer_of
+from mcpist_services.programs.answers import ProgramAnswer, answer_of
 from mcpist_services.programs.command_line import command_line
 from mcpist_services.programs.declaration import ToolDeclaration, is_file
 
@@ -108,7 +108,7 @@ class ProgramRuns:
         if result.exit_code not in tool.success_codes:
             raise ProgramFailed(program=tool.program, exit_code=result.exit_code, problem=problem, service=self.module)
 
-    def _measure(self, command: str, staged: Staged, answer: Answer, milliseconds: int) -> dict[str, int]:
+    def _measure(self, command: str, staged: Staged, answer: ProgramAnswer, milliseconds: int) -> dict[str, int]:
         return record(
             command,
             input_size_bytes=staged.size_bytes,

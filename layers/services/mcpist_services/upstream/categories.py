@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from mcpist.tools.declare.tool import Effect
-from mcpist_services.upstream.configuration import Category, Configuration, Override
+from mcpist_services.upstream.configuration import Category, Override, UpstreamConfiguration
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SHELL_WORDS = frozenset({"bash", "cmd", "exec", "powershell", "pwsh", "sh", "shell", "subprocess", "terminal", "zsh"})
@@ -86,7 +86,7 @@ def resolve(name: str, category: Category, listed: Mapping[str, Collection[str]]
     return ResolvedCategory(name, category, tools, tuple(_unresolved(category, listed)), tuple(clashes))
 
 
-def resolve_all(configuration: Configuration, listed: Mapping[str, Collection[str]]) -> list[ResolvedCategory]:
+def resolve_all(configuration: UpstreamConfiguration, listed: Mapping[str, Collection[str]]) -> list[ResolvedCategory]:
     """Resolve every category that is offered."""
     return [resolve(name, category, listed) for name, category in configuration.all_categories.items()]
 

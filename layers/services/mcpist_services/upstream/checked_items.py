@@ -12,8 +12,8 @@ from typing import Any
 import mcp_types
 from pydantic import ValidationError
 
-MAX_LIST_ITEMS = 10_000
-MAX_LIST_BYTES = 20_000_000
+MAX_LISTED_ITEMS = 10_000
+MAX_LISTED_BYTES = 20_000_000
 """The size of all pages of one list, as compact JSON."""
 MAX_ITEM_BYTES = 100_000
 MAX_ITEM_DEPTH = 40
@@ -28,6 +28,23 @@ ITEM_TYPES: Mapping[str, Any] = {
     "prompts": mcp_types.Prompt,
 }
 _TYPE_NAMES = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
+_KEYWORDS_OF_KIND = {
+    "type": "type",
+    "text": "title description format pattern $ref $id $schema $anchor",
+    "number": "minimum maximum",
+    "bound": "exclusiveMinimum exclusiveMaximum",
+    "factor": "multipleOf",
+    "count": "minLength maxLength minItems maxItems minProperties maxProperties minContains maxContains",
+    "texts": "required",
+    "options": "enum",
+    "flag": "uniqueItems",
+    "map": "properties patternProperties $defs definitions dependentSchemas",
+    "schemas": "allOf anyOf oneOf prefixItems",
+    "items": "items",
+    "schema": "additionalItems additionalProperties propertyNames contains not if then else unevaluatedItems "
+    "unevaluatedProperties",
+}
+_KIND_OF_KEYWORD = {keyword: kind for kind, keywords in _KEYWORDS_OF_KIND.items() for keyword in keywords.split()}
 
 
 class BrokenItem(ValueError):
@@ -63,8 +80,8 @@ class ListCheck:
         if not isinstance(given, list):
             return page
         self._items += len(given)
-        if self._items > MAX_LIST_ITEMS:
-            raise ListTooLarge(f"its {self.kind} are more than {MAX_LIST_ITEMS:,}")
+        if self._items > MAX_LISTED_ITEMS:
+            raise ListTooLarge(f"its {self.kind} are more than {MAX_LISTED_ITEMS:,}")
         return {**page, self.kind: [item for item in given if self._accept(item)]}
 
     def _accept(self, item: Any) -> bool:
@@ -76,8 +93,8 @@ class ListCheck:
             self.rejected.append(RejectedItem(self.kind, label, str(error)))
             return False
         self._bytes += size
-        if self._bytes > MAX_LIST_BYTES:
-            raise ListTooLarge(f"its {self.kind} are larger than {MAX_LIST_BYTES:,} bytes")
+        if self._bytes > MAX_LISTED_BYTES:
+            raise ListTooLarge(f"its {self.kind} are larger than {MAX_LISTED_BYTES:,} bytes")
         return True
 
 
@@ -105,21 +122,22 @@ def check_schema(schema: Any, place: str) -> None:
     if not isinstance(schema, dict):
         raise BrokenItem(f"{place} is not an object")
     for keyword, value in schema.items():
-        is_right = _KEYWORDS.get(keyword)
-        if is_right is not None and not is_right(value):
+        kind = _KIND_OF_KEYWORD.get(keyword, "")
+        if kind and not _FITS[kind](value):
             raise BrokenItem(f"{place}.{keyword} is not as JSON Schema wants it")
-        for inner, where in _subschemas(keyword, value):
+        for inner, where in _subschemas(kind, value):
             if not isinstance(inner, bool):
-                check_schema(inner, f"{place}.{where}")
+                check_schema(inner, f"{place}.{keyword}{where}")
 
 
-def _subschemas(keyword: str, value: Any) -> Iterator[tuple[Any, str]]:
-    if keyword in _SCHEMA_MAPS:
-        yield from ((inner, f"{keyword}.{name[:MAX_QUOTED_NAME_CHARACTERS]}") for name, inner in value.items())
-    elif keyword in _SCHEMA_LISTS or (keyword == "items" and isinstance(value, list)):
-        yield from ((inner, f"{keyword}.{position}") for position, inner in enumerate(value))
-    elif keyword in _SCHEMAS:
-        yield value, keyword
+def _subschemas(kind: str, value: Any) -> Iterator[tuple[Any, str]]:
+    """Yield the schemas in a keyword's value, each with its place there."""
+    if kind == "map":
+        yield from ((inner, f".{name[:MAX_QUOTED_NAME_CHARACTERS]}") for name, inner in value.items())
+    elif kind in {"schemas", "items"} and isinstance(value, list):
+        yield from ((inner, f".{position}") for position, inner in enumerate(value))
+    elif kind in {"schema", "items"}:
+        yield value, ""
 
 
 def _depth_exceeds(value: Any, levels: int) -> bool:
@@ -143,25 +161,8 @@ def _first_problem(error: Exception) -> str:
     return f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}"
 
 
-def _is_count(value: Any) -> bool:
-    return _is_number(value) and value >= 0 and value == int(value)
-
-
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
-
-
-def _is_type(value: Any) -> bool:
-    names = value if isinstance(value, list) else [value]
-    return bool(names) and all(isinstance(name, str) and name in _TYPE_NAMES for name in names)
 
 
 def _is_schema(value: Any) -> bool:
@@ -172,37 +173,23 @@ def _are_schemas(value: Any) -> bool:
     return isinstance(value, list) and all(map(_is_schema, value))
 
 
-def _is_map_of_schemas(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_is_schema, value.values()))
+def _is_type(value: Any) -> bool:
+    names = value if isinstance(value, list) else [value]
+    return bool(names) and all(isinstance(name, str) and name in _TYPE_NAMES for name in names)
 
 
-_SCHEMA_MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
-_SCHEMA_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
-_SCHEMAS = (
-    *("items", "additionalItems", "additionalProperties", "propertyNames", "contains", "not", "if", "then", "else"),
-    *("unevaluatedItems", "unevaluatedProperties"),
-)
-_KEYWORDS: Mapping[str, Callable[[Any], bool]] = {
+_FITS: Mapping[str, Callable[[Any], bool]] = {
     "type": _is_type,
-    **dict.fromkeys(("title", "description", "format", "pattern", "$ref", "$id", "$schema", "$anchor"), _is_text),
-    **dict.fromkeys(("minimum", "maximum"), _is_number),
-    # A boolean in JSON Schema's draft 4.
-    **dict.fromkeys(
-        ("exclusiveMinimum", "exclusiveMaximum"), lambda value: isinstance(value, bool) or _is_number(value)
-    ),
-    "multipleOf": lambda value: _is_number(value) and value > 0,
-    **dict.fromkeys(
-        (
-            *("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"),
-            *("minContains", "maxContains"),
-        ),
-        _is_count,
-    ),
-    "required": _are_texts,
-    "enum": lambda value: isinstance(value, list) and bool(value),
-    "uniqueItems": lambda value: isinstance(value, bool),
-    **dict.fromkeys(_SCHEMA_MAPS, _is_map_of_schemas),
-    **dict.fromkeys(_SCHEMA_LISTS, lambda value: _are_schemas(value) and bool(value)),
-    **dict.fromkeys(_SCHEMAS, _is_schema),
+    "text": lambda value: isinstance(value, str),
+    "number": _is_number,
+    "bound": lambda value: isinstance(value, bool) or _is_number(value),  # a boolean in JSON Schema's draft 4
+    "factor": lambda value: _is_number(value) and value > 0,
+    "count": lambda value: _is_number(value) and value >= 0 and value == int(value),
+    "texts": lambda value: isinstance(value, list) and all(isinstance(each, str) for each in value),
+    "options": lambda value: isinstance(value, list) and bool(value),
+    "flag": lambda value: isinstance(value, bool),
+    "map": lambda value: isinstance(value, dict) and all(map(_is_schema, value.values())),
+    "schemas": lambda value: _are_schemas(value) and bool(value),
     "items": lambda value: _is_schema(value) or _are_schemas(value),
+    "schema": _is_schema,
 }

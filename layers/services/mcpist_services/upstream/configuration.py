@@ -154,7 +154,7 @@ class Override(DefinitionPart):
     """What stands in the place of the server's own description."""
 
 
-class Selection(DefinitionPart):
+class ToolSelection(DefinitionPart):
     """Which of its servers' tools a category has; without names and patterns to include, all of them.
 
     A name includes a tool even if a pattern excludes it. Names may be written as clients show them:
@@ -184,7 +184,7 @@ class Category(DefinitionPart):
     """What it is for, as a model reads it."""
     servers: Servers = Field(alias="server")
     """A key of mcpServers, or several: of two tools of one name the first server's counts."""
-    tools: Selection = Selection()
+    tools: ToolSelection = ToolSelection()
     skill: Annotated[str, Field(max_length=20_000)] = ""
     """How to work with its tools; it comes with their schemas."""
 
@@ -196,7 +196,7 @@ class Category(DefinitionPart):
         return servers
 
 
-class Configuration(DefinitionPart):
+class UpstreamConfiguration(DefinitionPart):
     """The servers, and the categories that their tools are split into."""
 
     model_config = ConfigDict(title="Upstream MCP servers behind MCPist", ignored_types=(cached_property,))
@@ -234,7 +234,7 @@ class Configuration(DefinitionPart):
         return self
 
 
-def load(path: Path) -> Configuration:
+def load(path: Path) -> UpstreamConfiguration:
     """Load a configuration file; raises InvalidConfiguration with the file, the place in it and the reason."""
     try:
         content = parse_commented_json(path.read_text("utf-8"))
@@ -243,7 +243,7 @@ def load(path: Path) -> Configuration:
     except ValueError as error:
         raise _invalid(path, "file", f"no JSON: {error}") from None
     try:
-        return Configuration.model_validate(content, by_alias=True, by_name=False)
+        return UpstreamConfiguration.model_validate(content, by_alias=True, by_name=False)
     except ValidationError as error:
         problems = list(problems_of(error))
         field, problem = problems[0]
@@ -252,10 +252,10 @@ def load(path: Path) -> Configuration:
 
 
 @cached
-def configuration() -> Configuration:
+def configuration() -> UpstreamConfiguration:
     """Return this process's configuration: the file in the config layer or in the settings, else empty."""
     path = Path(settings().upstreams)
-    return load(path) if path.is_file() and path.stat().st_size else Configuration()
+    return load(path) if path.is_file() and path.stat().st_size else UpstreamConfiguration()
 
 
 class _UntitledSchema(GenerateJsonSchema):
@@ -268,7 +268,7 @@ class _UntitledSchema(GenerateJsonSchema):
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of the file, for editors and for people."""
     dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    return dialect | Configuration.model_json_schema(schema_generator=_UntitledSchema)
+    return dialect | UpstreamConfiguration.model_json_schema(schema_generator=_UntitledSchema)
 
 
 def _resolve_value(name: str, value: str, secrets: Mapping[str, str]) -> str:

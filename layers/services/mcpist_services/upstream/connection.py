@@ -37,7 +37,7 @@ type OpenTransport = Callable[
 """Opens what carries the messages to a server, which is sent these values; the stack ends with the connection."""
 
 
-class Connection:
+class UpstreamConnection:
     """A session with a server as one identity; `mode` is the protocol's era: `auto`, or `legacy`."""
 
     def __init__(

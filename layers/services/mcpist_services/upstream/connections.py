@@ -17,7 +17,7 @@ from mcpist.errors import Timeout, UpstreamUnavailable
 from mcpist.programs import client
 from mcpist_services.upstream import requests
 from mcpist_services.upstream.configuration import UpstreamServer, configuration
-from mcpist_services.upstream.connection import BackgroundLoop, Connection, Request
+from mcpist_services.upstream.connection import BackgroundLoop, Request, UpstreamConnection
 from mcpist_services.upstream.http import open_http
 from mcpist_services.upstream.link import Link
 from mcpist_services.upstream.listing import Listing
@@ -154,7 +154,7 @@ class Upstreams:
         if key not in self._links:
             self._evict_idle_links()
             semaphore = self._semaphores.setdefault(name, asyncio.Semaphore(server.concurrency))
-            make = partial(Connection, label(name), server, values, partial(open_http, self._open_pool()))
+            make = partial(UpstreamConnection, label(name), server, values, partial(open_http, self._open_pool()))
             self._links[key] = Link(label(name), make, semaphore)
         return self._links[key]
 

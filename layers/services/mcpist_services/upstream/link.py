@@ -10,7 +10,7 @@ from random import SystemRandom
 
 from mcpist.errors import Timeout, UpstreamUnavailable
 from mcpist.running.refusals import Failure
-from mcpist_services.upstream.connection import Connection, Request
+from mcpist_services.upstream.connection import Request, UpstreamConnection
 
 MIN_DELAY_SECONDS = 0.5
 GROWTH_FACTOR = 2.0
@@ -26,7 +26,7 @@ class Link:
     `make` makes a connection that is not open yet; `semaphore` bounds the requests of all identities together.
     """
 
-    def __init__(self, service: str, make: Callable[[str], Connection], semaphore: asyncio.Semaphore) -> None:
+    def __init__(self, service: str, make: Callable[[str], UpstreamConnection], semaphore: asyncio.Semaphore) -> None:
         self.last_used = time.monotonic()
         self._service = service
         self._make = make
@@ -34,8 +34,8 @@ class Link:
         self._mode = "auto"
         self._backoff = Backoff()
         self._last_problem = ""
-        self._connection: Connection | None = None
-        self._retired: set[Connection] = set()
+        self._connection: UpstreamConnection | None = None
+        self._retired: set[UpstreamConnection] = set()
         self._opening: asyncio.Task[Failure | None] | None = None
 
     async def send[T](self, request: Request[T], *, deadline: float, reads: bool) -> T:
@@ -55,7 +55,7 @@ class Link:
             answer.error.details["may_have_happened"] = True
         raise answer.error
 
-    async def connect(self, deadline: float) -> Connection | Failure:
+    async def connect(self, deadline: float) -> UpstreamConnection | Failure:
         """Return the open connection, after connecting if there is none."""
         current = self._connection
         if self._opening is None and current is not None and await current.is_usable():

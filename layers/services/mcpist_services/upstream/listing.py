@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import mcp_types
@@ -11,6 +11,7 @@ from mcp import MCPError
 from mcp.client import Client, ClientSession
 from mcp_types import PaginatedRequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import TypeAdapter
 
 from mcpist.errors import SchemaFetchError
 from mcpist_services.upstream.checked_items import ITEM_TYPES, ListCheck, ListTooLarge, RejectedItem
@@ -40,8 +41,8 @@ class Listing:
     """
 
     tools: tuple[mcp_types.Tool, ...]
-    ttl_seconds: float | None
-    scope: Literal["public", "private"]
+    ttl_seconds: float | None = None
+    scope: Literal["public", "private"] = "public"
     resources: tuple[mcp_types.Resource, ...] = ()
     resource_templates: tuple[mcp_types.ResourceTemplate, ...] = ()
     prompts: tuple[mcp_types.Prompt, ...] = ()
@@ -54,32 +55,18 @@ class Listing:
         return tuple(found[:MAX_MATERIALS])
 
 
-_ITEM_MODELS: Mapping[str, Any] = {
-    "tools": mcp_types.Tool,
-    "resources": mcp_types.Resource,
-    "resource_templates": mcp_types.ResourceTemplate,
-    "prompts": mcp_types.Prompt,
-}
+_LISTING = TypeAdapter(Listing)
 
 
 def listing_to_json(listing: Listing) -> dict[str, Any]:
     """Return a listing as JSON."""
-    items = {
-        name: [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in getattr(listing, name)]
-        for name in _ITEM_MODELS
-    }
-    rejected = [asdict(each) for each in listing.rejected]
-    return {**items, "rejected": rejected, "ttl_seconds": listing.ttl_seconds, "scope": listing.scope}
+    content: dict[str, Any] = _LISTING.dump_python(listing, mode="json", by_alias=True, exclude_none=True)
+    return content
 
 
 def listing_from_json(content: Mapping[str, Any], **known: Any) -> Listing:
     """Return the listing of its JSON; `known` takes the place of what the JSON says."""
-    offered: dict[str, Any] = {
-        name: tuple(kind.model_validate(one) for one in content[name]) for name, kind in _ITEM_MODELS.items()
-    }
-    rejected = tuple(RejectedItem(**each) for each in content.get("rejected", ()))
-    validity = {name: content[name] for name in ("ttl_seconds", "scope") if name in content}
-    return Listing(**offered, **{**validity, "rejected": rejected, **known})
+    return _LISTING.validate_python({**content, **known})
 
 
 async def read(client: Client) -> Listing:

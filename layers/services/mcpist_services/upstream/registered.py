@@ -19,7 +19,7 @@ from mcpist.registry import definitions
 from mcpist.render.shows import Shows
 from mcpist.tools.declare.schema_tool import unknown_columns
 from mcpist.tools.declare.tool import ModuleMetadata
-from mcpist_services.upstream.configuration import Category, Selection, UpstreamServer, configuration, problems_of
+from mcpist_services.upstream.configuration import Category, ToolSelection, UpstreamServer, configuration, problems_of
 
 MAX_CACHED_SERVERS = 1_000
 HASH_CHARACTERS = 16
@@ -75,7 +75,7 @@ def define_server(name: str, server: Mapping[str, Any], tools: Mapping[str, Any]
         field, problem = next(problems_of(error))
         raise InvalidRequest(field=field, problem=problem) from None
     try:
-        Selection.model_validate(tools, by_alias=True, by_name=False)
+        ToolSelection.model_validate(tools, by_alias=True, by_name=False)
     except ValidationError as error:
         field, problem = next(problems_of(error))
         raise InvalidRequest(field=f"tools.{field}", problem=problem) from None
@@ -93,7 +93,7 @@ def define_server(name: str, server: Mapping[str, Any], tools: Mapping[str, Any]
 
 
 def _category(key: str, definition: definitions.Definition) -> Category:
-    description, tools = definition["server"]["description"], Selection(**definition["tools"])
+    description, tools = definition["server"]["description"], ToolSelection(**definition["tools"])
     return Category(description=description, servers=(key,), tools=tools)
 
 
