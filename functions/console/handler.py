@@ -1,6 +1,5 @@
 """The console's handler: an API Gateway event in, a page out."""
 
-import time
 from typing import TYPE_CHECKING, Any
 
 from snapshot_restore_py import register_before_snapshot
@@ -8,6 +7,7 @@ from snapshot_restore_py import register_before_snapshot
 from console import error_page, rendering, routes
 from console.http.request import Request
 from mcpist.aws.snapshot import prepare
+from mcpist.http.front import serve
 from mcpist.http.request import HttpResponse
 from mcpist.telemetry.door import Door
 from mcpist_services.catalogue import upstream_preloads
@@ -26,11 +26,11 @@ register_before_snapshot(rendering.compile_all)
 def handler(event: dict[str, Any], context: "LambdaContext") -> HttpResponse:
     """Answer one request of a browser; an error is answered with a page that says what to do."""
     request = Request(event)
-    deadline = time.monotonic() + context.get_remaining_time_in_millis() / 1000
-    return DOOR.answer(
+    return serve(
+        DOOR,
+        request,
         context,
-        lambda: routes.answer(request, context.aws_request_id, deadline),
+        lambda exchange: routes.respond(request, exchange),
         lambda error: error_page.respond(request, error, context.aws_request_id),
-        traceparent=request.traceparent,
         route=request.route,
     )

@@ -13,6 +13,7 @@ from console.sign_in import joining, login, sessions
 from console.tools import pages as tools
 from console.visit import Visit
 from mcpist.errors import AuthenticationError, MethodNotAllowed, PageNotFound
+from mcpist.http.front import Exchange
 from mcpist.http.request import HttpResponse
 from mcpist.people.in_flight import in_flight
 
@@ -66,8 +67,8 @@ PAGES: dict[str, Page] = {
 }
 
 
-def answer(request: Request, request_id: str, deadline: float) -> HttpResponse:
-    """Answer a request until `deadline` on the monotonic clock."""
+def respond(request: Request, arrived: Exchange) -> HttpResponse:
+    """Return the response to a request."""
     route = _route(request)
     if route in PROGRAMS and not request.accepts_html and not request.is_partial:
         return PROGRAMS[route](request)
@@ -80,7 +81,7 @@ def answer(request: Request, request_id: str, deadline: float) -> HttpResponse:
     ):
         return _to_login(request, wanted)
     try:
-        visit = _begin(request, cookie, request_id, deadline)
+        visit = _begin(request, cookie, arrived)
     except AuthenticationError:
         if request.method != "GET" or route.startswith("GET /connect/callback/"):
             raise
@@ -94,13 +95,13 @@ def answer(request: Request, request_id: str, deadline: float) -> HttpResponse:
     return response
 
 
-def _begin(request: Request, cookie: BrowserSession | None, request_id: str, deadline: float) -> Visit:
+def _begin(request: Request, cookie: BrowserSession | None, arrived: Exchange) -> Visit:
     """Return the visit of a session; AuthenticationError if there is none that is valid."""
     if cookie is None:
         raise AuthenticationError(problem="there is no login")
     session = sessions.read(cookie)
     caller = sessions.identify(session)
-    return Visit(request, session, caller, request_id, deadline, sent=cookie.session)
+    return Visit(arrived.request_id, arrived.deadline, request, session, caller, sent=cookie.session)
 
 
 def _renewed(visit: Visit) -> str:

@@ -15,13 +15,12 @@ from console.sign_in.sessions import OpenSession
 from console.texts import Texts, texts
 from mcpist.caller import Caller
 from mcpist.errors import FormRefused
+from mcpist.http.front import Exchange
 from mcpist.http.request import HttpResponse
 from mcpist.people.administration import Administration
 from mcpist.running.accounts import BrokerAccounts
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
-
-RESPONSE_RESERVE_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +48,12 @@ NAVIGATION = (
 
 
 @dataclass(frozen=True)
-class Visit:
+class Visit(Exchange):
     """One request of a signed-in person."""
 
     request: Request
     session: OpenSession
     caller: Caller
-    request_id: str
-    deadline: float
-    """On the monotonic clock, in seconds."""
     sent: str = field(repr=False)
     """The sealed session that the browser sent."""
 
@@ -95,11 +91,6 @@ class Visit:
     def now(self) -> float:
         """The time in epoch seconds."""
         return time.time()
-
-    @property
-    def remaining(self) -> float:
-        """The seconds that are left for the work, so that the response is sent before the deadline."""
-        return self.deadline - time.monotonic() - RESPONSE_RESERVE_SECONDS
 
     def page(self, template: str, *, status: int = 200, cookies: Sequence[str] = (), **values: Any) -> HttpResponse:
         """Return a page; its template has the visit's values besides these."""

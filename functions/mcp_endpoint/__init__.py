@@ -1,5 +1,6 @@
 """Streamable HTTP MCP: the protocol and the three meta-tools."""
 
-from mcp_endpoint.lean_sdk import import_sdk
+from mcpist.shortcuts import shortcut
 
-import_sdk()  # before any file of this door imports the SDK
+if lean_sdk := shortcut("mcp_endpoint.lean_sdk"):
+    lean_sdk.import_sdk()  # before any file of this door imports the SDK

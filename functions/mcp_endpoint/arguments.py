@@ -37,7 +37,7 @@ Names = Annotated[list[str], BeforeValidator(_as_list)]
 """A list of names; some models send one name as it is."""
 
 
-class GetModuleSchemaRequest(_Arguments):
+class GetModuleSchemaArguments(_Arguments):
     """The arguments of `get_module_schema`."""
 
     modules: Names = []
@@ -53,7 +53,7 @@ OPTIONS_SCHEMA = {
 }
 
 
-class CallRequest(_Arguments):
+class CallArguments(_Arguments):
     """The arguments of `call`."""
 
     module: str
@@ -67,7 +67,7 @@ class CallRequest(_Arguments):
 COMMANDS_SCHEMA = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "object"}}]}
 
 
-class BatchRequest(_Arguments):
+class BatchArguments(_Arguments):
     """The arguments of `batch`."""
 
     commands: Annotated[str | list[dict[str, Any]], WithJsonSchema(COMMANDS_SCHEMA)] = ""
@@ -86,8 +86,8 @@ class BatchRequest(_Arguments):
 
 
 REQUEST_MODELS: dict[str, type[BaseModel]] = {
-    "get_module_schema": GetModuleSchemaRequest,
-    "call": CallRequest,
-    "batch": BatchRequest,
+    "get_module_schema": GetModuleSchemaArguments,
+    "call": CallArguments,
+    "batch": BatchArguments,
 }
 INPUT_SCHEMAS = {name: schema_of(model) for name, model in REQUEST_MODELS.items()}

@@ -8,10 +8,10 @@ from typing import Any
 from mcp_types import CallToolResult
 
 from mcp_endpoint import batch_report
-from mcp_endpoint.arguments import BatchRequest
+from mcp_endpoint.arguments import BatchArguments
 from mcp_endpoint.blocks import Part, content
 from mcp_endpoint.elicitation import consent_of
-from mcp_endpoint.exchange import Exchange
+from mcp_endpoint.exchange import McpExchange
 from mcp_endpoint.tasks import Status, Task
 from mcpist.batch.execution import submission
 from mcpist.batch.execution.submission import Submission
@@ -26,7 +26,7 @@ MIN_POLL_INTERVAL_SECONDS, MAX_POLL_INTERVAL_SECONDS = 1.0, 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class BatchView:
+class BatchAnswer:
     """The state of a batch that a call answers with; clients with tasks follow an unfinished one as a task."""
 
     head: Header
@@ -38,7 +38,7 @@ class BatchView:
         return CallToolResult(content=content([*self.parts, *running], links=links, separate=separate))
 
 
-def run_batch(exchange: Exchange, permissions: Permissions, request: BatchRequest) -> list[str] | BatchView:
+def run_batch(exchange: McpExchange, permissions: Permissions, request: BatchArguments) -> list[str] | BatchAnswer:
     """Return the plan of a dry run, or the state of the batch after some seconds."""
     _check(request)
     if request.batch_id:
@@ -55,7 +55,7 @@ def task(caller: Caller, permissions: Permissions, batch: str, *, separate: bool
     head = submission.find_own(caller, batch)
     if not head.done or head.cancelled_at is not None:
         return as_task(head)
-    result = BatchView(head, batch_report.build_parts(head, permissions)).as_result(links=True, separate=separate)
+    result = BatchAnswer(head, batch_report.build_parts(head, permissions)).as_result(links=True, separate=separate)
     return as_task(head, {"result": result.model_dump(mode="json", by_alias=True, exclude_none=True)})
 
 
@@ -74,17 +74,17 @@ def as_task(head: Header, outcome: Mapping[str, Any] | None = None) -> Task:
     )
 
 
-def _follow(exchange: Exchange, permissions: Permissions, head: Header) -> BatchView:
+def _follow(exchange: McpExchange, permissions: Permissions, head: Header) -> BatchAnswer:
     """Wait for a batch and return its state; for a client that prefers a task, without waiting."""
     client = exchange.client
     if not (client.supports_tasks and client.prefers_task):
         head = submission.wait(head, exchange.remaining)
-    return BatchView(
+    return BatchAnswer(
         head, [] if client.supports_tasks and not head.done else batch_report.build_parts(head, permissions)
     )
 
 
-def _prepare(exchange: Exchange, permissions: Permissions, request: BatchRequest) -> Submission:
+def _prepare(exchange: McpExchange, permissions: Permissions, request: BatchArguments) -> Submission:
     """Check everything that is to run, before anything runs."""
     timeout, request_id = request.timeout, exchange.request_id
     if request.resume:
@@ -92,7 +92,7 @@ def _prepare(exchange: Exchange, permissions: Permissions, request: BatchRequest
     return submission.prepare(permissions, request.commands, timeout, request_id)
 
 
-def _check(request: BatchRequest) -> None:
+def _check(request: BatchArguments) -> None:
     """Refuse arguments that exclude each other."""
     sources = [name for name in ("commands", "batch_id", "resume") if getattr(request, name)]
     if len(sources) > 1:

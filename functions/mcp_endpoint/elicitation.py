@@ -11,7 +11,7 @@ from typing import Any, Self
 from mcp.shared.exceptions import UrlElicitationRequiredError
 from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitRequestURLParams, InputRequiredResult
 
-from mcp_endpoint.exchange import Client, Exchange
+from mcp_endpoint.exchange import McpClient, McpExchange
 from mcpist.batch_id import new_batch_id
 from mcpist.caller import Caller
 from mcpist.errors import AccountError, ConfirmationPending, Locale, McpistError, from_message, to_message
@@ -55,7 +55,7 @@ class FormElicitation:
         return InputRequiredResult(input_requests={CONFIRM_INPUT: request}, request_state=self.state)
 
 
-def consent_of(client: Client, *, claimed: bool) -> Agreement:
+def consent_of(client: McpClient, *, claimed: bool) -> Agreement:
     """Return what a request says of its person's agreement; `claimed` is what the model says."""
     reply = client.input_responses.get(CONFIRM_INPUT)
     agreed = None if reply is None else reply.action == "accept" and (reply.content or {}).get(CONFIRM_INPUT) is True
@@ -77,7 +77,7 @@ class UrlElicitation:
 
 
 def run_or_elicit[Result](
-    exchange: Exchange, subject: Sequence[Any], run_call: Callable[[], Result]
+    exchange: McpExchange, subject: Sequence[Any], run_call: Callable[[], Result]
 ) -> Result | UrlElicitation:
     """Return the result of a call, or a question if it lacks an account and the client can ask its person.
 
@@ -112,7 +112,7 @@ def to_protocol_error(error: AccountError, locale: Locale) -> UrlElicitationRequ
     return UrlElicitationRequiredError([params], f"{message} {hint}")
 
 
-def _elicit(exchange: Exchange, error: AccountError, digest: str, asked: dict[str, Any] | None) -> UrlElicitation:
+def _elicit(exchange: McpExchange, error: AccountError, digest: str, asked: dict[str, Any] | None) -> UrlElicitation:
     """Ask, or ask again under the same state: then the grant of the first question is still the one to replace."""
     caller, service = exchange.caller, error.details["service"]
     grant = asked["grant"] if asked else _acting_grant(caller, service)[0]
@@ -122,7 +122,7 @@ def _elicit(exchange: Exchange, error: AccountError, digest: str, asked: dict[st
     return UrlElicitation(state, error.text(caller.locale).message, error.details["url"])
 
 
-def _wait(exchange: Exchange, service: str, previous: list[Any]) -> None:
+def _wait(exchange: McpExchange, service: str, previous: list[Any]) -> None:
     """Wait until another grant than the previous one acts and works, or only the time for the call is left."""
 
     def is_connected(state: tuple[list[Any], bool]) -> bool:

@@ -7,8 +7,7 @@ client can forge only what it may declare.
 
 import json
 import secrets
-import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -19,10 +18,10 @@ from starlette.requests import Request
 from mcp_endpoint import tasks
 from mcp_endpoint.tasks import Context
 from mcpist.caller import Caller, ClientInfo
+from mcpist.http.front import Exchange
 from mcpist.telemetry import invocation
 from mcpist.telemetry.invocation import METHOD_NAME, TOOL_NAME
 
-RESPONSE_RESERVE_SECONDS = 3.0
 MAX_ANSWER_CHARACTERS = 100_000  # of an answer, over all its blocks: about 25,000 tokens
 RESOURCE_LINKS_VERSION = "2025-06-18"
 BLOCKS_HEADER, SEPARATE = "x-mcpist-blocks", "separate"
@@ -39,8 +38,12 @@ METHODS = (
 )
 
 
+type AsgiResponse = tuple[int, dict[str, str], bytes]
+"""Status, headers and body."""
+
+
 @dataclass(frozen=True, slots=True)
-class Client:
+class McpClient:
     """The capabilities of a request's client, and its answer to an earlier question of ours."""
 
     supports_tasks: bool = False
@@ -63,25 +66,17 @@ class Client:
     """The answers by the names of the inputs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+@dataclass(frozen=True)
+class McpExchange(Exchange):
     """The values that the functions which answer a request share."""
 
     caller: Caller
-    request_id: str
-    deadline: float
-    """On the monotonic clock, in seconds."""
-    client: Client = Client()
-
-    @property
-    def remaining(self) -> float:
-        """The seconds that are left for the work, so that the response is sent before the deadline."""
-        return self.deadline - time.monotonic() - RESPONSE_RESERVE_SECONDS
+    client: McpClient = McpClient()
 
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """What a request says beside the params of its method."""
+    """The parts of a request beside the params of its method."""
 
     protocol_version: str
     headers: Mapping[str, str]
@@ -90,7 +85,7 @@ class Envelope:
     capabilities: ClientCapabilities | None
 
 
-def exchange_of(context: Context, params: Any = None) -> Exchange:
+def exchange_of(context: Context, params: Any = None) -> McpExchange:
     """Return the exchange of a request that came through the SDK's transport, which passes it in the ASGI scope."""
     request, said = cast("Request", context.request), context.session.client_params
     client_info, capabilities = said.client_info if said else None, context.session.client_capabilities
@@ -98,7 +93,18 @@ def exchange_of(context: Context, params: Any = None) -> Exchange:
     return received(request.scope["mcpist.exchange"], envelope, params)
 
 
-def received(exchange: Exchange, envelope: Envelope, params: Any = None) -> Exchange:
+@dataclass(frozen=True)
+class SyncHandler[Params, Result]:
+    """A handler that needs only a request's exchange and params: the SDK's kernel may call it, or a plain request."""
+
+    handle: Callable[[McpExchange, Params], Result]
+
+    async def __call__(self, context: Context, params: Params) -> Result:
+        """Handle a request of the kernel's."""
+        return self.handle(exchange_of(context, params), params)
+
+
+def received(exchange: McpExchange, envelope: Envelope, params: Any = None) -> McpExchange:
     """Return an exchange with what its request says of its client.
 
     A client of 2026-07-28 names itself in each request; others are known by their user agent. The message's own trace
@@ -108,10 +114,10 @@ def received(exchange: Exchange, envelope: Envelope, params: Any = None) -> Exch
     caller, named = exchange.caller, envelope.client_info
     if named is not None:
         caller = replace(caller, client=ClientInfo.described(named.name, named.version, caller.client.id))
-    return Exchange(caller, exchange.request_id, exchange.deadline, client_of(envelope, params))
+    return replace(exchange, caller=caller, client=client_of(envelope, params))
 
 
-def client_of(envelope: Envelope, params: Any = None) -> Client:
+def client_of(envelope: Envelope, params: Any = None) -> McpClient:
     """Return what the client of a request supports.
 
     Questions and tasks need the protocol of 2026-07-28, in which each request declares its client's capabilities. That
@@ -121,7 +127,7 @@ def client_of(envelope: Envelope, params: Any = None) -> Client:
     elicitation = can.elicitation if can and version in MODERN_PROTOCOL_VERSIONS else None
     call = params if isinstance(params, CallToolRequestParams) else None
     replies = (call and call.input_responses) or {}
-    return Client(
+    return McpClient(
         supports_tasks=tasks.supported_by(version, can),
         prefers_task=call is not None and call.task is not None,
         supports_forms=elicitation is not None

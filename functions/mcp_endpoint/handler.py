@@ -1,11 +1,10 @@
 """The MCP endpoint's handler: an API Gateway event in, an HTTP response out."""
 
-import time
 from typing import TYPE_CHECKING, Any
 
 from mcp_endpoint import routes
 from mcpist.aws.snapshot import prepare
-from mcpist.http import request as cors
+from mcpist.http.front import serve_programs
 from mcpist.http.request import HttpRequest, HttpResponse
 from mcpist.telemetry.door import Door
 from mcpist_services import NAMES
@@ -29,13 +28,10 @@ prepare(
 def handler(event: dict[str, Any], context: "LambdaContext") -> HttpResponse:
     """Answer one HTTP request; errors outside of MCP are answered as JSON."""
     request = HttpRequest(event)
-    deadline = time.monotonic() + context.get_remaining_time_in_millis() / 1000
-    response = DOOR.answer(
+    return serve_programs(
+        DOOR,
+        request,
         context,
-        lambda: routes.answer(request, context.aws_request_id, deadline),
-        lambda error: routes.error_response(request, error),
-        traceparent=request.traceparent,
-        path=request.path,
+        lambda exchange: routes.respond(request, exchange),
+        lambda error: routes.refuse(request, error),
     )
-    response["headers"] |= cors.response_headers(request.headers) | request.transport_headers
-    return response

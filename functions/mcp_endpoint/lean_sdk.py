@@ -3,7 +3,7 @@
 Importing any file of the SDK imports its whole client, a second server and a web server, which its packages re-export
 for the convenience of programs; and pydantic builds validators for 500 messages, most of which no client sends. Here
 the packages load what they re-export when it is asked for, and a validator is built at its first use, or before a
-snapshot.
+snapshot. Without this file the SDK is imported as it is.
 No class and no function is another one, but for the constructor of event streams, which imports the real one.
 """
 

@@ -14,7 +14,7 @@ from mcp_types import (
     TextContent,
 )
 
-from mcp_endpoint.exchange import Exchange
+from mcp_endpoint.exchange import McpExchange
 from mcpist.errors import InvalidRequest, McpistError
 from mcpist.render.project import project
 from mcpist.running.gate import ToolUse, admit, get_upstream_prompt, require
@@ -37,7 +37,7 @@ def list_prompts(permissions: Permissions) -> list[Prompt]:
     ]
 
 
-def get(exchange: Exchange, permissions: Permissions, name: str, arguments: Mapping[str, str]) -> GetPromptResult:
+def get(exchange: McpExchange, permissions: Permissions, name: str, arguments: Mapping[str, str]) -> GetPromptResult:
     """Return a prompt with its arguments filled in."""
     module, entry = _find(exchange, permissions, name)
     home = permissions.catalogue.module(module.name)
@@ -50,7 +50,7 @@ def get(exchange: Exchange, permissions: Permissions, name: str, arguments: Mapp
 
 
 def complete(
-    exchange: Exchange,
+    exchange: McpExchange,
     permissions: Permissions,
     reference: PromptReference | ResourceTemplateReference,
     name: str,
@@ -73,7 +73,7 @@ def complete(
 
 
 def _resolve_argument(
-    exchange: Exchange, permissions: Permissions, reference: PromptReference | ResourceTemplateReference, name: str
+    exchange: McpExchange, permissions: Permissions, reference: PromptReference | ResourceTemplateReference, name: str
 ) -> tuple[ModuleEntry, list[str]]:
     """Return the module that an argument belongs to, and the values that its schema lists."""
     if isinstance(reference, PromptReference):
@@ -88,7 +88,7 @@ def _resolve_argument(
 
 
 def _column_values(
-    exchange: Exchange, permissions: Permissions, module: ModuleEntry, name: str, other_arguments: Mapping[str, str]
+    exchange: McpExchange, permissions: Permissions, module: ModuleEntry, name: str, other_arguments: Mapping[str, str]
 ) -> list[str]:
     home = permissions.catalogue.module(module.name)
     if name not in home.completions:
@@ -107,7 +107,7 @@ def _column_values(
     return [str(row[column]) for row in project(result.json, tool.shows) if row[column] is not None]
 
 
-def _find(exchange: Exchange, permissions: Permissions, name: str) -> tuple[ModuleEntry, PromptEntry]:
+def _find(exchange: McpExchange, permissions: Permissions, name: str) -> tuple[ModuleEntry, PromptEntry]:
     for module in permissions.catalogue.index.modules.values():
         for prompt in module.prompts.values():
             if name == f"{module.name}.{prompt.name}":

@@ -18,7 +18,7 @@ from mcp_types import (
 from mcp_types import Resource as Listed
 
 from mcp_endpoint.blocks import BATCH_TYPE, BATCH_URI, limit_contents, render
-from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS, Exchange
+from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS, McpExchange
 from mcpist.errors import FileNotFound, InvalidRequest
 from mcpist.files.answers import FILE_URI, content_of, describe_file, truncate
 from mcpist.files.ranges import read_part
@@ -30,7 +30,7 @@ from mcpist.tools.declare.tool import Tool
 from mcpist.tools.search.index import ResourceEntry
 
 MAX_FILE_PART_BYTES = MAX_ANSWER_CHARACTERS
-PAGE_ROWS = 100
+MAX_LISTED_RESOURCES = 100
 BATCH_TEMPLATE = ResourceTemplate(
     name="batch",
     uri_template=BATCH_URI,
@@ -74,7 +74,7 @@ def list_templates(permissions: Permissions) -> list[ResourceTemplate]:
     return [*offered, BATCH_TEMPLATE, PROGRESS_TEMPLATE, FILE_TEMPLATE]
 
 
-def page(exchange: Exchange, permissions: Permissions, cursor: str) -> ListResourcesResult:
+def page(exchange: McpExchange, permissions: Permissions, cursor: str) -> ListResourcesResult:
     """Return the page that a cursor names; the first page for an empty one."""
     number, after = _place(cursor) if cursor else (0, "")
     listed = [] if cursor else list_fixed(permissions)
@@ -82,7 +82,7 @@ def page(exchange: Exchange, permissions: Permissions, cursor: str) -> ListResou
     if number >= len(listings):
         return ListResourcesResult(resources=listed)
     resource, tool = listings[number]
-    arguments: dict[str, Any] = {"limit": PAGE_ROWS} | ({"after": after} if after else {})
+    arguments: dict[str, Any] = {"limit": MAX_LISTED_RESOURCES} | ({"after": after} if after else {})
     use = ToolUse(tool.module, tool.name, arguments, exchange.request_id)
     result = admit(permissions, use).run(exchange.remaining)
     listed += [_listed(resource, row) for row in result.json]
@@ -90,7 +90,7 @@ def page(exchange: Exchange, permissions: Permissions, cursor: str) -> ListResou
     return ListResourcesResult(resources=listed, next_cursor=_cursor(number, after) if number < len(listings) else None)
 
 
-def read(exchange: Exchange, permissions: Permissions, uri: str) -> ReadResourceResult:
+def read(exchange: McpExchange, permissions: Permissions, uri: str) -> ReadResourceResult:
     """Return the contents of a resource; McpistError if it cannot be read."""
     category = _CATEGORY.match(uri)
     if category:
@@ -102,7 +102,7 @@ def read(exchange: Exchange, permissions: Permissions, uri: str) -> ReadResource
     return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=mime_type, text=text)])
 
 
-def _read_file(exchange: Exchange, uri: str, sha256: str, query: str) -> ReadResourceResult:
+def _read_file(exchange: McpExchange, uri: str, sha256: str, query: str) -> ReadResourceResult:
     """Read a file, or the part of it that fits; `_meta` says which part it is and where the next one begins."""
     part = read_part(exchange.caller, sha256, query, MAX_FILE_PART_BYTES)
     bare = FILE_URI.format(sha256=sha256)
@@ -116,7 +116,7 @@ def _read_file(exchange: Exchange, uri: str, sha256: str, query: str) -> ReadRes
     return ReadResourceResult(contents=[BlobResourceContents(**kept, blob=blob)])
 
 
-def _read_batch(exchange: Exchange, permissions: Permissions, uri: str) -> tuple[str, str] | None:
+def _read_batch(exchange: McpExchange, permissions: Permissions, uri: str) -> tuple[str, str] | None:
     match = _BATCH.fullmatch(uri)
     if match is None:
         return None
@@ -133,13 +133,13 @@ def _read_batch(exchange: Exchange, permissions: Permissions, uri: str) -> tuple
     )
 
 
-def _read_upstream(exchange: Exchange, permissions: Permissions, uri: str, category: str) -> ReadResourceResult:
+def _read_upstream(exchange: McpExchange, permissions: Permissions, uri: str, category: str) -> ReadResourceResult:
     """Read a resource of the upstream server behind a category, unchanged."""
     result = read_upstream(permissions, category, uri, exchange.request_id, exchange.remaining)
     return limit_contents(exchange.caller, result)
 
 
-def _read_tool(exchange: Exchange, permissions: Permissions, uri: str) -> tuple[str, str]:
+def _read_tool(exchange: McpExchange, permissions: Permissions, uri: str) -> tuple[str, str]:
     name = uri.partition("://")[0].replace("-", "_")
     if not permissions.catalogue.index.modules.get(name):
         raise FileNotFound(path=uri)

@@ -1,19 +1,14 @@
 """The HTTP routes of the endpoint: MCP requests, metadata for the login, and preflights of browsers."""
 
-from collections.abc import Mapping
-from contextlib import nullcontext
 from functools import cache
 from typing import Any
 
-from mcp_endpoint.exchange import BLOCKS_HEADER, Exchange, describe_message, may_wait, read_message, session_headers
-from mcp_endpoint.protocol.server import AsgiResponse, Protocol, category_server, meta_tool_server
-from mcpist.errors import McpistError, RateLimitExceeded, RequestTimeout
-from mcpist.http import request as cors
-from mcpist.http.bearer import METADATA_PATH, audience, authorize, challenge, login_scopes
-from mcpist.http.refused_requests import refused_requests
-from mcpist.http.request import HttpRequest, HttpResponse, json_response
-from mcpist.people.in_flight import in_flight
-from mcpist.people.quota import request_quota
+from mcp_endpoint.exchange import BLOCKS_HEADER, McpExchange, describe_message, may_wait, read_message, session_headers
+from mcp_endpoint.protocol.server import Protocol, category_server, meta_tool_server
+from mcpist.errors import McpistError, RequestTimeout
+from mcpist.http.bearer import METADATA_PATH, audience, authorize, login_scopes
+from mcpist.http.front import Exchange, error_headers, limited
+from mcpist.http.request import HttpRequest, HttpResponse, json_response, preflight_response
 from mcpist.settings import settings
 from mcpist.telemetry import invocation
 
@@ -33,10 +28,10 @@ def protocol(public_url: str, *, proxy: bool) -> Protocol:
     return Protocol(category_server() if proxy else meta_tool_server(), public_url)
 
 
-def answer(request: HttpRequest, request_id: str, deadline: float) -> HttpResponse:
-    """Answer a request until `deadline` on the monotonic clock."""
-    if request.method == "OPTIONS" and cors.is_allowed(request.headers):
-        return {"statusCode": 204, "headers": cors.preflight_headers(("GET", "POST"), PROTOCOL_HEADERS), "body": ""}
+def respond(request: HttpRequest, arrived: Exchange) -> HttpResponse:
+    """Return the response to a request."""
+    if preflight := preflight_response(request, ("GET", "POST"), PROTOCOL_HEADERS):
+        return preflight
     if request.path.startswith(WELL_KNOWN):
         return _well_known(request)
     if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
@@ -46,32 +41,23 @@ def answer(request: HttpRequest, request_id: str, deadline: float) -> HttpRespon
         return json_response(405, {"error": "only POST is served here"}, {"allow": "POST"})
     body = request.body(MAX_BODY_BYTES)
     caller = authorize(request, reading_only=request.path.rstrip("/").endswith(READING_SUFFIX))
-    exchange = Exchange(caller, request_id, deadline)
-    with refused_requests.audited(caller, request_id):
-        request_quota.count(caller)
-        sent = read_message(body)
-        invocation.add_fields(**describe_message(sent))
-        with in_flight.counted(caller) if may_wait(sent) else nullcontext():
-            status, headers, content = _serve(request, body, sent, exchange)
-    session = session_headers(sent) if status == OK else {}
+    message = read_message(body)
+    invocation.add_fields(**describe_message(message))
+    exchange = McpExchange(arrived.request_id, arrived.deadline, caller)
+    server = protocol(request.public_url, proxy=request.path.endswith("/categories"))
+    with limited(caller, arrived.request_id, may_wait=may_wait(message)):
+        try:
+            status, headers, content = server.post(request.path, request.headers, body, message, exchange)
+        except RequestTimeout:  # it may have interrupted the server anywhere
+            protocol.cache_clear()
+            raise
+    session = session_headers(message) if status == OK else {}
     return {"statusCode": status, "headers": headers | session, "body": content.decode()}
 
 
-def _serve(request: HttpRequest, body: bytes, sent: Mapping[str, Any], exchange: Exchange) -> AsgiResponse:
-    server = protocol(request.public_url, proxy=request.path.endswith("/categories"))
-    try:
-        return server.serve(request.path, request.headers, body, sent, exchange)
-    except RequestTimeout:  # it may have interrupted the server anywhere
-        protocol.cache_clear()
-        raise
-
-
-def error_response(request: HttpRequest, error: McpistError) -> HttpResponse:
-    """Return an error as JSON, with the headers that tell a client how or when to continue."""
-    headers = challenge(error, request.asked_url)
-    if isinstance(error, RateLimitExceeded):
-        headers["retry-after"] = str(error.details["retry_after"])
-    return json_response(error.status, {"error": error.as_dict(request.locale())}, headers)
+def refuse(request: HttpRequest, error: McpistError) -> HttpResponse:
+    """Return an error as JSON."""
+    return json_response(error.status, {"error": error.as_dict(request.locale())}, error_headers(request, error))
 
 
 def _well_known(request: HttpRequest) -> HttpResponse:

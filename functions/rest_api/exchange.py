@@ -3,25 +3,22 @@
 import time
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 
 from mcpist.caller import Caller
 from mcpist.http.bearer import authorize
+from mcpist.http.front import Exchange
 from mcpist.http.request import HttpRequest
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 
-RESPONSE_RESERVE_SECONDS = 3.0
-
 
 @dataclass(frozen=True)
-class Exchange:
+class RestExchange(Exchange):
     """The values that the functions which answer a request share."""
 
     request: HttpRequest
-    request_id: str
-    deadline: float
-    """On the monotonic clock, in seconds."""
     started_at: float = field(default_factory=time.monotonic)
     """On the monotonic clock, in seconds."""
 
@@ -36,24 +33,24 @@ class Exchange:
         return Permissions(self.caller, CATALOGUE)
 
     @property
-    def remaining(self) -> float:
-        """The seconds that are left for the work, so that the response is sent before the deadline."""
-        return self.deadline - time.monotonic() - RESPONSE_RESERVE_SECONDS
-
-    @property
     def elapsed_milliseconds(self) -> int:
         """The time since the request arrived."""
         return round((time.monotonic() - self.started_at) * 1000)
 
 
-_current: ContextVar[Exchange] = ContextVar("exchange")
+_current: ContextVar[RestExchange] = ContextVar("exchange")
 
 
-def current() -> Exchange:
+def current() -> RestExchange:
     """Return the exchange that is being answered."""
     return _current.get()
 
 
-def begin(exchange: Exchange) -> None:
+def begin(exchange: RestExchange) -> None:
     """Make an exchange the current one, until the next begins."""
     _current.set(exchange)
+
+
+def timestamp() -> str:
+    """Return the time in UTC, as answers have it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

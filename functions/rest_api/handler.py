@@ -1,12 +1,11 @@
 """The REST API's handler: an API Gateway event in, an HTTP response out."""
 
-import time
 from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from mcpist.aws.snapshot import prepare
-from mcpist.http import request as cors
+from mcpist.http.front import serve_programs
 from mcpist.http.request import HttpRequest, HttpResponse
 from mcpist.telemetry.door import Door
 from mcpist_services import NAMES
@@ -27,13 +26,10 @@ prepare(
 def handler(event: dict[str, Any], context: LambdaContext) -> HttpResponse:
     """Answer one HTTP request."""
     request = HttpRequest(event)
-    deadline = time.monotonic() + context.get_remaining_time_in_millis() / 1000
-    response = DOOR.answer(
+    return serve_programs(
+        DOOR,
+        request,
         context,
-        lambda: routes.answer(request, context, deadline),
-        lambda error: routes.error_response(request, error, context.aws_request_id),
-        traceparent=request.traceparent,
-        path=request.path,
+        lambda exchange: routes.respond(request, context, exchange),
+        lambda error: routes.refuse(request, error, context.aws_request_id),
     )
-    response["headers"] |= cors.response_headers(request.headers) | request.transport_headers
-    return response

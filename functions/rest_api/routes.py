@@ -6,15 +6,10 @@ from typing import Any, NoReturn
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from mcpist.errors import InvalidRequest, McpistError, MethodNotAllowed, RateLimitExceeded, UnsupportedMediaType
-from mcpist.http import request as cors
-from mcpist.http.bearer import challenge
-from mcpist.http.refused_requests import refused_requests
-from mcpist.http.request import HttpRequest, HttpResponse, json_response
-from mcpist.people.in_flight import in_flight
-from mcpist.people.quota import request_quota
-from rest_api import status
-from rest_api.exchange import Exchange, begin, current
+from mcpist.errors import InvalidRequest, McpistError, UnsupportedMediaType
+from mcpist.http.front import Exchange, error_headers, limited
+from mcpist.http.request import HttpRequest, HttpResponse, json_response, preflight_response
+from rest_api.exchange import RestExchange, begin, current, timestamp
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 REQUEST_HEADERS = ("idempotency-key", "if-match", "if-none-match", "range")
@@ -28,24 +23,22 @@ BATCHES_PATH = "/v1/batches"
 MODULES_PATH = "/v1/modules"
 
 
-def answer(request: HttpRequest, context: LambdaContext, deadline: float) -> HttpResponse:
-    """Answer a request until `deadline` on the monotonic clock."""
-    if request.method == "OPTIONS" and cors.is_allowed(request.headers):
-        return {"statusCode": 204, "headers": cors.preflight_headers(METHODS, REQUEST_HEADERS), "body": ""}
+def respond(request: HttpRequest, context: LambdaContext, arrived: Exchange) -> HttpResponse:
+    """Return the response to a request."""
+    if preflight := preflight_response(request, METHODS, REQUEST_HEADERS):
+        return preflight
     from rest_api.resolver import resolve  # a preflight need not wait for it
 
-    exchange = Exchange(request, context.aws_request_id, deadline)
+    exchange = RestExchange(arrived.request_id, arrived.deadline, request)
     begin(exchange)
     if request.path in PUBLIC_PATHS:
         return resolve(_normalized(request), context)
-    with refused_requests.audited(exchange.caller, context.aws_request_id):
-        request_quota.count(exchange.caller)
-        with in_flight.counted(exchange.caller):
-            return resolve(_normalized(request), context)
+    with limited(exchange.caller, exchange.request_id):
+        return resolve(_normalized(request), context)
 
 
-def error_response(request: HttpRequest, error: McpistError, request_id: str) -> HttpResponse:
-    """Return an error as `{success, error, code, hint, details, request_id}`, with the headers that belong to it."""
+def refuse(request: HttpRequest, error: McpistError, request_id: str) -> HttpResponse:
+    """Return an error as `{success, error, code, hint, details, request_id}`."""
     fields = error.as_dict(request.locale())
     content = {
         "success": False,
@@ -56,13 +49,8 @@ def error_response(request: HttpRequest, error: McpistError, request_id: str) ->
         "request_id": request_id,
     }
     if request.path == CALL_PATH:
-        content |= {"executionTime": current().elapsed_milliseconds, "timestamp": status.timestamp()}
-    headers = challenge(error, request.asked_url)
-    if isinstance(error, RateLimitExceeded):
-        headers["retry-after"] = str(error.details["retry_after"])
-    if isinstance(error, MethodNotAllowed):
-        headers["allow"] = error.details["allowed"]
-    return json_response(error.status, content, headers)
+        content |= {"executionTime": current().elapsed_milliseconds, "timestamp": timestamp()}
+    return json_response(error.status, content, error_headers(request, error))
 
 
 def _normalized(request: HttpRequest) -> dict[str, Any]:

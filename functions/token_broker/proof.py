@@ -1,12 +1,11 @@
 """Authentication: from a message's proof to the Caller; nothing else in a message identifies the caller."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from mcpist.caller import Caller, ClientInfo
-from mcpist.errors import AuthenticationError, AuthorizationError, MembershipRequired
-from mcpist.people.directory import identify
-from mcpist.people.identity import OwnClients, verify
+from mcpist.errors import AuthenticationError, MembershipRequired
+from mcpist.people.directory import identify, in_roles
+from mcpist.people.identity import verify_token
 from mcpist.settings import settings
 from token_broker.connecting import session
 from token_broker.message import JwtProof, Login, Message, Resolve, SessionProof, WarrantProof
@@ -30,15 +29,13 @@ def authenticate(message: Message) -> Caller:
     if message.client:
         verified = caller.client.id  # that of the token itself
         caller = replace(caller, client=replace(message.client.to_client(), **({"id": verified} if verified else {})))
-    return caller if message.roles is None else _with_roles(caller, message.roles)
+    return caller if message.roles is None else in_roles(caller, message.roles)
 
 
 def _caller_from_jwt(message: Message) -> Caller:
     if not isinstance(message.proof, JwtProof):
         raise AuthenticationError(problem="this needs the user's own access token")
-    own = OwnClients(settings().login_client_ids, settings().login_scope)
-    value = message.proof.value.get_secret_value()
-    token = verify(value, issuer=settings().issuer, audience=_audience(), own=own)
+    token = verify_token(message.proof.value.get_secret_value(), _audience())
     client = ClientInfo(id=token.client_id)
     try:
         return replace(identify(token.subject, organization=message.organization), client=client)
@@ -52,11 +49,3 @@ def _audience() -> str:
     if not settings().audience:
         raise AuthenticationError(problem="no audience is configured: set Audience or PublicUrl")
     return settings().audience
-
-
-def _with_roles(caller: Caller, roles: Sequence[str]) -> Caller:
-    """Return the caller with only these roles, in the directory's order."""
-    for role in roles:
-        if role not in caller.role_names:
-            raise AuthorizationError(name=f"role {role}")
-    return replace(caller, roles=tuple(role for role in caller.roles if role.name in roles))

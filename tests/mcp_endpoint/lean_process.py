@@ -7,7 +7,7 @@ from typing import Any
 
 from snapshot_restore_py import get_before_snapshot
 
-from mcp_endpoint.exchange import Exchange
+from mcp_endpoint.exchange import McpExchange
 from mcp_endpoint.protocol.server import Protocol, meta_tool_server
 from mcpist.caller import Caller, Subject
 
@@ -29,8 +29,8 @@ def ask(version: str, method: str, params: dict[str, Any]) -> Any:
         **({"mcp-protocol-version": version, "mcp-method": method} if version else {}),
     }
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    exchange = Exchange(caller, "r", 1e12)
-    status, _, content = SERVER.serve("/mcp", headers, json.dumps(message).encode(), message, exchange)
+    exchange = McpExchange("r", 1e12, caller)
+    status, _, content = SERVER.post("/mcp", headers, json.dumps(message).encode(), message, exchange)
     assert status == 200, (status, content)
     return json.loads(content)["result"]
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from mcp_endpoint.exchange import Exchange
+from mcp_endpoint.exchange import McpExchange
 from mcp_endpoint.protocol import methods
 from mcpist.caller import Caller, Role, Subject
 
@@ -27,7 +27,7 @@ CALLER = Caller("acme", "uma", Subject("https://login.example.com", "uma"), "use
 )
 def test_a_defect_while_listing_shows_no_text_of_an_exception(method: Any) -> None:
     defect = cast("Any", SimpleNamespace(secret="s3cret"))  # a role is expected
-    exchange = Exchange(replace(CALLER, roles=(defect,)), "request-1", time.monotonic() + 10)
+    exchange = McpExchange("request-1", time.monotonic() + 10, replace(CALLER, roles=(defect,)))
     with pytest.raises(MCPError) as error:
         method(exchange, None)
     assert error.value.error.data["code"] == "INTERNAL_ERROR"

@@ -14,15 +14,15 @@ from mcp_types import ResourceLink
 
 from infra.local.login import LocalLogin
 from mcp_endpoint.arguments import INPUT_SCHEMAS, REQUEST_MODELS
-from mcp_endpoint.exchange import Exchange
+from mcp_endpoint.exchange import McpExchange
 from mcp_endpoint.meta_tools import categories
 from mcp_endpoint.meta_tools.declaration import (
     MAX_NAMES_CHARACTERS,
     NOTHING_FOUND,
     ToolAnswer,
-    call_tool,
     count_modules,
     declare,
+    run_meta_tool,
 )
 from mcp_endpoint.protocol.server import CATEGORY_INSTRUCTIONS, ICON, INSTRUCTIONS
 from mcpist.aws.clients import client
@@ -61,43 +61,45 @@ def test_a_description_names_some_modules_and_counts_the_others() -> None:
     assert count_modules([]) == "0 modules"
 
 
-def test_without_arguments_the_modules_are_listed_with_their_descriptions(exchange: Exchange) -> None:
-    (text,) = call_tool(exchange, "get_module_schema", {})
+def test_without_arguments_the_modules_are_listed_with_their_descriptions(exchange: McpExchange) -> None:
+    (text,) = run_meta_tool(exchange, "get_module_schema", {})
     modules = {module.pop("module"): module for module in json.loads(text)["modules"]}
     assert modules["rag"]["description"].startswith("The organization's own Markdown documents")
     assert modules["rag"]["tools"] == len(Permissions(exchange.caller, CATALOGUE).tools(CATALOGUE.index.modules["rag"]))
     assert "github" in modules
 
 
-def test_signatures_with_times_come_with_what_a_time_may_be(exchange: Exchange) -> None:
-    (text,) = call_tool(exchange, "get_module_schema", {"modules": ["google_calendar", "files"]})
+def test_signatures_with_times_come_with_what_a_time_may_be(exchange: McpExchange) -> None:
+    (text,) = run_meta_tool(exchange, "get_module_schema", {"modules": ["google_calendar", "files"]})
     calendar, files = json.loads(text)["modules"]
     assert any("time_min?: moment = now" in line for line in calendar["tools"])
     assert list(calendar["formats"]) == ["moment"]
     assert "formats" not in files
 
 
-def test_tools_that_change_something_are_marked_and_the_marks_explained(exchange: Exchange, organization: str) -> None:
+def test_tools_that_change_something_are_marked_and_the_marks_explained(
+    exchange: McpExchange, organization: str
+) -> None:
     directory.put_role(organization, Role("members", modules=NAMES, allow=("*",), destructive=True))
     directory.access_cache.clear()
     caller = directory.identify(exchange.caller.subject, organization=organization)
     exchange = replace(exchange, caller=replace(caller, proof=exchange.caller.proof))
     arguments = {"modules": ["google_calendar"]}
-    (calendar,) = json.loads(call_tool(exchange, "get_module_schema", arguments)[0])["modules"]
+    (calendar,) = json.loads(run_meta_tool(exchange, "get_module_schema", arguments)[0])["modules"]
     lines = {line.partition("(")[0]: line for line in calendar["tools"]}
     assert ": ! Create an event in a calendar" in lines["create_event"]
     assert ": !! Delete an event" in lines["delete_event"]
     assert ": Read one event" in lines["get_event"]
     assert calendar["marks"] == "! writes, !! destroys"
     reader = replace(exchange, caller=replace(exchange.caller, reading_only=True))
-    (read_only,) = json.loads(call_tool(reader, "get_module_schema", arguments)[0])["modules"]
+    (read_only,) = json.loads(run_meta_tool(reader, "get_module_schema", arguments)[0])["modules"]
     assert "marks" not in read_only
 
 
-def test_a_japanese_reader_gets_japanese_descriptions_and_the_same_examples(exchange: Exchange) -> None:
+def test_a_japanese_reader_gets_japanese_descriptions_and_the_same_examples(exchange: McpExchange) -> None:
     exchange = replace(exchange, caller=replace(exchange.caller, locale="ja"))
     arguments = {"modules": ["google_calendar"], "tools": ["get_event"]}
-    (calendar,) = json.loads(call_tool(exchange, "get_module_schema", arguments)[0])["modules"]
+    (calendar,) = json.loads(run_meta_tool(exchange, "get_module_schema", arguments)[0])["modules"]
     assert calendar["description"] == "Google カレンダー: カレンダー、予定と参加者、空き時間。"
     (full,) = [tool for tool in calendar["tools"] if isinstance(tool, dict)]
     assert full["description"] == "予定 1 件の日時、場所、参加者、説明を読む。"
@@ -107,7 +109,7 @@ def test_a_japanese_reader_gets_japanese_descriptions_and_the_same_examples(exch
     assert any(line.startswith("list_calendars(") and "を一覧する。" in line for line in lines)
     (listed,) = [
         module
-        for module in json.loads(call_tool(exchange, "get_module_schema", {})[0])["modules"]
+        for module in json.loads(run_meta_tool(exchange, "get_module_schema", {})[0])["modules"]
         if module["module"] == "google_calendar"
     ]
     assert listed["description"] == calendar["description"]
@@ -118,13 +120,13 @@ def test_no_argument_is_declared_to_come_in_a_header() -> None:
 
 
 @pytest.fixture
-def exchange(organization: str, login: LocalLogin) -> Exchange:
+def exchange(organization: str, login: LocalLogin) -> McpExchange:
     caller = directory.identify(Subject(login.issuer, "uma"), organization=organization)
-    return Exchange(replace(caller, proof=Proof("jwt", "j.w.t")), "r1", time.monotonic() + 29)
+    return McpExchange("r1", time.monotonic() + 29, replace(caller, proof=Proof("jwt", "j.w.t")))
 
 
 @pytest.fixture
-def github(exchange: Exchange, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+def github(exchange: McpExchange, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     """GitHub on loopback, with an account of Uma's."""
     caller = exchange.caller
     credential = Credential("t", account_id="7", account_name="uma", owner="user#uma", expires_at=None)
@@ -135,15 +137,17 @@ def github(exchange: Exchange, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serv
     close_connections()
 
 
-def branches(exchange: Exchange, **more: Any) -> Any:
+def branches(exchange: McpExchange, **more: Any) -> Any:
     params = {"owner": "octocat", "repo": "hello-world"} | more.pop("params", {})
-    told = call_tool(exchange, "call", {"module": "github", "tool": "list_branches", "params": params, **more})
+    told = run_meta_tool(exchange, "call", {"module": "github", "tool": "list_branches", "params": params, **more})
     assert isinstance(told, ToolAnswer)
     assert told.account == "uma"
     return told.parts
 
 
-def test_a_truncated_list_has_a_second_text_so_that_raw_output_stays_json(github: Service, exchange: Exchange) -> None:
+def test_a_truncated_list_has_a_second_text_so_that_raw_output_stays_json(
+    github: Service, exchange: McpExchange
+) -> None:
     page = json_response([{"name": "main"}], link=f'<{github.url}/x?page=2>; rel="next"')
     github.reply_with(page)
     text, more = branches(exchange, params={"limit": 1}, raw_output=True)
@@ -155,11 +159,11 @@ def test_a_truncated_list_has_a_second_text_so_that_raw_output_stays_json(github
 
 
 @pytest.mark.parametrize("as_file", [False, True])
-def test_a_download_names_the_file_that_it_has_stored(github: Service, exchange: Exchange, as_file: bool) -> None:
+def test_a_download_names_the_file_that_it_has_stored(github: Service, exchange: McpExchange, as_file: bool) -> None:
     github.reply_with(Reply(b"line 1\nExit code 1", headers={"content-type": "text/plain"}))
     params = {"owner": "octocat", "repo": "hello-world", "job_id": 7}
     asked = {"module": "github", "tool": "get_job_logs", "params": params, "options": {"as_file": as_file}}
-    told = call_tool(exchange, "call", asked)
+    told = run_meta_tool(exchange, "call", asked)
     assert isinstance(told, ToolAnswer)
     text, link = told.parts
     assert isinstance(text, str)
@@ -171,7 +175,7 @@ def test_a_download_names_the_file_that_it_has_stored(github: Service, exchange:
 
 
 def test_a_write_whose_answer_cannot_be_stored_is_not_to_be_sent_again(
-    github: Service, exchange: Exchange, monkeypatch: pytest.MonkeyPatch
+    github: Service, exchange: McpExchange, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unreachable(**_: Any) -> None:
         raise EndpointConnectionError(endpoint_url="")
@@ -182,13 +186,13 @@ def test_a_write_whose_answer_cannot_be_stored_is_not_to_be_sent_again(
     issue = {"owner": "octocat", "repo": "hello-world", "title": "t"}
     asked = {"module": "github", "tool": "create_issue", "params": issue, "options": {"as_file": True}}
     with pytest.raises(StoreUnavailable) as lost:
-        call_tool(replace(exchange, caller=replace(exchange.caller, roles=(members,))), "call", asked)
+        run_meta_tool(replace(exchange, caller=replace(exchange.caller, roles=(members,))), "call", asked)
     details = lost.value.as_dict()["details"]
     assert details["may_have_happened"]
     assert "retryable" not in details
 
 
-def test_a_call_retries_as_often_as_its_options_say(github: Service, exchange: Exchange) -> None:
+def test_a_call_retries_as_often_as_its_options_say(github: Service, exchange: McpExchange) -> None:
     github.reply_with(Reply(b"", 502), json_response([]))
     branches(exchange, options={"retry": 1, "retry_delay": 0})
     assert len(github.received) == 2
@@ -208,18 +212,18 @@ def test_a_call_retries_as_often_as_its_options_say(github: Service, exchange: E
         (7, "options"),
     ],
 )
-def test_options_out_of_bounds_or_unknown_are_refused(exchange: Exchange, options: Any, field: str) -> None:
+def test_options_out_of_bounds_or_unknown_are_refused(exchange: McpExchange, options: Any, field: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         branches(exchange, options=options)
     assert refused.value.details["field"] == field
 
 
-def found(exchange: Exchange, query: str) -> dict[str, Any]:
-    (text,) = call_tool(exchange, "get_module_schema", {"query": query})
+def found(exchange: McpExchange, query: str) -> dict[str, Any]:
+    (text,) = run_meta_tool(exchange, "get_module_schema", {"query": query})
     return {module["module"]: module for module in json.loads(text)["modules"]}
 
 
-def test_a_search_result_says_whether_its_account_is_connected(exchange: Exchange) -> None:
+def test_a_search_result_says_whether_its_account_is_connected(exchange: McpExchange) -> None:
     caller = exchange.caller
     services = tuple(module for module in found(exchange, "list pull requests on GitHub") if module != "rag")
     key = (caller.organization, caller.user, caller.role_names, " ".join(services))
@@ -228,7 +232,7 @@ def test_a_search_result_says_whether_its_account_is_connected(exchange: Exchang
     broker.status_cache.clear()
 
 
-def test_a_search_result_omits_the_account_if_the_broker_fails(exchange: Exchange) -> None:
+def test_a_search_result_omits_the_account_if_the_broker_fails(exchange: McpExchange) -> None:
     assert "connected" not in found(exchange, "list pull requests on GitHub")["github"]
 
 
@@ -245,8 +249,8 @@ def test_the_servers_icon_is_the_consoles() -> None:
     assert base64.b64decode(content) == ICON_FILE.read_bytes().strip()
 
 
-def test_a_search_for_documents_is_led_by_the_module_of_documents(exchange: Exchange) -> None:
-    (text,) = call_tool(exchange, "get_module_schema", {"query": "find documents about tokens"})
+def test_a_search_for_documents_is_led_by_the_module_of_documents(exchange: McpExchange) -> None:
+    (text,) = run_meta_tool(exchange, "get_module_schema", {"query": "find documents about tokens"})
     assert json.loads(text)["modules"][0]["module"] == "rag"
 
 
@@ -260,27 +264,27 @@ BROKER_SEARCH = {"query": "token broker", "limit": 1}
         {"module": "rag", "tool": "rag.search_docs", "params": BROKER_SEARCH},
     ],
 )
-def test_a_call_as_some_models_write_it_runs(exchange: Exchange, arguments: dict[str, Any]) -> None:
-    asked = call_tool(exchange, "call", {"module": "rag", "tool": "search_docs", "params": BROKER_SEARCH})
-    answer = call_tool(exchange, "call", arguments)
+def test_a_call_as_some_models_write_it_runs(exchange: McpExchange, arguments: dict[str, Any]) -> None:
+    asked = run_meta_tool(exchange, "call", {"module": "rag", "tool": "search_docs", "params": BROKER_SEARCH})
+    answer = run_meta_tool(exchange, "call", arguments)
     assert isinstance(answer, ToolAnswer)
     assert answer == asked
 
 
 @pytest.mark.parametrize(("params", "problem"), [("{", "it is not JSON"), ("[]", "it is not a JSON object")])
-def test_params_in_a_text_that_is_no_object_are_refused(exchange: Exchange, params: str, problem: str) -> None:
+def test_params_in_a_text_that_is_no_object_are_refused(exchange: McpExchange, params: str, problem: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
-        call_tool(exchange, "call", {"module": "rag", "tool": "search_docs", "params": params})
+        run_meta_tool(exchange, "call", {"module": "rag", "tool": "search_docs", "params": params})
     assert refused.value.details["field"] == "params"
     assert refused.value.details["problem"].startswith(problem)
 
 
 @pytest.mark.parametrize("arguments", [{"modules": "rag", "tools": "search_docs"}, {"tools": ["rag.search_docs"]}])
-def test_schemas_are_asked_for_by_one_name_or_by_full_names(exchange: Exchange, arguments: dict[str, Any]) -> None:
-    asked = call_tool(exchange, "get_module_schema", {"modules": ["rag"], "tools": ["search_docs"]})
-    assert call_tool(exchange, "get_module_schema", arguments) == asked
+def test_schemas_are_asked_for_by_one_name_or_by_full_names(exchange: McpExchange, arguments: dict[str, Any]) -> None:
+    asked = run_meta_tool(exchange, "get_module_schema", {"modules": ["rag"], "tools": ["search_docs"]})
+    assert run_meta_tool(exchange, "get_module_schema", arguments) == asked
 
 
-def test_a_search_that_finds_nothing_says_how_to_go_on(exchange: Exchange) -> None:
-    (text,) = call_tool(exchange, "get_module_schema", {"query": "xyzzy plugh"})
+def test_a_search_that_finds_nothing_says_how_to_go_on(exchange: McpExchange) -> None:
+    (text,) = run_meta_tool(exchange, "get_module_schema", {"query": "xyzzy plugh"})
     assert json.loads(text) == {"modules": [], "note": NOTHING_FOUND}

@@ -21,8 +21,8 @@ from mcp_types import (
     TextContent,
 )
 
-from mcp_endpoint.exchange import Client, Exchange
-from mcp_endpoint.protocol.plain_request import PlainHandler, read
+from mcp_endpoint.exchange import McpClient, McpExchange, SyncHandler
+from mcp_endpoint.protocol.plain_request import parse_plain
 from mcp_endpoint.protocol.server import LeanServer, Protocol
 from mcpist.caller import Caller, ClientInfo, Subject
 from mcpist.errors import RequestTimeout
@@ -49,21 +49,21 @@ QUESTION = ElicitRequest(
     params=ElicitRequestFormParams(message="Sure?", requested_schema={"type": "object", "properties": {}})
 )
 
-type Handle = Callable[[Exchange, CallToolRequestParams], Any]
+type Handle = Callable[[McpExchange, CallToolRequestParams], Any]
 
 
 def answers(handle: Handle, *, number: int | str = 1, meta: dict[str, Any] | None = None, **params: Any) -> list[Any]:
     """What the client of a plain request gets, and that of the kernel's."""
     said = {"name": "any", "arguments": {"a": 1}, "_meta": META | (meta or {}), **params}
     message = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": said}
-    exchange = Exchange(CALLER, "request-1", time.monotonic() + 10)
-    handler: Any = PlainHandler(handle)
+    exchange = McpExchange("request-1", time.monotonic() + 10, CALLER)
+    handler: Any = SyncHandler(handle)
     server = LeanServer("test", on_call_tool=handler, get_tool_input_schema=lambda _: None)
     kinds = [HEADERS | {"accept": accept} for accept in (PLAIN, KERNEL)]
-    assert [read(server, message, headers, SECURITY) is not None for headers in kinds] == [True, False]
+    assert [parse_plain(server, message, headers, SECURITY) is not None for headers in kinds] == [True, False]
     protocol = Protocol(server, "https://mcp.example.com")
     try:
-        return [protocol.serve("/mcp", headers, json.dumps(message).encode(), message, exchange) for headers in kinds]
+        return [protocol.post("/mcp", headers, json.dumps(message).encode(), message, exchange) for headers in kinds]
     finally:
         protocol.close()
 
@@ -138,9 +138,9 @@ def test_the_answer_has_the_requests_id(number: int | str) -> None:
     ],
 )
 def test_a_handler_learns_the_same(more: dict[str, Any]) -> None:
-    seen: list[tuple[Caller, Client, CallToolRequestParams]] = []
+    seen: list[tuple[Caller, McpClient, CallToolRequestParams]] = []
 
-    def look(exchange: Exchange, params: CallToolRequestParams) -> CallToolResult:
+    def look(exchange: McpExchange, params: CallToolRequestParams) -> CallToolResult:
         seen.append((exchange.caller, exchange.client, params))
         return CallToolResult(content=[])
 

@@ -8,7 +8,7 @@ import pytest
 from mcp.server.transport_security import TransportSecuritySettings
 
 from mcp_endpoint.handler import handler
-from mcp_endpoint.protocol.plain_request import read
+from mcp_endpoint.protocol.plain_request import parse_plain
 from mcp_endpoint.protocol.server import meta_tool_server
 from tests.lambda_context import Context
 from tests.mcp_endpoint.endpoint_client import EndpointClient
@@ -28,7 +28,7 @@ def with_params(event: Mapping[str, Any], **params: Any) -> dict[str, Any]:
 
 
 def is_plain(event: Mapping[str, Any], **headers: str) -> bool:
-    return read(SERVER, json.loads(event["body"]), event["headers"] | headers, SECURITY) is not None
+    return parse_plain(SERVER, json.loads(event["body"]), event["headers"] | headers, SECURITY) is not None
 
 
 def asking(endpoint: EndpointClient, method: str, **params: Any) -> dict[str, Any]:
@@ -191,13 +191,13 @@ def test_a_tool_that_may_take_arguments_from_headers_is_the_transports(
 ) -> None:
     server, event = meta_tool_server(), endpoint.event("call")
     server.get_tool_input_schema = find_schema
-    assert (read(server, json.loads(event["body"]), event["headers"], SECURITY) is not None) == plain
+    assert (parse_plain(server, json.loads(event["body"]), event["headers"], SECURITY) is not None) == plain
 
 
 def test_what_is_no_single_message_is_not_plain(endpoint: EndpointClient) -> None:
     event = endpoint.event("call")
     message = json.loads(event["body"])
-    assert read(SERVER, {}, event["headers"], SECURITY) is None
+    assert parse_plain(SERVER, {}, event["headers"], SECURITY) is None
     assert status_of({**event, "body": json.dumps([message])}) == 400
 
 

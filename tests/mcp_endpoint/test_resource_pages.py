@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from mcp_endpoint import resources
-from mcp_endpoint.resources import PAGE_ROWS
+from mcp_endpoint.resources import MAX_LISTED_RESOURCES
 from mcpist.caller import Role
 from mcpist.people import directory
 from mcpist_services.rag.document_store import DocumentStore
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 
-PATHS = ["guides/100 %.md", *(f"notes/{number:03}.md" for number in range(PAGE_ROWS + 3)), "設計.md"]
+PATHS = ["guides/100 %.md", *(f"notes/{number:03}.md" for number in range(MAX_LISTED_RESOURCES + 3)), "設計.md"]
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def pages(endpoint: EndpointClient) -> list[dict[str, Any]]:
 @pytest.mark.usefixtures("documents")
 def test_documents_are_listed_by_pages_and_each_can_be_read(endpoint: EndpointClient) -> None:
     first, second = pages(endpoint)
-    assert (len(first["resources"]), first["cacheScope"], first["ttlMs"]) == (PAGE_ROWS, "private", 60_000)
+    assert (len(first["resources"]), first["cacheScope"], first["ttlMs"]) == (MAX_LISTED_RESOURCES, "private", 60_000)
     listed = [*first["resources"], *second["resources"]]
     assert [one["name"] for one in listed] == PATHS
     for one in (listed[0], listed[-1]):

@@ -171,7 +171,7 @@ def tried(caller: Subject, organization: str, module: str, tool: str) -> str:
     session = OpenSession(organization, "eve", caller, "id", 0, 0, "")
     try:
         who = directory.identify(caller, organization=organization)
-        visit = Visit(Request(event), session, who, "request-1", time.monotonic() + 29, "")
+        visit = Visit("request-1", time.monotonic() + 29, Request(event), session, who, "")
         trial = try_tool(visit, CATALOGUE.module(module).tools[tool], [])
     except McpistError as error:
         return decision(error.code)

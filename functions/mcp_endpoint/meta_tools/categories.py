@@ -7,7 +7,7 @@ from mcp_types import CallToolResult, TextContent, Tool
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from mcp_endpoint.arguments import JsonObject, Names
-from mcp_endpoint.exchange import Exchange
+from mcp_endpoint.exchange import McpExchange
 from mcp_endpoint.meta_tools.declaration import READ_ONLY_ANNOTATIONS, annotations_of, format_modules
 from mcpist.caller import Caller
 from mcpist.errors import (
@@ -62,14 +62,14 @@ class _Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
 
-class GetCategoryToolsRequest(_Arguments):
+class GetCategoryToolsArguments(_Arguments):
     """The arguments of `get-category-tools`."""
 
     category: str
     tool_names: Annotated[Names, Field(alias="toolNames")] = []
 
 
-class CallCategoryToolRequest(_Arguments):
+class CallCategoryToolArguments(_Arguments):
     """The arguments of `call-category-tool`."""
 
     category: str
@@ -79,8 +79,8 @@ class CallCategoryToolRequest(_Arguments):
 
 
 REQUEST_MODELS: dict[str, type[BaseModel]] = {
-    "get-category-tools": GetCategoryToolsRequest,
-    "call-category-tool": CallCategoryToolRequest,
+    "get-category-tools": GetCategoryToolsArguments,
+    "call-category-tool": CallCategoryToolArguments,
 }
 INPUT_SCHEMAS = {name: schema_of(model) for name, model in REQUEST_MODELS.items()}
 
@@ -100,16 +100,16 @@ def declare(caller: Caller) -> list[Tool]:
     ]
 
 
-def call_tool(exchange: Exchange, name: str, arguments: dict[str, Any]) -> CallToolResult:
+def run_category_tool(exchange: McpExchange, name: str, arguments: dict[str, Any]) -> CallToolResult:
     """Call one of the two tools; errors have the names of this interface."""
     try:
         with typed_errors():
             permissions = Permissions(exchange.caller, CATALOGUE)
             match parse_model(REQUEST_MODELS[name], arguments, schema=INPUT_SCHEMAS[name]):
-                case GetCategoryToolsRequest() as request:
+                case GetCategoryToolsArguments() as request:
                     return _result(_get_tools(permissions, request))
-                case CallCategoryToolRequest() as request:
-                    return _call(exchange, permissions, request)
+                case CallCategoryToolArguments() as request:
+                    return _run_upstream_tool(exchange, permissions, request)
                 case other:
                     raise TypeError(other)
     except (ConfirmationPending, StaleConfirmation):  # answered as the protocol wants
@@ -120,7 +120,7 @@ def call_tool(exchange: Exchange, name: str, arguments: dict[str, Any]) -> CallT
         return _result({**fields, "code": ERROR_NAMES.get(error.code, error.code)}, is_error=True)
 
 
-def _get_tools(permissions: Permissions, request: GetCategoryToolsRequest) -> dict[str, Any]:
+def _get_tools(permissions: Permissions, request: GetCategoryToolsArguments) -> dict[str, Any]:
     """Return `{tools: {name: schema}, meta: {category, sourceServer, unavailableTools?}}` for the caller."""
     entry = _category(permissions, request.category)
     home = permissions.catalogue.module(entry.name)
@@ -156,7 +156,9 @@ def _own_name(home: Module, name: str) -> str:
     return name if name in home.tools else written.get(name, name)
 
 
-def _call(exchange: Exchange, permissions: Permissions, request: CallCategoryToolRequest) -> CallToolResult:
+def _run_upstream_tool(
+    exchange: McpExchange, permissions: Permissions, request: CallCategoryToolArguments
+) -> CallToolResult:
     """Return the server's result unchanged, also one that says that the tool failed."""
     from mcp_endpoint.elicitation import consent_of  # `tools/list` need not wait for it
 

@@ -6,9 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_types import Tool, ToolAnnotations
 
-from mcp_endpoint.arguments import INPUT_SCHEMAS, REQUEST_MODELS, BatchRequest, CallRequest, GetModuleSchemaRequest
+from mcp_endpoint.arguments import (
+    INPUT_SCHEMAS,
+    REQUEST_MODELS,
+    BatchArguments,
+    CallArguments,
+    GetModuleSchemaArguments,
+)
 from mcp_endpoint.blocks import Part, file_link, render, to_parts
-from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS, Exchange
+from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS, McpExchange
 from mcp_endpoint.meta_tools.schemas import describe_modules
 from mcpist.caller import Caller
 from mcpist.files.answers import content_of, describe_file
@@ -23,7 +29,7 @@ from mcpist.validation import parse_model
 from mcpist_services.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
-    from mcp_endpoint.batch import BatchView
+    from mcp_endpoint.batch import BatchAnswer
     from mcp_endpoint.elicitation import UrlElicitation
 
 
@@ -37,7 +43,7 @@ class ToolAnswer:
     """The name of the account that acted; empty if none was needed."""
 
 
-type Answer = Sequence[Part] | ToolAnswer | BatchView | UrlElicitation
+type MetaAnswer = Sequence[Part] | ToolAnswer | BatchAnswer | UrlElicitation
 """The parts of an answer, the state of a batch, or an address to open first."""
 
 GET_MODULE_SCHEMA_DESCRIPTION = (
@@ -62,7 +68,7 @@ BATCH_DESCRIPTION = (
 READ_ONLY_ANNOTATIONS = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
-MAX_LINE_CHARACTERS = 200
+MAX_MODULE_LINE_CHARACTERS = 200
 MAX_NAMES_CHARACTERS = 240  # of the names that the description of a meta-tool has, whatever number of modules there is
 
 
@@ -96,7 +102,7 @@ def format_modules(modules: Iterable[ModuleEntry]) -> str:
     """Return modules with their descriptions, one a line."""
     described = [(module.name, module.description) for module in modules]
     lines = [
-        f"- {name}: {text if len(text) <= MAX_LINE_CHARACTERS else f'{text[: MAX_LINE_CHARACTERS - 1]}…'}"
+        f"- {name}: {text if len(text) <= MAX_MODULE_LINE_CHARACTERS else f'{text[: MAX_MODULE_LINE_CHARACTERS - 1]}…'}"
         for name, text in described
     ]
     return "\n".join(lines) or "none"
@@ -119,17 +125,17 @@ def annotations_of(permissions: Permissions, modules: Iterable[ModuleEntry]) -> 
     )
 
 
-def call_tool(exchange: Exchange, name: str, arguments: dict[str, Any]) -> Answer:
+def run_meta_tool(exchange: McpExchange, name: str, arguments: dict[str, Any]) -> MetaAnswer:
     """Call a meta-tool."""
     permissions = Permissions(exchange.caller, CATALOGUE)
     match parse_model(REQUEST_MODELS[name], arguments, schema=INPUT_SCHEMAS[name]):
-        case GetModuleSchemaRequest() as request:
+        case GetModuleSchemaArguments() as request:
             modules = describe_modules(permissions, request.modules, request.tools, request.query, full=request.full)
             unfound = {} if modules or not request.query else {"note": NOTHING_FOUND}
             return [compact_json({"modules": modules, **unfound})]
-        case CallRequest() as request:
-            return _call(exchange, permissions, request)
-        case BatchRequest() as request:
+        case CallArguments() as request:
+            return _run_tool(exchange, permissions, request)
+        case BatchArguments() as request:
             from mcp_endpoint import batch
 
             return batch.run_batch(exchange, permissions, request)
@@ -137,7 +143,7 @@ def call_tool(exchange: Exchange, name: str, arguments: dict[str, Any]) -> Answe
             raise TypeError(other)
 
 
-def _call(exchange: Exchange, permissions: Permissions, request: CallRequest) -> "ToolAnswer | UrlElicitation":
+def _run_tool(exchange: McpExchange, permissions: Permissions, request: CallArguments) -> "ToolAnswer | UrlElicitation":
     """Run one tool; a truncated list has a second part about the next page, and other blocks follow."""
     from mcp_endpoint.elicitation import (
         UrlElicitation,
@@ -163,7 +169,7 @@ def _call(exchange: Exchange, permissions: Permissions, request: CallRequest) ->
         return ToolAnswer([*shown, *filter(None, [result.more]), *to_parts(caller, blocks)], result.account)
 
 
-def _shown(caller: Caller, shows: Shows, value: Any, request: CallRequest, reserved: int) -> list[Part]:
+def _shown(caller: Caller, shows: Shows, value: Any, request: CallArguments, reserved: int) -> list[Part]:
     """Return a result as the model reads it: compact or raw, or a file where it is too large or is asked for.
 
     A tool that stores a file has named it already.

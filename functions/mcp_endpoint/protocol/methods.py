@@ -27,7 +27,7 @@ from mcp_types import (
 from mcp_endpoint import prompts, resources
 from mcp_endpoint.arguments import REQUEST_MODELS
 from mcp_endpoint.blocks import content
-from mcp_endpoint.exchange import Exchange, exchange_of
+from mcp_endpoint.exchange import McpExchange, exchange_of
 from mcp_endpoint.meta_tools import categories, declaration
 from mcp_endpoint.meta_tools.declaration import ToolAnswer
 from mcp_endpoint.tasks import Context, Task, TaskParams, UpdateParams
@@ -43,20 +43,20 @@ from mcpist_services.catalogue import CATALOGUE
 ACCOUNT_META_KEY = "mcpist/account"
 
 
-def list_tools(exchange: Exchange, _: PaginatedRequestParams | None) -> ListToolsResult:
+def list_tools(exchange: McpExchange, _: PaginatedRequestParams | None) -> ListToolsResult:
     """Declare the meta-tools, and the tools of categories where the deployment shows them too."""
     with protocol_errors(exchange):
         more = categories.declare(exchange.caller) if settings().category_tools else []
         return ListToolsResult(tools=[*declaration.declare(exchange.caller), *more])
 
 
-def list_category_tools(exchange: Exchange, _: PaginatedRequestParams | None) -> ListToolsResult:
+def list_category_tools(exchange: McpExchange, _: PaginatedRequestParams | None) -> ListToolsResult:
     """Declare the tools of categories."""
     with protocol_errors(exchange):
         return ListToolsResult(tools=categories.declare(exchange.caller))
 
 
-def call_tool(exchange: Exchange, params: CallToolRequestParams) -> Any:
+def call_tool(exchange: McpExchange, params: CallToolRequestParams) -> Any:
     """Call a meta-tool, or a tool of categories where the deployment shows them too."""
     if settings().category_tools and params.name in categories.REQUEST_MODELS:
         return call_category_tool(exchange, params)
@@ -64,7 +64,7 @@ def call_tool(exchange: Exchange, params: CallToolRequestParams) -> Any:
         raise _unknown_tool(params.name, REQUEST_MODELS)
     try:
         with typed_errors():
-            return _to_result(exchange, declaration.call_tool(exchange, params.name, params.arguments or {}))
+            return _to_result(exchange, declaration.run_meta_tool(exchange, params.name, params.arguments or {}))
     except ConfirmationPending as error:
         return _form(exchange, error)
     except StaleConfirmation as error:  # the protocol wants an unknown state refused, not answered
@@ -75,19 +75,19 @@ def call_tool(exchange: Exchange, params: CallToolRequestParams) -> Any:
         return error_result(exchange, error)
 
 
-def call_category_tool(exchange: Exchange, params: CallToolRequestParams) -> Any:
+def call_category_tool(exchange: McpExchange, params: CallToolRequestParams) -> Any:
     """Call a tool of categories."""
     if params.name not in categories.REQUEST_MODELS:
         raise _unknown_tool(params.name, categories.REQUEST_MODELS)
     try:
-        return categories.call_tool(exchange, params.name, params.arguments or {})
+        return categories.run_category_tool(exchange, params.name, params.arguments or {})
     except ConfirmationPending as error:
         return _form(exchange, error)
     except StaleConfirmation as error:
         raise protocol_error(exchange, error) from None
 
 
-def _to_result(exchange: Exchange, answer: declaration.Answer) -> Any:
+def _to_result(exchange: McpExchange, answer: declaration.MetaAnswer) -> Any:
     """Return a meta-tool's answer as a result of the protocol, with only what the client declared to support."""
     client = exchange.client
     blocks = {"links": client.supports_links, "separate": client.separate_blocks}
@@ -100,15 +100,15 @@ def _to_result(exchange: Exchange, answer: declaration.Answer) -> Any:
     match answer:
         case UrlElicitation():
             return answer.as_result()
-        case batch.BatchView(head) if client.supports_tasks and not head.done:
+        case batch.BatchAnswer(head) if client.supports_tasks and not head.done:
             return batch.as_task(head).as_create_task_result()
-        case batch.BatchView():
+        case batch.BatchAnswer():
             return answer.as_result(**blocks)
         case parts:
             return CallToolResult(content=content(parts, **blocks))
 
 
-def _form(exchange: Exchange, error: ConfirmationPending) -> Any:
+def _form(exchange: McpExchange, error: ConfirmationPending) -> Any:
     """Return the question that must be answered first, as a form."""
     from mcp_endpoint.elicitation import FormElicitation
 
@@ -119,38 +119,38 @@ def _unknown_tool(name: str, known: dict[str, Any]) -> MCPError:
     return MCPError(INVALID_PARAMS, f"Unknown tool: {name}. Tools: {', '.join(known)}")
 
 
-def list_resources(exchange: Exchange, params: PaginatedRequestParams | None) -> ListResourcesResult:
+def list_resources(exchange: McpExchange, params: PaginatedRequestParams | None) -> ListResourcesResult:
     """List the resources with fixed addresses, and those that a tool lists, by pages."""
     with protocol_errors(exchange):
         cursor = (params and params.cursor) or ""
         return resources.page(exchange, _permissions(exchange), cursor)
 
 
-def list_resource_templates(exchange: Exchange, _: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
+def list_resource_templates(exchange: McpExchange, _: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
     """List the resources whose addresses have variables."""
     with protocol_errors(exchange):
         return ListResourceTemplatesResult(resource_templates=resources.list_templates(_permissions(exchange)))
 
 
-def read_resource(exchange: Exchange, params: ReadResourceRequestParams) -> ReadResourceResult:
+def read_resource(exchange: McpExchange, params: ReadResourceRequestParams) -> ReadResourceResult:
     """Read a resource."""
     with protocol_errors(exchange, uri=params.uri):
         return resources.read(exchange, _permissions(exchange), params.uri)
 
 
-def list_prompts(exchange: Exchange, _: PaginatedRequestParams | None) -> ListPromptsResult:
+def list_prompts(exchange: McpExchange, _: PaginatedRequestParams | None) -> ListPromptsResult:
     """List the prompts."""
     with protocol_errors(exchange):
         return ListPromptsResult(prompts=prompts.list_prompts(_permissions(exchange)))
 
 
-def get_prompt(exchange: Exchange, params: GetPromptRequestParams) -> GetPromptResult:
+def get_prompt(exchange: McpExchange, params: GetPromptRequestParams) -> GetPromptResult:
     """Return a prompt with its arguments filled in."""
     with protocol_errors(exchange):
         return prompts.get(exchange, _permissions(exchange), params.name, params.arguments or {})
 
 
-def complete(exchange: Exchange, params: CompleteRequestParams) -> CompleteResult:
+def complete(exchange: McpExchange, params: CompleteRequestParams) -> CompleteResult:
     """Complete the value of an argument."""
     arguments = (params.context and params.context.arguments) or {}
     argument = params.argument
@@ -189,12 +189,12 @@ async def cancel_task(context: Context, params: TaskParams) -> None:
         submission.cancel(exchange.caller, params.task_id)
 
 
-def _permissions(exchange: Exchange) -> Permissions:
+def _permissions(exchange: McpExchange) -> Permissions:
     return Permissions(exchange.caller, CATALOGUE)
 
 
 @contextmanager
-def protocol_errors(exchange: Exchange, **data: str) -> Iterator[None]:
+def protocol_errors(exchange: McpExchange, **data: str) -> Iterator[None]:
     """Raise errors as the protocol's; `data` is added to theirs, e.g. the `uri` that the protocol wants there."""
     try:
         with typed_errors():
@@ -203,7 +203,7 @@ def protocol_errors(exchange: Exchange, **data: str) -> Iterator[None]:
         raise protocol_error(exchange, error, **data) from None
 
 
-def protocol_error(exchange: Exchange, error: McpistError, **data: str) -> MCPError:
+def protocol_error(exchange: McpExchange, error: McpistError, **data: str) -> MCPError:
     """Count an error and return it as the protocol's, with code, message, hint and details as its data."""
     count_error(error.code)
     code = INVALID_PARAMS if isinstance(error, CallerError) else INTERNAL_ERROR
@@ -215,7 +215,7 @@ def protocol_error(exchange: Exchange, error: McpistError, **data: str) -> MCPEr
     return MCPError(code, error.text(locale).message, error.as_dict(locale) | data)
 
 
-def error_result(exchange: Exchange, error: McpistError) -> CallToolResult:
+def error_result(exchange: McpExchange, error: McpistError) -> CallToolResult:
     """Count an error and return it as a tool's result."""
     count_error(error.code)
     text = compact_json(error.as_dict(exchange.caller.locale))

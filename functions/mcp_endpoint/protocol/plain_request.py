@@ -1,11 +1,12 @@
 """A plain request of 2026-07-28, which is answered without the SDK's transport and kernel.
 
-They take as much CPU as a call's own work. Only a request in which nothing is unusual is plain: any other is the SDK's,
-and so is each refusal. The SDK's functions classify the envelope, validate the params and write the result.
+They take as much CPU as a call's own work; without this file they answer every request. Only a request in which
+nothing is unusual is plain: any other is the SDK's, and so is each refusal. The SDK's functions classify the envelope,
+validate the params and write the result.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,8 +17,7 @@ from mcp_types.methods import validate_client_request
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from mcp_endpoint.exchange import Envelope, Exchange, exchange_of, received
-from mcp_endpoint.tasks import Context
+from mcp_endpoint.exchange import AsgiResponse, Envelope, McpExchange, SyncHandler, received
 from mcpist.errors import RequestTimeout
 
 if TYPE_CHECKING:
@@ -25,20 +25,6 @@ if TYPE_CHECKING:
     from mcp.server.transport_security import TransportSecuritySettings
 
 JSON = "application/json"
-
-type Answer = tuple[int, dict[str, str], bytes]
-"""Status, headers and body."""
-
-
-@dataclass(frozen=True)
-class PlainHandler[Params, Result]:
-    """A handler that needs only a request's exchange and params: the SDK's kernel may call it, or a plain request."""
-
-    answer: Callable[[Exchange, Params], Result]
-
-    async def __call__(self, context: Context, params: Params) -> Result:
-        """Answer a request of the kernel's."""
-        return self.answer(exchange_of(context, params), params)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +36,10 @@ class PlainRequest:
     params: Any
     """The params as the handler's model."""
     envelope: Envelope
-    handler: PlainHandler[Any, Any]
+    handler: SyncHandler[Any, Any]
 
 
-def read(
+def parse_plain(
     server: "Server[Any]",
     message: Mapping[str, Any],
     headers: Mapping[str, str],
@@ -64,7 +50,7 @@ def read(
         return None
     method, params = message["method"], message["params"]
     entry = server.get_request_handler(method)
-    if entry is None or not isinstance(entry.handler, PlainHandler) or not _is_allowed(headers, security):
+    if entry is None or not isinstance(entry.handler, SyncHandler) or not _is_allowed(headers, security):
         return None
     route = classify_inbound_request(message, headers=headers)
     if not isinstance(route, InboundModernRoute) or _may_have_header_arguments(server, message):
@@ -80,13 +66,13 @@ def read(
     return PlainRequest(message["id"], method, typed, envelope, entry.handler)
 
 
-def answer(server: "Server[Any]", request: PlainRequest, exchange: Exchange) -> Answer:
+def answer_plain(server: "Server[Any]", request: PlainRequest, exchange: McpExchange) -> AsgiResponse:
     """Answer a plain request."""
     status = 200
     reply: dict[str, Any] = {"jsonrpc": "2.0", "id": request.id}
     kernel = ServerRunner(server, cast("Any", None), None)  # it only writes a result: that needs no connection
     try:
-        result = request.handler.answer(received(exchange, request.envelope, request.params), request.params)
+        result = request.handler.handle(received(exchange, request.envelope, request.params), request.params)
         reply["result"] = kernel._serialize(request.method, request.envelope.protocol_version, result)  # noqa: SLF001 - the SDK writes results nowhere else
     except RequestTimeout:  # that of the function, which says that the work may have happened
         raise

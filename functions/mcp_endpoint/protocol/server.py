@@ -15,11 +15,11 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import Icon
 
 from mcp_endpoint import tasks
-from mcp_endpoint.exchange import Exchange
-from mcp_endpoint.protocol import methods, plain_request
-from mcp_endpoint.protocol.plain_request import PlainHandler
+from mcp_endpoint.exchange import AsgiResponse, McpExchange, SyncHandler
+from mcp_endpoint.protocol import methods
 from mcpist.loopback import same_urls
 from mcpist.settings import settings
+from mcpist.shortcuts import shortcut
 from mcpist.version import VERSION
 
 SERVER_NAME, TITLE = "mcpist", "MCPist"
@@ -45,6 +45,7 @@ ICON = Icon(
 )
 LIST_METHODS: tuple[CacheableMethod, ...] = ("tools/list", "resources/list", "resources/templates/list", "prompts/list")
 LIST_CACHE_MILLISECONDS = 60_000
+plain_request = shortcut("mcp_endpoint.protocol.plain_request")
 
 
 class LeanServer(Server[Any]):
@@ -74,14 +75,14 @@ def meta_tool_server() -> Server[Any]:
         icons=[ICON],
         cache_hints=dict.fromkeys(LIST_METHODS, CacheHint(ttl_ms=LIST_CACHE_MILLISECONDS, scope="private")),
         get_tool_input_schema=_no_header_arguments,
-        on_list_tools=PlainHandler(methods.list_tools),
-        on_call_tool=PlainHandler(methods.call_tool),
-        on_list_resources=PlainHandler(methods.list_resources),
-        on_list_resource_templates=PlainHandler(methods.list_resource_templates),
-        on_read_resource=PlainHandler(methods.read_resource),
-        on_list_prompts=PlainHandler(methods.list_prompts),
-        on_get_prompt=PlainHandler(methods.get_prompt),
-        on_completion=PlainHandler(methods.complete),
+        on_list_tools=SyncHandler(methods.list_tools),
+        on_call_tool=SyncHandler(methods.call_tool),
+        on_list_resources=SyncHandler(methods.list_resources),
+        on_list_resource_templates=SyncHandler(methods.list_resource_templates),
+        on_read_resource=SyncHandler(methods.read_resource),
+        on_list_prompts=SyncHandler(methods.list_prompts),
+        on_get_prompt=SyncHandler(methods.get_prompt),
+        on_completion=SyncHandler(methods.complete),
     )
     tasks.install(server, get=methods.get_task, update=methods.update_task, cancel=methods.cancel_task)
     return server
@@ -97,17 +98,13 @@ def category_server() -> Server[Any]:
         icons=[ICON],
         cache_hints={"tools/list": CacheHint(ttl_ms=LIST_CACHE_MILLISECONDS, scope="private")},
         get_tool_input_schema=_no_header_arguments,
-        on_list_tools=PlainHandler(methods.list_category_tools),
-        on_call_tool=PlainHandler(methods.call_category_tool),
+        on_list_tools=SyncHandler(methods.list_category_tools),
+        on_call_tool=SyncHandler(methods.call_category_tool),
     )
 
 
 def _no_header_arguments(_: str) -> None:
     """Tell the SDK that no argument comes in a header, so that it need not search each call's schema for one."""
-
-
-type AsgiResponse = tuple[int, dict[str, str], bytes]
-"""Status, headers and body."""
 
 
 class Protocol:
@@ -124,14 +121,15 @@ class Protocol:
         self._running = self._loop.create_task(self._run())
         self._loop.run_until_complete(self._ready.wait())
 
-    def serve(
-        self, path: str, headers: dict[str, str], body: bytes, message: Mapping[str, Any], exchange: Exchange
+    def post(
+        self, path: str, headers: dict[str, str], body: bytes, message: Mapping[str, Any], exchange: McpExchange
     ) -> AsgiResponse:
         """Answer one POST request; `message` is what its body says, empty where that is no single message."""
-        if request := plain_request.read(self._server, message, headers, self._security):
-            return plain_request.answer(self._server, request, exchange)
+        if plain_request and (request := plain_request.parse_plain(self._server, message, headers, self._security)):
+            answer: AsgiResponse = plain_request.answer_plain(self._server, request, exchange)
+            return answer
         scope = _scope(path, headers) | {"mcpist.exchange": exchange}
-        return self._loop.run_until_complete(self._serve(scope, body))
+        return self._loop.run_until_complete(self._post_by_sdk(scope, body))
 
     def close(self) -> None:
         """Stop the server and its event loop."""
@@ -145,7 +143,7 @@ class Protocol:
             self._ready.set()
             await self._stop.wait()
 
-    async def _serve(self, scope: dict[str, Any], body: bytes) -> AsgiResponse:
+    async def _post_by_sdk(self, scope: dict[str, Any], body: bytes) -> AsgiResponse:
         """Have the SDK's transport answer."""
         status, response_headers, chunks, unread = 500, {}, [], [body]
 

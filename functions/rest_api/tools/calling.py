@@ -30,8 +30,7 @@ from mcpist.running.confirmation import Agreement
 from mcpist.running.gate import ToolResult, ToolUse, answering
 from mcpist.running.options import RunOptions
 from mcpist.tools.declare.tool import Tool
-from rest_api import status
-from rest_api.exchange import current
+from rest_api.exchange import current, timestamp
 from rest_api.router import is_too_deep, new_router
 from rest_api.tools import names
 from rest_api.tools.models import CallOptions, CallRequest, CallResponse
@@ -141,6 +140,12 @@ def call_tool(
     return _response(key.run(lambda: _call(use, body)))
 
 
+@router.post("/tools/call", include_in_schema=False)
+def redirect_to_call() -> Response[None]:
+    """Send a program to the call of tools, with the same method and body."""
+    return Response(307, headers={"location": f"{current().request.public_url}/v1/tools/call"})
+
+
 def _call(use: ToolUse, body: CallRequest) -> dict[str, Any]:
     """Run a tool once its person has agreed, if it destroys something, and return the answer."""
     exchange = current()
@@ -154,7 +159,7 @@ def _call(use: ToolUse, body: CallRequest) -> dict[str, Any]:
         more=result.more,
         account=result.account,
         execution_time=exchange.elapsed_milliseconds,
-        timestamp=status.timestamp(),
+        timestamp=timestamp(),
         request_id=exchange.request_id,
     )
     return answer.model_dump(mode="json")

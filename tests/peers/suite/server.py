@@ -24,9 +24,8 @@ from mcp_types import (
 )
 
 from mcp_endpoint import tasks
-from mcp_endpoint.exchange import Exchange
+from mcp_endpoint.exchange import McpExchange, SyncHandler
 from mcp_endpoint.protocol import methods
-from mcp_endpoint.protocol.plain_request import PlainHandler
 from mcp_endpoint.tasks import Context
 
 SCHEMA: dict[str, Any] = {
@@ -96,7 +95,7 @@ def extend(server: Server[Any]) -> Server[Any]:
 
 
 @dataclass(frozen=True)
-class ToolCalls(PlainHandler[CallToolRequestParams, Any]):
+class ToolCalls(SyncHandler[CallToolRequestParams, Any]):
     """Calls of tools, some of which need the kernel's context: none of their requests is plain."""
 
     async def __call__(self, context: Context, params: CallToolRequestParams) -> Any:
@@ -110,7 +109,7 @@ def find_schema(name: str) -> dict[str, Any] | None:
     return SCHEMAS.get(name, {} if name in FUNCTIONS else None)
 
 
-def list_tools(exchange: Exchange, params: PaginatedRequestParams | None) -> ListToolsResult:
+def list_tools(exchange: McpExchange, params: PaginatedRequestParams | None) -> ListToolsResult:
     own = methods.list_tools(exchange, params).tools
     names = (*ANSWERS, *FUNCTIONS)
     return ListToolsResult(
@@ -124,11 +123,11 @@ def list_tools(exchange: Exchange, params: PaginatedRequestParams | None) -> Lis
     )
 
 
-def call_tool(exchange: Exchange, params: CallToolRequestParams) -> Any:
+def call_tool(exchange: McpExchange, params: CallToolRequestParams) -> Any:
     return ANSWERS[params.name] if params.name in ANSWERS else methods.call_tool(exchange, params)
 
 
-def list_prompts(exchange: Exchange, params: PaginatedRequestParams | None) -> ListPromptsResult:
+def list_prompts(exchange: McpExchange, params: PaginatedRequestParams | None) -> ListPromptsResult:
     own = methods.list_prompts(exchange, params).prompts
     suite = [
         Prompt(
@@ -141,7 +140,7 @@ def list_prompts(exchange: Exchange, params: PaginatedRequestParams | None) -> L
     return ListPromptsResult(prompts=[*own, *suite])
 
 
-def get_prompt(exchange: Exchange, params: GetPromptRequestParams) -> Any:
+def get_prompt(exchange: McpExchange, params: GetPromptRequestParams) -> Any:
     given = params.arguments or {}
     match params.name:
         case "test_simple_prompt":
@@ -161,13 +160,13 @@ def get_prompt(exchange: Exchange, params: GetPromptRequestParams) -> Any:
     return methods.get_prompt(exchange, params)
 
 
-def list_resources(exchange: Exchange, params: PaginatedRequestParams | None) -> ListResourcesResult:
+def list_resources(exchange: McpExchange, params: PaginatedRequestParams | None) -> ListResourcesResult:
     own = methods.list_resources(exchange, params)
     suite = [Resource(name=uri, uri=uri, mime_type=content["mimeType"]) for uri, content in CONTENTS.items()]
     return own.model_copy(update={"resources": [*own.resources, *suite]})
 
 
-def read_resource(exchange: Exchange, params: ReadResourceRequestParams) -> Any:
+def read_resource(exchange: McpExchange, params: ReadResourceRequestParams) -> Any:
     if params.uri in CONTENTS:
         return _contents(params.uri, **CONTENTS[params.uri])
     if params.uri.startswith(TEMPLATE):
@@ -177,7 +176,7 @@ def read_resource(exchange: Exchange, params: ReadResourceRequestParams) -> Any:
     return methods.read_resource(exchange, params)
 
 
-def complete(exchange: Exchange, params: CompleteRequestParams) -> Any:
+def complete(exchange: McpExchange, params: CompleteRequestParams) -> Any:
     if getattr(params.ref, "name", "") in ARGUMENTS:
         return {"resultType": "complete", "completion": {"values": ["testing"], "total": 1, "hasMore": False}}
     return methods.complete(exchange, params)
@@ -192,11 +191,11 @@ def _contents(uri: str, **content: str) -> dict[str, Any]:
 
 
 HANDLERS: tuple[tuple[str, Any, Any], ...] = (
-    ("tools/list", PaginatedRequestParams, PlainHandler(list_tools)),
+    ("tools/list", PaginatedRequestParams, SyncHandler(list_tools)),
     ("tools/call", CallToolRequestParams, ToolCalls(call_tool)),
-    ("prompts/list", PaginatedRequestParams, PlainHandler(list_prompts)),
-    ("prompts/get", GetPromptRequestParams, PlainHandler(get_prompt)),
-    ("resources/list", PaginatedRequestParams, PlainHandler(list_resources)),
-    ("resources/read", ReadResourceRequestParams, PlainHandler(read_resource)),
-    ("completion/complete", CompleteRequestParams, PlainHandler(complete)),
+    ("prompts/list", PaginatedRequestParams, SyncHandler(list_prompts)),
+    ("prompts/get", GetPromptRequestParams, SyncHandler(get_prompt)),
+    ("resources/list", PaginatedRequestParams, SyncHandler(list_resources)),
+    ("resources/read", ReadResourceRequestParams, SyncHandler(read_resource)),
+    ("completion/complete", CompleteRequestParams, SyncHandler(complete)),
 )

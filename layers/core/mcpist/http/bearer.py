@@ -10,7 +10,7 @@ from mcpist.errors import AuthenticationError, AuthorizationError, McpistError, 
 from mcpist.http.request import HttpRequest
 from mcpist.loopback import same_urls
 from mcpist.people import directory, identity
-from mcpist.people.identity import AccessToken, OwnClients
+from mcpist.people.identity import AccessToken
 from mcpist.settings import settings
 
 METADATA_PATH = "/.well-known/oauth-protected-resource"
@@ -45,8 +45,7 @@ def _verified_token(request: HttpRequest) -> tuple[str, AccessToken]:
 
 def verify(token: str, public_url: str) -> AccessToken:
     """Return what a valid access token for the endpoint at an address says."""
-    own = OwnClients(settings().login_client_ids, settings().login_scope)
-    return identity.verify(token, issuer=settings().issuer, audience=audience(public_url), own=own)
+    return identity.verify_token(token, audience(public_url))
 
 
 def audience(public_url: str) -> str:

@@ -118,20 +118,23 @@ def response_headers(headers: Mapping[str, str]) -> dict[str, str]:
     if not settings().allowed_origins:
         return {}
     vary = {"vary": "origin"}
-    if not is_allowed(headers):
+    if not _is_allowed(headers):
         return vary
     return {**vary, "access-control-allow-origin": headers["origin"], "access-control-expose-headers": EXPOSED_HEADERS}
 
 
-def preflight_headers(methods: Iterable[str], headers: Iterable[str]) -> dict[str, str]:
-    """Return the methods and headers that an allowed page may use, besides the headers of every door."""
-    return {
+def preflight_response(request: HttpRequest, methods: Iterable[str], headers: Iterable[str]) -> HttpResponse | None:
+    """Answer a preflight of an allowed page with what it may use besides the headers of every door; None for others."""
+    if request.method != "OPTIONS" or not _is_allowed(request.headers):
+        return None
+    allowed = {
         "access-control-allow-methods": ", ".join(methods),
         "access-control-allow-headers": ", ".join(sorted({*ALLOWED_HEADERS, *headers})),
         "access-control-max-age": str(PREFLIGHT_MAX_AGE_SECONDS),
     }
+    return {"statusCode": 204, "headers": allowed, "body": ""}
 
 
-def is_allowed(headers: Mapping[str, str]) -> bool:
+def _is_allowed(headers: Mapping[str, str]) -> bool:
     """Return whether the request comes from another origin that the operator allows."""
     return headers.get("origin") in settings().allowed_origins

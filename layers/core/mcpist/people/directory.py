@@ -60,13 +60,16 @@ def identify(
         raise errors.MembershipRequired(organization=organization)
     if len(matching) > 1:
         raise errors.OrganizationAmbiguous(known=", ".join(caller.organization for caller in matching))
-    caller = matching[0]
+    caller = in_roles(matching[0], roles) if roles else matching[0]
+    return replace(caller, proof=proof) if proof else caller
+
+
+def in_roles(caller: Caller, roles: Collection[str]) -> Caller:
+    """Return the caller with only these of its roles, in their order; AuthorizationError for one that it lacks."""
     for name in roles:
         if name not in caller.role_names:
             raise errors.AuthorizationError(name=f"role {name}")
-    if roles:
-        caller = replace(caller, roles=tuple(role for role in caller.roles if role.name in roles))
-    return replace(caller, proof=proof) if proof else caller
+    return replace(caller, roles=tuple(role for role in caller.roles if role.name in roles))
 
 
 def identify_all(subject: Subject) -> list[Caller]:

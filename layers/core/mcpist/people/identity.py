@@ -19,6 +19,7 @@ from mcpist.caller import Subject
 from mcpist.errors import AuthenticationError, UpstreamUnavailable
 from mcpist.loopback import same_urls
 from mcpist.memory import Clock, Memory, cached
+from mcpist.settings import settings
 
 logger = logging.getLogger(__name__)
 
@@ -123,6 +124,12 @@ class OwnClients:
             and bool(self.scope)
             and self.scope in str(claims.get("scope", "")).split()
         )
+
+
+def verify_token(token: str, audience: str) -> AccessToken:
+    """Return what a valid access token of the configured issuer says; our own clients may omit the audience."""
+    own = OwnClients(settings().login_client_ids, settings().login_scope)
+    return verify(token, issuer=settings().issuer, audience=audience, own=own)
 
 
 def verify(token: str, *, issuer: str, audience: str, own: OwnClients | None = None) -> AccessToken:

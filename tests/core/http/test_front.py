@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from mcpist.errors import InvalidRequest, McpistError, TooManyInFlight, UserLimitReached
-from mcpist.http.refused_requests import RefusedRequests
+from mcpist.http.front import RefusedRequests
 from tests.audit_items import audit_items
 from tests.clock import Clock
 from tests.core.sample import EVERYTHING, caller
