@@ -17,9 +17,9 @@ from infra.local.deployment import ROOT
 from infra.local.project_copy import with_modules
 from mcpist.caller import Caller, Subject
 from mcpist.render.shows import shows
-from mcpist.running.account import Account
+from mcpist.running.accounts import Account
 from mcpist.running.broker import Credential
-from mcpist.running.run import ServiceClient
+from mcpist.running.run import ToolRun
 from mcpist.settings import settings
 from mcpist.tools.declare.call import Call
 from mcpist.tools.declare.module import Module
@@ -81,7 +81,7 @@ def caching(host: str) -> list[Row]:
     for state in ("off", "on"):
         os.environ["RESPONSE_CACHE"] = state
         settings.cache_clear()
-        service = StubClient(module)
+        service = StubRun(module)
         service.request(ask())
         started = time.process_time()
         for _ in range(CALLS):
@@ -92,17 +92,18 @@ def caching(host: str) -> list[Row]:
     return [("CPU of a read that repeats, with the response cache against without", saved, "")]
 
 
-class StubClient(ServiceClient):
-    """A service with a known account, without a broker."""
+class StubRun(ToolRun):
+    """A run with a known account, without a broker."""
 
     def __init__(self, module: Module) -> None:
         caller = Caller(ORGANIZATION, USER.sub, Subject("bench", USER.sub), "user", ())
-        super().__init__(caller, module, module.tools["ask"], time.monotonic() + 60)
+        super().__init__(caller, module, module.tools["ask"], {}, time.monotonic() + 60)
 
-    def resolve_account(self, *, fresh: bool = False) -> None:  # noqa: ARG002 - the account never changes
-        """Use the stub's account."""
+    def resolve_account(self, refused: Account | None = None) -> Account:  # noqa: ARG002 - the account never changes
+        """Return the stub's account."""
         credential = Credential("stub-token", account_id="1", account_name="stub", owner="user#uma", expires_at=None)
-        self.current_account = Account(ORGANIZATION, self.module, credential)
+        self.account = Account(ORGANIZATION, self.module, credential)
+        return self.account
 
 
 def ask() -> Call:

@@ -20,7 +20,7 @@ from mcpist.aws import clients
 from mcpist.caller import Caller, Proof, Role, Subject
 from mcpist.errors import RateLimitExceeded, ScopeMissing
 from mcpist.people import directory
-from mcpist.running.run import run
+from mcpist.running.run import run_tool
 from mcpist.running.send import cooldowns
 from mcpist.tools.search.catalogue import Catalogue
 from scripts.reference import page
@@ -80,7 +80,7 @@ class Deployment:
     def call(self, tool: str, **arguments: Any) -> Any:
         """Call a tool as ada, whose credential the broker resolves."""
         module = self.catalogue.module("jotter")
-        return run(self.ada, module, module.tools[tool], arguments, request="r1").json
+        return run_tool(self.ada, module, module.tools[tool], arguments, request="r1").json
 
     @property
     def ada(self) -> Caller:

@@ -27,13 +27,23 @@ class _Entry[Value](NamedTuple):
 class Memory[Key: Hashable, Value]:
     """Values by key, each for `seconds` at most. When there are `max_entries`, the oldest is dropped for a new one.
 
-    Threads may share it. A value is not None, so that None can mean that there is none.
+    So it is when the values' sizes by `size_of` would be more than `max_size` together. Threads may share it. A value
+    is not None, so that None can mean that there is none.
     """
 
-    def __init__(self, seconds: float, max_entries: int, clock: Clock = wall_clock) -> None:
+    def __init__(
+        self,
+        seconds: float,
+        max_entries: int,
+        clock: Clock = wall_clock,
+        *,
+        max_size: float = inf,
+        size_of: Callable[[Value], float] | None = None,
+    ) -> None:
         self.seconds = seconds
         self.max_entries = max_entries
         self.clock = clock
+        self._max_size, self._size_of = max_size, size_of
         self._entries: dict[Key, _Entry[Value]] = {}
         self._lock = Lock()
         on_forget(self.clear)
@@ -60,7 +70,7 @@ class Memory[Key: Hashable, Value]:
         with self._lock:
             self._entries.pop(key, None)
             self._drop_expired(now)
-            while len(self._entries) >= self.max_entries:
+            while len(self._entries) >= self.max_entries or (self._entries and self._is_too_large(value)):
                 del self._entries[next(iter(self._entries))]
             self._entries[key] = _Entry(value, since, min(until, since + self.seconds))
         return value
@@ -80,6 +90,12 @@ class Memory[Key: Hashable, Value]:
         """Drop all entries."""
         with self._lock:
             self._entries.clear()
+
+    def _is_too_large(self, new: Value) -> bool:
+        size_of = self._size_of
+        if size_of is None:
+            return False
+        return sum(size_of(entry.value) for entry in self._entries.values()) + size_of(new) > self._max_size
 
     def _drop_expired(self, now: float) -> None:
         """Drop the oldest entries that have expired, so that a secret does not stay longer than it is used."""

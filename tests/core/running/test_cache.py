@@ -11,10 +11,10 @@ from mcpist.caller import Caller, Proof, Role
 from mcpist.errors import McpistError, ReconnectRequired, ToolExecutionError, to_message
 from mcpist.render.shows import shows
 from mcpist.running import broker
-from mcpist.running.account import Account
+from mcpist.running.accounts import Account
 from mcpist.running.broker import Credential
 from mcpist.running.cache import MAX_CACHE_BYTES, MAX_CACHED_RESPONSES, ResponseCache, response_cache
-from mcpist.running.run import run
+from mcpist.running.run import run_tool
 from mcpist.settings import settings
 from mcpist.tools.declare.call import Call, Calls, ServiceResponse
 from mcpist.tools.declare.module import Module
@@ -47,7 +47,7 @@ class Shop:
         return type("Response", (), {"status_code": 200}), payload
 
     def run(self, tool: str, caller: Caller = UMA, **arguments: Any) -> Any:
-        return run(caller, self.module, self.module.tools[tool], arguments, request="r1").json
+        return run_tool(caller, self.module, self.module.tools[tool], arguments, request="r1").json
 
     @property
     def asked(self) -> int:
@@ -230,8 +230,10 @@ def test_an_expired_response_without_a_tag_or_to_a_post_is_requested_again(shop:
 
 
 def expire() -> None:
-    for kept in response_cache._entries.values():
-        kept.cached_at -= 60
+    for key in response_cache:
+        cached = response_cache.get(key)
+        assert cached
+        response_cache.put(key, replace(cached, fresh_until=cached.fresh_until - 60))
 
 
 # -- the memory itself --------------------------------------------------------------------------------
@@ -252,7 +254,7 @@ ACCOUNT = Account("acme", MODULE, OWN)
 
 def found(memory: ResponseCache, call: Call = ITEM, account: Account = ACCOUNT) -> Any:
     kept = memory.find(account, call)
-    return kept.answer().json if kept and memory.is_fresh(kept) else None
+    return kept.copy().json if kept and memory.is_fresh(kept) else None
 
 
 def test_an_answer_lives_for_the_tools_time_and_not_longer() -> None:
@@ -318,23 +320,23 @@ def test_whoever_changes_an_answer_changes_no_other() -> None:
     brought.json["items"].append(2)
     kept = memory.find(ACCOUNT, ITEM)
     assert kept
-    first = kept.answer()
+    first = kept.copy()
     assert first.json == {"items": [1]}
     first.json["items"].clear()
     first.headers.clear()  # type: ignore[attr-defined]
-    assert (kept.answer().json, kept.answer().headers) == ({"items": [1]}, {"link": "<x>"})
+    assert (kept.copy().json, kept.copy().headers) == ({"items": [1]}, {"link": "<x>"})
 
 
-def test_the_least_recently_used_answers_go_first() -> None:
+def test_the_oldest_answers_go_first() -> None:
     memory = ResponseCache()
     for number in range(MAX_CACHED_RESPONSES):
         memory.store(ACCOUNT, replace(ITEM, path=f"/{number}"), ServiceResponse(200, {}, number), 30)
-    assert found(memory, replace(ITEM, path="/0")) == 0
+    memory.store(ACCOUNT, replace(ITEM, path="/0"), ServiceResponse(200, {}, 0), 30)
     memory.store(ACCOUNT, ITEM, ServiceResponse(200, {}, "new"), 30)
     assert found(memory, replace(ITEM, path="/0")) == 0
     assert found(memory, replace(ITEM, path="/1")) is None
     assert found(memory) == "new"
-    assert len(memory._entries) == MAX_CACHED_RESPONSES
+    assert len(memory) == MAX_CACHED_RESPONSES
 
 
 def test_no_more_than_sixteen_megabytes_are_cached() -> None:
@@ -344,12 +346,9 @@ def test_no_more_than_sixteen_megabytes_are_cached() -> None:
         memory.store(ACCOUNT, replace(ITEM, path=f"/{number}"), ServiceResponse(200, {}, part), 30)
     assert [bool(found(memory, replace(ITEM, path=f"/{number}"))) for number in range(4)] == [False, True, True, True]
     memory.store(ACCOUNT, replace(ITEM, path="/3"), ServiceResponse(200, {}, "short"), 30)
-    assert memory._size_bytes == sum(len(kept.text) for kept in memory._entries.values()) < MAX_CACHE_BYTES
     memory.store(ACCOUNT, ITEM, ServiceResponse(200, {}, "x" * MAX_CACHE_BYTES), 30)
     assert found(memory) is None
     assert found(memory, replace(ITEM, path="/3")) == "short"
-    memory.forget()
-    assert (memory._entries, memory._size_bytes) == ({}, 0)
 
 
 @pytest.mark.parametrize("status", [201, 202, 204])
@@ -374,4 +373,4 @@ def test_a_change_empties_before_and_after_for_its_organization_and_module_alone
 def test_no_secret_is_in_a_key() -> None:
     memory = ResponseCache()
     memory.store(ACCOUNT, replace(ITEM, headers={"apikey": "s3cret"}), ServiceResponse(200, {}, "a"), 30)
-    assert "s3cret" not in str(list(memory._entries))
+    assert "s3cret" not in str(list(memory))

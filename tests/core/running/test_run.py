@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import mcp_types
 import pytest
 
 from mcpist.aws import clients
@@ -27,10 +28,12 @@ from mcpist.files import access
 from mcpist.files.content import ContentArgument
 from mcpist.render.shows import DOWNLOADED, shows
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
-from mcpist.running.run import ToolResult, run
-from mcpist.tools.declare.call import Call, Calls, Lookup, PartialList
+from mcpist.running.run import ToolResult, run_tool
+from mcpist.tools.declare.call import Call, Calls, Lookup, PartialList, ProxiedCall, ProxiedResponse
 from mcpist.tools.declare.dialect import Refusals, TokenRefused
 from mcpist.tools.declare.module import Module, Scopes
+from mcpist.tools.declare.schema_tool import UpstreamTool
+from mcpist.tools.declare.tool import Effect
 from tests.audit_items import audit_items
 from tests.core.loopback import Reply, Service, close_connections, json_response, serving
 from tests.core.sample import caller
@@ -66,7 +69,7 @@ class Vendor:
         self, tool: str, options: RunOptions = DEFAULT_OPTIONS, who: Caller = UMA, **arguments: Any
     ) -> ToolResult:
         module = self.module
-        return run(who, module, module.tools[tool], arguments, request="r1", batch="b1", options=options)
+        return run_tool(who, module, module.tools[tool], arguments, request="r1", batch="b1", options=options)
 
     def run(self, tool: str, **arguments: Any) -> Any:
         return self.brought(tool, **arguments).json
@@ -479,9 +482,9 @@ def test_the_invocation_bounds_the_work(vendor: Vendor) -> None:
     tool = vendor.module.tools["list_items"]
     vendor.service.reply_with(json_response({"items": [1], "next": "b"}), Reply(b"", length=1, waits=True))
     with pytest.raises(Timeout):
-        run(UMA, vendor.module, tool, {}, request="r1", seconds=0.2)
+        run_tool(UMA, vendor.module, tool, {}, request="r1", seconds=0.2)
     with pytest.raises(Timeout):
-        run(UMA, vendor.module, tool, {}, request="r1", seconds=-1)
+        run_tool(UMA, vendor.module, tool, {}, request="r1", seconds=-1)
 
 
 def test_a_lookup_asks_the_organizations_own_store_and_no_broker(vendor: Vendor) -> None:
@@ -492,3 +495,24 @@ def test_a_lookup_asks_the_organizations_own_store_and_no_broker(vendor: Vendor)
 def test_a_write_that_the_service_answers_with_nothing_is_done(vendor: Vendor) -> None:
     vendor.service.reply_with(Reply(b"", 204))
     assert vendor.run("create_item", name="chair") == {"done": True}
+
+
+class Server:
+    """An upstream MCP server behind a category."""
+
+    def call(self, _: Caller, work: ProxiedCall, **__: Any) -> ProxiedResponse:
+        """Answer with the tool's name."""
+        return ProxiedResponse({"tool": work.tool}, {})
+
+
+@pytest.mark.parametrize(("effect", "outcomes"), [("reads", ["succeeded"]), ("writes", ["started", "succeeded"])])
+def test_the_rows_of_an_upstream_tool_name_the_account_that_acts(
+    vendor: Vendor, effect: Effect, outcomes: list[str]
+) -> None:
+    server: Any = Server()
+    category = Module("office", "A category.", api_version="1", upstream=server)
+    described = mcp_types.Tool(name="read_file", input_schema={"type": "object"})
+    tool = UpstreamTool(module="office", effect=effect, given=described, server="serena", service="shop")
+    result = run_tool(UMA, category, tool, {}, request="r1", batch="b1")
+    assert (result.json, result.account) == ({"tool": "read_file"}, "uma@shop")
+    assert [(row["outcome"], row["account"]) for row in vendor.rows()] == [(each, "uma@shop") for each in outcomes]

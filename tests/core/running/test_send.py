@@ -25,10 +25,10 @@ from mcpist.errors import (
 )
 from mcpist.files.content import FileContent
 from mcpist.running import send as sending
-from mcpist.running.account import Account
+from mcpist.running.accounts import Account
 from mcpist.running.broker import Credential
 from mcpist.running.options import RunOptions
-from mcpist.running.send import Unauthorized, cooldowns, send
+from mcpist.running.send import Unauthorized, cooldowns, send_call
 from mcpist.telemetry import invocation
 from mcpist.telemetry.log_lines import LineLogger
 from mcpist.tools.declare.call import Call, FilePart, ServiceResponse
@@ -59,7 +59,7 @@ def account(service: Service) -> Iterator[Account]:
 
 
 def ask(account: Account, call: Call = ITEM, *, seconds: float = 5, **given: Any) -> ServiceResponse:
-    return send(account, call, deadline=time.monotonic() + seconds, **given)
+    return send_call(account, call, deadline=time.monotonic() + seconds, **given)
 
 
 def test_a_service_can_continue_the_trace_of_the_request(service: Service, account: Account) -> None:

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from mcpist.errors import McpistError, RateLimitExceeded, ScopeMissing, ToolExecutionError, UpstreamUnavailable
-from mcpist.running.account import Account
+from mcpist.running.accounts import Account
 from mcpist.running.broker import Credential
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
-from mcpist.running.send import Unauthorized, cooldowns, send
+from mcpist.running.send import Unauthorized, cooldowns, send_call
 from mcpist.tools.declare.call import Call, ServiceResponse
 from mcpist.tools.declare.dialect import MissingScope, RateLimited, Refusal, Refusals, TokenRefused, Unavailable
 from mcpist.tools.declare.module import Module
@@ -57,7 +57,7 @@ def refuse(code: str, **headers: str) -> Reply:
 
 
 def post(chat: Account, *, options: RunOptions = DEFAULT_OPTIONS, reads: bool = False) -> ServiceResponse:
-    return send(chat, POST, deadline=time.monotonic() + 5, options=options, reads=reads)
+    return send_call(chat, POST, deadline=time.monotonic() + 5, options=options, reads=reads)
 
 
 def failure(chat: Account, *, options: RunOptions = DEFAULT_OPTIONS, reads: bool = False) -> McpistError:

@@ -25,7 +25,7 @@ from mcpist.files.reference import StandardResponse, check
 from mcpist.memory import forget_all
 from mcpist.programs.messages import ProgramResult
 from mcpist.running.options import RunOptions
-from mcpist.running.run import ToolResult, run
+from mcpist.running.run import ToolResult, run_tool
 from mcpist_services.programs.module import EXAMPLE_FILE, module
 from mcpist_services.programs.runs import executable
 from tests.core.files.callers import BOB, UMA
@@ -41,7 +41,7 @@ def use(script: str, arguments: Mapping[str, Any], declared: Mapping[str, Any], 
     """Run the one tool of a module whose program `run` is this script, as a door does."""
     made = module(declaration(declared), how.pop("programs", LocalPrograms(run=script)))
     caller = how.pop("caller", UMA)
-    return run(caller, made, made.tools["run"], arguments, request="r1", **how)
+    return run_tool(caller, made, made.tools["run"], arguments, request="r1", **how)
 
 
 def refused[Refusal: McpistError](

@@ -8,7 +8,7 @@ import pytest
 from mcpist.caller import Caller, Role
 from mcpist.errors import FileNotFound, InvalidRequest
 from mcpist.render.answer import compact
-from mcpist.running.run import ToolResult, run
+from mcpist.running.run import ToolResult, run_tool
 from mcpist.tools.access.role_rules import role_permits
 from mcpist_services.rag.tools import rag
 from tests.audit_items import audit_items
@@ -24,7 +24,7 @@ def bucket(aws: list[str]) -> list[str]:
 
 
 def brought(tool: str, by: Caller = UMA, **arguments: Any) -> ToolResult:
-    return run(by, rag, rag.tools[tool], arguments, request="r1")
+    return run_tool(by, rag, rag.tools[tool], arguments, request="r1")
 
 
 def read(tool: str, **arguments: Any) -> str:

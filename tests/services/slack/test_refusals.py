@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from mcpist.errors import RateLimitExceeded, ScopeMissing, ToolExecutionError, UpstreamUnavailable
-from mcpist.running.account import Account
+from mcpist.running.accounts import Account
 from mcpist.running.broker import Credential
-from mcpist.running.send import Unauthorized, cooldowns, send
+from mcpist.running.send import Unauthorized, cooldowns, send_call
 from mcpist.tools.declare.call import Call
 from mcpist.tools.declare.dialect import TokenRefused
 from mcpist.tools.declare.module import Module
@@ -93,8 +93,8 @@ def test_a_method_that_is_limited_leaves_the_others_alone(service: Service) -> N
     service.reply_with(json_response(said("ratelimited"), 429, retry_after="60"), json_response({"ok": True}))
     for _ in range(2):
         with pytest.raises(RateLimitExceeded):
-            send(account, limited, deadline=time.monotonic() + 5)
-    assert send(account, other, deadline=time.monotonic() + 5).json == {"ok": True}
+            send_call(account, limited, deadline=time.monotonic() + 5)
+    assert send_call(account, other, deadline=time.monotonic() + 5).json == {"ok": True}
     assert [received.path for received in service.received] == ["/users.list", "/users.info"]
 
 
@@ -102,4 +102,4 @@ def test_a_revoked_token_is_a_signal_to_resolve_afresh(service: Service) -> None
     module = Module("slack", "Slack.", api_version="1", host=service.url, refusals=REFUSALS)
     service.reply_with(json_response(said("token_revoked")))
     with pytest.raises(Unauthorized, match="token_revoked"):
-        send(Account("acme", module, AIKO), Call("GET", "/auth.test"), deadline=time.monotonic() + 5)
+        send_call(Account("acme", module, AIKO), Call("GET", "/auth.test"), deadline=time.monotonic() + 5)

@@ -10,7 +10,7 @@ import pytest
 
 from mcpist.errors import InvalidArguments, InvalidRequest, ToolExecutionError
 from mcpist.render.answer import compact
-from mcpist.running.account import Account
+from mcpist.running.accounts import Account
 from mcpist.running.broker import Credential
 from mcpist.running.send import request_body
 from mcpist.tools.declare.call import Call, PartialList, ServiceResponse

@@ -9,7 +9,7 @@ import pytest
 
 from mcpist.caller import Caller, Role, Subject
 from mcpist.errors import ToolExecutionError, UpstreamSecretMissing
-from mcpist.running.run import run
+from mcpist.running.run import run_tool
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.upstream import peers
@@ -82,7 +82,7 @@ def configure(upstreams: Upstreams, vault: Vault, key: str) -> None:
 def peek() -> Any:
     permissions = Permissions(UMA, CATALOGUE)
     tool = permissions.tool("vault", "peek")
-    return run(UMA, permissions.catalogue.module("vault"), tool, {}, request="r1").json
+    return run_tool(UMA, permissions.catalogue.module("vault"), tool, {}, request="r1").json
 
 
 def test_a_stored_parameter_is_read_once_and_opens_the_server(vault: Vault, aws: list[str]) -> None:

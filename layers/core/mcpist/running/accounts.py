@@ -1,15 +1,117 @@
-"""The connected accounts of removed users and roles, of which the token broker takes care."""
+"""Accounts: the one that acts for a tool, with what its requests carry, and those that the token broker holds."""
 
-from collections.abc import Collection, Iterable, Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from mcpist.caller import Caller
-from mcpist.errors import McpistError
-from mcpist.people.administration import ConnectedAccount
-from mcpist.registry.entries import RegistryEntry
+from mcpist.errors import McpistError, ReconnectRequired, ScopeMissing
 from mcpist.running import broker
+from mcpist.running.broker import Credential
+from mcpist.settings import settings
 from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.declare.call import Call, path
+from mcpist.tools.declare.module import Module
+from mcpist.tools.declare.schema_tool import UpstreamTool
+from mcpist.tools.declare.tool import Tool
+
+if TYPE_CHECKING:
+    from mcpist.people.administration import ConnectedAccount
+    from mcpist.registry.entries import RegistryEntry
+
+_SECRET_HEADER = re.compile(r"auth|cookie|key|secret|token", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Account:
+    """A module's service as one account of an organization reaches it."""
+
+    organization: str
+    module: Module
+    credential: Credential | None
+    """None for a service that needs no account."""
+
+    @property
+    def name(self) -> str:
+        """The account's name for people; empty where none is needed."""
+        return self.credential.account_name if self.credential else ""
+
+    @property
+    def site_url(self) -> str:
+        """The address of the account's own site; empty where it has none."""
+        return self.credential.site_url if self.credential else ""
+
+    def require_scope(self, tool: str) -> None:
+        """Raise ScopeMissing if the account lacks a scope that a tool of the module needs."""
+        if self.credential and (scope := self.module.missing_scope(tool, self.credential.scopes)):
+            service = self.module.service or self.module.name
+            raise ScopeMissing(service=service, scope=scope, url=settings().connect_url(service))
+
+    @cached_property
+    def key(self) -> tuple[str, ...]:
+        """The account's key in memory that accounts share; a new token does not change it."""
+        owner = (self.credential.owner, self.credential.account_id) if self.credential else ()
+        return self.organization, self.module.name, *owner
+
+    def url(self, call: Call) -> str:
+        """Return the address of a Call; ValueError for an origin that the module does not allow."""
+        if call.origin:
+            if not re.fullmatch(self.module.origins, call.origin):
+                raise ValueError(f"{self.module.name} has no origin {call.origin}")
+            return call.origin + call.path
+        return self._host() + call.path
+
+    def token(self, call: Call) -> str:
+        """Return the grant's token; empty for any other origin than those that the module declares as its own."""
+        is_own = not call.origin or call.origin in self.module.token_origins
+        return self.credential.token if self.credential and is_own else ""
+
+    def headers(self, call: Call) -> dict[str, str]:
+        """Return the headers of a Call's request; no module and no tool can replace the token."""
+        headers = {} if call.origin else dict(self.module.headers)
+        headers = {name.lower(): value for name, value in {**headers, **call.headers}.items()}
+        token = self.token(call)
+        return headers | (self.module.credential.headers(token) if token else {})
+
+    def query(self, call: Call) -> Mapping[str, Any]:
+        """Return the query of a Call's request, with the key of a service that expects it there."""
+        token = self.token(call)
+        return {**call.query, **self.module.credential.query(token)} if token else call.query
+
+    def secrets(self, call: Call) -> Iterator[str]:
+        """Yield the secrets of a Call's request, which an error must not show if the service repeats them."""
+        for name, value in self.headers(call).items():
+            if _SECRET_HEADER.search(name):
+                yield from (value, value.rpartition(" ")[2])
+        if token := self.token(call):
+            yield from self.module.credential.secrets(token)
+
+    def _host(self) -> str:
+        host = self.module.host
+        if "{account}" not in host:
+            return host
+        if self.credential is None or not self.credential.account_id:
+            raise ReconnectRequired(service=self.module.name, url=settings().connect_url(self.module.name))
+        return path(host, account=self.credential.account_id)
+
+
+def service_of(module: Module, tool: Tool) -> str | None:
+    """Return the service with whose account a tool acts; None if it needs none."""
+    return tool.service if isinstance(tool, UpstreamTool) else module.service
+
+
+def acting_account(caller: Caller, module: Module, tool: Tool, *, refused: Account | None = None) -> Account:
+    """Return the account with which a caller, in the roles that allow a tool, uses it.
+
+    A `refused` account comes back with another token.
+    """
+    service = service_of(module, tool)
+    if service is None:
+        return Account(caller.organization, module, None)
+    version = refused.credential.version if refused and refused.credential else None
+    return Account(caller.organization, module, broker.resolve(caller, service, refused=version))
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +120,7 @@ class BrokerAccounts:
 
     caller: Caller
 
-    def find(self, owners: Collection[str]) -> list[ConnectedAccount]:
+    def find(self, owners: Collection[str]) -> "list[ConnectedAccount]":
         """Return the accounts of these owners."""
         return [account for owner in sorted(owners) for account in self._of(owner)]
 
@@ -47,7 +149,9 @@ class BrokerAccounts:
             answer = broker.administer(self.caller, "kill", **selection)
             more = answer["more"] and bool(answer["killed"] or answer["dropped"])
 
-    def _of(self, owner: str) -> list[ConnectedAccount]:
+    def _of(self, owner: str) -> "list[ConnectedAccount]":
+        from mcpist.people.administration import ConnectedAccount  # only an administrator's request waits for it
+
         return [ConnectedAccount(service, owner) for row in self.rows(owner) for service in row["services"]]
 
 
@@ -57,7 +161,7 @@ def _selection(owner: str) -> dict[str, str]:
     return {kind: name}
 
 
-def working_services(permissions: Permissions, entries: Iterable[RegistryEntry]) -> frozenset[str] | None:
+def working_services(permissions: Permissions, entries: "Iterable[RegistryEntry]") -> frozenset[str] | None:
     """Return the services among those of the entries whose accounts work; None if the broker cannot tell."""
     services = sorted({service for entry in entries for service in entry.dependencies})
     try:
@@ -66,6 +170,6 @@ def working_services(permissions: Permissions, entries: Iterable[RegistryEntry])
         return None
 
 
-def is_connected(entry: RegistryEntry, working: frozenset[str] | None) -> bool | None:
+def is_connected(entry: "RegistryEntry", working: frozenset[str] | None) -> bool | None:
     """Whether the account of a tool works; None where it needs none, or the broker could not tell."""
     return set(entry.dependencies) <= working if entry.dependencies and working is not None else None

@@ -26,14 +26,13 @@ from mcpist.errors import (
 )
 from mcpist.files.parameters import reference_names
 from mcpist.render.shows import Shows
-from mcpist.running import broker
+from mcpist.running.accounts import acting_account, service_of
 from mcpist.running.confirmation import Agreement, DestructiveUse, order_targets, require_confirmation
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
-from mcpist.running.run import ServiceClient, account_links, audited, run
 from mcpist.running.run import ToolResult as ToolResult
+from mcpist.running.run import account_links, audited, run_tool
 from mcpist.tools.access.permissions import Permissions, acting_caller
 from mcpist.tools.declare.module import Module, UpstreamClient
-from mcpist.tools.declare.schema_tool import UpstreamTool
 from mcpist.tools.declare.tool import Tool
 from mcpist.tools.search.index import Material, ModuleEntry
 
@@ -85,7 +84,7 @@ class AdmittedUse:
     @property
     def service(self) -> str | None:
         """The service whose account acts; None if the tool needs none."""
-        return self.tool.service if isinstance(self.tool, UpstreamTool) else self.module.service
+        return service_of(self.module, self.tool)
 
     def prepare_account(self) -> None:
         """Have the account in memory before work begins that must not begin twice.
@@ -102,7 +101,7 @@ class AdmittedUse:
     def run(self, seconds: float) -> ToolResult:
         """Return the tool's result within some seconds."""
         use = self.use
-        return run(
+        return run_tool(
             self.caller,
             self.module,
             self.tool,
@@ -160,11 +159,9 @@ def account_name(admitted: AdmittedUse) -> str:
     """
     caller, tool = admitted.caller, admitted.tool
     with account_links(caller):
-        if isinstance(tool, UpstreamTool):
-            return broker.resolve(acting_caller(caller, tool), tool.service).account_name if tool.service else ""
-        service = ServiceClient(caller, admitted.module, tool)
-        service.resolve_account()
-        return service.account_name
+        account = acting_account(acting_caller(caller, tool), admitted.module, tool)
+        account.require_scope(tool.name)
+        return account.name
 
 
 def read_upstream(
@@ -238,7 +235,7 @@ def _upstream_use(
     if upstream is None:
         raise ModuleNotFound(module=module, known="")
     caller = acting_caller(caller, material.listed_in(entry.name))
-    with audited(caller, module=entry.name, tool=method, request=request):
+    with audited(caller, entry.name, method, request=request):
         yield caller, upstream
 
 

@@ -2,19 +2,20 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from typing import Any
 
 from mcpist.audit import record as audit
 from mcpist.caller import Caller
-from mcpist.errors import AccountError, InternalError, McpistError, ReconnectRequired, ScopeMissing, UpstreamUnavailable
+from mcpist.errors import AccountError, InternalError, McpistError, ReconnectRequired, UpstreamUnavailable
 from mcpist.files.parameters import load_arguments
 from mcpist.render.shows import PAGE_URL, value_at
 from mcpist.running import broker
-from mcpist.running.account import Account
+from mcpist.running.accounts import Account, acting_account
 from mcpist.running.cache import response_cache
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
 from mcpist.settings import settings
@@ -57,7 +58,7 @@ class ToolResult:
     """An upstream tool's own result."""
 
 
-def run(
+def run_tool(
     caller: Caller,
     module: Module,
     tool: Tool,
@@ -73,54 +74,51 @@ def run(
 
     For a tool that writes, a row is written before anything is sent: nothing changes without an audit trail.
     """
-    used: Any = {"module": tool.module, "tool": tool.name, "request": request, "batch": batch}
+    deadline = time.monotonic() + seconds
     checked = tool.validate(load_arguments(caller, tool.input_schema, arguments))
     work = tool.describe_work(checked)
-    service = ServiceClient(caller, module, tool, time.monotonic() + seconds, options, other_tools)
     changing = nullcontext() if tool.reads else response_cache.invalidating((caller.organization, module.name))
-    with audited(caller, lambda: service.account_name, lambda: service.measures, **used):
+    with audited(caller, tool.module, tool.name, request=request, batch=batch) as row:
+        running = ToolRun(acting_caller(caller, tool), module, tool, row, deadline, options, other_tools)
+        account = None
         if not tool.reads:
-            service.resolve_in_advance(work)  # so that the row names the account
-            audit.record_use(caller, outcome="started", account=service.account_name, **used)
+            account = running.resolve_account()  # so that the row names the account
+            audit.record_use(caller, module=tool.module, tool=tool.name, outcome="started", **row)
         began = time.monotonic()
         try:
             with changing, span("tool", tool=f"{tool.module}.{tool.name}"):
-                returned = perform(service, work)
+                returned = running.produce(work, account)
         finally:
             invocation.count(CALLS)
             invocation.count(LATENCY, round((time.monotonic() - began) * 1000))
-    result = _tool_result(returned, service.account_name)
-    add_page_urls(result.json, tool, checked, service.site_url)
+    result = _tool_result(returned, running.account.name)
+    add_page_urls(result.json, tool, checked, running.account.site_url)
     return result
 
 
 @contextmanager
-def audited(
-    caller: Caller,
-    account: Callable[[], str] = lambda: "",
-    measures: Callable[[], Mapping[str, int]] = dict,
-    **use: str,
-) -> Iterator[None]:
-    """Write an audit row for the outcome of a use; a failure to write it does not fail the use.
+def audited(caller: Caller, module: str, tool: str, *, request: str, batch: str = "") -> Iterator[dict[str, Any]]:
+    """Write an audit row for the outcome of a use, with the columns that the block adds to it.
 
-    A step's is written beside its ending. A call's rendering takes less than a thread would.
+    A failure to write it does not fail the use.
     """
+    row: dict[str, Any] = {"request": request, "batch": batch}
     outcome = InternalError.code
     try:
         with account_links(caller):
-            yield
+            yield row
         outcome = "succeeded"
     except McpistError as error:
         outcome = error.code
         raise
     finally:
-        row: Any = {"outcome": outcome, "account": account(), "measures": measures(), **use}
 
         def record() -> None:
             with audit.best_effort():
-                audit.record_use(caller, **row)
+                audit.record_use(caller, module=module, tool=tool, outcome=outcome, **row)
 
-        if use.get("batch"):
+        # A step's is written beside its ending. A call's rendering takes less than a thread would.
+        if batch:
             invocation.beside(record)
         else:
             record()
@@ -142,124 +140,96 @@ def _tool_result(returned: Any, account: str) -> ToolResult:
     """Return a tool's result; a service that answers a write with an empty body has done it."""
     if isinstance(returned, ProxiedResponse):
         return replace(_tool_result(returned.json, account), result=returned.result)
-    partial = returned if isinstance(returned, PartialList) else PartialList(returned, "")
-    return ToolResult({"done": True} if partial.json is None else partial.json, partial.more, account)
+    partial_list = returned if isinstance(returned, PartialList) else PartialList(returned, "")
+    return ToolResult({"done": True} if partial_list.json is None else partial_list.json, partial_list.more, account)
 
 
-class ServiceClient:
-    """A module's service as one caller's tool reaches it, until a moment on the monotonic clock."""
+@dataclass(slots=True)
+class ToolRun:
+    """One run of a tool: the work that it described, done at its service, at a server or in a store of ours."""
 
-    def __init__(
-        self,
-        caller: Caller,
-        module: Module,
-        tool: Tool,
-        deadline: float = 0,
-        options: RunOptions = DEFAULT_OPTIONS,
-        other_tools: OtherTools | None = None,
-    ) -> None:
-        self.caller = acting_caller(caller, tool)
-        self.module = module
-        self.tool = tool
-        self.deadline = deadline
-        self.options = options
-        self.other_tools = other_tools
-        self.current_account = Account(caller.organization, module, None)
-        self.measures: Mapping[str, int] = {}
-        self.has_written = False
-        self._is_resolved = False
+    caller: Caller
+    """The caller in the roles that allow the tool."""
+    module: Module
+    tool: Tool
+    row: dict[str, Any]
+    """The columns of the run's audit row that its work decides."""
+    deadline: float
+    """The moment on the monotonic clock when it ends."""
+    options: RunOptions = DEFAULT_OPTIONS
+    other_tools: OtherTools | None = None
+    account: Account = field(init=False)
+    """The account that acted last."""
+    has_written: bool = field(default=False, init=False)
+    """Whether something has changed at the service, or may have."""
 
-    @property
-    def account_name(self) -> str:
-        """The name of the account that acted last; empty where none was needed."""
-        return self.current_account.credential.account_name if self.current_account.credential else ""
+    def __post_init__(self) -> None:
+        self.account = Account(self.caller.organization, self.module, None)
 
-    @property
-    def site_url(self) -> str:
-        """The address of the account's own site; empty where it has none."""
-        return self.current_account.credential.site_url if self.current_account.credential else ""
+    def resolve_account(self, refused: Account | None = None) -> Account:
+        """Return the account that acts now, which the audit row names; with another token than a `refused` one.
 
-    def request(self, call: Call) -> ServiceResponse:
+        ScopeMissing if it lacks a scope that the tool needs: no request is sent.
+        """
+        self.account = acting_account(self.caller, self.module, self.tool, refused=refused)
+        self.row["account"] = self.account.name
+        self.account.require_scope(self.tool.name)
+        return self.account
+
+    def produce(self, work: Work, account: Account | None = None) -> Any:
+        """Return what comes of the work; its first request is sent as `account` where that is known already."""
+        if isinstance(work, Call):
+            return self.request(work, account).json
+        if isinstance(work, Lookup):
+            return self.look_up(work)
+        if isinstance(work, ProxiedCall):
+            return self.proxy(work, account)
+        return self.converse(work, account)
+
+    def request(self, call: Call, account: Account | None = None) -> ServiceResponse:
         """Return the response to a Call, from the service or, for a tool that allows it, from the cache."""
-        if not self._is_resolved:
-            self.resolve_account()
-        self._is_resolved = False
+        account = account or self.resolve_account()
         if not self.tool.reads:
-            return self._write(call)
+            return self._write(account, call)
         seconds = self.tool.cache_seconds
         if not (settings().response_cache and seconds and not self.tool.reveals):
-            return self.send(call)
-        cached = response_cache.find(self.current_account, call)
+            return self._send(account, call)
+        cached = response_cache.find(account, call)
         if cached and response_cache.is_fresh(cached):
-            return cached.answer()
-        response = self.send(cached.conditional(call) if cached else call)
-        if cached and response.status == 304:
-            return response_cache.renew(cached, seconds)
-        response_cache.store(self.current_account, call, response, seconds)
-        return response
+            return cached.copy()
+        response = self._send(account, cached.conditional(call) if cached else call)
+        return response_cache.store(self.account, call, response, seconds, cached)
 
-    def _write(self, call: Call) -> ServiceResponse:
+    def _write(self, account: Account, call: Call) -> ServiceResponse:
         """Return the response to a Call of a tool that writes, and note whether something has changed, or may have."""
         changes = call.method != "GET" and not call.prepares
         try:
-            response = self.send(call)
+            response = self._send(account, call)
         except McpistError as error:
             self.has_written |= changes and error.details.get("may_have_happened", False)
             raise
         self.has_written |= changes
         return response
 
-    def send(self, call: Call) -> ServiceResponse:
-        """Send a Call with the caller's credential; what it downloads becomes a file of the caller."""
-        response = self._send(call)
+    def _send(self, account: Account, call: Call) -> ServiceResponse:
+        """Send a Call, once more where its token is refused; what it downloads becomes a file of the caller."""
+        from mcpist.running.send import Unauthorized, send_call  # only a module that speaks HTTP waits for its import
+
+        send = partial(send_call, call=call, deadline=self.deadline, options=self.options, reads=self.tool.reads)
+        try:
+            response = send(account)
+        except Unauthorized:
+            account = self.resolve_account(refused=account)
+            try:
+                response = send(account)
+            except Unauthorized as refused:
+                url = settings().connect_url(self.module.name)
+                raise ReconnectRequired(service=self.module.name, url=url, problem=str(refused)) from None
         if response.downloaded is None:
             return response
         from mcpist.files.answers import keep_download  # few tools wait for it
 
         return replace(response, json=keep_download(self.caller, response.downloaded), downloaded=None)
-
-    def _send(self, call: Call) -> ServiceResponse:
-        """Send a Call; a refused token is resolved afresh once."""
-        from mcpist.running.send import Unauthorized, send  # only a module that speaks HTTP waits for its import
-
-        send_options: Any = {"deadline": self.deadline, "options": self.options, "reads": self.tool.reads}
-        try:
-            return send(self.current_account, call, **send_options)
-        except Unauthorized:
-            self.resolve_account(fresh=True)
-        try:
-            return send(self.current_account, call, **send_options)
-        except Unauthorized as refused:
-            url = settings().connect_url(self.module.name)
-            raise ReconnectRequired(service=self.module.name, url=url, problem=str(refused)) from None
-
-    def resolve_account(self, *, fresh: bool = False) -> None:
-        """Resolve the account that acts, for a service that needs one; `fresh` where the service refused its token.
-
-        ScopeMissing if it lacks a scope that the tool needs: no request is sent.
-        """
-        if self.module.service is not None:
-            held = self.current_account.credential
-            refused = held.version if fresh and held else None
-            credential = broker.resolve(self.caller, self.module.service, refused=refused)
-            self.current_account = Account(self.caller.organization, self.module, credential)
-            if scope := self.module.missing_scope(self.tool.name, credential.scopes):
-                url = settings().connect_url(self.module.service)
-                raise ScopeMissing(service=self.module.service, scope=scope, url=url)
-
-    def resolve_in_advance(self, work: Work) -> None:
-        """Resolve the account of the first request before it is sent."""
-        if isinstance(work, ProxiedCall):
-            self.resolve_upstream_account(work)
-        else:
-            self.resolve_account()
-        self._is_resolved = True
-
-    def resolve_upstream_account(self, work: ProxiedCall) -> None:
-        """Resolve the account that acts at an upstream server, where its tools act with one."""
-        if work.service is not None:
-            credential = broker.resolve(self.caller, work.service)
-            self.current_account = Account(self.caller.organization, self.module, credential)
 
     def look_up(self, lookup: Lookup) -> Any:
         """Answer a Lookup from a store of our own."""
@@ -272,16 +242,16 @@ class ServiceClient:
             arguments["deadline"] = min(self.deadline, time.monotonic() + self.options.timeout)
         found = lookup.function(self.module.open_store(self.caller), **arguments)
         if isinstance(found, Measured):
-            self.measures = found.measures
+            self.row["measures"] = found.measures
             return found.json
         return found
 
-    def proxy(self, work: ProxiedCall) -> ProxiedResponse:
+    def proxy(self, work: ProxiedCall, account: Account | None = None) -> ProxiedResponse:
         """Return an upstream tool's response; a tool that reads is retried as often as the options say."""
         if self.module.upstream is None:
             raise TypeError(f"the module {self.module.name} has no upstream server")
-        if not self._is_resolved:
-            self.resolve_upstream_account(work)
+        if account is None:
+            self.resolve_account()  # the client of the server finds it again, in memory
         for retries in count():
             deadline = min(self.deadline, time.monotonic() + self.options.timeout)
             try:
@@ -295,54 +265,42 @@ class ServiceClient:
             time.sleep(pause)
         raise AssertionError
 
+    def converse(self, calls: Calls, account: Account | None = None) -> Any:
+        """Send each Call that the generator yields and send it the response or the error; its return value is the JSON.
 
-def perform(service: ServiceClient, work: Work) -> Any:
-    """Perform the work that a tool described."""
-    if isinstance(work, Call):
-        return service.request(work).json
-    if isinstance(work, Lookup):
-        return service.look_up(work)
-    if isinstance(work, ProxiedCall):
-        return service.proxy(work)
-    return _run_generator(service, work)
+        A Call as the return value is sent too: the JSON is its response's. After a write, every error says that
+        repeating the tool could write twice.
+        """
+        try:
+            return self._exchange_calls(calls, account)
+        except McpistError as error:
+            if self.has_written:
+                error.with_details(may_have_happened=True)
+            raise
 
+    def _exchange_calls(self, calls: Calls, account: Account | None) -> Any:
+        try:
+            call = next(calls)
+            while True:
+                # A later request resolves its account again: the token may have expired meanwhile.
+                acting, account = account, None
+                try:
+                    response = self.request(call, acting)
+                except McpistError as error:
+                    call = calls.throw(error)
+                else:
+                    call = self._resume(calls, response)
+        except StopIteration as end:
+            return self.request(end.value, account).json if isinstance(end.value, Call) else end.value
 
-def _run_generator(service: ServiceClient, calls: Calls) -> Any:
-    """Send each Call that the generator yields and send it the response or the error; its return value is the JSON.
-
-    A Call as the return value is sent too: the JSON is its response's. After a write, every error says that repeating
-    the tool could write twice.
-    """
-    try:
-        return _exchange_calls(service, calls)
-    except McpistError as error:
-        if service.has_written:
-            error.with_details(may_have_happened=True)
-        raise
-
-
-def _exchange_calls(service: ServiceClient, calls: Calls) -> Any:
-    try:
-        call = next(calls)
-        while True:
-            try:
-                response = service.request(call)
-            except McpistError as error:
-                call = calls.throw(error)
-            else:
-                call = _resume(service, calls, response)
-    except StopIteration as end:
-        return service.request(end.value).json if isinstance(end.value, Call) else end.value
-
-
-def _resume(service: ServiceClient, calls: Calls, response: ServiceResponse) -> Call:
-    """Send the generator a ServiceResponse; an error while it reads the JSON means that the service has changed."""
-    try:
-        return calls.send(response)
-    except (AttributeError, LookupError, TypeError) as error:
-        logger.exception("answer of another shape", extra={"tool": f"{service.tool.module}.{service.tool.name}"})
-        problem = "it answered JSON of another shape than this tool reads"
-        raise UpstreamUnavailable(service=service.module.name, problem=problem) from error
+    def _resume(self, calls: Calls, response: ServiceResponse) -> Call:
+        """Send the generator a response; an error while it reads the JSON means that the service has changed."""
+        try:
+            return calls.send(response)
+        except (AttributeError, LookupError, TypeError) as error:
+            logger.exception("answer of another shape", extra={"tool": f"{self.tool.module}.{self.tool.name}"})
+            problem = "it answered JSON of another shape than this tool reads"
+            raise UpstreamUnavailable(service=self.module.name, problem=problem) from error
 
 
 def add_page_urls(json: Any, tool: Tool, arguments: Mapping[str, Any], site_url: str) -> None:

@@ -15,7 +15,7 @@ from mcpist.bounded_http.request import FormField, multipart_body
 from mcpist.errors import InvalidRequest, RateLimitExceeded, Timeout, ToolExecutionError, UpstreamUnavailable
 from mcpist.files.content import MAX_CONTENT_BYTES, FileContent
 from mcpist.memory import Memory
-from mcpist.running.account import Account
+from mcpist.running.accounts import Account
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
 from mcpist.running.refusals import MAX_MESSAGE_CHARACTERS, Failure, failure, read_refusal
 from mcpist.telemetry import invocation
@@ -63,7 +63,7 @@ def http() -> HttpClient:
     return HttpClient(max_bytes=MAX_RESPONSE_BYTES, connect_seconds=HTTP_CONNECT_TIMEOUT_SECONDS)
 
 
-def send(
+def send_call(
     account: Account, call: Call, *, deadline: float, options: RunOptions = DEFAULT_OPTIONS, reads: bool = False
 ) -> ServiceResponse:
     """Perform one Call before a moment on the monotonic clock; every failure is a typed error.

@@ -2,7 +2,7 @@ import base64
 
 import pytest
 
-from mcpist.running.account import Account
+from mcpist.running.accounts import Account
 from mcpist.running.broker import Credential
 from mcpist.tools.declare.call import Call
 from mcpist.tools.declare.dialect import CredentialKind, CredentialPlacement
