@@ -1,15 +1,17 @@
 """A scratch copy of the checkout, in which a patch is applied and tests are run."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+from tests.mutations.breaks import Break
 from tests.mutations.patches import Patch
 
 TEST_SECONDS = 300  # of a whole deployment on a loaded machine
@@ -21,6 +23,7 @@ RANKS = (PASSED, SKIPPED, BROKEN, FAILED)
 # A patch that does not fit its file any more fails like this, and proves nothing.
 ACCIDENTS = ("NameError", "ImportError", "ModuleNotFoundError", "SyntaxError", "IndentationError", "UnboundLocalError")
 FOLDERS = ("functions", "layers/core", "layers/services", "")
+FAILURE = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 # What make and tests install once: the scratch copy uses that of the checkout.
 INSTALLED = (".tools", "tests/peers/node_modules", "tests/peers/.venv", "tests/roles/node_modules")
 
@@ -29,7 +32,7 @@ class Checkout:
     """A copy of all tracked and new files."""
 
     def __init__(self, source: Path, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self._mtimes = count(1_000_000_000)  # bytecode is found by the time of its source, in whole seconds
         listed = subprocess.run(
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -46,10 +49,10 @@ class Checkout:
                 (folder / name).symlink_to(source / name)
 
     @contextmanager
-    def patched(self, patch: Patch) -> Iterator[None]:
+    def patched(self, patch: Patch | Break) -> Iterator[None]:
         """Have the patch applied while the context lasts."""
-        before = {file: (self._folder / file).read_text("utf-8") for file in patch.apply(self._folder)}
-        self._write(patch.apply(self._folder))
+        before = {file: (self.folder / file).read_text("utf-8") for file in patch.apply(self.folder)}
+        self._write(patch.apply(self.folder))
         try:
             yield
         finally:
@@ -57,19 +60,11 @@ class Checkout:
 
     def outcomes(self, tests: Sequence[str], seconds: float = TEST_SECONDS) -> dict[str, str]:
         """Run tests, named by file and function, within so many seconds each, and return the outcome of each."""
-        report = self._folder / "report.xml"
+        report = self.folder / "report.xml"
         report.unlink(missing_ok=True)
         try:
-            subprocess.run(
-                [sys.executable, "-m", "pytest", "-q", "-m", "", "-p", "no:cacheprovider", f"--junitxml={report}"]
-                + [f"tests/{test}" for test in tests],
-                cwd=self._folder,
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(str(self._folder / name) for name in FOLDERS)},
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                timeout=seconds * len(tests),
-                check=False,
-            )
+            named = [f"tests/{test}" for test in tests]
+            self._pytest("-m", "", f"--junitxml={report}", *named, timeout=seconds * len(tests))
         except subprocess.TimeoutExpired:
             return dict.fromkeys(tests, HANGING)
         ranks = dict.fromkeys(tests, -1)
@@ -78,11 +73,36 @@ class Checkout:
                 ranks[name] = max(ranks[name], RANKS.index(_outcome(case)))
         return {test: RANKS[rank] if rank >= 0 else MISSING for test, rank in ranks.items()}
 
+    def first_failure(self, tests: Sequence[str], seconds: float, without: Collection[str] = ()) -> str:
+        """Run the quick tests of files until one fails, and return its name; an empty text if all pass."""
+        try:
+            printed = self._pytest("-x", "-rfE", *tests, *(f"--deselect={test}" for test in without), timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return HANGING
+        return next(iter(FAILURE.findall(printed)), "")
+
+    def failures(self, tests: Sequence[str], seconds: float) -> set[str]:
+        """Run tests, and return those that fail."""
+        return set(FAILURE.findall(self._pytest("-rfE", *tests, timeout=seconds))) if tests else set()
+
+    def _pytest(self, *arguments: str, timeout: float) -> str:
+        """Return what pytest prints."""
+        return subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "--tb=no", "-p", "no:cacheprovider", *arguments],
+            cwd=self.folder,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(str(self.folder / name) for name in FOLDERS)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            timeout=timeout,
+            check=False,
+        ).stdout
+
     def _write(self, texts: dict[str, str]) -> None:
         for file, text in texts.items():
-            (self._folder / file).write_text(text, "utf-8")
+            (self.folder / file).write_text(text, "utf-8")
             moment = next(self._mtimes)
-            os.utime(self._folder / file, (moment, moment))
+            os.utime(self.folder / file, (moment, moment))
 
 
 def _name(case: ET.Element) -> str:
