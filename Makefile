@@ -43,10 +43,10 @@ up: .venv/.synced ## Run the whole house on this machine, e.g. make up ARGS="--h
 shell: .venv/.synced ## Open a shell in which `mcpist` is found.
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" $${SHELL:-/bin/sh} || true
 
-test: .venv/.synced ## Run the tests, e.g. make test ARGS="-k batch".
+test: .venv/.peers ## Run the tests, e.g. make test ARGS="-k batch".
 	@$(PYTEST) $(ARGS)
 
-test-all: .venv/.synced ## Run the slow tests as well: they repeat on a larger scale what quick ones show.
+test-all: .venv/.peers ## Run the slow tests as well: they repeat on a larger scale what quick ones show.
 	@$(PYTEST) -m "" $(ARGS)
 
 mutate: .venv/.synced ## Remove each defence of docs/security.md and demand red tests, e.g. make mutate ARGS="state_*".
@@ -126,6 +126,11 @@ clean: ## Remove all that make made; .mcpist, your local data, stays, but with A
 	  echo 'make needs Python 3.13, which uv neither found nor could fetch: install python3.13, or go online.' >&2; exit 1; }
 	@echo 'Installing the locked packages into .venv' >&2
 	@$(UV) sync --locked --extra local --quiet --compile-bytecode
+	@touch $@
+
+.venv/.peers: .venv/.synced $(wildcard tests/peers/*.txt tests/*/package-lock.json tests/*/*/package-lock.json)
+	@echo 'Installing what others wrote and tests drive' >&2
+	@$(RUN) python -m tests.peers.prepare
 	@touch $@
 
 .tools/bin/uv:
