@@ -7,7 +7,6 @@ from functools import cache
 from pathlib import Path
 
 import boto3
-import hypothesis
 import pytest
 
 from infra.local.login import LocalLogin
@@ -23,9 +22,6 @@ from tests.token_broker.authorization_server import AuthorizationServer, running
 
 pytest_plugins = ["tests.running"]
 
-# A loaded machine is no failure, and what is taken must not depend on the dice.
-hypothesis.settings.register_profile("steady", deadline=None, derandomize="CI" in os.environ)
-hypothesis.settings.load_profile("steady")
 mocked_aws.install()
 trust_nobody()
 os.environ["LOCAL_SERVICES"] = "on"  # tests' services are on loopback

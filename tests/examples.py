@@ -6,6 +6,11 @@ import os
 ALL_EXAMPLES = "MCPIST_TESTS_ALL_EXAMPLES"
 
 
-def examples(count: int) -> int:
-    """Return the number of examples of this run."""
-    return count if ALL_EXAMPLES in os.environ else max(count // 3, 10)
+def all_examples() -> bool:
+    """Whether this run has the slow tests as well."""
+    return ALL_EXAMPLES in os.environ
+
+
+def examples(count: int, *, quick: int = 0) -> int:
+    """Return the number of examples of this run; `quick` is that of `make test` where a third is too much."""
+    return count if all_examples() else quick or max(count // 3, 10)

@@ -15,10 +15,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-from tests.examples import ALL_EXAMPLES
+from tests.examples import ALL_EXAMPLES, examples
 
 ROOT = Path(__file__).parents[1]
 BOUND = "make test: 5 min on two cores, 8 min of CPU"
@@ -33,6 +34,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Try properties on all their examples where the slow tests run, and look for garbage less often."""
     if not config.option.markexpr:
         os.environ[ALL_EXAMPLES] = "yes"
+    # A loaded machine is no failure, and what is taken must not depend on the dice.
+    hypothesis.settings.register_profile(
+        "steady", deadline=None, derandomize="CI" in os.environ, max_examples=examples(100)
+    )
+    hypothesis.settings.load_profile("steady")
     # A fifth of the CPU went into looking through objects that live as long as the process.
     gc.set_threshold(100_000, 20, 20)
 

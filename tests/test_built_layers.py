@@ -15,6 +15,8 @@ from mcpist.tools.search.catalogue import INDEX_FILE
 from mcpist_services.catalogue import CATALOGUE
 from tests.internet import fetching_environment
 
+# What a build must not change is quick: tests/test_imports.py, tests/test_template.py and tests/test_deployment.py.
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 UNZIPPED_LIMIT_BYTES = 250 * 2**20
 # The only function that a fresh interpreter needs: import one handler and say where everything came from.
@@ -162,7 +164,6 @@ def test_a_function_with_its_layers_stays_under_lambdas_limit(built: Path, id_: 
     assert size < UNZIPPED_LIMIT_BYTES // 2, f"{size:,} bytes: half of Lambda's limit is passed"
 
 
-@pytest.mark.slow
 def test_building_again_elsewhere_gives_the_same_bytes(built: Path, tmp_path: Path) -> None:
     # Equal content has an equal hash, so `sam deploy` publishes no new layer version for it.
     here, elsewhere = files(built), files(make_build(tmp_path / "elsewhere"))

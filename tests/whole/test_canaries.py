@@ -291,7 +291,7 @@ def loud(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
         yield deployment
 
 
-pytestmark = built(loud)
+pytestmark = [pytest.mark.slow, built(loud)]
 
 
 @pytest.fixture(scope="module")

@@ -50,7 +50,7 @@ def extended(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
         yield deployment
 
 
-pytestmark = built(extended)
+pytestmark = [pytest.mark.slow, built(extended)]
 
 
 @contextmanager

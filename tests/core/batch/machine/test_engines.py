@@ -23,6 +23,7 @@ from mcpist.batch.machine.states import Asl
 from tests.core.batch.graphs import Batch, timed
 from tests.core.batch.machine.test_definition import FANS, ROLE, SHAPES, STEP_RUNNER
 from tests.core.batch.shapes import seeded
+from tests.examples import examples
 from tests.peers.npm import node
 
 INTERPRETER = (Path(__file__).parent / "interpreter.cjs").read_text("utf-8")
@@ -57,9 +58,10 @@ def in_order(settled: list[int], graph: Graph) -> bool:
 
 @pytest.fixture(scope="module")
 def definitions() -> list[Asl]:
-    """Every shape of machine, and the relay."""
+    """Every shape of machine, and the relay; the validator takes a second of CPU for each."""
     shapes = [build_machine(SHAPES[name], STEP_RUNNER, FANS.get(name, frozenset())).definition for name in SHAPES]
-    return [*shapes, *map(definition, sample(range(16), 14)), build_relay(SHAPES["single"], STEP_RUNNER).definition]
+    batches = map(definition, sample(range(examples(16, quick=2)), 14))
+    return [*shapes, *batches, build_relay(SHAPES["single"], STEP_RUNNER).definition]
 
 
 def test_a_third_party_validator_accepts_our_machines_and_refuses_a_broken_one(definitions: list[Asl]) -> None:
