@@ -80,7 +80,7 @@ def test_broken_resources_and_prompts_are_left_out_alone(fake: FakeUpstream) -> 
 
 
 @pytest.mark.usefixtures("embedded")
-@pytest.mark.parametrize(("limit", "amount"), [("MAX_LIST_ITEMS", 25), ("MAX_LIST_BYTES", 2_000)])
+@pytest.mark.parametrize(("limit", "amount"), [("MAX_LISTED_ITEMS", 25), ("MAX_LISTED_BYTES", 2_000)])
 def test_pages_together_have_a_limit(
     fake: FakeUpstream, monkeypatch: pytest.MonkeyPatch, limit: str, amount: int
 ) -> None:
@@ -103,7 +103,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=8,
 )
-KEYWORDS = st.sampled_from(sorted(checked_items._KEYWORDS))
+KEYWORDS = st.sampled_from(sorted(checked_items._KIND_OF_KEYWORD))
 SCHEMAS = st.recursive(
     JSON, lambda inner: st.dictionaries(KEYWORDS | st.text(max_size=5), inner | JSON, max_size=4), max_leaves=12
 )
