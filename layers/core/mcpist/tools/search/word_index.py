@@ -98,7 +98,7 @@ class WordIndex:
         scores = self.scores({stem: weight * self.rarity(stem) for stem, weight in weights.items()})
         numbers = [number for number in range(self.count) if number in allowed]
         expected = EXPECTED_WORD_SCORE * list(known.values()).count(OWN_WEIGHT)
-        highest = max(expected, *map(scores.__getitem__, numbers)) or 1
+        highest = max([expected, *map(scores.__getitem__, numbers)]) or 1
         near = self.closeness(known, MEANING_WEIGHT * sum(known.values()) / (sum(weights.values()) or 1))
         fits = [
             meaning + score / highest * (1 + NAME_WEIGHT * share)
