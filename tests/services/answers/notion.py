@@ -3,7 +3,7 @@
 from copy import deepcopy
 from typing import Any
 
-from mcpist_services.notion.tools.files import FILE_EXAMPLE
+from mcpist_services.notion.tools.blocks import FILE_EXAMPLE
 from tests.services.answers.notion_operations import add_operations
 
 FILES = "https://prod-files-secure.s3.us-west-2.amazonaws.com"

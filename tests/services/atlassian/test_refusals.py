@@ -6,12 +6,12 @@ import pytest
 
 from mcpist.errors import ToolExecutionError, UnnamedScopeMissing
 from mcpist.tools.declare.dialect import Refusals
-from mcpist_services.confluence.refusals import REFUSALS as CONFLUENCE
-from mcpist_services.jira.refusals import REFUSALS as JIRA
+from mcpist_services.confluence.module import confluence
+from mcpist_services.jira.module import jira
 from tests.core.refused import refused
 
 
-@pytest.mark.parametrize("refusals", [CONFLUENCE, JIRA])
+@pytest.mark.parametrize("refusals", [confluence.refusals, jira.refusals])
 def test_a_missing_scope_has_no_name(refusals: Refusals) -> None:
     error = refused(401, {"code": 401, "message": "Unauthorized; scope does not match"}, refusals).error
     assert type(error) is UnnamedScopeMissing
@@ -22,18 +22,18 @@ def test_a_missing_scope_has_no_name(refusals: Refusals) -> None:
     ("refusals", "content", "message"),
     [
         (
-            JIRA,
+            jira.refusals,
             {"errorMessages": ["No project."], "errors": {"summary": "必須です", "labels": ["a", "b"]}},
             "No project.; summary: 必須です; labels: a; labels: b",
         ),
-        (JIRA, {"errorMessages": [], "errors": {"summary": "必須です"}}, "summary: 必須です"),
+        (jira.refusals, {"errorMessages": [], "errors": {"summary": "必須です"}}, "summary: 必須です"),
         (
-            CONFLUENCE,
+            confluence.refusals,
             {"errors": [{"status": 404, "code": "NOT_FOUND", "title": "Not Found", "detail": "Page 7."}]},
             "Not Found; Page 7. (NOT_FOUND)",
         ),
         (
-            CONFLUENCE,
+            confluence.refusals,
             {"errors": [{"status": 400, "code": "INVALID", "title": "Bad id", "detail": None}]},
             "Bad id (INVALID)",
         ),

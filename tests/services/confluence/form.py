@@ -22,8 +22,8 @@ from mcpist.markdown.tree import (
     TextRun,
     Unsupported,
 )
-from mcpist_services.confluence.links import DATE, address, resource
 from mcpist_services.confluence.markup import Element
+from mcpist_services.confluence.vocabulary import DATE, address, resource
 
 
 def without_lost(blocks: Blocks) -> Iterator[Block]:

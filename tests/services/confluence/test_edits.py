@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mcpist.errors import Conflict, InvalidRequest
 from mcpist.tools.declare.call import Call
 from mcpist_services.confluence.edits import append, replace_text, section
-from mcpist_services.confluence.storage import markdown, storage
+from mcpist_services.confluence.presentation import markdown, storage
 from mcpist_services.confluence.tools import confluence
 from tests.examples import examples
 from tests.services.conversation import converse, work_of

@@ -11,8 +11,8 @@ from mcpist.errors import InvalidRequest
 from mcpist.markdown.normal_form import normalize
 from mcpist.markdown.tree import Blocks, Code, Image, Item, List, Paragraph, Run, TableBlock, TextRun
 from mcpist_services.confluence.markup import Element, parse
+from mcpist_services.confluence.presentation import markdown, storage
 from mcpist_services.confluence.reading import from_storage
-from mcpist_services.confluence.storage import markdown, storage
 from mcpist_services.confluence.writing import to_storage
 from tests.core.markdown.trees import markdown as texts
 from tests.core.markdown.trees import marks, trees, words

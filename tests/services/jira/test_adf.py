@@ -22,7 +22,7 @@ from mcpist.markdown.tree import (
     TableBlock,
     Unsupported,
 )
-from mcpist_services.jira.adf import adf, markdown
+from mcpist_services.jira.fields import adf, markdown
 from mcpist_services.jira.normalization import shaped
 from mcpist_services.jira.reading import from_adf
 from mcpist_services.jira.writing import to_adf

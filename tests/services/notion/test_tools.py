@@ -10,7 +10,7 @@ from mcpist.errors import InvalidArguments, InvalidRequest
 from mcpist.markdown.reader import read
 from mcpist.render.answer import compact
 from mcpist.tools.declare.call import Call, PartialList
-from mcpist_services.notion.comments import comment, comment_markdown
+from mcpist_services.notion.rich_text import comment, comment_markdown
 from mcpist_services.notion.tools import notion
 from tests.services.answers.notion import (
     COMMENT,

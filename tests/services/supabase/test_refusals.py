@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mcpist_services.supabase.refusals import REFUSALS
+from mcpist_services.supabase.module import supabase
 from tests.core.refused import refused
 
 
@@ -20,4 +20,4 @@ from tests.core.refused import refused
     ],
 )
 def test_an_error_has_the_services_message(content: Any, message: str) -> None:
-    assert refused(400, content, REFUSALS).error.details["problem"] == message
+    assert refused(400, content, supabase.refusals).error.details["problem"] == message

@@ -4,10 +4,16 @@ Reference: https://confluence.atlassian.com/doc/confluence-storage-format-790796
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any
 
-from mcpist.errors import InvalidRequest
+from pydantic import Field
+
+from mcpist.errors import Conflict, InvalidRequest, ToolExecutionError
+from mcpist.render.shows import value_at
+from mcpist.tools.declare.call import Call, Calls, given
 from mcpist_services.confluence.markup import Element, decoded, parse
+from mcpist_services.confluence.presentation import with_markdown
 from mcpist_services.confluence.writing import escaped
 
 MAX_NAMED_HEADINGS = 20
@@ -16,6 +22,10 @@ _LAYOUT_END = "</ac:layout>"
 _SECTION = '<ac:layout-section ac:type="fixed-width"><ac:layout-cell>{}</ac:layout-cell></ac:layout-section>'
 _HEADING = re.compile(r"h([1-6])")
 _OPAQUE = {"ac:parameter", "ac:plain-text-body", "ac:placeholder", "ac:task-id", "ac:task-status", "ac:adf-attribute"}
+
+
+ReadVersion = Annotated[int, Field(ge=1), "That you read: CONFLICT if somebody has changed it since, e.g. 4"]
+Why = Annotated[str, "For the list of versions, e.g. Moved to May"]
 
 
 def append(source: str, addition: str) -> str:
@@ -83,3 +93,26 @@ def _texts(element: Element) -> Iterator[tuple[int, int]]:
 
 def _plain(text: str) -> str:
     return " ".join(text.split()).casefold()
+
+
+def update(
+    place: str,
+    fields: dict[str, Any],
+    rewrite: Callable[[str], str],
+    expected: int | None,
+    message: str | None,
+) -> Calls:
+    """Send the complete document: its current state with the changes, as its next version."""
+    current = (yield Call("GET", place, {"body-format": "storage"})).json
+    number, title = current["version"]["number"], current["title"]
+    if expected not in (None, number):
+        raise Conflict(what=title)
+    text = {"representation": "storage", "value": rewrite(value_at(current, "body.storage.value") or "")}
+    kept = {"id": current["id"], "status": current["status"], "title": title}
+    # A draft has one version only.
+    is_draft = "draft" in (current["status"], fields.get("status"))
+    version = {"number": 1 if is_draft else number + 1, **given(message=message)}
+    try:
+        return with_markdown((yield Call("PUT", place, json={**kept, **fields, "body": text, "version": version})).json)
+    except ToolExecutionError as error:
+        raise (Conflict(what=title) if error.details["http_status"] == 409 else error) from None

@@ -12,11 +12,11 @@ from pydantic import Field
 from mcpist.render.shows import shows, value_at
 from mcpist.tools.declare.argument_types import from_url
 from mcpist.tools.declare.call import Call, Calls, ServiceResponse, path
+from mcpist.tools.declare.dialect import Refusals
 from mcpist.tools.declare.module import Module, Scopes
 from mcpist.tools.declare.paging import Paging, by_link
-from mcpist_services.confluence.presentation import comment_text, with_markdown
-from mcpist_services.confluence.refusals import REFUSALS
-from mcpist_services.confluence.storage import storage
+from mcpist_services.atlassian.refusals import read_refusal
+from mcpist_services.confluence.presentation import comment_text, storage, with_markdown
 from mcpist_services.confluence.synonyms import SYNONYMS
 
 
@@ -45,7 +45,7 @@ confluence = Module(
     host="https://api.atlassian.com/ex/confluence/{account}",
     headers={"accept": "application/json"},
     paging=Paging("limit", 250, ("cursor",), BY_CURSOR),
-    refusals=REFUSALS,
+    refusals=Refusals(read_refusal),
     scopes=Scopes(
         reads=("read:page:confluence",), writes=("write:page:confluence",), destroys=("delete:page:confluence",)
     ),

@@ -1,11 +1,15 @@
-"""Columns added to Confluence's JSON for readers: text as Markdown, and complete URLs."""
+"""Storage format as Markdown, and the columns that are added to Confluence's JSON for readers."""
 
 import re
 from typing import Any
 
+from mcpist.markdown.reader import read
+from mcpist.markdown.writer import write
 from mcpist.render.shows import value_at
 from mcpist_services.confluence.markup import decoded
-from mcpist_services.confluence.storage import markdown
+from mcpist_services.confluence.originals import Originals
+from mcpist_services.confluence.reading import from_storage
+from mcpist_services.confluence.writing import to_storage
 
 _HIGHLIGHT = re.compile("@@@(?:end)?hl@@@")
 
@@ -53,3 +57,16 @@ def _url(site: str | None, place: str | None) -> str | None:
 
 def _plain(text: str | None) -> str:
     return " ".join(decoded(_HIGHLIGHT.sub("", text or "")).split())
+
+
+def storage(text: str, field: str = "body", page: str = "") -> str:
+    """Convert Markdown to storage format, with the macros of a page's source in the place of their marks.
+
+    InvalidRequest, naming the field, for what Markdown cannot express.
+    """
+    return to_storage(read(text), field, Originals(page))
+
+
+def markdown(source: str) -> str:
+    """Convert the storage format of a page or a comment to Markdown."""
+    return write(from_storage(source))

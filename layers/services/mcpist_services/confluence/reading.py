@@ -14,14 +14,24 @@ from dataclasses import replace
 
 from mcpist.markdown import tree
 from mcpist.markdown.normal_form import normalize
-from mcpist_services.confluence.block_builder import PLAIN, BlockBuilder, Style, is_blank
-from mcpist_services.confluence.cells import MAX_COLUMNS, Cell, grid, lines, rows_of
-from mcpist_services.confluence.links import DATE, address
+from mcpist_services.confluence.cells import (
+    MAX_COLUMNS,
+    PLAIN,
+    BlockBuilder,
+    Cell,
+    Style,
+    grid,
+    is_blank,
+    lines,
+    rows_of,
+)
 from mcpist_services.confluence.markup import Element, parse
 from mcpist_services.confluence.originals import CODE, mark_of
 from mcpist_services.confluence.vocabulary import (
+    DATE,
     EMOTICONS,
     PANELS,
+    address,
     lost_of,
     named,
     panel,

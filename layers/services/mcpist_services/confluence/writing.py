@@ -14,9 +14,8 @@ from itertools import count, groupby
 from mcpist.errors import InvalidRequest
 from mcpist.markdown import tree
 from mcpist.markdown.normal_form import normalize
-from mcpist_services.confluence.links import DATE, resource
 from mcpist_services.confluence.originals import Originals
-from mcpist_services.confluence.vocabulary import PANELS
+from mcpist_services.confluence.vocabulary import DATE, PANELS, resource
 
 _TAGS: dict[tree.Mark, str] = {"strong": "strong", "emphasis": "em", "strike": "del", "code": "code"}
 _PANEL = re.compile(r"\[!(\w+)\](?:\s+(.*))?", re.DOTALL)

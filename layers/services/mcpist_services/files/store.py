@@ -12,8 +12,7 @@ from mcpist.files.records import FileRecord
 from mcpist.files.values import Row, find_rows, parse
 from mcpist.tools.declare.call import PartialList
 from mcpist_services.files import queries
-from mcpist_services.files.differences import compare
-from mcpist_services.files.lines import Part, read_bytes, read_lines, search_lines
+from mcpist_services.files.lines import Part, compare, read_bytes, read_lines, search_lines
 from mcpist_services.files.rows import Selection, SelectionArguments, select
 
 type Unit = Literal["lines", "bytes"]

@@ -8,12 +8,14 @@ from typing import Annotated
 from pydantic import Field
 
 from mcpist.tools.declare.call import Call, ServiceResponse, given
+from mcpist.tools.declare.dialect import MissingScope, RateLimited, Refusal, Refusals
 from mcpist.tools.declare.module import Module, Scopes
 from mcpist.tools.declare.paging import Paging, Position
-from mcpist_services.google_calendar.refusals import REFUSALS
 from mcpist_services.google_calendar.synonyms import SYNONYMS
 
 CALENDARS = "https://www.googleapis.com/auth/calendar"
+_LIMITS = {"dailyLimitExceeded", "quotaExceeded", "rateLimitExceeded", "userRateLimitExceeded"}
+_SCOPES = {"ACCESS_TOKEN_SCOPE_INSUFFICIENT", "insufficientPermissions"}
 READING_EVENTS = (f"{CALENDARS}.events.readonly",)
 
 
@@ -21,6 +23,26 @@ def _next_page(call: Call, answer: ServiceResponse, _: int) -> Position:
     """Return the token of the next page, and the first moment: Google wants it unchanged, and `now` changes."""
     token = answer.json.get("nextPageToken")
     return given(pageToken=token, timeMin=call.query.get("timeMin")) if token else {}
+
+
+def _read_refusal(response: ServiceResponse) -> Refusal | None:
+    """Return the refusal in a response: a 403 means a limit or a missing scope by its reason.
+
+    https://developers.google.com/workspace/calendar/api/guides/errors
+    """
+    reasons = _reasons(response)
+    if response.status == 403 and reasons & _LIMITS:
+        return RateLimited()
+    return MissingScope() if response.status in {401, 403, 404} and reasons & _SCOPES else None
+
+
+def _reasons(response: ServiceResponse) -> set[str]:
+    """Return Google's names for what went wrong: `error.errors[].reason` and `error.details[].reason`."""
+    error = response.json.get("error") if isinstance(response.json, dict) else None
+    if not isinstance(error, dict):
+        return set()
+    lists = [error[name] for name in ("errors", "details") if isinstance(error.get(name), list)]
+    return {str(item.get("reason")) for items in lists for item in items if isinstance(item, dict)}
 
 
 google_calendar = Module(
@@ -34,7 +56,7 @@ google_calendar = Module(
         position_parameters=("pageToken", "timeMin"),
         next_page=_next_page,
     ),
-    refusals=REFUSALS,
+    refusals=Refusals(_read_refusal, code_fields=("reason",)),
     scopes=Scopes(
         reads=(f"{CALENDARS}.readonly",),
         writes=(f"{CALENDARS}.events",),

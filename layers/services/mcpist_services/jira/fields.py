@@ -3,8 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
+from mcpist.markdown.reader import read
+from mcpist.markdown.writer import write
 from mcpist.tools.declare.call import given
-from mcpist_services.jira.adf import adf
+from mcpist_services.jira.reading import from_adf
+from mcpist_services.jira.writing import Node, to_adf
 
 
 def issue_fields(**values: Any) -> dict[str, Any]:
@@ -49,3 +52,15 @@ _FIELD_WRITERS: dict[str, Callable[[Any], Any]] = {
 def comment_body(comment: str | None) -> dict[str, Any] | None:
     """Convert a Markdown comment to the body of a request."""
     return None if comment is None else {"body": adf(comment, "comment")}
+
+
+def adf(text: str, field: str) -> Node:
+    """Convert Markdown to a document; InvalidRequest, naming the field, for what Markdown cannot express."""
+    return to_adf(read(text), field, seed=text)
+
+
+def markdown(document: Node | str | None) -> str:
+    """Convert a document to Markdown; plain text, which some fields hold, is returned as it is."""
+    if isinstance(document, dict):
+        return write(from_adf(document))
+    return document or ""

@@ -12,11 +12,12 @@ from pydantic import Field
 from mcpist.render.shows import shows
 from mcpist.tools.declare.argument_types import from_url
 from mcpist.tools.declare.call import Call, ServiceResponse, path
+from mcpist.tools.declare.dialect import Refusals
 from mcpist.tools.declare.module import Module, Scopes
 from mcpist.tools.declare.paging import ExtraColumns, NextPage, Paging, Position, by_offset
 from mcpist.tools.declare.tool import PagePath
+from mcpist_services.atlassian.refusals import read_refusal
 from mcpist_services.jira.presentation import LIST_FIELDS, other_fields
-from mcpist_services.jira.refusals import REFUSALS
 from mcpist_services.jira.synonyms import SYNONYMS
 
 
@@ -69,7 +70,7 @@ jira = Module(
     host="https://api.atlassian.com/ex/jira/{account}",
     headers={"accept": "application/json"},
     paging=offset_paging(),
-    refusals=REFUSALS,
+    refusals=Refusals(read_refusal, list_fields=("errorMessages",)),
     scopes=Scopes(reads=("read:jira-work",), writes=("write:jira-work",), destroys=("write:jira-work",)),
     synonyms=SYNONYMS,
     page_path=_page_path,

@@ -3,7 +3,7 @@
 from typing import Any
 
 from mcpist.render.shows import value_at
-from mcpist_services.jira.adf import markdown
+from mcpist_services.jira.fields import markdown
 
 MAX_VALUE_CHARACTERS = 200  # of a changed value, which may be a whole description
 MAX_ALLOWED_VALUES = 50  # of a field, which may have thousands of versions

@@ -14,8 +14,7 @@ from mcpist.tools.declare.call import given, path
 from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.paging import Paging, by_field
 from mcpist_services.notion import properties as values
-from mcpist_services.notion.comments import comment_markdown
-from mcpist_services.notion.rich_text import Json, plain
+from mcpist_services.notion.rich_text import Json, comment_markdown, plain
 from mcpist_services.notion.synonyms import SYNONYMS
 
 

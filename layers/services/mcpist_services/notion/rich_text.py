@@ -12,7 +12,9 @@ from itertools import groupby
 from typing import Any
 
 from mcpist.errors import InvalidRequest
-from mcpist.markdown.tree import Break, Image, Mark, Mention, Run, Runs, TextRun, Unsupported
+from mcpist.markdown.reader import read
+from mcpist.markdown.tree import Break, Image, Mark, Mention, Paragraph, Run, Runs, TextRun, Unsupported
+from mcpist.markdown.writer import lines_of, write
 
 MAX_TEXT_CHARACTERS = 2000  # of one text object, as UTF-16 counts them
 MAX_TEXT_OBJECTS = 100  # in one array
@@ -132,3 +134,16 @@ def _merge_adjacent(runs: Iterable[Run]) -> Iterator[Run]:
             yield from alike
         elif text := "".join(run.text for run in alike if isinstance(run, TextRun)):
             yield TextRun(text, *style)
+
+
+def comment(markdown: str) -> list[Json]:
+    """Convert a Markdown comment to rich text; a list stays readable, but is plain text."""
+    runs: list[Run] = []
+    for line in lines_of(read(markdown)):
+        runs += [*([Break()] if runs else []), *line]
+    return rich_text(runs)
+
+
+def comment_markdown(texts: Iterable[Json]) -> str:
+    """Convert a comment to Markdown."""
+    return write((Paragraph(runs_of(texts)),))

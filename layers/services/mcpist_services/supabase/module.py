@@ -10,9 +10,9 @@ from pydantic import Field
 
 from mcpist.render.shows import shows
 from mcpist.tools.declare.call import path
+from mcpist.tools.declare.dialect import Refusals
 from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.paging import MAX_ITEMS
-from mcpist_services.supabase.refusals import REFUSALS
 from mcpist_services.supabase.synonyms import SYNONYMS
 
 DOCUMENTATION = "https://supabase.com"
@@ -23,7 +23,7 @@ supabase = Module(
     api_version="v1",
     host="https://api.supabase.com",
     origins=rf"https://[a-z]{{20}}\.supabase\.co|{re.escape(DOCUMENTATION)}",
-    refusals=REFUSALS,
+    refusals=Refusals(message_fields=("msg", "details", "hint")),
     synonyms=SYNONYMS,
     category="development",
     tags=("database", "postgres", "sql"),

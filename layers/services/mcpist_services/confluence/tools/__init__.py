@@ -2,6 +2,6 @@
 
 from mcpist_services.confluence.module import confluence
 
-from mcpist_services.confluence.tools import pages, copies, blog_posts, comments, people, attachments, labels, prompts  # isort: skip
+from mcpist_services.confluence.tools import pages, copies, blog_posts, comments, attachments, prompts  # isort: skip
 
-__all__ = ["attachments", "blog_posts", "comments", "confluence", "copies", "labels", "pages", "people", "prompts"]
+__all__ = ["attachments", "blog_posts", "comments", "confluence", "copies", "pages", "prompts"]

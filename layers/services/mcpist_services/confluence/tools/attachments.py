@@ -1,14 +1,17 @@
-"""The files of pages."""
+"""Files, labels and tasks of pages."""
 
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from mcpist.errors import InvalidRequest
 from mcpist.files.content import ContentArgument
-from mcpist.render.shows import DOWNLOADED, shows
+from mcpist.render.shows import DONE, DOWNLOADED, shows
+from mcpist.tools.declare.argument_types import UtcMoment
 from mcpist.tools.declare.call import Call, FilePart, given, path
 from mcpist.tools.declare.paging import Paging
-from mcpist_services.confluence.module import BY_CURSOR, Dates, PageId, confluence, page_path
+from mcpist_services.confluence.module import BY_CURSOR, COMMENTS, Dates, PageId, SpaceId, confluence, page_path
 from mcpist_services.confluence.presentation import attachment_url
 
 FILES = Paging("limit", 250, ("cursor",), BY_CURSOR, attachment_url)
@@ -62,3 +65,74 @@ def attach_file(
     unchecked = {"x-atlassian-token": "no-check"}  # Atlassian refuses an upload without it
     body = {"file": FilePart(filename, content), "minorEdit": "true", **given(comment=comment)}
     return Call("PUT", path(PLACE, page_id=page_id), multipart=body, headers=unchecked)
+
+
+CONTENT = ("write:confluence-content",)
+LABEL = shows("id", "name", "prefix", rows="results")
+TASKS = shows(
+    "id",
+    "status",
+    "markdown as text",
+    "assignedTo as assigned_to",
+    "dueAt as due",
+    "pageId as page_id",
+    "spaceId as space_id",
+    "createdAt as created",
+    "page_url as url",
+    rows="results",
+)
+
+AccountId = Annotated[str, Field(min_length=1, max_length=128), "An account id, e.g. 712020:70035bdf"]
+Label = Annotated[str, Field(pattern=r"^\S+$", max_length=255)]
+Time = Annotated[UtcMoment, "e.g. 2026-01-31T09:00:00Z"]
+
+
+@confluence.lists(LABEL, "getPageLabels")
+def list_labels(
+    page_id: PageId, prefix: Annotated[Literal["my", "team", "global", "system"] | None, "All kinds if left out"] = None
+) -> Call:
+    """List the labels of a page."""
+    return Call("GET", page_path(page_id, "/labels"), given(prefix=prefix))
+
+
+@confluence.writes(LABEL, "addLabelsToContent", scopes=CONTENT, idempotent=True)
+def add_labels(
+    page_id: PageId, labels: Annotated[list[Label], Field(min_length=1), "Without spaces, e.g. runbook, on-call"]
+) -> Call:
+    """Put labels on a page, in addition to those that it has."""
+    body = [{"prefix": "global", "name": label} for label in labels]
+    return Call("POST", path("/wiki/rest/api/content/{page_id}/label", page_id=page_id), json=body)
+
+
+@confluence.destroys(DONE, "removeLabelFromContent", scopes=CONTENT, idempotent=True)
+def remove_label(page_id: PageId, label: Annotated[Label, "e.g. runbook"]) -> Call:
+    """Take a label off a page."""
+    return Call("DELETE", path("/wiki/rest/api/content/{page_id}/label/{label}", page_id=page_id, label=label))
+
+
+@confluence.lists(TASKS, "getTasks", scopes=("read:task:confluence",), paging=COMMENTS)
+def list_tasks(
+    space_id: SpaceId | None = None,
+    page_id: PageId | None = None,
+    status: Annotated[Literal["complete", "incomplete"] | None, "Both if left out"] = None,
+    assigned_to: AccountId | None = None,
+    created_by: AccountId | None = None,
+    due_at_from: Time | None = None,
+    due_at_to: Time | None = None,
+) -> Call:
+    """List the tasks (ticked or not) on pages: of a space, a page, a person, or due in a period."""
+    query: dict[str, Any] = {"space-id": space_id, "page-id": page_id, "status": status, "assigned-to": assigned_to}
+    query |= {"created-by": created_by, "due-at-from": _milliseconds(due_at_from=due_at_from)}
+    query |= {"due-at-to": _milliseconds(due_at_to=due_at_to), "include-blank-tasks": False, "body-format": "storage"}
+    return Call("GET", "/wiki/api/v2/tasks", given(**query))
+
+
+def _milliseconds(**time: str | None) -> int | None:
+    """Return a time in milliseconds; InvalidRequest, naming the field, if there is no such time."""
+    (field, text), *_ = time.items()
+    if text is None:
+        return None
+    try:
+        return int(datetime.fromisoformat(text).timestamp()) * 1000
+    except ValueError:
+        raise InvalidRequest(field=field, problem=f"{text} is not a valid time") from None

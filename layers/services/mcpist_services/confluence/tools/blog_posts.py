@@ -6,6 +6,7 @@ from pydantic import Field
 
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.call import Call, Calls, changes, given, path
+from mcpist_services.confluence.edits import ReadVersion, Why, update
 from mcpist_services.confluence.module import (
     CHANGED,
     Body,
@@ -17,8 +18,7 @@ from mcpist_services.confluence.module import (
     send_with_markdown,
     storage_body,
 )
-from mcpist_services.confluence.storage import storage
-from mcpist_services.confluence.updates import ReadVersion, Why, update
+from mcpist_services.confluence.presentation import storage
 
 POST = ("id", "title", "status", "spaceId as space_id", "authorId as author_id", "createdAt as created")
 POSTS = "/wiki/api/v2/blogposts"

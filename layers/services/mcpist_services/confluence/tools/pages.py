@@ -8,7 +8,7 @@ from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.call import Call, Calls, changes, given, path
 from mcpist.tools.declare.paging import Paging, by_link
-from mcpist_services.confluence.edits import append, section
+from mcpist_services.confluence.edits import ReadVersion, Why, append, section, update
 from mcpist_services.confluence.edits import replace_text as replaced_text
 from mcpist_services.confluence.module import (
     CHANGED,
@@ -25,9 +25,7 @@ from mcpist_services.confluence.module import (
     send_with_markdown,
     storage_body,
 )
-from mcpist_services.confluence.presentation import search_result
-from mcpist_services.confluence.storage import storage
-from mcpist_services.confluence.updates import ReadVersion, Why, update
+from mcpist_services.confluence.presentation import search_result, storage
 
 # A search also continues by its cursor; its links have a direction and a start as well.
 _BY_SEARCH_CURSOR = by_link(next_link, "cursor", "next", "start")

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from mcpist_services.confluence.module import PageId, SpaceKey, confluence
+from mcpist_services.confluence.tools.attachments import list_tasks
 from mcpist_services.confluence.tools.comments import list_comments
-from mcpist_services.confluence.tools.labels import list_tasks
 from mcpist_services.confluence.tools.pages import create_page, get_page, list_pages, list_spaces, list_versions, search
 
 

@@ -2,13 +2,12 @@
 
 from mcpist_services.github.module import github
 
-from mcpist_services.github.tools import repositories, users, files, issues, sub_issues, pulls, review_comments  # isort: skip
-from mcpist_services.github.tools import actions, checks, releases, alerts, notifications, prompts  # isort: skip
+from mcpist_services.github.tools import repositories, files, issues, pulls, actions  # isort: skip
+from mcpist_services.github.tools import releases, alerts, notifications, prompts  # isort: skip
 
 __all__ = [
     "actions",
     "alerts",
-    "checks",
     "files",
     "github",
     "issues",
@@ -17,7 +16,4 @@ __all__ = [
     "pulls",
     "releases",
     "repositories",
-    "review_comments",
-    "sub_issues",
-    "users",
 ]

@@ -1,4 +1,4 @@
-"""GitHub Actions: workflows, their runs and jobs."""
+"""GitHub Actions: workflows, their runs and jobs; and checks, by which all apps say what they think of a commit."""
 
 from typing import Annotated, Any, Literal
 
@@ -130,3 +130,30 @@ def dispatch_workflow(
 
 def _run_path(owner: str, repo: str, run: int, rest: str = "") -> str:
     return repo_path(owner, repo, f"/actions/runs/{{run}}{rest}", run=run)
+
+
+CHECK_RUNS = shows(
+    "id",
+    "name",
+    "app.slug as app",
+    "status",
+    "conclusion",
+    "output.title as title",
+    "started_at as started",
+    "completed_at as completed",
+    "html_url as url",
+    rows="check_runs",
+)
+
+
+@github.lists(CHECK_RUNS, "checks/list-for-ref")
+def list_check_runs(
+    owner: Owner,
+    repo: Repo,
+    ref: Ref,
+    check_name: Annotated[str | None, "Only those of this name, e.g. test (3.13)"] = None,
+    status: Literal["queued", "in_progress", "completed"] | None = None,
+) -> Call:
+    """List the checks of a commit or branch: which failed. Of GitHub Actions an id is that of get_job_logs."""
+    place = repo_path(owner, repo, "/commits/{ref}/check-runs", ref=ref.split("/"))
+    return Call("GET", place, given(check_name=check_name, status=status))

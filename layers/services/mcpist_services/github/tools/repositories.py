@@ -1,4 +1,4 @@
-"""The connected account, repositories, their branches and commits."""
+"""The connected account and people, repositories, their branches and commits."""
 
 from typing import Annotated, Literal
 
@@ -162,3 +162,12 @@ def compare(
 ) -> Call:
     """Compare two branches, tags or commits: the commits and files that head adds to base."""
     return Call("GET", repo_path(owner, repo, "/compare/{range}", range=f"{base}...{head}"))
+
+
+@github.lists(shows("login", "name", "email", "type", "html_url as url", rows="items"), "search/users")
+def search_users(
+    q: Annotated[str, Field(min_length=1), 'GitHub\'s search syntax, e.g. fullname:"Mona Lisa" type:user'],
+    order: Direction = "desc",
+) -> Call:
+    """Search the people and organizations of GitHub by name, login, e-mail address or place."""
+    return Call("GET", "/search/users", given(q=q, order=order))

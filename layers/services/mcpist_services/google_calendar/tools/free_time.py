@@ -1,22 +1,27 @@
 """When people are busy, and when all of them are free."""
 
-from collections.abc import Iterator
-from datetime import timedelta
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta, tzinfo
 from itertools import islice
 from typing import Annotated, Any
 
 from pydantic import Field
 
+from mcpist.errors import InvalidRequest
 from mcpist.render.shows import shows
 from mcpist.tools.declare.argument_types import Moment
 from mcpist.tools.declare.call import Call, Calls, given
 from mcpist_services.google_calendar.fields import Attendees, Begin, Timezone
 from mcpist_services.google_calendar.module import google_calendar
-from mcpist_services.google_calendar.slots import HOURS, Span, WorkingHours, free_slots
 from mcpist_services.google_calendar.tools.calendars import ZONE_SETTING, zone_of
 
 MAX_GUESTS = 49  # Google answers for 50 calendars, one of which is the caller's
 
+STEP = timedelta(minutes=30)
+HOURS = r"([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d"
+_SATURDAY = 5
 BusyCalendars = Annotated[
     list[Annotated[str, Field(min_length=1)]],
     Field(min_length=1, max_length=50),
@@ -78,3 +83,60 @@ def _busy(calendar: str, times: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield {"calendar": calendar, "start": span["start"], "end": span["end"], "error": None}
     for error in times.get("errors", []):
         yield {"calendar": calendar, "start": None, "end": None, "error": error["reason"]}
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A part of time, in UTC."""
+
+    start: datetime
+    end: datetime
+
+    @classmethod
+    def parse(cls, start: str, end: str) -> "Span":
+        """Return the span between two times with an offset."""
+        return cls(datetime.fromisoformat(start).astimezone(UTC), datetime.fromisoformat(end).astimezone(UTC))
+
+
+@dataclass(frozen=True, slots=True)
+class WorkingHours:
+    """The hours of a day in which people meet."""
+
+    start: time
+    end: time
+    zone: tzinfo
+    weekends: bool
+
+    @classmethod
+    def parse(cls, text: str, zone: tzinfo, *, weekends: bool) -> "WorkingHours":
+        """Return the hours that `09:00-18:00` says."""
+        start, _, end = text.partition("-")
+        if not re.fullmatch(HOURS, text) or start >= end:
+            raise InvalidRequest(field="working_hours", problem="it ends after it starts, e.g. 09:00-18:00")
+        return cls(time.fromisoformat(start), time.fromisoformat(end), zone, weekends)
+
+    def days(self, span: Span) -> Iterator[Span]:
+        """Yield the hours of each working day that the span touches."""
+        day, last = (moment.astimezone(self.zone).date() for moment in (span.start, span.end))
+        while day <= last:
+            if self.weekends or day.weekday() < _SATURDAY:
+                start, end = (datetime.combine(day, at, self.zone).astimezone(UTC) for at in (self.start, self.end))
+                yield Span(start, end)
+            day += timedelta(days=1)
+
+
+def free_slots(span: Span, hours: WorkingHours, length: timedelta, busy: Iterable[Span]) -> Iterator[Span]:
+    """Yield the slots of this length that begin on a half hour of the working day and overlap no busy time."""
+    taken = sorted(busy, key=lambda each: each.start)
+    for day in hours.days(span):
+        start = _on_step(max(day.start, span.start), day.start)
+        while (end := start + length) <= min(day.end, span.end):
+            blocking = [each.end for each in taken if each.start < end and start < each.end]
+            if not blocking:
+                yield Span(start, end)
+            start = _on_step(max(blocking, default=end), day.start)
+
+
+def _on_step(moment: datetime, begin: datetime) -> datetime:
+    """Return the first moment from this one on that is whole steps after `begin`."""
+    return begin - (begin - moment) // STEP * STEP

@@ -2,21 +2,7 @@
 
 from mcpist_services.jira.module import jira
 
-from mcpist_services.jira.tools import projects, issues, workflow, fields, bulk, links, attachments, comments  # isort: skip
-from mcpist_services.jira.tools import boards, sprints, versions, prompts  # isort: skip
+from mcpist_services.jira.tools import projects, issues, workflow, bulk, links  # isort: skip
+from mcpist_services.jira.tools import comments, boards, versions, prompts  # isort: skip
 
-__all__ = [
-    "attachments",
-    "boards",
-    "bulk",
-    "comments",
-    "fields",
-    "issues",
-    "jira",
-    "links",
-    "projects",
-    "prompts",
-    "sprints",
-    "versions",
-    "workflow",
-]
+__all__ = ["boards", "bulk", "comments", "issues", "jira", "links", "projects", "prompts", "versions", "workflow"]

@@ -1,12 +1,24 @@
-"""Boards and their backlogs."""
+"""Boards with their backlogs, and sprints: plan, start, close."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from mcpist.render.shows import DONE, shows
-from mcpist.tools.declare.call import Call, given, path
-from mcpist_services.jira.module import FOUND, Board, FieldIds, IssueKey, Jql, board_path, jira, offset_paging
+from mcpist.tools.declare.argument_types import Moment
+from mcpist.tools.declare.call import Call, changes, given, path
+from mcpist_services.jira.module import (
+    FOUND,
+    SEARCH,
+    Board,
+    FieldIds,
+    IssueKey,
+    Jql,
+    board_path,
+    jira,
+    offset_paging,
+    search_call,
+)
 from mcpist_services.jira.presentation import LIST_FIELDS, other_fields
 
 BOARDS = shows("id", "name", "type", "location.projectKey as project", "page_url as url", rows="values")
@@ -50,3 +62,103 @@ def list_backlog(board_id: Board, jql: Condition | None = None, fields: FieldIds
 def move_to_backlog(issues: MovedIssues) -> Call:
     """Take issues out of their sprints, back to the backlog."""
     return Call("POST", "/rest/agile/1.0/backlog/issue", json={"issues": issues})
+
+
+SPRINT = ("id", "name", "state", "startDate as start", "endDate as end", "goal", "page_url as url")
+SPRINTS = shows(*SPRINT, rows="values")
+READING = ("read:sprint:jira-software",)
+WRITING = ("write:sprint:jira-software",)
+STARTED = {"start": "2026-01-26T09:00:00+09:00", "end": "2026-02-06T18:00:00+09:00"}
+
+Sprint = Annotated[int, Field(ge=1), "The id that list_sprints shows"]
+SprintName = Annotated[str, Field(min_length=1), "e.g. Sprint 10"]
+Goal = Annotated[str, "In one sentence, e.g. Log in everywhere"]
+Start = Annotated[Moment, "e.g. 2026-01-26T09:00:00+09:00"]
+End = Annotated[Moment, "e.g. 2026-02-06T18:00:00+09:00"]
+
+
+@jira.lists(SPRINTS, "getAllSprints", paging=AGILE, page_path=board_path, scopes=READING)
+def list_sprints(
+    board_id: Board,
+    state: Annotated[list[Literal["future", "active", "closed"]] | None, "All if left out, e.g. active"] = None,
+) -> Call:
+    """List the sprints of a board."""
+    place = path("/rest/agile/1.0/board/{board_id}/sprint", board_id=board_id)
+    return Call("GET", place, given(state=",".join(state) if state else None))
+
+
+@jira.lists(FOUND, "searchAndReconsileIssuesUsingJqlPost", paging=SEARCH)
+def list_sprint_issues(
+    sprint_id: Sprint,
+    jql: Condition | None = None,
+    fields: FieldIds | None = None,
+) -> Call:
+    """List the issues of a sprint, in the order of the board."""
+    condition = f" AND ({jql})" if jql else ""
+    return search_call(f"sprint = {sprint_id}{condition} ORDER BY rank", fields)
+
+
+@jira.writes(DONE, "moveIssuesToSprintAndRank", idempotent=True, scopes=WRITING)
+def move_to_sprint(
+    sprint_id: Sprint,
+    issues: MovedIssues,
+    rank_before_issue: Annotated[IssueKey | None, "Put them before this one, e.g. ENG-50"] = None,
+    rank_after_issue: Annotated[IssueKey | None, "Put them after this one, e.g. ENG-41"] = None,
+) -> Call:
+    """Move issues to an active or future sprint."""
+    body = given(issues=issues, rankBeforeIssue=rank_before_issue, rankAfterIssue=rank_after_issue)
+    return Call("POST", path("/rest/agile/1.0/sprint/{sprint_id}/issue", sprint_id=sprint_id), json=body)
+
+
+@jira.writes(shows(*SPRINT), "createSprint", page_path=board_path, scopes=WRITING)
+def create_sprint(
+    board_id: Board,
+    name: SprintName,
+    goal: Goal | None = None,
+    start: Start | None = None,
+    end: End | None = None,
+) -> Call:
+    """Plan a sprint on a board; it begins with start_sprint."""
+    body = given(originBoardId=board_id, name=name, goal=goal, startDate=start, endDate=end)
+    return Call("POST", "/rest/agile/1.0/sprint", json=body)
+
+
+@jira.writes(
+    shows(*SPRINT),
+    "partiallyUpdateSprint",
+    idempotent=True,
+    page_path=board_path,
+    scopes=WRITING,
+    uses=({"goal": "Log in"},),
+)
+def update_sprint(
+    sprint_id: Sprint,
+    name: SprintName | None = None,
+    goal: Goal | None = None,
+    start: Start | None = None,
+    end: End | None = None,
+) -> Call:
+    """Change the name, the goal or the dates of a sprint."""
+    return _change(sprint_id, changes(name=name, goal=goal, startDate=start, endDate=end))
+
+
+@jira.writes(
+    shows(*SPRINT), "partiallyUpdateSprint", idempotent=True, page_path=board_path, scopes=WRITING, uses=(STARTED,)
+)
+def start_sprint(
+    sprint_id: Sprint,
+    end: Annotated[End | None, "Needed unless the sprint has one, e.g. 2026-02-06T18:00:00+09:00"] = None,
+    start: Start = "now",
+) -> Call:
+    """Start a future sprint."""
+    return _change(sprint_id, given(state="active", startDate=start, endDate=end))
+
+
+@jira.writes(shows(*SPRINT), "partiallyUpdateSprint", idempotent=True, page_path=board_path, scopes=WRITING)
+def close_sprint(sprint_id: Sprint) -> Call:
+    """Close the active sprint. Its open issues go to the backlog: before, move them on with move_to_sprint."""
+    return _change(sprint_id, {"state": "closed"})
+
+
+def _change(sprint_id: int, body: dict[str, str]) -> Call:
+    return Call("POST", path("/rest/agile/1.0/sprint/{sprint_id}", sprint_id=sprint_id), json=body)

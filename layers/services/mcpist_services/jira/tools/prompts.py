@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcpist_services.jira.module import Board, Project, jira
-from mcpist_services.jira.tools.boards import list_boards
+from mcpist_services.jira.tools.boards import list_boards, list_sprint_issues, list_sprints
 from mcpist_services.jira.tools.issues import get_changelog, get_issue, search
 from mcpist_services.jira.tools.projects import list_projects
-from mcpist_services.jira.tools.sprints import list_sprint_issues, list_sprints
 
 
 @jira.resource("jira://issues/{issue_key}", get_issue)

@@ -2,6 +2,7 @@
 
 from mcpist_services.notion.module import notion
 
-from mcpist_services.notion.tools import pages, text_search, databases, columns, views, blocks, files, comments, prompts  # isort: skip
+from mcpist_services.notion.tools import pages, text_search, databases, columns, views  # isort: skip
+from mcpist_services.notion.tools import blocks, comments, prompts  # isort: skip
 
-__all__ = ["blocks", "columns", "comments", "databases", "files", "notion", "pages", "prompts", "text_search", "views"]
+__all__ = ["blocks", "columns", "comments", "databases", "notion", "pages", "prompts", "text_search", "views"]

@@ -1,18 +1,24 @@
-"""Changes of a database and of its properties."""
+"""Changes of a database and of its properties, which lose no value."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any
 
+from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.call import Call, Calls, changes, given, path
 from mcpist_services.notion import properties as values
 from mcpist_services.notion.module import DataSourceId, Title, notion, row, source_path
-from mcpist_services.notion.schema_changes import schema_changes
+from mcpist_services.notion.properties import new_property
+from mcpist_services.notion.rich_text import Json
 from mcpist_services.notion.tools.databases import Columns, DatabaseId
 
 CHANGED = shows("id", "title", "properties", "url")
 
 NewNames = Annotated[dict[str, Title], 'By present name, e.g. {"Due": "Deadline"}']
+
+
+_CHOICES = {"select", "multi_select"}
 
 
 @notion.writes(
@@ -72,3 +78,32 @@ def _update_columns(call: Call, properties: dict[str, Any], rename: dict[str, st
 def _shown(call: Call) -> Calls:
     database = (yield call).json
     return database | row(database)["row"]
+
+
+def schema_changes(known: Mapping[str, Json], given: Mapping[str, Any], names: Mapping[str, str]) -> Json:
+    """Return new properties, more options of known ones, and new names, in Notion's format."""
+    changed = {name: _change(name, known.get(name), each) for name, each in given.items()}
+    for name, new in names.items():
+        if name not in known:
+            raise InvalidRequest(
+                field="rename", problem=f'there is no property "{name}"; there are: {", ".join(known)}'
+            )
+        changed[name] = changed.get(name, {}) | {"name": new}
+    return changed
+
+
+def _change(name: str, present: Json | None, given: Any) -> Json:
+    if present is None:
+        return new_property(name, given)
+    if isinstance(given, dict):
+        return given
+    kind = present["type"]
+    if not isinstance(given, list) or kind not in _CHOICES:
+        problem = (
+            f'"{name}" is a {kind} already, and another type could lose values: rename it, or add another property'
+        )
+        raise InvalidRequest(field="properties", problem=problem)
+    # Notion removes the options that a change leaves out.
+    options = [{"id": option["id"], "name": option["name"]} for option in present[kind]["options"]]
+    added = [{"name": option} for option in given if option not in [each["name"] for each in options]]
+    return {kind: {"options": [*options, *added]}}

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from mcpist.render.shows import shows
 from mcpist.tools.declare.call import Call, path
-from mcpist_services.notion.comments import comment
 from mcpist_services.notion.module import BLOCK_EXAMPLE, PAGE_EXAMPLE, Id, Markdown, notion, parent_of
+from mcpist_services.notion.rich_text import comment
 
 USER = ("id", "name", "type", "person.email as email")
 DISCUSSION_EXAMPLE = "f1407351-36f5-4c49-a13c-49f8ba11776d"

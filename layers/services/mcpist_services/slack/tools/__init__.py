@@ -2,6 +2,6 @@
 
 from mcpist_services.slack.module import slack
 
-from mcpist_services.slack.tools import messages, scheduled, channels, people, marks, files, reminders, prompts  # isort: skip
+from mcpist_services.slack.tools import messages, channels, marks, files, reminders, prompts  # isort: skip
 
-__all__ = ["channels", "files", "marks", "messages", "people", "prompts", "reminders", "scheduled", "slack"]
+__all__ = ["channels", "files", "marks", "messages", "prompts", "reminders", "slack"]

@@ -1,16 +1,18 @@
 """API keys, secrets, Edge Functions and storage buckets."""
 
 import json
+from email.parser import BytesParser
+from email.policy import HTTP
 from typing import Annotated, Any, TypedDict
 
 from pydantic import ConfigDict, Field
 
+from mcpist.errors import ToolExecutionError
 from mcpist.files.content import FileContent
 from mcpist.render.shows import shows
-from mcpist.tools.declare.call import Call, Calls, FilePart, given
-from mcpist_services.supabase.keys import masked
+from mcpist.tools.declare.call import Call, Calls, FilePart, ServiceResponse, given
 from mcpist_services.supabase.module import Name, ProjectRef, project_path, supabase
-from mcpist_services.supabase.sources import source_files
+from mcpist_services.supabase.rows import masked
 
 
 class SourceFile(TypedDict):
@@ -86,3 +88,19 @@ def deploy_function(
 def list_buckets(project_ref: ProjectRef) -> Call:
     """List a project's storage buckets, and whether anybody may read them."""
     return Call("GET", project_path(project_ref, "/storage/buckets"))
+
+
+def source_files(answer: ServiceResponse) -> list[dict[str, Any]]:
+    """Return the path and the text of each file."""
+    kind = answer.headers.get("content-type", "")
+    if not kind.startswith("multipart/"):
+        problem = "it answers the function as a bundle, without its source files"
+        raise ToolExecutionError(service="supabase", http_status=200, problem=problem)
+    head = f"content-type: {kind}\r\n\r\n"
+    message = BytesParser(policy=HTTP).parsebytes((head + str(answer.json or "")).encode(errors="replace"))
+    parts = [(part.get_filename(), part.get_payload(decode=True)) for part in message.iter_parts()]
+    return [
+        {"path": path, "content": content.decode(errors="replace")}
+        for path, content in parts
+        if path and isinstance(content, bytes)
+    ]

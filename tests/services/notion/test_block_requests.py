@@ -12,9 +12,8 @@ from mcpist.markdown.normal_form import normalize
 from mcpist.markdown.reader import read
 from mcpist.markdown.tree import Blocks
 from mcpist.tools.declare.call import Call, ServiceResponse
-from mcpist_services.notion.block_requests import append, check_size
+from mcpist_services.notion.block_requests import MAX_REQUEST_BYTES, BlockChunk, append, check_size, chunks_of
 from mcpist_services.notion.blocks import blocks_of, inside
-from mcpist_services.notion.chunks import MAX_REQUEST_BYTES, BlockChunk, chunks_of
 from mcpist_services.notion.rich_text import Json
 from tests.core.markdown.trees import trees
 from tests.services.answers.notion import PAGE_ID

@@ -5,7 +5,7 @@ import difflib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpist_services.files.differences import MAX_DIFF_CHARACTERS, compare
+from mcpist_services.files.lines import MAX_DIFF_CHARACTERS, compare
 
 LINES = st.lists(st.sampled_from("abcd"), max_size=12)
 
