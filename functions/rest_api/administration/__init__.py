@@ -1,12 +1,11 @@
 """Administration: an organization's people, connected accounts and audit."""
 
-from rest_api.administration import audit, grants, invitations, modules, organization, roles, savings, users
+from rest_api.administration import audit, grants, invitations, modules, organization, people, savings
 
 ROUTERS = (
     organization.router,
-    users.router,
+    people.router,
     invitations.router,
-    roles.router,
     grants.router,
     audit.router,
     savings.router,

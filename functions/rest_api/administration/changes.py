@@ -4,6 +4,7 @@ Fields are named as in the file that `mcpist org export` writes, so that what it
 """
 
 import re
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler import Response
@@ -12,6 +13,8 @@ from pydantic import BaseModel, Field
 
 from mcpist.errors import InvalidRequest
 from mcpist.people.administration import Administration, AppliedChange, ChangeOptions
+from mcpist.people.edits import Edit
+from mcpist.people.organization import Organization
 from mcpist.running.accounts import BrokerAccounts
 from mcpist.tools.access.effects import describe_change
 from mcpist_services.catalogue import CATALOGUE
@@ -104,6 +107,20 @@ def report(applied: AppliedChange, *, creates: bool = False) -> Response[ChangeR
     """Return the report of a change; 201 where something was created."""
     body = ChangeReport.model_validate(describe_change(applied, CATALOGUE))
     return versioned(body, body.version, 201 if creates and not applied.dry_run else 200)
+
+
+def change(action: str, target: str, edit: Edit, *, dry_run: bool, with_grants: bool = False) -> Response[ChangeReport]:
+    """Change the organization, and return the report of the change."""
+    chosen = options(dry_run=dry_run, with_grants=with_grants)
+    return report(administration().change(action, target, edit, chosen), creates=action.endswith(".create"))
+
+
+def show[Body: BaseModel](action: str, target: str, describe: Callable[[Organization], Body]) -> Response[Body]:
+    """Describe the organization to an administrator; a refusal has an audit row, and so has a name that is unknown."""
+    work = administration()
+    with work.permitted(action, target):
+        version, found = work.read()
+        return versioned(describe(found), version)
 
 
 def versioned[Body: BaseModel](body: Body, version: int, status: int = 200) -> Response[Body]:

@@ -20,7 +20,7 @@ from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.registered import registration
 from mcpist_services.registered.registration import ToolState, everything_of
 from mcpist_services.registered.request import ModuleRequest, check
-from rest_api.administration.changes import ChangeReport, DryRun, Name, administration, options, report
+from rest_api.administration.changes import ChangeReport, DryRun, Name, administration, change, report
 from rest_api.exchange import current
 from rest_api.router import Body, RequestBody, json_responses, new_router
 from rest_api.tools import names
@@ -175,8 +175,7 @@ def switch_tool(name: str, body: SwitchRequest, dry_run: DryRun = False) -> Resp
 
 def _switch(name: str, *, enabled: bool, dry_run: bool) -> Response[ChangeReport]:
     action, edit = ("modules.enable", enable) if enabled else ("modules.disable", disable)
-    chosen = options(dry_run=dry_run)
-    return report(administration().change(action, f"modules.{name}", edit(_everything().catalogue, name), chosen))
+    return change(action, f"modules.{name}", edit(_everything().catalogue, name), dry_run=dry_run)
 
 
 def _registry() -> Registry:

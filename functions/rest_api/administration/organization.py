@@ -17,9 +17,10 @@ from rest_api.administration.changes import (
     Names,
     WithGrants,
     administration,
+    change,
     options,
     report,
-    versioned,
+    show,
 )
 from rest_api.exchange import current
 from rest_api.router import new_router
@@ -75,17 +76,16 @@ def list_organizations() -> MembershipList:
 @router.get("/v1/organization", tags=TAGS, summary="Show the organization", operation_id="get_organization")
 def get_organization() -> Response[OrganizationDocument]:
     """Show the organization with its roles and users."""
-    work = administration()
-    with work.permitted("organization.read", "organization"):
-        version, found = work.read()
-    return versioned(OrganizationDocument.model_validate(fields_of(found)), version)
+    return show(
+        "organization.read", "organization", lambda found: OrganizationDocument.model_validate(fields_of(found))
+    )
 
 
 @router.patch("/v1/organization", tags=TAGS, summary="Change the organization", operation_id="change_organization")
 def change_organization(body: OrganizationChange, dry_run: DryRun = False) -> Response[ChangeReport]:
     """Rename the organization, or switch tools off and on for everybody in it."""
     edit = edits.change_own_fields(name=body.name, disable=body.disable, enable=body.enable)
-    return report(administration().change("organization.update", "organization", edit, options(dry_run=dry_run)))
+    return change("organization.update", "organization", edit, dry_run=dry_run)
 
 
 @router.put("/v1/organization", tags=TAGS, summary="Replace the organization", operation_id="replace_organization")

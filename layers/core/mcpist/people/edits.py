@@ -35,13 +35,13 @@ def change_user(user: str, *, sub: str | None = None, issuer: str | None = None,
     return UserEdit(edit, user, _given_roles(fields), sub, issuer)
 
 
-def add_role(role: str, **fields: Any) -> Edit:
+def add_role(name: str, **fields: Any) -> Edit:
     """Add a role; AlreadyExists if its name is taken."""
 
     def edit(before: Organization) -> Organization:
-        if role in before.roles:
-            raise AlreadyExists(kind="role", name=role)
-        return before.with_role(Role(role, **fields))
+        if name in before.roles:
+            raise AlreadyExists(kind="role", name=name)
+        return before.with_role(Role(name, **fields))
 
     return edit
 

@@ -1,0 +1,222 @@
+"""The users and the roles of an organization."""
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from mcpist.caller import Role
+from mcpist.people import edits
+from mcpist.people.change import role_fields, user_fields
+from mcpist.people.organization import Organization, User
+from mcpist.tools.access.effects import preview_tools
+from mcpist_services.catalogue import CATALOGUE
+from rest_api.administration.changes import CREATED, ChangeReport, DryRun, Name, Names, WithGrants, change, show
+from rest_api.router import new_router
+
+TAGS = ["administration"]
+
+router = new_router()
+
+
+class SubjectBody(BaseModel):
+    """A user at the identity provider."""
+
+    issuer: str
+    sub: str
+
+
+class UserBody(BaseModel):
+    """A user."""
+
+    user: str
+    name: str
+    subject: SubjectBody
+    system_role: Literal["admin", "user"]
+    roles: list[str]
+    locale: Literal["en", "ja"]
+
+
+class UserList(BaseModel):
+    """The users of an organization."""
+
+    organization: str
+    users: list[UserBody]
+
+
+class UserChange(BaseModel):
+    """The fields of a user that change."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Name | None = None
+    sub: Annotated[Name | None, Field(description="The user's `sub` in access tokens")] = None
+    issuer: Annotated[Name | None, Field(description="The user's OIDC issuer")] = None
+    system_role: Literal["admin", "user"] | None = None
+    roles: Annotated[Names | None, Field(description="The roles, in the order in which they count")] = None
+    locale: Literal["en", "ja"] | None = None
+
+
+class NewUser(UserChange):
+    """A new user; without an issuer, that of all others."""
+
+    user: Annotated[Name, Field(description="The user's id")]
+    name: Name
+    sub: Name
+
+
+class RoleBody(BaseModel):
+    """A role, and the users who have it."""
+
+    name: str
+    modules: list[str]
+    allow: list[str]
+    deny: list[str]
+    destructive: bool
+    users: list[str]
+
+
+class RoleList(BaseModel):
+    """The roles of an organization."""
+
+    organization: str
+    roles: list[RoleBody]
+
+
+class RoleChange(BaseModel):
+    """The fields of a role that change."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    modules: Names | None = None
+    allow: Annotated[Names | None, Field(description="Masks of more tools than those that only read")] = None
+    deny: Annotated[Names | None, Field(description="Masks of tools that the role never has")] = None
+    destructive: Annotated[bool | None, Field(description="Whether it has tools that destroy, of the allowed")] = None
+
+
+class NewRole(RoleChange):
+    """A new role."""
+
+    name: Name
+
+
+class PreviewedModule(BaseModel):
+    """The number of a module's visible tools."""
+
+    module: str
+    tools: int
+    of: int
+    names: Annotated[dict[str, str], Field(description="The effect of each tool, if they are named")] = {}
+
+
+class Preview(BaseModel):
+    """The visible tools by module."""
+
+    tools: int
+    modules: list[PreviewedModule]
+
+
+NameTools = Annotated[bool, Query(description="Name every tool")]
+
+
+@router.get("/v1/users", tags=TAGS, summary="List the users", operation_id="list_users")
+def list_users() -> Response[UserList]:
+    """List the users of the organization."""
+    return show("users.list", "", lambda found: UserList(organization=found.id, users=_users(found)))
+
+
+@router.post("/v1/users", tags=TAGS, summary="Add a user", operation_id="create_user", responses=CREATED)
+def create_user(body: NewUser, dry_run: DryRun = False) -> Response[ChangeReport]:
+    """Add a user to the organization."""
+    return change("users.create", f"users.{body.user}", edits.add_user(**_given(body)), dry_run=dry_run)
+
+
+@router.get("/v1/users/<user>", tags=TAGS, summary="Show a user", operation_id="get_user")
+def get_user(user: str) -> Response[UserBody]:
+    """Show a user."""
+    return show("users.read", f"users.{user}", lambda found: _user(found.user(user)))
+
+
+@router.patch("/v1/users/<user>", tags=TAGS, summary="Change a user", operation_id="change_user")
+def change_user(user: str, body: UserChange, dry_run: DryRun = False) -> Response[ChangeReport]:
+    """Change the named fields of a user."""
+    return change("users.update", f"users.{user}", edits.change_user(user, **_given(body)), dry_run=dry_run)
+
+
+@router.delete("/v1/users/<user>", tags=TAGS, summary="Remove a user", operation_id="delete_user")
+def delete_user(user: str, dry_run: DryRun = False, with_grants: WithGrants = False) -> Response[ChangeReport]:
+    """Remove a user; one with connected accounts only together with them."""
+    edit = edits.remove_user(user)
+    return change("users.delete", f"users.{user}", edit, dry_run=dry_run, with_grants=with_grants)
+
+
+@router.get("/v1/users/<user>/preview", tags=TAGS, summary="Preview a user's tools", operation_id="preview_user")
+def preview_user(user: str, tools: NameTools = False) -> Response[Preview]:
+    """Show the tools that a user sees with all roles."""
+    return show("users.preview", f"users.{user}", lambda found: _preview(found, found.user(user).roles, tools=tools))
+
+
+@router.get("/v1/roles", tags=TAGS, summary="List the roles", operation_id="list_roles")
+def list_roles() -> Response[RoleList]:
+    """List the roles of the organization."""
+    return show("roles.list", "", lambda found: RoleList(organization=found.id, roles=_roles(found)))
+
+
+@router.post("/v1/roles", tags=TAGS, summary="Add a role", operation_id="create_role", responses=CREATED)
+def create_role(body: NewRole, dry_run: DryRun = False) -> Response[ChangeReport]:
+    """Add a role to the organization."""
+    return change("roles.create", f"roles.{body.name}", edits.add_role(**_given(body)), dry_run=dry_run)
+
+
+@router.get("/v1/roles/<role>", tags=TAGS, summary="Show a role", operation_id="get_role")
+def get_role(role: str) -> Response[RoleBody]:
+    """Show a role and the users who have it."""
+    return show("roles.read", f"roles.{role}", lambda found: _role(found, found.role(role)))
+
+
+@router.patch("/v1/roles/<role>", tags=TAGS, summary="Change a role", operation_id="change_role")
+def change_role(role: str, body: RoleChange, dry_run: DryRun = False) -> Response[ChangeReport]:
+    """Change the named fields of a role; with `dryRun`, see who would gain and lose which tools."""
+    return change("roles.update", f"roles.{role}", edits.change_role(role, **_given(body)), dry_run=dry_run)
+
+
+@router.delete("/v1/roles/<role>", tags=TAGS, summary="Remove a role", operation_id="delete_role")
+def delete_role(role: str, dry_run: DryRun = False, with_grants: WithGrants = False) -> Response[ChangeReport]:
+    """Remove a role that no user has; one with connected accounts only together with them."""
+    edit = edits.remove_role(role)
+    return change("roles.delete", f"roles.{role}", edit, dry_run=dry_run, with_grants=with_grants)
+
+
+@router.get("/v1/roles/<role>/preview", tags=TAGS, summary="Preview a role's tools", operation_id="preview_role")
+def preview_role(role: str, tools: NameTools = False) -> Response[Preview]:
+    """Show the tools that a user with only this role sees."""
+    return show("roles.preview", f"roles.{role}", lambda found: _preview(found, [role], tools=tools))
+
+
+def _given(body: BaseModel) -> dict[str, Any]:
+    """Return the fields that a body names; null means not named."""
+    return body.model_dump(exclude_none=True)
+
+
+def _users(organization: Organization) -> list[UserBody]:
+    return [_user(user) for user in organization.users.values()]
+
+
+def _user(user: User) -> UserBody:
+    return UserBody.model_validate({"user": user.id, **user_fields(user)})
+
+
+def _roles(organization: Organization) -> list[RoleBody]:
+    return [_role(organization, role) for role in organization.roles.values()]
+
+
+def _role(organization: Organization, role: Role) -> RoleBody:
+    users = list(organization.users_with_role(role.name))
+    return RoleBody.model_validate({"name": role.name, **role_fields(role), "users": users})
+
+
+def _preview(organization: Organization, roles: Iterable[str], *, tools: bool) -> Preview:
+    found = (organization.role(role) for role in roles)
+    return Preview.model_validate(preview_tools(organization, CATALOGUE, *found, tools=tools))
