@@ -47,6 +47,10 @@ class NoAccounts:
     def revoke(_owners: object) -> None:
         """Do nothing."""
 
+    @staticmethod
+    def revoke_service(_service: str) -> None:
+        """Do nothing."""
+
 
 def grow(organization: str, administrator: Subject, size: Size) -> None:
     """Add all of a size to an organization that moto holds in this process."""
@@ -67,7 +71,7 @@ def fill(caller: Caller, size: Size) -> None:
                 "description": f"The API {number}",
                 "openapi": _description(number, size.tools_per_api),
             }
-            registration.register(administration, parse(body), lambda _service: None)
+            registration.register(administration, parse(body))
     names = tuple(f"api{number}" for number in range(size.apis))
     directory.change(caller.organization, lambda before: _grown(before, caller.subject.issuer, size, names))
     directory.access_cache.clear()

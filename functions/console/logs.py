@@ -1,13 +1,11 @@
 """The page `/logs`: the audit with filters, the story of one row, and its export."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from console.http.response import download
 from console.visit import Visit
-from mcpist.audit.rows import as_csv, as_json_lines
+from mcpist.audit.rows import EXPORTS
 from mcpist.audit.search import MAX_ROWS, Filters, Page, find, find_story
 from mcpist.errors import InvalidRequest
 from mcpist.http.request import HttpResponse
@@ -16,10 +14,6 @@ DAYS = (1, 7, 30, 90)
 LOG_PAGE_ROWS = 50
 FILTERS = ("user", "service", "tool", "outcome", "client", "text")
 MAX_FILTER_CHARACTERS = 256
-EXPORTS: Mapping[str, tuple[str, Callable[[Sequence[Mapping[str, Any]]], str]]] = {
-    "csv": ("text/csv; charset=utf-8", as_csv),
-    "jsonl": ("application/x-ndjson", as_json_lines),
-}
 
 
 def show(visit: Visit) -> HttpResponse:

@@ -13,7 +13,6 @@ from mcpist.errors import InvalidRequest
 from mcpist.http.request import HttpResponse
 from mcpist.registry import definitions
 from mcpist.registry.entries import Registry
-from mcpist.running.accounts import BrokerAccounts
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services.registered import registration
 from mcpist_services.registered.request import ModuleRequest, parse
@@ -105,9 +104,7 @@ def _compared(
 def _register(visit: Visit) -> HttpResponse:
     """Show what a registration would bring, and register it where the form confirms that."""
     request, is_reviewed = _request(visit), bool(visit.request.form_value(VERSION_FIELD))
-    made = registration.register(
-        visit.administration, request, BrokerAccounts(visit.caller).revoke_service, dry_run=not is_reviewed
-    )
+    made = registration.register(visit.administration, request, dry_run=not is_reviewed)
     back = f"/modules?{urlencode({'id': request.name})}"
     if is_reviewed:
         return visit.redirect(back, done="module_registered")
@@ -138,9 +135,7 @@ def _approve(visit: Visit, name: str) -> HttpResponse:
 
 def _remove(visit: Visit, name: str) -> HttpResponse:
     is_reviewed = bool(visit.request.form_value(VERSION_FIELD))
-    applied = registration.unregister(
-        visit.administration, name, BrokerAccounts(visit.caller).revoke_service, dry_run=not is_reviewed
-    )
+    applied = registration.unregister(visit.administration, name, dry_run=not is_reviewed)
     if is_reviewed:
         return visit.redirect("/modules", done="module_removed")
     return show_review(visit, applied, "modules.delete", f"modules.{name}", back="/modules")

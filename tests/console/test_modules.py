@@ -23,7 +23,7 @@ from mcpist_services.upstream.registered import know_server, server_key
 from mcpist_services.upstream.trust import Pin
 from tests.conftest import PUBLIC_URL
 from tests.console.conftest import Browser
-from tests.core.people.test_administration import FakeAccounts
+from tests.core.people.conftest import FakeAccounts
 from tests.services.registered.conftest import tool
 from tests.upstreams.configured import reset_upstreams
 from tests.upstreams.fake_upstream import FakeUpstream, serving_fake
@@ -76,7 +76,7 @@ def notes(organization: str, login: LocalLogin, messages: list[dict[str, Any]]) 
         local.setenv("PUBLIC_URL", "http://127.0.0.1:1")
         settings.settings.cache_clear()
         body = {"name": "notes", "url": f"http://127.0.0.1:{fake.port}/mcp", "description": "The team's notes"}
-        registration.register(Administration(ada, "request-1", FakeAccounts()), parse(body), list[str]().append)
+        registration.register(Administration(ada, "request-1", FakeAccounts()), parse(body))
         settings.settings.cache_clear()
         directory.access_cache.clear()
         local.delenv("PUBLIC_URL")

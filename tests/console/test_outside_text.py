@@ -21,7 +21,7 @@ from tests.console.conftest import Browser
 from tests.console.hostile import EVERYTHING, IDS, PAYLOADS, Hostile, connect, fill, invite, people
 from tests.console.markup import problems
 from tests.core.loopback import Service
-from tests.core.people.test_administration import FakeAccounts
+from tests.core.people.conftest import FakeAccounts
 from tests.services.registered.conftest import tool
 from tests.upstreams.configured import reset_upstreams
 from tests.upstreams.fake_upstream import serving_fake
@@ -131,7 +131,7 @@ def hostile(messages: list[dict[str, Any]], login: LocalLogin, service: Service)
         administration = Administration(ada, "request-1", FakeAccounts())
         server = {"name": "notes", "url": f"http://127.0.0.1:{fake.port}/mcp", "description": PAYLOADS[1]}
         for body in (server, {"name": "shop", "openapi": SHOP, "description": PAYLOADS[2]}):
-            registration.register(administration, parse(body), list[str]().append)
+            registration.register(administration, parse(body))
         registration.approve(administration, "notes", ["find_note"])
     modules = edits.change_role("members", modules=(*NAMES, "notes", "shop"))
     directory.change("acme", modules)

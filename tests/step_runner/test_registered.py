@@ -9,7 +9,7 @@ from mcpist.caller import Subject
 from mcpist.people import directory
 from mcpist.people.administration import Administration
 from mcpist_services.rag.document_store import DocumentStore
-from tests.core.people.test_administration import FakeAccounts
+from tests.core.people.conftest import FakeAccounts
 from tests.services.described.library import library
 from tests.services.registered.people import Registrar
 from tests.step_runner.ledger_batch import Write, enter, entry, error_of, has_settled, outcome

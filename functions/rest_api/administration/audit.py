@@ -11,7 +11,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, Field
 
-from mcpist.audit.rows import as_csv, as_json_lines
+from mcpist.audit.rows import EXPORTS
 from mcpist.audit.search import MAX_ROWS, Filters, find, find_story
 from mcpist.audit.verification import verify
 from mcpist.errors import InvalidRequest
@@ -21,7 +21,6 @@ from rest_api.router import new_router
 
 DEFAULT_AUDIT_DAYS = 7
 CURSOR_HEADER = "x-next-cursor"
-EXPORTS = {"csv": ("text/csv; charset=utf-8", as_csv), "jsonl": ("application/x-ndjson", as_json_lines)}
 
 router = new_router()
 

@@ -13,7 +13,6 @@ from mcpist.caller import RegisteredModule
 from mcpist.errors import ModuleNotFound
 from mcpist.registry import definitions
 from mcpist.registry.entries import Filter, Registry, RegistryEntry, disable, enable
-from mcpist.running.accounts import BrokerAccounts
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.module import ModuleKind
 from mcpist_services.catalogue import CATALOGUE
@@ -125,9 +124,7 @@ def register_module(body: ModuleRequest, dry_run: DryRun = False) -> Response[Mo
     It is in no role until an administrator puts it there. With `dryRun`, see its tools and register nothing.
     """
     check(body)
-    made = registration.register(
-        administration(), body, BrokerAccounts(current().caller).revoke_service, dry_run=dry_run
-    )
+    made = registration.register(administration(), body, dry_run=dry_run)
     detail = _detail(made.module, made.definition)
     return Response(200 if dry_run else 201, "application/json", detail.model_copy(update={"dry_run": dry_run}))
 
@@ -151,11 +148,7 @@ def switch_module(name: str, body: SwitchRequest, dry_run: DryRun = False) -> Re
 @router.delete("/v1/modules/<name>", tags=TAGS, summary="Remove a registered module", operation_id="delete_module")
 def delete_module(name: str, dry_run: DryRun = False) -> Response[ChangeReport]:
     """Remove a registered module from the organization and its roles, with the accounts connected for it."""
-    return report(
-        registration.unregister(
-            administration(), name, BrokerAccounts(current().caller).revoke_service, dry_run=dry_run
-        )
-    )
+    return report(registration.unregister(administration(), name, dry_run=dry_run))
 
 
 @router.post("/v1/modules/<name>/approve", tags=TAGS, summary="Approve tools", operation_id="approve_module_tools")

@@ -15,12 +15,16 @@ class FakeAccounts:
 
     connected: list[ConnectedAccount] = field(default_factory=list)
     revoked: set[str] = field(default_factory=set)
+    revoked_services: list[str] = field(default_factory=list)
 
     def find(self, owners: Collection[str]) -> list[ConnectedAccount]:
         return [account for account in self.connected if account.owner in owners]
 
     def revoke(self, owners: Collection[str]) -> None:
         self.revoked |= set(owners)
+
+    def revoke_service(self, service: str) -> None:
+        self.revoked_services.append(service)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from infra.local.login import LocalLogin
 from mcpist.caller import Subject
 from mcpist.people import directory
 from mcpist.people.administration import Administration
-from tests.core.people.test_administration import FakeAccounts
+from tests.core.people.conftest import FakeAccounts
 from tests.services.registered.people import Registrar
 from tests.upstreams.configured import reset_upstreams
 from tests.upstreams.fake_upstream import FakeUpstream, serving_fake
@@ -21,7 +21,8 @@ def registrar(organization: str, login: LocalLogin, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("PUBLIC_URL", "http://127.0.0.1:1")
     reset_upstreams()
     ada = directory.identify(Subject(login.issuer, "ada"), organization=organization)
-    yield Registrar(Administration(ada, "request-1", FakeAccounts()), login.issuer)
+    accounts = FakeAccounts()
+    yield Registrar(Administration(ada, "request-1", accounts), login.issuer, accounts.revoked_services)
     monkeypatch.undo()
     reset_upstreams()
 

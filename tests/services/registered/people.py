@@ -1,6 +1,6 @@
 """People of an organization that registers modules: its administrator, and a member."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mcpist.caller import Caller, Subject
@@ -18,15 +18,15 @@ class Registrar:
 
     administration: Administration
     issuer: str
-    revoked: list[str] = field(default_factory=list)
+    revoked: list[str]
 
     def register(self, **body: Any) -> AppliedChange:
         """Register a module."""
-        return registration.register(self.administration, parse(body), self.revoked.append).applied
+        return registration.register(self.administration, parse(body)).applied
 
     def unregister(self, name: str) -> AppliedChange:
         """Remove a module."""
-        return registration.unregister(self.administration, name, self.revoked.append)
+        return registration.unregister(self.administration, name)
 
     def grant(self, *modules: str, allow: tuple[str, ...] = ("*",)) -> None:
         """Let the members use modules, and all their tools but those that destroy."""

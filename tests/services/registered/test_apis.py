@@ -28,7 +28,7 @@ from mcpist_services.described.registered import read_index
 from mcpist_services.registered import registration
 from mcpist_services.registered.request import parse
 from tests.audit_items import audit_items
-from tests.core.people.test_administration import FakeAccounts
+from tests.core.people.conftest import FakeAccounts
 from tests.services.described.library import library, overlay_of
 from tests.services.registered.people import Registrar
 
@@ -239,8 +239,8 @@ def test_every_change_has_a_row_with_before_and_after(registrar: Registrar) -> N
 def test_only_an_administrator_registers_and_the_attempt_has_a_row(registrar: Registrar) -> None:
     uma = Administration(registrar.member(), "request-2", FakeAccounts())
     attempts = (
-        lambda: registration.register(uma, parse({"name": "library", "openapi": library()}), registrar.revoked.append),
-        lambda: registration.unregister(uma, "library", registrar.revoked.append),
+        lambda: registration.register(uma, parse({"name": "library", "openapi": library()})),
+        lambda: registration.unregister(uma, "library"),
         lambda: registration.approve(uma, "library", ()),
     )
     for attempt in attempts:

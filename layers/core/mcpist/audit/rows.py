@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from mcpist.aws.attributes import Item
@@ -86,3 +86,10 @@ def _cell(value: Any) -> str:
         case _:
             text = str(value)
     return _FORMULA_START.sub(r"\1'", text)
+
+
+EXPORTS: Mapping[str, tuple[str, Callable[[Iterable[Mapping[str, Any]]], str]]] = {
+    "csv": ("text/csv; charset=utf-8", as_csv),
+    "jsonl": ("application/x-ndjson", as_json_lines),
+}
+"""The forms of an export by their names: the content type, and the function that writes the rows."""

@@ -42,6 +42,9 @@ class Accounts(Protocol):
     def revoke(self, owners: Collection[str]) -> None:
         """Delete the accounts of these owners, and revoke them at their services."""
 
+    def revoke_service(self, service: str) -> None:
+        """Delete all accounts that people have connected for a service, and revoke them there."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChangeOptions:

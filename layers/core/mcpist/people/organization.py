@@ -137,6 +137,8 @@ class Organization:
             if user.id == OPERATOR:
                 raise InvalidRequest(field=place, problem="the audit names the operator of the deployment so")
             self._check_roles(f"{place}.roles", user.roles)
+            _check_choice(f"{place}.system_role", user.system_role, ("user", "admin"))
+            _check_choice(f"{place}.locale", user.locale, ("en", "ja"))
             _check_subject(f"{place}.subject", user.subject)
             if owners.setdefault(user.subject, user.id) != user.id:
                 problem = f"another user of {self.id} has this subject: {owners[user.subject]}"
@@ -225,6 +227,12 @@ def _check_id(place: str, value: str) -> None:
     if not ID.fullmatch(value):
         characters = f"1 to {MAX_ID_CHARACTERS} characters, none of them #, / or a control character"
         raise InvalidRequest(field=place, problem=f"an id has {characters}, and is not . or ..")
+
+
+def _check_choice(place: str, value: str, known: tuple[str, ...]) -> None:
+    """Check a value from a form, which no model has checked."""
+    if value not in known:
+        raise InvalidRequest(field=place, problem=f"it is one of {', '.join(known)}")
 
 
 def _check_subject(place: str, subject: Subject) -> None:

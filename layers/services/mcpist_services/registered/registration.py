@@ -5,7 +5,7 @@ interrupted registration leaves at most a definition that nobody refers to.
 """
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -26,8 +26,6 @@ MAX_REGISTERED_MODULES = 50
 LIST_TIMEOUT_SECONDS = 15.0
 
 type State = Literal["approved", "new", "changed", "refused"]
-type RevokeAccounts = Callable[[str], object]
-"""Deletes all accounts that people of the organization have connected for a service, and revokes them there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +53,7 @@ class Registration:
     applied: AppliedChange
 
 
-def register(
-    administration: Administration, request: ModuleRequest, revoke: RevokeAccounts, *, dry_run: bool = False
-) -> Registration:
+def register(administration: Administration, request: ModuleRequest, *, dry_run: bool = False) -> Registration:
     """Register a module; AlreadyExists for a name that is taken, unless it replaces a registered module."""
     organization = administration.caller.organization
     target = f"modules.{request.name}"
@@ -73,7 +69,7 @@ def register(
             old = before.modules.get(request.name)
             moved = bool(destination_of(definition)) and not (old and same_destination(old, definition))
             if moved:
-                revoke(request.name)
+                administration.accounts.revoke_service(request.name)
     module = RegisteredModule(
         name=request.name,
         kind=request.kind,
@@ -84,19 +80,18 @@ def register(
     )
     applied = administration.change("modules.create", target, _adding(request, module), ChangeOptions(dry_run=dry_run))
     if not dry_run and moved and old:
-        revoke(request.name)  # of accounts that were connected for the old address in between
+        # Of accounts that were connected for the old address in between.
+        administration.accounts.revoke_service(request.name)
     return Registration(module, definition, applied)
 
 
-def unregister(
-    administration: Administration, name: str, revoke: RevokeAccounts, *, dry_run: bool = False
-) -> AppliedChange:
+def unregister(administration: Administration, name: str, *, dry_run: bool = False) -> AppliedChange:
     """Remove a module, also from its roles, and the accounts that people have connected for it."""
     target = f"modules.{name}"
     with administration.permitted("modules.delete", target):
         module = find(administration.read()[1], name)
         if module.destination and not dry_run:
-            revoke(name)
+            administration.accounts.revoke_service(name)
     return administration.change("modules.delete", target, _removing(name), ChangeOptions(dry_run=dry_run))
 
 
