@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from mcpist.batch import DEFAULT_BATCH_TIMEOUT_SECONDS, MAX_BATCH_TIMEOUT_SECONDS, MIN_BATCH_TIMEOUT_SECONDS
+from mcpist.batch.options import BatchOptions, brief_schemas
 from mcpist.running.options import RunOptions
 from mcpist.tools.declare.schema import schema_of
 
@@ -67,19 +67,12 @@ class CallArguments(_Arguments):
 COMMANDS_SCHEMA = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "object"}}]}
 
 
-class BatchArguments(_Arguments):
+class BatchArguments(_Arguments, BatchOptions):
     """The arguments of `batch`."""
 
     commands: Annotated[str | list[dict[str, Any]], WithJsonSchema(COMMANDS_SCHEMA)] = ""
     dry_run: bool = False
     confirm: Annotated[bool, Field(description="the user agrees to what it destroys")] = False
-    timeout: Annotated[
-        int,
-        Field(ge=MIN_BATCH_TIMEOUT_SECONDS, le=MAX_BATCH_TIMEOUT_SECONDS),
-        WithJsonSchema(
-            {"type": "integer", "description": f"{MIN_BATCH_TIMEOUT_SECONDS}-{MAX_BATCH_TIMEOUT_SECONDS} s"}
-        ),
-    ] = DEFAULT_BATCH_TIMEOUT_SECONDS
     batch_id: Annotated[str, Field(description="fetch one still running")] = ""
     resume: Annotated[str, Field(description="rerun what failed of this batch_id")] = ""
     again: Annotated[Names, Field(description="its unknown steps to repeat")] = []
@@ -91,3 +84,4 @@ REQUEST_MODELS: dict[str, type[BaseModel]] = {
     "batch": BatchArguments,
 }
 INPUT_SCHEMAS = {name: schema_of(model) for name, model in REQUEST_MODELS.items()}
+INPUT_SCHEMAS["batch"]["properties"] = brief_schemas(INPUT_SCHEMAS["batch"]["properties"])

@@ -86,10 +86,10 @@ def _follow(exchange: McpExchange, permissions: Permissions, head: Header) -> Ba
 
 def _prepare(exchange: McpExchange, permissions: Permissions, request: BatchArguments) -> Submission:
     """Check everything that is to run, before anything runs."""
-    timeout, request_id = request.timeout, exchange.request_id
+    options, request_id = request.options, exchange.request_id
     if request.resume:
-        return submission.prepare_resumption(permissions, request.resume, request.again, timeout, request_id)
-    return submission.prepare(permissions, request.commands, timeout, request_id)
+        return submission.prepare_resumption(permissions, request.resume, request.again, options, request_id)
+    return submission.prepare(permissions, request.commands, options, request_id)
 
 
 def _check(request: BatchArguments) -> None:

@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from mcpist.batch import DEFAULT_BATCH_TIMEOUT_SECONDS, MAX_BATCH_TIMEOUT_SECONDS, MIN_BATCH_TIMEOUT_SECONDS
 from mcpist.batch.execution.submission import MAX_BATCH_WAIT_SECONDS
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.progress import progress
 from mcpist.batch.ledger.records import Entry, Header
+from mcpist.batch.options import BatchOptions
 from mcpist.caller import Caller
 from mcpist.errors import from_message
 from mcpist.files import access
@@ -22,34 +22,24 @@ from rest_api.router import Body, RequestBody, is_too_deep
 
 MAX_RESULT_CHARACTERS = 2_000_000  # of all results in a response; a Lambda response may have 6 MB
 JSON_TYPE = "application/json"
-TimeoutSeconds = Annotated[
-    int,
-    Field(
-        ge=MIN_BATCH_TIMEOUT_SECONDS,
-        le=MAX_BATCH_TIMEOUT_SECONDS,
-        description="Seconds for the whole batch: after them no step begins",
-    ),
-]
 WaitSeconds = Annotated[
     float, Field(ge=0, le=MAX_BATCH_WAIT_SECONDS, description="Seconds to wait for the end before the answer")
 ]
 BatchState = Literal["running", "done", "cancelling", "cancelled"]
 
 
-class BatchRequest(RequestBody):
+class BatchRequest(RequestBody, BatchOptions):
     """A new batch: its steps as JSON Lines or as a list of objects."""
 
     commands: str | list[dict[str, Any]]
     dry_run: Annotated[bool, Field(description="Only check the batch and show its plan")] = False
-    timeout: TimeoutSeconds = DEFAULT_BATCH_TIMEOUT_SECONDS
     wait: WaitSeconds = 0
 
 
-class ResumeRequest(RequestBody):
+class ResumeRequest(RequestBody, BatchOptions):
     """The steps that a resumption repeats."""
 
     again: Annotated[list[str], Field(max_length=1_000, description="Steps that may have written, to repeat")] = []
-    timeout: TimeoutSeconds = DEFAULT_BATCH_TIMEOUT_SECONDS
     wait: WaitSeconds = 0
 
 

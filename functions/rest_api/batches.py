@@ -1,5 +1,6 @@
 """The routes of batches."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler import Response
@@ -9,8 +10,7 @@ from mcpist.aws.attributes import pack
 from mcpist.batch.execution import submission
 from mcpist.batch.execution.submission import Submission
 from mcpist.batch.ledger.records import Header
-from mcpist.errors import BatchNotFound, ConfirmationPending, InvalidRequest
-from mcpist.people import questions
+from mcpist.errors import ConfirmationPending, InvalidRequest
 from mcpist.running.confirmation import Agreement
 from rest_api.batch_view import BatchPlan, BatchRequest, BatchView, ResumeRequest, WaitSeconds, batch_view
 from rest_api.exchange import current
@@ -34,7 +34,7 @@ def start_batch(
 
     The body is JSON, or JSON Lines of steps (`application/jsonl`). The answer is 202 while the batch runs.
     """
-    request = {"commands": body.commands, "timeout": body.timeout}
+    request = {"commands": body.commands, **body.options.model_dump()}
     submitted = _prepare(request)
     if body.dry_run or dry_run:
         plan = BatchPlan(plan=submitted.describe(current().permissions))
@@ -74,7 +74,7 @@ def cancel_batch(id: str) -> Response[BatchView | BatchPlan]:  # noqa: A002 - th
 )
 def resume_batch(id: str, body: ResumeRequest) -> Response[BatchView | BatchPlan]:  # noqa: A002 - the path's variable
     """Start a new batch with what succeeded in this one; failed, skipped and cancelled steps run again."""
-    request = {"resume": id, "again": body.again, "timeout": body.timeout}
+    request = {"resume": id, "again": body.again, **body.options.model_dump()}
     return _submit(_prepare(request), request, body.wait)
 
 
@@ -87,14 +87,12 @@ def resume_batch(id: str, body: ResumeRequest) -> Response[BatchView | BatchPlan
 )
 def confirm_batch(id: str) -> Response[BatchView | BatchPlan]:  # noqa: A002 - the path's variable
     """Start the batch of a 428, after its person has agreed to what it destroys; twice is the same as once."""
-    request = questions.read_context(current().caller, id)
-    if not request or "timeout" not in request:
-        raise BatchNotFound(batch=id)
+    request = submission.find_question(current().caller, id)
     head = _prepare(request).submit(current().permissions, Agreement(can_ask=True, question=id, agreed=True))
     return _follow(head, 0)
 
 
-def _prepare(request: dict[str, Any]) -> Submission:
+def _prepare(request: Mapping[str, Any]) -> Submission:
     """Check what is to run, as a request or the question about it says."""
     return submission.prepare_described(current().permissions, request, current().request_id)
 

@@ -7,6 +7,7 @@ from functools import reduce
 from infra.local.login import LocalLogin
 from mcpist.audit import record as audit
 from mcpist.batch.execution import submission
+from mcpist.batch.options import BatchOptions
 from mcpist.caller import Caller, ClientInfo, Role, Subject
 from mcpist.errors import ToolExecutionError
 from mcpist.files import access
@@ -122,7 +123,9 @@ def _batch(caller: Caller, *, done: bool) -> str:
         {"id": "read", "module": "rag", "tool": "list_docs", "after": ["find"], "output": True},
         {"id": "fail", "module": "rag", "tool": "list_docs"},
     ]
-    head = submission.prepare(permissions, steps, 60, "request-0").submit(permissions, Agreement())
+    head = submission.prepare(permissions, steps, BatchOptions(timeout=60), "request-0").submit(
+        permissions, Agreement()
+    )
     driver = LedgerDriver(head.batch)
     driver.finish("find", raw=[{"tag": text, "count": 1} for text in PAYLOADS])
     driver.finish("fail", "failed", error=ToolExecutionError(service=EVERYTHING, http_status=500, problem=EVERYTHING))

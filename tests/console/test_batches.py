@@ -17,6 +17,7 @@ from mcpist.batch.execution import submission
 from mcpist.batch.language.steps import Step
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Ending, Entry, Header, StoredJson
+from mcpist.batch.options import BatchOptions
 from mcpist.caller import Role, Subject
 from mcpist.errors import ConfirmationPending, FileNotFound
 from mcpist.files.answers import keep_download
@@ -43,7 +44,9 @@ def permissions_of(login: LocalLogin, user: str = "uma") -> Permissions:
 
 def start(login: LocalLogin, *steps: dict[str, Any], user: str = "uma") -> tuple[Header, LedgerDriver]:
     permissions = permissions_of(login, user)
-    head = submission.prepare(permissions, list(steps), 60, "request-0").submit(permissions, Agreement())
+    head = submission.prepare(permissions, list(steps), BatchOptions(timeout=60), "request-0").submit(
+        permissions, Agreement()
+    )
     return head, LedgerDriver(head.batch)
 
 
@@ -60,7 +63,7 @@ def ask(login: LocalLogin, *steps: dict[str, Any]) -> str:
     """Submit a batch that destroys something, as a program does, and return the id of the question."""
     permissions = permissions_of(login)
     commands = list(steps or (DROP, FIND))
-    prepared = submission.prepare(permissions, commands, 60, "request-0")
+    prepared = submission.prepare(permissions, commands, BatchOptions(timeout=60), "request-0")
     context = {"commands": commands, "timeout": 60}
     with pytest.raises(ConfirmationPending) as pending:
         prepared.submit(permissions, Agreement(can_ask=True), context)

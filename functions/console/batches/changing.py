@@ -1,12 +1,9 @@
 """The changes of a batch: cancel it, resume it, keep a result as a file, and confirm what it destroys."""
 
-from collections.abc import Mapping
-from typing import Any
 from urllib.parse import urlencode
 
 from console.batches import watching
 from console.visit import Visit
-from mcpist.batch import DEFAULT_BATCH_TIMEOUT_SECONDS
 from mcpist.batch.execution import submission
 from mcpist.batch.ledger import ledger
 from mcpist.errors import BatchNotFound, ConfirmationDeclined, ConfirmationPending, InvalidRequest
@@ -28,7 +25,7 @@ def cancel(visit: Visit) -> HttpResponse:
 def resume(visit: Visit) -> HttpResponse:
     """Start a new batch with what succeeded in this one, or ask first where it destroys something."""
     again = visit.request.form.get("again", [])
-    context = {"resume": visit.request.form_value("id"), "again": again, "timeout": DEFAULT_BATCH_TIMEOUT_SECONDS}
+    context = {"resume": visit.request.form_value("id"), "again": again}
     prepared = submission.prepare_described(visit.permissions, context, visit.request_id)
     try:
         head = prepared.submit(visit.permissions, ASKED, context, seconds=visit.remaining)
@@ -53,7 +50,7 @@ def keep(visit: Visit) -> HttpResponse:
 def ask(visit: Visit) -> HttpResponse:
     """Show what a batch destroys, with tools, targets and accounts, to the person who is to agree to it."""
     question = visit.request.query["confirm"]
-    context = _context(visit, question)
+    context = submission.find_question(visit.caller, question)
     prepared = submission.prepare_described(visit.permissions, context, visit.request_id)
     asked = questions.load(visit.caller, question, questions.digest_of(visit.caller, *prepared.subject))
     if asked.accepted_at is not None:
@@ -70,7 +67,7 @@ def ask(visit: Visit) -> HttpResponse:
 def confirm(visit: Visit) -> HttpResponse:
     """Start the batch of a question once its person agrees; otherwise the question is closed."""
     question = visit.request.form_value("question")
-    context = _context(visit, question)
+    context = submission.find_question(visit.caller, question)
     prepared = submission.prepare_described(visit.permissions, context, visit.request_id)
     consent = Agreement(can_ask=True, question=question, agreed=visit.request.form_value("agreed") == "yes")
     try:
@@ -78,14 +75,6 @@ def confirm(visit: Visit) -> HttpResponse:
     except ConfirmationDeclined:
         return visit.redirect(_address(id=context.get("resume", "")), done="batch_declined")
     return visit.redirect(_address(id=head.batch), done="batch_confirmed")
-
-
-def _context(visit: Visit, question: str) -> Mapping[str, Any]:
-    """Return what a question was about; BatchNotFound for another person's, or one whose time is over."""
-    context = questions.read_context(visit.caller, question)
-    if not context or "timeout" not in context:
-        raise BatchNotFound(batch=question)
-    return context
 
 
 def _address(**query: str) -> str:

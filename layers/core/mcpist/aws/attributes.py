@@ -126,6 +126,8 @@ def _converters(hint: Any) -> tuple[Convert, Convert]:
         return pack, unpack
     if isinstance(hint, type) and is_dataclass(hint):
         return partial(encode, omit_defaults=True), partial(decode, hint)
+    if hasattr(hint, "model_validate"):
+        return lambda value: value.model_dump(exclude_defaults=True), hint.model_validate
     if origin in {tuple, list, frozenset}:
         to_item, from_item = _converters(arguments[0])
         order: Callable[[Any], Any] = sorted if origin is frozenset else list

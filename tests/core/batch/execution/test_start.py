@@ -15,6 +15,7 @@ from mcpist.batch.execution.plan import Plan, plan
 from mcpist.batch.execution.start import creation_client, start
 from mcpist.batch.ledger import ledger
 from mcpist.batch.machine import machine_usage
+from mcpist.batch.options import BatchOptions
 from mcpist.caller import Role
 from mcpist.errors import UpstreamUnavailable
 from mcpist.settings import settings
@@ -87,7 +88,7 @@ def test_a_batch_closes_after_its_timeout_and_is_kept_as_long_as_the_setting_say
     monkeypatch.setenv("KEEP_HOURS", "2")
     settings.cache_clear()
     lines = ({"id": "a", "each": "${b.items}", "on_error": "continue"}, {"id": "b"})
-    head = ledger.get_header(start(planned(*lines), SHELF, timeout=60).pk)
+    head = ledger.get_header(start(planned(*lines), SHELF, BatchOptions(timeout=60)).pk)
     assert head.closes_at - head.started_at == pytest.approx(60)
     assert head.expires_at == pytest.approx(time.time() + 7200, abs=60)
     assert (head.ids, head.map_steps, head.continue_on_error, head.form) == (

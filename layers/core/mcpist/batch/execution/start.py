@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from mcpist.aws.clients import AwsError, ResourceExists, client, store_errors
-from mcpist.batch import DEFAULT_BATCH_TIMEOUT_SECONDS
 from mcpist.batch.execution.executions import start_execution
 from mcpist.batch.execution.plan import Plan
 from mcpist.batch.execution.resume import Resumption
@@ -16,6 +15,7 @@ from mcpist.batch.ledger.items import now
 from mcpist.batch.ledger.records import Entry, Header
 from mcpist.batch.machine.definition import MACHINE_TYPE, Machine
 from mcpist.batch.machine.machine_usage import STACK_TAG, record_use
+from mcpist.batch.options import DEFAULT_OPTIONS, BatchOptions
 from mcpist.batch_id import new_batch_id
 from mcpist.caller import Caller
 from mcpist.errors import McpistError, StoreUnavailable, UpstreamUnavailable
@@ -45,21 +45,19 @@ _CREATE_REFUSAL_CODES = (
 )
 
 
-def start(
-    plan: Plan, permissions: Permissions, timeout: float = DEFAULT_BATCH_TIMEOUT_SECONDS, batch: str = ""
-) -> Header:
-    """Write a batch into the ledger and start it; it closes after `timeout` seconds. Raises before anything runs.
+def start(plan: Plan, permissions: Permissions, options: BatchOptions = DEFAULT_OPTIONS, batch: str = "") -> Header:
+    """Write a batch into the ledger and start it. Raises before anything runs.
 
     `batch` is an id that was reserved for it; the caller makes sure that it is used once.
     """
-    return _write_and_start(plan, _build_header(plan, permissions, timeout, batch), permissions, _build_entries(plan))
+    return _write_and_start(plan, _build_header(plan, permissions, options, batch), permissions, _build_entries(plan))
 
 
 def resume(
-    resumption: Resumption, permissions: Permissions, timeout: float = DEFAULT_BATCH_TIMEOUT_SECONDS, batch: str = ""
+    resumption: Resumption, permissions: Permissions, options: BatchOptions = DEFAULT_OPTIONS, batch: str = ""
 ) -> Header:
     """Start a new batch with the results of an old one, whose final steps are not run again."""
-    head = resumption.with_settled_steps(_build_header(resumption.plan, permissions, timeout, batch))
+    head = resumption.with_settled_steps(_build_header(resumption.plan, permissions, options, batch))
     return _write_and_start(
         resumption.plan, head, permissions, resumption.entries(_build_entries(resumption.plan)), resumption.elements
     )
@@ -77,7 +75,7 @@ def _write_and_start(
     return head if head.done else _start_batch_execution(machine, head)
 
 
-def _build_header(plan: Plan, permissions: Permissions, timeout: float, batch: str) -> Header:
+def _build_header(plan: Plan, permissions: Permissions, options: BatchOptions, batch: str) -> Header:
     caller, started_at = permissions.caller, now()
     return Header(
         organization=caller.organization,
@@ -89,7 +87,7 @@ def _build_header(plan: Plan, permissions: Permissions, timeout: float, batch: s
         ids=tuple(step.id for step in plan.steps),
         needs=plan.graph.needs,
         started_at=started_at,
-        closes_at=started_at + timeout,
+        closes_at=started_at + options.timeout,
         expires_at=started_at + settings().keep_seconds,
         map_steps=plan.map_steps,
         continue_on_error=plan.continue_on_error,
@@ -98,6 +96,7 @@ def _build_header(plan: Plan, permissions: Permissions, timeout: float, batch: s
         traceparent=traceparent(),
         client=caller.client,
         reading_only=caller.reading_only,
+        options=options,
     )
 
 

@@ -12,9 +12,11 @@ from mcpist.batch.execution.start import resume, start
 from mcpist.batch.language.steps import Step
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Header
+from mcpist.batch.options import BatchOptions
 from mcpist.batch_id import is_batch_id
 from mcpist.caller import Caller
 from mcpist.errors import BatchNotFound, McpistError, StaleConfirmation
+from mcpist.people import questions
 from mcpist.polling import Polling
 from mcpist.render.answer import compact_json
 from mcpist.running import broker, gate
@@ -38,8 +40,7 @@ class Submission:
     plan: Plan
     runs: Sequence[tuple[Step, Tool]]
     """The steps that will run; those of another batch that succeeded there do not."""
-    timeout: int
-    """The seconds after which the batch closes."""
+    options: BatchOptions
     resumption: Resumption | None = None
     again: tuple[str, ...] = ()
     """The unknown steps of the other batch that run again."""
@@ -73,7 +74,7 @@ class Submission:
     def subject(self) -> tuple[Any, ...]:
         """The subject of a question about this batch."""
         resumed = self.resumption.old.batch if self.resumption else ""
-        about = compact_json([self.timeout, resumed, self.again])
+        about = compact_json([*self.options.model_dump().values(), resumed, self.again])
         return ("batch", about, [asdict(step) for step in self.plan.steps])
 
     def describe_destruction(self, permissions: Permissions, seconds: float = QUESTION_SECONDS) -> list[DestructiveUse]:
@@ -100,22 +101,22 @@ class Submission:
 
     def _start(self, permissions: Permissions, batch: str) -> Header:
         if self.resumption:
-            return resume(self.resumption, permissions, self.timeout, batch)
-        return start(self.plan, permissions, self.timeout, batch)
+            return resume(self.resumption, permissions, self.options, batch)
+        return start(self.plan, permissions, self.options, batch)
 
 
-def prepare(permissions: Permissions, commands: str | list[Any], timeout: int, request: str) -> Submission:
+def prepare(permissions: Permissions, commands: str | list[Any], options: BatchOptions, request: str) -> Submission:
     """Check a new batch, before anything runs; the tools that the caller may not use are audited."""
     try:
         planned = plan(commands, permissions)
     except McpistError as error:
         gate.record_refusals(permissions.caller, [error, *error.details.get("problems", ())], request)
         raise
-    return Submission(planned, [(step, tool) for _, step, tool in planned.steps_by_line], timeout)
+    return Submission(planned, [(step, tool) for _, step, tool in planned.steps_by_line], options)
 
 
 def prepare_resumption(
-    permissions: Permissions, batch: str, again: Sequence[str], timeout: int, request: str
+    permissions: Permissions, batch: str, again: Sequence[str], options: BatchOptions, request: str
 ) -> Submission:
     """Check what is left of an earlier batch of the same user."""
     try:
@@ -123,15 +124,23 @@ def prepare_resumption(
     except McpistError as error:
         gate.record_refusals(permissions.caller, [error, *error.details.get("problems", ())], request)
         raise
-    return Submission(resumption.plan, resumption.steps_to_run, timeout, resumption, tuple(again))
+    return Submission(resumption.plan, resumption.steps_to_run, options, resumption, tuple(again))
 
 
 def prepare_described(permissions: Permissions, context: Mapping[str, Any], request: str) -> Submission:
     """Check what a question was about: a new batch, or the rest of an earlier one; the context holds its fields."""
-    timeout = context["timeout"]
+    options = BatchOptions.model_validate(context)
     if "resume" in context:
-        return prepare_resumption(permissions, context["resume"], context["again"], timeout, request)
-    return prepare(permissions, context["commands"], timeout, request)
+        return prepare_resumption(permissions, context["resume"], context["again"], options, request)
+    return prepare(permissions, context["commands"], options, request)
+
+
+def find_question(caller: Caller, question: str) -> Mapping[str, Any]:
+    """Return what a caller was asked about before a batch begins; BatchNotFound for other questions."""
+    context = questions.read_context(caller, question)
+    if not context or not {"commands", "resume"} & context.keys():
+        raise BatchNotFound(batch=question)
+    return context
 
 
 def find_own(caller: Caller, batch: str, action: str = "batches.read") -> Header:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from mcpist.batch.language.graph import opened
 from mcpist.batch.language.steps import Step
+from mcpist.batch.options import DEFAULT_OPTIONS, BatchOptions
 from mcpist.caller import NO_CLIENT, ClientInfo, Subject
 
 MIN_STEP_SECONDS = 0.05
@@ -66,6 +67,7 @@ class Header:
     """The program with which the caller started the batch."""
     reading_only: bool = False
     """Whether its steps may only read."""
+    options: BatchOptions = DEFAULT_OPTIONS
     cancelled_at: float | None = None
     changed_at: float | None = None
     seq: Mapping[int, int] = field(default_factory=dict)

@@ -1,0 +1,54 @@
+"""The options of a whole batch, declared once: the requests of all doors inherit them, and its header carries them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+MIN_BATCH_TIMEOUT_SECONDS, MAX_BATCH_TIMEOUT_SECONDS = 10, 3_000
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """The words that stand for an option's description and bounds in the schema that a model reads."""
+
+    text: str
+
+
+class BatchOptions(BaseModel):
+    """The choices of a caller for a whole batch. A new one needs a field here, and the place where it acts."""
+
+    model_config = ConfigDict(frozen=True)
+
+    timeout: Annotated[
+        int,
+        Field(
+            ge=MIN_BATCH_TIMEOUT_SECONDS,
+            le=MAX_BATCH_TIMEOUT_SECONDS,
+            description="Seconds for the whole batch: after them no step begins",
+        ),
+        Brief(f"{MIN_BATCH_TIMEOUT_SECONDS}-{MAX_BATCH_TIMEOUT_SECONDS} s"),
+    ] = 900
+
+    @property
+    def options(self) -> "BatchOptions":
+        """The options alone, of a request that has other fields, too."""
+        return BatchOptions(**{name: getattr(self, name) for name in BatchOptions.model_fields})
+
+
+DEFAULT_OPTIONS = BatchOptions()
+
+
+def brief_schemas(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON Schemas of an object's properties, in which the options have few words and no bounds."""
+    brief = {
+        name: {
+            "default": properties[name]["default"],
+            "description": next(one.text for one in field.metadata if isinstance(one, Brief)),
+            "type": properties[name]["type"],
+        }
+        for name, field in BatchOptions.model_fields.items()
+    }
+    others = {name: schema for name, schema in properties.items() if name not in brief}
+    return others | brief
