@@ -2,7 +2,7 @@
 # packages into .venv, and the SAM CLI, checkov and ministack beside the lock, since their pins would drag boto3 back.
 
 .DEFAULT_GOAL := help
-.PHONY: help up shell test test-all mutate check cover scan build deploy rehearse sam-local bench docs lock htmx contracts clean
+.PHONY: help up shell test test-all test-rest mutate check cover scan build deploy rehearse sam-local bench docs lock htmx contracts clean
 .DELETE_ON_ERROR:
 
 UV_VERSION := 0.13.9
@@ -49,6 +49,9 @@ test: .venv/.peers ## Run the tests, e.g. make test ARGS="-k batch".
 test-all: .venv/.peers ## Run the slow tests as well: they repeat on a larger scale what quick ones show.
 	@$(PYTEST) -m "" $(ARGS)
 
+test-rest: .venv/.peers ## Run all tests, but for those that `make cover` runs.
+	@$(PYTEST) -m "" $(COVERED:%=--ignore=%) $(ARGS)
+
 mutate: .venv/.synced ## Remove each defence of docs/security.md and demand red tests, e.g. make mutate ARGS="state_*".
 	@$(RUN) python -m tests.mutations $(ARGS)
 
@@ -67,10 +70,10 @@ check: .venv/.synced ## Format, lint, types, the arrows between the rooms, the p
 	@$(MAKE) --no-print-directory scan
 	@$(MAKE) --no-print-directory cover
 
-cover: .venv/.synced ## Run the tests of files and programs; 95 % of the branches of each must be covered.
+cover: .venv/.peers ## Run the tests of files and programs; 95 % of the branches of each must be covered.
 	@mkdir -p .coverage
 	@$(RUN) coverage erase
-	@PYTHONPATH=functions $(RUN) coverage run -m pytest -q -p no:xdist $(COVERED)
+	@PYTHONPATH=functions $(RUN) coverage run -m pytest -q -p no:xdist $(TIER) $(COVERED)
 	@$(RUN) coverage combine --quiet
 	@for room in 'layers/**/files/*' 'layers/**/programs/*' 'functions/program_runner/*'; do $(RUN) coverage report --include "$$room" || exit 1; done
 
