@@ -11,9 +11,9 @@ from typing import Any
 from benchmarks.report import Row, ratio
 from benchmarks.stub_deployment import SLOW_RESPONSE_SECONDS
 from infra.cli.endpoint import Endpoint
-from infra.local import accounts
 from infra.local.demo import USER
 from infra.local.deployment import ROOT, LocalDeployment
+from tests import accounts
 
 TIMED_RUNS = 3
 

@@ -19,8 +19,7 @@ from benchmarks import large as large_organization
 from benchmarks.large import Size
 from benchmarks.report import BENCHMARKS, keep, measured, table
 from infra.local.demo import ADMINISTRATOR, ORGANIZATION
-from infra.local.deployment import DeploymentOptions, LocalDeployment, run_local_deployment
-from infra.local.environment import operating
+from infra.local.deployment import DeploymentOptions, LocalDeployment, operating, run_local_deployment
 from mcpist.caller import Subject
 
 PAGES = (

@@ -11,9 +11,9 @@ from benchmarks.meter import Meter
 from benchmarks.prices import Usage, dollar_text, dollars, prices
 from benchmarks.report import COSTS, keep, measured, table
 from benchmarks.stub_deployment import StubDeployment, say
-from infra.local import accounts
 from infra.local.demo import USER
 from infra.local.deployment import ROOT
+from tests import accounts
 
 ROUNDS = 5
 CHAINS, LINKS = 5, 6

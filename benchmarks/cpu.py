@@ -14,7 +14,6 @@ from benchmarks.stub_deployment import StubDeployment, say
 from infra.cli.plan import plan_batch
 from infra.local.demo import ORGANIZATION, USER
 from infra.local.deployment import ROOT
-from infra.local.project_copy import with_modules
 from mcpist.caller import Caller, Subject
 from mcpist.render.shows import shows
 from mcpist.running.accounts import Account
@@ -25,6 +24,7 @@ from mcpist.tools.declare.call import Call
 from mcpist.tools.declare.module import Module
 from mcpist.tools.search.catalogue import INDEX_FILE
 from mcpist.tools.search.index import Index
+from tests.project_copy import with_modules
 
 ROUNDS = 5
 SANDBOXES = 11  # of each kind, since other work on the machine slows some of them

@@ -13,12 +13,11 @@ from benchmarks.report import Row
 from benchmarks.stub_deployment import StubDeployment, say
 from infra.cli.document import CommandError
 from infra.cli.endpoint import Endpoint
-from infra.local import accounts
 from infra.local.demo import ORGANIZATION, ROLE, USER
-from infra.local.deployment import LocalDeployment
-from infra.local.environment import operating
+from infra.local.deployment import LocalDeployment, operating
 from mcpist.batch.ledger import ledger
 from mcpist.people import directory
+from tests import accounts
 
 KILLED = ("StepRunnerFunction", "TokenBrokerFunction")
 """Not the endpoint: its client would not learn which batch it started."""

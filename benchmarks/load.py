@@ -14,13 +14,12 @@ from benchmarks import kills
 from benchmarks.processes import Change, Held, Sample, Samples, change, sampling
 from benchmarks.report import BENCHMARKS, Row, keep, measured, table
 from benchmarks.stub_deployment import run_stub_deployment, say
-from infra.local import accounts
 from infra.local.demo import ORGANIZATION
-from infra.local.deployment import ROOT, LocalDeployment
-from infra.local.environment import operating
+from infra.local.deployment import ROOT, LocalDeployment, operating
 from infra.local.login_page import Person
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
+from tests import accounts
 
 # With these pauses fifty clients send about two requests a second, which two shared cores can serve. They start one by
 # one in the first eighth of the run.

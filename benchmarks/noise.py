@@ -16,13 +16,12 @@ import httpx2
 
 from benchmarks.report import BENCHMARKS, Row, keep, measured, table
 from benchmarks.stub_deployment import run_stub_deployment, say
-from infra.local import accounts
 from infra.local.demo import USER
-from infra.local.deployment import ROOT, LocalDeployment
-from infra.local.environment import operating
+from infra.local.deployment import ROOT, LocalDeployment, operating
 from infra.local.login_page import Person
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
+from tests import accounts
 
 REQUESTS = 1_000
 MAX_SECONDS = 90.0  # until the last hostile request is given up

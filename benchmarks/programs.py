@@ -16,8 +16,7 @@ import pytest
 
 from benchmarks.report import Row
 from infra.local.demo import ORGANIZATION, USER
-from infra.local.deployment import ROOT, DeploymentOptions, LocalDeployment, run_local_deployment
-from infra.local.environment import operating
+from infra.local.deployment import ROOT, DeploymentOptions, LocalDeployment, operating, run_local_deployment
 from mcpist.files import records, storage
 from tests.peers.tokens import o200k
 from tests.whole.conftest import McpUser

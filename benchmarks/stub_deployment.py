@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from infra.local.demo import USER
 from infra.local.deployment import ROOT, DeploymentOptions, LocalDeployment, run_local_deployment
-from infra.local.project_copy import with_modules
+from tests.project_copy import with_modules
 
 # One user sends more requests here than the limit of a minute, and more at once.
 NO_REQUEST_LIMIT = {"UserRequests": "0", "UserConcurrency": "0"}

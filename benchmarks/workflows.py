@@ -19,8 +19,8 @@ from benchmarks.report import BENCHMARKS, keep, measured, table
 from benchmarks.stub_deployment import StubDeployment, Waited, run_stub_deployment, say
 from benchmarks.workflow_graphs import Workflow, workflows
 from infra.cli.endpoint import Endpoint
-from infra.local import accounts
 from infra.local.demo import USER
+from tests import accounts
 
 ROUNDS = 3
 MAX_RATIO, MAX_FIRST_MS, MAX_HOP_MS, MAX_TAIL_MS = 1.15, 300, 50, 150

@@ -16,7 +16,7 @@ from moto.dynamodb.models import dynamodb_backends
 from moto.kms.models import kms_backends
 from moto.s3.models import s3_backends
 
-from infra.local import dynamodb_answers, dynamodb_tables
+from infra.local import dynamodb_tables
 from infra.local.names import ACCOUNT, REGION
 from mcpist.aws import clients
 from mcpist.memory import forget_all
@@ -28,7 +28,6 @@ _LOADER_PATHS = tuple(LOADER.search_paths)
 
 def install() -> None:
     """Let moto and botocore spare work in this process that makes no difference to a test."""
-    dynamodb_answers.install()
     dynamodb_tables.install()
     # No test uses AWS through `requests`, for which moto would write down a thousand addresses each time.
     moto.core.models.RESPONSES_METHODS.clear()

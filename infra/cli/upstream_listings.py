@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from infra.local.tool_path import tool_path
+from infra.local.additions import tool_path
 from mcpist.errors import McpistError
 from mcpist.programs.messages import ServerRequest
 from mcpist.settings import settings

@@ -14,6 +14,7 @@ RECORDED_HEADERS = ("x-amz-", "if-", "content-")
 SECRET_HEADERS = {"x-amz-security-token"}
 
 type HookPhase = Literal["before", "after"]
+type RequestHook = Callable[[AwsRequest, HookPhase], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +69,6 @@ class AwsRequest:
     def table(self) -> str | None:
         """The first DynamoDB table that the request names."""
         return next(iter(self.tables), None)
-
-
-type RequestHook = Callable[[AwsRequest, HookPhase], None]
 
 
 class InjectedResponse(Exception):

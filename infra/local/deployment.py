@@ -1,5 +1,6 @@
 """A complete deployment on one machine: the embedded AWS, a login, and the organization of the demo."""
 
+import os
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -7,18 +8,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from infra.local.apis import compiled_apis
+from infra.local.additions import compiled_apis, local_programs, report_missing_commands, tool_path
 from infra.local.demo import ADMINISTRATOR, ORGANIZATION, USER, seed
 from infra.local.documents import DocumentFolder, watched
-from infra.local.environment import operating
 from infra.local.login import LocalLogin
 from infra.local.login_page import Person
-from infra.local.programs import local_programs
 from infra.local.stack import EmbeddedAws
 from infra.local.state import State
-from infra.local.tool_path import report_missing_commands, tool_path
 from infra.local.zygote import SMALL_LOOP_VARIABLE
 from mcpist.loopback import same_urls
+from mcpist.memory import forget_all
 from mcpist_services import NAMES
 from mcpist_services.upstream import configuration
 
@@ -33,6 +32,12 @@ ROOMY_ACCOUNT = {"OrganizationConcurrency": "250"}
 """What `make deploy` chooses for an account that may run a thousand functions at once."""
 
 type Report = Callable[[str], None]
+TABLES = {
+    "DIRECTORY_TABLE": "Directory",
+    "LEDGER_TABLE": "Ledger",
+    "AUDIT_TABLE": "Audit",
+    "FILES_BUCKET": "FilesBucket",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,3 +218,24 @@ def _free_port(host: str) -> int:
         probe.bind((host, 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+@contextmanager
+def operating(aws: EmbeddedAws, **more: str) -> Iterator[None]:
+    """Point core's settings and clients at the embedded AWS, with `more` variables, and restore them afterwards.
+
+    Other variables stay untouched meanwhile: moto reads one in its threads.
+    """
+    wanted = aws.environment | {name: aws.resource(resource) for name, resource in TABLES.items()} | more
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ |= wanted
+    forget_all()
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+        forget_all()

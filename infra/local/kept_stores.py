@@ -19,8 +19,7 @@ from moto.dynamodb.models.dynamo_type import DynamoType, Item
 from moto.s3.models import FakeKey, s3_backends
 from moto.ssm.models import Parameter, ssm_backends
 
-from infra.local.dynamodb_answers import json_of
-from infra.local.dynamodb_tables import load_item
+from infra.local.dynamodb_tables import json_of, load_item
 from infra.local.names import ACCOUNT, REGION
 from infra.local.server import App, Request, Response
 from infra.local.state import State

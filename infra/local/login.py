@@ -27,9 +27,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from infra.local.login_identity import listener_of, signing_key
 from infra.local.login_page import Person, expired_page, login_page
-from infra.local.login_provider import ACCESS_TOKEN_SECONDS, LoginProvider
+from infra.local.login_provider import ACCESS_TOKEN_SECONDS, LoginProvider, listener_of, signing_key
 from infra.local.server import listen_beside
 from infra.local.state import State
 

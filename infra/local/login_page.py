@@ -4,18 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 
-
-@dataclass(frozen=True, slots=True)
-class Person:
-    """A person who can log in."""
-
-    sub: str
-    """The subject of the person's tokens; the other fields are only shown."""
-    name: str
-    email: str
-    role: str
-
-
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c1d22; --soft: #6b6f7b; --line: #e3e4ea; --paper: #fff; --ground: #f5f5f8;
   --accent: #4453d6 }
@@ -39,6 +27,17 @@ em { grid-row: 1 / span 2; grid-column: 2; font-style: normal;
   border: 1px solid var(--line) }
 .deny { margin-top: .75rem; display: block; text-align: center; color: var(--soft); border-color: transparent }
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A person who can log in."""
+
+    sub: str
+    """The subject of the person's tokens; the other fields are only shown."""
+    name: str
+    email: str
+    role: str
 
 
 def login_page(people: Iterable[Person], *, request: str, client: str, destination: str) -> str:

@@ -22,7 +22,7 @@ from moto.moto_api._internal.models import moto_api_backend
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.test import run_wsgi_app
 
-from infra.local import dynamodb_answers, dynamodb_tables
+from infra.local import dynamodb_tables
 from infra.local.dynamodb_items import ItemRequests
 from infra.local.names import ACCOUNT, REGION
 from infra.local.server import App, Request, Response
@@ -41,14 +41,13 @@ def running_moto(invoke: App) -> Iterator["Moto"]:
     try:
         _import_without("moto.stepfunctions.parser.models", without="moto.batch")
         _import_without("moto.ssm.models", without="moto.ec2", ec2_backends=None)  # which would find instances by tags
-        dynamodb_answers.install()
         dynamodb_tables.install()
-        _keep_programs()
         # It logs each path that a Choice does not find as an error.
         logging.getLogger("moto.stepfunctions.parser.asl.component.eval_component").setLevel(logging.CRITICAL)
-        from infra.local.task_invocations import tasks_invoking
+        from infra.local import step_functions  # the parser takes a second to import
 
-        with tasks_invoking(invoke):
+        step_functions.install()
+        with step_functions.tasks_invoking(invoke):
             yield Moto()
     finally:
         _stop_executions()
@@ -70,12 +69,6 @@ def _import_without(wanted: str, without: str, **names: Any) -> None:
     finally:
         for name in [name for name in sys.modules if name == without or name.startswith(f"{without}.")]:
             del sys.modules[name]
-
-
-def _keep_programs() -> None:
-    from infra.local import kept_programs  # the parser takes a second to import
-
-    kept_programs.install()
 
 
 def _stop_executions() -> None:

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 
 MAX_REQUEST_BYTES = 64 * 1024 * 1024
+type App = Callable[[Request], Response]
 
 
 class PortInUse(OSError):
@@ -75,9 +76,6 @@ class Response:
     status: int
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
-
-
-type App = Callable[[Request], Response]
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from infra.local.environment import operating
+from infra.local.deployment import operating
 from infra.local.stack import EmbeddedAws
 from mcpist.aws.attributes import unpack
 from mcpist.errors import (

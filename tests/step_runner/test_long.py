@@ -14,11 +14,10 @@ import pytest
 
 from infra.local.aws_requests import AwsRequest, HookPhase
 from infra.local.demo import ORGANIZATION, ROLE
-from infra.local.deployment import DeploymentOptions, LocalDeployment, run_local_deployment
-from infra.local.environment import operating
-from infra.local.project_copy import with_modules
+from infra.local.deployment import DeploymentOptions, LocalDeployment, operating, run_local_deployment
 from mcpist.caller import Role
 from mcpist.people import directory
+from tests.project_copy import with_modules
 from tests.roles.judgement import check_requests
 from tests.whole.conftest import HERE, McpUser
 

@@ -18,13 +18,12 @@ from mcp_types import CallToolResult, TextContent
 
 from infra.local.aws_requests import AwsRequest
 from infra.local.demo import ADMINISTRATOR, ORGANIZATION, ROLE, USER
-from infra.local.deployment import DeploymentOptions, LocalDeployment, run_local_deployment
-from infra.local.environment import operating
-from infra.local.project_copy import with_modules
+from infra.local.deployment import DeploymentOptions, LocalDeployment, operating, run_local_deployment
 from mcpist.aws.table import directory_table
 from mcpist.caller import Role
 from mcpist.people import directory
 from tests.core.loopback import listening
+from tests.project_copy import with_modules
 from tests.roles.judgement import check_requests
 from tests.whole.library_server import LibraryServer
 from tests.whole.vendors import HOSTS, Vendors

@@ -14,8 +14,7 @@ from infra.cli.document import CALLER
 from infra.cli.main import run
 from infra.cli.stacks import LocalStack
 from infra.cli.up import _recorded
-from infra.local.deployment import LocalDeployment
-from infra.local.environment import operating
+from infra.local.deployment import LocalDeployment, operating
 from mcpist.caller import Subject
 from mcpist.errors import LastAdministrator, McpistError
 from mcpist.people import directory

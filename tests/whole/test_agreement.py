@@ -8,12 +8,11 @@ from typing import Any, Literal
 import pytest
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, TextContent
 
-from infra.local.accounts import connect, disconnect, forget
 from infra.local.demo import ORGANIZATION, ROLE
-from infra.local.deployment import LocalDeployment
-from infra.local.environment import operating
+from infra.local.deployment import LocalDeployment, operating
 from mcpist.caller import Role
 from mcpist.people import directory
+from tests.accounts import connect, disconnect, forget
 from tests.whole.conftest import MODULES, McpUser
 
 LINES = """\

@@ -30,14 +30,14 @@ import pytest
 
 from infra.cli.main import run
 from infra.cli.up import _facts
-from infra.local.accounts import OWN, forget
 from infra.local.aws_requests import AwsRequest, HookPhase, InjectedResponse
 from infra.local.demo import ORGANIZATION, USER
 from infra.local.deployment import ROOT, DeploymentOptions, LocalDeployment, run_local_deployment
 from infra.local.names import STACK
-from infra.local.project_copy import with_modules
 from tests import emf, watch
+from tests.accounts import OWN, forget
 from tests.core.loopback import listening
+from tests.project_copy import with_modules
 from tests.roles.accesses import questions
 from tests.roles.made_up import made_up
 from tests.roles.removal import unneeded

@@ -13,9 +13,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from infra.local.accounts import disconnect
 from infra.local.demo import USER
 from infra.local.deployment import LocalDeployment
+from tests.accounts import disconnect
 from tests.peers.npm import PEERS, modern_node, modules
 from tests.peers.pypi import Kind, programs
 from tests.whole.test_login import Browser

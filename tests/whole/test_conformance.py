@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from infra.local.deployment import ROOT, DeploymentOptions, LocalDeployment, run_local_deployment
-from infra.local.project_copy import with_modules
 from tests.core.loopback import listening
 from tests.peers.conformance import failures
+from tests.project_copy import with_modules
 from tests.whole.conftest import HERE, built
 
 SUITE = Path(__file__).parents[1] / "peers/suite"

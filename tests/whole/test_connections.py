@@ -20,8 +20,8 @@ from mcp_types import (
 
 from infra.cli.main import run
 from infra.cli.up import _facts
-from infra.local.accounts import connect, disconnect, forget
 from infra.local.deployment import LocalDeployment
+from tests.accounts import connect, disconnect, forget
 from tests.whole.conftest import McpUser
 
 GET_ME: dict[str, Any] = {"module": "github", "tool": "get_me"}

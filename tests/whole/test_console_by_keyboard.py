@@ -7,8 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from infra.local.demo import ADMINISTRATOR, ORGANIZATION, ROLE, USER
-from infra.local.deployment import LocalDeployment
-from infra.local.environment import operating
+from infra.local.deployment import LocalDeployment, operating
 from infra.local.login_page import Person
 from mcpist.people import directory
 from tests.whole.browser import new_page

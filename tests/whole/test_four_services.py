@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from infra.local.accounts import connect, disconnect, forget
 from mcpist_services import provider_name
+from tests.accounts import connect, disconnect, forget
 from tests.services.contracts import needs_descriptions
 from tests.whole.conftest import McpUser
 from tests.whole.vendors import ACCOUNT, HOSTS, Vendors

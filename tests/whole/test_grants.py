@@ -5,9 +5,9 @@ from collections import Counter
 
 import pytest
 
-from infra.local.accounts import connect, disconnect, forget
 from infra.local.demo import ROLE
 from infra.local.deployment import LocalDeployment
+from tests.accounts import connect, disconnect, forget
 from tests.whole.conftest import McpUser, is_quota_request
 
 GET_ME = {"module": "github", "tool": "get_me"}

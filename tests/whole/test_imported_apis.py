@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from infra.local.accounts import connect, disconnect
+from tests.accounts import connect, disconnect
 from tests.whole.conftest import McpUser
 from tests.whole.library_server import KEY, LibraryServer
 

@@ -11,8 +11,7 @@ import httpx2
 import pytest
 
 from infra.local.demo import USER
-from infra.local.deployment import LocalDeployment
-from infra.local.environment import operating
+from infra.local.deployment import LocalDeployment, operating
 from infra.local.login_page import Person
 from mcpist.caller import Subject
 from mcpist.people import directory

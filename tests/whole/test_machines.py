@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from infra.local.demo import ORGANIZATION
-from infra.local.environment import operating
+from infra.local.deployment import operating
 from mcpist.batch.ledger import ledger
 from mcpist.batch.machine import machine_usage
 from tests.whole.conftest import McpUser

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from infra.local.accounts import connect, disconnect
 from infra.local.deployment import LocalDeployment
 from mcpist.polling import Polling
 from tests import emf
+from tests.accounts import connect, disconnect
 from tests.whole.conftest import McpUser
 
 GET_ME = {"module": "github", "tool": "get_me", "output": True}

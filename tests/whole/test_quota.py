@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from infra.local.accounts import connect, forget
 from infra.local.deployment import DeploymentOptions, LocalDeployment, run_local_deployment
+from tests.accounts import connect, forget
 from tests.whole.conftest import HERE, McpUser, built
 from tests.whole.test_upgrade import release
 

@@ -7,9 +7,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from infra.local.accounts import forget
 from infra.local.demo import ADMINISTRATOR, ROLE
 from infra.local.deployment import LocalDeployment
+from tests.accounts import forget
 from tests.upstreams.fake_upstream import FakeUpstream, serving_fake
 from tests.whole.conftest import McpUser
 

@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from infra.local.demo import USER
-from infra.local.deployment import DeploymentOptions, LocalDeployment, run_local_deployment
-from infra.local.environment import operating
-from infra.local.project_copy import with_modules
+from infra.local.deployment import DeploymentOptions, LocalDeployment, operating, run_local_deployment
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
+from tests.project_copy import with_modules
 from tests.whole.conftest import HERE, built
 from tests.whole.gate import held
 from tests.whole.test_in_flight import OLGA, post

@@ -11,11 +11,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from infra.local.accounts import connect
 from infra.local.demo import ADMINISTRATOR, USER
 from infra.local.deployment import LocalDeployment
 from infra.local.http_api import INTEGRATION_TIMEOUT_SECONDS
 from infra.local.login_page import Person
+from tests.accounts import connect
 from tests.whole.conftest import McpUser
 from tests.whole.test_in_flight import post
 

@@ -13,13 +13,12 @@ from typing import Any
 
 import pytest
 
-from infra.local.accounts import connect, forget
 from infra.local.demo import ORGANIZATION, ROLE
-from infra.local.deployment import ROOT, DeploymentOptions, LocalDeployment, run_local_deployment
-from infra.local.environment import operating
-from infra.local.project_copy import with_modules
+from infra.local.deployment import ROOT, DeploymentOptions, LocalDeployment, operating, run_local_deployment
 from mcpist.caller import Role
 from mcpist.people import directory
+from tests.accounts import connect, forget
+from tests.project_copy import with_modules
 from tests.whole.conftest import HERE, GitHub, McpUser, built
 
 pytestmark = [pytest.mark.slow]

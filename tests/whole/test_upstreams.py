@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from infra.local.accounts import connect, forget
 from infra.local.deployment import ROOT, DeploymentOptions, LocalDeployment, run_local_deployment
 from mcpist_services.definitions import parse_commented_json
 from mcpist_services.upstream.configuration import UpstreamServer
+from tests.accounts import connect, forget
 from tests.upstreams.servers import clock, everything, modern_http
 from tests.whole.conftest import McpUser, built, is_quota_request
 

@@ -13,16 +13,15 @@ from urllib.parse import parse_qs, parse_qsl, urlsplit
 import httpx2
 from mcp_types import ElicitRequestParams, ElicitResult
 
-from infra.local.accounts import forget
 from infra.local.aws_requests import AwsRequest, HookPhase, InjectedResponse
 from infra.local.demo import ADMINISTRATOR, ORGANIZATION, ROLE
-from infra.local.deployment import LocalDeployment
-from infra.local.environment import operating
+from infra.local.deployment import LocalDeployment, operating
 from infra.local.login_page import Person
 from mcpist.audit.record import audit_table, keyed, timestamp
 from mcpist.aws.table import directory_table
 from mcpist.batch.machine import machine_usage
 from mcpist.people import directory, publication
+from tests.accounts import forget
 from tests.audit_items import audit_items
 from tests.mcp_endpoint.endpoint_client import EVENTS
 from tests.upstreams.fake_upstream import ECHO, FakeUpstream

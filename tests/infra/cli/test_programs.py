@@ -12,7 +12,7 @@ import pytest
 from infra.cli.deployable import architecture, problem_of
 from infra.cli.document import CALLER
 from infra.cli.main import run
-from infra.local.programs import local_programs
+from infra.local.additions import local_programs
 from tests.services.programs.declarations import TEXT, tool, written
 
 EXAMPLES = Path(__file__).parents[3] / "examples/programs"

@@ -4,7 +4,7 @@ import pytest
 from moto.core.serialize import JSONSerializer, XFormedAttributePicker
 from moto.core.utils import get_service_model
 
-from infra.local.dynamodb_answers import DynamoDbSerializer
+from infra.local.dynamodb_tables import DynamoDbSerializer
 
 ITEM = {
     "pk": {"S": "org#acme"},

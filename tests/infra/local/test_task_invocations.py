@@ -6,7 +6,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from infra.local.server import Request, Response
-from infra.local.task_invocations import TaskClient
+from infra.local.step_functions import TaskClient
 
 ARN = "arn:aws:lambda:eu-west-1:123456789012:function:step-runner:live"
 

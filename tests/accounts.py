@@ -7,8 +7,7 @@ from typing import Any
 from pydantic import SecretStr
 
 from infra.local.demo import ORGANIZATION, USER
-from infra.local.deployment import LocalDeployment
-from infra.local.environment import operating
+from infra.local.deployment import LocalDeployment, operating
 from mcpist.memory import forget_entries
 from mcpist_services import provider_name
 from token_broker.grants import grants

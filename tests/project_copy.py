@@ -29,5 +29,5 @@ def with_modules(target: Path, *files: Path) -> Path:
     with (package / "__init__.py").open("a", encoding="utf-8") as table:
         table.write(f"NAMES = {tuple(sorted({*NAMES, *(file.stem for file in files)}))!r}\n")
     write = "from mcpist_services.catalogue import CATALOGUE; CATALOGUE.write()"
-    subprocess.run([sys.executable, "-c", write], env={**os.environ, "PYTHONPATH": str(package.parent)}, check=True)  # noqa: S603
+    subprocess.run([sys.executable, "-c", write], env={**os.environ, "PYTHONPATH": str(package.parent)}, check=True)
     return target

@@ -1,5 +1,6 @@
-"""Programs of a deployment on this machine: those in packages, and those that are installed here."""
+"""What an owner adds to a deployment on this machine: imported APIs, programs, and commands for MCP servers."""
 
+import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -7,8 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from mcpist_services.described.overlay_files import compile_overlays, load_folder
+from mcpist_services.programs import module as programs
 from mcpist_services.programs.declaration import Declaration
-from mcpist_services.programs.module import load_folder
+from mcpist_services.upstream.configuration import UpstreamConfiguration
+
+INSTALLED = Path(__file__).resolve().parents[2] / ".tools/bin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +32,7 @@ def local_programs(source: Path, report: Callable[[str], None]) -> Iterator[Loca
     They and their packages are copied, so that a change reaches no running deployment in part. A wrong declaration and
     a program that is not installed are reported, and everything else starts.
     """
-    loaded = load_folder(source)
+    loaded = programs.load_folder(source)
     for error in loaded.problems.values():
         report(f"left out {error.details['field']}: {error.details['problem']}")
     beside = source.parent if source.is_file() else source
@@ -52,3 +57,25 @@ def _installed(declaration: Declaration, folder: Path, report: Callable[[str], N
             report(f"{declaration.name}: the program {program} is neither in its folder nor installed here")
         else:
             yield path
+
+
+@contextmanager
+def compiled_apis(folder: Path) -> Iterator[tuple[tuple[str, ...], Path]]:
+    """Compile the imported APIs, which may be on this machine; yield their names and the folder."""
+    overlays = load_folder(folder)
+    with TemporaryDirectory(prefix="mcpist-apis-") as compiled:
+        compile_overlays(overlays, Path(compiled), loopback=True)
+        yield tuple(overlay.name for overlay in overlays), Path(compiled)
+
+
+def tool_path() -> str:
+    """Return the PATH with the folder of what `make` has installed at its end."""
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join(dict.fromkeys((*folders, str(INSTALLED))))
+
+
+def report_missing_commands(configured: UpstreamConfiguration, report: Callable[[str], None]) -> None:
+    """Say which stdio servers cannot start, since their commands are not installed here."""
+    for name, server in configured.servers.items():
+        if server.type == "stdio" and shutil.which(server.command, path=server.env.get("PATH", tool_path())) is None:
+            report(f"the server {name} cannot start: there is no command {server.command} here")

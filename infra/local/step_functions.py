@@ -1,11 +1,14 @@
-"""Invocations by the Tasks of moto's Step Functions, in this process.
+"""moto's Step Functions: programs of machines kept by their definitions, and Tasks that invoke in this process.
 
-moto makes a boto3 client for each Task, at a fifth of the CPU that a batch takes, and sends the request to a port.
+moto parses a definition when its machine is created and at each start of an execution, at seconds of CPU for a large
+one, and a path each time a state reads it. Both are the same for all executions: what belongs to one is in moto's
+`Environment`. For each Task it makes a boto3 client, at a fifth of the CPU that a batch takes.
 """
 
 import http.client
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from http import HTTPStatus
 from io import BytesIO
 from typing import Any
@@ -13,12 +16,24 @@ from urllib.parse import quote, urlencode
 
 from botocore.exceptions import ClientError
 from moto.stepfunctions.parser.asl.component.state.exec.state_task import lambda_eval_utils
+from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser
+from moto.stepfunctions.parser.asl.utils import json_path
 
 from infra.local.server import App, Request
 
-LOOPBACK = "127.0.0.1"
+MAX_PROGRAMS, MAX_PATHS = 16, 4_096
 
+_parse = AmazonStateLanguageParser.parse
+_paths: Any = json_path  # it does not export the name that is replaced
+_parse_path = _paths.parse
+LOOPBACK = "127.0.0.1"
 _utils: Any = lambda_eval_utils  # it does not export the name that is replaced
+
+
+def install() -> None:
+    """Let moto keep programs and paths, in this process."""
+    _paths.parse = lru_cache(MAX_PATHS)(_parse_path)
+    AmazonStateLanguageParser.parse = lru_cache(MAX_PROGRAMS)(_parse)  # type: ignore[method-assign]
 
 
 class TaskClient:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from moto.stepfunctions.parser.asl.component import component
-from moto.stepfunctions.parser.asl.parse.asl_parser import ASLParserException
+from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser, ASLParserException
 from moto.stepfunctions.parser.asl.utils import json_path
 
-from infra.local.kept_programs import KeptPrograms, install
+from infra.local.step_functions import MAX_PROGRAMS, install
 
 
 def definition(*names: str) -> str:
@@ -19,32 +19,39 @@ def definition(*names: str) -> str:
     return json.dumps({"StartAt": names[0], "States": states})
 
 
+def program(name: str) -> Any:
+    return AmazonStateLanguageParser.parse(definition(name))[0]
+
+
+@pytest.fixture(autouse=True)
+def kept() -> None:
+    install()
+
+
 def test_the_same_text_has_the_same_program() -> None:
-    programs = KeptPrograms()
-    first, second, other = (programs.parse(definition(name))[0] for name in "AAB")
+    first, second, other = map(program, "AAB")
     assert first is second
     assert first.start_at.start_at_name == "A"
     assert other.start_at.start_at_name == "B"
 
 
 def test_only_the_programs_used_last_are_kept() -> None:
-    programs = KeptPrograms(max_programs=2)
-    first, second = (programs.parse(definition(name))[0] for name in "AB")
-    assert programs.parse(definition("A"))[0] is first
-    programs.parse(definition("C"))
-    assert programs.parse(definition("A"))[0] is first
-    assert programs.parse(definition("B"))[0] is not second
+    first, second = map(program, "AB")
+    for number in range(MAX_PROGRAMS - 2):
+        program(f"S{number}")
+    assert program("A") is first
+    program("C")
+    assert program("A") is first
+    assert program("B") is not second
 
 
 def test_an_invalid_definition_is_refused_each_time() -> None:
-    programs = KeptPrograms()
     for _ in range(2):
         with pytest.raises(ASLParserException):
-            programs.parse('{"StartAt": "A", "States": ')
+            AmazonStateLanguageParser.parse('{"StartAt": "A", "States": ')
 
 
 def test_a_path_is_parsed_once_and_reads_any_state() -> None:
-    install()
     parse: Any = vars(json_path)["parse"]
     assert parse("$.go.s1") is parse("$.go.s1")
     assert [json_path.extract_json("$.go.s1", {"go": {"s1": value}}) for value in (True, 2)] == [True, 2]
