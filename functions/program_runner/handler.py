@@ -1,11 +1,19 @@
 """The program runner's handler: one typed message in, `{"result": ...}` or `{"error": {"type", "details"}}` out."""
 
+import sys
+from base64 import b64encode
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from mcpist.errors import to_message
+from pydantic import ValidationError
+
+from mcpist.errors import InvalidRequest, to_message
+from mcpist.programs.messages import MESSAGE_ADAPTER, Message, ProgramRequest, ProgramResult, ServerRequest
+from mcpist.telemetry import invocation
 from mcpist.telemetry.door import Door
-from program_runner.operations import perform
-from program_runner.process import forbid_inspection
+from mcpist.validation import field_path, first_error
+from program_runner.process import forbid_inspection, has_namespaces
+from program_runner.run import run
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -13,6 +21,55 @@ if TYPE_CHECKING:
 # The sender of a message counts its errors; the message of an exception may quote a secret.
 DOOR = Door("program_runner", counts_errors=False, logs_messages=False)
 forbid_inspection()
+
+
+def perform(event: Mapping[str, Any], *, namespaces: Callable[[], bool] = has_namespaces) -> dict[str, Any]:
+    """Return the result of a message; raises a typed error.
+
+    Without `namespaces` the sessions end that the foreign code of this message could look into.
+    """
+    message = parse(event)
+    invocation.add_fields(organization=message.organization)
+    match message:
+        case ProgramRequest():
+            if not namespaces():
+                _end_sessions_of_all_but(None)
+            return _run(message).model_dump(mode="json")
+        case ServerRequest():
+            if not namespaces():
+                _end_sessions_of_all_but(message.organization)
+            invocation.add_fields(server=message.server.name)
+            return {"packed": b64encode(_ask(message)).decode()}
+
+
+def _run(message: ProgramRequest) -> ProgramResult:
+    invocation.add_fields(program=message.program)
+    result = run(message)
+    ended = result.signal or result.exit_code
+    invocation.add_fields(ended=ended, outputs=len(result.outputs), isolation=list(result.isolation))
+    return result
+
+
+def _ask(message: ServerRequest) -> bytes:
+    """Return a server's packed answer; its imports come late, since a run of a program needs none of them."""
+    from program_runner.sessions import sessions
+
+    return sessions().ask(message)
+
+
+def _end_sessions_of_all_but(organization: str | None) -> None:
+    servers = sys.modules.get("program_runner.sessions")
+    if servers is not None:
+        servers.sessions().end_all_but(organization)
+
+
+def parse(event: Mapping[str, Any]) -> Message:
+    """Return the typed message; InvalidRequest names the field and never its value."""
+    try:
+        return MESSAGE_ADAPTER.validate_python(event)
+    except ValidationError as error:
+        first = first_error(error)
+        raise InvalidRequest(field=field_path(first["loc"][1:], "message"), problem=first["msg"]) from None
 
 
 def handler(event: dict[str, Any], context: "LambdaContext") -> dict[str, Any]:

@@ -19,7 +19,6 @@ prepare(
     modules=(
         "mcpist.bounded_http.client",
         "token_broker.connecting.flow",
-        "token_broker.connecting.offers",
         *dialect_modules(),
     ),
 )

@@ -9,7 +9,7 @@ from mcpist.audit import record as audit
 from mcpist.caller import Caller
 from mcpist.errors import AuthorizationError
 from mcpist.telemetry import invocation
-from token_broker import administration
+from token_broker import administration, proof
 from token_broker.connecting import connections
 from token_broker.message import (
     Begin,
@@ -29,15 +29,14 @@ from token_broker.message import (
     Status,
     parse,
 )
-from token_broker.proof import authenticate
-from token_broker.resolving import credentials, warrant
+from token_broker.resolving import credentials
 
 
 def perform(event: Mapping[str, Any], request_id: str) -> dict[str, Any]:
     """Return the result of a message; raises a typed error for one that is malformed or not permitted."""
     message = parse(event)
     _log(message)
-    caller = authenticate(message)
+    caller = proof.authenticate(message)
     with _refusals_audited(caller, message, request_id):
         return _perform(caller, message, request_id)
 
@@ -47,7 +46,7 @@ def _perform(caller: Caller, message: Message, request_id: str) -> dict[str, Any
         case Resolve():
             return asdict(credentials.resolve(caller, message.service, refused=message.refused, request_id=request_id))
         case IssueWarrant():
-            return warrant.issue(caller, message.services, message.expires_at)
+            return proof.issue_warrant(caller, message.services, message.expires_at)
         case Revoke():
             return administration.revoke(caller, message, request_id)
         case ListGrants():
@@ -89,16 +88,16 @@ def _log(message: Message) -> None:
 def _connect(
     caller: Caller, message: Login | ReadSession | Offer | Begin | Finish | Paste | Confirm, request_id: str
 ) -> dict[str, Any]:
-    """Perform a message of the pages for people; its imports come late, since most sandboxes never need them."""
-    from token_broker.connecting import flow, offers, session
+    """Perform a message of the pages for people; the flow is imported late, since most sandboxes never need it."""
+    from token_broker.connecting import flow
 
     match message:
         case Login():
-            return session.issue(caller)
+            return proof.issue_session(caller)
         case ReadSession():
-            return session.read(message.proof.value, message.organization)
+            return proof.read_session(message.proof.value, message.organization)
         case Offer():
-            return offers.offer(caller, message.services)
+            return connections.offer(caller, message.services)
         case Begin():
             return flow.begin(caller, message, request_id)
         case Finish():

@@ -1,15 +1,36 @@
-"""Authentication: from a message's proof to the Caller; nothing else in a message identifies the caller."""
+"""Authentication: from a message's proof to the Caller; nothing else in a message identifies the caller.
 
+A proof is an access token, or what the broker sealed itself: the session of a browser, or the warrant of a batch. These
+open only as the kind and for the organization that they were sealed for; the directory decides at each use who their
+user is now. A session ends when it was not used for an hour, after twelve hours at the latest, and at once where its
+browser is signed out in the directory.
+"""
+
+import base64
+import hashlib
+import secrets
+import time
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from typing import Any, ClassVar, Self
 
-from mcpist.caller import Caller, ClientInfo
-from mcpist.errors import AuthenticationError, MembershipRequired
+from pydantic import BaseModel, ConfigDict, SecretStr
+
+from mcpist.audit import record as audit
+from mcpist.caller import Caller, ClientInfo, Subject
+from mcpist.errors import AuthenticationError, AuthorizationError, IntegrityError, MembershipRequired
+from mcpist.people import browsers, directory
 from mcpist.people.directory import identify, in_roles
 from mcpist.people.identity import verify_token
 from mcpist.settings import settings
-from token_broker.connecting import session
+from token_broker import vault
 from token_broker.message import JwtProof, Login, Message, Resolve, SessionProof, WarrantProof
-from token_broker.resolving import warrant
+
+MAX_WARRANT_SECONDS = 3600
+IDLE_SECONDS = 3600
+MAX_SESSION_SECONDS = 12 * 3600
+ID_BYTES = 24
 
 
 def authenticate(message: Message) -> Caller:
@@ -19,11 +40,11 @@ def authenticate(message: Message) -> Caller:
     """
     match message:
         case Resolve(proof=WarrantProof(value=value)):
-            caller = warrant.redeem(
+            caller = redeem_warrant(
                 value, organization=message.organization, roles=message.roles, service=message.service
             )
         case _ if isinstance(message.proof, SessionProof):
-            caller = session.redeem(message.proof.value, message.organization)
+            caller = redeem_session(message.proof.value, message.organization)
         case _:
             caller = _caller_from_jwt(message)
     if message.client:
@@ -41,7 +62,7 @@ def _caller_from_jwt(message: Message) -> Caller:
         return replace(identify(token.subject, organization=message.organization), client=client)
     except MembershipRequired as error:
         if isinstance(message, Login):
-            session.record_refused_login(token.subject, message.organization, client, error)
+            record_refused_login(token.subject, message.organization, client, error)
         raise
 
 
@@ -49,3 +70,153 @@ def _audience() -> str:
     if not settings().audience:
         raise AuthenticationError(problem="no audience is configured: set Audience or PublicUrl")
     return settings().audience
+
+
+class SealedToken(BaseModel):
+    """A user of an organization, until `expires_at` (epoch seconds).
+
+    A newer release may have sealed it, so unknown fields are ignored: a batch outlives a rollback.
+
+    Each kind has a name, a verb for its end, and a place: no grant has that owner or field, so neither opens as the
+    other.
+    """
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+    name: ClassVar[str]
+    expired_verb: ClassVar[str]
+    place: ClassVar[tuple[str, str]]
+
+    organization: str
+    user: str
+    issuer: str
+    sub: str
+    expires_at: int
+
+    @classmethod
+    def for_caller(cls, caller: Caller, **more: Any) -> Self:
+        """Return a token of a caller, with the further fields of its kind."""
+        subject = caller.subject
+        return cls(organization=caller.organization, user=caller.user, issuer=subject.issuer, sub=subject.sub, **more)
+
+    @classmethod
+    def open(cls, value: SecretStr, organization: str) -> Self:
+        """Return the token that was sealed as this kind; AuthenticationError for an expired one or any other value."""
+        try:
+            sealed = base64.b64decode(value.get_secret_value(), altchars=b"-_", validate=True)
+            opened = vault.unseal_proof(sealed, cls._place(organization))
+            token = cls.model_validate_json(opened.get_secret_value())
+        except (ValueError, IntegrityError):  # also for one of a release that had other fields
+            raise AuthenticationError(problem=f"{cls.name} cannot be opened") from None
+        if token.expires_at <= time.time():
+            raise AuthenticationError(problem=f"{cls.name} has {cls.expired_verb}")
+        return token
+
+    def seal(self) -> str:
+        """Return the token as text for its holder."""
+        sealed = vault.seal(SecretStr(self.model_dump_json()), self._place(self.organization))
+        return base64.urlsafe_b64encode(sealed).decode()
+
+    def caller(self) -> Caller:
+        """Return the user as the directory knows it now."""
+        caller = identify(Subject(self.issuer, self.sub), organization=self.organization)
+        if caller.user != self.user:
+            raise AuthenticationError(problem=f"{self.name} is another user's")
+        return caller
+
+    @classmethod
+    def _place(cls, organization: str) -> vault.SecretPlace:
+        owner, field = cls.place
+        return vault.SecretPlace(organization=organization, owner=owner, service="any", field=field, version=1)
+
+
+class Warrant(SealedToken):
+    """A sealed permission: the roles and services that a batch may resolve."""
+
+    name = "the batch's warrant"
+    expired_verb = "expired"
+    place = ("batch", "warrant")
+
+    roles: tuple[str, ...]
+    services: tuple[str, ...]
+
+
+def issue_warrant(caller: Caller, services: Sequence[str], expires_at: int) -> dict[str, Any]:
+    """Return `{warrant, expires_at}`; it is valid until then, but for MAX_WARRANT_SECONDS at most."""
+    end = min(expires_at, int(time.time()) + MAX_WARRANT_SECONDS)
+    warrant = Warrant.for_caller(caller, roles=caller.role_names, services=tuple(services), expires_at=end)
+    return {"warrant": warrant.seal(), "expires_at": end}
+
+
+def redeem_warrant(value: SecretStr, *, organization: str, roles: Sequence[str], service: str) -> Caller:
+    """Return the user of an organization's warrant as the directory knows it now."""
+    warrant = Warrant.open(value, organization)
+    if service not in warrant.services:
+        raise AuthorizationError(name=service)
+    for role in roles:
+        if role not in warrant.roles:
+            raise AuthorizationError(name=f"role {role}")
+    return warrant.caller()
+
+
+class Session(SealedToken):
+    """The user who logged in; `expires_at` is the end unless the session is used before."""
+
+    name = "the browser's session"
+    expired_verb = "ended"
+    place = ("browser", "session")
+
+    id: str
+    """The part that stays when the session is renewed; a secret of the browser's."""
+    began_at: int
+    """The login, in epoch seconds."""
+
+    @property
+    def ends_at(self) -> int:
+        """The end that no renewal moves, in epoch seconds."""
+        return self.began_at + MAX_SESSION_SECONDS
+
+
+def issue_session(caller: Caller) -> dict[str, Any]:
+    """Return the session of a caller who has just logged in: its fields, and its sealed form as `session`."""
+    now = int(time.time())
+    id_ = secrets.token_urlsafe(ID_BYTES)
+    session = Session.for_caller(caller, id=id_, began_at=now, expires_at=now + IDLE_SECONDS)
+    return {**_fields(session), "session": session.seal()}
+
+
+def read_session(value: SecretStr, organization: str) -> dict[str, Any]:
+    """Return the fields of a session; with a new sealed form as `session` if it is to be used instead from now on."""
+    session, now = Session.open(value, organization), int(time.time())
+    until = min(now + IDLE_SECONDS, session.ends_at)
+    if until - session.expires_at < IDLE_SECONDS // 2:
+        return _fields(session)
+    renewed = session.model_copy(update={"expires_at": until})
+    return {**_fields(renewed), "session": renewed.seal()}
+
+
+def redeem_session(value: SecretStr, organization: str) -> Caller:
+    """Return the user of an organization's session as the directory knows it now."""
+    session = Session.open(value, organization)
+    caller = session.caller()
+    if not browsers.is_signed_in(caller.subject, session.id):
+        raise AuthenticationError(problem="the browser's session has ended")
+    return caller
+
+
+def record_refused_login(subject: Subject, organization: str, client: ClientInfo, error: MembershipRequired) -> None:
+    """Record in a person's own organizations that they wanted to sign in to another one."""
+    with suppress(MembershipRequired):  # of nobody known here there is no row
+        for caller in directory.identify_all(subject):
+            with audit.best_effort():
+                target = f"organizations.{organization}"
+                audit.record_refused_sign_in(replace(caller, client=client), error.code, target)
+
+
+def fingerprint(organization: str, value: SecretStr, *, is_session: bool) -> str:
+    """Return the hash that a pending connection is bound to: equal for the same session, renewed or not, or JWT."""
+    proof = Session.open(value, organization).id if is_session else value.get_secret_value()
+    return hashlib.sha256(f"{organization}\n{proof}".encode()).hexdigest()
+
+
+def _fields(session: Session) -> dict[str, Any]:
+    return {**session.model_dump(), "ends_at": session.ends_at}

@@ -172,7 +172,7 @@ def stdio_servers() -> Iterator[Ask]:
     """Start the servers that are asked for, with this command's HOME and folder, and end them with the context."""
     os.environ["PATH"] = tool_path()
     sys.path.insert(0, str(FUNCTIONS))
-    from program_runner.servers.sessions import Sessions  # the functions are no packages of this environment
+    from program_runner.sessions import Sessions  # the functions are no packages of this environment
 
     with closing(Sessions(None, str(Path.cwd()))) as sessions:
 

@@ -9,7 +9,7 @@ import pytest
 
 from mcpist.memory import forget_all
 from mcpist.programs.messages import ProgramRequest, ProgramResult
-from program_runner.programs.run import run
+from program_runner.run import run
 
 HOSTILE = Path(__file__).with_name("hostile.py")
 

@@ -26,7 +26,7 @@ from mcpist.files import records
 from mcpist.memory import forget_all
 from mcpist.programs import client
 from mcpist.programs.messages import MAX_INLINE_BYTES, ProgramRequest, ProgramResult, ServerRequest
-from program_runner.programs.transfers import _client
+from program_runner.outputs import _client
 from tests.program_runner.conftest import HOSTILE
 from tests.upstreams.connected import faulty
 

@@ -11,11 +11,11 @@ import pytest
 from mcpist.aws.attributes import unpack
 from mcpist.errors import AnswerTooLarge, InvalidRequest, Timeout, ToolExecutionError
 from mcpist.programs.messages import ServerRequest
-from program_runner import operations
+from program_runner import sessions as module
+from program_runner.handler import perform
 from program_runner.process import has_namespaces
-from program_runner.servers import sessions as module
-from program_runner.servers.sessions import Sessions
-from tests.program_runner.test_servers import lives, wait_until_dead
+from program_runner.sessions import Sessions
+from tests.program_runner.test_child import lives, wait_until_dead
 from tests.upstreams.connected import faulty
 
 
@@ -119,12 +119,12 @@ def test_in_namespaces_a_server_sees_no_other_process(tmp_path: Path) -> None:
 @pytest.mark.parametrize("namespaces", [True, False])
 def test_without_namespaces_a_run_ends_all_sessions(namespaces: bool) -> None:
     module.sessions.cache_clear()
-    operations.perform(request("echo").model_dump(mode="json"), namespaces=lambda: namespaces)
+    perform(request("echo").model_dump(mode="json"), namespaces=lambda: namespaces)
     with pytest.raises(InvalidRequest):
-        operations.perform({"operation": "run", "organization": "acme", "program": "../x"})
+        perform({"operation": "run", "organization": "acme", "program": "../x"})
     assert module.sessions()._links
     run = {"operation": "run", "organization": "acme", "program": "bin/none"}
     with pytest.raises(Exception, match="missing"):
-        operations.perform(run, namespaces=lambda: namespaces)
+        perform(run, namespaces=lambda: namespaces)
     assert bool(module.sessions()._links) is namespaces
     module.sessions().close()

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from program_runner.confinement import kernel, namespaces, processes, seccomp, supervisor
+from program_runner.confinement import kernel, processes, seccomp, supervisor
 from program_runner.confinement.order import Order, Report, read_line
-from program_runner.programs.folder import run_folder
+from program_runner.folder import run_folder
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="supervisors need Linux")
 ROOT = Path(__file__).parents[2]
@@ -158,7 +158,7 @@ def test_what_the_kernel_refuses_is_an_error() -> None:
 def test_without_rights_to_mounts_writing_is_not_confined() -> None:
     def try_it() -> None:
         os.setuid(65_534)
-        os._exit(len(namespaces.confine_writing("/tmp")))
+        os._exit(len(kernel.confine_writing("/tmp")))
 
     if os.geteuid() == 0:
         assert os.waitstatus_to_exitcode(os.waitpid(fork(try_it), 0)[1]) == 0
@@ -167,16 +167,16 @@ def test_without_rights_to_mounts_writing_is_not_confined() -> None:
 def test_a_kernel_that_refuses_namespaces_gives_none() -> None:
     def try_it() -> None:
         seccomp.install(network=False, protected=[])
-        os._exit(len(namespaces.enter(network=False, mounts=True)))
+        os._exit(len(kernel.enter_namespaces(network=False, mounts=True)))
 
     assert os.waitstatus_to_exitcode(os.waitpid(fork(try_it), 0)[1]) == 0
 
 
 def test_everything_but_a_folder_is_read_only_in_mounts_of_ones_own() -> None:
     def try_it() -> None:
-        if "mounts" not in namespaces.enter(network=True, mounts=True):
+        if "mounts" not in kernel.enter_namespaces(network=True, mounts=True):
             os._exit(2)
-        os._exit(2 if "read-only" in namespaces.confine_writing(str(ROOT)) else 3)
+        os._exit(2 if "read-only" in kernel.confine_writing(str(ROOT)) else 3)
 
     assert os.waitstatus_to_exitcode(os.waitpid(fork(try_it), 0)[1]) == 2
 

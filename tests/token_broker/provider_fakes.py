@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from mcpist.oauth.provider import App, OAuthServerApp, Provider, ProviderAccount, Tokens
 from mcpist_services import providers
 from tests.core.loopback import ReceivedRequest, Reply, Service
-from token_broker.providers import configured, find, oauth
+from token_broker.providers import configured_provider, find, oauth
 from token_broker.providers.oauth import TokenResponse
 
 CANARY = "canary"
@@ -65,7 +65,7 @@ class FakeProvider:
 
 
 def provider_of(name: str) -> Provider:
-    return configured.provider(name, EXTERNAL_SERVER) if name == "vault" else find(name)
+    return configured_provider(name, EXTERNAL_SERVER) if name == "vault" else find(name)
 
 
 def fake_provider(name: str, service: Service) -> FakeProvider:

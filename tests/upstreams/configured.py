@@ -18,8 +18,8 @@ from mcpist.memory import forget_entries
 from mcpist_services.catalogue import has_upstreams
 from mcpist_services.upstream.configuration import configuration
 from mcpist_services.upstream.connections import upstreams
-from program_runner.operations import perform
-from program_runner.servers.sessions import sessions
+from program_runner.handler import perform
+from program_runner.sessions import sessions
 
 SCRIPTED = Path(__file__).with_name("scripted.py")
 READS, WRITES = {"readOnlyHint": True}, {"readOnlyHint": False, "destructiveHint": False}

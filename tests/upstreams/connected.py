@@ -15,7 +15,7 @@ from mcpist.programs.messages import ServerRequest
 from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.connections import SHARED, Identity, Upstreams
 from mcpist_services.upstream.requests import call_tool
-from program_runner.servers.sessions import Sessions
+from program_runner.sessions import Sessions
 
 FAULTY = Path(__file__).with_name("faulty.py")
 

@@ -37,7 +37,7 @@ def invoke(message, this_release=invoke, **options):
 def perform(*arguments, this_release=perform):
     return {"next_result": [1]} | this_release(*arguments)
 """,
-    "functions/token_broker/vault/sealed_token.py": """
+    "functions/token_broker/proof.py": """
 class SealedToken(SealedToken):
     next_token: str = "1"
 """,

@@ -23,6 +23,14 @@ _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.EPERM
 _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16  # offsets in struct seccomp_data, little endian
 _X32 = 0x40000000
 _MINUS_ONE = 0xFFFFFFFF
+# These have the same number everywhere.
+_COMMON_CALLS = {
+    "pidfd_send_signal": 424, "io_uring_setup": 425, "open_tree": 428, "move_mount": 429, "fsopen": 430,
+    "pidfd_getfd": 438, "mount_setattr": 442,
+}  # fmt: skip
+# A program that may use the network is a server, and some bring a browser that shuts itself into namespaces.
+_OF_SERVERS = ("socket", "unshare", "setns", "mount", "umount2", "pivot_root", "open_tree", "move_mount", "fsopen")
+_SIGNALS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
 
 
 class Architecture(NamedTuple):
@@ -52,14 +60,6 @@ ARCHITECTURES = {
         },
     ),
 }  # fmt: skip
-# These have the same number everywhere.
-_COMMON_CALLS = {
-    "pidfd_send_signal": 424, "io_uring_setup": 425, "open_tree": 428, "move_mount": 429, "fsopen": 430,
-    "pidfd_getfd": 438, "mount_setattr": 442,
-}  # fmt: skip
-# A program that may use the network is a server, and some bring a browser that shuts itself into namespaces.
-_OF_SERVERS = ("socket", "unshare", "setns", "mount", "umount2", "pivot_root", "open_tree", "move_mount", "fsopen")
-_SIGNALS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
 
 
 def install(*, network: bool, protected: Collection[int]) -> None:

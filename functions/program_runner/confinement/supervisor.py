@@ -20,7 +20,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NoReturn
 
-from program_runner.confinement import kernel, namespaces, processes, seccomp
+from program_runner.confinement import kernel, processes, seccomp
 from program_runner.confinement.order import Order, Report, read_line
 
 WATCH_SECONDS = 0.05
@@ -33,7 +33,7 @@ def main() -> NoReturn:
     order = Order.decode(read_line(control))
     with suppress(OSError):
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
-    isolation = namespaces.enter(network=order.network, mounts=bool(order.root)) if order.namespaces else ()
+    isolation = kernel.enter_namespaces(network=order.network, mounts=bool(order.root)) if order.namespaces else ()
     _forbid_inspection()
     watcher = os.fork()
     if watcher == 0:
@@ -52,7 +52,7 @@ def _watch(control: socket.socket, order: Order, isolation: tuple[str, ...]) -> 
     for one in (wakeup, theirs):
         one.setblocking(False)
     if "mounts" in isolation:
-        isolation += namespaces.confine_writing(order.root)
+        isolation += kernel.confine_writing(order.root)
     with suppress(OSError):
         kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)

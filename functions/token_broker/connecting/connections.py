@@ -1,12 +1,15 @@
-"""Connections: grants as people see and own them."""
+"""Connections: grants as people see and own them, and the accounts that they can connect."""
 
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from mcpist.caller import Caller
-from mcpist.errors import AuthorizationError, InvalidRequest
+from mcpist.errors import AuthorizationError, InvalidRequest, NotConfigured
 from mcpist.people.directory import role_names
+from mcpist_services import connectable_services, provider_name
 from token_broker.grants import grants
-from token_broker.grants.grants import Grant
+from token_broker.grants.grant import Grant
 from token_broker.resolving.credentials import select_grant
 
 
@@ -57,4 +60,76 @@ def grant_row(caller: Caller, grant: Grant, service: str) -> dict[str, Any]:
         "usable": grant.is_usable and grant.is_open_to(caller.role_names),
         "created_at": grant.created_at,
         "updated_at": grant.updated_at,
+    }
+
+
+def offer(caller: Caller, services: Sequence[str]) -> dict[str, Any]:
+    """Return `{organization, user, roles, all_roles, services}`; `all_roles` is empty unless an administrator asks.
+
+    Without `services`, all that the caller's roles use are offered.
+    """
+    names = tuple(dict.fromkeys(services)) or connectable_services(caller)
+    is_admin = caller.system_role == "admin"
+    existing = {grant.key: grant for grant in grants.fetch(caller, names)}
+    if not services:
+        _read_apps_ahead(caller, names)
+    if is_admin and services:
+        shared = (grant for name in names for grant in grants.find(caller.organization, provider=provider_name(name)))
+        existing |= {grant.key: grant for grant in shared if grant.owner.startswith("role#")}
+    return {
+        "organization": caller.organization,
+        "user": caller.user,
+        "roles": list(caller.role_names),
+        "all_roles": role_names(caller.organization) if is_admin else [],
+        "services": [_service_entry(caller, name, existing.values(), fresh=bool(services)) for name in names],
+    }
+
+
+def _service_entry(caller: Caller, service: str, existing: Iterable[Grant], *, fresh: bool) -> dict[str, Any]:
+    connected = [grant for grant in existing if service in grant.account.services]
+    acting = select_grant(caller, connected, service)
+    own = grants.personal_owner(caller.user)
+    rows = [
+        {
+            **grant_row(caller, grant, service),
+            "services": list(grant.account.services),
+            "kind": grant.account.kind,
+            "acts": grant is acting,
+            "own": grant.owner == own,
+            "role": "" if grant.owner == own else grant.owner.partition("#")[2],
+        }
+        for grant in connected
+    ]
+    rows.sort(key=lambda row: (not row["own"], row["role"]))
+    return {"service": service, **_connection_options(caller, service, fresh=fresh), "grants": rows}
+
+
+def _read_apps_ahead(caller: Caller, services: Iterable[str]) -> None:
+    """Read our clients at the providers of many services at once."""
+    from token_broker import providers
+    from token_broker.providers import apps
+
+    found: dict[str, bool] = {}
+    for name in map(provider_name, services):
+        with suppress(NotConfigured):
+            found[name] = bool(providers.find(name, caller).authorize_url)
+    apps.read_ahead(name for name, asks in found.items() if asks)
+
+
+def _connection_options(caller: Caller, service: str, *, fresh: bool) -> dict[str, Any]:
+    """Return how an account can be connected: not at all where no administrator configured the provider."""
+    from token_broker import providers
+    from token_broker.providers import apps
+
+    name = provider_name(service)
+    try:
+        provider = providers.find(name, caller)
+    except NotConfigured:
+        return {"provider": name, "together": [service], "asks": True, "consent": False, "keys": False}
+    return {
+        "provider": name,
+        "together": list(provider.services),
+        "asks": bool(provider.authorize_url),
+        "consent": bool(provider.authorize_url) and apps.is_set_up(name, fresh=fresh),
+        "keys": provider.key_pattern is not None,
     }

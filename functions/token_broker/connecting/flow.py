@@ -17,11 +17,12 @@ from mcpist.errors import InvalidRequest, McpistError, NotConfigured, StaleConne
 from mcpist.oauth.provider import Provider, ProviderAccount, Tokens
 from mcpist.settings import settings
 from mcpist_services import provider_name
-from token_broker.connecting import outcome, pending, session
+from token_broker.connecting import outcome, pending
 from token_broker.connecting.connections import new_grant_owner
 from token_broker.connecting.pending import ConnectionIntent, ObtainedGrant, Pending
 from token_broker.grants.grant import Account
 from token_broker.message import Begin, Confirm, Finish, Paste, PersonMessage
+from token_broker.proof import fingerprint
 from token_broker.providers import find, oauth
 from token_broker.providers.apps import get_app
 
@@ -215,7 +216,7 @@ def _with_provider_account(
 
 def _browser(message: PersonMessage) -> str:
     proof = message.proof
-    return session.fingerprint(message.organization, proof.value, is_session=proof.kind == "session")
+    return fingerprint(message.organization, proof.value, is_session=proof.kind == "session")
 
 
 def _pkce_challenge(verifier: SecretStr) -> str:

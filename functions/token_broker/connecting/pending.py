@@ -21,9 +21,9 @@ from mcpist.aws.attributes import INLINE, Item, decode, encode
 from mcpist.aws.clients import ConditionFailed
 from mcpist.errors import InvalidRequest, StaleConnection
 from mcpist.oauth.provider import Tokens
+from token_broker import vault
 from token_broker.grants import grants
 from token_broker.grants.grant import Account, key_part
-from token_broker.vault import vault
 
 PENDING_PARTITION_KEY = "#connect"
 STATE_BYTES = 32

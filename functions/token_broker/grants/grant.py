@@ -1,22 +1,32 @@
-"""Grant: a user's or a role's account at a provider, with sealed tokens."""
+"""Grant: a user's or a role's account at a provider, with sealed tokens; and the credentials that a sandbox has opened.
+
+The other doors cache a credential for the rest of the minute in which it was read, so a deleted grant is unusable
+everywhere a minute later. A change by this sandbox drops its cached credentials at once.
+"""
 
 import math
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
 from pydantic import SecretStr
 
 from mcpist.aws.attributes import INLINE, Attribute
+from mcpist.caller import Caller
 from mcpist.errors import InvalidRequest
+from mcpist.memory import Memory
 from mcpist.oauth.provider import Tokens
-from token_broker.vault import vault
+from mcpist.running.broker import CREDENTIAL_CACHE_SECONDS, Credential
+from token_broker import vault
 
 EXPIRY_MARGIN_SECONDS = 300
 
 type TokenField = Literal["access_token", "refresh_token"]
 TOKEN_FIELDS: tuple[TokenField, ...] = ("access_token", "refresh_token")
+SANDBOX_CACHE_SECONDS = 30
+MAX_OPENED_CREDENTIALS = 1_000
+type CredentialKey = tuple[str, str, tuple[str, ...], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,3 +157,46 @@ def key_part(value: str) -> str:
 def token_place(organization: str, provider: str, owner: str, token: TokenField, version: int) -> vault.SecretPlace:
     """Return the place that a token of a version is sealed for."""
     return vault.SecretPlace(organization=organization, owner=owner, service=provider, field=token, version=version)
+
+
+@dataclass(frozen=True, slots=True)
+class CachedCredential:
+    """A credential, and the grants that it was read from."""
+
+    credential: Credential
+    read_at: float
+    """The time at which its grant was read (epoch seconds)."""
+    organization: str
+    provider: str
+
+
+opened_credentials: Memory[CredentialKey, CachedCredential] = Memory(SANDBOX_CACHE_SECONDS, MAX_OPENED_CREDENTIALS)
+
+
+def cached_credential(caller: Caller, service: str) -> Credential | None:
+    """Return the caller's cached credential with the seconds left of its minute; None where there is none."""
+    cached = opened_credentials.get(_key(caller, service))
+    if cached is None:
+        return None
+    return replace(cached.credential, keep_seconds=remaining_cache_seconds(cached.read_at))
+
+
+def cache_credential(caller: Caller, service: str, grant: Grant, credential: Credential, *, read_at: float) -> None:
+    """Cache a grant's credential, until its access token is about to expire at the latest."""
+    cached = CachedCredential(credential, read_at, grant.organization, grant.provider)
+    opened_credentials.put(_key(caller, service), cached, since=read_at, until=grant.refresh_at)
+
+
+def remaining_cache_seconds(read_at: float) -> float:
+    """Return the rest of the minute for which all caches together may keep a credential that was read then."""
+    rest = read_at + CREDENTIAL_CACHE_SECONDS - opened_credentials.clock()
+    return round(max(0.0, min(CREDENTIAL_CACHE_SECONDS, rest)), 1)
+
+
+def forget_credentials(organization: str, provider: str) -> None:
+    """Drop the credentials of these grants."""
+    opened_credentials.drop(lambda _, cached: (cached.organization, cached.provider) == (organization, provider))
+
+
+def _key(caller: Caller, service: str) -> CredentialKey:
+    return caller.organization, caller.user, caller.role_names, service

@@ -25,20 +25,20 @@ from mcpist.errors import Conflict
 from mcpist.oauth.provider import Tokens
 from mcpist.settings import settings
 from mcpist_services import provider_name
-from token_broker.grants import credential_cache
+from token_broker import vault
 from token_broker.grants.grant import (
     TOKEN_FIELDS,
     Account,
     Grant,
     GrantRejection,
     TokenField,
+    forget_credentials,
     key_part,
     partition_key,
     personal_owner,
     shared_owner,
     token_place,
 )
-from token_broker.vault import vault
 
 __all__ = ["Account", "Grant", "GrantRejection", "Tokens", "personal_owner", "shared_owner"]
 
@@ -201,7 +201,7 @@ def _translating_conflict(key: tuple[str, str]) -> Iterator[None]:
         raise Conflict(what="the connection") from None
     finally:
         organization, provider = key[0].split("#")
-        credential_cache.forget(organization, provider)
+        forget_credentials(organization, provider)
 
 
 def _set(changed: Item) -> str:

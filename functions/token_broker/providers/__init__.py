@@ -1,9 +1,13 @@
 """Providers: those that services declare, and OAuth servers that an administrator describes in a parameter."""
 
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
 import mcpist_services
-from mcpist.caller import Caller
+from mcpist.caller import Caller, RegisteredModule
 from mcpist.errors import NotConfigured
-from mcpist.oauth.provider import OAuthServerApp, Provider
+from mcpist.oauth.provider import App, OAuthServerApp, Provider, ProviderAccount, ProviderRequest, Tokens, printable
 from token_broker.providers.apps import get_app
 
 
@@ -19,14 +23,10 @@ def find(name: str, caller: Caller | None = None) -> Provider:
     require_dialect(name)
     for module in caller.modules if caller else ():
         if module.name == name and module.destination:
-            from token_broker.providers import registered
-
-            return registered.provider(module)
-    from token_broker.providers.configured import provider
-
+            return registered_provider(module)
     app = get_app(name)
     assert isinstance(app, OAuthServerApp)
-    return provider(name, app)
+    return configured_provider(name, app)
 
 
 def require_dialect(service: str) -> None:
@@ -34,3 +34,49 @@ def require_dialect(service: str) -> None:
     if service in mcpist_services.NAMES and mcpist_services.consent(service) is None:
         place = f"layers/services/mcpist_services/{service}/oauth.py"
         raise NotConfigured(service=service, problem=f"no OAuth dialect for `{service}`: add {place}")
+
+
+def configured_provider(name: str, server: OAuthServerApp) -> Provider:
+    """Return the provider of the one service of this name."""
+    resource = {"resource": server.resource} if server.resource else {}
+    return Provider(
+        name=name,
+        scopes_by_service={name: server.scopes},
+        authorize_url=server.authorize_url,
+        authorize_params=resource,
+        token_url=server.token_url,
+        token_params=resource,
+        client_auth=server.client_auth if server.client_secret else "none",
+        issuer=server.issuer,
+        account_url=server.userinfo_url,
+        parse_account=_parse_account,
+        revoke_url=server.revoke_url,
+        revocation_requests=_revocation_requests if server.revoke_url else None,
+    )
+
+
+def _parse_account(body: Any) -> ProviderAccount | None:
+    names = (printable(body.get(claim)) for claim in ("name", "preferred_username", "email", "sub"))
+    return ProviderAccount(printable(body["sub"]), next(filter(None, names)))
+
+
+def _revocation_requests(provider: Provider, app: App, tokens: Tokens) -> Iterable[ProviderRequest]:
+    """Revoke the refresh token first: many servers end the access token with it."""
+    headers, fields = provider.credentials(app)
+    for hint, token in (("refresh_token", tokens.refresh_token), ("access_token", tokens.access_token)):
+        if token is not None:
+            form = {"token": token.get_secret_value(), "token_type_hint": hint, **fields}
+            yield ProviderRequest("POST", provider.revoke_url, headers=headers, form=form)
+
+
+def registered_provider(module: RegisteredModule) -> Provider:
+    """Return the provider of a registered module: its accounts are keys that people paste, never consents.
+
+    Such a module's address is its administrator's choice, and no client of ours may be used there.
+    """
+    from mcpist_services.described.compiled import consent_of
+    from mcpist_services.described.overlay import AccountRule, Security
+
+    declared = consent_of(AccountRule(name=module.name, title=module.name, security=Security(kind="bearer")))
+    assert declared is not None
+    return replace(declared.provider, scopes_by_service={module.name: ()})

@@ -13,8 +13,14 @@ from mcpist.caller import Caller
 from mcpist.errors import Conflict, ConnectionRequired, ReconnectRequired
 from mcpist.running.broker import Credential
 from mcpist.settings import settings
-from token_broker.grants import credential_cache, grants
-from token_broker.grants.grants import Grant
+from token_broker.grants import grants
+from token_broker.grants.grant import (
+    Grant,
+    cache_credential,
+    cached_credential,
+    opened_credentials,
+    remaining_cache_seconds,
+)
 from token_broker.resolving.lease import DEFAULT_LEASE_TIMING, LeaseTiming
 from token_broker.resolving.refresh import AuditContext, refresh_grant
 
@@ -37,11 +43,11 @@ def resolve(
     `refused` is the version of the credential that the service refused: then a newer version is returned, or the
     grant is refreshed; one that cannot be refreshed, or was stored within the last minute, is returned again.
     """
-    cached = credential_cache.find(caller, service)
+    cached = cached_credential(caller, service)
     if cached and (refused is None or cached.version > refused):
         return cached
     for _ in range(MAX_RESOLVE_ATTEMPTS):
-        read_at = credential_cache.opened.clock()
+        read_at = opened_credentials.clock()
         grant = select_grant(caller, grants.fetch(caller, [service]), service)
         if grant is None:
             from token_broker.providers import require_dialect
@@ -77,10 +83,10 @@ def _to_credential(caller: Caller, service: str, grant: Grant, read_at: float) -
         version=grant.version,
         scopes=account.scopes,
         site_url=account.site_url,
-        keep_seconds=credential_cache.remaining_cache_seconds(read_at),
+        keep_seconds=remaining_cache_seconds(read_at),
     )
     if not grant.needs_refresh:
-        credential_cache.keep(caller, service, grant, credential, read_at=read_at)
+        cache_credential(caller, service, grant, credential, read_at=read_at)
     return credential
 
 

@@ -23,7 +23,7 @@ from token_broker.grants import grants
 from token_broker.grants.grant import Grant
 from token_broker.resolving import lease
 from token_broker.resolving.lease import DEFAULT_LEASE_TIMING, Lease, LeaseTiming, LeaseWatch
-from token_broker.single_flight import SingleFlight
+from token_broker.vault import SingleFlight
 
 if TYPE_CHECKING:
     from mcpist.oauth.provider import App, Provider

@@ -19,7 +19,7 @@ from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.connections import SHARED, Identity, Upstreams
 from mcpist_services.upstream.link import MAX_DELAY_SECONDS, Backoff
 from mcpist_services.upstream.requests import call_tool
-from program_runner.servers.sessions import Sessions
+from program_runner.sessions import Sessions
 from tests.upstreams.connected import InProcessRunner, call, connected_to, deadline_in, faulty, text_of
 from tests.upstreams.fake_upstream import ECHO, FakeUpstream, RawResponse, serving_fake
 

@@ -12,9 +12,9 @@ from mcpist.aws import clients
 from mcpist.aws.clients import client
 from mcpist.errors import Conflict
 from tests.token_broker.conftest import ACCESS, REFRESH, ROOT, Broker, error_of
+from token_broker import vault
 from token_broker.grants import grants
 from token_broker.grants.grants import Grant, Tokens
-from token_broker.vault import vault
 
 
 def test_a_new_version_replaces_the_one_it_names_and_keeps_its_id(door: Broker) -> None:

@@ -15,7 +15,7 @@ from mcpist import settings
 from mcpist.errors import NotConfigured, Timeout
 from mcpist.oauth.provider import OAuthServerApp, Provider, ProviderAccount, Tokens
 from tests.token_broker.authorization_server import AuthorizationServer, Client
-from token_broker.providers import configured, oauth
+from token_broker.providers import configured_provider, oauth
 from token_broker.providers.oauth import AccessTokenRejected, GrantRejected
 
 CALLBACK = "http://127.0.0.1:9/connect/callback/vault"
@@ -71,7 +71,7 @@ def register(server: AuthorizationServer, way: str = "client_secret_basic") -> R
     client = server.register(CALLBACK, auth=way)
     more = {"client_auth": "body"} if way == "client_secret_post" else {}
     app = OAuthServerApp.model_validate_json(server.parameter(client, **more))
-    return Registered(server, client, configured.provider("vault", app), app)
+    return Registered(server, client, configured_provider("vault", app), app)
 
 
 def wait_for(claim: Callable[[], bool], seconds: float = 20) -> None:

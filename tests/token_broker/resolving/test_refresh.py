@@ -36,9 +36,10 @@ from tests import emf
 from tests.clock import HANGING_SECONDS
 from tests.core.loopback import listening
 from tests.token_broker.conftest import Broker
-from tests.token_broker.vault.test_secrets import assert_silent, written
+from tests.token_broker.test_secrets import assert_silent, written
 from token_broker import providers
-from token_broker.grants import credential_cache, grants
+from token_broker.grants import grants
+from token_broker.grants.grant import opened_credentials
 from token_broker.grants.grants import Account, Grant, Tokens
 from token_broker.handler import DOOR
 from token_broker.providers import apps
@@ -148,7 +149,7 @@ def resolve(refused: int | None = None, **pace: float) -> broker.Credential:
 
 def outcome(refused: int | None = None, **pace: float) -> str:
     """The token, or the error's code."""
-    credential_cache.opened.clear()
+    opened_credentials.clear()
     try:
         return resolve(refused, **pace).token
     except McpistError as error:

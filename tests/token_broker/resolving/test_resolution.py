@@ -10,7 +10,8 @@ from mcpist.caller import Caller, Role, Subject
 from mcpist.errors import McpistError
 from tests.examples import examples
 from tests.token_broker.conftest import Broker
-from token_broker.grants import credential_cache, grants
+from token_broker.grants import grants
+from token_broker.grants.grant import opened_credentials
 from token_broker.resolving import credentials
 
 STATES = ("none", "alive", "expired", "dead", "of another role")
@@ -50,7 +51,7 @@ def test_the_first_existing_grant_decides_and_no_other_ever_acts(
 ) -> None:
     for grant in (*grants.find("acme"), *grants.find("globex")):
         grants.remove(grant)
-    credential_cache.opened.clear()
+    opened_credentials.clear()
     connect(door, "user#ada", own)
     for role, state in shared.items():
         connect(door, f"role#{role}", state)

@@ -12,7 +12,8 @@ from mcpist.caller import Caller, Role, Subject
 from mcpist.running.broker import Credential
 from tests.clock import Clock
 from tests.token_broker.conftest import ACCESS, FAR_FUTURE, Broker, error_of, put_person
-from token_broker.grants import credential_cache, grants
+from token_broker.grants import grant as stored_grants
+from token_broker.grants import grants
 from token_broker.resolving import credentials
 
 EARLIER = 1
@@ -358,7 +359,7 @@ def test_all_caches_together_keep_a_credential_for_a_minute(door: Broker, monkey
     connect(door, own="alive")
     event = door.event("resolve")
     clock = Clock(time.time())
-    monkeypatch.setattr(credential_cache.opened, "clock", clock)
+    monkeypatch.setattr(stored_grants.opened_credentials, "clock", clock)
     kept = []
     for seconds in (0, 10, 19, 2):
         clock.advance(seconds)
@@ -380,9 +381,9 @@ def test_the_cache_of_a_sandbox_is_bounded(door: Broker) -> None:
     connect(door, own="alive")
     caller, [grant] = caller_of("ada"), list(grants.find("acme"))
     credential = Credential("token", "1", "octocat", "user#ada", None)
-    for number in range(credential_cache.MAX_OPENED_CREDENTIALS + 10):
-        credential_cache.keep(caller, f"service{number}", grant, credential, read_at=time.time())
-    assert len(credential_cache.opened) <= credential_cache.MAX_OPENED_CREDENTIALS
+    for number in range(stored_grants.MAX_OPENED_CREDENTIALS + 10):
+        stored_grants.cache_credential(caller, f"service{number}", grant, credential, read_at=time.time())
+    assert len(stored_grants.opened_credentials) <= stored_grants.MAX_OPENED_CREDENTIALS
 
 
 def test_a_warm_sandbox_resolves_a_thousand_times_a_second(door: Broker) -> None:

@@ -15,9 +15,11 @@ Source: https://docs.aws.amazon.com/kms/latest/developerguide/encrypt_context.ht
 import json
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from threading import Lock
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -29,7 +31,6 @@ from mcpist.memory import Memory
 from mcpist.settings import settings
 from mcpist.telemetry.invocation import count_now
 from mcpist.telemetry.metrics import INTEGRITY_FAILURES
-from token_broker.single_flight import SingleFlight
 
 KEY_CACHE_SECONDS = 300
 MAX_CACHED_KEYS = 1_000
@@ -67,6 +68,33 @@ class SecretPlace:
     def associated_data(self) -> bytes:
         """Return the place as GCM's associated data: canonical JSON, so that no two places are equal."""
         return json.dumps(self.context(), sort_keys=True, separators=(",", ":")).encode()
+
+
+class SingleFlight[Key: Hashable, Result]:
+    """The executions in progress by their key: concurrent threads that need the same result share one."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._in_flight: dict[Key, Future[Result]] = {}
+
+    def run(self, key: Key, work: Callable[[], Result]) -> Result:
+        """Return the result of the work or raise its error; join an execution that is already in progress."""
+        with self._lock:
+            joined = self._in_flight.get(key)
+            future = joined or self._in_flight.setdefault(key, Future())
+        if joined is None:
+            self._execute(key, future, work)
+        return future.result()
+
+    def _execute(self, key: Key, future: Future[Result], work: Callable[[], Result]) -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+            raise
+        finally:
+            with self._lock:
+                del self._in_flight[key]
 
 
 _single_flight: SingleFlight[tuple[SecretPlace, bytes], bytes] = SingleFlight()

@@ -12,9 +12,9 @@ from mcpist.aws.clients import client
 from mcpist.caller import Caller, Subject
 from tests import emf
 from tests.token_broker.conftest import ACCESS, REFRESH, Broker, error_of
+from token_broker import vault
 from token_broker.message import parse
 from token_broker.resolving import credentials
-from token_broker.vault import vault
 
 SHARED = "ghu_shared_access_canary"
 

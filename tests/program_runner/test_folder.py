@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from mcpist.errors import ProgramUnavailable
-from program_runner.programs.location import locate
+from program_runner.folder import locate
 
 
 def test_of_this_machine_only_the_programs_of_the_allow_list_run(allow: Callable[..., None]) -> None:

@@ -7,8 +7,7 @@ import pytest
 
 from mcpist.errors import IntegrityError, OutputRefused, StoreUnavailable
 from mcpist.programs.messages import InputFile, Upload
-from program_runner.programs.outputs import FoundOutput
-from program_runner.programs.transfers import _client, content_of, deliver
+from program_runner.outputs import FoundOutput, _client, content_of, deliver
 from tests.core.loopback import Reply, Service, listening
 
 CONTENT = b"what the door means"

@@ -22,8 +22,8 @@ from mcpist.errors import IntegrityError, StoreUnavailable
 from tests.clock import Clock
 from tests.examples import examples
 from tests.token_broker.conftest import forget
-from token_broker.vault import vault
-from token_broker.vault.vault import HEADER, SecretPlace, unseal, unseal_proof
+from token_broker import vault
+from token_broker.vault import HEADER, SecretPlace, unseal, unseal_proof
 
 PLACE = SecretPlace(organization="acme", owner="user#ada", service="github", field="access_token", version=3)
 SECRET = SecretStr("ghu_canary_of_the_vault")
@@ -215,13 +215,13 @@ def test_a_snapshot_holds_no_data_key_and_no_client() -> None:
 from snapshot_restore_py import get_before_snapshot
 import token_broker.handler
 from mcpist.aws import clients
-from token_broker.grants import credential_cache
+from token_broker.grants.grant import opened_credentials
 from token_broker.providers import apps
-from token_broker.vault import vault
+from token_broker import vault
 while (hooks := get_before_snapshot()):
     function, args, kwargs = hooks.pop()
     function(*args, **kwargs)
-assert not (vault.data_keys or credential_cache.opened or apps.app_cache or clients.client.cache_info().currsize)
+assert not (vault.data_keys or opened_credentials or apps.app_cache or clients.client.cache_info().currsize)
 """
     surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([sys.executable, "-c", script], check=True, env=surroundings)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from mcpist.errors import AnswerTooLarge, ProgramLimitReached, ProgramUnavailable, Timeout
 from mcpist.programs.messages import MAX_INLINE_BYTES, MAX_STDERR_BYTES, ProgramRequest, ProgramResult
+from program_runner import folder, outputs
 from program_runner.confinement.order import Order, Report, read_line
+from program_runner.folder import locate
 from program_runner.process import GRACE_SECONDS, inherited_environment, supervisor_command
-from program_runner.programs import folder, outputs, transfers
-from program_runner.programs.location import locate
 
 CHUNK_BYTES = 65_536
 # After the limit and the grace: the supervisor ends by itself, but a loaded machine may be slow.
@@ -34,7 +34,7 @@ def run(request: ProgramRequest, *, namespaces: bool = True) -> ProgramResult:
     with folder.run_folder() as root:
         work = root / "work"
         for file in request.inputs:
-            folder.write(work, file.name, transfers.content_of(file))
+            folder.write(work, file.name, outputs.content_of(file))
         stdin = (work / request.stdin_file).read_bytes() if request.stdin_file else request.stdin
         process = _Process(request, _order(request, program, root, namespaces=namespaces), stdin)
         process.run()
@@ -43,7 +43,7 @@ def run(request: ProgramRequest, *, namespaces: bool = True) -> ProgramResult:
         inputs = {file.name for file in request.inputs}
         found = outputs.collect(request.program, work, request.outputs, inputs, request.limits.file_bytes)
         left = MAX_INLINE_BYTES - len(stdout)
-        delivered = transfers.deliver(request.program, found, request.uploads, left)
+        delivered = outputs.deliver(request.program, found, request.uploads, left)
     return ProgramResult(
         exit_code=report.exit_code,
         signal=signal.Signals(report.signal).name if report.signal else "",

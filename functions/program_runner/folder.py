@@ -1,4 +1,4 @@
-"""The folder of a run: empty at first, and removed with everything in it."""
+"""The folder of a run, removed with everything in it, and the file that a program is: packaged or allow-listed."""
 
 import os
 import shutil
@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from mcpist.errors import InvalidRequest
+from mcpist.errors import InvalidRequest, ProgramUnavailable
+from mcpist.settings import settings
 
 
 @contextmanager
@@ -44,3 +45,27 @@ def _open_and_retry(remove: Callable[[str], Any], path: str, _: BaseException) -
         shutil.rmtree(path)
     else:
         remove(path)
+
+
+def locate(program: str) -> Path:
+    """Return a program's file; ProgramUnavailable if there is none, or it may not run."""
+    path = _allowed(program) if program.startswith("/") else _packaged(program)
+    if not path.is_file():
+        raise ProgramUnavailable(service=program, program=program, problem="it is missing")
+    if not os.access(path, os.X_OK):
+        raise ProgramUnavailable(service=program, program=program, problem="it is not executable")
+    return path
+
+
+def _allowed(program: str) -> Path:
+    if program not in settings().allowed_programs:
+        raise ProgramUnavailable(service=program, program=program, problem="it is not on this machine's allow-list")
+    return Path(program)
+
+
+def _packaged(program: str) -> Path:
+    package = Path(settings().programs).resolve()
+    path = (package / program).resolve()
+    if not path.is_relative_to(package):
+        raise ProgramUnavailable(service=program, program=program, problem="it leads out of its package")
+    return path

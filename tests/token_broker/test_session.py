@@ -9,7 +9,7 @@ import pytest
 from mcpist.caller import Subject
 from mcpist.people import browsers, directory
 from tests.token_broker.conftest import Broker, error_of
-from token_broker.connecting import session
+from token_broker import proof as sealed
 
 
 def offer(door: Broker, proof: dict[str, str], organization: str = "acme") -> dict[str, Any]:
@@ -45,7 +45,7 @@ def test_a_user_of_several_organizations_names_one(door: Broker) -> None:
 
 def test_a_session_ends_after_an_hour_without_use(door: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     proof = door.session("ada")
-    later = time.time() + session.IDLE_SECONDS + 1
+    later = time.time() + sealed.IDLE_SECONDS + 1
     monkeypatch.setattr(time, "time", lambda: later)
     refused = offer(door, proof)
     assert error_of(refused) == "AuthenticationError"
@@ -56,13 +56,13 @@ def test_a_session_in_use_is_renewed_until_twelve_hours_are_over(door: Broker, m
     proof, start = door.session("ada"), time.time()
     first = read(door, proof)
     assert "session" not in first, "a young one stays"
-    for used in range(2400, session.MAX_SESSION_SECONDS, 2400):
+    for used in range(2400, sealed.MAX_SESSION_SECONDS, 2400):
         monkeypatch.setattr(time, "time", lambda used=used: start + used)
         shown = read(door, proof)
         assert shown["id"] == first["id"]
         assert shown["expires_at"] <= first["ends_at"]
         proof = {"kind": "session", "value": shown.get("session", proof["value"])}
-    monkeypatch.setattr(time, "time", lambda: start + session.MAX_SESSION_SECONDS + 1)
+    monkeypatch.setattr(time, "time", lambda: start + sealed.MAX_SESSION_SECONDS + 1)
     assert error_of(offer(door, proof)) == "AuthenticationError"
 
 

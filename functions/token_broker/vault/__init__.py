@@ -1,1 +1,0 @@
-"""Sealing and opening secrets; the only room that sees a stored secret."""
