@@ -1,13 +1,15 @@
 """`make bench`: measure, print the tables, and keep them in the pages of docs."""
 
 import argparse
+import sys
 from collections.abc import Callable
 from importlib import import_module
 
-from benchmarks import broker, calls, catalogue, console, costs, cpu, imports, load, noise, scale, workflows
-from benchmarks.report import BENCHMARKS, Row, keep, measured, table
+from benchmarks import broker, calls, catalogue, console, costs, cpu, imports, noise, saturation, scale, soak, workflows
+from benchmarks.report import Row, show
 from benchmarks.stub_deployment import StubDeployment, run_stub_deployment
 
+SATURATION_SECONDS = 20.0
 # These use the peers and simulators of the tests, which are imported only where such a part is measured.
 WITH_TESTS = {
     "peers": ("tokens", "machines", "upstreams", "contention"),
@@ -20,7 +22,7 @@ WITH_TESTS = {
 
 
 def main() -> None:
-    """Measure the named part; without a name, all but the hours of `load`."""
+    """Measure the named part; without a name, all but the hours of `soak`. Name each bound that is missed, and fail."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=main.__doc__)
     named = parser.add_subparsers(dest="named")
     named.add_parser("engine", help="the search, the CPU of calls, what a batch takes beside single calls")
@@ -33,10 +35,12 @@ def main() -> None:
     pages.add_argument("--large", action="store_true", help="also of 1,000 users, 5,000 tools and 100,000 audit rows")
     noisy = named.add_parser("noise", help="hostile requests of one user, and what another organization waits")
     noisy.add_argument("--requests", type=int, default=noise.REQUESTS)
-    loaded = named.add_parser("load", help="many clients at once for some minutes: no error, no growing memory")
-    loaded.add_argument("--minutes", type=float, default=10)
-    loaded.add_argument("--clients", type=int, default=50)
-    loaded.add_argument("--batches", type=int, default=1_000, help="batches while a sandbox is killed every second")
+    long = named.add_parser("soak", help="many clients with pauses for some minutes: no error, no growing memory")
+    long.add_argument("--minutes", type=float, default=10, help="under each of the two runtimes")
+    long.add_argument("--clients", type=int, default=50)
+    long.add_argument("--batches", type=int, default=1_000, help="batches while a sandbox is killed every second")
+    dense = named.add_parser("saturation", help="requests a second of clients without pauses, at a bounded percentile")
+    dense.add_argument("--seconds", type=float, default=SATURATION_SECONDS, help="of each number of clients")
     named.add_parser("peers", help="tokens, machines, upstream servers and a contended lease, beside the tests' peers")
     named.add_parser("answers", help="the fields of what the vendors' descriptions answer")
     named.add_parser("apis", help="imported APIs, from real descriptions")
@@ -44,40 +48,49 @@ def main() -> None:
     named.add_parser("files", help="questions about large results")
     named.add_parser("programs", help="questions that programs answer about drafts")
     chosen = parser.parse_args()
+    if problems := measure(chosen):
+        sys.exit("\n".join(f"missed: {problem}" for problem in problems))
+
+
+def measure(chosen: argparse.Namespace) -> list[str]:
+    """Measure what a command line names, and return the bounds that were missed."""
     match chosen.named:
         case None:
-            measure_all()
+            return measure_all()
         case "workflows":
             workflows.measure(chosen.only)
         case "console":
             console.measure(large=chosen.large)
         case "noise":
-            noise.measure(chosen.requests)
-        case "load":
-            load.measure(chosen.clients, chosen.minutes * 60, chosen.batches)
+            return noise.measure(chosen.requests)
+        case "soak":
+            return soak.measure(chosen.clients, chosen.minutes * 60, chosen.batches)
+        case "saturation":
+            return saturation.measure(chosen.seconds)
         case name if name in WITH_TESTS:
-            measure_with_tests(name)
+            return measure_with_tests(name)
         case name:
-            PARTS[name]()
+            return PARTS[name]() or []
+    return []
 
 
-def measure_all() -> None:
-    """Measure every part but `load`; the one that can fail comes last."""
+def measure_all() -> list[str]:
+    """Measure every part but `soak`, and return the bounds that were missed."""
     imports.measure()
-    measure_engine()
+    problems = measure_engine()
     measure_costs()
     workflows.measure()
     console.measure()
     scale.measure()
     for name in WITH_TESTS:
-        measure_with_tests(name)
-    noise.measure()
+        problems += measure_with_tests(name)
+    return [*problems, *saturation.measure(SATURATION_SECONDS), *noise.measure()]
 
 
-def measure_engine() -> None:
+def measure_engine() -> list[str]:
     """Measure what needs only one seeded deployment."""
     with run_stub_deployment() as stub:
-        _print(engine_rows(stub), "engine")
+        return show(engine_rows(stub), "engine")
 
 
 def engine_rows(stub: StubDeployment) -> list[Row]:
@@ -94,19 +107,13 @@ def measure_costs() -> None:
         costs.measure(stub)
 
 
-def measure_with_tests(name: str) -> None:
+def measure_with_tests(name: str) -> list[str]:
     """Measure a part that uses what the tests have."""
     modules = [import_module(f"benchmarks.{module}") for module in WITH_TESTS[name]]
-    _print([row for module in modules for row in module.rows()], name)
+    return show([row for module in modules for row in module.rows()], name)
 
 
-def _print(rows: list[Row], name: str) -> None:
-    text = f"Measured {measured()}.\n\n{table(('what', 'seen', 'at most'), rows)}"
-    print(text)
-    keep(text, BENCHMARKS, name)
-
-
-PARTS: dict[str, Callable[[], None]] = {
+PARTS: dict[str, Callable[[], list[str] | None]] = {
     "engine": measure_engine,
     "costs": measure_costs,
     "scale": scale.measure,

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,7 +11,10 @@ from infra.local.deployment import ROOT
 
 BENCHMARKS, COSTS = ROOT / "docs/benchmarks.md", ROOT / "docs/costs.md"
 
-type Row = tuple[str, str, str]
+_NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?!\w*th\b)")
+
+type Row = tuple[str, ...]
+"""The name of a measurement, its value and its bound, all as the table shows them."""
 
 
 def measured() -> str:
@@ -29,6 +33,45 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table in Markdown."""
     lines = [columns, ["---"] * len(columns), *rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def show(rows: Iterable[Row], name: str, what: str = "") -> list[str]:
+    """Print a table and keep it under a name in docs/benchmarks.md; return the bounds that were missed."""
+    rows = list(rows)
+    text = f"Measured {measured()}{what}.\n\n{table(('what', 'seen', 'at most'), rows)}"
+    print(text)
+    keep(text, BENCHMARKS, name)
+    return missed(rows)
+
+
+def missed(rows: Iterable[Row]) -> list[str]:
+    """Return a line for each row with a value beyond its bound.
+
+    A bound is one number for all of a value's numbers or one for each, `none`, or a least number with `or more`. What a
+    value has in brackets explains it, unless only there a number has the bound's unit. A bound in words, or of a growth
+    (`+2%`), is checked where it is measured.
+    """
+    return [f"{what}: {seen}, and the bound is {bound}" for what, seen, bound in rows if not _is_within(seen, bound)]
+
+
+def _is_within(seen: str, bound: str) -> bool:
+    if bound == "none":
+        return seen in {"none", "0"}
+    if not bound[:1].isdigit():
+        return True
+    limits = _numbers(bound)
+    main, _, explained = seen.partition("(")
+    values = _numbers(explained if bound.endswith(" x") and " x" not in main else main)
+    if len(limits) > 1:
+        values = values[: len(limits)]
+    else:
+        limits *= len(values)
+    pairs = zip(values, limits, strict=False)
+    return all(value >= limit if "or more" in bound else value <= limit for value, limit in pairs)
+
+
+def _numbers(text: str) -> list[float]:
+    return [float(found.replace(",", "")) for found in _NUMBER.findall(text)]
 
 
 def keep(text: str, page: Path, name: str) -> None:

@@ -27,7 +27,6 @@ from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 import httpx2
 import pytest
-from tests.token_broker.vault.test_secrets import assert_silent
 
 from infra.cli.main import run
 from infra.cli.up import _facts
@@ -43,6 +42,7 @@ from tests.roles.accesses import questions
 from tests.roles.made_up import made_up
 from tests.roles.removal import unneeded
 from tests.roles.stack import stack_of
+from tests.token_broker.test_secrets import assert_silent
 from tests.upstreams.fake_upstream import FakeUpstream, serving_fake
 from tests.whole import workload
 from tests.whole.conftest import McpUser, built
