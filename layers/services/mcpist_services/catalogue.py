@@ -68,9 +68,9 @@ def _sources_of(caller: "Caller") -> "Sequence[ModuleSource]":
 
         sources.append(Categories(caller))
     if any(module.kind == "api" for module in caller.modules):
-        from mcpist_services.described.registered import RegisteredApis
+        from mcpist_services.described.registered import registered_apis
 
-        sources.append(RegisteredApis(caller))
+        sources.append(registered_apis(caller))
     return sources
 
 

@@ -12,7 +12,7 @@ from mcpist.render.shows import DONE, Shows, shows
 from mcpist.tools.declare.call import Call, Work, path
 from mcpist.tools.declare.dialect import CredentialPlacement
 from mcpist.tools.declare.module import Module
-from mcpist.tools.declare.paging import PageRequest, Paging, pages, paging_parameters
+from mcpist.tools.declare.paging import PageRequest, pages, paging_parameters
 from mcpist.tools.declare.schema import model_of, parameter_lines, parameters_of, schema_of
 from mcpist.tools.declare.schema_tool import SchemaTool
 from mcpist.tools.declare.tool import PAGING_PARAMETERS, Effect, Example, ModuleMetadata
@@ -178,7 +178,7 @@ def described_tool(overlay: Overlay, name: str, about: ModuleMetadata) -> Descri
         operation=rule.operation,
         idempotent=rule.method in {"GET", "PUT", "DELETE"},
         reveals=rule.reveals,
-        paging=_paging(rule),
+        paging=paging_of(rule.paging) if rule.paging else None,
     )
 
 
@@ -187,10 +187,6 @@ def paging_properties() -> dict[str, Any]:
     """Return the schemas of the parameters that every paged tool has."""
     properties: dict[str, Any] = schema_of(model_of(parameters_of(paging_parameters), "paging"))["properties"]
     return properties
-
-
-def _paging(rule: ToolRule) -> Paging | None:
-    return paging_of(rule.paging) if rule.paging else None
 
 
 def _shows(rule: ToolRule, noise: Sequence[str]) -> Shows:

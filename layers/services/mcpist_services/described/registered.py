@@ -1,53 +1,29 @@
 """Registered APIs as one caller's modules; each is built once in a sandbox, from a definition that never changes."""
 
 import math
-from dataclasses import dataclass, replace
-from functools import reduce
+from dataclasses import replace
 
 from mcpist.caller import Caller, RegisteredModule
-from mcpist.errors import McpistError
 from mcpist.memory import Memory
 from mcpist.registry import definitions
 from mcpist.tools.declare.module import Module
-from mcpist.tools.search.catalogue import ModuleSource
-from mcpist.tools.search.index import Index, join_indexes
-from mcpist.tools.search.word_index import WordIndex
+from mcpist.tools.search.catalogue import DefinedModules, JoinedSources, ModuleSource
+from mcpist.tools.search.index import Index
 
 MAX_CACHED_MODULES = 100
-NO_MODULES = Index([], WordIndex(0, {}, {}))
+
+_built: Memory[tuple[str, str], ModuleSource] = Memory(math.inf, MAX_CACHED_MODULES)
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltModule:
-    """A registered API as a module, with its index."""
+def registered_apis(caller: Caller) -> ModuleSource:
+    """Return the registered APIs that a role of the caller has; a definition that cannot be read hides no other."""
 
-    module: Module
-    index: Index
+    def built(module: RegisteredModule) -> ModuleSource:
+        key = caller.organization, module.sha256
+        return _built.get_or_make(key, lambda: _build(caller.organization, module))
 
-
-_built: Memory[tuple[str, str], BuiltModule] = Memory(math.inf, MAX_CACHED_MODULES)
-
-
-class RegisteredApis(ModuleSource):
-    """The registered APIs that a role of the caller has."""
-
-    def __init__(self, caller: Caller) -> None:
-        self._modules, self._failures = definitions.of_caller(
-            caller, "api", lambda module: _build(caller.organization, module)
-        )
-
-    @property
-    def index(self) -> Index:
-        """The index for listing and searching."""
-        return reduce(join_indexes, (built.index for built in self._modules.values()), NO_MODULES)
-
-    def module(self, name: str) -> Module:
-        """Return an API as a module."""
-        return self._modules[name].module
-
-    def missing_reason(self, module: str, tool: str = "") -> McpistError | None:  # noqa: ARG002 - a tool is there or not
-        """Return why an API's definition could not be read."""
-        return self._failures.get(module)
+    sources, failures = definitions.of_caller(caller, "api", built)
+    return JoinedSources([*sources.values()], failures)
 
 
 def index_of(overlay: definitions.Definition) -> str:
@@ -71,14 +47,11 @@ def module_of(overlay: definitions.Definition) -> Module:
     return module(load_overlay(overlay))
 
 
-def _build(organization: str, registered: RegisteredModule) -> BuiltModule:
-    return _built.get_or_make((organization, registered.sha256), lambda: _build_new(organization, registered))
-
-
-def _build_new(organization: str, registered: RegisteredModule) -> BuiltModule:
+def _build(organization: str, registered: RegisteredModule) -> ModuleSource:
+    """Return one API as a source: its module is made at once, so that a wrong definition is a failure of it alone."""
     definition = definitions.load(organization, registered.sha256)
-    index = read_index(definition)
+    index, module = read_index(definition), module_of(definition["overlay"])
     (entry,) = index.modules.values()
     about = {**entry.about, **definition["about"]}
     entry = replace(entry, about=about, registered_at=registered.registered_at)
-    return BuiltModule(module_of(definition["overlay"]), Index([entry], index.words))
+    return DefinedModules([registered.name], lambda _: module, lambda: Index([entry], index.words))

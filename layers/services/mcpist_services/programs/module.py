@@ -9,6 +9,7 @@ from typing import Any
 
 from mcpist.errors import InvalidRequest
 from mcpist.memory import cached
+from mcpist.programs import client
 from mcpist.render.shows import shows
 from mcpist.settings import settings
 from mcpist.tools.declare.call import TimedLookup, Work
@@ -21,14 +22,14 @@ from mcpist_services import names
 from mcpist_services.definitions import load_definition, refuse
 from mcpist_services.described.samples import sample
 from mcpist_services.programs.declaration import Declaration, ToolDeclaration, is_file
-from mcpist_services.programs.runs import ProgramRuns, RunProgram, run_in_sandbox
+from mcpist_services.programs.runs import ProgramRuns, RunProgram
 
 EXAMPLE_FILE = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 MAX_DECLARATION_BYTES = 200_000
 logger = logging.getLogger(__name__)
 
 
-def module(declaration: Declaration, run: RunProgram = run_in_sandbox) -> Module:
+def module(declaration: Declaration, run: RunProgram = client.run) -> Module:
     """Return the module of a declaration, whose programs `run` runs."""
     found = Module(
         declaration.name,

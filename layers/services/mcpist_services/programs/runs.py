@@ -15,7 +15,6 @@ from mcpist.errors import InternalError, InvalidRequest, McpistError, ProgramFai
 from mcpist.files import access
 from mcpist.files.content import JSON, MARKDOWN, PLAIN, YAML
 from mcpist.files.records import FileRecord
-from mcpist.programs import client
 from mcpist.programs.messages import (
     MAX_FILE_BYTES,
     MAX_FILES,
@@ -35,7 +34,7 @@ from mcpist.telemetry.metrics import (
     PROGRAM_TOKENS_SAVED,
 )
 from mcpist.tools.declare.call import Measured
-from mcpist_services.programs.answers import ProgramAnswer, answer_of
+from mcpist_services.programs.answers import answer_of
 from mcpist_services.programs.command_line import command_line
 from mcpist_services.programs.declaration import ToolDeclaration, is_file
 
@@ -86,7 +85,15 @@ class ProgramRuns:
             self._raise_if_failed(tool, result)
             answer = answer_of(self.caller, command, tool, result)
         milliseconds = round((time.monotonic() - began) * 1000)
-        return Measured(answer.document(milliseconds), self._measure(command, staged, answer, milliseconds))
+        measures = record(
+            command,
+            input_size_bytes=staged.size_bytes,
+            output_file_count=len(answer.files),
+            execution_time_ms=milliseconds,
+            tokens_before=answer.tokens_before,
+            tokens_after=answer.tokens_after,
+        )
+        return Measured(answer.document(milliseconds), measures)
 
     def _request(self, tool: ToolDeclaration, staged: Staged) -> ProgramRequest:
         return ProgramRequest(
@@ -107,21 +114,6 @@ class ProgramRuns:
             raise ProgramKilled(program=tool.program, signal=result.signal, problem=problem, service=self.module)
         if result.exit_code not in tool.success_codes:
             raise ProgramFailed(program=tool.program, exit_code=result.exit_code, problem=problem, service=self.module)
-
-    def _measure(self, command: str, staged: Staged, answer: ProgramAnswer, milliseconds: int) -> dict[str, int]:
-        return record(
-            command,
-            input_size_bytes=staged.size_bytes,
-            output_file_count=len(answer.files),
-            execution_time_ms=milliseconds,
-            tokens_before=answer.tokens_before,
-            tokens_after=answer.tokens_after,
-        )
-
-
-def run_in_sandbox(*args: Any, **kwargs: Any) -> ProgramResult:
-    """Run a program in the room without rights."""
-    return client.run(*args, **kwargs)
 
 
 def executable(module: str, program: str) -> str:

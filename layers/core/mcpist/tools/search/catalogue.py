@@ -1,7 +1,7 @@
 """The catalogue: every module by its name, imported when a tool of it is first used; listed without importing any."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, cached_property, reduce
 from importlib import import_module
 from importlib.util import find_spec
@@ -15,11 +15,14 @@ from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.schema_tool import unknown_columns
 from mcpist.tools.search.index import Index, join_indexes
 from mcpist.tools.search.translation import UNTRANSLATED, Translation, read_translation
+from mcpist.tools.search.word_index import WordIndex
 
 if TYPE_CHECKING:
     from mcpist.tools.search.phrases import Phrases
 
 INDEX_FILE = "index.json"
+NO_ENTRIES = Index([], WordIndex(0, {}, {}))
+NO_FAILURES: Mapping[str, McpistError] = {}
 
 
 class ModuleSource(ABC):
@@ -82,15 +85,19 @@ class DefinedModules(ModuleSource):
 
 
 class JoinedSources(ModuleSource):
-    """Several sources as one; no two modules have the same name."""
+    """Several sources as one; no two modules have the same name.
 
-    def __init__(self, sources: Sequence[ModuleSource]) -> None:
+    `failures` are the modules that could not be read, each with the reason.
+    """
+
+    def __init__(self, sources: Sequence[ModuleSource], failures: Mapping[str, McpistError] = NO_FAILURES) -> None:
         self._sources = sources
+        self._failures = failures
 
     @property
     def index(self) -> Index:
         """The entries of all sources, in their order."""
-        return reduce(join_indexes, (source.index for source in self._sources))
+        return reduce(join_indexes, (source.index for source in self._sources)) if self._sources else NO_ENTRIES
 
     def module(self, name: str) -> Module:
         """Return a module by its name; LookupError where no source has it."""
@@ -109,7 +116,9 @@ class JoinedSources(ModuleSource):
             source.load_tools(names)
 
     def missing_reason(self, module: str, tool: str = "") -> McpistError | None:
-        """Return the first reason that a source knows."""
+        """Return the first reason that is known."""
+        if module in self._failures:
+            return self._failures[module]
         reasons = (source.missing_reason(module, tool) for source in self._sources)
         return next((reason for reason in reasons if reason), None)
 
