@@ -1,4 +1,4 @@
-"""Requests to DynamoDB: its JSON over kept connections in a function, botocore elsewhere.
+"""Requests of a function to DynamoDB: its JSON over kept connections. Without this file botocore sends them.
 
 A request by botocore takes three times the CPU, and the first one a seventh of a cold start. What botocore knows and
 this does not is needed outside of functions alone: profiles, single sign-on, proxies, other endpoints.
@@ -13,13 +13,14 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any
 
-from mcpist.aws.clients import client, error_code, store_errors, timeouts_and_attempts, to_error
-from mcpist.aws.connections import Connections, HttpAnswer
+from snapshot_restore_py import register_before_snapshot
+
+from mcpist.aws.clients import error_code, timeouts_and_attempts, to_error
+from mcpist.aws.connections import Connections, HttpAnswer, tls_context
 from mcpist.aws.credentials import CredentialsUnavailable, FunctionCredentials, function_credentials, signed_headers
 from mcpist.errors import StoreUnavailable
-from mcpist.memory import cached
 from mcpist.settings import settings
 
 TARGET = "DynamoDB_20120810"
@@ -42,36 +43,15 @@ _THROTTLE_CODES = {
 _TRANSIENT_CODES = {"ReplicatedWriteConflictException", "RequestTimeout", "RequestTimeoutException"}
 
 
-class Transport(Protocol):
-    """Sends one request, and the same again where that may help."""
-
-    def __call__(self, store: str, operation: str, parameters: Mapping[str, Any]) -> Any:
-        """Return DynamoDB's answer; StoreUnavailable if it is down, and an AwsError if it refuses the request."""
-
-
-def send(store: str, operation: str, parameters: Mapping[str, Any]) -> Any:
-    """Send a request, e.g. `GetItem`, for a store that errors call `store`."""
-    return transport()(store, operation, parameters)
-
-
-@cached
-def transport() -> Transport:
-    """Return the way to DynamoDB of this process."""
+def own_transport() -> "HttpTransport | None":
+    """Return the way to DynamoDB of a function; None where botocore must be asked."""
     url = endpoint_url(os.environ.get("AWS_REGION", ""))
     special = url.startswith("https:") and any(map(os.environ.get, BOTOCORE_VARIABLES))
     if "AWS_LAMBDA_FUNCTION_NAME" not in os.environ or special:
-        return send_by_botocore
+        return None
     connect, read, attempts = timeouts_and_attempts(settings().store_seconds)
     connections = Connections(url, connect_seconds=connect, read_seconds=read)
     return HttpTransport(connections, function_credentials, os.environ["AWS_REGION"], attempts)
-
-
-def send_by_botocore(store: str, operation: str, parameters: Mapping[str, Any]) -> Any:
-    """Send a request by botocore's client."""
-    from botocore import xform_name
-
-    with store_errors(store):
-        return getattr(client("dynamodb"), xform_name(operation))(**parameters)
 
 
 def endpoint_url(region: str) -> str:
@@ -150,3 +130,4 @@ def _base64(value: Any) -> str:
 
 
 _encoder = json.JSONEncoder(default=_base64, separators=(",", ":"))
+register_before_snapshot(tls_context)

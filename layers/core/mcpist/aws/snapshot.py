@@ -9,7 +9,7 @@ from importlib import import_module
 
 from snapshot_restore_py import register_after_restore, register_before_snapshot
 
-from mcpist.aws import clients, connections
+from mcpist.aws import clients
 
 LAZY_MODULES = ("botocore.httpsession", "botocore.signers")
 
@@ -20,7 +20,6 @@ def prepare(*, services: Iterable[str], modules: Iterable[str] = ()) -> None:
     def import_all() -> None:
         for module in (*LAZY_MODULES, *modules):
             import_module(module)
-        connections.tls_context()
         clients.session().get_component("data_loader").preload(services)
 
     register_before_snapshot(import_all)
