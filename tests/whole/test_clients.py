@@ -125,7 +125,7 @@ def test_mcp_remote_logs_in_as_the_person_whom_the_browser_chooses(deployment: L
     assert any("get_module_schema" in line for line in said), said
 
 
-@pytest.mark.parametrize("era", ["modern", "legacy"])
+@pytest.mark.parametrize("era", ["modern", pytest.param("legacy", marks=pytest.mark.slow)])
 def test_the_inspector_uses_each_meta_tool(alone: LocalDeployment, era: str, tmp_path: Path) -> None:
     deployment = alone
 

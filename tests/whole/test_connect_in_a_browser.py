@@ -156,6 +156,7 @@ def test_an_administrator_connects_a_persons_account_for_a_role(
     expect(page.locator("body")).to_contain_text("Disconnected.")
 
 
+@pytest.mark.slow
 def test_of_twenty_ways_back_at_the_same_time_one_connects(
     deployment: LocalDeployment, server: AuthorizationServer
 ) -> None:

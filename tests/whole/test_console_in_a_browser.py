@@ -52,6 +52,14 @@ LOOKS = (
     Look(ADMINISTRATOR, "en", 1280, "dark"),
     Look(USER, "ja", 1280, "light"),
 )
+# Chromium and axe-core take a second of CPU a page: the quick tests look at one page of each kind.
+QUICK_PAGES = ("/", "/tools?tool=rag.search_docs", "/batches?id={batch}", "/roles?id=members&module=github")
+ONE_OF_EACH_KIND = pytest.mark.parametrize(
+    "shown",
+    [pytest.param(page, marks=() if page.path in QUICK_PAGES else pytest.mark.slow) for page in PAGES],
+    ids=lambda page: page.path,
+    indirect=True,
+)
 EVERY_PAGE = pytest.mark.parametrize("shown", PAGES, ids=lambda page: page.path, indirect=True)
 
 type Profiles = dict[Person, Any]
@@ -121,7 +129,7 @@ def check_page(page: Page, axe: str, language: str) -> None:
     assert page.evaluate(CURRENT_IS_IN_SIGHT), "the line of the navigation shows where one is"
 
 
-@EVERY_PAGE
+@ONE_OF_EACH_KIND
 def test_a_page_is_accessible_weighs_little_and_complains_of_nothing(
     deployment: LocalDeployment, chromium: Browser, profiles: Profiles, axe: str, shown: ConsolePage
 ) -> None:

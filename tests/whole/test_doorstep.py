@@ -67,7 +67,7 @@ def bounded(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
         yield deployment
 
 
-pytestmark = built(bounded)
+pytestmark = [pytest.mark.slow, built(bounded)]
 
 
 @pytest.fixture

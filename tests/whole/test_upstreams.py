@@ -53,7 +53,7 @@ def sheltering(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
             yield deployment
 
 
-pytestmark = built(sheltering)
+pytestmark = [pytest.mark.slow, built(sheltering)]
 
 
 def error(visitor: McpUser, name: str, **arguments: Any) -> dict[str, Any]:
