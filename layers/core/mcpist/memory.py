@@ -82,6 +82,8 @@ class Memory[Key: Hashable, Value]:
 
     def drop(self, condition: Callable[[Key, Value], bool]) -> None:
         """Drop the entries that meet a condition."""
+        if not self._entries:
+            return
         with self._lock:
             for key in [key for key, entry in self._entries.items() if condition(key, entry.value)]:
                 del self._entries[key]

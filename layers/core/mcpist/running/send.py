@@ -49,6 +49,8 @@ class Cooldowns(Memory[Key, float]):
 
     def remaining(self, *keys: Key) -> float:
         """Return the seconds that are left of the longest of these cooldowns; 0 where there is none."""
+        if not len(self):  # as for most calls, which need wait for no lock
+            return 0.0
         now = self.clock()
         left = max(self.get(key) or now for key in keys) - now
         return min(left, self.seconds) if left > CLOCK_TOLERANCE_SECONDS else 0.0
