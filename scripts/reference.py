@@ -9,6 +9,7 @@ from typing import Any
 from benchmarks.month import month_page
 from benchmarks.report import COSTS, replaced
 from mcpist import errors
+from mcpist.audit.rows import column_types
 from mcpist.files.reference import PUBLISHED, draft7
 from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.tool import PAGING_PARAMETERS, Tool
@@ -30,6 +31,7 @@ OPENAPI = FUNCTIONS / "rest_api/openapi.json"
 SCHEMAS = ROOT / "docs/schemas"
 APIS = ROOT / "layers/config/apis"
 PROGRAMS = ROOT / "layers/config/programs"
+ADMINISTRATION = ROOT / "docs/administration.md"
 UPSTREAMS_SCHEMA = ROOT / "layers/config/upstreams.schema.json"
 APIS_SCHEMA = ROOT / "layers/config/apis.schema.json"
 EFFECTS = {"reads": "", "writes": " (writes)", "destroys": " (destroys)"}
@@ -56,6 +58,7 @@ def main() -> None:
     wanted |= {SCHEMAS / f"{name}.schema.json": _json(draft7(model)) for name, model in PUBLISHED.items()}
     wanted[SCHEMAS / "program.schema.json"] = _json(draft7(Declaration))
     wanted[COSTS] = replaced(month_page(), COSTS, "month")
+    wanted[ADMINISTRATION] = replaced(audit_table(), ADMINISTRATION, "columns")
     there = {path: path.read_text("utf-8") for path in {*FOLDER.glob("*.md"), *wanted} if path.exists()}
     drifted = sorted(path for path in {*wanted, *there} if wanted.get(path) != there.get(path))
     if "--check" in sys.argv[1:]:
@@ -114,6 +117,12 @@ def error_page() -> str:
         "| --- | --- | --- | --- |",
         *rows.values(),
     )
+
+
+def audit_table() -> str:
+    """Return the table of the columns of an audit row."""
+    rows = "".join(f"| `{name}` | {meaning} |\n" for name, _, meaning in column_types())
+    return f"\n| column | what it says |\n| --- | --- |\n{rows}\n"
 
 
 def overview(modules: list[Module]) -> str:

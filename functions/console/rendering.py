@@ -35,6 +35,15 @@ EXPLAINED_CODES = frozenset(
     kind.code for one in _EXPLAINED for kind in (one, *concrete_errors(one)) if hasattr(kind, "code")
 )
 """The codes that a decision about the use of a tool has; a wrong argument or a service's answer is none."""
+AUDIT_COLUMNS = {
+    "time": "logs.time",
+    "user": "logs.user",
+    "tool": "logs.what",
+    "outcome": "logs.outcome",
+    "account": "logs.account",
+    "client_name": "logs.client",
+}
+"""The columns of the audit that a table shows, with the texts of their heads."""
 ASSETS = Path(__file__).parent / "assets"
 ASSET_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
@@ -57,8 +66,10 @@ def environment() -> Environment:
     )
     made.filters |= {"shown": _shown, "shown_lines": _shown_lines, "title_of": title, "moment": _moment, "day": _day}
     made.filters |= {"duration": _duration, "json_text": _json_text, "one_line": quote_json}
+    made.filters["said"] = lambda name, texts: texts(name)
     made.globals |= {"asset": asset_address, "service_path": service_path, "provider_title": provider_title}
     made.globals |= {"key_page": key_page, "key_example": key_example, "EXPLAINED_CODES": EXPLAINED_CODES}
+    made.globals["AUDIT_COLUMNS"] = AUDIT_COLUMNS
     return made
 
 

@@ -10,11 +10,11 @@ from typer import Option
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.rest_client import Access, RestSession, part, with_access
 from infra.cli.table import render_table
+from mcpist.audit.rows import COMMAND_LINE_COLUMNS
 from mcpist.visible_text import visible
 
 _RELATIVE_TIME = re.compile(r"(\d{1,6})([mhd])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
-_COLUMNS = ("time", "user", "event", "service", "account", "tool", "outcome", "id")
 EXPORT_ROWS = 1_000
 COLUMNS = ("command", "runs", "failed", "files", "tokens_saved", "token_efficiency", "p50_ms", "p95_ms")
 PERIOD_COLUMNS = ("period", "runs", "failed", "files", "tokens_saved")
@@ -66,7 +66,8 @@ def show_audit(
 
 
 def _draw(rows: Iterable[Mapping[str, Any]]) -> str:
-    return render_table(_COLUMNS, [[visible(str(row[name]))[:40] for name in _COLUMNS] for row in rows])
+    lines = [[visible(str(row[name]))[:40] for name in COMMAND_LINE_COLUMNS] for row in rows]
+    return render_table(COMMAND_LINE_COLUMNS, lines)
 
 
 def _verify(session: RestSession, head: str) -> CommandResult:

@@ -103,7 +103,7 @@ def fill(login: LocalLogin, user: str, invitation: str = "") -> Hostile:
     """Store rows of the audit, files and batches of a user."""
     caller = _hostile(directory.identify(Subject(login.issuer, user), organization="acme"))
     for text in PAYLOADS:
-        audit.record_use(caller, module=text, tool=text, outcome=text.upper(), request=text, account=text, batch=text)
+        audit.record_use(caller, text, text, outcome=text.upper(), request=text, account=text, batch=text)
         audit.record_change(caller, action=text, target=text, request="r-1", before={text: text}, after={"x": [text]})
     rows = [{"number": number, text: text} for number, text in enumerate(PAYLOADS[:6])] + [{"x": EVERYTHING}]
     contents = [(EVERYTHING.encode(), "text/plain"), (readable_json(rows), "application/json")]

@@ -25,7 +25,7 @@ def used(messages: list[dict[str, Any]]) -> Callable[..., None]:
 
     def write(outcome: str, times: int = 1, **measures: int) -> None:
         for _ in range(times):
-            audit.record_use(UMA, module="rag", tool="search_docs", outcome=outcome, request="r", measures=measures)
+            audit.record_use(UMA, "rag", "search_docs", outcome=outcome, request="r", measures=measures)
 
     assert messages == []
     return write

@@ -5,7 +5,9 @@ from html import unescape
 
 import pytest
 
+from console.rendering import AUDIT_COLUMNS
 from mcpist.audit import record as audit
+from mcpist.audit.rows import COLUMNS
 from mcpist.caller import Caller, Role, Subject
 from tests.console.conftest import Browser, audited
 
@@ -14,7 +16,7 @@ EVIL = '"><b onclick=x>\u202e=cmd'
 
 def use(tool: str, *, user: str = "uma", outcome: str = "succeeded", request: str = "r-1") -> None:
     caller = Caller("acme", user, Subject("https://login.example.com", user), "user", (Role("members"),))
-    audit.record_use(caller, module="github", tool=tool, outcome=outcome, request=request)
+    audit.record_use(caller, "github", tool, outcome=outcome, request=request)
 
 
 def test_rows_are_found_by_filters(ada: Browser) -> None:
@@ -96,3 +98,7 @@ def test_a_person_sees_only_the_own_rows(uma: Browser) -> None:
     page = uma.get("/profile")["body"]
     assert "github.get_me" in page
     assert "delete_file" not in page
+
+
+def test_every_column_of_the_table_is_one_of_the_audit() -> None:
+    assert set(AUDIT_COLUMNS) <= set(COLUMNS)

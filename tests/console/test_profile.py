@@ -51,9 +51,7 @@ def test_a_use_by_another_account_is_not_the_last_use(uma: Browser, service: Ser
     uma.post("/connect/github", [("action", "paste"), ("key", GITHUB_KEY)])
     for account in ("octocat", "somebody-else"):
         caller = replace(caller_of(login, "uma"), client=ClientInfo(f"client-of-{account}", "1"))
-        audit.record_use(
-            caller, module="github", tool="get_me", outcome="succeeded", request="r", account=account, measures={}
-        )
+        audit.record_use(caller, "github", "get_me", outcome="succeeded", request="r", account=account, measures={})
     card = account_card(uma)
     assert service.received
     assert "client-of-octocat" in card

@@ -34,7 +34,7 @@ def _record(subject: Subject, browser: Browser, event: audit.Event, action: str)
         row = audit.administration_row(
             caller,
             event,
-            action=action,
+            action,
             request=invocation.request_id(),
             target=f"browsers.{browser.key}",
             before=described if event == "sign_out" else None,

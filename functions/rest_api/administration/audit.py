@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 
-from mcpist.audit.rows import EXPORTS
+from mcpist.audit.rows import EXPORTS, column_types
 from mcpist.audit.search import MAX_ROWS, Filters, find, find_story
 from mcpist.audit.verification import verify
 from mcpist.errors import InvalidRequest
@@ -25,30 +25,11 @@ CURSOR_HEADER = "x-next-cursor"
 router = new_router()
 
 
-class AuditRow(BaseModel):
-    """One thing that happened, or was refused."""
+_COLUMNS: Any = {name: (kind, Field(description=text)) for name, kind, text in column_types()}
 
-    id: str
-    time: str
-    user: str
-    roles: list[str]
-    event: str
-    service: str
-    account: str
-    tool: str
-    outcome: Annotated[str, Field(description="`succeeded`, `started` before a write, or the code of an error")]
-    request: str
-    correlation: Annotated[str, Field(description="The first request, which all its steps and log lines name")]
-    trace: Annotated[str, Field(description="The id of the W3C trace that the request belongs to")]
-    batch: str
-    target: str
-    before: dict[str, Any] | None
-    after: dict[str, Any] | None
-    measures: Annotated[dict[str, int] | None, Field(description="Numbers about the work of a program")]
-    door: str
-    client_name: str
-    client_version: str
-    client_id: str
+
+class AuditRow(create_model("AuditColumns", **_COLUMNS)):  # type: ignore[misc]
+    """One thing that happened, or was refused."""
 
 
 class AuditPage(BaseModel):

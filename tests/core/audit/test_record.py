@@ -30,9 +30,7 @@ EVER: dict[str, Any] = {
 
 
 def test_a_row_records_the_user_the_tool_and_the_account(aws: list[str]) -> None:
-    audit.record_use(
-        ADA, module="shop", tool="get_item", outcome="succeeded", request="r1", account="uma@shop", batch="b1"
-    )
+    audit.record_use(ADA, "shop", "get_item", outcome="succeeded", request="r1", account="uma@shop", batch="b1")
     assert aws == ["PutItem"]
     today = f"{datetime.now(UTC):%Y-%m-%d}"
     (row,) = audit_items("acme")
@@ -262,7 +260,7 @@ def test_a_story_has_the_rows_of_one_request_of_its_user() -> None:
 
 @pytest.mark.parametrize("pk", ["globex#0", f"acme#{SHARDS}", "acme"])
 def test_no_search_shows_a_row_where_no_seal_of_its_organization_covers_it(pk: str) -> None:
-    audit.record_use(ADA, module="shop", tool="get_item", outcome="TIMEOUT", request="r1")
+    audit.record_use(ADA, "shop", "get_item", outcome="TIMEOUT", request="r1")
     (row,) = audit_items("acme")
     audit.audit_table().put(row | {"pk": pk, "sk": f"{row['sk']}0", "account": "forged"})
     for filters in (Filters(user="uma"), Filters(service="shop"), Filters(outcome=audit_search.FAILED)):
@@ -311,12 +309,12 @@ def move(time: datetime) -> None:
 
 def test_rows_of_the_same_time_do_not_replace_each_other() -> None:
     for _ in range(20):
-        audit.record_use(ADA, module="shop", tool="get_item", outcome="succeeded", request="r1")
+        audit.record_use(ADA, "shop", "get_item", outcome="succeeded", request="r1")
     assert len(audit_items("acme")) == 20
 
 
 def test_a_row_never_replaces_one_with_its_key() -> None:
-    row = audit.administration_row(ADA, "change", action="roles.update", target="roles.members", request="r1")
+    row = audit.administration_row(ADA, "change", "roles.update", target="roles.members", request="r1")
     for outcome in ("first", "second"):
         audit.write_row({**row, "outcome": outcome})
     rows = audit_items("acme")
@@ -358,7 +356,7 @@ def test_an_export_quotes_what_a_spreadsheet_would_run() -> None:
     ],
 )
 def test_no_part_of_an_exported_cell_is_a_formula_where_a_semicolon_separates_cells(name: str, cell: str) -> None:
-    row = dict.fromkeys(audit_rows.ROW_FIELDS, "") | {"client_name": name}
+    row = dict.fromkeys(audit_rows.COLUMNS, "") | {"client_name": name}
     (read,) = csv.DictReader(io.StringIO(audit_rows.as_csv([row]), newline=""))
     assert read["client_name"] == cell
 
@@ -366,4 +364,4 @@ def test_no_part_of_an_exported_cell_is_a_formula_where_a_semicolon_separates_ce
 def test_any_reason_that_a_row_is_not_written_is_an_outage_of_the_audit() -> None:
     boto3.client("dynamodb").delete_table(TableName=settings().audit_table)
     with pytest.raises(StoreUnavailable, match="audit"):
-        audit.record_use(ADA, module="shop", tool="get_item", outcome="succeeded", request="r1")
+        audit.record_use(ADA, "shop", "get_item", outcome="succeeded", request="r1")

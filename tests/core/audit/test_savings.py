@@ -54,7 +54,7 @@ def test_an_answer_that_is_larger_than_its_files_saves_nothing_and_costs_no_othe
 @pytest.mark.usefixtures("aws")
 def test_rows_are_read_by_module_and_by_user() -> None:
     for caller, module in ((UMA, "text"), (ADA, "text"), (UMA, "image"), (UMA, "jira")):
-        audit.record_use(caller, module=module, tool="run", outcome="succeeded", request="r", measures=ran(5))
+        audit.record_use(caller, module, "run", outcome="succeeded", request="r", measures=ran(5))
     now = datetime.now(UTC)
     times = (now - timedelta(hours=1), now + timedelta(hours=1))
     found = read_uses(UMA.organization, ("text", "image"), *times)

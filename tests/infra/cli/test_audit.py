@@ -104,11 +104,10 @@ def test_savings_are_shown_by_command_day_and_week(
     written(tmp_path, sample)
     monkeypatch.setenv("PROGRAMS", str(tmp_path))
     forget_all()
-    used = {"module": "sample", "tool": "run", "request": "r1"}
     measures = {"execution_time_ms": 40, "output_file_count": 2, "tokens_before": 1_000, "tokens_after": 100}
     uma = replace(UMA, organization=organization, user="uma")
-    audit.record_use(uma, outcome="succeeded", measures=measures, **used)
-    audit.record_use(uma, outcome="TIMEOUT", **used)
+    audit.record_use(uma, "sample", "run", outcome="succeeded", request="r1", measures=measures)
+    audit.record_use(uma, "sample", "run", outcome="TIMEOUT", request="r1")
     found = mcpist("audit", "--savings")
     assert (found["runs"], found["failed"], found["files"], found["tokens_saved"]) == (2, 1, 2, 900)
     assert [row["command"] for row in found["commands"]] == ["sample.run"]

@@ -9,10 +9,10 @@ refusals and errors are, sort the same rows by time.
 import logging
 import secrets
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from mcpist.aws.attributes import Item
 from mcpist.aws.clients import AwsError, ConditionFailed
@@ -22,6 +22,9 @@ from mcpist.errors import StoreUnavailable
 from mcpist.settings import settings
 from mcpist.telemetry import invocation
 from mcpist.telemetry.metrics import AUDIT_ROWS_LOST
+
+if TYPE_CHECKING:
+    from mcpist.audit.rows import AuditColumns
 
 SECONDS_PER_DAY = 86_400
 SHARDS = 4  # with another number a row that is stored already would not be found by its id
@@ -37,101 +40,32 @@ logger = logging.getLogger(__name__)
 type Event = Literal["use", "connect", "refresh", "failure", "revoke", "kill", "change", "look", "sign_in", "sign_out"]
 
 
-def record_use(
-    caller: Caller,
-    *,
-    module: str,
-    tool: str,
-    outcome: str,
-    request: str,
-    account: str = "",
-    batch: str = "",
-    measures: Mapping[str, int] | None = None,
-) -> None:
-    """Append a row about the use of a tool: the user and roles, the tool, the account and the outcome.
-
-    `measures` are numbers about the work of a program, for `savings`.
-    """
-    append_row(
-        organization=caller.organization,
-        user=caller.user,
-        roles=caller.role_names,
-        client=caller.client,
-        event="use",
-        service=module,
-        account=account,
-        tool=f"{module}.{tool}",
-        outcome=outcome,
-        request=request,
-        batch=batch,
-        measures=measures,
-    )
+def record_use(caller: Caller, module: str, tool: str, /, **columns: "Unpack[AuditColumns]") -> None:
+    """Append a row about the use of a tool, with columns such as the account, the outcome and the request."""
+    write_row(_row_of(caller, {**columns, "event": "use", "service": module, "tool": f"{module}.{tool}"}))
 
 
 def record_look(caller: Caller, *, action: str, batch: str, request: str) -> None:
     """Append a row about an administrator who reads or steers another user's batch."""
-    row = administration_row(caller, "look", action=action, request=request, target=f"batches.{batch}")
-    write_row(keyed({**row, "service": "batch", "batch": batch}, caller.organization, row["sk"]))
+    row = administration_row(caller, "look", action, request=request, target=f"batches.{batch}", batch=batch)
+    write_row(keyed({**row, "service": "batch"}, caller.organization, row["sk"]))
 
 
 def record_refused_sign_in(caller: Caller, code: str, target: str) -> None:
     """Append a row about a known person who was not let in to the console."""
     request = invocation.request_id()
-    write_row(administration_row(caller, "sign_in", action=SIGN_IN, request=request, target=target, outcome=code))
+    write_row(administration_row(caller, "sign_in", SIGN_IN, request=request, target=target, outcome=code))
 
 
-def record_change(
-    caller: Caller,
-    *,
-    action: str,
-    target: str,
-    request: str,
-    before: Mapping[str, Any] | None = None,
-    after: Mapping[str, Any] | None = None,
-    outcome: str = "succeeded",
-) -> None:
+def record_change(caller: Caller, *, action: str, **columns: "Unpack[AuditColumns]") -> None:
     """Append a row about a change by an administrator, or about its refusal: what changed, before and after."""
-    write_row(
-        administration_row(
-            caller,
-            "change",
-            action=action,
-            request=request,
-            target=target,
-            before=before,
-            after=after,
-            outcome=outcome,
-        )
-    )
+    write_row(administration_row(caller, "change", action, **columns))
 
 
-def administration_row(
-    caller: Caller,
-    event: Event,
-    *,
-    action: str,
-    request: str,
-    target: str = "",
-    before: Mapping[str, Any] | None = None,
-    after: Mapping[str, Any] | None = None,
-    outcome: str = "succeeded",
-) -> Item:
+def administration_row(caller: Caller, event: Event, action: str, /, **columns: "Unpack[AuditColumns]") -> Item:
     """Return the row of what an administrator does: an action such as `users.update`, a target such as `users.uma`."""
-    return new_row(
-        organization=caller.organization,
-        user=caller.user,
-        roles=caller.role_names,
-        client=caller.client,
-        event=event,
-        service=ADMINISTRATION,
-        account="",
-        tool=action,
-        outcome=outcome,
-        request=request,
-        target=target,
-        before=before,
-        after=after,
-    )
+    usual: AuditColumns = {"outcome": "succeeded", **columns}
+    return _row_of(caller, {**usual, "event": event, "service": ADMINISTRATION, "tool": action})
 
 
 @contextmanager
@@ -144,51 +78,24 @@ def best_effort() -> Iterator[None]:
         invocation.count_now(AUDIT_ROWS_LOST)
 
 
-def append_row(**columns: Any) -> None:
-    """Append one row with the columns of `new_row`.
+def append_row(organization: str, client: ClientInfo = NO_CLIENT, **columns: "Unpack[AuditColumns]") -> None:
+    """Append one row.
 
     If it cannot be written, StoreUnavailable, whatever the reason: a refusal, too, is for the operator to correct, not
     for the caller.
     """
-    write_row(new_row(**columns))
+    write_row(new_row(organization, client, **columns))
 
 
-def new_row(
-    *,
-    organization: str,
-    user: str,
-    roles: Iterable[str],
-    event: Event,
-    service: str,
-    account: str,
-    outcome: str,
-    request: str,
-    tool: str = "",
-    batch: str = "",
-    target: str = "",
-    before: Mapping[str, Any] | None = None,
-    after: Mapping[str, Any] | None = None,
-    client: ClientInfo = NO_CLIENT,
-    measures: Mapping[str, int] | None = None,
-) -> Item:
-    """Return the item of a row that is written now."""
+def new_row(organization: str, client: ClientInfo = NO_CLIENT, **columns: "Unpack[AuditColumns]") -> Item:
+    """Return the item of a row that is written now: the given columns, and those that the invocation decides."""
     now = datetime.now(UTC)
-    changed: Item = {"target": target, "before": before, "after": after} if target else {}
-    measured: Item = {"measures": measures} if measures else {}
     row: Item = {
-        "user": user,
-        "roles": list(roles),
-        "event": event,
-        "service": service,
-        "account": account,
-        "tool": tool,
-        "outcome": outcome,
-        "request": request,
+        **dict.fromkeys(("account", "tool", "batch"), ""),
+        **columns,
+        "roles": list(columns["roles"]),
         "correlation": invocation.correlation(),
         "trace": invocation.trace_id(),
-        "batch": batch,
-        **changed,
-        **measured,
         "door": invocation.door(),
         "client_name": client.name,
         "client_version": client.version,
@@ -196,6 +103,12 @@ def new_row(
         "expires_at": int(now.timestamp()) + settings().audit_days * SECONDS_PER_DAY,
     }
     return keyed(row, organization, _sort_key(timestamp(now)))
+
+
+def _row_of(caller: Caller, columns: "AuditColumns") -> Item:
+    """Return the row of what a caller does."""
+    whole: AuditColumns = {**columns, "user": caller.user, "roles": caller.role_names}
+    return new_row(caller.organization, caller.client, **whole)
 
 
 def keyed(row: Item, organization: str, sort_key: str) -> Item:

@@ -1,32 +1,14 @@
-"""Rows of the audit as people and programs read them: their columns, their ids, and their export."""
+"""Rows of the audit as people and programs read them: their columns, declared once, their ids, and their export."""
 
 import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, TypedDict, get_args
 
 from mcpist.aws.attributes import Item
 from mcpist.errors import AuditRowNotFound
-
-ROW_FIELDS = (
-    *(
-        "id",
-        "time",
-        "user",
-        "roles",
-        "event",
-        "service",
-        "account",
-        "tool",
-        "outcome",
-        "request",
-        "correlation",
-        "trace",
-    ),
-    *("batch", "target", "before", "after", "measures", "door", "client_name", "client_version", "client_id"),
-)
 
 # A spreadsheet would run a cell that begins with one of these as a formula, in East Asia also with the wide ones. Where
 # lists are separated by semicolons, and with tabs, it begins a cell within one of ours.
@@ -35,12 +17,55 @@ _FORMULA_START = re.compile("(^|[;\t\r\n])(?=[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff
 _ID = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{6})\.([0-9a-z]{1,16})")
 
 
+class AuditColumns(TypedDict, total=False):
+    """The columns of a row, in their order, with what they mean: the only place that names them all.
+
+    REST, the exports and the docs take them from here; a new one is declared here and given a value where it arises.
+    """
+
+    id: Annotated[str, "Names the row: its time and a random part"]
+    time: Annotated[str, "When it was written, in UTC"]
+    user: Annotated[str, "The id of the user who did it"]
+    roles: Annotated[Sequence[str], "The roles in which the user did it"]
+    event: Annotated[str, "use, connect, refresh, failure, revoke, kill, change, look, sign_in or sign_out"]
+    service: Annotated[str, "The module that was used, or `administration`"]
+    account: Annotated[str, "The name of the account that acted"]
+    tool: Annotated[str, "The tool, or the action of an administrator such as `users.update`"]
+    outcome: Annotated[str, "`succeeded`, `started` before a write, or the code of an error"]
+    request: Annotated[str, "The id of the request"]
+    correlation: Annotated[str, "The first request, which all its steps and log lines name"]
+    trace: Annotated[str, "The id of the W3C trace that the request belongs to"]
+    batch: Annotated[str, "The batch that the use is a step of"]
+    target: Annotated[str, "The path of what was changed, such as `users.uma`"]
+    before: Annotated[Mapping[str, Any] | None, "What was changed, as it was"]
+    after: Annotated[Mapping[str, Any] | None, "What was changed, as it became"]
+    measures: Annotated[Mapping[str, int] | None, "Numbers about the work of a program"]
+    door: Annotated[str, "The function that wrote the row"]
+    client_name: Annotated[str, "The program of the user, as it names itself"]
+    client_version: Annotated[str, "The version of that program, as it names itself"]
+    client_id: Annotated[str, "The verified client id of that program"]
+
+
+COLUMNS = tuple(AuditColumns.__annotations__)
+COMMAND_LINE_COLUMNS = ("time", "user", "event", "service", "account", "tool", "outcome", "id")
+"""The columns that `mcpist audit` shows in a table; its JSON and its exports have all."""
+
+
+def column_types() -> Iterator[tuple[str, Any, str]]:
+    """Yield the name, the type and the meaning of each column."""
+    for name, hint in AuditColumns.__annotations__.items():
+        yield name, hint.__origin__, hint.__metadata__[0]
+
+
+# What a row has that was written before the column was declared.
+_MISSING = {name: None if type(None) in get_args(kind) else "" for name, kind, _ in column_types()}
+
+
 def row_of(item: Item) -> dict[str, Any]:
     """Return the columns of an item; a row of an older release lacks some."""
-    missing = {"before": None, "after": None, "measures": None}
     moment, _, key = item["sk"].partition("#")
     time_digits = re.sub(r"[-:.]", "", moment.partition("+")[0])
-    columns = {name: item.get(name, missing.get(name, "")) for name in ROW_FIELDS[2:]}
+    columns = {name: item.get(name, _MISSING[name]) for name in COLUMNS[2:]}
     return {"id": f"{time_digits}.{key}", "time": moment} | columns
 
 
@@ -69,8 +94,8 @@ def as_csv(rows: Iterable[Mapping[str, Any]]) -> str:
     """Return rows as CSV with a head (RFC 4180); lists are separated by spaces, and objects are JSON."""
     out = io.StringIO()
     writer = csv.writer(out)
-    writer.writerow(ROW_FIELDS)
-    writer.writerows([_cell(row[name]) for name in ROW_FIELDS] for row in rows)
+    writer.writerow(COLUMNS)
+    writer.writerows([_cell(row[name]) for name in COLUMNS] for row in rows)
     return out.getvalue()
 
 

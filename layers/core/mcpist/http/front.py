@@ -94,7 +94,7 @@ class RefusedRequests:
             if not self._recorded.get(key):
                 self._recorded.put(key, True)
                 with audit.best_effort():
-                    audit.record_use(caller, module=LIMITS, tool=tool, outcome=error.code, request=request)
+                    audit.record_use(caller, LIMITS, tool, outcome=error.code, request=request)
             raise
 
 

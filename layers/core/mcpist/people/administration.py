@@ -160,7 +160,7 @@ def journal_of(caller: Caller, action: str, request: str) -> directory.Journal:
         return audit.administration_row(
             caller,
             "change",
-            action=action,
+            action,
             request=request,
             target=difference.path,
             before=difference.before,

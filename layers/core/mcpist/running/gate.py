@@ -254,7 +254,7 @@ def refusals_audited(caller: Caller, uses: Iterable[ToolUse]) -> Iterator[None]:
 def _record_refusal(caller: Caller, module: str, tool: str, error: McpistError, request: str, batch: str = "") -> None:
     module, tool = (name[:MAX_AUDITED_NAME_CHARACTERS] for name in (module, tool))
     with audit.best_effort():
-        audit.record_use(caller, module=module, tool=tool, outcome=error.code, request=request, batch=batch)
+        audit.record_use(caller, module, tool, outcome=error.code, request=request, batch=batch)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcpist.audit import record as audit
 from mcpist.caller import Caller
@@ -39,6 +39,9 @@ from mcpist.tools.declare.call import (
 )
 from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.tool import Tool
+
+if TYPE_CHECKING:
+    from mcpist.audit.rows import AuditColumns
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +86,8 @@ def run_tool(
         account = None
         if not tool.reads:
             account = running.resolve_account()  # so that the row names the account
-            audit.record_use(caller, module=tool.module, tool=tool.name, outcome="started", **row)
+            started: AuditColumns = {**row, "outcome": "started"}
+            audit.record_use(caller, tool.module, tool.name, **started)
         began = time.monotonic()
         try:
             with changing, span("tool", tool=f"{tool.module}.{tool.name}"):
@@ -97,25 +101,24 @@ def run_tool(
 
 
 @contextmanager
-def audited(caller: Caller, module: str, tool: str, *, request: str, batch: str = "") -> Iterator[dict[str, Any]]:
+def audited(caller: Caller, module: str, tool: str, *, request: str, batch: str = "") -> Iterator["AuditColumns"]:
     """Write an audit row for the outcome of a use, with the columns that the block adds to it.
 
     A failure to write it does not fail the use.
     """
-    row: dict[str, Any] = {"request": request, "batch": batch}
-    outcome = InternalError.code
+    row: AuditColumns = {"outcome": InternalError.code, "request": request, "batch": batch}
     try:
         with account_links(caller):
             yield row
-        outcome = "succeeded"
+        row["outcome"] = "succeeded"
     except McpistError as error:
-        outcome = error.code
+        row["outcome"] = error.code
         raise
     finally:
 
         def record() -> None:
             with audit.best_effort():
-                audit.record_use(caller, module=module, tool=tool, outcome=outcome, **row)
+                audit.record_use(caller, module, tool, **row)
 
         # A step's is written beside its ending. A call's rendering takes less than a thread would.
         if batch:
@@ -152,7 +155,7 @@ class ToolRun:
     """The caller in the roles that allow the tool."""
     module: Module
     tool: Tool
-    row: dict[str, Any]
+    row: "AuditColumns"
     """The columns of the run's audit row that its work decides."""
     deadline: float
     """The moment on the monotonic clock when it ends."""
@@ -242,7 +245,7 @@ class ToolRun:
             arguments["deadline"] = min(self.deadline, time.monotonic() + self.options.timeout)
         found = lookup.function(self.module.open_store(self.caller), **arguments)
         if isinstance(found, Measured):
-            self.row["measures"] = found.measures
+            self.row["measures"] = found.measures or None
             return found.json
         return found
 
