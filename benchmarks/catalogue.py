@@ -11,7 +11,6 @@ from typing import Any
 
 from benchmarks.report import Row
 from mcpist.tools.search.index import Index, ModuleEntry, ToolEntry
-from mcpist.tools.search.phrases import phrase_words
 from mcpist.tools.search.word_index import WordIndex
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
@@ -76,8 +75,8 @@ def large_catalogue(*more: ModuleEntry) -> Index:
     real = [tool for name in NAMES for tool in CATALOGUE.module(name).tools.values()]
     vocabulary = sorted({word for tool in real for word in tool.description.split()})
     modules = list(CATALOGUE.index.modules.values())
-    phrases = CATALOGUE.phrases
-    words = {tool: {**tool.words, **phrase_words(phrases[tool.module].get(tool.name, ()))} for tool in real}
+    found = CATALOGUE.search_words()
+    words = {tool: tool.words | found[tool.module].phrases.get(tool.name, {}) for tool in real}
     texts: list[Any] = list(words.values())
     for number in range(SYNTHETIC_MODULES):
         name = f"service{number}"

@@ -6,22 +6,20 @@ Run this file as a script to see the lines that are missing: `python -m tests.se
 import json
 import re
 import sys
-import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from mcpist.tools.declare.module import Module
-from mcpist.tools.search import translation
 from mcpist.tools.search.index import ModuleEntry
 from mcpist.tools.search.translation import split_example
+from mcpist.tools.search.words import SHARED, read_words
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 from tests.faults import for_each
 
 FILE = "ja.toml"
-SHARED_FILE = Path(translation.__file__).parent / FILE
 JAPANESE = re.compile("[ぁ-んァ-ヶ一-龠]")
 NAME = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")  # of a tool or a parameter, as it stays in all languages
 MAX_LONGER = 1.0
@@ -30,22 +28,22 @@ MAX_LONGER = 1.0
 
 @for_each("service", NAMES)
 def test_each_description_has_a_japanese_line_and_each_line_a_description(service: str) -> None:
-    shown, written = set(english_texts(service)), set(lines(CATALOGUE.folder / service / FILE)) | set(shared_lines())
+    shown, written = set(english_texts(service)), set(lines(CATALOGUE.folder / service)) | set(shared_lines())
     missing, unused = missing_lines(service), written - shown - set(shared_lines())
-    assert not missing, f"add to {service}/{FILE}:\n{missing}"
+    assert not missing, f"add to [descriptions] in {service}/{FILE}:\n{missing}"
     assert not unused, f"no description says this any more, take it out of {service}/{FILE}: {unused}"
 
 
 @for_each("service", NAMES)
 def test_japanese_lines_are_japanese_and_keep_the_names_of_tools_and_parameters(service: str) -> None:
-    for english, japanese in lines(CATALOGUE.folder / service / FILE).items():
+    for english, japanese in lines(CATALOGUE.folder / service).items():
         assert JAPANESE.search(japanese), english
         assert set(NAME.findall(japanese)) == set(NAME.findall(english)), english
 
 
 @for_each("service", NAMES)
 def test_japanese_lines_are_short(service: str) -> None:
-    found = lines(CATALOGUE.folder / service / FILE)
+    found = lines(CATALOGUE.folder / service)
     assert sum(map(len, found.values())) <= MAX_LONGER * sum(map(len, found))
 
 
@@ -60,7 +58,7 @@ def english_texts(service: str) -> Iterator[str]:
 
 def missing_lines(service: str) -> str:
     """Return the lines that a service's file lacks, as they are written there."""
-    known = lines(CATALOGUE.folder / service / FILE) | shared_lines()
+    known = lines(CATALOGUE.folder / service) | shared_lines()
     missing = dict.fromkeys(text for text in english_texts(service) if text not in known)
     return "".join(f'{json.dumps(text, ensure_ascii=False)} = ""\n' for text in missing)
 
@@ -68,12 +66,12 @@ def missing_lines(service: str) -> str:
 @cache
 def shared_lines() -> dict[str, str]:
     """Return the lines of the parameters that all services have."""
-    return lines(SHARED_FILE)
+    return lines(SHARED)
 
 
-def lines(file: Path) -> dict[str, str]:
-    """Return the lines of a file; none where there is no such file."""
-    return tomllib.loads(file.read_text("utf-8")) if file.exists() else {}
+def lines(folder: Path) -> dict[str, str]:
+    """Return the descriptions in a folder's file; none where there is no such file."""
+    return dict(read_words(folder, "ja").get("descriptions", {}))
 
 
 def _descriptions(module: Module) -> Iterator[str]:

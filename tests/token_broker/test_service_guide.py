@@ -39,7 +39,7 @@ def snippets() -> dict[str, str]:
     return {place: "\n".join(line[3:] for line in code.splitlines()).strip() for place, code in SNIPPET.findall(GUIDE)}
 
 
-def perform_steps(folder: Path, addresses: dict[str, str]) -> tuple[str, ...]:
+def perform_steps(folder: Path, addresses: dict[str, str]) -> dict[str, str]:
     """Write the files of the guide and the line of the table; the vendor's addresses are those of the test."""
     table = "mcpist_services/__init__.py"
     for place, code in snippets().items():
@@ -47,14 +47,13 @@ def perform_steps(folder: Path, addresses: dict[str, str]) -> tuple[str, ...]:
         file.parent.mkdir(parents=True, exist_ok=True)
         text = f"{code}\n"
         if place == table:
-            text = (
-                (ROOT / "layers/services" / table).read_text("utf-8").replace("NAMES = (\n", f"NAMES = (\n    {text}")
-            )
+            known = (ROOT / "layers/services" / table).read_text("utf-8")
+            text = known.replace("TITLES = {\n", f"TITLES = {{\n    {text}")
         for vendor, address in addresses.items():
             text = text.replace(vendor, address)
         file.write_text(text, "utf-8")
-    names: tuple[str, ...] = runpy.run_path(str(folder / table))["NAMES"]
-    return tuple(sorted(names))
+    titles: dict[str, str] = runpy.run_path(str(folder / table))["TITLES"]
+    return titles
 
 
 @dataclass
@@ -113,7 +112,9 @@ def deployment(
             "https://api.jotter.example.com": vendor.url,
             "https://login.jotter.example.com": authorization_server.url,
         }
-        names = perform_steps(tmp_path, addresses)
+        titles = perform_steps(tmp_path, addresses)
+        names = tuple(sorted(titles))
+        monkeypatch.setattr(mcpist_services, "TITLES", titles)
         monkeypatch.setattr(mcpist_services, "NAMES", names)
         monkeypatch.setattr(mcpist_services, "__path__", [*mcpist_services.__path__, str(tmp_path / "mcpist_services")])
         forget_services()
@@ -137,7 +138,7 @@ def forget_services() -> None:
 def test_a_service_is_one_folder_and_one_line() -> None:
     folders = {place.split("/")[1] for place in snippets()}
     assert folders == {"jotter", "__init__.py"}
-    assert snippets()["mcpist_services/__init__.py"] == '"jotter",'
+    assert snippets()["mcpist_services/__init__.py"] == '"jotter": "Jotter",'
     assert re.findall(r"^(\d)\. ", GUIDE, re.MULTILINE) == list("123456")
 
 

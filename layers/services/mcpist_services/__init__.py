@@ -11,25 +11,28 @@ if TYPE_CHECKING:
     from mcpist.oauth.provider import Consent, Provider
     from mcpist_services.described.overlay import AccountRule
 
-NAMES = (
-    "confluence",
-    "files",
-    "github",
-    "google_calendar",
-    "jira",
-    "microsoft_todo",
-    "notion",
-    "people",
-    "rag",
-    "slack",
-    "supabase",
-)
+TITLES = {
+    "confluence": "Confluence",
+    "files": "Files",
+    "github": "GitHub",
+    "google_calendar": "Google Calendar",
+    "jira": "Jira",
+    "microsoft_todo": "Microsoft To Do",
+    "notion": "Notion",
+    "people": "People",
+    "rag": "Documents",
+    "slack": "Slack",
+    "supabase": "Supabase",
+}
+"""The written services, with the names that people know them by."""
+
+NAMES = tuple(TITLES)
 
 
 def title(service: str) -> str:
     """Return the name that people know a service by; a service outside the table has no other than its own."""
-    if service in NAMES:
-        return str(getattr(import_module(f"{__name__}.{service}"), "TITLE", service))
+    if service in TITLES:
+        return TITLES[service]
     account = _imported_account(service)
     return account.title if account else service
 

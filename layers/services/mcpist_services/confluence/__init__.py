@@ -1,3 +1,1 @@
 """Confluence Cloud."""
-
-TITLE = "Confluence"

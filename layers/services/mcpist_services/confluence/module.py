@@ -17,7 +17,6 @@ from mcpist.tools.declare.module import Module, Scopes
 from mcpist.tools.declare.paging import Paging, by_link
 from mcpist_services.atlassian.refusals import read_refusal
 from mcpist_services.confluence.presentation import comment_text, storage, with_markdown
-from mcpist_services.confluence.synonyms import SYNONYMS
 
 
 def next_link(answer: ServiceResponse) -> str | None:
@@ -49,7 +48,6 @@ confluence = Module(
     scopes=Scopes(
         reads=("read:page:confluence",), writes=("write:page:confluence",), destroys=("delete:page:confluence",)
     ),
-    synonyms=SYNONYMS,
     page_path=_page_path,
     category="productivity",
     tags=("documents", "wiki"),

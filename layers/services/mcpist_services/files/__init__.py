@@ -1,3 +1,1 @@
 """Large results and other files of the caller."""
-
-TITLE = "Files"

@@ -13,14 +13,12 @@ from mcpist.tools.declare.call import Lookup
 from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.paging import MAX_ITEMS
 from mcpist_services.files.store import FileStore
-from mcpist_services.files.synonyms import SYNONYMS
 
 files = Module(
     "files",
     __doc__,
     api_version="1",
     open_store=FileStore,
-    synonyms=SYNONYMS,
     schema_first=True,
     category="knowledge",
     tags=("files", "results"),

@@ -15,7 +15,6 @@ from mcpist.tools.declare.call import ServiceResponse, given, path
 from mcpist.tools.declare.module import Module, Scopes
 from mcpist.tools.declare.paging import ExtraColumns, Paging, by_link
 from mcpist_services.github.refusals import REFUSALS
-from mcpist_services.github.synonyms import SYNONYMS
 
 _NEXT = re.compile(r'<([^<>]*)>; rel="next"')
 # A page of the website, or the API's own address of the same thing.
@@ -57,7 +56,6 @@ github = Module(
             "security_events": ("repo", "public_repo"),
         },
     ),
-    synonyms=SYNONYMS,
     category="development",
     tags=("code", "git"),
 )

@@ -1,3 +1,1 @@
 """Google Calendar."""
-
-TITLE = "Google Calendar"

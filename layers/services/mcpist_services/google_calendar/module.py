@@ -11,7 +11,6 @@ from mcpist.tools.declare.call import Call, ServiceResponse, given
 from mcpist.tools.declare.dialect import MissingScope, RateLimited, Refusal, Refusals
 from mcpist.tools.declare.module import Module, Scopes
 from mcpist.tools.declare.paging import Paging, Position
-from mcpist_services.google_calendar.synonyms import SYNONYMS
 
 CALENDARS = "https://www.googleapis.com/auth/calendar"
 _LIMITS = {"dailyLimitExceeded", "quotaExceeded", "rateLimitExceeded", "userRateLimitExceeded"}
@@ -67,7 +66,6 @@ google_calendar = Module(
             READING_EVENTS[0]: (CALENDARS, f"{CALENDARS}.readonly", f"{CALENDARS}.events"),
         },
     ),
-    synonyms=SYNONYMS,
     category="productivity",
     tags=("calendar", "meetings", "scheduling"),
 )

@@ -1,3 +1,1 @@
 """Jira Cloud."""
-
-TITLE = "Jira"

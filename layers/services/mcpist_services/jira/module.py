@@ -18,7 +18,6 @@ from mcpist.tools.declare.paging import ExtraColumns, NextPage, Paging, Position
 from mcpist.tools.declare.tool import PagePath
 from mcpist_services.atlassian.refusals import read_refusal
 from mcpist_services.jira.presentation import LIST_FIELDS, other_fields
-from mcpist_services.jira.synonyms import SYNONYMS
 
 
 def _is_last(page: Any, end: int) -> bool:
@@ -72,7 +71,6 @@ jira = Module(
     paging=offset_paging(),
     refusals=Refusals(read_refusal, list_fields=("errorMessages",)),
     scopes=Scopes(reads=("read:jira-work",), writes=("write:jira-work",), destroys=("write:jira-work",)),
-    synonyms=SYNONYMS,
     page_path=_page_path,
     category="project management",
     tags=("issues", "agile"),

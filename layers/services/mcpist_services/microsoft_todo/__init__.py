@@ -1,3 +1,1 @@
 """Microsoft To Do."""
-
-TITLE = "Microsoft To Do"

@@ -10,7 +10,6 @@ from pydantic import Field
 from mcpist.tools.declare.call import ServiceResponse, path
 from mcpist.tools.declare.module import Module, Scopes
 from mcpist.tools.declare.paging import Paging, by_link
-from mcpist_services.microsoft_todo.synonyms import SYNONYMS
 
 
 def _next_link(answer: ServiceResponse) -> str | None:
@@ -42,7 +41,6 @@ microsoft_todo = Module(
             "Tasks.ReadWrite": (f"{GRAPH}/Tasks.ReadWrite",),
         },
     ),
-    synonyms=SYNONYMS,
     category="productivity",
     tags=("tasks", "todo"),
 )

@@ -1,3 +1,1 @@
 """Notion."""
-
-TITLE = "Notion"

@@ -15,7 +15,6 @@ from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.paging import Paging, by_field
 from mcpist_services.notion import properties as values
 from mcpist_services.notion.rich_text import Json, comment_markdown, plain
-from mcpist_services.notion.synonyms import SYNONYMS
 
 
 def row(item: Json, _: Json | None = None) -> Json:
@@ -46,7 +45,6 @@ notion = Module(
     headers={"notion-version": "2026-03-11"},
     origins=r"https://prod-files-secure\.s3\.us-west-2\.amazonaws\.com",
     paging=replace(PLAIN_PAGES, extra_columns=row),
-    synonyms=SYNONYMS,
     category="productivity",
     tags=("documents", "notes", "databases"),
 )

@@ -1,3 +1,1 @@
 """People, as the connected services know them."""
-
-TITLE = "People"

@@ -15,7 +15,6 @@ from mcpist.telemetry.invocation import with_context
 from mcpist.tools.declare.call import OtherTools, PartialList, ToolLookup
 from mcpist.tools.declare.module import Module
 from mcpist_services.people.directory import Row, directories
-from mcpist_services.people.synonyms import SYNONYMS
 
 MAX_PEOPLE = 10  # that are shown of one service
 
@@ -24,7 +23,6 @@ people = Module(
     __doc__,
     api_version="1",
     accounts_of=directories,
-    synonyms=SYNONYMS,
     category="collaboration",
     tags=("people", "directory"),
 )

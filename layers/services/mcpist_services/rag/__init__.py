@@ -1,3 +1,1 @@
 """The organization's own Markdown documents."""
-
-TITLE = "Documents"

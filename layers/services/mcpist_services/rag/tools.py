@@ -16,14 +16,12 @@ from mcpist.tools.declare.paging import MAX_ITEMS
 from mcpist_services.rag.document_store import DocumentStore
 from mcpist_services.rag.documents import MAX_TITLE_CHARACTERS
 from mcpist_services.rag.draft import checked_path, compose_text
-from mcpist_services.rag.synonyms import SYNONYMS
 
 rag = Module(
     "rag",
     __doc__,
     api_version="1",
     open_store=lambda caller: DocumentStore.of(caller.organization),
-    synonyms=SYNONYMS,
     category="knowledge",
     tags=("documents", "markdown", "search"),
 )

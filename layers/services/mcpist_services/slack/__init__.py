@@ -1,3 +1,1 @@
 """Slack."""
-
-TITLE = "Slack"

@@ -18,7 +18,6 @@ from mcpist.tools.declare.module import Module, Scopes
 from mcpist.tools.declare.paging import ExtraColumns, NextPage, Paging, Position, by_field
 from mcpist_services.slack.block_reading import Json, message_markdown
 from mcpist_services.slack.refusals import REFUSALS
-from mcpist_services.slack.synonyms import SYNONYMS
 
 MAX_PAGE = 200  # more are allowed, but not recommended
 
@@ -34,7 +33,6 @@ slack = Module(
     paging=BY_CURSOR,
     refusals=REFUSALS,
     scopes=Scopes(),
-    synonyms=SYNONYMS,
     category="communication",
     tags=("chat", "messages", "channels"),
 )

@@ -1,3 +1,1 @@
 """Supabase."""
-
-TITLE = "Supabase"

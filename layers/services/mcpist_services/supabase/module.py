@@ -13,7 +13,6 @@ from mcpist.tools.declare.call import path
 from mcpist.tools.declare.dialect import Refusals
 from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.paging import MAX_ITEMS
-from mcpist_services.supabase.synonyms import SYNONYMS
 
 DOCUMENTATION = "https://supabase.com"
 
@@ -24,7 +23,6 @@ supabase = Module(
     host="https://api.supabase.com",
     origins=rf"https://[a-z]{{20}}\.supabase\.co|{re.escape(DOCUMENTATION)}",
     refusals=Refusals(message_fields=("msg", "details", "hint")),
-    synonyms=SYNONYMS,
     category="development",
     tags=("database", "postgres", "sql"),
 )

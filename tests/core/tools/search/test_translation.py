@@ -45,6 +45,6 @@ def test_the_example_is_what_the_last_mark_begins() -> None:
 
 def test_a_module_without_a_file_is_not_translated(tmp_path: Path) -> None:
     assert read_translation(tmp_path, "ja") is UNTRANSLATED
-    (tmp_path / "ja.toml").write_text('"Its id" = "予定の id"', "utf-8")
+    (tmp_path / "ja.toml").write_text('[descriptions]\n"Its id" = "予定の id"', "utf-8")
     assert read_translation(tmp_path, "ja").text("Its id") == "予定の id"
     assert "一覧" in read_translation(tmp_path, "ja").text("Go on where a cut list ended: its answer says the cursor")

@@ -103,7 +103,7 @@ class Module:
     accounts_of: Callable[[], Iterable[str]] = tuple
     """Returns the other services whose accounts its tools use by those services' own tools."""
     synonyms: str = ""
-    """Lines of `synonyms.py` that only this module needs."""
+    """Lines of synonyms of a module that is built from data; a written one has files of words."""
     page_path: PagePath | None = None
     """The path of an item's page at the account's own site, where a tool declares no other."""
     upstream: UpstreamClient | None = None

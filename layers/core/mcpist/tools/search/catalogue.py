@@ -18,7 +18,7 @@ from mcpist.tools.search.translation import UNTRANSLATED, Translation, read_tran
 from mcpist.tools.search.word_index import WordIndex
 
 if TYPE_CHECKING:
-    from mcpist.tools.search.phrases import Phrases
+    from mcpist.tools.search.words import SearchWords
 
 INDEX_FILE = "index.json"
 NO_ENTRIES = Index([], WordIndex(0, {}, {}))
@@ -195,16 +195,15 @@ class Catalogue(ModuleSource):
             has_tools = (folder / "tools.py").exists() or (folder / "tools/__init__.py").exists()
             if has_tools and folder.name not in self.written:
                 raise ImportError(
-                    f'no line for `{folder.name}`: add "{folder.name}" to NAMES in {self.package}/__init__.py'
+                    f'no line for `{folder.name}`: add "{folder.name}" to TITLES in {self.package}/__init__.py'
                 )
-        return Index.of(map(self.module, self.written), self.phrases)
+        return Index.of(map(self.module, self.written), self.search_words())
 
-    @property
-    def phrases(self) -> "dict[str, Phrases]":
-        """How people ask for the tools of each module."""
-        from mcpist.tools.search.phrases import read_phrases  # which only the build needs
+    def search_words(self) -> "dict[str, SearchWords]":
+        """Return the words of each module that only the search reads."""
+        from mcpist.tools.search.words import search_words  # which only the build needs
 
-        return {name: read_phrases(self.folder / name) for name in self.written}
+        return {name: search_words(self.folder / name) for name in self.written}
 
     def write(self) -> None:
         """Write the index, as the build does."""

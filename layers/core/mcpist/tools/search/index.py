@@ -13,13 +13,12 @@ from mcpist.tools.search.translation import UNTRANSLATED, Translation
 from mcpist.tools.search.word_index import JoinedWordIndex, WordIndex
 
 if TYPE_CHECKING:
-    from mcpist.tools.search.phrases import Phrases
+    from mcpist.tools.search.words import SearchWords
 
 FORMAT = 6  # of an index as text
 WORD_PARTS = ("words", "names", "synonyms", "vectors")
 MAX_CACHED_JOINS = 64
 MARKS: Mapping[Effect, str] = {"reads": "", "writes": "! ", "destroys": "!! "}
-NO_PHRASES: "Mapping[str, Phrases]" = {}
 MARKS_LEGEND = "! writes, !! destroys"
 MAX_DESCRIPTION_CHARACTERS = 200  # of a description in a line; the full schema has all of it
 
@@ -186,18 +185,16 @@ class Index:
         return [tool for module in self.modules.values() for tool in module.tools.values()]
 
     @classmethod
-    def of(cls, modules: Iterable[Module], phrases: "Mapping[str, Phrases]" = NO_PHRASES) -> Self:
-        """Return the index of modules; `phrases` are those of each module's tools."""
-        from mcpist.tools.search.phrases import phrase_words  # which readers of an index do not need
-
-        modules = list(modules)
+    def of(cls, modules: Iterable[Module], words: "Mapping[str, SearchWords] | None" = None) -> Self:
+        """Return the index of modules; `words` are those of each module that only the search reads."""
+        modules, known = list(modules), words or {}
         texts = (
-            {**tool.words, **phrase_words(phrases.get(module.name, {}).get(tool.name, ()))}
+            tool.words | (known[module.name].phrases.get(tool.name, {}) if module.name in known else {})
             for module in modules
             for tool in module.tools.values()
         )
-        words = WordIndex.of(texts, "".join(module.synonyms for module in modules))
-        return cls(map(ModuleEntry.of, modules), words)
+        synonyms = (known[one.name].synonyms if one.name in known else one.synonyms for one in modules)
+        return cls(map(ModuleEntry.of, modules), WordIndex.of(texts, "".join(synonyms)))
 
     def dump(self) -> str:
         """Return the index as one line of JSON."""

@@ -1,7 +1,6 @@
-"""Translations: the descriptions of a module's tools in another language than English.
+"""Translations: the descriptions of a module's tools in another language than English, as `words.py` reads them.
 
-A file beside the tools has a line for each description: `"Read one event" = "予定を 1 件読む"`. The English text is the
-key, without the example at its end (`..., e.g. 42`): examples are the same in all languages.
+An example at a description's end (`..., e.g. 42`) is the same in all languages.
 """
 
 from collections.abc import Mapping
@@ -66,10 +65,9 @@ def split_example(english: str) -> tuple[str, str]:
 
 def read_translation(folder: Path, locale: Locale) -> Translation:
     """Return the translation in a module's folder, with the parameters of all lists; none where it has no file."""
-    files = [place / f"{locale}.toml" for place in (Path(__file__).parent, folder)]
-    if not files[1].exists():
-        return UNTRANSLATED
-    import tomllib  # readers of English need not wait for it
+    from mcpist.tools.search.words import SHARED, read_words  # readers of English need not wait for it
 
-    texts = {key: text for file in files for key, text in tomllib.loads(file.read_text("utf-8")).items()}
-    return Translation(locale, texts)
+    own = read_words(folder, locale)
+    if not own:
+        return UNTRANSLATED
+    return Translation(locale, {**read_words(SHARED, locale)["descriptions"], **own.get("descriptions", {})})

@@ -4,10 +4,11 @@ import pytest
 
 from mcpist.tools.search.catalogue import Catalogue
 from mcpist.tools.search.index import Index
-from mcpist.tools.search.phrases import read_phrases
+from mcpist.tools.search.words import SearchWords, search_words
 from tests.core.sample import CATALOGUE
 
-PHRASES = 'get_key = ["secret for the cashier", "レジの鍵"]\n'
+ENGLISH = '[synonyms]\n"moolah" = "price"\n[phrases]\nget_key = ["secret for the cashier"]\n'
+JAPANESE = '[phrases]\nget_key = ["レジの鍵"]\n'
 
 
 def first(index: Index, task: str) -> str:
@@ -17,10 +18,11 @@ def first(index: Index, task: str) -> str:
 
 @pytest.mark.parametrize("task", ["a secret for cashiers", "レジの鍵"])
 def test_a_tool_is_found_by_how_people_ask_for_it(tmp_path: Path, task: str) -> None:
-    (tmp_path / "phrases.toml").write_text(PHRASES, "utf-8")
+    (tmp_path / "en.toml").write_text(ENGLISH, "utf-8")
+    (tmp_path / "ja.toml").write_text(JAPANESE, "utf-8")
     modules = [CATALOGUE.module(name) for name in CATALOGUE.names]
     assert first(Index.of(modules), task) != "get_key"
-    assert first(Index.of(modules, {"shop": read_phrases(tmp_path)}), task) == "get_key"
+    assert first(Index.of(modules, {"shop": search_words(tmp_path)}), task) == "get_key"
 
 
 def test_the_index_of_a_catalogue_has_the_phrases_beside_its_tools(
@@ -30,7 +32,8 @@ def test_the_index_of_a_catalogue_has_the_phrases_beside_its_tools(
         "__init__.py": "",
         "shop/__init__.py": "",
         "shop/tools.py": "from tests.core.sample.shop.tools import shop as shop",
-        "shop/phrases.toml": PHRASES,
+        "shop/en.toml": ENGLISH,
+        "shop/ja.toml": JAPANESE,
     }.items():
         path = tmp_path / "asked" / file
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -38,8 +41,9 @@ def test_the_index_of_a_catalogue_has_the_phrases_beside_its_tools(
     monkeypatch.syspath_prepend(tmp_path)
     index = Catalogue("asked", ("shop",)).read()
     assert first(index, "a secret for cashiers") == "get_key"
+    assert index.words.synonyms == "moolah: price\n"
     assert "cashier" not in "".join(tool.line() for tool in index.tools)
 
 
 def test_a_module_without_a_file_has_no_phrases(tmp_path: Path) -> None:
-    assert read_phrases(tmp_path) == {}
+    assert search_words(tmp_path) == SearchWords()
