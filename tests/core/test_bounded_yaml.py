@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from mcpist.bounded_yaml import load_yaml
 from tests.core.files.test_values import json_values
+from tests.faults import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "value"),
     [
         ("", None),
@@ -44,7 +45,7 @@ MERGES = "\n".join(["a0: &a0 {x: 1}", *(f"a{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1
 CHAIN = "\n".join(["a0: &a0 1", *(f"a{n}: &a{n} [*a{n - 1}]" for n in range(1, 1_100))])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "problem"),
     [
         ("a: [", "line 2"),

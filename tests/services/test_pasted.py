@@ -6,13 +6,14 @@ import pytest
 
 from mcpist.errors import InvalidArguments
 from mcpist_services.catalogue import CATALOGUE
+from tests.faults import for_each
 
 SITE = "https://acme.atlassian.net"
 PAGE, BLOCK = "59833787" * 4, "c02fc1d3" * 4
 EVENT = urlsafe_b64encode(b"7k3f9q0m2a ada@example.com").decode().rstrip("=")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("tool", "field", "pasted", "value"),
     [
         ("jira.get_issue", "issue_key", f"{SITE}/browse/ENG-42", "ENG-42"),

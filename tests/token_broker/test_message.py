@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from mcpist.errors import InvalidRequest, McpistError
 from tests import emf
+from tests.faults import for_each
 from tests.token_broker.conftest import ROOT, Broker
 from token_broker.message import OPERATIONS, carried_of, parse
 
@@ -37,7 +38,7 @@ def test_every_operation_has_an_event() -> None:
     assert all(any(operation in path.stem for path in EVENTS) for operation in OPERATIONS)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "field"),
     [
         ({"operation": "dump"}, "message"),

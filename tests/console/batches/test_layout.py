@@ -5,9 +5,8 @@ import re
 import time
 from itertools import combinations
 
-import pytest
-
 from console.batches.layout import BOX_HEIGHT, BOX_WIDTH, MAX_WIDTH, Layout, layers_of, layout
+from tests.faults import for_each
 
 type Needs = tuple[frozenset[int], ...]
 
@@ -33,7 +32,7 @@ def ends_of(drawn: Layout) -> list[tuple[int, int]]:
     return [(int(part[-2]), int(part[-1])) for part in numbers]
 
 
-@pytest.mark.parametrize("needs", GRAPHS)
+@for_each("needs", list(GRAPHS))
 def test_no_two_boxes_overlap_and_all_are_inside_of_the_picture(needs: Needs) -> None:
     drawn = layout(needs)
     assert len(drawn.boxes) == len(needs)
@@ -42,7 +41,7 @@ def test_no_two_boxes_overlap_and_all_are_inside_of_the_picture(needs: Needs) ->
     assert all(0 <= x <= drawn.width - BOX_WIDTH and 0 <= y <= drawn.height - BOX_HEIGHT for x, y in drawn.boxes)
 
 
-@pytest.mark.parametrize("needs", GRAPHS)
+@for_each("needs", list(GRAPHS))
 def test_a_step_comes_after_everything_that_it_waits_for(needs: Needs) -> None:
     drawn = layout(needs)
     axis = 1 if drawn.downwards else 0
@@ -50,7 +49,7 @@ def test_a_step_comes_after_everything_that_it_waits_for(needs: Needs) -> None:
         assert all(drawn.boxes[need][axis] < drawn.boxes[step][axis] for need in needed)
 
 
-@pytest.mark.parametrize("needs", GRAPHS)
+@for_each("needs", list(GRAPHS))
 def test_a_line_reaches_each_step_that_waits_for_another(needs: Needs) -> None:
     drawn = layout(needs)
     ports = [(x + BOX_WIDTH // 2, y) if drawn.downwards else (x, y + BOX_HEIGHT // 2) for x, y in drawn.boxes]

@@ -5,6 +5,7 @@ from botocore.loaders import Loader
 from botocore.session import get_session
 
 from mcpist.aws.botocore_loader import ServiceModelLoader
+from tests.faults import for_each
 
 SERVICES = ("dynamodb", "kms", "lambda", "s3", "ssm", "stepfunctions")
 
@@ -14,8 +15,8 @@ def test_data_for_all_services_is_as_botocore_loads_it(name: str) -> None:
     assert ServiceModelLoader().load_data(name) == Loader().load_data(name)
 
 
-@pytest.mark.parametrize("service", SERVICES)
-@pytest.mark.parametrize("kind", ["service-2", "endpoint-rule-set-1", "paginators-1"])
+@for_each("service", list(SERVICES))
+@for_each("kind", ["service-2", "endpoint-rule-set-1", "paginators-1"])
 def test_models_of_a_service_are_as_botocore_loads_them(service: str, kind: str) -> None:
     assert ServiceModelLoader().load_service_model(service, kind) == Loader().load_service_model(service, kind)
 

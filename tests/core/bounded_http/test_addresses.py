@@ -11,6 +11,7 @@ from mcpist.bounded_http.addresses import ForbiddenAddress, check_address
 from mcpist.bounded_http.client import HttpClient
 from mcpist.bounded_http.failures import ExchangeFailed, ExchangeTimeout
 from mcpist.settings import settings
+from tests.faults import for_each
 from tests.upstreams.connected import public_url
 
 INSIDE = [
@@ -54,7 +55,7 @@ def test_no_upstream_is_at_an_address_of_the_inside(address: str) -> None:
         check_address(ip_address(address), 443)
 
 
-@pytest.mark.parametrize("address", INSIDE)
+@for_each("address", list(INSIDE))
 def test_the_embedded_stack_opens_loopback_and_nothing_else(address: str) -> None:
     with pytest.raises(ForbiddenAddress):
         check_address(ip_address(address), 443)

@@ -12,9 +12,7 @@ from mcpist.markdown.tree import (
     Code,
     Heading,
     Image,
-    Item,
     List,
-    Mark,
     Mention,
     Paragraph,
     Quote,
@@ -25,18 +23,8 @@ from mcpist.markdown.tree import (
     Unsupported,
 )
 from mcpist.markdown.writer import write
-
-
-def text(text: str, *marks: Mark, link: str = "") -> TextRun:
-    return TextRun(text, frozenset(marks), link)
-
-
-def paragraph(*runs: Run | str) -> Paragraph:
-    return Paragraph(tuple(text(run) if isinstance(run, str) else run for run in runs))
-
-
-def item(*blocks: Block | str, done: bool | None = None) -> Item:
-    return Item(tuple(paragraph(block) if isinstance(block, str) else block for block in blocks), done)
+from tests.core.markdown.builders import item, paragraph, text
+from tests.faults import for_each
 
 
 def runs(markdown: str) -> tuple[Run, ...]:
@@ -76,7 +64,7 @@ BLOCKS: dict[str, Blocks] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("markdown", BLOCKS)
+@for_each("markdown", list(BLOCKS))
 def test_blocks_are_read(markdown: str) -> None:
     assert read(markdown) == BLOCKS[markdown]
 
@@ -112,7 +100,7 @@ RUNS: dict[str, tuple[Run, ...]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("markdown", RUNS)
+@for_each("markdown", list(RUNS))
 def test_runs_are_read(markdown: str) -> None:
     assert runs(markdown) == RUNS[markdown]
 
@@ -136,7 +124,7 @@ LITERAL = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("markdown", LITERAL)
+@for_each("markdown", list(LITERAL))
 def test_what_the_tree_cannot_hold_is_literal_text(markdown: str) -> None:
     assert runs(markdown) == (text(markdown.replace("\\", "").replace("'", '"')),)
 

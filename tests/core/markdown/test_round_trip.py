@@ -11,25 +11,20 @@ from mcpist.markdown.tree import (
     Image,
     Item,
     List,
-    Mark,
     Mention,
     Paragraph,
     Quote,
     Rule,
     Run,
     TableBlock,
-    TextRun,
     Unsupported,
 )
 from mcpist.markdown.writer import write
+from tests.core.markdown.builders import text
 from tests.core.markdown.trees import markdown, runs, trees
 from tests.examples import examples
 
 MANY = settings(max_examples=examples(150), deadline=None)
-
-
-def text(text: str, *marks: Mark, link: str = "") -> TextRun:
-    return TextRun(text, frozenset(marks), link)
 
 
 @given(runs)

@@ -1,5 +1,3 @@
-import pytest
-
 from mcpist.markdown.reader import read
 from mcpist.markdown.tree import (
     Blocks,
@@ -9,28 +7,19 @@ from mcpist.markdown.tree import (
     Image,
     Item,
     List,
-    Mark,
     Mention,
     Paragraph,
     Quote,
     Rule,
     Run,
     TableBlock,
-    TextRun,
     Unsupported,
 )
 from mcpist.markdown.writer import plain_text, write
+from tests.core.markdown.builders import item, paragraph, text
+from tests.faults import for_each
 
-
-def text(text: str, *marks: Mark, link: str = "") -> TextRun:
-    return TextRun(text, frozenset(marks), link)
-
-
-def paragraph(*runs: Run | str) -> Paragraph:
-    return Paragraph(tuple(text(run) if isinstance(run, str) else run for run in runs))
-
-
-A, B, C = (Item((paragraph(letter),)) for letter in "abc")
+A, B, C = (item(letter) for letter in "abc")
 
 BLOCKS: dict[str, Blocks] = {
     "": (Paragraph(()), List(()), TableBlock(((),))),
@@ -61,7 +50,7 @@ BLOCKS: dict[str, Blocks] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("markdown", BLOCKS)
+@for_each("markdown", list(BLOCKS))
 def test_blocks_are_written(markdown: str) -> None:
     assert write(BLOCKS[markdown]) == markdown
 
@@ -97,7 +86,7 @@ RUNS: dict[str, tuple[Run, ...]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("markdown", RUNS)
+@for_each("markdown", list(RUNS))
 def test_runs_are_written(markdown: str) -> None:
     assert write((Paragraph(RUNS[markdown]),)) == markdown
 
@@ -109,7 +98,7 @@ AS_THEY_ARE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("line", AS_THEY_ARE)
+@for_each("line", list(AS_THEY_ARE))
 def test_text_that_cannot_be_misread_stays_as_it_is(line: str) -> None:
     assert write((paragraph(line),)) == line
 
@@ -124,7 +113,7 @@ ESCAPED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("line", ESCAPED)
+@for_each("line", list(ESCAPED))
 def test_text_that_could_be_misread_is_escaped(line: str) -> None:
     assert write((paragraph(line),)) == ESCAPED[line]
     assert read(ESCAPED[line]) == (paragraph(line),)

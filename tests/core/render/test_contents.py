@@ -5,6 +5,7 @@ import pytest
 from mcpist.render.answer import compact
 from mcpist.render.contents import json_of_result, split_content, text_of
 from mcpist.render.shows import shows
+from tests.faults import for_each
 
 IMAGE = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
 LINK = {"type": "resource_link", "name": "notes", "uri": "file:///notes.md"}
@@ -14,7 +15,7 @@ def text(*texts: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": one} for one in texts]}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("result", "found"),
     [
         (text("plain words"), "plain words"),

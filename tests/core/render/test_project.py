@@ -4,11 +4,12 @@ import pytest
 
 from mcpist.render.project import project
 from mcpist.render.shows import Column, path_keys, shows, value_at
+from tests.faults import for_each
 
 ISSUE = {"key": "A-1", "fields": {"name": "x", "labels": [{"n": "a"}, {"n": "b"}, {}], "grid": [[1, 2], [3]]}}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "value"),
     [
         ("key", "A-1"),

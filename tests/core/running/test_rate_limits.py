@@ -2,11 +2,12 @@ import pytest
 
 from mcpist.running.refusals import rate_limit_reset, retry_after
 from mcpist.running.send import MAX_COOLDOWN_SECONDS, MAX_COOLDOWNS, Cooldowns
+from tests.faults import for_each
 
 NOW = 1_800_000_000.0  # 2027-01-15T08:00:00Z
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "seconds"),
     [
         ("0", 0),

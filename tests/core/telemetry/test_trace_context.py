@@ -10,6 +10,7 @@ from mcpist.audit import record as audit
 from mcpist.telemetry import invocation
 from mcpist.telemetry.log_lines import LineLogger
 from mcpist.telemetry.tracing import follow
+from tests.faults import for_each
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 REQUEST = "c6af9ac6-7b61-11e6-9a41-93e8deadbeef"
@@ -29,7 +30,7 @@ def test_a_valid_trace_is_continued_by_a_span_of_our_own(header: str, flags: str
     assert follow(header, REQUEST).span_id != ours.span_id
 
 
-@pytest.mark.parametrize(
+@for_each(
     "header",
     [
         *("", "x", f"00-{TRACE}-{SPAN}", f"00-{TRACE.upper()}-{SPAN}-01", f"00-{TRACE[1:]}-{SPAN}-01"),

@@ -9,6 +9,7 @@ from mcpist.tools.declare.dialect import Refusals
 from mcpist_services.confluence.module import confluence
 from mcpist_services.jira.module import jira
 from tests.core.refused import refused
+from tests.faults import for_each
 
 
 @pytest.mark.parametrize("refusals", [confluence.refusals, jira.refusals])
@@ -18,7 +19,7 @@ def test_a_missing_scope_has_no_name(refusals: Refusals) -> None:
     assert error.details["problem"] == "Unauthorized; scope does not match"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("refusals", "content", "message"),
     [
         (

@@ -17,6 +17,7 @@ from mcpist_services.confluence.writing import to_storage
 from tests.core.markdown.trees import markdown as texts
 from tests.core.markdown.trees import marks, trees, words
 from tests.examples import examples
+from tests.faults import for_each
 from tests.services.confluence.form import held, without_lost
 
 MANY = settings(max_examples=examples(100), deadline=None)
@@ -51,7 +52,7 @@ def well_formed(source: str) -> ET.Element:
 # -- from Confluence ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("source", "expected"),
     [
         ("<h2>A &mdash; b</h2><p>c&nbsp;d &lt; e</p>", "## A — b\n\nc\xa0d < e"),
@@ -93,7 +94,7 @@ def link(inner: str, text: str = "see", anchor: str = "") -> str:
     return f'<p><ac:link ac:anchor="{anchor}">{inner}<ac:link-body>{text}</ac:link-body></ac:link></p>'
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("source", "expected"),
     [
         (link('<ri:page ri:content-title="A/b" ri:space-key="ENG" />'), "[see](page:ENG/A%2Fb)"),
@@ -121,7 +122,7 @@ def test_links_without_a_url_become_links(source: str, expected: str) -> None:
     assert markdown(source) == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("source", "expected"),
     [
         ("<p>x<sup>2</sup> <u>y</u></p>", "x2 y<!-- not carried: superscript --><!-- not carried: underline -->"),
@@ -218,7 +219,7 @@ def test_the_title_of_code_is_named_as_lost_and_its_looks_are_dropped() -> None:
 # -- to Confluence ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         (

@@ -5,6 +5,7 @@ import pytest
 from mcpist.errors import InvalidRequest
 from mcpist_services.described.overlay import PagingRule, Security
 from mcpist_services.described.proposal import reviews
+from tests.faults import for_each
 from tests.services.described.library import answers, library, overlay_of, takes
 
 
@@ -106,7 +107,7 @@ def test_an_operation_that_no_tool_can_call_is_left_out_with_the_reason(describe
     assert reason in found
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("method", "stated", "effect", "is_reviewed"),
     [
         ("get", {"summary": "Get things"}, "reads", False),

@@ -15,6 +15,7 @@ from mcpist_services.described.description import parse
 from mcpist_services.described.module import module
 from mcpist_services.described.references import MAX_API_BYTES, read_document
 from tests.examples import examples
+from tests.faults import for_each
 from tests.services.described.library import content, library, overlay_of
 
 # Nine aliases of nine aliases of ...: a few hundred bytes that unfold to 9 ** 8 values.
@@ -40,7 +41,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@for_each("name", list(REFUSED))
 def test_what_is_no_description_is_refused_with_its_place(name: str) -> None:
     given, place, problem = REFUSED[name]
     with pytest.raises(InvalidRequest, match=problem) as refused:

@@ -6,6 +6,7 @@ import pytest
 
 from mcpist.errors import InvalidRequest
 from mcpist_services.files.queries import search
+from tests.faults import for_each
 
 ROWS = [{"n": number, "s": f"text {number}", "tags": ["a", "b"]} for number in range(1_000)]
 
@@ -31,7 +32,7 @@ def chain(link: str, links: int) -> str:
     return " | ".join([link] * links)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("expression", "problem"),
     [
         ("[?", "it is no JMESPath"),

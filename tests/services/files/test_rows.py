@@ -7,6 +7,7 @@ import pytest
 from mcpist.errors import InvalidRequest
 from mcpist.tools.declare.call import PartialList
 from mcpist_services.files.rows import Selection, select
+from tests.faults import for_each
 
 ROWS: list[dict[str, Any]] = [
     {"n": 1, "t": "Fix crash", "day": "2026-01-02", "ok": True, "tags": ["ui", "api"], "user": {"login": "ada"}},
@@ -21,7 +22,7 @@ def numbers(*where: str, **others: Any) -> list[Any]:
     return [row["n"] for row in found]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("condition", "found"),
     [
         ("n = 1", [1]),

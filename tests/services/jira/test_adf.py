@@ -28,6 +28,7 @@ from mcpist_services.jira.reading import from_adf
 from mcpist_services.jira.writing import to_adf
 from tests.core.markdown.trees import markdown as texts
 from tests.core.markdown.trees import trees
+from tests.faults import for_each
 
 INLINE = {"text", "hardBreak", "mention"}
 TEXTUAL = {"paragraph", "bulletList", "orderedList", "codeBlock", "mediaSingle"}
@@ -173,7 +174,7 @@ def names_of(text: str) -> list[Any]:
     return [outline(node) for node in content(text)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "outline"),
     [
         ("# a\n\nb", ["heading", "paragraph"]),
@@ -265,7 +266,7 @@ def node(name: str, *inner: dict[str, Any], **attrs: Any) -> dict[str, Any]:
     return {"type": name, "attrs": attrs, "content": list(inner)}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("found", "text"),
     [
         (node("paragraph", node("emoji", shortName=":tada:", text="🎉")), "🎉"),

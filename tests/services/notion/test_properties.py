@@ -7,6 +7,7 @@ import pytest
 from mcpist.errors import InvalidRequest
 from mcpist.tools.declare.call import Call
 from mcpist_services.notion.properties import _BARE_TYPES, full_property, outline, row, schema, value, written
+from tests.faults import for_each
 from tests.services.answers.notion import ADA, PAGE, PAGE_ID, PROPERTIES, SOURCE, SOURCE_ID, TIME, USER_ID, text
 from tests.services.contracts import Vendor, needs_descriptions
 
@@ -101,7 +102,7 @@ def test_a_data_source_shows_its_types_and_options() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "said", "sent"),
     [
         ("Name", "Plan", {"title": [{"type": "text", "text": {"content": "Plan"}}]}),

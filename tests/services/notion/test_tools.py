@@ -12,6 +12,7 @@ from mcpist.render.answer import compact
 from mcpist.tools.declare.call import Call, PartialList
 from mcpist_services.notion.rich_text import comment, comment_markdown
 from mcpist_services.notion.tools import notion
+from tests.faults import for_each
 from tests.services.answers.notion import (
     COMMENT,
     NEXT,
@@ -160,7 +161,7 @@ def test_simple_values_of_a_page_are_written_by_its_own_types() -> None:
     assert sent[1].json["properties"]["title"]["title"][0]["text"] == {"content": "Plan"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("tool", "arguments"),
     [
         ("create_page", {"title": "a"}),

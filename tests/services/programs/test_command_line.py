@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from mcpist.errors import InvalidRequest
 from mcpist_services.programs.command_line import command_line
 from mcpist_services.programs.declaration import ToolDeclaration
+from tests.faults import for_each
 from tests.peers import pypi
 from tests.services.programs.cwl import command_line_tool, words_of
 from tests.services.programs.declarations import PRINT_ARGUMENTS, TEXT, parsed
@@ -23,7 +24,7 @@ TEXTS = {"type": "array", "items": TEXT}
 PEER = Path(__file__).parents[2] / "peers/cwl_peer.py"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("binding", "spec", "value", "words"),
     [
         ({}, TEXT, "a b", ["a b"]),

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpist_services.rag.documents import Document, body, read
+from tests.faults import for_each
 
 FULL = """---
 title: デプロイ手順
@@ -35,7 +36,7 @@ def test_the_text_has_the_front_matter_and_the_body_has_not() -> None:
     assert body(FULL) == "# Another heading\n\nText.\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "title"),
     [
         ("# First\n\n# Second\n", "First"),

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from mcpist.errors import InvalidRequest, PayloadTooLarge
 from mcpist_services.rag.documents import body, fields, front_matter, read
 from mcpist_services.rag.draft import MAX_DOCUMENT_BYTES, MAX_PATH_BYTES, checked_path, compose_text
+from tests.faults import for_each
 
 LINES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=60).filter(str.strip)
 TAGS = st.lists(LINES, max_size=5)
@@ -33,7 +34,7 @@ def test_a_path_of_a_document_may_be_written(path: str) -> None:
     assert checked_path(path, new=True) == checked_path(path, new=False) == path
 
 
-@pytest.mark.parametrize(
+@for_each(
     "path",
     [
         "/a.md",
@@ -114,9 +115,7 @@ def test_titles_and_tags_are_single_lines_and_tags_are_unique() -> None:
     assert (document.title, document.tags) == ("a b", ("x", "y z"))
 
 
-@pytest.mark.parametrize(
-    "title", ["no", "2026-01-31", "a: b", "#x", "- y", "'", '"', "[", "{}", "*x", "!t", "😀", "x" * 200]
-)
+@for_each("title", ["no", "2026-01-31", "a: b", "#x", "- y", "'", '"', "[", "{}", "*x", "!t", "😀", "x" * 200])
 def test_words_that_mean_something_in_yaml_stay_words(title: str) -> None:
     document = read("a.md", compose_text("Text", title, [title[:100]], None).encode())
     assert (document.title, document.tags) == (title, (title[:100],))

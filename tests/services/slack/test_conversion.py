@@ -17,6 +17,7 @@ from mcpist_services.slack.blocks import MAX_BLOCKS, blocks_of, message
 from mcpist_services.slack.mrkdwn import mrkdwn, read_mrkdwn, unescape
 from tests.core.markdown.trees import markdown as markdowns
 from tests.examples import examples
+from tests.faults import for_each
 
 MANY = settings(max_examples=examples(150), deadline=None)
 HOSTILE = [
@@ -88,7 +89,7 @@ def test_markdown_becomes_mrkdwn(markdown: str, text: str) -> None:
     assert message(markdown)["text"] == text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "markdown"),
     [
         ("It *works*, _really_, ~no~ `x`", "It **works**, *really*, ~~no~~ `x`"),

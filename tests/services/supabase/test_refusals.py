@@ -2,13 +2,12 @@
 
 from typing import Any
 
-import pytest
-
 from mcpist_services.supabase.module import supabase
 from tests.core.refused import refused
+from tests.faults import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("content", "message"),
     [
         (

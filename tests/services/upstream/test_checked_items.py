@@ -11,6 +11,7 @@ from mcpist.errors import InvalidArguments, SchemaFetchError
 from mcpist.tools.declare.schema_tool import UpstreamTool, effect_of
 from mcpist_services.upstream import checked_items
 from mcpist_services.upstream.checked_items import BrokenItem, check_item
+from tests.faults import for_each
 from tests.upstreams.connected import connected_to, deadline_in
 from tests.upstreams.fake_upstream import ABOUT, FakeUpstream
 
@@ -49,7 +50,7 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("place", "item"), BROKEN)
+@for_each(("place", "item"), list(BROKEN))
 def test_a_broken_tool_is_refused_with_the_place(place: str, item: Any) -> None:
     with pytest.raises(BrokenItem, match=place):
         check_item("tools", item)

@@ -15,6 +15,7 @@ from mcpist.aws.clients import AwsError
 from mcpist.errors import NotConfigured, StoreUnavailable
 from mcpist.oauth.provider import App, OAuthServerApp
 from tests.clock import Clock
+from tests.faults import for_each
 from token_broker import providers
 from token_broker.providers import apps
 from token_broker.providers.apps import get_app
@@ -167,7 +168,7 @@ def test_a_client_without_a_secret_is_a_public_one() -> None:
     assert providers.find("vault").client_auth == "none"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "url",
     [
         "http://login.example.com/token",

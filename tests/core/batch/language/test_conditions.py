@@ -1,10 +1,9 @@
 from typing import Any
 
-import pytest
-
 from mcpist.batch.language.references import EachElement, NoResult, StepResult
 from mcpist.batch.language.steps import holds, is_about_element, is_equal_json, parse_condition
 from mcpist.render.shows import shows
+from tests.faults import for_each
 
 SOURCES: dict[str, Any] = {
     "a": StepResult(
@@ -21,7 +20,7 @@ def truth(written: Any) -> bool:
     return holds(parse_condition(written), SOURCES.__getitem__)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "exists", "filled"),
     [
         ("a.n", True, True),
@@ -48,7 +47,7 @@ def test_exists_and_not_empty_hold_for_the_right_values(path: str, exists: bool,
     assert truth(reference) is filled
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "value", "same"),
     [
         ("a.n", 1, True),

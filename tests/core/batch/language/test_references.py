@@ -14,6 +14,7 @@ from mcpist.batch.language.references import (
 )
 from mcpist.errors import PayloadTooLarge, UnresolvedReference
 from mcpist.render.shows import DOWNLOADED, shows
+from tests.faults import for_each
 
 SHOWS = shows("id", "user.name as author", rows="results")
 RAW = {
@@ -41,7 +42,7 @@ def refusal(params: Any) -> UnresolvedReference:
     return refused.value
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "value"),
     [
         ("a", RAW),

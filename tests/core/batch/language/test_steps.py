@@ -5,6 +5,7 @@ import pytest
 
 from mcpist.batch.language.steps import MAX_BATCH_STEPS, Problems, Step, parse
 from mcpist.errors import DuplicateStep, EmptyBatch, InvalidLine, TooManySteps
+from tests.faults import for_each
 
 EACH = "it is one reference to a list, such as ${find.items}"
 WHEN = 'write "${x.path}", {"exists": "${x.path}"}, {"not_empty": "${x.path}"} or {"equals": ["${x.path}", value]}'
@@ -107,7 +108,7 @@ def test_a_malformed_line_is_reported_and_the_others_are_parsed() -> None:
     assert problem.text().message.startswith("Line 2: column 11: ")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "field", "problem"),
     [
         ({"id": 7}, "id", "Input should be a valid string"),

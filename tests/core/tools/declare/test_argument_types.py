@@ -7,11 +7,12 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from mcpist.tools.declare.argument_types import Day, Moment, UtcMoment, parse_moment
+from tests.faults import for_each
 
 NOW = datetime(2026, 1, 31, 23, 30, 15, 700, UTC)  # in Tokyo 2026-02-01 08:30:15, a Sunday
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "moment"),
     [
         ("now", "2026-01-31T23:30:15+00:00"),
@@ -45,7 +46,7 @@ def test_a_day_later_is_the_same_time_of_the_clock_and_an_hour_later_is_an_hour(
     assert parse_moment("now+24h Europe/Zurich", evening).isoformat() == "2026-03-29T14:00:00+02:00"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "problem"),
     [
         ("", "no time such as"),

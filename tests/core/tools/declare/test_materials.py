@@ -1,11 +1,10 @@
 """Which addresses the template of a resource can make."""
 
-import pytest
-
 from mcpist.tools.declare.materials import matches_template
+from tests.faults import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("template", "uri", "expected"),
     [
         ("file:///docs/{name}", "file:///docs/a%20b.md", True),
