@@ -57,23 +57,12 @@ class Week:
 
 
 @dataclass(frozen=True, slots=True)
-class Silent:
-    """A module whose service or server did not answer lately."""
+class RepeatedFailure:
+    """A module that did not answer, or an error that no caller causes."""
 
-    module: str
+    name: str
+    """The module, or the code of the error."""
     count: int
-    """How often it did not answer."""
-    last: str
-    """When that was last, in UTC."""
-
-
-@dataclass(frozen=True, slots=True)
-class Alarm:
-    """An error that no caller causes."""
-
-    code: str
-    count: int
-    """How often it was met in the last day."""
     last: str
     """When that was last, in UTC."""
 
@@ -84,8 +73,10 @@ class Failures:
 
     codes: Sequence[tuple[str, int]]
     """Each code with its number, the most frequent first."""
-    silent: Sequence[Silent]
-    alarms: Sequence[Alarm]
+    silent: Sequence[RepeatedFailure]
+    """The modules whose service or server did not answer in the last hour."""
+    alarms: Sequence[RepeatedFailure]
+    """The errors of the last day that no caller causes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +132,8 @@ def failures_of(organization: str, now: datetime) -> Failures:
     seen = {row["outcome"]: row["time"] for row in reversed(page.rows)}
     return Failures(
         codes,
-        [Silent(module, count, last[module]) for module, count in counts.most_common()],
-        [Alarm(code, count, seen[code]) for code, count in codes if code in ALARM_CODES],
+        [RepeatedFailure(module, count, last[module]) for module, count in counts.most_common()],
+        [RepeatedFailure(code, count, seen[code]) for code, count in codes if code in ALARM_CODES],
     )
 
 
@@ -156,10 +147,8 @@ def bars(days: Sequence[Day]) -> list[DayBar]:
     step = WIDTH / max(1, len(days))
     made = []
     for number, day in enumerate(days):
-        height = (BASE - TOP) * day.total / highest
-        part = (BASE - TOP) * day.succeeded / highest
-        left = number * step + GAP / 2
-        places = [round(size, 1) for size in (left, step - GAP, BASE - height, height, BASE - part, part)]
-        x, width, y, tall, part_y, part_tall = places
+        height, part = ((BASE - TOP) * count / highest for count in (day.total, day.succeeded))
+        places = [number * step + GAP / 2, step - GAP, BASE - height, height, BASE - part, part]
+        x, width, y, tall, part_y, part_tall = (round(place, 1) for place in places)
         made.append(DayBar(x, width, y, tall, part_y, part_tall, day.date[5:], day.total))
     return made

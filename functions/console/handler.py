@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from snapshot_restore_py import register_before_snapshot
 
-from console import error_page, rendering, routes
+from console import messages, rendering, routes
 from console.http.request import Request
 from mcpist.aws.snapshot import prepare
 from mcpist.http.front import serve
@@ -31,6 +31,6 @@ def handler(event: dict[str, Any], context: "LambdaContext") -> HttpResponse:
         request,
         context,
         lambda exchange: routes.respond(request, exchange),
-        lambda error: error_page.respond(request, error, context.aws_request_id),
+        lambda error: messages.show_error(request, error, context.aws_request_id),
         route=request.route,
     )

@@ -1,19 +1,24 @@
-"""The first page: what waits for the person, what ran last, and what the week was like."""
+"""The first page: what waits for the person, what ran last, and the week; programs get the state of the server."""
 
+import time
 from datetime import UTC, datetime
 from typing import Any
 
 from console import activity
 from console.batches.watching import state_of
+from console.http.request import Request
 from console.modules import count_waiting
 from console.tools.listing import permissions_of
 from console.visit import Visit
 from mcpist.batch.ledger.ledger import list_recent
-from mcpist.http.request import HttpResponse
+from mcpist.http.request import HttpResponse, json_response
 from mcpist.people import questions
 from mcpist.running import broker
+from mcpist.version import VERSION
 
 SHOWN_BATCHES = 5
+
+_started_at: list[float] = []
 
 
 def show(visit: Visit) -> HttpResponse:
@@ -45,3 +50,20 @@ def _accounts(visit: Visit, services: list[str]) -> list[dict[str, Any]]:
         return []
     rows: list[dict[str, Any]] = broker.request(visit.caller, "status", services=services)["grants"]
     return rows
+
+
+def show_status(request: Request) -> HttpResponse:  # noqa: ARG001 - every route takes the request
+    """Return that the server runs, and the seconds since this sandbox was first asked: a snapshot may be older."""
+    if not _started_at:
+        _started_at.append(time.time())
+    timestamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    status = {"status": "ok", "message": "MCP Server is running", "version": VERSION}
+    uptime = round(max(0.0, time.time() - _started_at[0]), 3)
+    return json_response(200, {**status, "uptime": uptime, "timestamp": timestamp})
+
+
+def redirect_to_tools(request: Request) -> HttpResponse:
+    """Lead to the list of tools in the REST API."""
+    query = str(request.event.get("rawQueryString", ""))
+    location = f"{request.public_url}/v1/tools{f'?{query}' if query else ''}"
+    return {"statusCode": 302, "headers": {"location": location}, "body": ""}

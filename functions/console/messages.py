@@ -1,13 +1,38 @@
-"""A page that is only a message, for people who may not be signed in."""
+"""Pages that are only a message, for people who may not be signed in; one is that of an error.
+
+That page says what happened and who must act, and has links to continue.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
+from urllib.parse import quote, urlencode
 
 from console import rendering
-from console.http.request import Request
+from console.http.request import START_PAGE, Request
 from console.http.response import html_response
 from console.texts import texts
-from mcpist.http.request import HttpResponse
+from mcpist.errors import (
+    AccountError,
+    AdministratorError,
+    AuthenticationError,
+    AuthorizationError,
+    CallerError,
+    McpistError,
+    MembershipRequired,
+    OrganizationAmbiguous,
+    PageNotFound,
+    TransientError,
+)
+from mcpist.errors import ToolExecutionError as ServiceError
+from mcpist.http.request import HttpResponse, json_response
+
+WHO_ACTS: tuple[tuple[type[McpistError], str], ...] = (
+    (CallerError, "error.who_caller"),
+    (AdministratorError, "error.who_administrator"),
+    (AccountError, "error.who_user"),
+    (TransientError, "error.who_nobody"),
+    (ServiceError, "error.who_service"),
+)
 
 
 def show(
@@ -46,3 +71,48 @@ def message_page(
 def show_template(request: Request, template: str, **values: Any) -> HttpResponse:
     """Return another page for people who may not be signed in."""
     return html_response(request, rendering.render(template, texts(request.language()), values))
+
+
+def show_error(request: Request, error: McpistError, request_id: str) -> HttpResponse:
+    """Return the page for an error; a program that does not ask for a page gets JSON."""
+    locale = request.language()
+    if isinstance(error, PageNotFound) and not request.accepts_html:
+        return json_response(error.status, error.as_dict(locale))
+    t, path = texts(locale), _start_again(request)
+    heading, (text, hint), who = t("error.failed"), error.text(locale), _who(error)
+    actions = [(t("error.again"), path)]
+    match error:
+        case OrganizationAmbiguous():
+            heading, hint, who = t("error.which_organization"), "", ""
+            names = error.details["known"].split(", ")
+            actions = [(name, f"{path}?{urlencode({'organization': name})}") for name in names]
+        case MembershipRequired():
+            actions = [(t("error.other_login"), f"{path}?again=1")]
+        case AuthenticationError():
+            heading, text, hint, who = t("error.login_ended"), t("error.login_ended_note"), "", ""
+        case AuthorizationError():
+            heading, actions = t("error.forbidden"), [(t("error.home"), START_PAGE)]
+        case PageNotFound():
+            heading, actions = t("error.not_found"), [(t("error.home"), START_PAGE)]
+    return message_page(
+        request,
+        heading,
+        text,
+        actions,
+        hint=hint,
+        who=t(who, request=request_id) if who else "",
+        code=error.code,
+        status=error.status,
+    )
+
+
+def _who(error: McpistError) -> str:
+    """Return the key of the text that says who must act."""
+    return next((key for kind, key in WHO_ACTS if isinstance(error, kind)), "error.who_us")
+
+
+def _start_again(request: Request) -> str:
+    """Return the page on which a person begins again what failed: a form has its page's path."""
+    if request.path.startswith(("/connect/callback/", "/connect/confirm")):
+        return "/connect"
+    return START_PAGE if request.path == "/connect/login" else quote(request.path)

@@ -10,7 +10,7 @@ from typing import Any, cast
 from console import logs
 from console.activity import newest_uses
 from console.http.cookies import clear_cookie, set_language_cookie
-from console.sign_in.sign_ins import SIGN_OUT_EVERYWHERE, record_sign_out
+from console.sign_in.sessions import SIGN_OUT_EVERYWHERE, record_sign_out
 from console.visit import Visit
 from mcpist.caller import Role
 from mcpist.errors import InvalidRequest, Locale

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from contextlib import nullcontext
 
-from console import connections, files, home, logs, modules, profile, programs, rendering
+from console import connections, files, home, logs, modules, profile, rendering
 from console.batches import pages as batches
 from console.http.cookies import BrowserSession, read_session, set_session_cookie
 from console.http.request import Request
 from console.http.response import HEADERS, redirect
 from console.organization import roles, users
-from console.sign_in import joining, login, sessions
+from console.sign_in import login, sessions
 from console.tools import pages as tools
 from console.visit import Visit
 from mcpist.errors import AuthenticationError, MethodNotAllowed, PageNotFound
@@ -35,12 +35,12 @@ PUBLIC: dict[str, Callable[[Request], HttpResponse]] = {
     "GET /assets/{file}": rendering.show_asset,
     "GET /connect/login": login.finish,
     "GET /signed-out": login.show_signed_out,
-    "GET /join": joining.show,
+    "GET /join": login.show_invitation,
     "POST /join": login.begin_joining,
 }
 PROGRAMS: dict[str, Callable[[Request], HttpResponse]] = {
-    "GET /": programs.show_status,
-    "GET /tools": programs.redirect_to_tools,
+    "GET /": home.show_status,
+    "GET /tools": home.redirect_to_tools,
 }
 """The answers to programs, which do not ask for a page."""
 PAGES: dict[str, Page] = {

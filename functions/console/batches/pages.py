@@ -1,6 +1,7 @@
 """The page `/batches`: a list, a batch with `id`, or a question about one with `confirm`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -68,18 +69,9 @@ def _list(visit: Visit) -> HttpResponse:
         page = list_recent(visit.caller.organization, user, visit.request.query.get("before", ""), PAGE_BATCHES)
     return visit.page(
         "batches/list.html",
-        rows=rows(page.batches),
+        rows=[BatchRow(head, Counter(sorted(head.outcome.values()))) for head in page.batches],
         cursor=page.cursor,
         everybody=everybody,
         example=EXAMPLE_BATCH,
         questions={} if everybody else questions.find_waiting(visit.caller),
     )
-
-
-def rows(heads: Sequence[Header]) -> Sequence[BatchRow]:
-    """Return batches as rows of a list."""
-    return [BatchRow(head, _count(list(head.outcome.values()))) for head in heads]
-
-
-def _count(statuses: Sequence[str]) -> Mapping[str, int]:
-    return {status: statuses.count(status) for status in sorted(set(statuses))}

@@ -54,15 +54,9 @@ def _answer(
 ) -> HttpResponse:
     """Return a response, compressed for a browser that accepts it."""
     given = {**headers, "content-type": content_type}
-    if len(content) < MIN_COMPRESSED_BYTES or "gzip" not in request.headers.get("accept-encoding", ""):
-        if content_type.startswith("text/"):
-            return {"statusCode": status, "headers": given, "body": content.decode()}
-        body = base64.b64encode(content).decode()
-        return {"statusCode": status, "headers": given, "body": body, "isBase64Encoded": True}
-    body = base64.b64encode(gzip.compress(content, 6, mtime=0)).decode()
-    return {
-        "statusCode": status,
-        "headers": {**given, "content-encoding": "gzip"},
-        "body": body,
-        "isBase64Encoded": True,
-    }
+    if len(content) >= MIN_COMPRESSED_BYTES and "gzip" in request.headers.get("accept-encoding", ""):
+        content, given = gzip.compress(content, 6, mtime=0), {**given, "content-encoding": "gzip"}
+    elif content_type.startswith("text/"):
+        return {"statusCode": status, "headers": given, "body": content.decode()}
+    body = base64.b64encode(content).decode()
+    return {"statusCode": status, "headers": given, "body": body, "isBase64Encoded": True}

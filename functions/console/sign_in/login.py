@@ -22,12 +22,13 @@ from console.http.cookies import (
 )
 from console.http.request import OWN_PATH, START_PAGE, Request
 from console.http.response import redirect
-from console.sign_in import joining, sessions, sign_ins
+from console.sign_in import sessions
 from mcpist.bounded_http.failures import ExchangeFailed, ExchangeTimeout
 from mcpist.errors import AuthenticationError, FormRefused, NotConfigured, StaleConnection, Timeout, UpstreamUnavailable
+from mcpist.http import bearer
 from mcpist.http.request import HttpResponse
 from mcpist.memory import Memory
-from mcpist.people import browsers
+from mcpist.people import browsers, invitations
 from mcpist.people.identity import METADATA_PATHS
 from mcpist.running import broker
 from mcpist.settings import settings
@@ -37,7 +38,6 @@ ISSUER_CONNECT_TIMEOUT_SECONDS = 3
 ISSUER_TIMEOUT_SECONDS = 10
 METADATA_CACHE_SECONDS = 3600
 MAX_ISSUER_RESPONSE_BYTES = 1_000_000
-
 metadata_cache: Memory[str, dict[str, Any]] = Memory(METADATA_CACHE_SECONDS, max_entries=1)
 
 
@@ -83,11 +83,11 @@ def finish(request: Request) -> HttpResponse:
             cookies=[clear_cookie(request, "login")],
         )
     token = _redeem(request, request.query["code"], attempt.verifier)
-    if attempt.invitation and (refusal := joining.join(request, attempt, token)):
+    if attempt.invitation and (refusal := _join(request, attempt, token)):
         return refusal
     message = {"operation": "login", "proof": {"kind": "jwt", "value": token}, "organization": attempt.organization}
     session = sessions.parse(broker.invoke(message), "")
-    sign_ins.record_sign_out(session.subject, browsers.sign_out_oldest(session.subject))
+    sessions.record_sign_out(session.subject, browsers.sign_out_oldest(session.subject))
     browser = browsers.sign_in(
         session.subject,
         session.id,
@@ -95,7 +95,7 @@ def finish(request: Request) -> HttpResponse:
         request.headers.get("user-agent", ""),
         expires_at=session.ends_at,
     )
-    sign_ins.record_sign_in(session.subject, browser)
+    sessions.record_sign_in(session.subject, browser)
     cookie = BrowserSession(session.organization, session.user, session.sealed)
     seconds = max(0, int(session.expires_at - time.time()))
     cookies = [set_session_cookie(request, cookie, seconds=seconds), clear_cookie(request, "login")]
@@ -187,3 +187,30 @@ def _fetch(method: str, url: str, form: dict[str, str] | None = None) -> tuple[i
 
 def _audience(request: Request) -> str:
     return settings().audience or f"{request.public_url}/mcp"
+
+
+def show_invitation(request: Request) -> HttpResponse:
+    """Show what an invitation is for, with the button that begins the login.
+
+    The page only describes it: programs that preview links use up nothing. Whom the issuer then names, joins.
+    """
+    organization, secret = request.query.get("organization", ""), request.query.get("code", "")
+    found = invitations.read(organization, secret)
+    if found is None:
+        return _refusal(request, "invalid")
+    return messages.show_template(
+        request, "join.html", invitation=found, organization=organization, code=secret, path=invitations.PATH
+    )
+
+
+def _join(request: Request, attempt: LoginAttempt, token: str) -> HttpResponse | None:
+    """Use an invitation for the person whom a token names; return a page if that is refused."""
+    subject = bearer.verify(token, request.public_url).subject
+    outcome = invitations.accept(attempt.organization, attempt.invitation, subject, request.id)
+    return None if outcome in {"joined", "already_member"} else _refusal(request, outcome)
+
+
+def _refusal(request: Request, outcome: str) -> HttpResponse:
+    actions = [("error.sign_in", START_PAGE)]
+    cookies = [clear_cookie(request, "login")]
+    return messages.show(request, "join.refused", f"join.{outcome}", actions, status=410, cookies=cookies)

@@ -1,9 +1,9 @@
-"""The session of a signed-in browser: what the broker reads from the cookie, and whose it is now."""
+"""The session of a signed-in browser: what the broker reads from the cookie, whose it is now, and its audit rows."""
 
 import hashlib
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 from console.http.cookies import BrowserSession
@@ -12,13 +12,16 @@ from mcpist.caller import Caller, ClientInfo, Proof, Subject
 from mcpist.errors import AuthenticationError, MembershipRequired
 from mcpist.memory import Memory
 from mcpist.people import browsers, directory
+from mcpist.people.browsers import Browser
 from mcpist.running import broker
 from mcpist.settings import settings
+from mcpist.telemetry import invocation
 from mcpist.version import VERSION
 
 SESSION_CACHE_SECONDS = 60
 MAX_CACHED_SESSIONS = 1_000
 REFUSAL_ROW_SECONDS = 60
+SIGN_OUT, SIGN_OUT_EVERYWHERE = "console.sign_out", "console.sign_out_everywhere"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,3 +109,31 @@ def _ask_broker(cookie: BrowserSession) -> OpenSession:
     proof = {"kind": "session", "value": cookie.session}
     result = broker.invoke({"operation": "session", "proof": proof, "organization": cookie.organization})
     return parse(result, cookie.session)
+
+
+def record_sign_in(subject: Subject, browser: Browser) -> None:
+    """Record that a person has signed in."""
+    _record(subject, browser, "sign_in", audit.SIGN_IN)
+
+
+def record_sign_out(subject: Subject, browsers: Iterable[Browser], action: str = SIGN_OUT) -> None:
+    """Record that browsers of a person were signed out."""
+    for browser in browsers:
+        _record(subject, browser, "sign_out", action)
+
+
+def _record(subject: Subject, browser: Browser, event: audit.Event, action: str) -> None:
+    """Write the row of a browser, unless its organization has removed the person."""
+    with audit.best_effort(), suppress(MembershipRequired):
+        caller = replace(directory.identify(subject, organization=browser.organization), client=client())
+        described = {"browser": browser.description}
+        row = audit.administration_row(
+            caller,
+            event,
+            action,
+            request=invocation.request_id(),
+            target=f"browsers.{browser.key}",
+            before=described if event == "sign_out" else None,
+            after=described if event == "sign_in" else None,
+        )
+        audit.write_row(row)

@@ -123,6 +123,12 @@ def show[Body: BaseModel](action: str, target: str, describe: Callable[[Organiza
         return versioned(describe(found), version)
 
 
+def body_of[Model: BaseModel](model: type[Model], source: object, /, **more: Any) -> Model:
+    """Return a body with the attributes of a value that have its fields' names, and with `more`."""
+    own = {name: getattr(source, name) for name in model.model_fields if name not in more}
+    return model.model_validate(own | more)
+
+
 def versioned[Body: BaseModel](body: Body, version: int, status: int = 200) -> Response[Body]:
     """Return a body with the organization's version as its entity tag."""
     return Response(status, "application/json", body, headers={"etag": f'"{version}"'})

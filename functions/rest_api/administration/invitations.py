@@ -6,7 +6,7 @@ from aws_lambda_powertools.event_handler import Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from mcpist.people import invitations
-from rest_api.administration.changes import Name, Names, administration
+from rest_api.administration.changes import Name, Names, administration, body_of
 from rest_api.exchange import current
 from rest_api.router import json_responses, new_router
 
@@ -71,10 +71,7 @@ def list_invitations() -> InvitationList:
     work = administration()
     with work.permitted("invitations.list"):
         found = invitations.find(work.caller.organization)
-    fields = InvitationBody.model_fields
-    return InvitationList(
-        invitations=[InvitationBody.model_validate({name: getattr(one, name) for name in fields}) for one in found]
-    )
+    return InvitationList(invitations=[body_of(InvitationBody, one) for one in found])
 
 
 @router.post("/v1/invitations", tags=TAGS, summary="Invite a person", operation_id="create_invitation", responses=MADE)

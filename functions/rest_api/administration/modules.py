@@ -17,9 +17,9 @@ from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.module import ModuleKind
 from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.registered import registration
-from mcpist_services.registered.registration import ToolState, everything_of
+from mcpist_services.registered.registration import everything_of
 from mcpist_services.registered.request import ModuleRequest, check
-from rest_api.administration.changes import ChangeReport, DryRun, Name, administration, change, report
+from rest_api.administration.changes import ChangeReport, DryRun, Name, administration, body_of, change, report
 from rest_api.exchange import current
 from rest_api.router import Body, RequestBody, json_responses, new_router
 from rest_api.tools import names
@@ -125,8 +125,8 @@ def register_module(body: ModuleRequest, dry_run: DryRun = False) -> Response[Mo
     """
     check(body)
     made = registration.register(administration(), body, dry_run=dry_run)
-    detail = _detail(made.module, made.definition)
-    return Response(200 if dry_run else 201, "application/json", detail.model_copy(update={"dry_run": dry_run}))
+    detail = _detail(made.module, made.definition, dry_run=dry_run)
+    return Response(200 if dry_run else 201, "application/json", detail)
 
 
 @router.get("/v1/modules/<name>", tags=TAGS, summary="Show a registered module", operation_id="get_module")
@@ -188,44 +188,20 @@ def _registered(name: str) -> ModuleDetail:
     return _detail(found, definitions.load(current().caller.organization, found.sha256))
 
 
-def _detail(module: RegisteredModule, definition: definitions.Definition) -> ModuleDetail:
+def _detail(module: RegisteredModule, definition: definitions.Definition, *, dry_run: bool = False) -> ModuleDetail:
     overlay: dict[str, Any] = definition.get("overlay", {})
-    return ModuleDetail(
-        name=module.name,
+    return body_of(
+        ModuleDetail,
+        module,
         source=module.kind,
-        registered_at=module.registered_at,
-        registered_by=module.registered_by,
-        sha256=module.sha256,
         takes_accounts=bool(module.destination),
-        tools=[_tool(state) for state in registration.tool_states(current().caller, module, definition)],
+        dry_run=dry_run,
+        tools=[body_of(ModuleTool, state) for state in registration.tool_states(current().caller, module, definition)],
         left_out=overlay.get("left_out", {}),
         review=list(overlay.get("review", ())),
     )
 
 
-def _tool(state: ToolState) -> ModuleTool:
-    return ModuleTool(
-        name=state.name,
-        description=state.description,
-        state=state.state,
-        warnings=list(state.warnings),
-        fingerprint=state.fingerprint,
-    )
-
-
 def _summary(entry: RegistryEntry) -> ModuleSummary:
     registered = {module.name: module.registered_by for module in current().caller.modules}
-    return ModuleSummary(
-        name=entry.name,
-        source=entry.source,
-        description=entry.description,
-        version=entry.version,
-        enabled=entry.enabled,
-        registered_at=entry.registered_at,
-        registered_by=registered.get(entry.name, ""),
-        tags=list(entry.tags),
-        category=entry.category,
-        author=entry.author,
-        dependencies=list(entry.dependencies),
-        tool_count=entry.tool_count,
-    )
+    return body_of(ModuleSummary, entry, registered_by=registered.get(entry.name, ""))

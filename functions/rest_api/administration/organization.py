@@ -17,6 +17,7 @@ from rest_api.administration.changes import (
     Names,
     WithGrants,
     administration,
+    body_of,
     change,
     options,
     report,
@@ -60,17 +61,7 @@ def list_organizations() -> MembershipList:
     """List the organizations of the person, with user id and roles in each."""
     callers = bearer.memberships(current().request)
     request_quota.count(callers[0])
-    return MembershipList(
-        organizations=[
-            Membership(
-                organization=caller.organization,
-                user=caller.user,
-                system_role=caller.system_role,
-                roles=list(caller.role_names),
-            )
-            for caller in callers
-        ]
-    )
+    return MembershipList(organizations=[body_of(Membership, one, roles=one.role_names) for one in callers])
 
 
 @router.get("/v1/organization", tags=TAGS, summary="Show the organization", operation_id="get_organization")
