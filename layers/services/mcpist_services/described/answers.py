@@ -10,7 +10,7 @@ from mcpist_services.described.overlay import MAX_SHOWN_COLUMNS
 from mcpist_services.described.wording import listed, singular, word_lists, words
 
 JSON_TYPE = re.compile(r"(application|text)/([\w.+-]+\+)?json\b|\*/\*", re.IGNORECASE)
-MAX_SHAPE_DEPTH = 12
+MAX_ANSWER_DEPTH = 12
 WRITE_COLUMNS = 5
 
 _WORDS = word_lists("answers")
@@ -82,7 +82,7 @@ class _Reader:
     def properties(self, schema: Any, depth: int = 0) -> dict[str, Any]:
         """Return the properties of an object, over the parts and the alternatives that it is made of."""
         schema = self._description.deref(schema)
-        if not isinstance(schema, dict) or depth > MAX_SHAPE_DEPTH:
+        if not isinstance(schema, dict) or depth > MAX_ANSWER_DEPTH:
             return {}
         found: dict[str, Any] = {}
         for key in ("allOf", "oneOf", "anyOf"):
@@ -95,7 +95,7 @@ class _Reader:
     def items_of(self, schema: Any, depth: int = 0) -> Any:
         """Return the schema of a list's items; None where it is no list."""
         schema = self._description.deref(schema)
-        if not isinstance(schema, dict) or depth > MAX_SHAPE_DEPTH:
+        if not isinstance(schema, dict) or depth > MAX_ANSWER_DEPTH:
             return None
         if schema.get("type") == "array" or "items" in schema or schema.get("type") == ["array", "null"]:
             return schema.get("items") or {}

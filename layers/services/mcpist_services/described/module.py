@@ -18,8 +18,7 @@ from mcpist.tools.declare.schema_tool import SchemaTool
 from mcpist.tools.declare.tool import PAGING_PARAMETERS, Effect, Example, ModuleMetadata
 from mcpist_services.described.overlay import FORM_TYPE, Overlay, OverlayParameter, Style, ToolRule
 from mcpist_services.described.paging import paging_of
-from mcpist_services.described.samples import sample
-from mcpist_services.described.schemas import closure
+from mcpist_services.described.samples import closure, sample
 
 MAX_SIGNATURE_OPTIONS = 6
 MAX_SIGNATURE_CHARACTERS = 100  # of its parameters, if the required ones take less
@@ -127,6 +126,7 @@ class DescribedTool(SchemaTool):
     def _call(self, arguments: Mapping[str, Any]) -> Call:
         rule = self.rule
         parts = {one.wire or name: _segment(name, arguments[name], one) for name, one in self._of("path")}
+        # Vendors' names may be no Python identifiers, as `path` wants them.
         numbered = {name: f"part{number}" for number, name in enumerate(parts)}
         template = rule.path
         for name, place in numbered.items():

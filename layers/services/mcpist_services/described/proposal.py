@@ -27,7 +27,8 @@ from mcpist_services.described.overlay import Overlay, ToolRule, load_overlay
 from mcpist_services.described.overlay_files import with_corrections
 from mcpist_services.described.paging import link_positions, recognize_paging
 from mcpist_services.described.references import well_formed
-from mcpist_services.described.schemas import Schemas, closure
+from mcpist_services.described.samples import closure
+from mcpist_services.described.schemas import Schemas
 from mcpist_services.described.wording import first_sentence, plain
 
 MAX_TOOL_DESCRIPTION_CHARACTERS = 120

@@ -1,4 +1,4 @@
-"""Samples: a value that a schema allows, for an example of a call or of an answer."""
+"""Schemas as a tool uses them: a value that one allows, for examples, and the shared ones that it needs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,6 +24,25 @@ def sample(spec: Mapping[str, Any], definitions: Mapping[str, Any], *, optional:
     An object has its required properties, and with `optional` all of them.
     """
     return _Sampler(definitions, optional=optional).value(spec, 0)
+
+
+def closure(spec: Any, schemas: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the shared schemas that a schema needs, and those that these need."""
+    found: dict[str, Any] = {}
+    todo: list[Any] = [spec]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, dict):
+            reference = node.get("$ref")
+            if isinstance(reference, str) and reference.startswith("#/$defs/"):
+                name = reference.removeprefix("#/$defs/")
+                if name in schemas and name not in found:
+                    found[name] = schemas[name]
+                    todo.append(schemas[name])
+            todo += node.values()
+        elif isinstance(node, list):
+            todo += node
+    return found
 
 
 class _Sampler:

@@ -131,25 +131,6 @@ class Schemas:
         return isinstance(found := self.description.deref(schema), dict) and bool(found.get("properties"))
 
 
-def closure(spec: Any, schemas: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the shared schemas that a schema needs, and those that these need."""
-    found: dict[str, Any] = {}
-    todo: list[Any] = [spec]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, dict):
-            reference = node.get("$ref")
-            if isinstance(reference, str) and reference.startswith("#/$defs/"):
-                name = reference.removeprefix("#/$defs/")
-                if name in schemas and name not in found:
-                    found[name] = schemas[name]
-                    todo.append(schemas[name])
-            todo += node.values()
-        elif isinstance(node, list):
-            todo += node
-    return found
-
-
 def _of_2020(found: dict[str, Any], *, nullable: bool) -> dict[str, Any]:
     """Return a converted schema without the keywords' older meanings, and without what Python cannot check."""
     for word, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):

@@ -106,6 +106,7 @@ def _standard_output(tool: ToolDeclaration, stdout: bytes) -> tuple[str, dict[st
         return "", None
     text = stdout.decode(errors="replace")
     found, value = _json(text) if rule.to in {"auto", "metadata"} else (False, None)
+    # With `auto`, `42` or `true` is more likely a text than a program's data.
     if found and (rule.to == "metadata" or isinstance(value, dict | list)):
         # A program's own names give way to ours.
         own = value if isinstance(value, dict) else {"result": value}

@@ -68,7 +68,7 @@ def register(administration: Administration, request: ModuleRequest, *, dry_run:
             definitions.store(organization, definition)
             old = before.modules.get(request.name)
             moved = bool(destination_of(definition)) and not (old and same_destination(old, definition))
-            if moved:
+            if moved:  # people connected their accounts for another address
                 administration.accounts.revoke_service(request.name)
     module = RegisteredModule(
         name=request.name,

@@ -10,6 +10,7 @@ from mcpist.tools.declare.tool import Effect
 from mcpist_services.upstream.configuration import Category, Override, UpstreamConfiguration
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+# A tool that runs any command can do everything: it is shown only where the operator names it.
 _SHELL_WORDS = frozenset({"bash", "cmd", "exec", "powershell", "pwsh", "sh", "shell", "subprocess", "terminal", "zsh"})
 _RUN_VERBS = frozenset({"eval", "evaluate", "execute", "launch", "run", "spawn", "start"})
 _RUN_OBJECTS = frozenset({"cli", "code", "command", "commands", "process", "processes", "program", "python", "script"})

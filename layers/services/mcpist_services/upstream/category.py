@@ -57,7 +57,7 @@ class CategoryModule(Module):
         self._materials = {server: self._approved_materials(server) for server in self._owned_servers}
         prompts = {
             one.name: server
-            for server in self._owned_servers[::-1]
+            for server in self._owned_servers[::-1]  # of two prompts of one name the first server's counts
             for one in self._materials[server]
             if isinstance(one, mcp_types.Prompt)
         }

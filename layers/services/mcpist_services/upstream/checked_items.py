@@ -117,6 +117,7 @@ def check_item(kind: str, item: Any) -> int:
     return size
 
 
+# Not by JSON Schema's own metaschema: that takes milliseconds a tool, and a list may have thousands.
 def check_schema(schema: Any, place: str) -> None:
     """Raise BrokenItem, with the place, where a keyword of a JSON Schema has a value of the wrong kind."""
     if not isinstance(schema, dict):

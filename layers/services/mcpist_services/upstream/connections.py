@@ -149,6 +149,7 @@ class Upstreams:
         """Return the link to a server as this identity; links that were not used for a while are closed."""
         server = self._server(name)
         values = self._values(name, server, identity)
+        # A secret that was rotated begins a session of its own; the key must not hold the secret itself.
         digest = hashlib.sha256(json.dumps(sorted(values.items())).encode()).hexdigest()
         key = (name, identity.organization, identity.user, digest)
         if key not in self._links:

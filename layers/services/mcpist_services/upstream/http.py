@@ -44,6 +44,7 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Return the server's response, or a failure in the form that the SDK passes to the request."""
+        # The SDK opens a stream for the server's own messages, which nobody here reads; a resumed answer has an id.
         if request.method == "GET" and not self._is_sse and "last-event-id" not in request.headers:
             return httpx2.Response(405)
         try:

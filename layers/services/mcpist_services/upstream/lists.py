@@ -82,6 +82,11 @@ class ServerState:
     checked_at: float = 0.0
     retry_at: float = 0.0
 
+    @property
+    def may_wait(self) -> bool:
+        """Whether the server need not be asked now: its list is still valid, or it failed a moment ago."""
+        return bool(self.cached and not self.cached.is_stale) or time.time() < self.retry_at
+
     @cached_property
     def version(self) -> tuple[str, int, str]:
         """A value that changes whenever the modules made from this state could change."""
@@ -115,7 +120,7 @@ def server_state(server: str, owner: ListOwner = EVERYBODY, max_age: float = MEM
 def refreshed(server: str, owner: ListOwner, fetch: Fetch) -> ServerState:
     """Return what the server offers now, after asking it if its list is stale; if it fails, the last list and why."""
     found = server_state(server, owner)
-    if (found.cached and not found.cached.is_stale) or time.time() < found.retry_at:
+    if found.may_wait:
         return found
     try:
         cached = store(server, owner, fetch())

@@ -80,7 +80,7 @@ class Categories(ModuleSource):
         if wanted:
             upstreams().start()  # once the first category is named: a request that needs none waits for none
         self._read_approvals(names)
-        asked = [server for server in wanted if not self._is_fresh(server)]
+        asked = [server for server in wanted if not self._states[server].may_wait]
         if asked:
             self._states |= dict(zip(asked, _map_concurrently(self._refreshed_state, asked), strict=True))
             self._latest_build = None
@@ -110,10 +110,6 @@ class Categories(ModuleSource):
             self._states[server] = lists.server_state(server, owner(self._caller, server), APPROVAL_SECONDS)
             self._latest_build = None
 
-    def _is_fresh(self, server: str) -> bool:
-        known = self._states[server]
-        return bool(known.cached and not known.cached.is_stale) or time.time() < known.retry_at
-
     def _cached_state(self, server: str) -> ServerState:
         return lists.server_state(server, owner(self._caller, server))
 
@@ -129,6 +125,7 @@ class Categories(ModuleSource):
 
 def _build(known: Mapping[str, ServerState], offer: OfferedServers) -> BuiltCategories:
     """Build all categories, once for each state of their sources; items that could not be pinned are tried again."""
+    # No caller is in the key: those who see the same lists and approvals share a build.
     key = tuple((server, one.version) for server, one in known.items())
     if found := _builds.get(key):
         return found

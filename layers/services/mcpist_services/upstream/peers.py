@@ -101,6 +101,7 @@ def _with_fresh_credentials[T](caller: Caller, server: str, ask: Callable[[Ident
     identity = identity_for(caller, server)
     try:
         return ask(identity.identity)
+    # The token in memory may have been refreshed or replaced by another sandbox meanwhile.
     except ToolExecutionError as error:
         if error.details.get("http_status") != UNAUTHORIZED or not server_of(server).references:
             raise
