@@ -22,30 +22,6 @@ def exchange(
     function: str, name: str, message: Mapping[str, Any], *, seconds: float, attempts: int
 ) -> dict[str, Any] | McpistError:
     """Send a message to a function, and return its result or its typed error; raise an error of the way to it."""
-    request_id, failed, body = _invoke(function, name, message, seconds, attempts)
-    if failed:
-        raise UpstreamUnavailable(service=name, problem=f"it failed in request {request_id}")
-    try:
-        payload = json.loads(body)
-        if isinstance(payload, dict) and isinstance(result := payload.get("result"), dict):
-            return result
-        error = payload["error"]
-    except (ValueError, TypeError, KeyError):
-        raise UpstreamUnavailable(service=name, problem=f"no answer in request {request_id}") from None
-    return _parse_error(error, request_id)
-
-
-def result_of(answer: dict[str, Any] | McpistError) -> dict[str, Any]:
-    """Return a result; raise an error."""
-    if isinstance(answer, McpistError):
-        raise answer
-    return answer
-
-
-def _invoke(
-    function: str, name: str, message: Mapping[str, Any], seconds: float, attempts: int
-) -> tuple[str, bool, bytes]:
-    """Return the request's id, whether the function failed, and its response."""
     try:
         with store_errors(name):
             answer = client("lambda", read_seconds=seconds, attempts=attempts).invoke(
@@ -56,12 +32,25 @@ def _invoke(
         if error.code == "TooManyRequestsException":
             raise ExecutionsExhausted(retry_after=THROTTLE_RETRY_SECONDS) from error
         raise UpstreamUnavailable(service=name, problem=f"it cannot be asked ({error.code})") from error
-    return answer["ResponseMetadata"].get("RequestId", "unknown"), "FunctionError" in answer, body
-
-
-def _parse_error(message: Any, request_id: str) -> McpistError:
-    """Return the function's error; one that this release does not know is a defect."""
+    request_id = answer["ResponseMetadata"].get("RequestId", "unknown")
+    if "FunctionError" in answer:
+        raise UpstreamUnavailable(service=name, problem=f"it failed in request {request_id}")
+    try:
+        payload = json.loads(body)
+        if isinstance(payload, dict) and isinstance(result := payload.get("result"), dict):
+            return result
+        message = payload["error"]
+    except (ValueError, TypeError, KeyError):
+        raise UpstreamUnavailable(service=name, problem=f"no answer in request {request_id}") from None
     try:
         return from_message(message)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        # The error of another release, which this one does not know, is a defect.
         return InternalError(request_id=request_id)
+
+
+def result_of(answer: dict[str, Any] | McpistError) -> dict[str, Any]:
+    """Return a result; raise an error."""
+    if isinstance(answer, McpistError):
+        raise answer
+    return answer

@@ -154,6 +154,14 @@ class Table:
         )
         return deserialize(response["Attributes"])
 
+    def set(
+        self, pk: str, sk: str, change: Item, *, condition: str = "", values: Mapping[str, Any] | None = None
+    ) -> Item:
+        """Set some attributes of one item, and return its new state; `values` are those of the condition."""
+        expression = "SET " + ", ".join(f"#{name} = :{name}" for name in change)
+        changed = {f":{name}": value for name, value in change.items()}
+        return self.update(pk, sk, expression, values={**changed, **(values or {})}, condition=condition)
+
     def delete(self, pk: str, sk: str, *, condition: str = "", values: Mapping[str, Any] | None = None) -> bool:
         """Remove one item and return whether it existed; ConditionFailed if the condition does not hold."""
         response = self._send(

@@ -1,4 +1,4 @@
-"""Answers that are too large for a model: a preview, the reference of a file with all of it, and how to go on."""
+"""Answers that are too large for a model, and downloads: a preview, the reference of a file with all of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +20,11 @@ HOW_TO_GO_ON = (
 )
 MAX_DESCRIBED_CHARACTERS = 3_000
 MIN_PREVIEW_CHARACTERS = 200
+MAX_PREVIEW_CHARACTERS = 1_500
+"""Of the beginning of a text, and again of its end: a log says there what went wrong."""
+MAX_PREVIEW_ROWS = 20
+MAX_LISTED_NAMES = 40
+MAX_SHAPE_DEPTH = 3
 FILE_URI = "mcpist://files/{sha256}"
 
 
@@ -67,28 +72,17 @@ def truncate(caller: Caller, text: str, max_characters: int, content_type: str =
     return describe_file(caller, FileContent(text.encode(errors="replace"), content_type), max_characters).text
 
 
-MAX_PREVIEW_CHARACTERS = 1_500
-"""Of the beginning of a text, and again of its end: a log says there what went wrong."""
-
-
 def keep_download(caller: Caller, downloaded: FileContent) -> dict[str, Any]:
     """Store a content as the caller's file, and return `{file, preview}`; bytes that are no text have no preview."""
     file = access.put(caller, downloaded.content, checked_type(downloaded.content, downloaded.content_type))
-    shown = _preview(downloaded.content.decode(), file.content_type) if file.is_text else None
+    shown = None
+    if file.is_text:
+        text = downloaded.content.decode()
+        shown = preview(text, file.content_type, MAX_PREVIEW_CHARACTERS)
+        if len(text) > 2 * MAX_PREVIEW_CHARACTERS and shown.startswith("text: "):
+            end = text[-MAX_PREVIEW_CHARACTERS:]
+            shown += f"\nends:\n{end[end.find('\n') + 1 :]}"
     return {"file": file.reference.model_dump(), "preview": shown}
-
-
-def _preview(text: str, content_type: str) -> str:
-    begin = preview(text, content_type, MAX_PREVIEW_CHARACTERS)
-    if len(text) <= 2 * MAX_PREVIEW_CHARACTERS or not begin.startswith("text: "):
-        return begin
-    end = text[-MAX_PREVIEW_CHARACTERS:]
-    return f"{begin}\nends:\n{end[end.find('\n') + 1 :]}"
-
-
-MAX_PREVIEW_ROWS = 20
-MAX_LISTED_NAMES = 40
-MAX_SHAPE_DEPTH = 3
 
 
 def preview(text: str, content_type: str, max_characters: int) -> str:
@@ -96,7 +90,8 @@ def preview(text: str, content_type: str, max_characters: int) -> str:
     value = _value(text, content_type)
     found = find_rows(value)
     if found is None:
-        shape = _text_shape(text) if value is None else f"shape: {describe(value)[: max_characters // 2]}"
+        text_shape = f"text: {len(text.splitlines()):,} lines, {len(text):,} characters"
+        shape = text_shape if value is None else f"shape: {describe(value)[: max_characters // 2]}"
         return f"{shape}\nbegins:\n{_head(text, max_characters - len(shape))}"
     place = f" in {found.path}" if found.path else ""
     columns = ", ".join(_some(columns_of(found.rows)))[: max_characters // 2]
@@ -134,10 +129,6 @@ def _value(text: str, content_type: str) -> Any:
         return parse(text, content_type) if content_type == JSON else None
     except ValueError:
         return None
-
-
-def _text_shape(text: str) -> str:
-    return f"text: {len(text.splitlines()):,} lines, {len(text):,} characters"
 
 
 def _head(text: str, max_characters: int) -> str:

@@ -145,23 +145,13 @@ def _write(made: FileRecord) -> FileRecord:
 
 
 def _update(file: FileRecord, change: Item, condition: str = "", values: Item | None = None) -> Item:
-    return ledger_table().update(
-        _pk(file.organization),
-        _key(file.user, file.sha256),
-        "SET " + ", ".join(f"#{name} = :{name}" for name in change),
-        values={f":{name}": value for name, value in change.items()} | (values or {}),
-        condition=condition,
-    )
+    key = _pk(file.organization), _key(file.user, file.sha256)
+    return ledger_table().set(*key, change, condition=condition, values=values)
 
 
 def _put_share(file: FileRecord, role: str, expires_at: int) -> None:
     change: Item = {"user": file.user, "role": role, "sha256": file.sha256, "expires_at": expires_at}
-    ledger_table().update(
-        _shares_pk(file.organization),
-        f"{_key(role, file.sha256)}#{file.user}",
-        "SET " + ", ".join(f"#{name} = :{name}" for name in change),
-        values={f":{name}": value for name, value in change.items()},
-    )
+    ledger_table().set(_shares_pk(file.organization), f"{_key(role, file.sha256)}#{file.user}", change)
 
 
 def _days_end() -> int:

@@ -34,7 +34,13 @@ def parse(text: str, content_type: str) -> Any:
         lines = [line for line in text.splitlines() if line.strip()]
         if len(lines) < 2:
             raise ValueError(f"it is no JSON: {error}") from None
-    return [_parse_line(number, line) for number, line in enumerate(lines, 1)]
+    values = []
+    for number, line in enumerate(lines, 1):
+        try:
+            values.append(_parse_json(line))
+        except ValueError as error:
+            raise ValueError(f"it is neither JSON nor JSON Lines: line {number}: {error}") from None
+    return values
 
 
 def find_rows(value: Any) -> Rows | None:
@@ -69,13 +75,6 @@ def _lines(value: Any) -> str:
 
 def _is_rows(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
-
-
-def _parse_line(number: int, line: str) -> Any:
-    try:
-        return _parse_json(line)
-    except ValueError as error:
-        raise ValueError(f"it is neither JSON nor JSON Lines: line {number}: {error}") from None
 
 
 def _parse_json(text: str) -> Any:

@@ -122,7 +122,10 @@ class BrokerAccounts:
 
     def find(self, owners: Collection[str]) -> "list[ConnectedAccount]":
         """Return the accounts of these owners."""
-        return [account for owner in sorted(owners) for account in self._of(owner)]
+        from mcpist.people.administration import ConnectedAccount  # only an administrator's request waits for it
+
+        rows = ((owner, row) for owner in sorted(owners) for row in self.rows(owner))
+        return [ConnectedAccount(service, owner) for owner, row in rows for service in row["services"]]
 
     def revoke(self, owners: Collection[str]) -> None:
         """Delete the accounts of these owners, and revoke them at their services."""
@@ -148,11 +151,6 @@ class BrokerAccounts:
         while more:
             answer = broker.administer(self.caller, "kill", **selection)
             more = answer["more"] and bool(answer["killed"] or answer["dropped"])
-
-    def _of(self, owner: str) -> "list[ConnectedAccount]":
-        from mcpist.people.administration import ConnectedAccount  # only an administrator's request waits for it
-
-        return [ConnectedAccount(service, owner) for row in self.rows(owner) for service in row["services"]]
 
 
 def _selection(owner: str) -> dict[str, str]:

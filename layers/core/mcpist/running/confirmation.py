@@ -56,13 +56,10 @@ class DestructiveUse:
             targets = f"{targets[:max_targets]}…"
         step = f"line {self.line}, {self.id}: " if self.id else ""
         each = f" for each of {quote(self.each)}" if self.each else ""
-        now = f" ({self.preview.as_text()})" if self.preview else self._unknown_elements
+        unknown = " (which ones is known only when it runs)" if self.each else ""
+        now = f" ({self.preview.as_text()})" if self.preview else unknown
         account = "" if self.account is None else f" (account: {quote(self.account) if self.account else 'not known'})"
         return f"{step}{self.module}.{self.tool} {targets}{each}{now}{account}"
-
-    @property
-    def _unknown_elements(self) -> str:
-        return " (which ones is known only when it runs)" if self.each else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,6 @@ from mcpist.settings import settings
 from mcpist.tools.access.effects import permissions_of
 from mcpist.tools.access.permissions import Permissions, acting_caller
 from mcpist.tools.access.role_rules import ListedTool, is_disabled, matching, refusing_rule
-from mcpist.tools.declare.module import Module
-from mcpist.tools.declare.tool import Tool
 from mcpist.tools.search.catalogue import Catalogue
 
 type Verdict = Literal["yes", "no", "open"]
@@ -131,7 +129,8 @@ def listed_account(list_accounts: Callable[[], Collection[Mapping[str, Any]]]) -
             raise ConnectionRequired(service=service, url=url)
         if not row["works"]:
             raise ReconnectRequired(service=service, url=url)
-        _check_scope(admitted.module, admitted.tool, service, row["scopes"], url)
+        if scope := admitted.module.missing_scope(admitted.tool.name, row["scopes"]):
+            raise ScopeMissing(service=service, scope=scope, url=url)
         return str(row["account_name"])
 
     return find
@@ -145,11 +144,6 @@ def _acting_row(caller: Caller, rows: Collection[Mapping[str, Any]]) -> Mapping[
         return own
     shared = (owners.get(f"role#{role}") for role in caller.role_names)
     return next((row for row in shared if row), None)
-
-
-def _check_scope(module: Module, tool: Tool, service: str, scopes: Collection[str], url: str) -> None:
-    if scope := module.missing_scope(tool.name, scopes):
-        raise ScopeMissing(service=service, scope=scope, url=url)
 
 
 def _permission_steps(permissions: Permissions, module: str, tool: str) -> Iterator[UseDecision]:

@@ -79,13 +79,17 @@ def failure(
     problem = error_message(refusal.problem or response.json, secrets, refusals)
     match refusal:
         case RateLimited():
-            return _rate_limited(service, response.headers, refusal, problem)
+            waits = (refusal.retry_after, retry_after(response.headers), rate_limit_reset(response.headers))
+            wait = next((seconds for seconds in waits if seconds is not None), None)
+            seconds = RETRY_AFTER_SECONDS if wait is None else ceil(wait)
+            limited = errors.RateLimitExceeded(service=service, retry_after=seconds, **given(problem=problem or None))
+            return Failure(limited, safe_to_retry=wait is not None, wait=wait, path_only=refusal.path_only)
         case MissingScope():
             return Failure(_missing_scope(service, refusal.scope or _challenged_scope(response.headers) or "", problem))
         case Unavailable(retry_after=wait):
             problem = f"it answered {response.status}" + (f": {problem}" if problem else "")
-            seconds = None if wait is None else ceil(wait)
-            error = errors.UpstreamUnavailable(service=service, problem=problem, **given(retry_after=seconds))
+            later = given(retry_after=None if wait is None else ceil(wait))
+            error = errors.UpstreamUnavailable(service=service, problem=problem, **later)
             return Failure(error, safe_to_retry=wait is not None, wait=wait)
     problem = problem or "no readable message"
     return Failure(errors.ToolExecutionError(service=service, http_status=response.status, problem=problem))
@@ -105,14 +109,6 @@ def _http_refusal(response: ServiceResponse) -> Refusal | None:
     if status >= 500 or status in _TRANSIENT_STATUSES:
         return Unavailable(retry_after=retry_after(headers) if status in _OVERLOADED_STATUSES else None)
     return Refusal(problem=_redirect(headers) if 300 <= status < 400 else "")
-
-
-def _rate_limited(service: str, headers: Mapping[str, str], refusal: RateLimited, problem: str) -> Failure:
-    waits = (refusal.retry_after, retry_after(headers), rate_limit_reset(headers))
-    wait = next((seconds for seconds in waits if seconds is not None), None)
-    seconds = RETRY_AFTER_SECONDS if wait is None else ceil(wait)
-    error = errors.RateLimitExceeded(service=service, retry_after=seconds, **given(problem=problem or None))
-    return Failure(error, safe_to_retry=wait is not None, wait=wait, path_only=refusal.path_only)
 
 
 def _missing_scope(service: str, scope: str, problem: str) -> errors.McpistError:

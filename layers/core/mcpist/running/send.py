@@ -3,7 +3,6 @@
 import json
 import re
 import time
-from collections.abc import Sequence
 from functools import cache
 from itertools import count
 from math import ceil
@@ -120,7 +119,10 @@ def _exchange(account: Account, call: Call, deadline: float, max_bytes: int) -> 
     """
     url, query = account.url(call), account.query(call)
     body = request_body(call)
-    body["headers"] = body.get("headers", {}) | account.headers(call) | _trace_headers()
+    # No header of the client's own is passed on, but the service may continue the trace.
+    traceparent = invocation.traceparent()
+    trace = {"traceparent": traceparent} if traceparent else {}
+    body["headers"] = body.get("headers", {}) | account.headers(call) | trace
     for redirects in count():
         response = http().exchange(call.method, url, deadline=deadline, query=query, max_bytes=max_bytes, **body)
         target = redirect_url(url, response) if call.method == "GET" and redirects < MAX_REDIRECTS else None
@@ -138,12 +140,6 @@ def _fetch(url: str, deadline: float, max_bytes: int) -> ExchangeResponse:
     if response.status != 200:
         raise ExchangeFailed(f"the address of the download answers {response.status}")
     return response
-
-
-def _trace_headers() -> dict[str, str]:
-    """Return the header by which the service can continue the trace; no header of the client's own is passed on."""
-    traceparent = invocation.traceparent()
-    return {"traceparent": traceparent} if traceparent else {}
 
 
 def _outcome(account: Account, call: Call, response: ExchangeResponse) -> ServiceResponse | Failure:
@@ -204,16 +200,12 @@ def _parse(call: Call, response: ExchangeResponse, service: str) -> Any:
 def request_body(call: Call) -> dict[str, Any]:
     """Return the body as the client's `exchange` takes it, with the header of its type where the client knows none."""
     if call.multipart is not None:
-        parts = ((name, part) for name, value in call.multipart.items() for part in _parts(value))
-        kind, content = multipart_body(_field(name, part) for name, part in parts)
+        lists = {name: [one] if isinstance(one, str | FilePart) else one for name, one in call.multipart.items()}
+        kind, content = multipart_body(_field(name, part) for name, parts in lists.items() for part in parts)
         return {"content": content, "headers": {"content-type": kind}}
     if call.content is not None:
         return {"content": call.content.content, "headers": {"content-type": call.content.content_type}}
     return {"json": call.json, "form": call.form}
-
-
-def _parts(value: str | FilePart | Sequence[FilePart]) -> Sequence[str | FilePart]:
-    return [value] if isinstance(value, str | FilePart) else value
 
 
 def _field(name: str, part: str | FilePart) -> FormField:
