@@ -14,7 +14,7 @@ from mcpist.render.contents import split_content
 from mcpist.render.tokens import estimate_tokens
 from mcpist.running import gate
 from mcpist.running.gate import ToolUse
-from mcpist.tools.declare.parameters import Parameter
+from mcpist.tools.declare.parameters import ToolParameter
 from mcpist.tools.declare.tool import Tool
 
 MAX_TRIAL_CHARACTERS = 12_000
@@ -48,7 +48,7 @@ class Trial:
 class ArgumentField:
     """A field of the form."""
 
-    parameter: Parameter
+    parameter: ToolParameter
     kind: FieldKind
     value: str
     choices: Sequence[str] = ()
@@ -92,7 +92,7 @@ def _answer(text: str) -> ShownAnswer:
 
 
 def fields_of(
-    parameters: Iterable[Parameter], sent: Callable[[str], str] | None, example: Mapping[str, Any]
+    parameters: Iterable[ToolParameter], sent: Callable[[str], str] | None, example: Mapping[str, Any]
 ) -> Sequence[ArgumentField]:
     """Return the fields with what was sent, else with the values of an example call."""
     fields = []
@@ -108,14 +108,14 @@ def arguments_of(fields: Iterable[ArgumentField]) -> dict[str, Any]:
     return {field.parameter.name: _value(field) for field in fields if field.value and not field.problem}
 
 
-def _field(parameter: Parameter, value: str) -> ArgumentField:
+def _field(parameter: ToolParameter, value: str) -> ArgumentField:
     kind, choices = _kind(parameter)
     field = ArgumentField(parameter, kind, value, choices)
     problem = _problem(field)
     return ArgumentField(parameter, kind, value, choices, problem) if problem else field
 
 
-def _kind(parameter: Parameter) -> tuple[FieldKind, Sequence[str]]:
+def _kind(parameter: ToolParameter) -> tuple[FieldKind, Sequence[str]]:
     if parameter.type == "boolean":
         return "choice", ("true", "false")
     options = parameter.enum or ()

@@ -8,7 +8,7 @@ from mcpist.caller import Caller, Subject
 from mcpist.settings import settings
 from mcpist.tools.declare.call import PartialList
 from mcpist_services.rag.document_store import FRESH_SECONDS_PER_REQUEST, DocumentStore
-from mcpist_services.rag.index import Index
+from mcpist_services.rag.index import DocumentIndex
 from mcpist_services.rag.tools import rag
 
 LIST, HEAD, GET, PUT, DELETE = "ListObjectsV2", "HeadObject", "GetObject", "PutObject", "DeleteObject"
@@ -43,9 +43,9 @@ def delete(key: str) -> None:
     client("s3").delete_object(Bucket=settings().files_bucket, Key=f"rag/acme/{key}")
 
 
-def stored_index() -> Index:
+def stored_index() -> DocumentIndex:
     answer = client("s3").get_object(Bucket=settings().files_bucket, Key="rag/acme/index.sqlite")
-    index = Index.load(answer["Body"].read())
+    index = DocumentIndex.load(answer["Body"].read())
     assert index is not None
     return index
 

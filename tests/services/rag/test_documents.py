@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpist_services.rag.documents import Document, body, read
+from mcpist_services.rag.documents import MarkdownDocument, body, read
 from tests.faults import for_each
 
 FULL = """---
@@ -21,7 +21,7 @@ Text.
 
 def test_front_matter_gives_title_tags_and_date() -> None:
     document = read("guides/deploy.md", FULL.encode())
-    assert document == Document(
+    assert document == MarkdownDocument(
         path="guides/deploy.md",
         title="デプロイ手順",
         tags=("ops", "運用"),

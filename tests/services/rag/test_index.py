@@ -7,22 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpist_services.rag.documents import read
-from mcpist_services.rag.index import SNIPPET_CHARACTERS, Index, snippet
+from mcpist_services.rag.index import SNIPPET_CHARACTERS, DocumentIndex, snippet
 
 
-def index_of(**texts: str) -> Index:
-    index = Index()
+def index_of(**texts: str) -> DocumentIndex:
+    index = DocumentIndex()
     for name, text in texts.items():
         index.put(read(f"{name}.md", text.encode()), etag=name)
     return index
 
 
-def paths(index: Index, query: str) -> list[str]:
+def paths(index: DocumentIndex, query: str) -> list[str]:
     return [path.removesuffix(".md") for path, _ in index.search(query)]
 
 
 @pytest.fixture(scope="module")
-def library() -> Index:
+def library() -> DocumentIndex:
     return index_of(
         rotate="# Rotating secrets\n\nEvery 90 days we rotate the database password.",
         database="# Database\n\nThe schema and its migrations. A password is needed.",
@@ -33,43 +33,43 @@ def library() -> Index:
     )
 
 
-def test_the_documents_with_every_word_come_first(library: Index) -> None:
+def test_the_documents_with_every_word_come_first(library: DocumentIndex) -> None:
     assert paths(library, "rotate database password") == ["rotate", "database"]
 
 
-def test_words_are_found_in_other_forms_and_cases(library: Index) -> None:
+def test_words_are_found_in_other_forms_and_cases(library: DocumentIndex) -> None:
     assert paths(library, "ROTATION") == ["rotate"]
 
 
-def test_two_japanese_characters_alone_are_found(library: Index) -> None:
+def test_two_japanese_characters_alone_are_found(library: DocumentIndex) -> None:
     assert set(paths(library, "設計")) == {"design", "review", "mixed"}
 
 
-def test_one_japanese_character_is_found_in_any_position(library: Index) -> None:
+def test_one_japanese_character_is_found_in_any_position(library: DocumentIndex) -> None:
     assert paths(library, "鍵") == ["design"]
     assert paths(library, "税") == ["accounts"]
 
 
-def test_matches_of_a_complete_japanese_word_come_before_those_of_its_parts(library: Index) -> None:
+def test_matches_of_a_complete_japanese_word_come_before_those_of_its_parts(library: DocumentIndex) -> None:
     assert paths(library, "設計書")[0] == "review"
     assert "accounts" in paths(library, "設計書")[1:]
 
 
-def test_a_japanese_question_finds_its_subject(library: Index) -> None:
+def test_a_japanese_question_finds_its_subject(library: DocumentIndex) -> None:
     assert paths(library, "認証基盤について教えて")[0] == "design"
 
 
-def test_japanese_and_latin_words_are_found_together(library: Index) -> None:
+def test_japanese_and_latin_words_are_found_together(library: DocumentIndex) -> None:
     assert paths(library, "KMS 暗号化")[0] == "design"
     assert paths(library, "KMSで暗号化")[0] == "design"
 
 
-def test_full_width_and_half_width_letters_are_the_same(library: Index) -> None:
+def test_full_width_and_half_width_letters_are_the_same(library: DocumentIndex) -> None:
     assert paths(library, "rest") == ["mixed"]
     assert paths(library, "ハンカク") == ["mixed"]
 
 
-def test_a_word_in_the_title_counts_more(library: Index) -> None:
+def test_a_word_in_the_title_counts_more(library: DocumentIndex) -> None:
     assert paths(library, "database")[0] == "database"
 
 
@@ -81,7 +81,7 @@ def test_tags_and_paths_are_searched_too() -> None:
 
 
 @pytest.mark.parametrize("query", ["", "   ", '"', "***", "!?", "\0", "\ud800", "🙂"])
-def test_a_query_without_words_finds_nothing(library: Index, query: str) -> None:
+def test_a_query_without_words_finds_nothing(library: DocumentIndex, query: str) -> None:
     assert paths(library, query) == []
 
 
@@ -102,7 +102,7 @@ def test_a_query_without_words_finds_nothing(library: Index, query: str) -> None
         "rotate'; DROP TABLE documents; --",
     ],
 )
-def test_operators_are_plain_text(library: Index, query: str) -> None:
+def test_operators_are_plain_text(library: DocumentIndex, query: str) -> None:
     assert paths(library, query)[0] == "rotate"
 
 
@@ -111,18 +111,18 @@ def test_an_operators_name_is_a_word() -> None:
     assert paths(index, "OR") == ["a"]
 
 
-def test_only_the_beginning_of_a_very_long_query_counts(library: Index) -> None:
+def test_only_the_beginning_of_a_very_long_query_counts(library: DocumentIndex) -> None:
     assert paths(library, "rotate " + " ".join(f"w{n}" for n in range(400))) == ["rotate"]
     assert paths(library, "認証基盤" * 250)[0] == "design"
 
 
 @given(st.text(max_size=60))
-def test_no_query_raises(library: Index, query: str) -> None:
+def test_no_query_raises(library: DocumentIndex, query: str) -> None:
     list(library.search(query))
 
 
 @given(st.text(alphabet='"*():^-+{}ANDORNEAT 設計a\0', max_size=40))
-def test_no_query_of_operators_raises(library: Index, query: str) -> None:
+def test_no_query_of_operators_raises(library: DocumentIndex, query: str) -> None:
     list(library.search(query))
 
 
@@ -156,8 +156,8 @@ def test_the_snippet_for_a_word_only_in_the_title_is_the_beginning() -> None:
     assert snippet("Begin here. " * 100, ["absent"]).startswith("Begin here.")
 
 
-def test_an_index_survives_as_bytes(library: Index) -> None:
-    again = Index.load(library.dump())
+def test_an_index_survives_as_bytes(library: DocumentIndex) -> None:
+    again = DocumentIndex.load(library.dump())
     assert again is not None
     assert again.entries == library.entries
     assert again.etags() == library.etags()
@@ -167,14 +167,14 @@ def test_an_index_survives_as_bytes(library: Index) -> None:
 
 @pytest.mark.parametrize("content", [b"no database", b"SQLite format 3\0" + b"\xff" * 500, b"x" * 5000])
 def test_bytes_that_are_not_an_index_load_as_none(content: bytes) -> None:
-    assert Index.load(content) is None
+    assert DocumentIndex.load(content) is None
 
 
 def test_an_index_of_another_format_loads_as_none() -> None:
     other = sqlite3.connect(":memory:")
     other.execute("PRAGMA user_version = 99")
     other.execute("CREATE TABLE t (a)")
-    assert Index.load(other.serialize()) is None
+    assert DocumentIndex.load(other.serialize()) is None
     other.close()
 
 

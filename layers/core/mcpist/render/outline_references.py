@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mcpist.render.outline_texts import Reference, are_same, key_of
+from mcpist.render.outline_texts import ValueReference, are_same, key_of
 
 MIN_SAVED_CHARACTERS = 6
 MIN_FIELDS = 3  # of an object that is worth a reference
@@ -52,19 +52,19 @@ class _Scopes:
         self._objects.pop()
         return shortened
 
-    def _find_object(self, value: _Fields, key: Any, depth: int) -> Reference | None:
+    def _find_object(self, value: _Fields, key: Any, depth: int) -> ValueReference | None:
         """Return a reference to the same object."""
         found = self._find(key, depth) if key in self._seen else None
-        return Reference(f"{{{found[0]}}}", value) if found and are_same(found[1], value) else None
+        return ValueReference(f"{{{found[0]}}}", value) if found and are_same(found[1], value) else None
 
-    def _find_beginning(self, url: str, depth: int) -> Reference | str:
+    def _find_beginning(self, url: str, depth: int) -> ValueReference | str:
         """Return a reference to the longest beginning of a URL, or to the same one further outside."""
         seen = self._seen
         for end in _ends(url):
             if url[:end] in seen and (found := self._find(url[:end], depth + (end < len(url)))):
                 name = found[0]
                 if end >= len(name) + MIN_SAVED_CHARACTERS:
-                    return Reference(f"{{{name}}}{url[end:]}", url)
+                    return ValueReference(f"{{{name}}}{url[end:]}", url)
         return url
 
     def _find(self, key: Any, depth: int) -> tuple[str, Any] | None:

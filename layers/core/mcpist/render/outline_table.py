@@ -7,7 +7,7 @@ from math import inf
 from typing import Any
 
 from mcpist.render.outline_texts import (
-    Reference,
+    ValueReference,
     encode,
     is_plain_cell,
     is_plain_element,
@@ -25,14 +25,14 @@ EMPTY_CELL_COST = 0.5  # characters: commas that follow each other share tokens
 
 type Fields = Mapping[str, Any]
 
-_OBJECTS, _LISTS, _REFERRED = frozenset({dict, type(None)}), frozenset({list, type(None)}), {dict, Reference}
+_OBJECTS, _LISTS, _REFERRED = frozenset({dict, type(None)}), frozenset({list, type(None)}), {dict, ValueReference}
 
 
-def single_row(value: Fields) -> "Table | None":
+def single_row(value: Fields) -> "OutlineTable | None":
     """Return the table whose only row is a small object; None for another one."""
     if len(value) > MAX_SINGLE_COLUMNS or _count_columns(value) > MAX_SINGLE_COLUMNS:
         return None
-    table = Table(1)
+    table = OutlineTable(1)
     table.add([value])
     return table
 
@@ -67,9 +67,9 @@ def _fits_line(values: list[Any]) -> bool:
     )
 
 
-def saving_table(rows: Sequence[Fields | None]) -> "Table | None":
+def saving_table(rows: Sequence[Fields | None]) -> "OutlineTable | None":
     """Return the table of objects; None where it is longer than they are one by one."""
-    table = Table(len(rows))
+    table = OutlineTable(len(rows))
     try:
         table.add(rows)
     except _MostlyEmpty:
@@ -82,7 +82,7 @@ class _MostlyEmpty(Exception):  # a signal to who makes a table
 
 
 @dataclass(slots=True)
-class Table:
+class OutlineTable:
     """The columns of a list of objects."""
 
     height: int
@@ -119,7 +119,7 @@ class Table:
             self.saving += filled * (len(name) + 3) - len(name) - 2
             kinds = set(map(type, values))
             if kinds >= _REFERRED:
-                values = [value.value if isinstance(value, Reference) else value for value in values]
+                values = [value.value if isinstance(value, ValueReference) else value for value in values]
                 kinds = set(map(type, values))
             if kinds <= _OBJECTS:
                 self._add_objects(key_of(name), values)
@@ -127,7 +127,7 @@ class Table:
                 self._add_values(key_of(name), values, filled, are_lists=kinds <= _LISTS)
 
     def _add_objects(self, name: str, values: Sequence[Fields | None]) -> None:
-        inner = Table(self.height, self.separator)
+        inner = OutlineTable(self.height, self.separator)
         inner.add(values)
         self.heads.append(name + inner.head)
         self.columns += inner.columns
@@ -166,7 +166,7 @@ def _list_cells(values: Sequence[list[Any] | None]) -> tuple[str, list[str]]:
         return "[]", _joined(values, texts)
     plain = ["" if value is None else encode(value) for value in values]
     if kinds == {dict}:
-        inner = Table(len(elements), "|")
+        inner = OutlineTable(len(elements), "|")
         try:
             inner.add(elements)
         except _MostlyEmpty:

@@ -23,14 +23,14 @@ _is_plain_key = re.compile(r"[^\W\d][\w@$/+-]*").fullmatch
 
 
 @dataclass(slots=True)  # frozen costs twice the time
-class Reference:
+class ValueReference:
     """A value that a field of its object, or of the nearest around it, begins or is: `{url}/comments`, `{user}`."""
 
     text: str
     value: Any
 
 
-def _value_of(reference: Reference) -> Any:
+def _value_of(reference: ValueReference) -> Any:
     """Return what a reference stands for, where an outline holds JSON."""
     return reference.value
 
@@ -57,7 +57,7 @@ def text_of(value: Any, is_plain: IsPlain) -> str:
         return _CONSTANTS[value]
     if isinstance(value, int):
         return repr(value)
-    if isinstance(value, Reference):
+    if isinstance(value, ValueReference):
         return value.text if is_plain(value.text[1:]) else text_of(value.value, is_plain)
     return encode(value)
 

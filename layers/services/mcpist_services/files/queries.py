@@ -14,7 +14,7 @@ from mcpist.errors import InvalidRequest
 MAX_STEPS = 2_000_000  # evaluated parts of the expression, over all elements
 MAX_MADE_VALUES = 4_000_000  # in the lists and objects that the expression itself makes
 MAX_RESULT_VALUES = 200_000
-MAX_EXPRESSION_CHARACTERS = 2_000
+MAX_JMESPATH_CHARACTERS = 2_000
 CHARACTERS_PER_VALUE = 16
 
 
@@ -58,8 +58,8 @@ class _BoundedInterpreter(TreeInterpreter):  # type: ignore[misc]
 
 def search(value: Any, expression: str, *, max_steps: int = MAX_STEPS, max_made: int = MAX_MADE_VALUES) -> Any:
     """Return what an expression finds in a value; InvalidRequest for one that does not parse, or takes too much."""
-    if len(expression) > MAX_EXPRESSION_CHARACTERS:
-        raise _invalid(f"it has more than {MAX_EXPRESSION_CHARACTERS} characters")
+    if len(expression) > MAX_JMESPATH_CHARACTERS:
+        raise _invalid(f"it has more than {MAX_JMESPATH_CHARACTERS} characters")
     try:
         found = _BoundedInterpreter(max_steps, max_made).visit(Parser().parse(expression).parsed, value)
     except JMESPathError as error:

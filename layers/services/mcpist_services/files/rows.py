@@ -26,13 +26,13 @@ _ORDERED: Mapping[str, Callable[[Any, Any], bool]] = {
 _CONDITION = re.compile(
     r"\s*(?P<column>\S+)\s+(?P<operator><=|>=|!=|<|>|=|contains|matches|is|is not)(?:\s+(?P<value>.*))?"
 )
-_SYNTAX = (
+_CONDITION_SYNTAX = (
     "write a column, one of = != < <= > >= contains matches, and a value; or: COLUMN is empty, COLUMN is not empty"
 )
 
 
 class SelectionArguments(TypedDict):
-    """The fields of a Selection."""
+    """The fields of a RowSelection."""
 
     columns: Sequence[str]
     where: Sequence[str]
@@ -42,7 +42,7 @@ class SelectionArguments(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class RowSelection:
     """The columns, conditions and limit of a request for rows."""
 
     columns: Sequence[str] = ()
@@ -52,7 +52,7 @@ class Selection:
     limit: int = 50
 
 
-def select(rows: Sequence[Row], selection: Selection) -> list[Row] | PartialList:
+def select(rows: Sequence[Row], selection: RowSelection) -> list[Row] | PartialList:
     """Return the rows that meet all conditions, sorted and with the columns that are wanted."""
     known = columns_of(rows)
     for place, column in enumerate(selection.columns):
@@ -71,7 +71,7 @@ def _parse(condition: str, known: Sequence[str], rows: Sequence[Row], field: str
     """Return the column and the test of a condition; InvalidRequest for one that is none."""
     parts = _CONDITION.fullmatch(condition)
     if parts is None:
-        raise InvalidRequest(field=field, problem=_SYNTAX)
+        raise InvalidRequest(field=field, problem=_CONDITION_SYNTAX)
     column, name, value = parts["column"], parts["operator"], (parts["value"] or "").strip()
     _check_column(column, known, rows, field)
     match name:
@@ -86,7 +86,7 @@ def _parse(condition: str, known: Sequence[str], rows: Sequence[Row], field: str
             return column, lambda cell: cell is not None and pattern.search(_text(cell)) is not None
         case _ if name in _ORDERED and value:
             return column, lambda cell: _is_ordered(_ORDERED[name], cell, value)
-    raise InvalidRequest(field=field, problem=_SYNTAX)
+    raise InvalidRequest(field=field, problem=_CONDITION_SYNTAX)
 
 
 def _is_equal(cell: Any, value: str) -> bool:

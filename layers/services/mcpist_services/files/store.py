@@ -13,7 +13,7 @@ from mcpist.files.values import Row, find_rows, parse
 from mcpist.tools.declare.call import PartialList
 from mcpist_services.files import queries
 from mcpist_services.files.lines import Part, compare, read_bytes, read_lines, search_lines
-from mcpist_services.files.rows import Selection, SelectionArguments, select
+from mcpist_services.files.rows import RowSelection, SelectionArguments, select
 
 type Unit = Literal["lines", "bytes"]
 
@@ -43,7 +43,7 @@ class FileStore:
         if found is None:
             problem = "it holds no list of objects: look at it with read, or reach into it with query"
             raise InvalidRequest(field="path", problem=problem)
-        return select(found.rows, Selection(**selection))
+        return select(found.rows, RowSelection(**selection))
 
     def stat(self, path: Address) -> Row:
         """Return what is known about a file without reading it."""

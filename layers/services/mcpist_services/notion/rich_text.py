@@ -18,7 +18,7 @@ from mcpist.markdown.writer import lines_of, write
 
 MAX_TEXT_CHARACTERS = 2000  # of one text object, as UTF-16 counts them
 MAX_TEXT_OBJECTS = 100  # in one array
-MAX_URL_CHARACTERS = 2000
+MAX_LINK_CHARACTERS = 2000
 
 # With a scheme, or a page of the same workspace.
 _LINK_TARGET = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s].*|/[0-9a-fA-F-]{32,36}.*", re.DOTALL)
@@ -65,7 +65,7 @@ def pieces(text: str) -> Iterator[str]:
 
 def address(link: str) -> Json:
     """Return a link's target; InvalidRequest for one for which Notion would refuse the whole request."""
-    if len(link) > MAX_URL_CHARACTERS or not _LINK_TARGET.fullmatch(link):
+    if len(link) > MAX_LINK_CHARACTERS or not _LINK_TARGET.fullmatch(link):
         problem = f'Notion accepts no link to "{link[:80]}": give a complete URL, as https://...'
         raise InvalidRequest(field="markdown", problem=problem)
     return {"url": link}

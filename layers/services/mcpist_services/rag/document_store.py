@@ -24,9 +24,9 @@ from mcpist.memory import on_forget
 from mcpist.suggestions import nearest
 from mcpist.tools.declare.call import PartialList
 from mcpist.tools.declare.paging import MAX_ITEMS
-from mcpist_services.rag.documents import SUFFIXES, Document, folded, read
+from mcpist_services.rag.documents import SUFFIXES, MarkdownDocument, folded, read
 from mcpist_services.rag.folder import BucketFolder, map_concurrently
-from mcpist_services.rag.index import Index
+from mcpist_services.rag.index import DocumentIndex
 
 FRESH_SECONDS_PER_REQUEST = 5  # for each request of a listing, so that many documents do not mean many requests
 MAX_INDEXING_SECONDS = 8  # of one call for new documents; later calls read the rest
@@ -51,7 +51,7 @@ class DocumentStore:
         self._folder = BucketFolder(f"rag/{quote(organization, safe='')}/")
         self._clock = clock  # wall-clock time, which continues while a sandbox is frozen
         self._lock = threading.Lock()
-        self._index = Index()
+        self._index = DocumentIndex()
         self._etag = ""  # of the stored index from which this one was made; empty if there is none
         self._unstored: set[str] = set()  # the paths that differ from it
         self._fresh_until = float("-inf")
@@ -159,7 +159,7 @@ class DocumentStore:
 
     # -- the index and the bucket ---------------------------------------------------------------------
 
-    def index(self, *, refresh: bool = False) -> Index:
+    def index(self, *, refresh: bool = False) -> DocumentIndex:
         """Return the index of the documents, at most a few seconds old, or current with `refresh`."""
         with self._lock:
             if refresh or self._clock() >= self._fresh_until:
@@ -202,12 +202,12 @@ class DocumentStore:
         unread = [path for path in stored if known.get(path) != stored[path]]
         return unread, [path for path in known if path not in stored]
 
-    def _stored(self) -> tuple[Index, str]:
+    def _stored(self) -> tuple[DocumentIndex, str]:
         """Return the stored index and its ETag; an empty index where there is no readable one."""
         content, etag = self._folder.get(_INDEX) or (b"", "")
-        return Index.load(content) or Index(), etag
+        return DocumentIndex.load(content) or DocumentIndex(), etag
 
-    def _read_all(self, paths: Iterable[str]) -> Iterator[tuple[Document, str]]:
+    def _read_all(self, paths: Iterable[str]) -> Iterator[tuple[MarkdownDocument, str]]:
         """Yield documents with their ETags, as many as can be read in time, except those removed meanwhile."""
         end = self._clock() + MAX_INDEXING_SECONDS
         with closing(map_concurrently(self._read, paths)) as reads:
@@ -217,11 +217,11 @@ class DocumentStore:
                 if self._clock() >= end:
                     return
 
-    def _read(self, path: str) -> tuple[Document, str] | None:
+    def _read(self, path: str) -> tuple[MarkdownDocument, str] | None:
         stored = self._folder.get(_DOCUMENTS + path)
         return (read(path, stored[0]), stored[1]) if stored else None
 
-    def _update_index(self, added: Iterable[tuple[Document, str]], removed: Iterable[str]) -> None:
+    def _update_index(self, added: Iterable[tuple[MarkdownDocument, str]], removed: Iterable[str]) -> None:
         """Change a copy of the index, since another thread may be reading this one, and store it if much has changed.
 
         A sandbox that loses the race keeps its own copy, and loads the winner's at its next refresh.
@@ -254,7 +254,7 @@ def _is_document(path: str) -> bool:
     return path.lower().endswith(SUFFIXES) and ".." not in path.split("/")
 
 
-def _not_found(path: str, index: Index) -> FileNotFound:
+def _not_found(path: str, index: DocumentIndex) -> FileNotFound:
     return FileNotFound(path=path, nearest=nearest(path, index.entries))
 
 

@@ -20,7 +20,7 @@ _DATE = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class MarkdownDocument:
     """One document; `text` is the whole file, so that it can be edited and stored again."""
 
     path: str
@@ -31,11 +31,11 @@ class Document:
     size_bytes: int
 
 
-def read(path: str, content: bytes) -> Document:
+def read(path: str, content: bytes) -> MarkdownDocument:
     """Read a file as a document; its text is kept even where its front matter is broken."""
     text = plain(content.decode("utf-8", errors="replace"))
     front = fields(text)
-    return Document(
+    return MarkdownDocument(
         path=path,
         title=(line(front.get("title")) or _heading(text) or PurePosixPath(path).stem)[:MAX_TITLE_CHARACTERS],
         tags=tuple(dict.fromkeys(_tags(front.get("tags")))),

@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, Literal, Self
 
-from mcpist_services.rag.documents import Document, body, normal, without_fences
+from mcpist_services.rag.documents import MarkdownDocument, body, normal, without_fences
 
 FORMAT_VERSION = 1
 SNIPPET_CHARACTERS = 200
@@ -38,7 +38,7 @@ _CJK_RUN = re.compile(f"[{_CJK}]+")
 _WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
 
 
-class Index:
+class DocumentIndex:
     """Documents by path and by word, with their texts, so that reading one needs no second request."""
 
     def __init__(self, database: bytes = b"", *, empty: bool = False) -> None:
@@ -64,9 +64,9 @@ class Index:
         self._connection.commit()
         return self._connection.serialize()
 
-    def copy(self) -> "Index":
+    def copy(self) -> "DocumentIndex":
         """Return a copy that can be changed while others read this index."""
-        copy = Index(empty=True)
+        copy = DocumentIndex(empty=True)
         self._connection.commit()
         self._connection.backup(copy._connection)
         return copy
@@ -96,13 +96,13 @@ class Index:
         (value,) = self._connection.execute(f"SELECT {name} FROM documents WHERE path = ?", [path]).fetchone()  # noqa: S608  # nosec B608
         return str(value)
 
-    def holds(self, document: Document) -> bool:
+    def holds(self, document: MarkdownDocument) -> bool:
         """Whether exactly this document is in the index."""
         entry = self.entries.get(document.path)
         same_size = entry is not None and entry["size_bytes"] == document.size_bytes
         return same_size and self.text(document.path) == document.text
 
-    def put(self, document: Document, etag: str) -> None:
+    def put(self, document: MarkdownDocument, etag: str) -> None:
         """Add a document, or replace the one of its path."""
         self.remove(document.path)
         tags = json.dumps(document.tags, ensure_ascii=False)

@@ -30,7 +30,7 @@ from mcpist_services.slack.mrkdwn import read_mrkdwn
 type Json = dict[str, Any]
 
 _MARKS: dict[str, Mark] = {"bold": "strong", "italic": "emphasis", "strike": "strike", "code": "code"}
-_SECTION = "rich_text_section"
+_RICH_TEXT_SECTION = "rich_text_section"
 
 
 def message_markdown(message: Json) -> str:

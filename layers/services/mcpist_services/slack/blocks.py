@@ -32,7 +32,7 @@ from mcpist.markdown.writer import lines_of, plain_text
 from mcpist_services.slack.mrkdwn import ADDRESS, BROADCASTS, lost_error, mrkdwn
 
 MAX_BLOCKS = 50
-MAX_INDENT = 8
+MAX_LIST_INDENT = 8
 
 type Json = dict[str, Any]
 
@@ -103,7 +103,7 @@ def _list(block: List, indent: int) -> Iterator[Json]:
             yield _flat(style, indent, begin, waiting)
             begin, waiting = begin + len(waiting), []
         for inner in nested:
-            yield from _list(inner, min(indent + 1, MAX_INDENT))
+            yield from _list(inner, min(indent + 1, MAX_LIST_INDENT))
 
 
 def _flat(style: str, indent: int, offset: int, sections: list[Json]) -> Json:

@@ -11,7 +11,7 @@ COPIED_KEYWORDS = ("default", "enum", "pattern", "minimum", "maximum")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parameter:
+class ToolParameter:
     """A parameter of a tool."""
 
     name: str
@@ -25,7 +25,7 @@ class Parameter:
     maximum: float | None = None
 
 
-def parameters_of(schema: Mapping[str, Any]) -> list[Parameter]:
+def parameters_of(schema: Mapping[str, Any]) -> list[ToolParameter]:
     """Return the parameters that a schema of arguments has; the schema itself says more about nested ones."""
     required, definitions = schema.get("required", ()), schema.get("$defs", {})
     properties = schema.get("properties")
@@ -35,10 +35,10 @@ def parameters_of(schema: Mapping[str, Any]) -> list[Parameter]:
     ]
 
 
-def _parameter(name: str, spec: Mapping[str, Any], *, required: bool) -> Parameter:
+def _parameter(name: str, spec: Mapping[str, Any], *, required: bool) -> ToolParameter:
     copied = {keyword: spec[keyword] for keyword in COPIED_KEYWORDS if _fits(keyword, spec.get(keyword))}
     description = spec.get("description", "")
-    return Parameter(name=name, type=_type(spec), description=str(description), required=required, **copied)
+    return ToolParameter(name=name, type=_type(spec), description=str(description), required=required, **copied)
 
 
 def _fits(keyword: str, value: Any) -> bool:

@@ -14,8 +14,8 @@ from mcpist.tools.declare.paging import MAX_ITEMS
 from mcpist_services.microsoft_todo.module import ListId, list_path, microsoft_todo
 from mcpist_services.microsoft_todo.tools.tasks import TASK, AnswerTimezone, timezone_header
 
-MAX_PAGES = 10
-PAGE = 100
+MAX_TASK_PAGES = 10
+PAGE_TASKS = 100
 POSITIONS = ("$deltatoken", "$skiptoken", "$skip")
 FOUND = shows("list.id as list_id", "list.name as list", *TASK, "createdDateTime as created", rows="value")
 CHANGES = shows(*TASK, "lastModifiedDateTime as updated", "@removed.reason as removed", rows="value")
@@ -32,9 +32,9 @@ def search_tasks(
     limit: Annotated[int, Field(ge=1, le=MAX_ITEMS)] = 50,
 ) -> Calls:
     """Search the tasks of all your lists: what is open, what is due, where something is."""
-    query = {"$top": PAGE} if completed else {"$top": PAGE, "$filter": "status ne 'completed'"}
+    query = {"$top": PAGE_TASKS} if completed else {"$top": PAGE_TASKS, "$filter": "status ne 'completed'"}
     words, found = (text or "").casefold().split(), []
-    for one in (yield Call("GET", "/me/todo/lists", {"$top": PAGE})).json["value"]:
+    for one in (yield Call("GET", "/me/todo/lists", {"$top": PAGE_TASKS})).json["value"]:
         tasks = yield from _tasks(Call("GET", list_path(one["id"], "/tasks"), query, headers=timezone_header(timezone)))
         named = {"list": {"id": one["id"], "name": one.get("displayName")}}
         found += [task | named for task in tasks if _matches(task, words, due_until)]
@@ -54,7 +54,7 @@ def list_changes(
     position, found = _position(since or ""), []
     if since and not position:
         raise InvalidRequest(field="since", problem="it is none that an answer of this tool named")
-    for _ in range(MAX_PAGES):
+    for _ in range(MAX_TASK_PAGES):
         page = (yield Call("GET", list_path(list_id, "/tasks/delta"), position)).json
         found += page["value"]
         position = _position(urlsplit(page.get("@odata.nextLink") or page["@odata.deltaLink"]).query)
@@ -67,7 +67,7 @@ def list_changes(
 def _tasks(first: Call) -> Calls:
     """Read the tasks of a list."""
     call, tasks = first, []
-    for _ in range(MAX_PAGES):
+    for _ in range(MAX_TASK_PAGES):
         page = (yield call).json
         tasks += page["value"]
         position = _position(urlsplit(page.get("@odata.nextLink") or "").query)

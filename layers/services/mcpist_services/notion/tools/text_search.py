@@ -11,7 +11,7 @@ from mcpist.tools.declare.call import Call, Calls, PartialList, given, path
 from mcpist_services.notion.module import SOURCE_EXAMPLE, Id, notion, row, source_path
 
 MAX_LINES = 5  # of a page
-MAX_LINE_CHARACTERS = 200
+MAX_EXCERPT_CHARACTERS = 200
 MATCHES = shows("id", "title", "created", "matches", "url")
 
 
@@ -63,5 +63,5 @@ def _lines(content: str, text: str) -> Iterator[str]:
     wanted = text.casefold()
     matching = [line.strip() for line in content.splitlines() if wanted in line.casefold()]
     for line in matching[:MAX_LINES]:
-        begin = max(line.casefold().find(wanted) - MAX_LINE_CHARACTERS // 2, 0)
-        yield line[begin : begin + MAX_LINE_CHARACTERS]
+        begin = max(line.casefold().find(wanted) - MAX_EXCERPT_CHARACTERS // 2, 0)
+        yield line[begin : begin + MAX_EXCERPT_CHARACTERS]
