@@ -25,7 +25,7 @@ from mcpist_services.notion.rich_text import (
     text_object,
 )
 
-MAX_EXPRESSION_CHARACTERS = 1000
+MAX_EQUATION_CHARACTERS = 1000
 
 
 def blocks_of(top_level: Iterable[tree.Block]) -> list[Json]:
@@ -67,7 +67,7 @@ def _blocks(block: tree.Block) -> Iterator[Json]:
             yield from _paragraph(runs)
         case tree.Heading(level, runs):
             yield _block(f"heading_{min(level, 4)}", rich_text=rich_text(runs))
-        case tree.Code(text, "math") if len(text) <= MAX_EXPRESSION_CHARACTERS:
+        case tree.Code(text, "math") if len(text) <= MAX_EQUATION_CHARACTERS:
             yield _block("equation", expression=text)
         case tree.Code(text, language):
             yield _block("code", rich_text=_code(text), language=language_of(language))

@@ -1,7 +1,7 @@
 """People: one person's ids in the connected services, by name or e-mail address."""
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -43,10 +43,7 @@ def find(
     return ToolLookup(find_person, person=person, services=services, unique=unique)
 
 
-@people.resource("people://{person}", find)
-def person(person: str) -> Mapping[str, Any]:
-    """A person in all connected services."""
-    return {"person": person}
+people.addresses("people://{person}", find, "person", "A person in all connected services.")
 
 
 @people.prompt(find)

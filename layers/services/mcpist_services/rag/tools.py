@@ -3,8 +3,7 @@
 They are files with YAML front matter (title, tags, date) in the owner's bucket, under `rag/{organization}/docs/`.
 """
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -130,16 +129,8 @@ def delete_doc(path: Path, version: DeletedVersion | None = None) -> Lookup:
 # -- resources and prompts ----------------------------------------------------------------------------
 
 
-@rag.resource("rag://docs/{+path}", get_doc, listed_by=list_docs)
-def document(path: str) -> Mapping[str, Any]:
-    """A document as Markdown."""
-    return {"path": path}
-
-
-@rag.resource("rag://tags/{tag}", list_docs)
-def tagged(tag: str) -> Mapping[str, Any]:
-    """The documents with one tag."""
-    return {"tag": tag}
+rag.addresses("rag://docs/{+path}", get_doc, "document", "A document as Markdown.", listed_by=list_docs)
+rag.addresses("rag://tags/{tag}", list_docs, "tagged", "The documents with one tag.")
 
 
 @rag.prompt(search_docs, get_doc)

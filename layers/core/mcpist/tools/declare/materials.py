@@ -39,27 +39,21 @@ def matches_template(template: str, uri: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Resource:
-    """An address template (RFC 6570, `{name}` and `{+path}`), and the function from its variables to arguments.
+    """An address template (RFC 6570, `{name}` and `{+path}`), whose variables become the arguments of a tool.
 
     A caller who may use the tool may read the resource.
     """
 
     template: str
-    function: Callable[..., Mapping[str, Any]]
+    name: str
+    description: str
+    """As the model reads it."""
+    arguments_of: Callable[..., Mapping[str, Any]]
+    """Returns the tool's arguments for the variables."""
     tool: Tool
     listed_by: Tool | None = None
     """The tool whose rows are the resources that there are: each has the template's variable, and perhaps a `title` and
     its `size_bytes`. It takes `limit`, and `after`: the variable of the last row that was read."""
-
-    @property
-    def name(self) -> str:
-        """The function's own name."""
-        return self.function.__name__
-
-    @property
-    def description(self) -> str:
-        """The docstring, as the model reads it."""
-        return inspect.getdoc(self.function) or ""
 
     @property
     def mime_type(self) -> str:
@@ -76,7 +70,7 @@ class Resource:
         found = self._pattern.fullmatch(uri)
         if found is None:
             return None
-        return self.function(**{name: unquote(value) for name, value in found.groupdict().items()})
+        return self.arguments_of(**{name: unquote(value) for name, value in found.groupdict().items()})
 
     def address(self, value: str) -> str:
         """Return the address for a value of the template's only variable."""

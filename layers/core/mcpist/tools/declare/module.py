@@ -1,5 +1,6 @@
 """A module: one service's tools, resources and prompts, declared with its decorators."""
 
+import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import KW_ONLY, InitVar, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Unpack
@@ -180,12 +181,24 @@ class Module:
         """
 
         def declare(address: ResourceFunction) -> ResourceFunction:
-            listing = self._tool(listed_by) if listed_by else None
-            resource = Resource(template, address, self._tool(function), listing)
-            _register(self.resources, resource.name, resource, self.name)
+            self.addresses(template, function, address.__name__, inspect.getdoc(address) or "", address, listed_by)
             return address
 
         return declare
+
+    def addresses(
+        self,
+        template: str,
+        function: ToolFunction,
+        name: str,
+        description: str,
+        arguments_of: ResourceFunction = dict,
+        listed_by: ToolFunction | None = None,
+    ) -> None:
+        """Declare a resource by its name and description; the variables of its address are the tool's arguments."""
+        listing = self._tool(listed_by) if listed_by else None
+        resource = Resource(template, name, description, arguments_of, self._tool(function), listing)
+        _register(self.resources, name, resource, self.name)
 
     def prompt(self, *functions: ToolFunction) -> Callable[[PromptFunction], PromptFunction]:
         """Declare a prompt with the tools that it needs."""

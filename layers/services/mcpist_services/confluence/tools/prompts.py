@@ -1,7 +1,6 @@
 """Resources and prompts of Confluence."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -10,23 +9,9 @@ from mcpist_services.confluence.tools.attachments import list_tasks
 from mcpist_services.confluence.tools.comments import list_comments
 from mcpist_services.confluence.tools.pages import create_page, get_page, list_pages, list_spaces, list_versions, search
 
-
-@confluence.resource("confluence://pages/{page_id}", get_page)
-def document(page_id: str) -> Mapping[str, Any]:
-    """A page as Markdown."""
-    return {"page_id": page_id}
-
-
-@confluence.resource("confluence://spaces/{space_id}/pages", list_pages)
-def pages(space_id: str) -> Mapping[str, Any]:
-    """The pages of a space."""
-    return {"space_id": space_id}
-
-
-@confluence.resource("confluence://pages/{page_id}/comments", list_comments)
-def comments(page_id: str) -> Mapping[str, Any]:
-    """The comments below a page."""
-    return {"page_id": page_id}
+confluence.addresses("confluence://pages/{page_id}", get_page, "document", "A page as Markdown.")
+confluence.addresses("confluence://spaces/{space_id}/pages", list_pages, "pages", "The pages of a space.")
+confluence.addresses("confluence://pages/{page_id}/comments", list_comments, "comments", "The comments below a page.")
 
 
 @confluence.prompt(get_page, list_comments, list_tasks)

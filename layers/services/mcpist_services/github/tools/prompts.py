@@ -1,7 +1,6 @@
 """Resources and prompts of GitHub."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from mcpist_services.github.module import Number, Owner, Repo, github
 from mcpist_services.github.tools.files import get_file
@@ -9,17 +8,8 @@ from mcpist_services.github.tools.issues import get_issue, list_issue_comments, 
 from mcpist_services.github.tools.pulls import get_pull, list_pull_files, list_reviews
 from mcpist_services.github.tools.repositories import list_repos
 
-
-@github.resource("github://{owner}/{repo}/files/{+path}", get_file)
-def file(owner: str, repo: str, path: str) -> Mapping[str, Any]:
-    """A file of a repository's default branch."""
-    return {"owner": owner, "repo": repo, "path": path}
-
-
-@github.resource("github://{owner}/{repo}/issues/{issue_number}", get_issue)
-def issue(owner: str, repo: str, issue_number: str) -> Mapping[str, Any]:
-    """An issue with its text."""
-    return {"owner": owner, "repo": repo, "issue_number": issue_number}
+github.addresses("github://{owner}/{repo}/files/{+path}", get_file, "file", "A file of a repository's default branch.")
+github.addresses("github://{owner}/{repo}/issues/{issue_number}", get_issue, "issue", "An issue with its text.")
 
 
 @github.prompt(list_issues, list_labels, list_issue_comments)

@@ -28,10 +28,12 @@ def day(calendar_id: str, day: str) -> Mapping[str, Any]:
     }
 
 
-@google_calendar.resource("google-calendar://{calendar_id}/events/{event_id}", get_event)
-def event(calendar_id: str, event_id: str) -> Mapping[str, Any]:
-    """An event with its guests and its description."""
-    return {"calendar_id": calendar_id, "event_id": event_id}
+google_calendar.addresses(
+    "google-calendar://{calendar_id}/events/{event_id}",
+    get_event,
+    "event",
+    "An event with its guests and its description.",
+)
 
 
 @google_calendar.prompt(get_current_time, list_calendars, list_events)

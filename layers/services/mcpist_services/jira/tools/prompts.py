@@ -1,30 +1,13 @@
 """Resources and prompts of Jira."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from mcpist_services.jira.module import Board, Project, jira
 from mcpist_services.jira.tools.boards import list_boards, list_sprint_issues, list_sprints
 from mcpist_services.jira.tools.issues import get_changelog, get_issue, search
 from mcpist_services.jira.tools.projects import list_projects
 
-
-@jira.resource("jira://issues/{issue_key}", get_issue)
-def issue(issue_key: str) -> Mapping[str, Any]:
-    """An issue with its description."""
-    return {"issue_key": issue_key}
-
-
-@jira.resource("jira://boards/{board_id}/sprints", list_sprints)
-def sprints(board_id: str) -> Mapping[str, Any]:
-    """The sprints of a board."""
-    return {"board_id": board_id}
-
-
-@jira.resource("jira://sprints/{sprint_id}", list_sprint_issues)
-def sprint(sprint_id: str) -> Mapping[str, Any]:
-    """The issues of a sprint."""
-    return {"sprint_id": sprint_id}
+jira.addresses("jira://issues/{issue_key}", get_issue, "issue", "An issue with its description.")
+jira.addresses("jira://boards/{board_id}/sprints", list_sprints, "sprints", "The sprints of a board.")
+jira.addresses("jira://sprints/{sprint_id}", list_sprint_issues, "sprint", "The issues of a sprint.")
 
 
 @jira.prompt(search, get_issue)

@@ -18,10 +18,9 @@ def open_tasks(list_id: str) -> Mapping[str, Any]:
     return {"list_id": list_id, "filter": OPEN}
 
 
-@microsoft_todo.resource("microsoft-todo://lists/{list_id}/tasks/{task_id}", get_task)
-def task(list_id: str, task_id: str) -> Mapping[str, Any]:
-    """A task with its text and its steps."""
-    return {"list_id": list_id, "task_id": task_id}
+microsoft_todo.addresses(
+    "microsoft-todo://lists/{list_id}/tasks/{task_id}", get_task, "task", "A task with its text and its steps."
+)
 
 
 @microsoft_todo.prompt(list_lists, list_tasks)

@@ -8,17 +8,10 @@ from mcpist_services.notion.tools.comments import list_comments
 from mcpist_services.notion.tools.databases import get_data_source, query_data_source
 from mcpist_services.notion.tools.pages import get_page_content, search
 
-
-@notion.resource("notion://pages/{page_id}", get_page_content)
-def page(page_id: str) -> Mapping[str, Any]:
-    """A page's text."""
-    return {"page_id": page_id}
-
-
-@notion.resource("notion://data-sources/{data_source_id}/rows", query_data_source)
-def rows(data_source_id: str) -> Mapping[str, Any]:
-    """The rows of a database's data source."""
-    return {"data_source_id": data_source_id}
+notion.addresses("notion://pages/{page_id}", get_page_content, "page", "A page's text.")
+notion.addresses(
+    "notion://data-sources/{data_source_id}/rows", query_data_source, "rows", "The rows of a database's data source."
+)
 
 
 @notion.resource("notion://pages/{page_id}/comments", list_comments)

@@ -1,7 +1,6 @@
 """Resources and prompts of Slack."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from mcpist_services.slack.module import slack
 from mcpist_services.slack.tools.channels import list_channels
@@ -10,16 +9,8 @@ from mcpist_services.slack.tools.messages import list_messages, list_replies, se
 ChannelName = Annotated[str, "The channel's name, e.g. general"]
 
 
-@slack.resource("slack://{channel}", list_messages)
-def channel(channel: str) -> Mapping[str, Any]:
-    """The newest messages of a channel."""
-    return {"channel": channel}
-
-
-@slack.resource("slack://{channel}/threads/{ts}", list_replies)
-def thread(channel: str, ts: str) -> Mapping[str, Any]:
-    """A thread."""
-    return {"channel": channel, "ts": ts}
+slack.addresses("slack://{channel}", list_messages, "channel", "The newest messages of a channel.")
+slack.addresses("slack://{channel}/threads/{ts}", list_replies, "thread", "A thread.")
 
 
 @slack.prompt(list_messages, list_replies)

@@ -1,7 +1,6 @@
 """Resources and prompts of Supabase."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from mcpist.tools.declare.argument_types import UtcMoment
 from mcpist_services.supabase.module import Name, ProjectRef, supabase
@@ -11,23 +10,16 @@ from mcpist_services.supabase.tools.logs import get_logs, list_advisors
 from mcpist_services.supabase.tools.projects import get_health, list_projects
 from mcpist_services.supabase.tools.rows import select
 
-
-@supabase.resource("supabase://{project_ref}/tables", list_tables)
-def tables(project_ref: str) -> Mapping[str, Any]:
-    """A project's tables with their columns."""
-    return {"project_ref": project_ref}
-
-
-@supabase.resource("supabase://{project_ref}/tables/{table}", select)
-def table_rows(project_ref: str, table: str) -> Mapping[str, Any]:
-    """The first rows of a table, as everybody may see them."""
-    return {"project_ref": project_ref, "table": table}
-
-
-@supabase.resource("supabase://{project_ref}/types", generate_types)
-def types(project_ref: str) -> Mapping[str, Any]:
-    """TypeScript types for a project's database."""
-    return {"project_ref": project_ref}
+supabase.addresses("supabase://{project_ref}/tables", list_tables, "tables", "A project's tables with their columns.")
+supabase.addresses(
+    "supabase://{project_ref}/tables/{table}",
+    select,
+    "table_rows",
+    "The first rows of a table, as everybody may see them.",
+)
+supabase.addresses(
+    "supabase://{project_ref}/types", generate_types, "types", "TypeScript types for a project's database."
+)
 
 
 @supabase.prompt(list_advisors, list_tables, list_functions, list_buckets)
