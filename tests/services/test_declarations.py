@@ -188,7 +188,9 @@ def test_every_module_offers_resources_and_prompts(name: str) -> None:
     for resource in module.resources.values():
         assert resource.template.partition("://")[0] == name.replace("_", "-")
         assert resource.description.endswith(".")
-        assert resource.variables == list(signature(resource.function).parameters)
+        takes = resource.tool.input_schema["properties"]
+        is_named = resource.arguments_of is not dict
+        assert set(resource.variables) <= set(signature(resource.arguments_of).parameters if is_named else takes)
     for prompt in module.prompts.values():
         assert prompt.description.endswith(".")
         assert prompt.tools
