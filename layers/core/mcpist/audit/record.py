@@ -70,7 +70,7 @@ def administration_row(caller: Caller, event: Event, action: str, /, **columns: 
 
 @contextmanager
 def best_effort() -> Iterator[None]:
-    """Append rows about what has happened already: a row that is lost is no error, but is counted for an alarm."""
+    """Append rows about the past: a row that is lost raises no error, but is counted for an alarm."""
     try:
         yield
     except StoreUnavailable:
@@ -127,12 +127,13 @@ def _sort_key(moment: str) -> str:
 
 
 def partition_of(name: str, sort_key: str) -> str:
-    """Return the partition in which a row with this sort key is; `name` is the organization, or what an index is by."""
+    """Return the partition of a row with this sort key; `name` is the organization, or the key's begin in an index."""
+    # A checksum, since Python's own hash of a text is another one in each process.
     return f"{name}#{zlib.crc32(sort_key.encode()) % SHARDS}"
 
 
 def partitions_of(name: str) -> tuple[str, ...]:
-    """Return all partitions of an organization's rows, or of what an index is by."""
+    """Return all partitions of an organization's rows, or of one key of an index."""
     return tuple(f"{name}#{shard}" for shard in range(SHARDS))
 
 

@@ -66,7 +66,7 @@ def make_seal(organization: str, since: str, until: str, rows: Sequence[Item], p
 
 
 def row_hash(row: Item) -> bytes:
-    """Return the hash of all attributes of a row, whatever somebody wrote into it."""
+    """Return the hash of all attributes of a row, those included that no release of ours writes."""
     text = json.dumps(row, sort_keys=True, separators=(",", ":"), default=repr)
     return hashlib.sha256(text.encode()).digest()
 
@@ -80,7 +80,8 @@ def seal_organization(organization: str, now: datetime) -> int:
         for seal in _seals(organization, since, until, previous):
             try:
                 _table().put(_item(seal), condition=IS_NEW)
-            except ConditionFailed:  # another run of the janitor is faster
+            except ConditionFailed:
+                # Another run of the janitor was faster. Its chain counts, or there would be two.
                 return sealed
             previous, sealed = seal.digest, sealed + seal.count
     return sealed
@@ -134,6 +135,7 @@ def _seals(organization: str, since: str, until: str, previous: str) -> Iterator
             yield seal
             since, previous, waiting = seal.until, seal.digest, []
         waiting.append(row)
+    # A day without rows has a seal, too: else the removal of all its rows could not be told from a quiet day.
     ends_day = len(until) == len("2026-11-22")
     if waiting or ends_day:
         yield make_seal(organization, since, until, waiting, previous, _expiry(since))

@@ -79,6 +79,51 @@ class Filters:
         return {name: value for name, value in given.items() if value}
 
 
+def find(
+    organization: str,
+    *,
+    since: datetime,
+    until: datetime,
+    filters: Filters = Filters(),
+    limit: int = 100,
+    cursor: str = "",
+) -> Page:
+    """Return an organization's rows between two times that have the values of the filters, the newest first."""
+    if not 0 < limit <= MAX_ROWS:
+        raise InvalidRequest(field="limit", problem=f"it is at least 1 and at most {MAX_ROWS}")
+    if cursor:
+        _check_cursor(cursor)
+    oldest = datetime.now(UTC) - timedelta(days=settings().audit_days + EXPIRY_DELAY_DAYS)
+    first, last = timestamp(max(since, oldest)), min(timestamp(until), cursor or "~")
+    if first >= last:
+        return Page([])
+    # A free text is no condition of DynamoDB: as many rows as one request reads are searched here.
+    wanted, rows, rest = filters.text.casefold(), list[Item](), last
+    for items, rest in _read(_sources(organization, filters), first, last, 0 if wanted else limit):  # noqa: B007
+        rows += [item for item in items if _is_of(organization, item) and _matches(item, filters, wanted)]
+        if len(rows) > limit:
+            return Page(list(map(row_of, rows[:limit])), rows[limit - 1]["sk"])
+    return Page(list(map(row_of, rows)), rest)
+
+
+def find_story(organization: str, row: str, *, user: str = "") -> Story:
+    """Return the story of the row with an id; with `user`, only of a row about this user."""
+    sk = key_of(row)
+    items, _ = audit_table().query_page("pk", partition_of(organization, sk), (sk, sk), limit=1)
+    if not items or (user and items[0]["user"] != user):
+        raise AuditRowNotFound(row=row)
+    item = items[0]
+    name = "correlation" if item.get("correlation") else "request"  # a row of an older release has none
+    around = BATCH_STORY if item["batch"] else CALL_STORY
+    moment = datetime.fromisoformat(sk.partition("#")[0])
+    low, high = timestamp(moment - around), timestamp(moment + around)
+    source = RowSource("user_key", (item["user_key"],), {name: item[name]}, "by_user")
+    rows, rest = list[Item](), ""
+    for found, rest in _read([source], low, high, 0):  # noqa: B007
+        rows += [one for one in found if _is_of(organization, one)]
+    return Story(row_of(item), list(map(row_of, reversed(rows))), is_complete=not rest)
+
+
 @dataclass(frozen=True, slots=True)
 class RowSource:
     """The partitions of the table, or of an index, in which all rows of a search are."""
@@ -91,16 +136,17 @@ class RowSource:
     index: str = ""
 
     def page_size(self, limit: int) -> int:
-        """Return how many rows of each partition make a page of `limit` rows and one more, most likely at once."""
+        """Return the rows to read of each partition, so that one round most likely has `limit` rows and one more."""
+        # Rows fall on partitions by chance: twice the standard deviation more than the share is enough for most pages.
         share = limit / len(self.partitions)
         return math.ceil(share + 2 * math.sqrt(share) + 3) if len(self.partitions) > 1 else limit + 1
 
 
 class DownwardReader:
-    """Reads the partitions of a source from the newest row on.
+    """A reader of all partitions of a source, from the newest row down.
 
-    Each round asks the partitions that have been read the least far. A row is returned once every partition has been
-    read down to it.
+    Each round queries the partitions that lag behind. A row is returned once every partition has been read down to it,
+    so the rows come in their order.
     """
 
     def __init__(self, table: Table, source: RowSource, first: str, last: str, limit: int = 0) -> None:
@@ -140,50 +186,6 @@ class DownwardReader:
         return sorted(ready, key=lambda row: str(row["sk"]), reverse=True)
 
 
-def find(
-    organization: str,
-    *,
-    since: datetime,
-    until: datetime,
-    filters: Filters = Filters(),
-    limit: int = 100,
-    cursor: str = "",
-) -> Page:
-    """Return an organization's rows between two times that have the values of the filters, the newest first."""
-    if not 0 < limit <= MAX_ROWS:
-        raise InvalidRequest(field="limit", problem=f"it is at least 1 and at most {MAX_ROWS}")
-    if cursor:
-        _check_cursor(cursor)
-    oldest = datetime.now(UTC) - timedelta(days=settings().audit_days + EXPIRY_DELAY_DAYS)
-    first, last = timestamp(max(since, oldest)), min(timestamp(until), cursor or "~")
-    if first >= last:
-        return Page([])
-    wanted, rows, rest = filters.text.casefold(), list[Item](), last
-    for items, rest in _read(_sources(organization, filters), first, last, 0 if wanted else limit):  # noqa: B007
-        rows += [item for item in items if _is_of(organization, item) and _matches(item, filters, wanted)]
-        if len(rows) > limit:
-            return Page(list(map(row_of, rows[:limit])), rows[limit - 1]["sk"])
-    return Page(list(map(row_of, rows)), rest)
-
-
-def find_story(organization: str, row: str, *, user: str = "") -> Story:
-    """Return the story of the row with an id; with `user`, only of a row about this user."""
-    sk = key_of(row)
-    items, _ = audit_table().query_page("pk", partition_of(organization, sk), (sk, sk), limit=1)
-    if not items or (user and items[0]["user"] != user):
-        raise AuditRowNotFound(row=row)
-    item = items[0]
-    name = "correlation" if item.get("correlation") else "request"  # a row of an older release has none
-    around = BATCH_STORY if item["batch"] else CALL_STORY
-    moment = datetime.fromisoformat(sk.partition("#")[0])
-    low, high = timestamp(moment - around), timestamp(moment + around)
-    source = RowSource("user_key", (item["user_key"],), {name: item[name]}, "by_user")
-    rows, rest = list[Item](), ""
-    for found, rest in _read([source], low, high, 0):  # noqa: B007
-        rows += [one for one in found if _is_of(organization, one)]
-    return Story(row_of(item), list(map(row_of, reversed(rows))), is_complete=not rest)
-
-
 def _sources(organization: str, filters: Filters) -> list[RowSource]:
     """Return the indexes in which all rows of a search are; if there is none, the table."""
     values = dict(filters.values())
@@ -220,6 +222,7 @@ def _read(sources: list[RowSource], first: str, last: str, limit: int) -> Iterat
 
 def _is_of(organization: str, item: Item) -> bool:
     """Whether a row is where the seals of an organization cover it; an index also has rows of other partitions."""
+    # Whoever can write to the table could put a row under foreign keys, which an index would show and no seal cover.
     return str(item["pk"]) == partition_of(organization, item["sk"])
 
 

@@ -100,6 +100,7 @@ class _Checker:
         """Compare a seal with the one before it, and with its rows; None for rows that have expired."""
         if self.until and (seal.since, seal.previous) != (self.until, self.previous):
             self.findings.append(Finding("chain", self.until, seal.since, seal.count, seal.count))
+        # After a fault the chain is followed from this seal on, so that one fault is found once.
         self.until, self.previous = seal.until, seal.digest
         self.digests.add(seal.digest)
         self.seals += 1

@@ -133,6 +133,7 @@ def _converters(hint: Any) -> tuple[Convert, Convert]:
         order: Callable[[Any], Any] = sorted if origin is frozenset else list
         return lambda values: [to_item(value) for value in order(values)], lambda values: origin(map(from_item, values))
     if origin in {Mapping, dict}:
+        # The keys of a map are texts in DynamoDB.
         key = int if _strip(arguments[0]) is int else str
         to_item, from_item = _converters(arguments[1])
         return (

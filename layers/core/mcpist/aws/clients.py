@@ -132,6 +132,7 @@ def store_errors(store: str) -> Iterator[None]:
 def error_code(code: str, reasons: Iterable[str]) -> str:
     """Return the code of an error; a transaction that was cancelled for want of capacity alone was throttled."""
     met = {*reasons} - {"None"}
+    # Without a conflict among the reasons the transaction itself is not wrong, and may be sent again.
     return "ThrottlingException" if met and met <= _THROTTLE_REASONS else code
 
 

@@ -123,6 +123,7 @@ def _is_quiet(connection: socket.socket) -> bool:
     """Whether nothing has arrived: the other side's end of an idle connection would."""
     poll = select.poll()
     poll.register(connection, select.POLLIN)
+    # AWS closes idle connections, and a request on a closed one would fail or be sent twice.
     return not poll.poll(0)
 
 

@@ -100,6 +100,7 @@ class Table:
             **({"FilterExpression": conditions} if filters else {}),
             **({"ExpressionAttributeNames": {f"#{name}": name for name in filters}} if filters else {}),
         )
+        # It may name an end although nothing follows: the next request is then empty.
         end = deserialize(response.get("LastEvaluatedKey", {})).get("sk", "")
         return [deserialize(item) for item in response["Items"]], end
 

@@ -123,6 +123,7 @@ class DeadlineBackend(httpcore2.NetworkBackend):
     ) -> httpcore2.NetworkStream:
         """Connect before the moment `timeout` to the first address of the host that answers."""
         addresses = resolve(host, port, _remaining(timeout, self._clock, httpcore2.ConnectTimeout))
+        # All of them, before the first connection: a host with one forbidden address is an attack or a mistake.
         check_addresses(addresses, port, embedded_aws=self._embedded_aws)
         failed: httpcore2.ConnectError = httpcore2.ConnectError("the host has no address")
         for address in addresses:
@@ -152,6 +153,7 @@ class _DeadlineStream(httpcore2.NetworkStream):
         connection, rest = self._stream.get_extra_info("socket"), memoryview(buffer)
         try:
             while rest:
+                # httpcore's own stream would wait as long again for each part that the socket takes.
                 connection.settimeout(_remaining(timeout, self._clock, httpcore2.WriteTimeout))
                 rest = rest[connection.send(rest) :]
         except TimeoutError:

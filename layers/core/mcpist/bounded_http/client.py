@@ -131,6 +131,7 @@ class HttpClient:
         decompress = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress if compressed else lambda chunk, _: chunk
         body = bytearray()
         for chunk in response.iter_stream():
+            # One byte over the limit is enough to refuse; a small body could decompress to gigabytes.
             body += decompress(chunk, max_bytes + 1 - len(body))
             if len(body) > max_bytes:
                 raise ResponseTooLarge(response.status)

@@ -44,7 +44,7 @@ def find(caller: Caller, address: Address, field: str = "path") -> FileRecord:
 
 
 def load(caller: Caller, address: Address, field: str = "path") -> tuple[FileRecord, bytes]:
-    """Return a file that the caller may read, and its content, whose hash is right."""
+    """Return a file that the caller may read, and its content after a check of its hash."""
     file = find(caller, address, field)
     return file, storage.load(file.path, file.sha256)
 

@@ -29,7 +29,7 @@ FILE_URI = "mcpist://files/{sha256}"
 
 
 def content_of(raw: Any, shows: Shows, *, each: bool = False, raw_output: bool = False) -> FileContent:
-    """Return what the file of a tool's result holds: what the answer shows of it, whole.
+    """Return the content of the file with a tool's result: all rows and columns that the answer shows a part of.
 
     These are the rows as JSON, or a document's Markdown; with `raw_output` the service's own JSON. With `each`, `raw`
     is the list of the results for several elements.

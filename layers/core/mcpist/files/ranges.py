@@ -73,6 +73,7 @@ def between_characters(content: bytes, begin: int, end: int) -> tuple[int, int]:
 
 def _character_start(content: bytes, place: int) -> int:
     place = min(place, len(content))
+    # In UTF-8 the bytes 10xxxxxx continue a character.
     while place < len(content) and content[place] & 0xC0 == 0x80:
         place += 1
     return place

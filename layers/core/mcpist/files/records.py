@@ -1,4 +1,4 @@
-"""The records of files: whose they are, how long they are kept, and the roles that they are shared with.
+"""Records of files: the owner of each, the time for which it is kept, and the roles that it is shared with.
 
 They are items of the ledger's table, under `pk` ORGANIZATION#files and ORGANIZATION#file-shares:
     USER#SHA256             a user's file
@@ -33,7 +33,7 @@ class FileRecord:
 
     organization: str
     user: str
-    """The user who caused it, to whom it belongs."""
+    """The user who caused it and owns it."""
     sha256: str
     size_bytes: int
     content_type: str
@@ -116,6 +116,7 @@ def find_all(organization: str, user: str | None = None) -> list[FileRecord]:
 def share(file: FileRecord, roles: Iterable[str]) -> FileRecord:
     """Share a file with exactly these roles, and return its record."""
     wanted = tuple(sorted(set(roles)))
+    # A share that ends expires at once instead of being deleted: a repeated request finds the same items.
     for role in {*wanted, *file.roles}:
         _put_share(file, role, expires_at=file.expires_at if role in wanted else 0)
     _update(file, {"roles": list(wanted)})

@@ -21,6 +21,7 @@ ESCAPES = r"\.\.|[\\\x00\r\n]"
 
 def _date_time(text: str) -> str:
     """Return a date-time of RFC 3339 unchanged; ValueError for any other text."""
+    # Python also reads a date alone and a time without a zone.
     if "T" not in text.upper() or datetime.fromisoformat(text).tzinfo is None:
         raise ValueError("it is no date-time with a time zone")
     return text
@@ -147,7 +148,7 @@ def _place(field: str, location: Any) -> str:
 
 
 def _problem(error: Any) -> str:
-    """Return what is wrong without the value itself, which may be long or secret."""
+    """Return the problem without the value itself, which may be long or secret."""
     match error.validator:
         case "required":
             missing = next(name for name in error.validator_value if name not in error.instance)

@@ -43,7 +43,7 @@ def store(path: str, content: bytes, content_type: str) -> None:
 
 
 def load(path: str, sha256: str, *, max_bytes: int = MAX_LOADED_BYTES) -> bytes:
-    """Return a content whose hash is right.
+    """Return a content after a check of its hash.
 
     IntegrityError, and an alarm, where it is not; FileTooLarge where it is too large for a sandbox's memory.
     """
@@ -74,7 +74,7 @@ def renew(path: str, content_type: str) -> None:
 
 
 def _chunks(path: str, sha256: str, max_bytes: float = inf) -> Iterator[bytes]:
-    """Yield the parts of a stored content; whoever uses them waits for the end, which raises for a wrong hash."""
+    """Yield the parts of a stored content; IntegrityError after the last one if the hash is wrong."""
     digest = hashlib.sha256()
     with _missing_as_not_found(path), store_errors("files"):
         answer = client("s3").get_object(Bucket=settings().files_bucket, Key=path)
@@ -97,4 +97,5 @@ def _missing_as_not_found(path: str) -> Iterator[None]:
 
 
 def _segment(name: str) -> str:
+    # A dot would be left alone by `quote`, and a name could be `..`.
     return quote(name, safe="").replace(".", "%2E")

@@ -201,6 +201,7 @@ class Provider:
 
     def credentials(self, app: App) -> Credentials:
         """Return the headers and the body fields by which our client authenticates."""
+        # A public client has no secret; RFC 6749 then wants its id in the body.
         if self.client_auth == "none":
             return {}, {"client_id": app.client_id}
         if app.client_secret is None:

@@ -59,6 +59,7 @@ def resolve(caller: Caller, service: str, *, refused: int | None = None) -> Cred
     cached = credential_cache.get(key)
     if cached and cached.version != refused:
         return cached
+    # What was refused must not be found again if the broker fails now.
     credential_cache.drop(lambda other, _: other == key)
     fields = {} if refused is None else {"refused": refused}
     credential = _parse_credential(request(caller, "resolve", service=service, **fields))

@@ -85,6 +85,7 @@ class ResponseCache(Memory[Key, CachedResponse]):
         try:
             yield
         finally:
+            # A read that ran beside the change may have cached the former state.
             self.drop(lambda key, _: key[: len(prefix)] == prefix)
 
 

@@ -33,7 +33,7 @@ class DestructiveUse:
     each: str = ""
     """The reference to the list that the step runs over; empty if it runs once."""
     preview: "TargetPreview | None" = None
-    """What its references stand for now; None if it has none, or if that is not known."""
+    """The values of its references now; None if it has none, or if they are not known."""
     account: str | None = None
     """The name of the account that acts: empty if it is not known, None if the tool needs none."""
 
@@ -64,7 +64,7 @@ class DestructiveUse:
 
 @dataclass(frozen=True, slots=True)
 class TargetPreview:
-    """The values that the references of a step stand for at the time of the question, as the reads before it show."""
+    """The values of the references of a step when the person is asked, from the reads before it."""
 
     targets: Sequence[Mapping[str, Any]]
     """The params with their values: of the step, or of the first elements of its list."""
@@ -146,6 +146,7 @@ def require_confirmation(
     the person cannot be asked. `subject` identifies the request, `describe` lists what it destroys, `context` is
     stored with the question.
     """
+    # A program's word counts only where the person cannot be asked: a model could claim anything.
     if consent.claimed and not consent.can_ask:
         return Confirmed()
     if not consent.can_ask:
@@ -162,6 +163,7 @@ def require_confirmation(
     if question.accepted_at is not None:
         return Confirmed(consent.question, used=True)
     if not consent.agreed:
+        # A question that was declined cannot be agreed to later.
         questions.close(caller, consent.question)
         raise _refusal(ConfirmationDeclined, describe())
     return Confirmed(consent.question, used=not questions.accept(caller, consent.question))

@@ -48,7 +48,7 @@ class UseDecision:
     error: McpistError | None = None
     """The refusal, or why it is open."""
     actor: Actor | None = None
-    """Who can change it, for a refusal."""
+    """For a refusal: the one who can change it."""
     remedy: str = ""
     """The command or the address that changes it, where there is one."""
 

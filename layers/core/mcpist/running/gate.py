@@ -87,7 +87,7 @@ class AdmittedUse:
         return service_of(self.module, self.tool)
 
     def prepare_account(self) -> None:
-        """Have the account in memory before work begins that must not begin twice.
+        """Fetch the account into memory before work begins that must not begin twice.
 
         Only ExecutionsExhausted is raised; every other error comes again, with its audit row, when the use runs.
         """
@@ -137,7 +137,7 @@ class OtherReadingTools:
 
 
 def admit(permissions: Permissions, use: ToolUse, consent: Agreement = NOT_ASKED) -> AdmittedUse:
-    """Return a use that may run, or raise why not: nothing has happened then."""
+    """Return a use that may run; the error says why it may not, and nothing has happened then."""
     admitted = permit(permissions, use)
     with refusals_audited(permissions.caller, [use]):
         if admitted.tool.effect == "destroys":
@@ -194,7 +194,7 @@ def get_upstream_prompt(
 
 
 def require(permissions: Permissions, module: str, material: Material, request: str) -> None:
-    """Raise why a caller may not use a resource or a prompt, with an audit row."""
+    """Raise an error, with an audit row, if a caller may not use a resource or a prompt."""
     with refusals_audited(permissions.caller, [ToolUse(module, material.listed_in(module).name, {}, request)]):
         permissions.require(module, material)
 
@@ -252,6 +252,7 @@ def refusals_audited(caller: Caller, uses: Iterable[ToolUse]) -> Iterator[None]:
 
 
 def _record_refusal(caller: Caller, module: str, tool: str, error: McpistError, request: str, batch: str = "") -> None:
+    # A caller may send any name, of any length.
     module, tool = (name[:MAX_AUDITED_NAME_CHARACTERS] for name in (module, tool))
     with audit.best_effort():
         audit.record_use(caller, module, tool, outcome=error.code, request=request, batch=batch)

@@ -134,13 +134,14 @@ def account_links(caller: Caller) -> Iterator[None]:
         yield
     except AccountError as error:
         service = error.details["service"]
+        # The URL of the error was made for the module alone; this one opens for this person only.
         error.details["url"] = settings().connect_url(service, caller.organization, caller.user)
         broker.forget(caller, service)
         raise
 
 
 def _tool_result(returned: Any, account: str) -> ToolResult:
-    """Return a tool's result; a service that answers a write with an empty body has done it."""
+    """Return a tool's result; an empty answer to a write means that it is done."""
     if isinstance(returned, ProxiedResponse):
         return replace(_tool_result(returned.json, account), result=returned.result)
     partial_list = returned if isinstance(returned, PartialList) else PartialList(returned, "")
@@ -180,7 +181,7 @@ class ToolRun:
         return self.account
 
     def produce(self, work: Work, account: Account | None = None) -> Any:
-        """Return what comes of the work; its first request is sent as `account` where that is known already."""
+        """Return the result of the work; its first request is sent with `account` where that is resolved already."""
         if isinstance(work, Call):
             return self.request(work, account).json
         if isinstance(work, Lookup):

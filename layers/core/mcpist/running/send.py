@@ -77,6 +77,7 @@ def send_call(
         if isinstance(outcome, ServiceResponse):
             return outcome
         error = outcome.error
+        # A request of a tool that writes may have arrived although no answer came.
         if (error.retryable or outcome.is_done) and not (reads or outcome.safe_to_retry):
             error.details["may_have_happened"] = True
         pause = options.backoff(retries) if outcome.wait is None else outcome.wait
@@ -135,7 +136,7 @@ def _exchange(account: Account, call: Call, deadline: float, max_bytes: int) -> 
 
 
 def _fetch(url: str, deadline: float, max_bytes: int) -> ExchangeResponse:
-    """Return what an address answers that a service has signed; nothing of the account is sent there."""
+    """Return the response of an address that a service has signed; nothing of the account is sent there."""
     response = http().exchange("GET", url, deadline=deadline, max_bytes=max_bytes)
     if response.status != 200:
         raise ExchangeFailed(f"the address of the download answers {response.status}")

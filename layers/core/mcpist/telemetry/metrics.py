@@ -52,6 +52,7 @@ def write(counted: Mapping[tuple[Metric, str], float], *, correlation: str, trac
         return
     common = {"service": environment["POWERTOOLS_SERVICE_NAME"], "correlation_id": correlation, "trace_id": trace}
     namespace, now = environment["POWERTOOLS_METRICS_NAMESPACE"], round(time.time() * 1000)
+    # A line has one set of dimensions, so each value of one needs a line of its own.
     by_dimension: dict[tuple[str, str], dict[Metric, float]] = {}
     for (metric, by), total in counted.items():
         by_dimension.setdefault((metric.dimension, by), {})[metric] = total

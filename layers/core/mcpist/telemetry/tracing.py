@@ -46,6 +46,7 @@ def follow(traceparent: str, request_id: str) -> TraceContext:
     """Return a new span of the trace of a header; of a new trace, which the request's id names, without a valid one."""
     span_id = secrets.token_hex(8)
     found = _TRACEPARENT.fullmatch(traceparent)
+    # Version 00 ends after its flags; more than that is no header of this version.
     if found and not (found[1] == "00" and found[5]):
         return TraceContext(found[2], span_id, found[4])
     digits = request_id.replace("-", "").lower()
