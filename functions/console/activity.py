@@ -99,6 +99,7 @@ def week_of(organization: str, user: str, now: datetime) -> Week:
     today = now.astimezone(UTC).date()
     first = datetime.combine(today - timedelta(days=DAYS - 1), datetime.min.time(), UTC)
     page = newest_uses(organization, user, first, now)
+    # A write has a row before it is sent, too; only its end counts.
     rows = [row for row in page.rows if row["outcome"] != "started"]
     succeeded, failed = (
         Counter(row["time"][:10] for row in rows if is_failure(row["outcome"]) is wanted) for wanted in (False, True)
@@ -129,6 +130,7 @@ def failures_of(organization: str, now: datetime) -> Failures:
     last = {row["service"]: row["time"] for row in reversed(silent)}
     counts = Counter(row["service"] for row in silent)
     codes = Counter(row["outcome"] for row in page.rows).most_common()
+    # Rows are the newest first: reversed, the last time of each code stays.
     seen = {row["outcome"]: row["time"] for row in reversed(page.rows)}
     return Failures(
         codes,

@@ -102,6 +102,7 @@ def _exists(visit: Visit, entry: Mapping[str, Any]) -> bool:
 def _refuse_other_user(visit: Visit) -> HttpResponse | None:
     """Return the page for a link that was made for another person, or nothing."""
     intended, user = visit.request.query.get("user", ""), visit.caller.user
+    # Somebody else may open a link from a chat, and would connect the wrong account.
     if intended in {"", user}:
         return None
     t = visit.texts

@@ -67,10 +67,12 @@ def _file(visit: Visit, sha256: str) -> HttpResponse:
     file = access.find(visit.caller, sha256, "sha256")
     text = access.text_of(file, "sha256") if file.is_text else ""
     if not file.is_text:
+        # Read although nothing of it is shown: the page says that the hash was verified.
         access.load(visit.caller, sha256, "sha256")
     first, view = _number(visit), visit.request.query.get("view", "")
     if view not in {"", *VIEWS}:
         raise InvalidRequest(field="view", problem=f"it is one of {', '.join(VIEWS)}")
+    # Also where lines are shown: the page offers rows only of a file that has some.
     rows = rows_of(file, text, first if view != "lines" else 0)
     part: ShownPart | None = rows if rows and view != "lines" else lines_of(text, first) if file.is_text else None
     return visit.page(

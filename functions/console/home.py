@@ -46,6 +46,7 @@ def show(visit: Visit) -> HttpResponse:
 
 def _accounts(visit: Visit, services: list[str]) -> list[dict[str, Any]]:
     """Return the accounts with which the person's tools act."""
+    # The broker is asked only where a tool needs an account.
     if not services:
         return []
     rows: list[dict[str, Any]] = broker.request(visit.caller, "status", services=services)["grants"]
@@ -54,6 +55,7 @@ def _accounts(visit: Visit, services: list[str]) -> list[dict[str, Any]]:
 
 def show_status(request: Request) -> HttpResponse:  # noqa: ARG001 - every route takes the request
     """Return that the server runs, and the seconds since this sandbox was first asked: a snapshot may be older."""
+    # Set at the first request and not at import, which a snapshot may have done long ago.
     if not _started_at:
         _started_at.append(time.time())
     timestamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

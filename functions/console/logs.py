@@ -28,18 +28,20 @@ def show(visit: Visit) -> HttpResponse:
 
 def own_rows(visit: Visit) -> Page:
     """Return a page of the person's own rows."""
-    now = datetime.now(UTC) + timedelta(minutes=1)
-    filters, cursor = Filters(user=visit.caller.user), visit.request.query.get("cursor", "")
-    since = now - timedelta(days=DAYS[-1])
-    return find(visit.caller.organization, since=since, until=now, filters=filters, limit=LOG_PAGE_ROWS, cursor=cursor)
+    return _find(visit, Filters(user=visit.caller.user), DAYS[-1], LOG_PAGE_ROWS)
 
 
 def _search(visit: Visit, limit: int) -> Page:
-    now, query = datetime.now(UTC) + timedelta(minutes=1), visit.request.query
+    query = visit.request.query
     given = {name: query.get(name, "").strip()[:MAX_FILTER_CHARACTERS] for name in FILTERS}
-    since = now - timedelta(days=_days(visit))
-    cursor = query.get("cursor", "")
-    return find(visit.caller.organization, since=since, until=now, filters=Filters(**given), limit=limit, cursor=cursor)
+    return _find(visit, Filters(**given), _days(visit), limit)
+
+
+def _find(visit: Visit, filters: Filters, days: int, limit: int) -> Page:
+    # A minute ahead, since other sandboxes' clocks write the rows.
+    until, cursor = datetime.now(UTC) + timedelta(minutes=1), visit.request.query.get("cursor", "")
+    since = until - timedelta(days=days)
+    return find(visit.caller.organization, since=since, until=until, filters=filters, limit=limit, cursor=cursor)
 
 
 def _export(visit: Visit, form: str) -> HttpResponse:

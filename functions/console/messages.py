@@ -76,6 +76,7 @@ def show_template(request: Request, template: str, **values: Any) -> HttpRespons
 def show_error(request: Request, error: McpistError, request_id: str) -> HttpResponse:
     """Return the page for an error; a program that does not ask for a page gets JSON."""
     locale = request.language()
+    # Programs try addresses where metadata may be; no page helps them.
     if isinstance(error, PageNotFound) and not request.accepts_html:
         return json_response(error.status, error.as_dict(locale))
     t, path = texts(locale), _start_again(request)

@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
@@ -24,45 +23,8 @@ MAX_SHOWN_MODULES = 60
 MAX_EXPLAINED_ROLES = 10
 USE_DAYS = 30
 
+type Row = Mapping[str, Any]
 type AllowedModule = tuple[ModuleEntry, Mapping[str, int]]
-
-
-@dataclass(frozen=True, slots=True)
-class ClientLines:
-    """The lines to paste for one client."""
-
-    name: str
-    place: str
-    """The key of the text that says where to paste it."""
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class LastUse:
-    """The latest use of an account."""
-
-    time: str
-    """In UTC."""
-    client: str
-    """The program that used it; empty where it did not say."""
-    tool: str
-
-
-@dataclass(frozen=True, slots=True)
-class OwnConnection:
-    """An account that the person has connected."""
-
-    services: Sequence[str]
-    name: str
-    scopes: Sequence[str]
-    """The granted scopes; empty where they are unknown."""
-    open_to: Sequence[str]
-    """The roles in which it is used; empty for all."""
-    works: bool
-    created_at: int
-    """In epoch seconds."""
-    last_use: LastUse | None
-    """None where the newest uses of the last days name it nowhere."""
 
 
 def show(visit: Visit) -> HttpResponse:
@@ -119,20 +81,19 @@ def _allowed_by(visit: Visit, role: Role, modules: Iterable[ModuleEntry]) -> Seq
     return found
 
 
-def client_lines(mcp_url: str) -> list[ClientLines]:
-    """Return the lines for the endpoint's address."""
+def client_lines(mcp_url: str) -> Sequence[tuple[str, str, str]]:
+    """Return for each client its name, the key of the text that says where to paste, and the lines to paste."""
+    inspector = f"npx @modelcontextprotocol/inspector --transport http --server-url {mcp_url}"
     return [
-        ClientLines("Claude Code", "shell", f"claude mcp add --transport http mcpist {mcp_url}"),
-        ClientLines("Claude Desktop, claude.ai", "connector", mcp_url),
-        ClientLines("Codex", "shell", f"codex mcp add mcpist --url {mcp_url}"),
-        ClientLines("Cursor", "cursor", _json({"mcpServers": {"mcpist": {"url": mcp_url}}})),
-        ClientLines("OpenCode", "opencode", _json({"mcp": {"mcpist": {"type": "remote", "url": mcp_url}}})),
-        ClientLines("VS Code", "vscode", _json({"servers": {"mcpist": {"type": "http", "url": mcp_url}}})),
-        ClientLines("Gemini CLI", "shell", f"gemini mcp add --transport http mcpist {mcp_url}"),
-        ClientLines("mcp-remote", "command", f"npx -y mcp-remote {mcp_url}"),
-        ClientLines(
-            "Inspector", "shell", f"npx @modelcontextprotocol/inspector --transport http --server-url {mcp_url}"
-        ),
+        ("Claude Code", "shell", f"claude mcp add --transport http mcpist {mcp_url}"),
+        ("Claude Desktop, claude.ai", "connector", mcp_url),
+        ("Codex", "shell", f"codex mcp add mcpist --url {mcp_url}"),
+        ("Cursor", "cursor", _json({"mcpServers": {"mcpist": {"url": mcp_url}}})),
+        ("OpenCode", "opencode", _json({"mcp": {"mcpist": {"type": "remote", "url": mcp_url}}})),
+        ("VS Code", "vscode", _json({"servers": {"mcpist": {"type": "http", "url": mcp_url}}})),
+        ("Gemini CLI", "shell", f"gemini mcp add --transport http mcpist {mcp_url}"),
+        ("mcp-remote", "command", f"npx -y mcp-remote {mcp_url}"),
+        ("Inspector", "shell", inspector),
     ]
 
 
@@ -140,26 +101,18 @@ def _json(content: object) -> str:
     return json.dumps(content, indent=2)
 
 
-def _own_connections(visit: Visit) -> Sequence[OwnConnection]:
-    """Return the person's own connections; those of roles are listed on the page of each service."""
-    rows = sorted(BrokerAccounts(visit.caller).rows(f"user#{visit.caller.user}"), key=lambda row: row["services"])
-    if not rows:
+def _own_connections(visit: Visit) -> Sequence[tuple[Row, Row | None]]:
+    """Return the broker's rows of the person's own accounts, each with the audit row of its latest use.
+
+    Those of roles are listed on the page of each service.
+    """
+    accounts = sorted(BrokerAccounts(visit.caller).rows(f"user#{visit.caller.user}"), key=lambda row: row["services"])
+    if not accounts:
         return []
     now = datetime.now(UTC)
     uses = newest_uses(visit.caller.organization, visit.caller.user, now - timedelta(days=USE_DAYS), now).rows
-    return [_connection(row, uses) for row in rows]
+    return [(account, next((use for use in uses if _is_of(use, account)), None)) for account in accounts]
 
 
-def _connection(row: Mapping[str, Any], uses: Sequence[Mapping[str, Any]]) -> OwnConnection:
-    name = row["account_name"] or row["account_id"]
-    matching = (use for use in uses if use["service"] in row["services"] and use["account"] == row["account_name"])
-    last = next(matching, None)
-    return OwnConnection(
-        services=row["services"],
-        name=name,
-        scopes=row["scopes"],
-        open_to=row["open_to"],
-        works=row["works"],
-        created_at=row["created_at"],
-        last_use=LastUse(last["time"], last["client_name"], last["tool"]) if last else None,
-    )
+def _is_of(use: Row, account: Row) -> bool:
+    return use["service"] in account["services"] and use["account"] == account["account_name"]

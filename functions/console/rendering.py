@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -25,6 +26,7 @@ from mcpist.errors import (
     concrete_errors,
 )
 from mcpist.http.request import HttpResponse
+from mcpist.render.tokens import estimate_tokens
 from mcpist.running.confirmation import quote as quote_json
 from mcpist.visible_text import visible
 from mcpist_services import key_example, key_page, provider_title, title
@@ -48,6 +50,21 @@ ASSETS = Path(__file__).parent / "assets"
 ASSET_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
 
+@dataclass(frozen=True, slots=True)
+class ShownText:
+    """A long text, as far as a page shows it."""
+
+    text: str
+    tokens: int
+    """About how many tokens the whole text has."""
+    is_cut: bool
+
+
+def shown_text(text: str, characters: int, *, counted: str = "") -> ShownText:
+    """Return the beginning of a text; its tokens are those of the text `counted`, if one is given."""
+    return ShownText(text[:characters], estimate_tokens(counted or text), len(text) > characters)
+
+
 def render(template: str, texts: Texts, values: dict[str, Any]) -> str:
     """Return a page in the language of the texts."""
     return environment().get_template(template).render(t=texts, **values)
@@ -59,9 +76,11 @@ def environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
+        # A misspelled name fails instead of showing nothing.
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        # The files of a function never change.
         auto_reload=False,
     )
     made.filters |= {"shown": _shown, "shown_lines": _shown_lines, "title_of": title, "moment": _moment, "day": _day}

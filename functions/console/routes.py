@@ -83,6 +83,7 @@ def respond(request: Request, arrived: Exchange) -> HttpResponse:
     try:
         visit = _begin(request, cookie, arrived)
     except AuthenticationError:
+        # A filled form would vanish behind the login, and a provider's code is good only once.
         if request.method != "GET" or route.startswith("GET /connect/callback/"):
             raise
         return _to_login(request, wanted)
@@ -90,6 +91,7 @@ def respond(request: Request, arrived: Exchange) -> HttpResponse:
         visit.check_form()
     with in_flight.counted(visit.caller) if request.method == "POST" else nullcontext():  # a tool or a batch may wait
         response = page(visit)
+    # The broker renews a session that is used, so that it ends an hour after the last use.
     if visit.session.sealed != visit.sent:
         response["cookies"] = [*response.get("cookies", ()), _renewed(visit)]
     return response

@@ -37,6 +37,7 @@ def resume(visit: Visit) -> HttpResponse:
 def keep(visit: Visit) -> HttpResponse:
     """Keep a step's result as a file of the batch's user, and show it."""
     head = submission.find_own(visit.caller, visit.request.form_value("id"))
+    # Also for an administrator, who may look at it: the result is the user's alone.
     if head.user != visit.caller.user:
         raise BatchNotFound(batch=head.batch)
     entry = watching.find_entry(ledger.get_entries(head.pk), visit.request.form_value("step"))

@@ -6,6 +6,7 @@ from typing import Any
 
 from console.batches.layout import BOX_HEIGHT, BOX_WIDTH
 from console.batches.picture import bars, count_states, picture
+from console.rendering import ShownText, shown_text
 from console.visit import Visit
 from mcpist.batch.execution import submission
 from mcpist.batch.ledger import ledger
@@ -19,7 +20,6 @@ from mcpist.files.content import FileContent
 from mcpist.http.request import HttpResponse
 from mcpist.render.answer import compact, compact_each, compact_json
 from mcpist.render.contents import split_content
-from mcpist.render.tokens import estimate_tokens
 from mcpist.suggestions import nearest
 from mcpist.tools.access.permissions import Permissions
 
@@ -29,16 +29,6 @@ MAX_SHOWN_RESULT_CHARACTERS = 6_000
 MAX_ALL_RESULTS_CHARACTERS = 12_000
 """Of all results on a page together."""
 MAX_LISTED_FAILURES = 20
-
-
-@dataclass(frozen=True, slots=True)
-class ShownResult:
-    """A result as a page shows it."""
-
-    text: str
-    tokens: int
-    """About how many tokens the whole text has."""
-    is_cut: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +46,7 @@ def show(visit: Visit) -> HttpResponse:
     head = submission.find_own(visit.caller, visit.request.query["id"])
     entries = ledger.get_entries(head.pk)
     seen = parse_progress(progress(head, entries, visit.now))
+    # What its user may read is not an administrator's to see: progress and errors are.
     own = head.user == visit.caller.user
     step = visit.request.query.get("step", "")
     critical = critical_path(seen) if seen.done else []
@@ -121,17 +112,17 @@ def _panel(visit: Visit, head: Header, entries: Sequence[Entry], seen: Progress)
     }
 
 
-def result_of(head: Header, entry: Entry, permissions: Permissions, characters: int) -> ShownResult | None:
+def result_of(head: Header, entry: Entry, permissions: Permissions, characters: int) -> ShownText | None:
     """Return a step's compact result; None where it has none. It may be read from the bucket."""
     if entry.result is None:
         return None
     text = _text(entry, ledger.load_json(head, entry.result), permissions)
-    return ShownResult(text[:characters], estimate_tokens(text), len(text) > characters)
+    return shown_text(text, characters)
 
 
 def inline_results(
     head: Header, entries: Sequence[Entry], permissions: Permissions
-) -> Sequence[tuple[Entry, ShownResult | None]]:
+) -> Sequence[tuple[Entry, ShownText | None]]:
     """Return the steps whose results their lines ask for; those in the bucket are not read here, and have None."""
     asked = [entry for entry in entries if entry.result and (entry.step.output or entry.step.raw_output)]
     share = min(MAX_ALL_RESULTS_CHARACTERS // max(1, len(asked)), MAX_SHOWN_RESULT_CHARACTERS)

@@ -36,6 +36,7 @@ def show_review(
 ) -> HttpResponse:
     """Show what a change would do, with a form that sends it again as reviewed; `tools` are those that it brings."""
     report = describe_change(applied, CATALOGUE)
+    # Without the token: each page has its own.
     sent = [(name, value) for name, values in visit.request.form.items() if name != "csrf" for value in values]
     fields = [*sent, (VERSION_FIELD, str(applied.change.version))]
     return visit.page(

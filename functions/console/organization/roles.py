@@ -126,6 +126,7 @@ def tick(role: Role, module: ModuleEntry, ticked: Collection[str]) -> Role:
     names = {f"{module.name}.{tool}" for tool in module.tools}
     allow, deny = _without(role.allow, names), _without(role.deny, names)
     modules = role.modules if module.name in role.modules else (*role.modules, module.name)
+    # Masks of single tools are written anew: those of other modules and with `*` stay as they are.
     bare = replace(role, modules=modules, allow=allow, deny=deny)
     for tool in module.tools.values():
         refused, wanted = _refusing_rule(bare, tool), tool.name in ticked

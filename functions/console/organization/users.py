@@ -94,6 +94,7 @@ def _invite(visit: Visit) -> HttpResponse:
     """Make an invitation, and show its link."""
     form = visit.request.form_value
     days = form("days")
+    # A form has a text where REST has a number; core checks the bounds.
     if not re.fullmatch("[0-9]{1,2}", days):
         raise InvalidRequest(field="days", problem=f"it is a number from 1 to {invitations.MAX_INVITATION_DAYS}")
     secret = invitations.invite(

@@ -57,6 +57,7 @@ def begin(
         "code_challenge": base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("="),
         "code_challenge_method": "S256",
         "resource": _audience(request),
+        # Some issuers refuse a scope that they do not announce.
         **({"scope": "openid"} if "openid" in issuer.get("scopes_supported", []) else {}),
         **({"prompt": "login"} if again else {}),
     }
@@ -83,6 +84,7 @@ def finish(request: Request) -> HttpResponse:
             cookies=[clear_cookie(request, "login")],
         )
     token = _redeem(request, request.query["code"], attempt.verifier)
+    # Before the session: the broker opens none for somebody who is no member yet.
     if attempt.invitation and (refusal := _join(request, attempt, token)):
         return refusal
     message = {"operation": "login", "proof": {"kind": "jwt", "value": token}, "organization": attempt.organization}

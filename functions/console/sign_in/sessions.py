@@ -92,6 +92,7 @@ def _refusals_audited(session: OpenSession) -> Iterator[None]:
     try:
         yield
     except (AuthenticationError, MembershipRequired) as error:
+        # One row a minute: a page that is open asks again and again.
         if not refused_sessions.get(session.id):
             refused_sessions.put(session.id, True)
             caller = Caller(session.organization, session.user, session.subject, "user", (), client=client())

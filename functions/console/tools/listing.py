@@ -30,19 +30,11 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class ListedTool:
-    """A tool in the list."""
-
-    entry: RegistryEntry
-    connected: bool | None
-    """Whether its account works; None where it needs none, or nobody could tell."""
-
-
-@dataclass(frozen=True, slots=True)
 class ToolPage:
     """A page of the list."""
 
-    tools: Sequence[ListedTool]
+    tools: Sequence[tuple[RegistryEntry, bool | None]]
+    """Each tool, and whether its account works; None where it needs none, or nobody could tell."""
     total: int
     page: int
     pages: int
@@ -94,7 +86,7 @@ def list_tools(visit: Visit, wanted: Wanted) -> tuple[ToolPage, Choices]:
     if wanted.connected is not None:
         found = [entry for entry in found if is_connected(entry, working) is wanted.connected]
     begin = (wanted.page - 1) * PAGE_TOOLS
-    shown = [ListedTool(entry, is_connected(entry, working)) for entry in found[begin : begin + PAGE_TOOLS]]
+    shown = [(entry, is_connected(entry, working)) for entry in found[begin : begin + PAGE_TOOLS]]
     pages = max(1, -(-len(found) // PAGE_TOOLS))
     return ToolPage(shown, len(found), wanted.page, pages), _choices(everything)
 

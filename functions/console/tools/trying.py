@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from console.rendering import ShownText, shown_text
 from console.visit import Visit
 from mcpist.errors import InvalidRequest, McpistError
 from mcpist.files.values import readable_json
 from mcpist.render.answer import compact, compact_json
 from mcpist.render.contents import split_content
-from mcpist.render.tokens import estimate_tokens
 from mcpist.running import gate
 from mcpist.running.gate import ToolUse
 from mcpist.tools.declare.parameters import ToolParameter
@@ -25,20 +25,11 @@ type FieldKind = Literal["text", "number", "choice", "json"]
 
 
 @dataclass(frozen=True, slots=True)
-class ShownAnswer:
-    """A text of an answer, as far as the page shows it."""
-
-    text: str
-    tokens: int
-    is_cut: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Trial:
     """The outcome of a try: both answers, or the error."""
 
-    compact: ShownAnswer | None = None
-    raw: ShownAnswer | None = None
+    compact: ShownText | None = None
+    raw: ShownText | None = None
     account: str = ""
     more: str = ""
     error: McpistError | None = None
@@ -75,20 +66,13 @@ def try_tool(visit: Visit, tool: Tool, fields: list[ArgumentField]) -> Trial:
     use = ToolUse(tool.module, tool.name, arguments_of(fields), visit.request_id)
     try:
         result = gate.admit(visit.permissions, use).run(visit.remaining)
+    # Every refusal is shown beside the form, with what was typed.
     except McpistError as error:
         return Trial(error=error)
-    text = compact(split_content(result.json)[0], tool.shows)
-    return Trial(_answer(text), _raw_answer(result.json), result.account, result.more)
-
-
-def _raw_answer(value: Any) -> ShownAnswer:
-    """Return the service's own JSON in lines; its tokens are those of the JSON without spaces."""
-    shown = _answer(readable_json(value).decode())
-    return ShownAnswer(shown.text, estimate_tokens(compact_json(value)), shown.is_cut)
-
-
-def _answer(text: str) -> ShownAnswer:
-    return ShownAnswer(text[:MAX_TRIAL_CHARACTERS], estimate_tokens(text), len(text) > MAX_TRIAL_CHARACTERS)
+    read = shown_text(compact(split_content(result.json)[0], tool.shows), MAX_TRIAL_CHARACTERS)
+    # The page shows the service's JSON in lines; its tokens are those of the JSON without spaces.
+    raw = shown_text(readable_json(result.json).decode(), MAX_TRIAL_CHARACTERS, counted=compact_json(result.json))
+    return Trial(read, raw, result.account, result.more)
 
 
 def fields_of(

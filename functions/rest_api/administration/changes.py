@@ -28,6 +28,7 @@ WithGrants = Annotated[
 Name = Annotated[str, Field(min_length=1, max_length=256)]
 Names = Annotated[tuple[Annotated[str, Field(min_length=1, max_length=256)], ...], Field(max_length=1_000)]
 
+# `W/` is what proxies that compress make of an entity tag.
 _VERSION = re.compile(r'(?:W/)?"(\d{1,15})"|(\d{1,15})')
 
 

@@ -81,6 +81,7 @@ def create_invitation(body: NewInvitation) -> Response[MadeInvitation]:
     secret = invitations.invite(work, body.user, name=body.name, roles=body.roles, locale=body.locale, days=body.days)
     url = invitations.link(current().request.public_url, work.caller.organization, secret)
     made = MadeInvitation(user=body.user, link=url, days=body.days)
+    # The link is a secret, which no cache may keep.
     return Response(201, "application/json", made, headers={"cache-control": "no-store"})
 
 

@@ -161,6 +161,7 @@ def approve_module_tools(name: str, body: ApprovalRequest) -> ModuleDetail:
 @router.patch("/v1/tools/<name>", tags=["tools"], summary="Switch a tool on or off", operation_id="switch_tool")
 def switch_tool(name: str, body: SwitchRequest, dry_run: DryRun = False) -> Response[ChangeReport]:
     """Switch a tool on or off for the whole organization; every door obeys within seconds."""
+    # So that who is no administrator gets no answer about tools of others.
     with administration().permitted("modules.switch", f"tools.{name}"):
         module, tool = names.find(_everything(), name)
     return _switch(f"{module}.{tool}", enabled=body.enabled, dry_run=dry_run)

@@ -60,6 +60,7 @@ class OrganizationChange(BaseModel):
 def list_organizations() -> MembershipList:
     """List the organizations of the person, with user id and roles in each."""
     callers = bearer.memberships(current().request)
+    # Counted here: a caller without an organization has not passed the front's count.
     request_quota.count(callers[0])
     return MembershipList(organizations=[body_of(Membership, one, roles=one.role_names) for one in callers])
 
