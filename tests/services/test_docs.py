@@ -16,9 +16,9 @@ from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.github.tools import github
 from tests.services.test_requests import requests
 
-tool = github.tools["list_topics"]
+tool = github.tools["get_topics"]
 japanese = CATALOGUE.translation("github", "ja").text(tool.description)
-phrases = CATALOGUE.search_words()["github"].phrases["list_topics"]
+phrases = CATALOGUE.search_words()["github"].phrases["get_topics"]
 print(json.dumps([tool.signature, tool.description, japanese, phrases, list(requests(github)), page(github)]))
 """
 
@@ -28,7 +28,7 @@ def test_a_tool_is_added_as_the_guide_says(tmp_path: Path) -> None:
     place = re.search(r"`layers/services/(\S+\.py)`", guide)
     snippet = re.search(r"```python\n(.*?)```", guide, re.DOTALL)
     words = re.findall(r"`layers/services/(\S+\.toml)`.*?```toml\n(.*?)```", guide, re.DOTALL)[:2]
-    request = re.search(r"```\n +(list_topics .*)\n", guide)
+    request = re.search(r"```\n +(get_topics .*)\n", guide)
     assert place
     assert snippet
     assert len(words) == 2
@@ -46,9 +46,9 @@ def test_a_tool_is_added_as_the_guide_says(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
     printed = subprocess.run([sys.executable, "-c", READ], env=environment, check=True, capture_output=True)
     signature, description, translated, phrases, requests, page = json.loads(printed.stdout)
-    assert signature == "list_topics(owner, repo) -> names"
-    assert description == "List the topics of a repository."
-    assert translated == "リポジトリのトピックを一覧する。"
+    assert signature == "get_topics(owner, repo) -> names"
+    assert description == "Read the topics of a repository."
+    assert translated == "リポジトリのトピックを読む。"
     assert phrases == {"phrases": "what is this project about, its keywords", "japanese_phrases": "リポジトリの分野"}
     assert request[1] in requests
-    assert "## list_topics\n\nList the topics of a repository." in page
+    assert "## get_topics\n\nRead the topics of a repository." in page
