@@ -167,8 +167,8 @@ def visible_user(user: str) -> str:
     caller = current().caller
     if caller.system_role != "admin" and not user:
         return caller.user
-    # Whoever asks for another's rows without the right to it has a row.
     if user != caller.user:
+        # Whoever asks for another's rows without the right to it has a row.
         with administration().permitted("audit.read"):
             pass
     return user
