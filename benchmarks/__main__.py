@@ -5,7 +5,21 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 
-from benchmarks import broker, calls, catalogue, console, costs, cpu, imports, noise, saturation, scale, soak, workflows
+from benchmarks import (
+    broker,
+    calls,
+    catalogue,
+    console,
+    costs,
+    cpu,
+    imports,
+    noise,
+    saturation,
+    scale,
+    shortcuts,
+    soak,
+    workflows,
+)
 from benchmarks.report import Row, show
 from benchmarks.stub_deployment import StubDeployment, run_stub_deployment
 
@@ -29,6 +43,7 @@ def main() -> None:
     named.add_parser("costs", help="count what calls and batches ask of AWS, and price it")
     named.add_parser("scale", help="simulate the busiest hour of 10,000 organizations against the limits of AWS")
     named.add_parser("imports", help="the imports of each function, by their cost")
+    named.add_parser("shortcuts", help="what each shortcut around a library saves")
     flows = named.add_parser("workflows", help="six workflows as batches, against their ideal")
     flows.add_argument("only", nargs="*", help="the names of some")
     pages = named.add_parser("console", help="the CPU and the size of the console's pages")
@@ -77,6 +92,7 @@ def measure(chosen: argparse.Namespace) -> list[str]:
 def measure_all() -> list[str]:
     """Measure every part but `soak`, and return the bounds that were missed."""
     imports.measure()
+    shortcuts.measure()
     problems = measure_engine()
     measure_costs()
     workflows.measure()
@@ -118,6 +134,7 @@ PARTS: dict[str, Callable[[], list[str] | None]] = {
     "costs": measure_costs,
     "scale": scale.measure,
     "imports": imports.measure,
+    "shortcuts": shortcuts.measure,
 }
 
 if __name__ == "__main__":
