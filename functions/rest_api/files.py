@@ -10,7 +10,7 @@ from mcpist.files.ranges import read_range
 from rest_api.exchange import current
 from rest_api.router import new_router
 
-MAX_RESPONSE_BYTES = 4_000_000  # a Lambda response may have 6 MB, and bytes are sent in base64
+MAX_FILE_RESPONSE_BYTES = 4_000_000  # a Lambda response may have 6 MB, and bytes are sent in base64
 BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 RESPONSES: Any = {
     200: {"description": "All of the file", "content": BINARY},
@@ -53,8 +53,8 @@ def get_file(sha256: str) -> Response[Any]:
         if error.details["field"] == "range":
             raise RangeNotSatisfiable(range=headers["range"][:100], size_bytes=file.size_bytes) from None
         raise
-    if len(read.content) > MAX_RESPONSE_BYTES:
-        raise PayloadTooLarge(size_bytes=len(read.content), limit_bytes=MAX_RESPONSE_BYTES)
+    if len(read.content) > MAX_FILE_RESPONSE_BYTES:
+        raise PayloadTooLarge(size_bytes=len(read.content), limit_bytes=MAX_FILE_RESPONSE_BYTES)
     common |= {"content-disposition": "attachment", "x-content-type-options": "nosniff"}
     if len(read.content) == file.size_bytes:
         return _Bytes(200, file.content_type, read.content, headers=common)

@@ -9,7 +9,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from mcpist.batch.timeline import Progress, Step
+from mcpist.batch.timeline import Progress, StepProgress
 
 FRAMES_PER_SECOND = 8
 RESERVED_ROWS = 4  # the title, the head, the row for omitted steps, the prompt
@@ -73,7 +73,7 @@ class ProgressLog:
             print(f"{max(0.0, moment - progress.started_at):8.2f} s  {words}", file=self._out)
         self._out.flush()
 
-    def _moment(self, step: Step, now: float) -> float:
+    def _moment(self, step: StepProgress, now: float) -> float:
         """Return the time of a step's last change, as far as it is known."""
         if step.settled:
             return now if step.ended_at is None else step.ended_at
@@ -136,7 +136,7 @@ class LiveTable:
             table.add_row(f"and {left_out} more")
         return table
 
-    def _sign(self, step: Step) -> Text:
+    def _sign(self, step: StepProgress) -> Text:
         if step.state == "running":
             frame = self._spinner.render(self._console.get_time())
             return frame if isinstance(frame, Text) else Text("*")
@@ -150,7 +150,7 @@ def title(progress: Progress) -> str:
     return f"batch {progress.batch}: {state}, {progress.settled} of {len(progress.steps)} steps"
 
 
-def _state_text(step: Step) -> str:
+def _state_text(step: StepProgress) -> str:
     """Describe a step's state for a line; empty before its start."""
     if step.state in {"waiting", "ready"}:
         return ""
@@ -161,13 +161,13 @@ def _state_text(step: Step) -> str:
     return f"{step.state}{counted}" + ("" if took is None else f" in {took:.2f} s")
 
 
-def _note(step: Step) -> str:
+def _note(step: StepProgress) -> str:
     if step.waits_for and step.state == "waiting":
         return f"waits for {', '.join(step.waits_for)}"
     return "kept from the batch that this one resumes" if step.kept else _element_counts(step)
 
 
-def _element_counts(step: Step) -> str:
+def _element_counts(step: StepProgress) -> str:
     """Describe the elements of an `each`: `3/12`, with the failed ones."""
     if step.elements is None:
         return ""
@@ -175,7 +175,7 @@ def _element_counts(step: Step) -> str:
     return f"{step.elements.settled}/{step.elements.count}{failed}"
 
 
-def _most_important(steps: tuple[Step, ...], room: int) -> list[Step]:
+def _most_important(steps: tuple[StepProgress, ...], room: int) -> list[StepProgress]:
     """Return the most important steps, in their own order."""
     ranked = sorted(
         steps, key=lambda step: STATES_BY_IMPORTANCE.index(step.state) if step.state in STATES_BY_IMPORTANCE else 0

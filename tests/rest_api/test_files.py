@@ -72,7 +72,7 @@ def test_a_file_of_others_or_of_nobody_does_not_exist(rest: RestClient, stored: 
 
 
 def test_a_file_that_is_too_large_is_read_by_ranges(rest: RestClient, login: LocalLogin) -> None:
-    large = b"x" * (files.MAX_RESPONSE_BYTES + 1)
+    large = b"x" * (files.MAX_FILE_RESPONSE_BYTES + 1)
     access.put(directory.identify(Subject(login.issuer, "uma")), large, "text/plain")
     path = f"/v1/files/{hashlib.sha256(large).hexdigest()}"
     assert rest.get(path).json["code"] == "PAYLOAD_TOO_LARGE"

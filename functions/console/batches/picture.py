@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from unicodedata import east_asian_width
 
 from console.batches.layout import Layout, layout
-from mcpist.batch.timeline import Progress, Step, TimelineRow, timeline_rows
+from mcpist.batch.timeline import Progress, StepProgress, TimelineRow, timeline_rows
 from mcpist.visible_text import visible
 
 MAX_LABEL_COLUMNS = 20
@@ -20,7 +20,7 @@ MIN_STEP_BAR_WIDTH = 6
 class StepBox:
     """A step of the picture."""
 
-    step: Step
+    step: StepProgress
     left: int
     top: int
     label: str

@@ -22,7 +22,7 @@ class Elements(_ProgressModel):
     failed: int = 0
 
 
-class Step(_ProgressModel):
+class StepProgress(_ProgressModel):
     """A step; `state` is its outcome, or `running`, `ready` or `waiting`. Times are seconds since the epoch.
 
     A `kept` step has its result from the batch that this one resumes, and no times.
@@ -55,7 +55,7 @@ class Progress(_ProgressModel):
     done: bool
     started_at: float
     now: float
-    steps: tuple[Step, ...]
+    steps: tuple[StepProgress, ...]
 
     @property
     def settled(self) -> int:
@@ -119,7 +119,7 @@ def critical_path(progress: Progress) -> list[str]:
     return found[::-1]
 
 
-def _row(progress: Progress, step: Step, steps: dict[str, Step], *, critical: bool) -> TimelineRow:
+def _row(progress: Progress, step: StepProgress, steps: dict[str, StepProgress], *, critical: bool) -> TimelineRow:
     def since(moment: float | None) -> float | None:
         return None if moment is None else max(0.0, moment - progress.started_at)
 
@@ -130,6 +130,6 @@ def _row(progress: Progress, step: Step, steps: dict[str, Step], *, critical: bo
     return TimelineRow(step.id, step.tool, step.state, after, since(opened), since(step.started_at), ended, critical)
 
 
-def _last(steps: list[Step]) -> Step | None:
+def _last(steps: list[StepProgress]) -> StepProgress | None:
     """Return the step that ended last."""
     return max((step for step in steps if step.ended_at is not None), key=lambda step: step.ended_at or 0, default=None)
