@@ -12,7 +12,7 @@ from mcp_endpoint.meta_tools.schemas import describe_modules
 from mcpist.caller import Caller, Role, Subject
 from mcpist.markdown.writer import write
 from mcpist.render.answer import compact, compact_json
-from mcpist.render.project import project
+from mcpist.render.shows import project
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE

@@ -26,7 +26,7 @@ from mcpist.errors import (
     concrete_errors,
 )
 from mcpist.http.request import HttpResponse
-from mcpist.render.tokens import estimate_tokens
+from mcpist.render.answer import estimate_tokens
 from mcpist.running.confirmation import quote as quote_json
 from mcpist.visible_text import visible
 from mcpist_services import key_example, key_page, provider_title, title

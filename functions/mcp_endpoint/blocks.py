@@ -20,10 +20,9 @@ from mcpist.caller import Caller
 from mcpist.files import access
 from mcpist.files.answers import FILE_URI
 from mcpist.files.content import content_type_of
-from mcpist.render.answer import compact, compact_each, compact_json
+from mcpist.render.answer import compact, compact_each, compact_json, estimate_tokens
 from mcpist.render.contents import Block
 from mcpist.render.shows import Shows
-from mcpist.render.tokens import estimate_tokens
 from mcpist.telemetry.invocation import count
 from mcpist.telemetry.metrics import TOKENS_AFTER, TOKENS_BEFORE
 from mcpist.telemetry.tracing import span

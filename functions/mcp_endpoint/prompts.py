@@ -16,7 +16,7 @@ from mcp_types import (
 
 from mcp_endpoint.exchange import McpExchange
 from mcpist.errors import InvalidRequest, McpistError
-from mcpist.render.project import project
+from mcpist.render.shows import project
 from mcpist.running.gate import ToolUse, admit, get_upstream_prompt, require
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.search.index import ModuleEntry, PromptEntry

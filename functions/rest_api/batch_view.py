@@ -15,7 +15,7 @@ from mcpist.caller import Caller
 from mcpist.errors import from_message
 from mcpist.files import access
 from mcpist.render.answer import compact_json
-from mcpist.render.project import project
+from mcpist.render.shows import project
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.tool import Effect
 from rest_api.router import Body, RequestBody, is_too_deep

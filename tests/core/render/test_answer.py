@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcpist.render.answer import compact, compact_json, document
-from mcpist.render.project import project
-from mcpist.render.shows import shows
+from mcpist.render.shows import project, shows
 from tests.core.render.reading import read
 
 VALUES = st.recursive(

@@ -7,7 +7,7 @@ import pytest
 
 from mcpist.errors import Conflict, InvalidArguments, InvalidRequest, ToolExecutionError
 from mcpist.render.answer import compact
-from mcpist.render.project import project
+from mcpist.render.shows import project
 from mcpist.running.run import add_page_urls
 from mcpist.tools.declare.call import Call, PartialList, ServiceResponse
 from mcpist_services.confluence.tools import confluence

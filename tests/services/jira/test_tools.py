@@ -7,7 +7,7 @@ import pytest
 
 from mcpist.errors import InvalidArguments, InvalidRequest, UpstreamUnavailable
 from mcpist.render.answer import compact
-from mcpist.render.project import project
+from mcpist.render.shows import project
 from mcpist.running.run import add_page_urls
 from mcpist.tools.declare.call import Call, PartialList
 from mcpist_services.jira.tools import jira

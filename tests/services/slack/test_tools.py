@@ -8,7 +8,7 @@ import pytest
 from mcpist.errors import InvalidArguments, InvalidRequest, ScopeMissing, ToolExecutionError
 from mcpist.files.content import FileContent
 from mcpist.render.answer import compact
-from mcpist.render.project import project
+from mcpist.render.shows import project
 from mcpist.tools.declare.call import Call, PartialList
 from mcpist_services.slack.directory import MAX_DIRECTORY_PAGE, MAX_DIRECTORY_PAGES, MAX_NAMED_AUTHORS
 from mcpist_services.slack.tools import slack

@@ -11,8 +11,7 @@ from mcpist.files.records import FileRecord
 from mcpist.files.values import columns_of, find_rows, parse, readable_json
 from mcpist.render.answer import compact_json, smallest
 from mcpist.render.contents import split_content
-from mcpist.render.project import project
-from mcpist.render.shows import ANY_COLUMN, Shows
+from mcpist.render.shows import ANY_COLUMN, Shows, project
 
 HOW_TO_GO_ON = (
     "Go on with the module files: query(path, expression), table(path, columns, where), search(path, pattern) or "

@@ -5,12 +5,16 @@ from typing import Any
 
 from mcpist.render.outline import outline
 from mcpist.render.outline_texts import encode
-from mcpist.render.project import Row, project
 from mcpist.render.pruning import SILENCE, Noise, is_empty, prune
-from mcpist.render.shows import ANY_COLUMN, Shows
-from mcpist.render.tokens import has_fewer_tokens
+from mcpist.render.shows import ANY_COLUMN, Row, Shows, project
 
 _ZERO_FRACTION = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.0+(?=Z?$|[+-]\d\d:?\d\d$)")
+
+
+# An estimate: a tokenizer would cost more than the rendering, and each model has its own.
+CHARACTERS_PER_TOKEN = 4
+# The punctuation of JSON shares tokens: a text that is shorter than JSON by less may have more tokens.
+SHORTER = 0.95
 
 
 def compact(raw: Any, shows: Shows) -> str:
@@ -88,3 +92,13 @@ def _inline(value: Any) -> str:
     if isinstance(value, list) and all(isinstance(item, str | int | float) for item in value):
         return ", ".join(item if isinstance(item, str) else compact_json(item) for item in value)
     return value if isinstance(value, str) else compact_json(value)
+
+
+def estimate_tokens(text: str) -> int:
+    """Return about how many tokens a model reads for a text."""
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
+
+
+def has_fewer_tokens(text: str, as_json: str) -> bool:
+    """Whether a text has fewer tokens than JSON of the same values."""
+    return len(text) < SHORTER * len(as_json)

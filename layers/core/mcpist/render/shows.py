@@ -1,4 +1,4 @@
-"""The columns of a tool's answer, which the model reads."""
+"""The columns of a tool's answer, and the rows that a service's JSON has by them."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,6 +8,9 @@ from typing import Any, Literal
 from mcpist.render.pruning import SILENCE, Noise
 
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+|\*)\]")
+
+
+type Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,3 +108,22 @@ DONE = shows("done")
 
 # For a download: the reference of the stored file, and the beginning and the end of a text.
 DOWNLOADED = shows("file", "preview", text="preview", file="file")
+
+
+def project(raw: Any, shows: Shows) -> list[Row]:
+    """Return the rows of a service's JSON; a single object is one row."""
+    found = value_at(raw, shows.rows) if shows.rows else raw
+    items = found if isinstance(found, list) else [found]
+    return [_row(item, shows) for item in items if item is not None]
+
+
+def _row(item: Any, shows: Shows) -> Row:
+    row: Row = {}
+    for column in shows.columns:
+        if column.name != ANY_COLUMN:
+            row[column.name] = column.of(item)
+        elif isinstance(item, dict):
+            row |= item
+        else:
+            row["value"] = item
+    return row

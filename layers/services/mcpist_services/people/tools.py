@@ -9,8 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from mcpist.errors import InvalidRequest, McpistError
-from mcpist.render.project import project
-from mcpist.render.shows import shows
+from mcpist.render.shows import project, shows
 from mcpist.telemetry.invocation import with_context
 from mcpist.tools.declare.call import OtherTools, PartialList, ToolLookup
 from mcpist.tools.declare.module import Module

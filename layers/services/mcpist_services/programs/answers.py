@@ -15,8 +15,7 @@ from mcpist.files.records import FileRecord
 from mcpist.files.reference import StandardResponse, check
 from mcpist.files.values import parse
 from mcpist.programs.messages import Output, ProgramResult
-from mcpist.render.answer import compact_json
-from mcpist.render.tokens import estimate_tokens
+from mcpist.render.answer import compact_json, estimate_tokens
 from mcpist_services.programs.declaration import ToolDeclaration
 
 MAX_STDOUT_PREVIEW_CHARACTERS = 1_000

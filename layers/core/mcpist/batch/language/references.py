@@ -15,8 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from mcpist.errors import PayloadTooLarge, UnresolvedReference
-from mcpist.render.project import project
-from mcpist.render.shows import Shows, has_key, path_keys
+from mcpist.render.shows import Shows, has_key, path_keys, project
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)(\}?)")
 _PATH = r"[A-Za-z_][\w-]*\.(?:items|raw|file)\b"

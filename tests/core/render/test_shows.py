@@ -2,8 +2,7 @@ from typing import Any
 
 import pytest
 
-from mcpist.render.project import project
-from mcpist.render.shows import Column, path_keys, shows, value_at
+from mcpist.render.shows import Column, path_keys, project, shows, value_at
 from tests.faults import for_each
 
 ISSUE = {"key": "A-1", "fields": {"name": "x", "labels": [{"n": "a"}, {"n": "b"}, {}], "grid": [[1, 2], [3]]}}
