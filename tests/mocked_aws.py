@@ -13,6 +13,8 @@ from botocore.loaders import create_loader
 from botocore.session import Session
 from moto import mock_aws
 from moto.dynamodb.models import dynamodb_backends
+from moto.dynamodb.parsing.ast_nodes import DepthFirstTraverser
+from moto.dynamodb.parsing.validators import ActionCountValidator
 from moto.kms.models import kms_backends
 from moto.s3.models import s3_backends
 
@@ -31,6 +33,10 @@ def install() -> None:
     dynamodb_tables.install()
     # No test uses AWS through `requests`, for which moto would write down a thousand addresses each time.
     moto.core.models.RESPONSES_METHODS.clear()
+    # Each of ten walks through an expression asked for each node what the walk looks for, and one of them counted all
+    # clauses anew at each: half of the CPU of an update.
+    DepthFirstTraverser.nodes_to_be_processed = nodes_to_be_processed
+    ActionCountValidator.traverse = ActionCountValidator.verify_action_counts
     register = Session._register_builtin_handlers
 
     @cache
@@ -46,6 +52,12 @@ def install() -> None:
     Session._register_builtin_handlers = copy_builtin_handlers
 
 
+def nodes_to_be_processed(traverser: Any) -> tuple[type, ...]:
+    if "kinds" not in traverser.__dict__:
+        traverser.kinds = tuple(traverser._processing_map())
+    return traverser.kinds  # type: ignore[no-any-return]
+
+
 @contextmanager
 def mocked_aws() -> Iterator[list[str]]:
     """An AWS without anything in it, for a sandbox that is new; the operations that are sent to it."""
@@ -56,6 +68,7 @@ def mocked_aws() -> Iterator[list[str]]:
         LOADER.search_paths[:] = _LOADER_PATHS  # each session of boto3 adds its own folder
         session.register_component("data_loader", LOADER)
         boto3.setup_default_session(botocore_session=session)
+        boto3.DEFAULT_SESSION.client = cache(boto3.DEFAULT_SESSION.client)  # tests ask for the same again
         session.register("request-created", lambda operation_name, **_: sent.append(operation_name))
         yield sent
     boto3.DEFAULT_SESSION = None
