@@ -88,7 +88,7 @@ def parse_values(content: bytes, name: str, *, max_values: int = MAX_YAML_VALUES
             return _parse_json(text, unique_keys=unique_keys)
         return load_yaml(text, max_values=max_values, unique_keys=unique_keys)
     except json.JSONDecodeError as error:
-        raise refuse(f"{name}: line {error.lineno}", f"it is no JSON: {error.msg}") from None
+        raise refuse(f"{name}: line {error.lineno}, column {error.colno}", f"it is no JSON: {error.msg}") from None
     except YamlError as error:
         place = f"{name}: line {error.line}" if error.line else name
         raise refuse(place, f"it is no YAML: {error.problem}") from None

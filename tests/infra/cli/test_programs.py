@@ -124,7 +124,7 @@ def test_one_machine_runs_packaged_programs_and_those_that_declarations_name(
         assert found.names == ("sample",)
     assert not folder.exists()
     assert said == [
-        "left out broken.json: text: it is no object",
+        "left out broken.json: it is no object",
         "sample: the program bin/own is neither in its folder nor installed here",
         "sample: the program missing is neither in its folder nor installed here",
     ]

@@ -27,7 +27,7 @@ REFUSED = {
     "a list": (b"- 1", "description", "no OpenAPI"),
     "another version": (b'{"openapi": "4.0.0", "paths": {}}', "#/openapi", "2.0, 3.0 and 3.1"),
     "no paths": (b'{"openapi": "3.0.0"}', "#/paths", "no object"),
-    "broken JSON": (b'{"openapi":\n 3,,}', "description: line 2", "no JSON"),
+    "broken JSON": (b'{"openapi":\n 3,,}', "description: line 2, column 4", "no JSON"),
     "no number of JSON's": (b'{"openapi": NaN}', "description", "no JSON"),
     "deep JSON": (b'{"a":' + b"[" * 100_000, "description", "nested too deeply"),
     "broken YAML": (b"openapi: [3\n]]", "description: line 2", "no YAML"),

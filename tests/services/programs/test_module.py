@@ -26,7 +26,7 @@ UNSEPARATED = {"input": "it", "separate": False}
 ESCAPING = {"glob": "../x", "content_type": "text/plain"}
 NO_LENGTH = {"type": "string", "minLength": "x"}
 WRONG: list[tuple[Any, str, str]] = [
-    ("{", "line 1", "property name"),
+    ("{", "line 1, column 2", "property name"),
     ("[]", "", "no object"),
     ("[" * 100_000, "line 1", "nested more than"),
     ('{"name": "a", "name": "b"}', "", '"name" stands twice'),
