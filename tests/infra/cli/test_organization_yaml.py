@@ -103,3 +103,8 @@ def test_all_errors_of_a_file_are_reported_at_once() -> None:
 def test_a_file_without_a_valid_organization_is_refused(text: str) -> None:
     with pytest.raises(InvalidRequest, match="file: "):
         parse_organization(text)
+
+
+def test_a_file_that_is_nested_too_deeply_says_so() -> None:
+    with pytest.raises(InvalidRequest, match="file: it is nested too deeply"):
+        parse_organization("[" * 3_000)

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from os import sched_yield
 from threading import Event, Semaphore
 
 import pytest
 
+from infra.local import fair_queue
 from infra.local.fair_queue import MAX_AT_ONCE, MAX_KNOWN_TOKENS, UNKNOWN, FairQueue, KnownTokens, TooLate
 
 GREEDY, MODEST = b"greedy", b"modest"
@@ -60,6 +62,23 @@ def test_a_request_whose_turn_does_not_come_is_too_late_and_takes_no_turn(reques
         late.result(10)
     requests.end.set()
     assert [one.result(10) for one in requests.send(GREEDY, 10)] == [None] * 10
+
+
+def test_a_client_whose_last_request_is_too_late_is_forgotten(
+    requests: Requests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fair_queue, "SPACING_SECONDS", 60)
+    requests.send(GREEDY, MAX_AT_ONCE)
+    wait_for(requests, MAX_AT_ONCE)
+    (first,) = requests.send(GREEDY)
+    while not requests.queue._clients[GREEDY].waiting:
+        sched_yield()
+    (late,) = requests.send(GREEDY, seconds=1)
+    requests.end.set()
+    assert first.result(60) is None
+    with pytest.raises(TooLate):
+        late.result(60)
+    assert requests.queue._clients == {}
 
 
 def test_a_token_is_a_client_of_its_own_once_a_function_has_accepted_it() -> None:

@@ -155,9 +155,9 @@ def test_links_without_a_url_become_links(source: str, expected: str) -> None:
         ),
         (
             "<table><tr><th colspan='2'>a</th></tr><tr><td rowspan='2'>b</td><td>c</td></tr><tr><td>d</td></tr>"
-            "</table>",
+            "<tr><td>e</td><td>f</td></tr></table>",
             "| a<!-- not carried: colspan 2 --> |  |\n| --- | --- |\n"
-            "| b<!-- not carried: rowspan 2 --> | c |\n|  | d |",
+            "| b<!-- not carried: rowspan 2 --> | c |\n|  | d |\n| e | f |",
         ),
         (
             "<table><tr><th>a</th></tr><tr><td><ul><li>b</li><li>c</li></ul></td></tr></table>",

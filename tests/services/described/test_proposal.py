@@ -107,6 +107,13 @@ def test_an_operation_that_no_tool_can_call_is_left_out_with_the_reason(describe
     assert reason in found
 
 
+def test_of_many_flags_one_is_shown_whether_it_is_named_or_typed_like_one() -> None:
+    fields = {"id": {"type": "string"}, "is_open": {"type": "string"}, "done": {"type": "boolean"}, "note": {}}
+    described = one_operation(responses=answers({"type": "object", "properties": fields}))
+    (tool,) = overlay_of(described).tools.values()
+    assert tool.shows == ("id", "note", "is_open")
+
+
 @for_each(
     ("method", "stated", "effect", "is_reviewed"),
     [
