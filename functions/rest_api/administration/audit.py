@@ -118,12 +118,11 @@ def search_audit(
 
     Without the right to administer only your own rows are searched.
     """
-    now = datetime.now(UTC)
+    first, last = window(since, until, DEFAULT_AUDIT_DAYS)
     page = find(
         current().caller.organization,
-        since=in_utc(since or now - timedelta(days=DEFAULT_AUDIT_DAYS)),
-        # A minute ahead, since other sandboxes' clocks write the rows.
-        until=in_utc(until or now + timedelta(minutes=1)),
+        since=first,
+        until=last,
         filters=Filters(
             visible_user(user), service, event, outcome, tool, request, batch, client, correlation, trace, text
         ),
@@ -172,6 +171,13 @@ def visible_user(user: str) -> str:
         with administration().permitted("audit.read"):
             pass
     return user
+
+
+def window(since: datetime | None, until: datetime | None, days: int) -> tuple[datetime, datetime]:
+    """Return the moments between which rows are read, in UTC; without `since` the last days."""
+    now = datetime.now(UTC)
+    # A minute ahead, since other sandboxes' clocks write the rows.
+    return in_utc(since or now - timedelta(days=days)), in_utc(until or now + timedelta(minutes=1))
 
 
 def in_utc(moment: datetime) -> datetime:

@@ -1,6 +1,6 @@
 """Savings: what programs did for the organization, and how many tokens their files spared its models."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Annotated
 
 from aws_lambda_powertools.event_handler.openapi.params import Query
@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from mcpist.audit.savings import read_uses, summarize
 from mcpist_services.catalogue import CATALOGUE
-from rest_api.administration.audit import in_utc, visible_user
+from rest_api.administration.audit import visible_user, window
 from rest_api.exchange import current
 from rest_api.router import new_router
 
@@ -77,9 +77,7 @@ def get_savings(
     user: Annotated[str, Query(max_length=256, description="Only what this user ran")] = "",
 ) -> Savings:
     """Show runs, files, times, errors and saved tokens of programs: your own, as an administrator all."""
-    now = datetime.now(UTC)
-    first = in_utc(since or now - timedelta(days=DEFAULT_SAVINGS_DAYS))
-    last = in_utc(until or now + timedelta(minutes=1))
+    first, last = window(since, until, DEFAULT_SAVINGS_DAYS)
     modules = [name for name, module in CATALOGUE.index.modules.items() if module.kind == "program"]
     used = read_uses(current().caller.organization, modules, first, last, visible_user(user))
     times = {"since": first.isoformat(timespec="seconds"), "until": last.isoformat(timespec="seconds")}
