@@ -61,7 +61,12 @@ class Account:
             if not re.fullmatch(self.module.origins, call.origin):
                 raise ValueError(f"{self.module.name} has no origin {call.origin}")
             return call.origin + call.path
-        return self._host() + call.path
+        host = self.module.host
+        if "{account}" in host:
+            if self.credential is None or not self.credential.account_id:
+                raise ReconnectRequired(service=self.module.name, url=settings().connect_url(self.module.name))
+            host = path(host, account=self.credential.account_id)
+        return host + call.path
 
     def token(self, call: Call) -> str:
         """Return the grant's token; empty for any other origin than those that the module declares as its own."""
@@ -87,14 +92,6 @@ class Account:
                 yield from (value, value.rpartition(" ")[2])
         if token := self.token(call):
             yield from self.module.credential.secrets(token)
-
-    def _host(self) -> str:
-        host = self.module.host
-        if "{account}" not in host:
-            return host
-        if self.credential is None or not self.credential.account_id:
-            raise ReconnectRequired(service=self.module.name, url=settings().connect_url(self.module.name))
-        return path(host, account=self.credential.account_id)
 
 
 def service_of(module: Module, tool: Tool) -> str | None:
