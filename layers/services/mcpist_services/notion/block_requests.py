@@ -73,6 +73,7 @@ def append(block_id: str, chunks: Iterable[BlockChunk], position: Json | None) -
                 yield from append(new[place], later, None)
             except McpistError as error:
                 raise _partial_append(error, appended) from None
+        # Without this, each chunk would stand before the one that was appended first.
         position = position and {"type": "after_block", "after_block": {"id": new[-1]}}
     return appended
 

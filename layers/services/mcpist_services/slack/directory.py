@@ -61,6 +61,7 @@ def channel_id(channel: str, *, opens: bool = False) -> Lookup:
     if channel.startswith("@") or is_id(channel) or _EMAIL.fullmatch(channel):
         person = yield from user_id(channel)
         if opens:
+            # It prepares: nobody sees an opened conversation before a message is in it, so a retry does no harm.
             opened = yield Call("POST", "/conversations.open", json={"users": person}, prepares=True)
             return str(opened.json["channel"]["id"])
         return (yield from _conversation_with(person, channel))
@@ -84,6 +85,7 @@ def user_id(person: str) -> Lookup:
         return str((yield Call("GET", "/users.lookupByEmail", {"email": person})).json["user"]["id"])
     name = person.removeprefix("@").casefold()
     people = [one for one in (yield from read_directory("/users.list", "members", {})) if not one.get("deleted")]
+    # A handle is unique, a name is not: who is meant by handle is not asked about others of that name.
     by_handle = [one["id"] for one in people if one.get("name", "").casefold() == name]
     found = by_handle or [one["id"] for one in people if name and name in _names(one)]
     if len(found) > 1:

@@ -49,6 +49,7 @@ def listed(names: Sequence[str] | None) -> str | None:
 def same_keys(rows: Sequence[Mapping[str, Any]]) -> str | None:
     """Return the columns of all rows if rows differ in their columns, since the API then needs the list."""
     columns = dict.fromkeys(column for row in rows for column in row)
+    # PostgREST refuses rows with different keys, unless the request lists the columns.
     uneven = any(len(row) < len(columns) for row in rows)
     return ",".join(map(_quoted, columns)) if uneven else None
 

@@ -66,6 +66,7 @@ def effects(before: Organization, after: Organization, catalogue: Catalogue) -> 
     """
     concerned = _concerned(before, after)
     rows: dict[tuple[tuple[str, ...], tuple[str, ...]], dict[str, Any]] = {}
+    # Users and roles with the same effect share a row: a change of one role can concern thousands of users.
     for kind, old, new in (
         ("users", _of_users(before, catalogue, concerned), _of_users(after, catalogue, concerned)),
         ("roles", _of_roles(before, catalogue, concerned), _of_roles(after, catalogue, concerned)),

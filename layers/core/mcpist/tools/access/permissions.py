@@ -79,6 +79,7 @@ class Permissions:
 
     def ranked(self, query: str, limit: int) -> list[tuple[ToolEntry, float]]:
         """Return the caller's tools that fit a task with their scores, best first; the best has 1."""
+        # A search that does not read them first would never find a tool of an upstream that nobody has listed yet.
         self.load_tools({name for role in self.caller.roles for name in role.modules})
         index = self.catalogue.index
         allowed = {number for numbers in self._view.values() for number in numbers}
@@ -118,6 +119,7 @@ class Permissions:
         """Split a full name into module and tool; both may have dots, and the module is empty where none is named."""
         modules = self.catalogue.index.modules
         dots = [place for place, character in enumerate(name) if character == "."]
+        # The last dot first: names of upstream modules and of their tools both have dots, and the longer module wins.
         known = next((dot for dot in reversed(dots) if name[:dot] in modules), None)
         if known is not None:
             return name[:known], name[known + 1 :]

@@ -133,10 +133,12 @@ def _read_pages(reader: "_PageReader", first: Call | Calls, paging: Paging, page
         try:
             response = yield request
         except McpistError as error:
+            # What was read is worth more than the error of a later page, which the sentence about the cut repeats.
             if not reader.items:
                 raise
             return reader.cut(error.text().message.rstrip("."), position)
         next_page = paging.next_page(request, response, reader.add(response.json))
+        # A service that answers its own position again would be read until MAX_PAGES.
         if next_page and next_page == position:
             raise UpstreamUnavailable(service=reader.service, problem="its next page is the same page again")
         position = next_page

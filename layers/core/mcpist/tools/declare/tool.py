@@ -200,6 +200,7 @@ class DeclaredTool(Tool):
     def check(self, arguments: Mapping[str, Any], unresolved: Collection[str]) -> None:
         """Refuse arguments that are wrong already, while the values of the `unresolved` fields are not known yet."""
         known = {name: value for name, value in arguments.items() if name not in unresolved}
+        # Fields whose values are not known yet are left out, but one that does not exist is wrong whatever its value.
         unknown = {name: None for name in unresolved if name not in self.input_schema["properties"]}
         try:
             self.arguments.model_validate(known | unknown)

@@ -41,7 +41,6 @@ MIN_RELATIVE_SCORE = 0.3
 
 _CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
-
 SCALE = 2000  # a weight of 1 in a list of postings
 
 type Postings = Mapping[str, str]
@@ -96,9 +95,13 @@ class WordIndex:
         weights = query_weights(query, self.synonyms)
         known = _word_vectors().known(weights)
         scores = self.scores({stem: weight * self.rarity(stem) for stem, weight in weights.items()})
+        # In the order of the index, so that equal tools keep it.
         numbers = [number for number in range(self.count) if number in allowed]
+        # Where even the best tool has few of the words, these say less than the meaning: without a floor, one common
+        # word that is in one tool by chance would count as much as a perfect match.
         expected = EXPECTED_WORD_SCORE * list(known.values()).count(OWN_WEIGHT)
         highest = max([expected, *map(scores.__getitem__, numbers)]) or 1
+        # It counts by the share of the words that have a vector: names and words of other languages have none.
         near = self.closeness(known, MEANING_WEIGHT * sum(known.values()) / (sum(weights.values()) or 1))
         fits = [
             meaning + score / highest * (1 + NAME_WEIGHT * share)

@@ -19,6 +19,7 @@ from mcpist_services.google_calendar.tools.calendars import ZONE_SETTING, zone_o
 
 MAX_GUESTS = 49  # Google answers for 50 calendars, one of which is the caller's
 
+# People propose times at full and half hours.
 STEP = timedelta(minutes=30)
 HOURS = r"([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d"
 _SATURDAY = 5
