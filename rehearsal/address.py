@@ -14,7 +14,7 @@ import httpx2
 from infra.local.deployment import ROOT
 from infra.local.http_api import HttpApi
 from infra.local.pool import InvocationResult
-from infra.local.server import LoopbackServer, Request, Response, listen
+from infra.local.server import LoopbackRequest, LoopbackResponse, LoopbackServer, listen
 from infra.local.template import Function, read_template
 from rehearsal.account import Stack
 
@@ -46,7 +46,7 @@ def serving(stack: Stack) -> Iterator[str]:
     trusted = ssl.create_default_context(cafile=engine.certificates.authority)
     with httpx2.Client(base_url=engine.url, verify=trusted, timeout=TIMEOUT_SECONDS, trust_env=False) as client:
 
-        def forward(request: Request) -> Response:
+        def forward(request: LoopbackRequest) -> LoopbackResponse:
             if "cookie" in request.headers:
                 return api.handle(request)
             headers = [(name, value) for name, value in request.headers.items() if name.lower() not in _PER_CONNECTION]
@@ -57,7 +57,7 @@ def serving(stack: Stack) -> Iterator[str]:
                 content=request.body,
             )
             kept = [(name, value) for name, value in answer.headers.multi_items() if name not in _PER_CONNECTION]
-            return Response(answer.status_code, tuple(kept), answer.content)
+            return LoopbackResponse(answer.status_code, tuple(kept), answer.content)
 
         listener = listen("127.0.0.1", 0)
         with LoopbackServer(listener, forward):

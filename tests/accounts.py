@@ -11,7 +11,7 @@ from infra.local.deployment import LocalDeployment, operating
 from mcpist.memory import forget_entries
 from mcpist_services import provider_name
 from token_broker.grants import grants
-from token_broker.grants.grants import Account, Tokens
+from token_broker.grants.grants import GrantedAccount, Tokens
 
 OWN = f"user#{USER.sub}"
 
@@ -26,7 +26,9 @@ def connect(deployment: LocalDeployment, service: str, token: str, *, owner: str
             ORGANIZATION,
             provider,
             owner,
-            account=Account(**{"services": tuple(sorted(services)), "account_name": f"uma-at-{provider}", **account}),
+            account=GrantedAccount(
+                **{"services": tuple(sorted(services)), "account_name": f"uma-at-{provider}", **account}
+            ),
             tokens=Tokens(SecretStr(token)),
             replaces=existing.version if existing else 0,
         )

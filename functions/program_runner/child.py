@@ -31,7 +31,7 @@ CHUNK_BYTES = 65_536
 LINE_EDGE_BYTES = 200
 STDERR_TAIL_BYTES = 4_000
 STDERR_LINES, MAX_STDERR_CHARACTERS = 4, 400  # of an error
-SUPERVISOR_SECONDS = 3.0
+SUPERVISOR_END_SECONDS = 3.0
 
 type Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
 
@@ -118,7 +118,7 @@ class ChildProcess:
         self._process.stdin.close()
         await self._has_ended(GRACE_SECONDS)
         self._control.close()
-        if not await self._has_ended(GRACE_SECONDS + SUPERVISOR_SECONDS):
+        if not await self._has_ended(GRACE_SECONDS + SUPERVISOR_END_SECONDS):
             self._process.kill()
             await self._has_ended(GRACE_SECONDS)
         self._process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - a grandchild may hold a pipe

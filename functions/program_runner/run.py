@@ -19,7 +19,7 @@ from program_runner.process import GRACE_SECONDS, inherited_environment, supervi
 
 CHUNK_BYTES = 65_536
 # After the limit and the grace: the supervisor ends by itself, but a loaded machine may be slow.
-SUPERVISOR_SECONDS = 5.0
+SUPERVISOR_REPORT_SECONDS = 5.0
 
 _START_PROBLEMS: Mapping[int, str] = {
     errno.ENOENT: "the interpreter or the loader that it names is missing",
@@ -124,7 +124,7 @@ class _Process:
 
     def run(self) -> None:
         """Wait for its end; whatever happens, nothing of it is left."""
-        until = time.monotonic() + self._order.seconds + GRACE_SECONDS + SUPERVISOR_SECONDS
+        until = time.monotonic() + self._order.seconds + GRACE_SECONDS + SUPERVISOR_REPORT_SECONDS
         try:
             with self._control:
                 self._control.sendall(self._order.encode())

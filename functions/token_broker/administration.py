@@ -22,7 +22,7 @@ from token_broker.connecting import pending
 from token_broker.connecting.connections import grant_owner
 from token_broker.connecting.pending import Pending
 from token_broker.grants import grants
-from token_broker.grants.grant import Grant
+from token_broker.grants.grant import StoredGrant
 from token_broker.message import Kill, ListGrants, Reencrypt, Revoke
 from token_broker.resolving.refresh import AuditContext
 
@@ -104,7 +104,7 @@ def _check_may_administer(caller: Caller, message: ListGrants | Kill) -> None:
         _require_administrator(caller, "the organization's connections")
 
 
-def _find_grants(caller: Caller, message: ListGrants | Kill) -> Iterable[Grant]:
+def _find_grants(caller: Caller, message: ListGrants | Kill) -> Iterable[StoredGrant]:
     """Return the grants that a message selects."""
     provider = provider_name(message.service) if message.service else None
     return grants.find(caller.organization, owner=_owner(message), provider=provider)
@@ -124,9 +124,9 @@ def _owner(message: ListGrants | Kill) -> str | None:
     return grants.shared_owner(message.role) if message.role else None
 
 
-def _kill_grant(grant: Grant, caller: Caller, request_id: str) -> dict[str, Any]:
+def _kill_grant(grant: StoredGrant, caller: Caller, request_id: str) -> dict[str, Any]:
     """Delete one grant and return its proof, whatever version a refresh stores meanwhile."""
-    current: Grant | None = grant
+    current: StoredGrant | None = grant
     for _ in range(MAX_DELETE_ATTEMPTS):
         if current is None:
             return _proof(grant, "unsupported", deleted=True)
@@ -138,7 +138,7 @@ def _kill_grant(grant: Grant, caller: Caller, request_id: str) -> dict[str, Any]
 
 
 def _delete_and_revoke(
-    grant: Grant, caller: Caller, request_id: str, event: Literal["revoke", "kill"]
+    grant: StoredGrant, caller: Caller, request_id: str, event: Literal["revoke", "kill"]
 ) -> dict[str, Any]:
     """Delete a grant, then ask its provider to revoke it; Conflict if another version is stored.
 
@@ -175,7 +175,9 @@ def _drop_pending(connection: Pending) -> bool:
     return existed
 
 
-def _revoke_at_provider(name: str, tokens: Tokens | None, *, deleted_grant: Grant | None = None) -> RevocationOutcome:
+def _revoke_at_provider(
+    name: str, tokens: Tokens | None, *, deleted_grant: StoredGrant | None = None
+) -> RevocationOutcome:
     """Ask the provider to revoke tokens, unless other grants depend on them."""
     from token_broker import providers
     from token_broker.connecting import outcome
@@ -191,7 +193,7 @@ def _revoke_at_provider(name: str, tokens: Tokens | None, *, deleted_grant: Gran
         return "failed"
 
 
-def _reencrypt_grant(grant: Grant) -> str:
+def _reencrypt_grant(grant: StoredGrant) -> str:
     """Return the error's code, empty for success; a grant that changed meanwhile was resealed by that change."""
     try:
         grants.reencrypt(grant)
@@ -202,7 +204,7 @@ def _reencrypt_grant(grant: Grant) -> str:
     return ""
 
 
-def _proof(grant: Grant, revocation: RevocationOutcome, *, deleted: bool) -> dict[str, Any]:
+def _proof(grant: StoredGrant, revocation: RevocationOutcome, *, deleted: bool) -> dict[str, Any]:
     """Return the proof of a grant's end; after `forgotten_by` (epoch seconds) no cache holds its token."""
     return {
         "owner": grant.owner,
@@ -216,7 +218,7 @@ def _proof(grant: Grant, revocation: RevocationOutcome, *, deleted: bool) -> dic
     }
 
 
-def _grant_row(grant: Grant) -> dict[str, Any]:
+def _grant_row(grant: StoredGrant) -> dict[str, Any]:
     account = grant.account
     return {
         "owner": grant.owner,
@@ -235,13 +237,13 @@ def _grant_row(grant: Grant) -> dict[str, Any]:
     }
 
 
-def _page(found: Iterable[Grant], cursor: str, size: int) -> tuple[list[Grant], str]:
+def _page(found: Iterable[StoredGrant], cursor: str, size: int) -> tuple[list[StoredGrant], str]:
     """Return the grants after a cursor, sorted, and the cursor of the next page; empty on the last one."""
     rest = sorted((grant for grant in found if _sort_key(grant) > cursor), key=_sort_key)
     return rest[:size], _sort_key(rest[size - 1]) if len(rest) > size else ""
 
 
-def _sort_key(grant: Grant) -> str:
+def _sort_key(grant: StoredGrant) -> str:
     return f"{grant.owner} {grant.provider}"
 
 

@@ -68,27 +68,27 @@ type Label = Annotated[str, StringConstraints(max_length=256)]
 type NonNegativeInt = Annotated[int, Field(strict=True, ge=0)]
 
 
-class MessageModel(BaseModel):
+class BrokerModel(BaseModel):
     """Model that ignores unknown fields, and whose errors do not quote the refused value."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, hide_input_in_errors=True)
 
 
-class JwtProof(MessageModel):
+class JwtProof(BrokerModel):
     """The caller's own access token."""
 
     kind: Literal["jwt"]
     value: Secret
 
 
-class WarrantProof(MessageModel):
+class WarrantProof(BrokerModel):
     """The warrant that the broker sealed at a batch's start."""
 
     kind: Literal["warrant"]
     value: Secret
 
 
-class SessionProof(MessageModel):
+class SessionProof(BrokerModel):
     """The session that the broker sealed when a person's browser had logged in."""
 
     kind: Literal["session"]
@@ -98,7 +98,7 @@ class SessionProof(MessageModel):
 type PersonProof = Annotated[JwtProof | SessionProof, Field(discriminator="kind")]
 
 
-class Client(MessageModel):
+class Client(BrokerModel):
     """The program that the person uses, as the sending function knows it; it is only recorded."""
 
     name: Label = ""
@@ -110,7 +110,7 @@ class Client(MessageModel):
         return ClientInfo(self.name, self.version, self.id)
 
 
-class BaseMessage(MessageModel):
+class BaseMessage(BrokerModel):
     """The fields of every message."""
 
     correlation: Correlation | None = None

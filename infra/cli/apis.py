@@ -33,7 +33,7 @@ from mcpist_services.described.references import MAX_API_BYTES
 
 APIS = Path(__file__).resolve().parents[2] / "layers/config/apis"
 COMPILED = "compiled"
-FETCH_SECONDS = 30.0
+DESCRIPTION_FETCH_SECONDS = 30.0
 MAX_REDIRECTS = 3
 
 FolderOption = Annotated[Path, Option("--folder", metavar="FOLDER", help="The overlays. [default: layers/config/apis]")]
@@ -172,9 +172,9 @@ def _read(file: Path) -> tuple[bytes, Path]:
 
 
 def _fetch(url: str) -> tuple[bytes, None]:
-    """Return what an address answers, following a few redirects; each address must be of the internet, by https."""
+    """Return the response of an address, following a few redirects; each address must be of the internet, by https."""
     client = HttpClient(max_bytes=MAX_API_BYTES, connect_seconds=5.0, keep_alive=False)
-    deadline = time.monotonic() + FETCH_SECONDS
+    deadline = time.monotonic() + DESCRIPTION_FETCH_SECONDS
     for _ in range(MAX_REDIRECTS + 1):
         try:
             check_public_url(url)

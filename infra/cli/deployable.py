@@ -107,7 +107,7 @@ def _unreachable(url: str) -> str:
 
 
 def undeployable_programs(declaration: Declaration, folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield what keeps programs of a declaration from running on Lambda, each with its place."""
+    """Yield the problems that keep programs of a declaration from running on Lambda, each with its place."""
     for index, tool in enumerate(declaration.tools):
         file = folder / declaration.name / tool.program
         if problem := problem_of(file, architecture()):

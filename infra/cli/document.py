@@ -76,7 +76,7 @@ class CommandError(Exception):
 
 
 @dataclass
-class Document:
+class CommandDocument:
     """The document of the command that runs: a StandardResponse or an ErrorResponse."""
 
     arguments: Sequence[str] = ()

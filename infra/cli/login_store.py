@@ -15,7 +15,7 @@ READABLE_BY_OTHERS = 0o077
 
 
 @dataclass(frozen=True)
-class Login:
+class KeptLogin:
     """A person's tokens for one deployment."""
 
     url: str
@@ -37,13 +37,13 @@ def logins_file() -> Path:
     return Path(folder) / "mcpist" / "logins.json"
 
 
-def find(url: str | None = None) -> Login | None:
+def find(url: str | None = None) -> KeptLogin | None:
     """Return the login at a deployment; without a URL the latest one."""
     known = _read()
     return known.get(url or next(reversed(known), ""))
 
 
-def save(login: Login) -> None:
+def save(login: KeptLogin) -> None:
     """Store a login as the latest one."""
     with locked():
         known = _read()
@@ -69,19 +69,19 @@ def locked() -> Iterator[None]:
         yield
 
 
-def replace(login: Login) -> None:
+def replace(login: KeptLogin) -> None:
     """Store new tokens of a login, inside of `locked`, without making it the latest one."""
     _write({**_read(), login.url: login})
 
 
-def _read() -> dict[str, Login]:
+def _read() -> dict[str, KeptLogin]:
     path = logins_file()
     try:
         with path.open(encoding="utf-8") as file:
             if os.fstat(file.fileno()).st_mode & READABLE_BY_OTHERS:
                 raise CommandError("AUTHENTICATION_ERROR", f"Others can read {path}.", f"Run: chmod 600 {path}")
             content = json.load(file)
-        return {url: Login(**fields) for url, fields in content.items()}
+        return {url: KeptLogin(**fields) for url, fields in content.items()}
     except FileNotFoundError:
         return {}
     except (AttributeError, OSError, TypeError, ValueError):
@@ -89,7 +89,7 @@ def _read() -> dict[str, Login]:
         raise CommandError("AUTHENTICATION_ERROR", f"{path} cannot be read.", hint) from None
 
 
-def _write(logins: dict[str, Login]) -> None:
+def _write(logins: dict[str, KeptLogin]) -> None:
     """Replace the file as a whole, so that no reader sees half of it."""
     path = logins_file()
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")

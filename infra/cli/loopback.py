@@ -9,7 +9,9 @@ from urllib.parse import parse_qsl, urlsplit
 from infra.cli.document import CommandError
 
 CALLBACK_PATH = "/callback"
-PAGE = b"<!doctype html><meta charset=utf-8><title>mcpist</title><p>You can close this page and return to the terminal."
+CLOSING_PAGE = (
+    b"<!doctype html><meta charset=utf-8><title>mcpist</title><p>You can close this page and return to the terminal."
+)
 
 
 class CallbackServer:
@@ -72,7 +74,7 @@ class CallbackServer:
                 self.send_header("cache-control", "no-store")
                 self.send_header("referrer-policy", "no-referrer")
                 self.end_headers()
-                self.wfile.write(PAGE if is_expected else b"This is not the end of a login.")
+                self.wfile.write(CLOSING_PAGE if is_expected else b"This is not the end of a login.")
 
             def log_message(self, *_: Any) -> None:
                 """Write no line: it would hold the code."""

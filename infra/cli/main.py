@@ -10,7 +10,7 @@ from typer.completion import get_completion_inspect_parameters
 from typer.core import TyperCommand, TyperGroup
 
 from infra.cli.checkout import TEMPLATE, not_a_checkout
-from infra.cli.document import LOCALE, CommandError, CommandResult, Document
+from infra.cli.document import LOCALE, CommandDocument, CommandError, CommandResult
 from infra.cli.options import CHOSEN, command_group
 from infra.cli.stacks import DEFAULT, choose_stack
 from mcpist.errors import McpistError
@@ -118,7 +118,7 @@ def main() -> NoReturn:
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code: 0 when it succeeded, else by who must act."""
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    document = Document(arguments, as_json="--json" in own)
+    document = CommandDocument(arguments, as_json="--json" in own)
     arguments = [word for word in own if word != "--json"] + arguments[len(own) :]
     LOCALE.set(None)
     try:

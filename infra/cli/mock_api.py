@@ -117,7 +117,7 @@ def _has_credential(security: Security, headers: Mapping[str, str], query: Mappi
 
 
 def _missing(operation: Operation, query: Mapping[str, Any], body: bytes) -> str:
-    """Return what a request lacks; empty where nothing."""
+    """Return the problem of a request that lacks something; empty where there is none."""
     needed = [one["name"] for one in operation.parameters if one.get("in") == "query" and one.get("required")]
     absent = [name for name in needed if name not in query]
     if absent:

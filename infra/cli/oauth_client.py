@@ -17,12 +17,12 @@ import httpx2
 
 from infra.cli import login_store
 from infra.cli.document import CommandError
-from infra.cli.login_store import Login
+from infra.cli.login_store import KeptLogin
 from infra.cli.loopback import CallbackServer
 
-HTTP_TIMEOUT_SECONDS = 30
+TOKEN_TIMEOUT_SECONDS = 30
 LOGIN_TIMEOUT_SECONDS = 300
-EXPIRY_MARGIN_SECONDS = 60
+LOGIN_MARGIN_SECONDS = 60
 USEFUL_SCOPES = ("openid", "offline_access")
 # The port whose address a deployment's own login knows; other servers register the address that is used.
 REGISTERED_PORT = 8787
@@ -71,7 +71,7 @@ def discover(url: str) -> AuthorizationServer:
     )
 
 
-def log_in(url: str, client_id: str, port: int, show: Callable[[str], None]) -> Login:
+def log_in(url: str, client_id: str, port: int, show: Callable[[str], None]) -> KeptLogin:
     """Log a person in by a browser, for which `show` gets the address, and return the tokens."""
     server = discover(url)
     state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(64)
@@ -89,13 +89,13 @@ def log_in(url: str, client_id: str, port: int, show: Callable[[str], None]) -> 
             code_verifier=verifier,
             resource=server.resource,
         )
-    login = Login(
+    login = KeptLogin(
         url, server.resource, client, server.token_endpoint, server.revocation_endpoint, "", "", expires_at=None
     )
     return _with_tokens(login, tokens)
 
 
-def fresh(login: Login, *, refused: bool = False) -> Login:
+def fresh(login: KeptLogin, *, refused: bool = False) -> KeptLogin:
     """Return a login whose access token is still valid, refreshed if it ends soon or was `refused`."""
     if not refused and not _is_ending(login):
         return login
@@ -119,7 +119,7 @@ def fresh(login: Login, *, refused: bool = False) -> Login:
         return renewed
 
 
-def revoke(login: Login) -> bool:
+def revoke(login: KeptLogin) -> bool:
     """Revoke a login's tokens at its server; return whether the server did."""
     if not login.revocation_endpoint:
         return False
@@ -189,7 +189,7 @@ def _request_tokens(endpoint: str, **form: str) -> dict[str, Any]:
     return tokens
 
 
-def _with_tokens(login: Login, tokens: Mapping[str, Any]) -> Login:
+def _with_tokens(login: KeptLogin, tokens: Mapping[str, Any]) -> KeptLogin:
     """Return a login with new tokens; a server that sends no new refresh token means the old one."""
     seconds = tokens.get("expires_in")
     return replace(
@@ -200,8 +200,8 @@ def _with_tokens(login: Login, tokens: Mapping[str, Any]) -> Login:
     )
 
 
-def _is_ending(login: Login) -> bool:
-    return login.expires_at is not None and login.expires_at - EXPIRY_MARGIN_SECONDS < time.time()
+def _is_ending(login: KeptLogin) -> bool:
+    return login.expires_at is not None and login.expires_at - LOGIN_MARGIN_SECONDS < time.time()
 
 
 def _first_document(urls: Any) -> dict[str, Any]:
@@ -230,7 +230,7 @@ def _post(url: str, **body: Any) -> httpx2.Response:
 
 def _send(method: str, url: str, **more: Any) -> httpx2.Response:
     try:
-        return httpx2.request(method, url, timeout=HTTP_TIMEOUT_SECONDS, **more)
+        return httpx2.request(method, url, timeout=TOKEN_TIMEOUT_SECONDS, **more)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise _unusable(url, str(error)) from None
 

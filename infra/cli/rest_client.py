@@ -12,13 +12,13 @@ from typer import Option
 
 from infra.cli import login_store, oauth_client
 from infra.cli.document import LOCALE, CommandError, CommandResult
-from infra.cli.login_store import Login
+from infra.cli.login_store import KeptLogin
 from infra.cli.options import Token, Url, chosen, join_parameters
 from infra.cli.stacks import is_up, last_up
 from mcpist.version import VERSION
 
 # A removal may wait for several providers; API Gateway ends a request after 30 s.
-HTTP_TIMEOUT_SECONDS = 35
+REST_TIMEOUT_SECONDS = 35
 ORGANIZATION_HEADER = "x-mcpist-organization"
 # The paths of an endpoint below its origin: /mcp, /mcp/readonly, /mcp/categories, /mcp/ORGANIZATION.
 _MCP_PATH = re.compile(r"/mcp(/[^/]*)?/*$")
@@ -31,7 +31,7 @@ class RestSession:
     url: str
     """The deployment's origin."""
     token: str = field(default="", repr=False)
-    login: Login | None = None
+    login: KeptLogin | None = None
     """The stored login that has the token; None for a token that was given."""
     organization: str = ""
     """The organization that is meant; empty for a person's only one."""
@@ -110,7 +110,7 @@ class RestSession:
         more = {} if json is None else {"json": json}
         try:
             return (self._web or httpx2).request(
-                method, f"{self.url}{path}", params=params, headers=sent, timeout=HTTP_TIMEOUT_SECONDS, **more
+                method, f"{self.url}{path}", params=params, headers=sent, timeout=REST_TIMEOUT_SECONDS, **more
             )
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             hint = "Is it running? See `mcpist up` and `mcpist login`."

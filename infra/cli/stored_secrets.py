@@ -19,7 +19,7 @@ from mcpist_services import providers
 
 # Parameter Store's own key: the broker's role may use no other.
 PARAMETER_STORE_KEY = "alias/aws/ssm"
-FORM = 'Write {"client_id": "...", "client_secret": "..."}, see docs/deploy.md.'
+FORM_HINT = 'Write {"client_id": "...", "client_secret": "..."}, see docs/deploy.md.'
 _NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
 secret = command_group("Store the secrets of upstream servers.")
 
@@ -35,7 +35,9 @@ def store_app(
         (OAuthServerApp if '"authorize_url"' in text else App).model_validate_json(text)
     except ValidationError as error:
         first = first_error(error)
-        raise CommandError("VALIDATION_ERROR", f"{field_path(first['loc'], 'JSON')}: {first['msg']}", FORM) from None
+        raise CommandError(
+            "VALIDATION_ERROR", f"{field_path(first['loc'], 'JSON')}: {first['msg']}", FORM_HINT
+        ) from None
     name = f"/mcpist/{target.stack or STACK}/oauth/{provider}"
     with opened(target):
         secret = {"Type": "SecureString", "KeyId": PARAMETER_STORE_KEY, "Overwrite": True}

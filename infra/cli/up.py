@@ -14,7 +14,7 @@ from typing import Annotated, NoReturn
 import typer
 from typer import Option
 
-from infra.cli.document import CommandError, CommandResult, Document
+from infra.cli.document import CommandDocument, CommandError, CommandResult
 from infra.cli.stacks import LocalStack, chosen_stack
 from infra.cli.target import TABLES
 from infra.local.demo import ADMINISTRATOR, ORGANIZATION, USER
@@ -136,7 +136,7 @@ def _failures_as_errors() -> Iterator[None]:
         raise CommandError("INTERNAL_ERROR", str(error), "Correct it and start again.") from None
 
 
-def _serve(starting: AbstractContextManager[LocalDeployment], document: Document, stack: LocalStack) -> None:
+def _serve(starting: AbstractContextManager[LocalDeployment], document: CommandDocument, stack: LocalStack) -> None:
     """Start a deployment, and serve until SIGINT or SIGTERM."""
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -1,4 +1,4 @@
-"""What an owner adds to a deployment on this machine: imported APIs, programs, and commands for MCP servers."""
+"""The additions of an owner to a deployment on this machine: imported APIs, programs, and commands for MCP servers."""
 
 import os
 import shutil

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import parse_qs, unquote
 
-from infra.local.server import Request, Response
+from infra.local.server import LoopbackRequest, LoopbackResponse
 
 RECORDED_HEADERS = ("x-amz-", "if-", "content-")
 SECRET_HEADERS = {"x-amz-security-token"}
@@ -18,7 +18,7 @@ type RequestHook = Callable[[AwsRequest, HookPhase], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class KeyHolder:
     """The holder of an access key: a function's sandbox, `client` (tests, seeding) or `states` (Step Functions)."""
 
     id: str
@@ -26,7 +26,7 @@ class Caller:
 
 
 @dataclass(frozen=True, slots=True)
-class Credentials:
+class AccessKeyPair:
     """An access key pair that this run issued."""
 
     access_key: str
@@ -81,29 +81,29 @@ class InjectedResponse(Exception):
         super().__init__(f"response {status}")
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         defaults = {"content-type": "application/x-amz-json-1.0", **(headers or {})}
-        self.response = Response(status, tuple(defaults.items()), content)
+        self.response = LoopbackResponse(status, tuple(defaults.items()), content)
 
 
 class Keyring:
     """The credentials that this run issued; all others are refused."""
 
     def __init__(self) -> None:
-        self._callers: dict[str, Caller] = {}
+        self._callers: dict[str, KeyHolder] = {}
         self._lock = threading.Lock()
 
-    def issue(self, caller: Caller) -> Credentials:
+    def issue(self, caller: KeyHolder) -> AccessKeyPair:
         """Return new random credentials for a caller."""
-        credentials = Credentials(f"ASIA{secrets.token_hex(16).upper()}", secrets.token_hex(20))
+        credentials = AccessKeyPair(f"ASIA{secrets.token_hex(16).upper()}", secrets.token_hex(20))
         with self._lock:
             self._callers[credentials.access_key] = caller
         return credentials
 
-    def caller(self, access_key: str) -> Caller | None:
+    def caller(self, access_key: str) -> KeyHolder | None:
         """Return the holder of an access key, if this run issued it."""
         return self._callers.get(access_key)
 
 
-def credential_scope(request: Request) -> tuple[str, str] | None:
+def credential_scope(request: LoopbackRequest) -> tuple[str, str] | None:
     """Return the access key and the service of a signature; None for a request that is not signed for AWS."""
     authorization = request.headers.get("authorization", "")
     if authorization.startswith("AWS4-HMAC-SHA256"):
@@ -120,7 +120,7 @@ def credential_scope(request: Request) -> tuple[str, str] | None:
     return (parts[0], parts[-2].lower()) if len(parts) >= 5 else ("", "")
 
 
-def to_aws_request(request: Request, caller: Caller, service: str, invocation: str | None) -> AwsRequest:
+def to_aws_request(request: LoopbackRequest, caller: KeyHolder, service: str, invocation: str | None) -> AwsRequest:
     """Return the record of a request."""
     target = request.headers.get("x-amz-target", "")
     if target:

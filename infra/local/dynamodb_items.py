@@ -18,7 +18,7 @@ from moto.dynamodb.responses import DynamoHandler
 from werkzeug.exceptions import HTTPException
 
 from infra.local.names import ACCOUNT, REGION
-from infra.local.server import App, Request, Response
+from infra.local.server import App, LoopbackRequest, LoopbackResponse
 
 CONTENT_TYPE = "application/x-amz-json-1.0"
 METHODS = {
@@ -50,7 +50,7 @@ class ItemRequests:
         self._front = front
         self._checked: set[_Expressions] = set()
 
-    def __call__(self, request: Request) -> Response:
+    def __call__(self, request: LoopbackRequest) -> LoopbackResponse:
         """Answer a request; one that moto refuses has changed nothing, so it can be sent to the front again."""
         operation = request.headers.get("x-amz-target", "").rpartition(".")[2]
         if operation not in METHODS:
@@ -69,7 +69,7 @@ class ItemRequests:
             ("x-amzn-requestid", uuid.uuid4().hex.upper()),
             ("x-amz-crc32", str(zlib.crc32(body))),
         )
-        return Response(200, headers, body)
+        return LoopbackResponse(200, headers, body)
 
     def _update(self, handler: DynamoHandler) -> Any:
         """Update an item; where moto has checked the same expressions before, without the check."""

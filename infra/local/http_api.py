@@ -19,7 +19,7 @@ from infra.local.fair_queue import FairQueue, KnownTokens, TooLate
 from infra.local.lambda_api import MAX_EVENT_BYTES
 from infra.local.names import ACCOUNT
 from infra.local.pool import InvocationResult, StillRunning, Throttled
-from infra.local.server import Request, Response
+from infra.local.server import LoopbackRequest, LoopbackResponse
 from infra.local.template import Function, Route
 
 MAX_API_BODY_BYTES = 10 * 1024 * 1024
@@ -56,7 +56,7 @@ class HttpApi:
         self._hosts = {domain, "localhost", "127.0.0.1", "::1"}
         self._queue, self._tokens = (FairQueue() if turns else None), KnownTokens()
 
-    def handle(self, request: Request) -> Response:
+    def handle(self, request: LoopbackRequest) -> LoopbackResponse:
         """Respond to a request from outside."""
         request_id = str(uuid.uuid4())
         if urlsplit(f"//{request.headers.get('host', '')}").hostname not in self._hosts:
@@ -78,7 +78,9 @@ class HttpApi:
         self._tokens.note(authorization, response.status)
         return response
 
-    def _invoke(self, request: Request, route: Route, parameters: Mapping[str, str], request_id: str) -> Response:
+    def _invoke(
+        self, request: LoopbackRequest, route: Route, parameters: Mapping[str, str], request_id: str
+    ) -> LoopbackResponse:
         content = json.dumps(to_event(request, route, parameters, self._domain, request_id)).encode()
         if len(content) > MAX_EVENT_BYTES:
             return _message(413, "Request Entity Too Large", request_id)
@@ -121,7 +123,7 @@ def _precedence(route: Route) -> tuple[bool, bool, int, bool]:
 
 
 def to_event(
-    request: Request, route: Route, parameters: Mapping[str, str], domain: str, request_id: str
+    request: LoopbackRequest, route: Route, parameters: Mapping[str, str], domain: str, request_id: str
 ) -> dict[str, Any]:
     """Return the event of payload format 2.0, without the fields that API Gateway leaves out."""
     now = time.time()
@@ -162,7 +164,7 @@ def to_event(
     return made
 
 
-def _headers(request: Request, domain: str) -> dict[str, str]:
+def _headers(request: LoopbackRequest, domain: str) -> dict[str, str]:
     """Return headers with lower-case names, joined values and API Gateway's own headers."""
     sent = _joined([(name.lower(), value.strip()) for name, value in request.headers.items()])
     dropped = {"connection", "transfer-encoding", "keep-alive", "te", "upgrade"}
@@ -184,13 +186,15 @@ def _joined(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
     return joined
 
 
-def to_response(outcome: InvocationResult, request_id: str) -> Response:
+def to_response(outcome: InvocationResult, request_id: str) -> LoopbackResponse:
     """Return a function's result as an HTTP response."""
     if outcome.error is not None:
         return _message(500, "Internal Server Error", request_id)
     result = json.loads(outcome.payload)
     if not isinstance(result, dict) or "statusCode" not in result:
-        return Response(200, (("content-type", "application/json"), ("apigw-requestid", request_id)), outcome.payload)
+        return LoopbackResponse(
+            200, (("content-type", "application/json"), ("apigw-requestid", request_id)), outcome.payload
+        )
     try:
         status, body = int(result["statusCode"]), _body(result)
     except (ValueError, TypeError, binascii.Error):
@@ -199,7 +203,7 @@ def to_response(outcome: InvocationResult, request_id: str) -> Response:
     headers = {"content-type": "text/plain;charset=UTF-8", **given, "apigw-requestid": request_id}
     renamed = [(f"x-amzn-remapped-{name}" if name in _REMAPPED else name, value) for name, value in headers.items()]
     cookies = [("set-cookie", str(cookie)) for cookie in result.get("cookies") or []]
-    return Response(status, (*renamed, *cookies), body)
+    return LoopbackResponse(status, (*renamed, *cookies), body)
 
 
 def _body(result: dict[str, Any]) -> bytes:
@@ -215,6 +219,6 @@ def _header(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _message(status: int, text: str, request_id: str) -> Response:
+def _message(status: int, text: str, request_id: str) -> LoopbackResponse:
     headers = (("content-type", "application/json"), ("apigw-requestid", request_id))
-    return Response(status, headers, json.dumps({"message": text}).encode())
+    return LoopbackResponse(status, headers, json.dumps({"message": text}).encode())

@@ -21,9 +21,9 @@ from moto.ssm.models import Parameter, ssm_backends
 
 from infra.local.dynamodb_tables import json_of, load_item
 from infra.local.names import ACCOUNT, REGION
-from infra.local.server import App, Request, Response
+from infra.local.server import App, LoopbackRequest, LoopbackResponse
 from infra.local.state import State
-from infra.local.template import Bucket, Table
+from infra.local.template import Bucket, DeclaredTable
 
 ITEMS, OBJECTS, PARAMETERS = "dynamodb", "s3", "ssm"
 _OBJECT_FIELDS = ("checksum_algorithm", "checksum_value", "checksum_type")
@@ -38,7 +38,7 @@ class KeptStores:
         # An object's record must be the newest, whichever of two concurrent requests writes it last.
         self._objects = threading.Lock()
 
-    def __call__(self, request: Request) -> Response:
+    def __call__(self, request: LoopbackRequest) -> LoopbackResponse:
         """Forward an AWS request, and record what it changed."""
         response = self._moto(request)
         if response.status < 300:
@@ -53,7 +53,7 @@ class KeptStores:
         return response
 
 
-def load_stores(state: State, tables: Iterable[Table], buckets: Iterable[Bucket]) -> None:
+def load_stores(state: State, tables: Iterable[DeclaredTable], buckets: Iterable[Bucket]) -> None:
     """Put the recorded items, objects and parameters into moto, but those that have expired.
 
     Records of tables and buckets that the template does not have stay in the state.
@@ -96,7 +96,7 @@ def _wire(item: Item) -> dict[str, Any]:
     return {name: json_of(typed) for name, typed in item.to_json()["Attributes"].items()}
 
 
-def _load_items(state: State, tables: Mapping[str, Table]) -> Iterator[tuple[str, None]]:
+def _load_items(state: State, tables: Mapping[str, DeclaredTable]) -> Iterator[tuple[str, None]]:
     """Load the items of these tables; yield the names of those that have expired."""
     now = time.time()
     for name, record in state.all(ITEMS):
@@ -115,7 +115,7 @@ def _load_items(state: State, tables: Mapping[str, Table]) -> Iterator[tuple[str
 # -- S3 ---------------------------------------------------------------------------------------------------
 
 
-def _changed_objects(request: Request) -> Iterator[str]:
+def _changed_objects(request: LoopbackRequest) -> Iterator[str]:
     """Yield the names, `bucket/key`, of the objects that a request may have changed."""
     bucket, _, key = unquote(request.path).removeprefix("/").partition("/")
     if key:

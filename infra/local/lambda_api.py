@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote
 
 from infra.local.pool import InvocationResult, Pool, Sandbox, Throttled
-from infra.local.server import DropConnection, Request, Response
+from infra.local.server import DropConnection, LoopbackRequest, LoopbackResponse
 
 MAX_EVENT_BYTES = 6 * 1024 * 1024
 _INVOKE = re.compile(r"/2015-03-31/functions/([^/]+)/invocations")
@@ -24,7 +24,7 @@ _FUNCTION = re.compile(
 _JSON = ("content-type", "application/json")
 
 
-def is_invoke(request: Request) -> bool:
+def is_invoke(request: LoopbackRequest) -> bool:
     """Return whether the request is Lambda's Invoke."""
     return request.method == "POST" and _INVOKE.fullmatch(request.path) is not None
 
@@ -35,7 +35,7 @@ class LambdaApi:
     def __init__(self, pools: Mapping[str, Pool]) -> None:
         self._pools = {pool.function.name: pool for pool in pools.values()}
 
-    def invoke(self, request: Request) -> Response:
+    def invoke(self, request: LoopbackRequest) -> LoopbackResponse:
         """Respond to an Invoke request."""
         match = _INVOKE.fullmatch(request.path)
         assert match is not None
@@ -55,9 +55,9 @@ class LambdaApi:
         match request.headers.get("x-amz-invocation-type", "RequestResponse"):
             case "Event":
                 threading.Thread(target=_run_event, args=(pool, event, arn), daemon=True).start()
-                return Response(202, _ids())
+                return LoopbackResponse(202, _ids())
             case "DryRun":
-                return Response(204, _ids())
+                return LoopbackResponse(204, _ids())
         try:
             outcome = pool.invoke(event, arn)
         except Throttled as throttled:
@@ -81,14 +81,14 @@ def _ids() -> tuple[tuple[str, str], ...]:
     return (_JSON, ("x-amzn-RequestId", str(uuid.uuid4())))
 
 
-def _answer(outcome: InvocationResult) -> Response:
+def _answer(outcome: InvocationResult) -> LoopbackResponse:
     error = () if outcome.error is None else (("X-Amz-Function-Error", outcome.error),)
-    return Response(200, (*_ids(), ("X-Amz-Executed-Version", "1"), *error), outcome.payload)
+    return LoopbackResponse(200, (*_ids(), ("X-Amz-Executed-Version", "1"), *error), outcome.payload)
 
 
-def _error(status: int, kind: str, message: str, **more: str) -> Response:
+def _error(status: int, kind: str, message: str, **more: str) -> LoopbackResponse:
     body = json.dumps({"Message": message, "message": message, **more}).encode()
-    return Response(status, (*_ids(), ("x-amzn-ErrorType", kind)), body)
+    return LoopbackResponse(status, (*_ids(), ("x-amzn-ErrorType", kind)), body)
 
 
 class RuntimeApi:
@@ -97,12 +97,12 @@ class RuntimeApi:
     def __init__(self, sandboxes: Mapping[str, tuple[Sandbox, Pool]]) -> None:
         self._sandboxes = sandboxes
 
-    def handle(self, request: Request, path: str) -> Response:
+    def handle(self, request: LoopbackRequest, path: str) -> LoopbackResponse:
         """Respond to `{sandbox}/2018-06-01/runtime/...`."""
         id_, _, endpoint = path.partition("/2018-06-01/runtime/")
         found = self._sandboxes.get(id_)
         if found is None:
-            return Response(404)
+            return LoopbackResponse(404)
         sandbox, pool = found
         match endpoint.split("/"):
             case ["invocation", "next"]:
@@ -113,12 +113,12 @@ class RuntimeApi:
                 return _accepted(pool.complete(sandbox, request_id, InvocationResult(request.body, "Unhandled")))
             case ["init" | "restore", "error"]:
                 sandbox.init_error = InvocationResult(request.body, "Unhandled")
-                return Response(202)
+                return LoopbackResponse(202)
             case ["restore", "next"]:
-                return Response(200)
-        return Response(404)
+                return LoopbackResponse(200)
+        return LoopbackResponse(404)
 
-    def _next(self, sandbox: Sandbox, pool: Pool) -> Response:
+    def _next(self, sandbox: Sandbox, pool: Pool) -> LoopbackResponse:
         invocation = pool.next(sandbox)
         if invocation is None:
             raise DropConnection
@@ -129,7 +129,7 @@ class RuntimeApi:
             ("Lambda-Runtime-Invoked-Function-Arn", invocation.arn),
             ("Lambda-Runtime-Trace-Id", _trace(invocation.id, sampled=pool.function.traced)),
         )
-        return Response(200, headers, invocation.event)
+        return LoopbackResponse(200, headers, invocation.event)
 
 
 def _trace(id_: str, *, sampled: bool) -> str:
@@ -138,5 +138,5 @@ def _trace(id_: str, *, sampled: bool) -> str:
     return f"Root=1-{digits[:8]}-{digits[8:]};Parent={digits[:16]};Sampled={int(sampled)}"
 
 
-def _accepted(accepted: Any) -> Response:
-    return Response(202 if accepted else 400)
+def _accepted(accepted: Any) -> LoopbackResponse:
+    return LoopbackResponse(202 if accepted else 400)

@@ -25,7 +25,7 @@ from werkzeug.test import run_wsgi_app
 from infra.local import dynamodb_tables
 from infra.local.dynamodb_items import ItemRequests
 from infra.local.names import ACCOUNT, REGION
-from infra.local.server import App, Request, Response
+from infra.local.server import App, LoopbackRequest, LoopbackResponse
 from infra.local.template import Key
 
 _running = threading.Lock()
@@ -88,14 +88,14 @@ class Moto:
         self._app = DomainDispatcherApplication(create_backend_app)
         self._items = ItemRequests(self.by_front)
 
-    def __call__(self, request: Request) -> Response:
+    def __call__(self, request: LoopbackRequest) -> LoopbackResponse:
         """Forward an AWS request and return the response."""
         return (self._items if "DynamoDB" in request.headers.get("x-amz-target", "") else self.by_front)(request)
 
-    def by_front(self, request: Request) -> Response:
+    def by_front(self, request: LoopbackRequest) -> LoopbackResponse:
         """Forward an AWS request to the front of moto's server."""
         content, status, headers = run_wsgi_app(self._app, request.environ, buffered=True)
-        return Response(int(status.split(" ", 1)[0]), tuple(headers.items()), b"".join(content))
+        return LoopbackResponse(int(status.split(" ", 1)[0]), tuple(headers.items()), b"".join(content))
 
     def create_key(self, key: Key, material: bytes | None = None) -> bytes:
         """Create a KMS key with a given id, which AWS's API would choose; return its material, or take it over."""

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from infra.local.template import Function
 
-MAX_RESPONSE_BYTES = 6_291_556
+MAX_PAYLOAD_BYTES = 6_291_556
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +163,8 @@ class Pool:
             if invocation is None or invocation.id != request_id:
                 return False
             sandbox.current = None
-            if len(outcome.payload) > MAX_RESPONSE_BYTES:
-                limit = f"Response payload size exceeded maximum allowed payload size ({MAX_RESPONSE_BYTES} bytes)."
+            if len(outcome.payload) > MAX_PAYLOAD_BYTES:
+                limit = f"Response payload size exceeded maximum allowed payload size ({MAX_PAYLOAD_BYTES} bytes)."
                 outcome = failure("Function.ResponseSizeTooLarge", limit, request_id)
             _complete(invocation, outcome)
             return True

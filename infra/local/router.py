@@ -20,12 +20,12 @@ from infra.local import aws_requests
 from infra.local.http_api import HttpApi
 from infra.local.lambda_api import LambdaApi, RuntimeApi, is_invoke
 from infra.local.pool import Pool, Sandbox
-from infra.local.server import App, DropConnection, Request, Response
+from infra.local.server import App, DropConnection, LoopbackRequest, LoopbackResponse
 
 ZYGOTE_CREDENTIALS_SECONDS = 300
 SANDBOX_CREDENTIALS_SECONDS = 6 * 3600
 MAX_RECORDED_REQUESTS = 50_000
-STEP_FUNCTIONS = aws_requests.Caller("states")
+STEP_FUNCTIONS = aws_requests.KeyHolder("states")
 # Fields that no condition must name.
 _UNCHECKED = {"policy", "x-amz-signature", "file"}
 
@@ -45,26 +45,26 @@ class RequestRouter:
         self._runtime = RuntimeApi(sandboxes)
         self._dynamodb = threading.Lock()
 
-    def __call__(self, request: Request) -> Response:
+    def __call__(self, request: LoopbackRequest) -> LoopbackResponse:
         """Respond to a request."""
         prefix, _, rest = request.path.removeprefix("/").partition("/")
         if secrets.compare_digest(prefix.encode(), self.secret.encode()):
             return self._internal(request, rest)
         if is_post_form(request):
             put = put_of(request)
-            return put if isinstance(put, Response) else self(put)
+            return put if isinstance(put, LoopbackResponse) else self(put)
         scope = aws_requests.credential_scope(request)
         if scope is not None:
             access_key, service = scope
             caller = self._keyring.caller(access_key)
             return self._aws(request, caller, service) if caller else _invalid_token_response(service)
-        return self.http_api.handle(request) if self.http_api else Response(503)
+        return self.http_api.handle(request) if self.http_api else LoopbackResponse(503)
 
-    def invoke_by_machine(self, request: Request) -> Response:
+    def invoke_by_machine(self, request: LoopbackRequest) -> LoopbackResponse:
         """Respond to an Invoke request of a machine's Task."""
         return self._aws(request, STEP_FUNCTIONS, "lambda")
 
-    def _internal(self, request: Request, path: str) -> Response:
+    def _internal(self, request: LoopbackRequest, path: str) -> LoopbackResponse:
         """Respond to a request whose path begins with this run's secret."""
         kind, _, rest = path.partition("/")
         match kind:
@@ -72,14 +72,14 @@ class RequestRouter:
                 return self._runtime.handle(request, rest)
             case "credentials":
                 return self._credentials(request)
-        return Response(404)
+        return LoopbackResponse(404)
 
-    def _credentials(self, request: Request) -> Response:
+    def _credentials(self, request: LoopbackRequest) -> LoopbackResponse:
         """Return the container credentials of SnapStart functions; those of a zygote end with its snapshot."""
         token = request.headers.get("authorization", "")
         caller = self._keyring.caller(token)
         if caller is None:
-            return Response(403)
+            return LoopbackResponse(403)
         seconds = SANDBOX_CREDENTIALS_SECONDS if caller.id in self._sandboxes else ZYGOTE_CREDENTIALS_SECONDS
         body = {
             "AccessKeyId": token,
@@ -87,9 +87,9 @@ class RequestRouter:
             "Token": "local",
             "Expiration": (datetime.now(UTC) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
-        return Response(200, (("content-type", "application/json"),), json.dumps(body).encode())
+        return LoopbackResponse(200, (("content-type", "application/json"),), json.dumps(body).encode())
 
-    def _aws(self, request: Request, caller: aws_requests.Caller, service: str) -> Response:
+    def _aws(self, request: LoopbackRequest, caller: aws_requests.KeyHolder, service: str) -> LoopbackResponse:
         sandbox = self._sandboxes[caller.id][0] if caller.id in self._sandboxes else None
         current = sandbox.current if sandbox else None
         recorded = aws_requests.to_aws_request(request, caller, service, current.id if current else None)
@@ -109,7 +109,7 @@ class RequestRouter:
             return fault.response
         return response
 
-    def _forward(self, request: Request, service: str) -> Response:
+    def _forward(self, request: LoopbackRequest, service: str) -> LoopbackResponse:
         if is_invoke(request):
             assert self.lambda_api is not None
             return self.lambda_api.invoke(request)
@@ -129,24 +129,24 @@ def _require_running(sandbox: Sandbox | None) -> None:
         raise DropConnection
 
 
-def _invalid_token_response(service: str) -> Response:
+def _invalid_token_response(service: str) -> LoopbackResponse:
     """Return AWS's response to credentials that it never issued."""
     message = "The security token included in the request is invalid."
     if service == "s3":
         body = f"<Error><Code>InvalidAccessKeyId</Code><Message>{message}</Message></Error>"
-        return Response(403, (("content-type", "application/xml"),), body.encode())
+        return LoopbackResponse(403, (("content-type", "application/xml"),), body.encode())
     error = {"__type": "UnrecognizedClientException", "message": message}
     headers = (("content-type", "application/x-amz-json-1.0"), ("x-amzn-ErrorType", "UnrecognizedClientException"))
-    return Response(403, headers, json.dumps(error).encode())
+    return LoopbackResponse(403, headers, json.dumps(error).encode())
 
 
-def is_post_form(request: Request) -> bool:
+def is_post_form(request: LoopbackRequest) -> bool:
     """Return whether the request is a form for S3."""
     is_form = request.headers.get("content-type", "").startswith("multipart/form-data")
     return request.method == "POST" and is_form and b'name="policy"' in request.body[:65_536]
 
 
-def put_of(request: Request) -> Request | Response:
+def put_of(request: LoopbackRequest) -> LoopbackRequest | LoopbackResponse:
     """Return the PutObject that a form means, or S3's refusal of what its policy does not allow."""
     environ = {**request.environ, "wsgi.input": BytesIO(request.body)}
     _, fields, files = parse_form_data(environ, stream_factory=lambda *_, **__: BytesIO())
@@ -155,7 +155,7 @@ def put_of(request: Request) -> Request | Response:
     bucket = unquote(request.path).strip("/")
     if problem := next(_problems(named, bucket, len(content)), None):
         body = f"<Error><Code>AccessDenied</Code><Message>Invalid according to Policy: {problem}</Message></Error>"
-        return Response(403, (("content-type", "application/xml"),), body.encode())
+        return LoopbackResponse(403, (("content-type", "application/xml"),), body.encode())
     path = f"/{bucket}/{quote(named['key'])}"
     query = f"X-Amz-Credential={quote(named['x-amz-credential'], safe='')}&X-Amz-Signature=form"
     sent = {
@@ -171,11 +171,11 @@ def put_of(request: Request) -> Request | Response:
     }
     headers = http.client.HTTPMessage()
     headers["content-type"] = sent["CONTENT_TYPE"]
-    return Request(sent, headers, content)
+    return LoopbackRequest(sent, headers, content)
 
 
 def _problems(fields: Mapping[str, str], bucket: str, size: int) -> Iterator[str]:
-    """Yield what the policy does not allow: the end of its time, or a field other than its conditions say."""
+    """Yield the violations of the policy: the end of its time, or a field other than its conditions say."""
     policy = json.loads(b64decode(fields["policy"]))
     if datetime.fromisoformat(policy["expiration"]) <= datetime.now(UTC):
         yield "Policy expired."

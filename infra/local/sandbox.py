@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
 
-from infra.local.aws_requests import Caller, Keyring
+from infra.local.aws_requests import KeyHolder, Keyring
 from infra.local.names import REGION
 from infra.local.pool import Pool, Sandbox
 from infra.local.template import Function
@@ -104,7 +104,7 @@ class ZygoteProcess:
             sandbox = Sandbox(f"{self.function.id}-{self.forked}")
         self._known[sandbox.id] = sandbox
         self._context.sandboxes[sandbox.id] = (sandbox, self.pool)
-        token = self._context.keyring.issue(Caller(sandbox.id, self.function.id)).access_key
+        token = self._context.keyring.issue(KeyHolder(sandbox.id, self.function.id)).access_key
         environment = {
             "AWS_CONTAINER_AUTHORIZATION_TOKEN": token,
             "AWS_LAMBDA_RUNTIME_API": f"{self._context.secret_address}/runtime/{sandbox.id}",
@@ -174,7 +174,7 @@ class ZygoteProcess:
             # SnapStart provides credentials this way, since those read before the snapshot must not last.
             "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"http://{context.secret_address}/credentials",
             "AWS_CONTAINER_AUTHORIZATION_TOKEN": context.keyring.issue(
-                Caller(f"{function.id}-zygote", function.id)
+                KeyHolder(f"{function.id}-zygote", function.id)
             ).access_key,
             "AWS_CONFIG_FILE": os.devnull,
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,

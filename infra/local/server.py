@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 
 MAX_REQUEST_BYTES = 64 * 1024 * 1024
-type App = Callable[[Request], Response]
+type App = Callable[[LoopbackRequest], LoopbackResponse]
 
 
 class PortInUse(OSError):
@@ -31,7 +31,7 @@ class DropConnection(Exception):
 
 
 @dataclass(frozen=True)
-class Request:
+class LoopbackRequest:
     """One HTTP request; `environ` is its WSGI form, for moto."""
 
     environ: dict[str, Any]
@@ -70,7 +70,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class LoopbackResponse:
     """One HTTP response; the server adds its length."""
 
     status: int
@@ -114,19 +114,23 @@ class _Handler(WSGIRequestHandler):
         environ = self.make_environ()
         if int(environ.get("CONTENT_LENGTH") or 0) > MAX_REQUEST_BYTES:
             self.close_connection = True
-            self._send(Response(413))
+            self._send(LoopbackResponse(413))
             return
         body = self._body(environ)
         environ["wsgi.input"] = BytesIO(body)
         environ["CONTENT_LENGTH"] = str(len(body))
         try:
-            response = self.server.dispatch(Request(environ, cast("http.client.HTTPMessage", self.headers), body))
+            response = self.server.dispatch(
+                LoopbackRequest(environ, cast("http.client.HTTPMessage", self.headers), body)
+            )
         except DropConnection:
             self.close_connection = True
             return
         except Exception:  # noqa: BLE001 - the last place where a defect can become a response
             traceback.print_exc()
-            response = Response(500, (("content-type", "text/plain"),), b"the embedded AWS failed; see its output")
+            response = LoopbackResponse(
+                500, (("content-type", "text/plain"),), b"the embedded AWS failed; see its output"
+            )
         self._send(response)
 
     def _body(self, environ: dict[str, Any]) -> bytes:
@@ -135,7 +139,7 @@ class _Handler(WSGIRequestHandler):
             return bytes(environ["wsgi.input"].read())
         return self.rfile.read(int(environ.get("CONTENT_LENGTH") or 0))
 
-    def _send(self, response: Response) -> None:
+    def _send(self, response: LoopbackResponse) -> None:
         reason = http.client.responses.get(response.status, "")
         lines = [f"HTTP/1.1 {response.status} {reason}"]
         named = {"connection", "transfer-encoding"}

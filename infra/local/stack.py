@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
-from infra.local.aws_requests import AwsRequest, Caller, Keyring, RequestHook
+from infra.local.aws_requests import AwsRequest, KeyHolder, Keyring, RequestHook
 from infra.local.http_api import HttpApi
 from infra.local.lambda_api import LambdaApi
 from infra.local.names import REGION
@@ -17,7 +17,7 @@ from infra.local.router import RequestRouter
 from infra.local.sandbox import RunContext, ZygoteProcess
 from infra.local.server import LoopbackServer, listen, listen_beside
 from infra.local.state import State
-from infra.local.template import Bucket, Function, Table, Template, read_template
+from infra.local.template import Bucket, DeclaredTable, Function, Template, read_template
 
 # The concurrent executions of a new AWS account. Steps mostly wait for services, and real batches are wider.
 MAX_SANDBOXES = 10
@@ -65,7 +65,7 @@ class EmbeddedAws:
         self._zygotes: dict[str, ZygoteProcess] = {}
         self._exit = ExitStack()
         self._router = RequestRouter(self._keyring, self._sandboxes)
-        self._credentials = self._keyring.issue(Caller("client"))
+        self._credentials = self._keyring.issue(KeyHolder("client"))
         self._session: Any = None
         self._session_lock = threading.Lock()
         self._context: RunContext | None = None
@@ -219,7 +219,7 @@ class EmbeddedAws:
             )
 
 
-def _create_table(dynamodb: Any, table: Table) -> None:
+def _create_table(dynamodb: Any, table: DeclaredTable) -> None:
     dynamodb.create_table(TableName=table.name, **table.definition)
     if table.ttl_attribute:
         specification = {"AttributeName": table.ttl_attribute, "Enabled": True}

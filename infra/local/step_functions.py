@@ -19,7 +19,7 @@ from moto.stepfunctions.parser.asl.component.state.exec.state_task import lambda
 from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser
 from moto.stepfunctions.parser.asl.utils import json_path
 
-from infra.local.server import App, Request
+from infra.local.server import App, LoopbackRequest
 
 MAX_PROGRAMS, MAX_PATHS = 16, 4_096
 
@@ -50,7 +50,7 @@ class TaskClient:
             "QUERY_STRING": urlencode({"Qualifier": Qualifier}) if Qualifier else "",
             "REMOTE_ADDR": LOOPBACK,
         }
-        response = self._serve(Request(environ, http.client.HTTPMessage(), Payload))
+        response = self._serve(LoopbackRequest(environ, http.client.HTTPMessage(), Payload))
         headers = {name.lower(): value for name, value in response.headers}
         if response.status >= HTTPStatus.MULTIPLE_CHOICES:
             raise _refusal(response.status, headers, response.body)

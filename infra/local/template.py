@@ -59,7 +59,7 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class DeclaredTable:
     """One DynamoDB table."""
 
     id: str
@@ -100,7 +100,7 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class DeclaredMachine:
     """One Step Functions state machine."""
 
     id: str
@@ -116,10 +116,10 @@ class Template:
 
     functions: tuple[Function, ...]
     routes: tuple[Route, ...]
-    tables: tuple[Table, ...]
+    tables: tuple[DeclaredTable, ...]
     buckets: tuple[Bucket, ...]
     keys: tuple[Key, ...]
-    machines: tuple[Machine, ...]
+    machines: tuple[DeclaredMachine, ...]
     intrinsics: Intrinsics
 
 
@@ -228,7 +228,7 @@ class _TemplateReader:
             method, _, path = str(self._property(id_, "RouteKey")).rpartition(" ")
             yield Route(method or "ANY", path, invoked[self._property(id_, "Target")])
 
-    def _table(self, id_: str) -> Table:
+    def _table(self, id_: str) -> DeclaredTable:
         names = (
             "AttributeDefinitions",
             "KeySchema",
@@ -243,7 +243,7 @@ class _TemplateReader:
             definition["SSESpecification"] = {"Enabled": sealed.pop("SSEEnabled"), **sealed}
         expires = self._property(id_, "TimeToLiveSpecification", {})
         recovers = self._property(id_, "PointInTimeRecoverySpecification", {})
-        return Table(
+        return DeclaredTable(
             id_,
             self._name(id_),
             definition,
@@ -275,12 +275,12 @@ class _TemplateReader:
             policy=self._property(id_, "KeyPolicy"),
         )
 
-    def _machine(self, id_: str) -> Machine:
+    def _machine(self, id_: str) -> DeclaredMachine:
         type_: Literal["STANDARD", "EXPRESS"] = "EXPRESS" if self._property(id_, "Type") == "EXPRESS" else "STANDARD"
         definition = self._property(id_, "Definition")
         if not isinstance(definition, dict):
             raise TemplateError(f"{id_}: only an inline Definition can be read here")
-        return Machine(id_, self._name(id_), type_, definition, str(self._property(id_, "Role", "")))
+        return DeclaredMachine(id_, self._name(id_), type_, definition, str(self._property(id_, "Role", "")))
 
 
 def _encryption(written: Mapping[str, Any] | None) -> dict[str, Any] | None:

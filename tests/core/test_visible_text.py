@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.cli.document import CommandResult, Document
+from infra.cli.document import CommandDocument, CommandResult
 from infra.cli.table import render_table
 from mcpist.visible_text import visible
 
@@ -42,6 +42,6 @@ def test_a_cell_cannot_add_a_row_or_steer_a_terminal(text: str) -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_document_steers_no_terminal_and_stays_the_same_json(text: str) -> None:
     out = StringIO()
-    Document("mcpist upstream tools", out=out).succeed(CommandResult(metadata={"name": text}))
+    CommandDocument("mcpist upstream tools", out=out).succeed(CommandResult(metadata={"name": text}))
     assert out.getvalue().removesuffix("\n").isprintable()
     assert json.loads(out.getvalue())["metadata"] == {"name": text}

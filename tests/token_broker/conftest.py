@@ -26,7 +26,7 @@ from tests.mocked_aws import make_once, mocked_aws
 from tests.token_broker.authorization_server import AuthorizationServer
 from tests.token_broker.provider_fakes import NAMES, FakeProvider, fake_provider
 from token_broker.grants import grants
-from token_broker.grants.grants import Account, Grant, Tokens
+from token_broker.grants.grants import GrantedAccount, StoredGrant, Tokens
 from token_broker.handler import DOOR, handler
 
 if TYPE_CHECKING:
@@ -98,12 +98,12 @@ class Broker:
         organization: str = "acme",
         replaces: int = 0,
         **account: Any,
-    ) -> Grant:
+    ) -> StoredGrant:
         """Keep a grant as the connect flow would; without a refresh token unless one is given."""
         tokens = Tokens(SecretStr(access_token), SecretStr(refresh_token) if refresh_token else None)
         about: dict[str, Any] = {"services": (service,), "account_id": "583231", "account_name": "octocat"}
         provider = provider_name(service)
-        stored = Account(**about | {"expires_at": FAR_FUTURE} | account)
+        stored = GrantedAccount(**about | {"expires_at": FAR_FUTURE} | account)
         return grants.save(organization, provider, owner, account=stored, tokens=tokens, replaces=replaces)
 
     def reset_sandbox(self) -> None:

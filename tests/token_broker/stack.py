@@ -17,7 +17,7 @@ from tests.token_broker import sandbox
 from tests.token_broker.authorization_server import AuthorizationServer, Minted
 from tests.token_broker.conftest import ROOT
 from token_broker.grants import grants
-from token_broker.grants.grants import Account, Grant, Tokens
+from token_broker.grants.grants import GrantedAccount, StoredGrant, Tokens
 
 SERVICE = "example"
 OWNER = "user#uma"
@@ -77,7 +77,7 @@ class BrokerStack:
     server: AuthorizationServer
     environment: dict[str, str]
 
-    def connect(self) -> Grant:
+    def connect(self) -> StoredGrant:
         """A new grant of uma's, as a person's consent would have brought it."""
         client = self.server.register("http://127.0.0.1:9/callback")
         self.aws.client("ssm").put_parameter(
@@ -90,13 +90,13 @@ class BrokerStack:
             grants.remove(old)
         return self.store(self.server.grant(client), client.id)
 
-    def store(self, minted: Minted, client_id: str) -> Grant:
+    def store(self, minted: Minted, client_id: str) -> StoredGrant:
         """Keep a pair of tokens as version 1."""
         tokens = Tokens(SecretStr(minted.access_token), SecretStr(minted.refresh_token))
-        account = Account(services=(SERVICE,), account_id="uma", account_name="Uma", client_id=client_id)
+        account = GrantedAccount(services=(SERVICE,), account_id="uma", account_name="Uma", client_id=client_id)
         return grants.save("acme", SERVICE, OWNER, account=account, tokens=tokens, replaces=0)
 
-    def grant(self) -> Grant | None:
+    def grant(self) -> StoredGrant | None:
         """The grant as it stands."""
         return grants.read("acme", SERVICE, OWNER)
 

@@ -24,7 +24,7 @@ from tests.token_broker.conftest import PUBLIC_URL, Broker, error_of
 from token_broker.connecting import pending
 from token_broker.connecting.pending import ConnectionIntent, ObtainedGrant
 from token_broker.grants import grants
-from token_broker.grants.grants import Account, Grant, Tokens
+from token_broker.grants.grants import GrantedAccount, StoredGrant, Tokens
 
 BOTH = ("user#ada", "role#engineering")
 EVERYONE = {"user": "ada", "service": "github", "role": "engineering"}
@@ -157,7 +157,7 @@ def test_of_two_that_are_revoked_at_once_the_last_is_revoked_at_its_provider(
     tokens = [connect(door, provider, owner).access_token.get_secret_value() for owner in BOTH]
     barrier, remove = Barrier(2, timeout=10), grants.remove
 
-    def together(grant: Grant) -> bool:
+    def together(grant: StoredGrant) -> bool:
         barrier.wait()
         removed = remove(grant)
         barrier.wait()
@@ -202,9 +202,9 @@ def test_a_grant_that_is_refreshed_meanwhile_is_revoked_all_the_same(
 ) -> None:
     grant = door.store(refresh_token="ghr_1")
     remove = grants.remove
-    renewed: list[Grant] = []
+    renewed: list[StoredGrant] = []
 
-    def slow(standing: Grant) -> bool:
+    def slow(standing: StoredGrant) -> bool:
         if not renewed:
             renewed.append(door.store(access_token="newer", replaces=grant.version))
         return remove(standing)
@@ -361,7 +361,7 @@ def test_many_grants_are_killed_in_several_requests(door: Broker) -> None:
 def test_a_grant_that_keeps_changing_is_not_reported_as_deleted(door: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     door.store()
 
-    def never(_: Grant) -> bool:
+    def never(_: StoredGrant) -> bool:
         raise Conflict(what="the connection")
 
     monkeypatch.setattr(grants, "remove", never)
@@ -397,7 +397,8 @@ def test_the_tokens_of_a_pending_connection_are_revoked(
     minted = server.grant(client)
     tokens = Tokens(SecretStr(minted.access_token), SecretStr(minted.refresh_token))
     pending.store_question(
-        pending.store_claimed(wish("user#ada", "ada", "drive")), ObtainedGrant(Account(services=("drive",)), tokens)
+        pending.store_claimed(wish("user#ada", "ada", "drive")),
+        ObtainedGrant(GrantedAccount(services=("drive",)), tokens),
     )
     assert done(door, "grace", "kill", user="ada") == {"killed": [], "dropped": 1, "more": False}
     assert not server.accepts(minted.access_token)
@@ -416,7 +417,7 @@ def test_a_flood_of_pending_connections_keeps_no_kill_from_the_grants(door: Brok
 def test_a_flood_of_questions_keeps_no_kill_from_the_grants_either(door: Broker) -> None:
     """Each holds tokens that its provider is asked to revoke: so they go in turns."""
     door.store("user#ada")
-    found = ObtainedGrant(Account(services=("github",)), Tokens(SecretStr("canary")))
+    found = ObtainedGrant(GrantedAccount(services=("github",)), Tokens(SecretStr("canary")))
     for _ in range(20):
         pending.store_question(pending.store_claimed(wish("user#bob", "bob", "github")), found)
     first, second = (done(door, "grace", "kill", everything=True) for _ in range(2))

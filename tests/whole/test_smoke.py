@@ -8,7 +8,7 @@ import pytest
 
 from infra.cli import login_store
 from infra.cli.document import ADMINISTRATOR
-from infra.cli.login_store import Login
+from infra.cli.login_store import KeptLogin
 from infra.cli.main import run
 from infra.cli.stacks import LocalStack
 from infra.cli.up import _recorded
@@ -67,7 +67,7 @@ def test_without_a_token_what_is_public_is_checked(smoke: Smoke, deployment: Loc
 
 def test_the_login_at_the_address_is_used(smoke: Smoke, deployment: LocalDeployment) -> None:
     url, token = deployment.aws.api_url, deployment.token(USER)
-    login_store.save(Login(url, deployment.mcp_url, "local", f"{url}/token", "", token, "", expires_at=None))
+    login_store.save(KeptLogin(url, deployment.mcp_url, "local", f"{url}/token", "", token, "", expires_at=None))
     code, found = smoke(deployment.mcp_url)
     assert code == 0
     assert [line["state"] for line in found["use call"]] == ["ok"]

@@ -9,7 +9,7 @@ from mcpist.errors import AuthorizationError, InvalidRequest, NotConfigured
 from mcpist.people.directory import role_names
 from mcpist_services import connectable_services, provider_name
 from token_broker.grants import grants
-from token_broker.grants.grant import Grant
+from token_broker.grants.grant import StoredGrant
 from token_broker.resolving.credentials import select_grant
 
 
@@ -45,7 +45,7 @@ def grant_owner(caller: Caller, service: str, role: str | None) -> str:
     return grants.shared_owner(role)
 
 
-def grant_row(caller: Caller, grant: Grant, service: str) -> dict[str, Any]:
+def grant_row(caller: Caller, grant: StoredGrant, service: str) -> dict[str, Any]:
     """Return a grant as people see it, without secrets."""
     return {
         "id": grant.id,
@@ -85,7 +85,7 @@ def offer(caller: Caller, services: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _service_entry(caller: Caller, service: str, existing: Iterable[Grant], *, fresh: bool) -> dict[str, Any]:
+def _service_entry(caller: Caller, service: str, existing: Iterable[StoredGrant], *, fresh: bool) -> dict[str, Any]:
     connected = [grant for grant in existing if service in grant.account.services]
     acting = select_grant(caller, connected, service)
     own = grants.personal_owner(caller.user)

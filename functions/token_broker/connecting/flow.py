@@ -20,7 +20,7 @@ from mcpist_services import provider_name
 from token_broker.connecting import outcome, pending
 from token_broker.connecting.connections import new_grant_owner
 from token_broker.connecting.pending import ConnectionIntent, ObtainedGrant, Pending
-from token_broker.grants.grant import Account
+from token_broker.grants.grant import GrantedAccount
 from token_broker.message import Begin, Confirm, Finish, Paste, PersonMessage
 from token_broker.proof import fingerprint
 from token_broker.providers import find, oauth
@@ -86,7 +86,7 @@ def paste(caller: Caller, message: Paste, request_id: str) -> dict[str, Any]:
         except oauth.AccessTokenRejected:
             raise InvalidRequest(field="key", problem=f"{message.service} does not accept it") from None
         account = _with_provider_account(
-            Account(services=intent.services, open_to=intent.open_to), provider_account, None
+            GrantedAccount(services=intent.services, open_to=intent.open_to), provider_account, None
         )
         return outcome.store_or_ask(
             caller, pending.store_claimed(intent), ObtainedGrant(account, Tokens(message.key)), request_id
@@ -128,7 +128,7 @@ def _exchange_code(
         )
     except oauth.GrantRejected:
         raise StaleConnection from None
-    account = Account(
+    account = GrantedAccount(
         services=connection.intent.services,
         client_id=app.client_id,
         open_to=connection.intent.open_to,
@@ -200,8 +200,8 @@ def _check_owner(caller: Caller, intent: ConnectionIntent) -> None:
 
 
 def _with_provider_account(
-    account: Account, provider_account: ProviderAccount, granted: tuple[str, ...] | None
-) -> Account:
+    account: GrantedAccount, provider_account: ProviderAccount, granted: tuple[str, ...] | None
+) -> GrantedAccount:
     """Return an account with the provider's facts; the scopes of the token response precede those of the account."""
     scopes = granted or provider_account.scopes or ()
     return replace(

@@ -18,7 +18,7 @@ from mcpist.telemetry.metrics import CONNECT_FAILURES
 from token_broker.connecting import pending
 from token_broker.connecting.pending import ConnectionIntent, ObtainedGrant, Pending
 from token_broker.grants import grants
-from token_broker.grants.grant import Account, Grant
+from token_broker.grants.grant import GrantedAccount, StoredGrant
 from token_broker.providers import find, oauth
 from token_broker.providers.apps import get_app
 from token_broker.resolving.refresh import AuditContext
@@ -66,7 +66,12 @@ def store_or_ask(
 
 
 def _finish_connection(
-    caller: Caller, connection: Pending, obtained: ObtainedGrant, grant: Grant, replaced: Grant | None, request_id: str
+    caller: Caller,
+    connection: Pending,
+    obtained: ObtainedGrant,
+    grant: StoredGrant,
+    replaced: StoredGrant | None,
+    request_id: str,
 ) -> dict[str, Any]:
     """Delete the pending connection; if it was revoked meanwhile, remove the new grant as well."""
     if not pending.remove(connection):
@@ -95,7 +100,7 @@ def _current_first(obtained: ObtainedGrant, connected: str | None) -> ObtainedGr
 
 
 def _ask_for_confirmation(
-    connection: Pending, obtained: ObtainedGrant, existing: Grant | None, reasons: list[str]
+    connection: Pending, obtained: ObtainedGrant, existing: StoredGrant | None, reasons: list[str]
 ) -> dict[str, Any]:
     """Return `{question, reasons, role, old, new, choices}`: the question for `confirm`, and its accounts.
 
@@ -113,7 +118,7 @@ def _ask_for_confirmation(
 
 
 def _revoke_replaced(
-    caller: Caller, intent: ConnectionIntent, replaced: Grant, obtained: ObtainedGrant, request_id: str
+    caller: Caller, intent: ConnectionIntent, replaced: StoredGrant, obtained: ObtainedGrant, request_id: str
 ) -> None:
     """Revoke the replaced tokens, unless the provider would end the new ones of the same account with them.
 
@@ -146,7 +151,7 @@ def revoke_if_unneeded(caller: Caller, intent: ConnectionIntent, obtained: Obtai
     record_audit(caller, "revoke", intent, account.account_name, result, request_id)
 
 
-def is_account_in_use(organization: str, provider: str, account: Account) -> bool:
+def is_account_in_use(organization: str, provider: str, account: GrantedAccount) -> bool:
     """Whether revoking an account's token may end those of a stored grant."""
     return not find(provider).revokes_single_token and bool(grants.find_by_account(organization, provider, account))
 
@@ -178,7 +183,7 @@ def outcome(outcome: str, intent: ConnectionIntent) -> dict[str, Any]:
     return {"outcome": outcome, "service": intent.services[0], "provider": intent.provider, "role": intent.role or ""}
 
 
-def _account_view(account: Account) -> dict[str, str]:
+def _account_view(account: GrantedAccount) -> dict[str, str]:
     return {"id": account.account_id, "name": account.account_name, "url": account.site_url}
 
 

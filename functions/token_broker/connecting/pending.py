@@ -23,7 +23,7 @@ from mcpist.errors import InvalidRequest, StaleConnection
 from mcpist.oauth.provider import Tokens
 from token_broker import vault
 from token_broker.grants import grants
-from token_broker.grants.grant import Account, key_part
+from token_broker.grants.grant import GrantedAccount, key_part
 
 PENDING_PARTITION_KEY = "#connect"
 STATE_BYTES = 32
@@ -60,11 +60,11 @@ class ConnectionIntent:
 class ObtainedGrant:
     """The account and the tokens that the provider issued."""
 
-    account: Account
+    account: GrantedAccount
     tokens: Tokens = field(repr=False)
     replaced_account_id: str | None = None
     """The id of the connected account that it would replace."""
-    choices: tuple[Account, ...] = ()
+    choices: tuple[GrantedAccount, ...] = ()
     """The other accounts that the tokens reach; the person has not chosen yet."""
 
     def chosen(self, account_id: str) -> Self:
@@ -216,8 +216,8 @@ def _to_plain(obtained: ObtainedGrant) -> dict[str, Any]:
 def _parse_obtained(plain: dict[str, Any]) -> ObtainedGrant:
     refresh = plain["refresh_token"]
     tokens = Tokens(SecretStr(plain["access_token"]), SecretStr(refresh) if refresh else None)
-    choices = tuple(decode(Account, one) for one in plain.get("choices", ()))
-    return ObtainedGrant(decode(Account, plain["account"]), tokens, plain["over"], choices)
+    choices = tuple(decode(GrantedAccount, one) for one in plain.get("choices", ()))
+    return ObtainedGrant(decode(GrantedAccount, plain["account"]), tokens, plain["over"], choices)
 
 
 def _secret_place(intent: ConnectionIntent, id_: str, field: str) -> vault.SecretPlace:

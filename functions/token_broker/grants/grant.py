@@ -20,7 +20,7 @@ from mcpist.oauth.provider import Tokens
 from mcpist.running.broker import CREDENTIAL_CACHE_SECONDS, Credential
 from token_broker import vault
 
-EXPIRY_MARGIN_SECONDS = 300
+REFRESH_MARGIN_SECONDS = 300
 
 type TokenField = Literal["access_token", "refresh_token"]
 TOKEN_FIELDS: tuple[TokenField, ...] = ("access_token", "refresh_token")
@@ -30,7 +30,7 @@ type CredentialKey = tuple[str, str, tuple[str, ...], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class GrantedAccount:
     """The provider's account that a grant acts as, and the permissions of its token."""
 
     services: tuple[str, ...]
@@ -64,7 +64,7 @@ class GrantRejection:
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
+class StoredGrant:
     """A stored grant; its tokens are still sealed."""
 
     organization: str
@@ -75,7 +75,7 @@ class Grant:
     """Differs from that of an earlier grant under the same keys."""
     version: int
     """Increases by one with each new pair of tokens."""
-    account: Annotated[Account, INLINE]
+    account: Annotated[GrantedAccount, INLINE]
     rejection: Annotated[GrantRejection | None, Attribute("dead")]
     created_at: int
     """Epoch seconds."""
@@ -98,7 +98,7 @@ class Grant:
     def refresh_at(self) -> float:
         """The time to refresh (epoch seconds): five minutes before the end, or half the lifetime if that is shorter."""
         lives, expires_at = self.account.lives, self.account.expires_at
-        margin = EXPIRY_MARGIN_SECONDS if lives is None else min(EXPIRY_MARGIN_SECONDS, lives / 2)
+        margin = REFRESH_MARGIN_SECONDS if lives is None else min(REFRESH_MARGIN_SECONDS, lives / 2)
         return math.inf if expires_at is None else expires_at - margin
 
     @property
@@ -181,7 +181,9 @@ def cached_credential(caller: Caller, service: str) -> Credential | None:
     return replace(cached.credential, keep_seconds=remaining_cache_seconds(cached.read_at))
 
 
-def cache_credential(caller: Caller, service: str, grant: Grant, credential: Credential, *, read_at: float) -> None:
+def cache_credential(
+    caller: Caller, service: str, grant: StoredGrant, credential: Credential, *, read_at: float
+) -> None:
     """Cache a grant's credential, until its access token is about to expire at the latest."""
     cached = CachedCredential(credential, read_at, grant.organization, grant.provider)
     opened_credentials.put(_key(caller, service), cached, since=read_at, until=grant.refresh_at)

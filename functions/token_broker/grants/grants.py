@@ -28,9 +28,9 @@ from mcpist_services import provider_name
 from token_broker import vault
 from token_broker.grants.grant import (
     TOKEN_FIELDS,
-    Account,
-    Grant,
+    GrantedAccount,
     GrantRejection,
+    StoredGrant,
     TokenField,
     forget_credentials,
     key_part,
@@ -40,7 +40,7 @@ from token_broker.grants.grant import (
     token_place,
 )
 
-__all__ = ["Account", "Grant", "GrantRejection", "Tokens", "personal_owner", "shared_owner"]
+__all__ = ["GrantRejection", "GrantedAccount", "StoredGrant", "Tokens", "personal_owner", "shared_owner"]
 
 MAX_KEYS_PER_REQUEST = 100
 OWNER_PREFIXES = ("user#", "role#")
@@ -50,7 +50,7 @@ OPTIONAL_ATTRIBUTES = ("refresh_token", "access_expires_at", "lives", "dead")
 type DataKeys = Mapping[TokenField, vault.DataKey]
 
 
-def fetch(caller: Caller, services: Iterable[str]) -> list[Grant]:
+def fetch(caller: Caller, services: Iterable[str]) -> list[StoredGrant]:
     """Return the caller's own grants and those of its roles: one consistent request for up to 100 keys."""
     wanted = set(services)
     owners = [personal_owner(caller.user), *map(shared_owner, caller.role_names)]
@@ -66,13 +66,13 @@ def fetch(caller: Caller, services: Iterable[str]) -> list[Grant]:
     return [grant for grant in map(grant_from_item, items) if not wanted.isdisjoint(grant.account.services)]
 
 
-def read(organization: str, provider: str, owner: str) -> Grant | None:
+def read(organization: str, provider: str, owner: str) -> StoredGrant | None:
     """Return one grant, read consistently; None where there is none."""
     item = table().get(partition_key(organization, provider), owner)
     return grant_from_item(item) if item else None
 
 
-def find(organization: str, *, owner: str | None = None, provider: str | None = None) -> Iterator[Grant]:
+def find(organization: str, *, owner: str | None = None, provider: str | None = None) -> Iterator[StoredGrant]:
     """Yield all grants of an organization, or those of one owner or provider, read consistently and in no order."""
     if owner and provider:
         grant = read(organization, provider, owner)
@@ -88,7 +88,7 @@ def find(organization: str, *, owner: str | None = None, provider: str | None = 
     )
 
 
-def find_by_account(organization: str, provider: str, account: Account) -> list[Grant]:
+def find_by_account(organization: str, provider: str, account: GrantedAccount) -> list[StoredGrant]:
     """Return the grants of the same account by the same client; an unknown account may be any."""
     return [
         grant
@@ -97,7 +97,9 @@ def find_by_account(organization: str, provider: str, account: Account) -> list[
     ]
 
 
-def save(organization: str, provider: str, owner: str, *, account: Account, tokens: Tokens, replaces: int) -> Grant:
+def save(
+    organization: str, provider: str, owner: str, *, account: GrantedAccount, tokens: Tokens, replaces: int
+) -> StoredGrant:
     """Store both tokens as the version after `replaces` (0: no grant yet); Conflict if another version is stored."""
     data_keys = generate_data_keys(organization, provider, owner, replaces + 1)
     changed = encode(account) | _sealed_attributes(data_keys, tokens)
@@ -120,14 +122,14 @@ def generate_data_keys(organization: str, provider: str, owner: str, version: in
 
 
 def store_refreshed(
-    grant: Grant,
+    grant: StoredGrant,
     data_keys: DataKeys,
     tokens: Tokens,
     *,
     expires_at: int | None,
     lives: int | None,
     scopes: Iterable[str] | None = None,
-) -> Grant:
+) -> StoredGrant:
     """Store new tokens as the grant's next version; Conflict if another version is stored."""
     optional = {"access_expires_at": expires_at, "lives": lives, "scopes": None if scopes is None else list(scopes)}
     return _store_version(
@@ -140,30 +142,30 @@ def store_refreshed(
     )
 
 
-def mark_rejected(grant: Grant, code: str) -> Grant:
+def mark_rejected(grant: StoredGrant, code: str) -> StoredGrant:
     """Record that the provider refused this version for ever; Conflict if another version is stored."""
     return _update_version(grant, {"dead": encode(GrantRejection(code, int(time.time())))})
 
 
-def set_services(grant: Grant, services: Iterable[str]) -> Grant:
+def set_services(grant: StoredGrant, services: Iterable[str]) -> StoredGrant:
     """Use the grant for these services only; Conflict if another version is stored."""
     return _update_version(grant, {"services": list(services)})
 
 
-def reencrypt(grant: Grant) -> Grant:
+def reencrypt(grant: StoredGrant) -> StoredGrant:
     """Reseal the tokens of this version under the current VaultKey; Conflict if another version is stored."""
     data_keys = generate_data_keys(grant.organization, grant.provider, grant.owner, grant.version)
     return _update_version(grant, _sealed_attributes(data_keys, grant.tokens()))
 
 
-def remove(grant: Grant) -> bool:
+def remove(grant: StoredGrant) -> bool:
     """Delete a grant and return whether it existed; Conflict if another version is stored."""
     condition = "attribute_not_exists(pk) OR (#id = :grant AND #version = :expected_version)"
     with _translating_conflict(grant.key):
         return table().delete(*grant.key, condition=condition, values=_version_values(grant))
 
 
-def _store_version(key: tuple[str, str], changed: Item, *, condition: str, values: Item) -> Grant:
+def _store_version(key: tuple[str, str], changed: Item, *, condition: str, values: Item) -> StoredGrant:
     """Compare and set new tokens.
 
     A condition that failed on our own writer id means success: the SDK retried after a lost response.
@@ -184,7 +186,7 @@ def _store_version(key: tuple[str, str], changed: Item, *, condition: str, value
         return grant_from_item(existing)
 
 
-def _update_version(grant: Grant, changed: Item) -> Grant:
+def _update_version(grant: StoredGrant, changed: Item) -> StoredGrant:
     """Change attributes of a version without making a new one; repeating it changes nothing more."""
     condition = "#id = :grant AND #version = :expected_version"
     with _translating_conflict(grant.key):
@@ -212,16 +214,16 @@ def _values(changed: Item) -> Item:
     return {f":{name}": value for name, value in changed.items()}
 
 
-def _version_values(grant: Grant) -> Item:
+def _version_values(grant: StoredGrant) -> Item:
     """Return the values that identify a version: with the id, since versions begin at 1 again after a removal."""
     return {":grant": grant.id, ":expected_version": grant.version}
 
 
-def grant_from_item(item: Item) -> Grant:
+def grant_from_item(item: Item) -> StoredGrant:
     """Return the grant of an item."""
     organization, provider = item["pk"].split("#")
     sealed = {token: item[token] for token in TOKEN_FIELDS if token in item}
-    return decode(Grant, item, organization=organization, provider=provider, owner=item["sk"], sealed=sealed)
+    return decode(StoredGrant, item, organization=organization, provider=provider, owner=item["sk"], sealed=sealed)
 
 
 def _sealed_attributes(data_keys: DataKeys, tokens: Tokens) -> Item:

@@ -15,7 +15,7 @@ from mcpist.running.broker import Credential
 from mcpist.settings import settings
 from token_broker.grants import grants
 from token_broker.grants.grant import (
-    Grant,
+    StoredGrant,
     cache_credential,
     cached_credential,
     opened_credentials,
@@ -61,8 +61,8 @@ def resolve(
 
 
 def _refresh_if_needed(
-    grant: Grant, audit_context: AuditContext, refused: int | None, pace: LeaseTiming
-) -> Grant | None:
+    grant: StoredGrant, audit_context: AuditContext, refused: int | None, pace: LeaseTiming
+) -> StoredGrant | None:
     """Return the grant with a valid access token; None if it no longer exists."""
     is_refused = grant.version == refused and not 0 <= time.time() - grant.updated_at < FRESH_TOKEN_SECONDS
     if grant.rejection is None and grant.has_refresh_token and (is_refused or grant.needs_refresh):
@@ -70,7 +70,7 @@ def _refresh_if_needed(
     return grant
 
 
-def _to_credential(caller: Caller, service: str, grant: Grant, read_at: float) -> Credential:
+def _to_credential(caller: Caller, service: str, grant: StoredGrant, read_at: float) -> Credential:
     if not grant.is_usable:
         raise ReconnectRequired(service=service, url=_url(caller, service))
     account = grant.account
@@ -94,7 +94,7 @@ def _url(caller: Caller, service: str) -> str:
     return settings().connect_url(service, caller.organization, caller.user)
 
 
-def select_grant(caller: Caller, existing: Iterable[Grant], service: str) -> Grant | None:
+def select_grant(caller: Caller, existing: Iterable[StoredGrant], service: str) -> StoredGrant | None:
     """Return the grant that acts for the caller at a service, whether it works or not."""
     by_owner = {grant.owner: grant for grant in existing if service in grant.account.services}
     own = by_owner.get(grants.personal_owner(caller.user))

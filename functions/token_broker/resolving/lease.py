@@ -26,7 +26,7 @@ from mcpist.errors import (
     to_message,
 )
 from token_broker.grants import grants
-from token_broker.grants.grant import Grant
+from token_broker.grants.grant import StoredGrant
 
 LEASE_RETENTION_SECONDS = 86_400
 MAX_REFRESH_BACKOFF_SECONDS = 300
@@ -79,7 +79,7 @@ class LeaseState:
         trouble = RefreshFailure(**item["trouble"]) if "trouble" in item else None
         return cls(item.get("holder", ""), item.get("beat", 0), trouble)
 
-    def raise_if_backing_off(self, grant: Grant) -> None:
+    def raise_if_backing_off(self, grant: StoredGrant) -> None:
         """Raise the last failure of this version during its backoff."""
         if self.holder or self.trouble is None or self.trouble.version != grant.version:
             return
@@ -110,7 +110,7 @@ class Lease:
     """A lease that we hold: it beats while the context lasts, and is released at its end."""
 
     def __init__(
-        self, grant: Grant, holder: str, began: float, trouble: RefreshFailure | None, pace: LeaseTiming
+        self, grant: StoredGrant, holder: str, began: float, trouble: RefreshFailure | None, pace: LeaseTiming
     ) -> None:
         self._grant = grant
         self._holder = holder
@@ -175,14 +175,14 @@ class Lease:
             return
 
 
-def read_with_grant(grant: Grant) -> tuple[Grant | None, LeaseState]:
+def read_with_grant(grant: StoredGrant) -> tuple[StoredGrant | None, LeaseState]:
     """Return the grant and its lease by one consistent request."""
     items = {item["sk"]: item for item in grants.table().get_many([grant.key, _key(grant)])}
     item, lease = items.get(grant.owner), items.get(_key(grant)[1])
     return grants.grant_from_item(item) if item else None, LeaseState.from_item(lease) if lease else LeaseState()
 
 
-def acquire(grant: Grant, state: LeaseState, pace: LeaseTiming) -> Lease | None:
+def acquire(grant: StoredGrant, state: LeaseState, pace: LeaseTiming) -> Lease | None:
     """Take the lease if it is still in this state; None if another sandbox was faster.
 
     A condition that failed on our own id means success: the SDK retried after a lost response.
@@ -211,10 +211,10 @@ def _parse_recorded_error(message: Item, provider: str) -> McpistError:
         return UpstreamUnavailable(service=provider, problem="its last answer was of no use")
 
 
-def _update_held(grant: Grant, holder: str, expression: str, values: Item) -> None:
+def _update_held(grant: StoredGrant, holder: str, expression: str, values: Item) -> None:
     grants.table().update(*_key(grant), expression, values={**values, ":holder": holder}, condition="#holder = :holder")
 
 
-def _key(grant: Grant) -> tuple[str, str]:
+def _key(grant: StoredGrant) -> tuple[str, str]:
     pk, owner = grant.key
     return pk, f"lease#{owner}"

@@ -20,7 +20,7 @@ from mcpist.errors import Conflict, McpistError, NotConfigured, StoreUnavailable
 from mcpist.telemetry.invocation import count
 from mcpist.telemetry.metrics import REFRESH_FAILURES, REFRESHES
 from token_broker.grants import grants
-from token_broker.grants.grant import Grant
+from token_broker.grants.grant import StoredGrant
 from token_broker.resolving import lease
 from token_broker.resolving.lease import DEFAULT_LEASE_TIMING, Lease, LeaseTiming, LeaseWatch
 from token_broker.vault import SingleFlight
@@ -38,7 +38,7 @@ STORE_RETRY_DELAYS_SECONDS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 
 type RefreshKey = tuple[tuple[str, str], str, int]
 
-_single_flight: SingleFlight[RefreshKey, Grant | None] = SingleFlight()
+_single_flight: SingleFlight[RefreshKey, StoredGrant | None] = SingleFlight()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,8 @@ class AuditContext:
 
 
 def refresh_grant(
-    grant: Grant, audit_context: AuditContext, *, refused: bool = False, pace: LeaseTiming = DEFAULT_LEASE_TIMING
-) -> Grant | None:
+    grant: StoredGrant, audit_context: AuditContext, *, refused: bool = False, pace: LeaseTiming = DEFAULT_LEASE_TIMING
+) -> StoredGrant | None:
     """Return the grant with a newer access token, or rejected; None if it no longer exists.
 
     A failure is no error while the current access token is valid and no service has `refused` it.
@@ -82,7 +82,7 @@ def refresh_grant(
         return grant
 
 
-def _refresh_with_lease(grant: Grant, audit_context: AuditContext, pace: LeaseTiming) -> Grant | None:
+def _refresh_with_lease(grant: StoredGrant, audit_context: AuditContext, pace: LeaseTiming) -> StoredGrant | None:
     """Take the lease, or wait until its holder has stored the new pair."""
     from token_broker import providers
     from token_broker.providers import apps
@@ -104,7 +104,7 @@ def _refresh_with_lease(grant: Grant, audit_context: AuditContext, pace: LeaseTi
     raise Timeout(service=grant.provider, seconds=pace.wait)
 
 
-def _check_app(app: "App", grant: Grant) -> None:
+def _check_app(app: "App", grant: StoredGrant) -> None:
     """Raise NotConfigured if the tokens were issued to another app: to this one the provider would call them dead.
 
     So an operator who configured the wrong app can configure the right one again.
@@ -115,8 +115,8 @@ def _check_app(app: "App", grant: Grant) -> None:
 
 
 def _refresh_under_lease(
-    held: Lease, grant: Grant, provider: "Provider", app: "App", audit_context: AuditContext
-) -> Grant | None:
+    held: Lease, grant: StoredGrant, provider: "Provider", app: "App", audit_context: AuditContext
+) -> StoredGrant | None:
     """Read the grant under the lease, redeem its refresh token, and store the new pair."""
     from token_broker.providers import oauth
 
@@ -144,7 +144,7 @@ def _refresh_under_lease(
     return refreshed
 
 
-def _store(grant: Grant, data_keys: grants.DataKeys, token_response: "TokenResponse") -> Grant:
+def _store(grant: StoredGrant, data_keys: grants.DataKeys, token_response: "TokenResponse") -> StoredGrant:
     """Store the new pair with retries, even without the lease: the write compares the version."""
     for pause in (*STORE_RETRY_DELAYS_SECONDS, None):
         try:
@@ -164,8 +164,8 @@ def _store(grant: Grant, data_keys: grants.DataKeys, token_response: "TokenRespo
 
 
 def _resolve_conflict(
-    grant: Grant, token_response: "TokenResponse", provider: "Provider", app: "App", audit_context: AuditContext
-) -> Grant | None:
+    grant: StoredGrant, token_response: "TokenResponse", provider: "Provider", app: "App", audit_context: AuditContext
+) -> StoredGrant | None:
     """Return the grant that replaced the redeemed version, and revoke our pair if no grant may depend on it.
 
     Another grant of the same account, also a newer version of this one, may depend on our pair: some providers end all
@@ -180,7 +180,7 @@ def _resolve_conflict(
     return grants.read(grant.organization, grant.provider, grant.owner)
 
 
-def _mark_rejected(grant: Grant, code: str, audit_context: AuditContext) -> Grant | None:
+def _mark_rejected(grant: StoredGrant, code: str, audit_context: AuditContext) -> StoredGrant | None:
     """Mark the version as rejected; if another version was stored meanwhile, return that one."""
     try:
         rejected = grants.mark_rejected(grant, code)
@@ -200,7 +200,7 @@ def _counting_failure() -> Iterator[None]:
         raise
 
 
-def _is_unchanged(current: Grant | None, before: Grant) -> bool:
+def _is_unchanged(current: StoredGrant | None, before: StoredGrant) -> bool:
     """Whether a version is still stored and not rejected, so that it may be refreshed."""
     return (
         current is not None

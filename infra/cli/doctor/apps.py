@@ -4,16 +4,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from infra.cli.doctor.deployment import Deployment
-from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
+from infra.cli.doctor.finding import CheckFinding, ok, problem, skipped, warning
 from infra.cli.stored_secrets import PARAMETER_STORE_KEY
 from mcpist.aws.clients import client
 from mcpist.people import directory
 from mcpist.running import broker
 
-FORM = 'JSON with "client_id" and "client_secret" (docs/deploy.md)'
+APP_FORM = 'JSON with "client_id" and "client_secret" (docs/deploy.md)'
 
 
-def stored(deployment: Deployment) -> Iterator[Finding]:
+def stored(deployment: Deployment) -> Iterator[CheckFinding]:
     """Check that each app is stored as a secret that the broker may decrypt; no value is read."""
     parameters = _parameters(deployment)
     for name, about in parameters.items():
@@ -31,7 +31,7 @@ def stored(deployment: Deployment) -> Iterator[Finding]:
         yield ok(f"SecureStrings: {', '.join(sorted(names))}")
 
 
-def usable(deployment: Deployment) -> Iterator[Finding]:
+def usable(deployment: Deployment) -> Iterator[CheckFinding]:
     """Check that the broker can use each app, and which services have none; this needs an administrator's token."""
     if not deployment.token:
         yield skipped("the broker needs a person: give an administrator's access token with --token")
@@ -48,7 +48,7 @@ def usable(deployment: Deployment) -> Iterator[Finding]:
             yield ok(f"{provider}: the broker can use it, for {services}")
         elif provider in names:
             found = f"{_folder(deployment)}/{provider} exists, but the broker cannot use it"
-            yield problem(found, f"It must be {FORM}: {_put(deployment, provider)}.")
+            yield problem(found, f"It must be {APP_FORM}: {_put(deployment, provider)}.")
         else:
             keys = "; keys can be pasted" if offers[0]["keys"] else ""
             remedy = f"Register one there, with {deployment.url}/connect/callback/{provider}; then"

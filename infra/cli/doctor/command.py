@@ -12,7 +12,7 @@ from typer import Option
 
 from infra.cli.doctor import apps, configuration, endpoint, issuer, limits, people, stores
 from infra.cli.doctor.deployment import Deployment, read_deployment
-from infra.cli.doctor.finding import Finding, State, problem, skipped
+from infra.cli.doctor.finding import CheckFinding, State, problem, skipped
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.options import OrganizationOption, Target, with_target
 from infra.cli.table import render_table
@@ -20,7 +20,7 @@ from infra.cli.target import TABLES, opened
 from mcpist.aws.clients import AwsError
 from mcpist.errors import McpistError
 
-type Findings = Callable[[Deployment], Iterable[Finding]]
+type Findings = Callable[[Deployment], Iterable[CheckFinding]]
 
 
 class Check(NamedTuple):
@@ -36,7 +36,7 @@ class CheckResult(NamedTuple):
 
     area: str
     about: str
-    finding: Finding
+    finding: CheckFinding
 
 
 CHECKS = (
@@ -109,7 +109,7 @@ def run_checks(deployment: Deployment) -> list[CheckResult]:
     ]
 
 
-def run_check(findings: Callable[[], Iterable[Finding]]) -> Iterator[Finding]:
+def run_check(findings: Callable[[], Iterable[CheckFinding]]) -> Iterator[CheckFinding]:
     """Yield a check's findings; an error only skips the rest of this check."""
     try:
         yield from findings()

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from infra.cli.deployable import undeployable
 from infra.cli.doctor.deployment import Deployment, template
-from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
+from infra.cli.doctor.finding import CheckFinding, ok, problem, skipped, warning
 from mcpist.aws.clients import client
 from mcpist.errors import InvalidConfiguration
 from mcpist_services.upstream.configuration import load
@@ -31,7 +31,7 @@ COMPARED = (
 REDEPLOY = "Deploy again with `make deploy`."
 
 
-def stack(deployment: Deployment) -> Iterator[Finding]:
+def stack(deployment: Deployment) -> Iterator[CheckFinding]:
     """Check CloudFormation's status of the stack."""
     events = deployment.aws(f"cloudformation describe-stack-events --stack-name {deployment.name}")
     summary = f"{deployment.name} is {deployment.status}"
@@ -47,7 +47,7 @@ def stack(deployment: Deployment) -> Iterator[Finding]:
         yield problem(summary, f"{events} says why; deploy again, or remove the stack with `sam delete`.")
 
 
-def public_url(deployment: Deployment) -> Iterator[Finding]:
+def public_url(deployment: Deployment) -> Iterator[CheckFinding]:
     """Check that clients elsewhere can reach the endpoint's address."""
     if not deployment.embedded and urlsplit(deployment.url).hostname in LOOPBACK:
         found = f"PublicUrl is {deployment.url}, which is this machine's own address"
@@ -56,7 +56,7 @@ def public_url(deployment: Deployment) -> Iterator[Finding]:
         yield ok(deployment.url)
 
 
-def audience(deployment: Deployment) -> Iterator[Finding]:
+def audience(deployment: Deployment) -> Iterator[CheckFinding]:
     """Check that clients will request tokens for the URL that they connect to."""
     mcp_url = f"{deployment.url}/mcp"
     if f"{mcp_url}/".startswith(f"{deployment.resource}/"):
@@ -66,7 +66,7 @@ def audience(deployment: Deployment) -> Iterator[Finding]:
         yield warning(found, deployment.redeploy(Audience="''"))
 
 
-def connect_client(deployment: Deployment) -> Iterator[Finding]:
+def connect_client(deployment: Deployment) -> Iterator[CheckFinding]:
     """Check that the pages under /connect have a client."""
     if deployment.connect_client:
         yield ok(deployment.connect_client)
@@ -76,7 +76,7 @@ def connect_client(deployment: Deployment) -> Iterator[Finding]:
     yield problem(found, f"{register} {deployment.redeploy(ConnectClientId='ITS_ID')}")
 
 
-def redirects(deployment: Deployment) -> Iterator[Finding]:
+def redirects(deployment: Deployment) -> Iterator[CheckFinding]:
     """Check that the own user pool has the redirect URIs of the clients that this release knows.
 
     A deployment keeps a stack's former value, also where a release has a longer default.
@@ -93,7 +93,7 @@ def redirects(deployment: Deployment) -> Iterator[Finding]:
         yield ok(f"{len(given)} redirect URIs of clients on people's machines")
 
 
-def kept(deployment: Deployment) -> Iterator[Finding]:
+def kept(deployment: Deployment) -> Iterator[CheckFinding]:
     """Check that large results are kept as long as their batches."""
     days, hours = int(deployment.parameters["FileDays"]), int(deployment.parameters["KeepHours"])
     if days * 24 < hours:
@@ -103,7 +103,7 @@ def kept(deployment: Deployment) -> Iterator[Finding]:
         yield ok(f"batches for {hours} hours, large results for {days} days")
 
 
-def former_key(deployment: Deployment) -> Iterator[Finding]:
+def former_key(deployment: Deployment) -> Iterator[CheckFinding]:
     """Check that a change of the vault's key is complete."""
     former = deployment.parameters["FormerVaultKey"]
     if not former:
@@ -114,7 +114,7 @@ def former_key(deployment: Deployment) -> Iterator[Finding]:
     yield warning(f"FormerVaultKey is still {former}", remedy)
 
 
-def upstreams(deployment: Deployment) -> Iterator[Finding]:
+def upstreams(deployment: Deployment) -> Iterator[CheckFinding]:
     """Check that the file of the upstream servers is valid and that its secrets are stored."""
     file = deployment.upstreams
     check = f"`mcpist upstream check {file}` says more."
@@ -140,7 +140,7 @@ def upstreams(deployment: Deployment) -> Iterator[Finding]:
         yield ok(f"{file}: {sizes}, on this machine" + (f"; {check}" if configured.servers else ""))
 
 
-def functions(deployment: Deployment) -> Iterator[Finding]:
+def functions(deployment: Deployment) -> Iterator[CheckFinding]:
     """Check that the alias `live` of each function runs what was deployed last."""
     if deployment.embedded:
         yield skipped("the embedded AWS publishes no versions")
@@ -152,7 +152,7 @@ def functions(deployment: Deployment) -> Iterator[Finding]:
         yield warning(found, REDEPLOY)
 
 
-def _compare(deployment: Deployment, id_: str) -> Finding:
+def _compare(deployment: Deployment, id_: str) -> CheckFinding:
     name = deployment.resources[id_]
     live = client("lambda").get_alias(FunctionName=name, Name="live")["FunctionVersion"]
     pages = client("lambda").get_paginator("list_versions_by_function").paginate(FunctionName=name)

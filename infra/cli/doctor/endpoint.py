@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from infra.cli.doctor.deployment import Deployment
-from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
+from infra.cli.doctor.finding import CheckFinding, ok, problem, skipped, warning
 
 MIN_CERTIFICATE_DAYS = 14
 RESOURCE_PATH = "/.well-known/oauth-protected-resource"
@@ -23,7 +23,7 @@ MAX_SKEW_SECONDS = 300
 CLOCK_REMEDY = "Set this machine's clock: `sudo timedatectl set-ntp true`, or on macOS `sudo sntp -sS time.apple.com`."
 
 
-def tls(deployment: Deployment) -> Iterator[Finding]:
+def tls(deployment: Deployment) -> Iterator[CheckFinding]:
     """Check the certificate and its end."""
     parts = urlsplit(deployment.url)
     if parts.scheme != "https" or not parts.hostname:
@@ -44,7 +44,7 @@ def tls(deployment: Deployment) -> Iterator[Finding]:
     yield warning(summary, _renew(parts.hostname)) if days < MIN_CERTIFICATE_DAYS else ok(summary)
 
 
-def resource(deployment: Deployment) -> Iterator[Finding]:
+def resource(deployment: Deployment) -> Iterator[CheckFinding]:
     """Check the metadata that tells clients the resource and the issuer."""
     server = deployment.url if deployment.login_url else deployment.issuer
     expected = {"resource": deployment.resource, "authorization_servers": [server]}
@@ -66,7 +66,7 @@ def resource(deployment: Deployment) -> Iterator[Finding]:
             yield ok(f"{path} names the resource and the issuer")
 
 
-def challenge(deployment: Deployment) -> Iterator[Finding]:
+def challenge(deployment: Deployment) -> Iterator[CheckFinding]:
     """Check that a client without a token gets the challenge to log in."""
     url = f"{deployment.url}/mcp"
     try:
@@ -87,7 +87,7 @@ def challenge(deployment: Deployment) -> Iterator[Finding]:
         yield problem(f"POST {url} returns 401 without resource_metadata", _log(deployment))
 
 
-def login_metadata(deployment: Deployment) -> Iterator[Finding]:
+def login_metadata(deployment: Deployment) -> Iterator[CheckFinding]:
     """Check the endpoint's metadata of the user pool's login, since clients refuse the pool's own."""
     if not deployment.login_url:
         yield skipped("the issuer has its own metadata")
@@ -133,12 +133,12 @@ def document(url: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def clock(deployment: Deployment) -> Iterator[Finding]:
+def clock(deployment: Deployment) -> Iterator[CheckFinding]:
     """Compare this machine's clock with the endpoint's."""
     yield _skew(deployment.url)
 
 
-def clock_of_aws(profile: str | None, region: str | None) -> Iterator[Finding]:
+def clock_of_aws(profile: str | None, region: str | None) -> Iterator[CheckFinding]:
     """Compare this machine's clock with AWS's; this needs neither a right nor a stack."""
     import botocore.session
 
@@ -147,7 +147,7 @@ def clock_of_aws(profile: str | None, region: str | None) -> Iterator[Finding]:
     yield _skew(session.create_client("sts", region_name=region).meta.endpoint_url)
 
 
-def _skew(url: str) -> Finding:
+def _skew(url: str) -> CheckFinding:
     """Compare this machine's clock with the header `Date` of a response."""
     before = time.time()
     try:

@@ -7,7 +7,7 @@ type State = Literal["ok", "warning", "problem", "skipped"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckFinding:
     """One line; a `problem` prevents work or endangers secrets, and a `warning` may do so soon."""
 
     state: State
@@ -15,21 +15,21 @@ class Finding:
     remedy: str = ""
 
 
-def ok(found: str) -> Finding:
+def ok(found: str) -> CheckFinding:
     """Return a finding without a problem."""
-    return Finding("ok", found)
+    return CheckFinding("ok", found)
 
 
-def warning(found: str, remedy: str) -> Finding:
+def warning(found: str, remedy: str) -> CheckFinding:
     """Return a finding that works now but needs attention."""
-    return Finding("warning", found, remedy)
+    return CheckFinding("warning", found, remedy)
 
 
-def problem(found: str, remedy: str) -> Finding:
+def problem(found: str, remedy: str) -> CheckFinding:
     """Return a finding that does not work or is not safe."""
-    return Finding("problem", found, remedy)
+    return CheckFinding("problem", found, remedy)
 
 
-def skipped(why: str) -> Finding:
+def skipped(why: str) -> CheckFinding:
     """Return the finding of a check that could not be made."""
-    return Finding("skipped", why)
+    return CheckFinding("skipped", why)

@@ -9,14 +9,14 @@ import jwt
 
 from infra.cli.doctor.deployment import Deployment
 from infra.cli.doctor.endpoint import LOGIN_PATH, ask, document
-from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
+from infra.cli.doctor.finding import CheckFinding, ok, problem, skipped, warning
 from mcpist.errors import UpstreamUnavailable
 from mcpist.people.identity import ALGORITHMS, METADATA_PATHS
 
 CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"  # the example of RFC 7636; no code is redeemed
 
 
-def discovery(deployment: Deployment) -> Iterator[Finding]:
+def discovery(deployment: Deployment) -> Iterator[CheckFinding]:
     """Check that the issuer's metadata has the name that tokens must have."""
     issuer = deployment.issuer
     if not issuer:
@@ -38,7 +38,7 @@ def discovery(deployment: Deployment) -> Iterator[Finding]:
         yield problem(f"{issuer} calls itself {named}, and so do its tokens", deployment.redeploy(Issuer=named))
 
 
-def keys(deployment: Deployment) -> Iterator[Finding]:
+def keys(deployment: Deployment) -> Iterator[CheckFinding]:
     """Check that the issuer publishes keys with which tokens can be verified."""
     uri = str(_described(deployment.issuer).get("jwks_uri", ""))
     try:
@@ -54,7 +54,7 @@ def keys(deployment: Deployment) -> Iterator[Finding]:
         yield problem(f"no key at {uri} has an id and an algorithm that is accepted", remedy)
 
 
-def login(deployment: Deployment) -> Iterator[Finding]:
+def login(deployment: Deployment) -> Iterator[CheckFinding]:
     """Check that the issuer fulfils what MCP clients need for a login."""
     shim = f"{deployment.url}{LOGIN_PATH}"
     found = (document(shim) or {}) if deployment.login_url else _described(deployment.issuer)
@@ -75,7 +75,7 @@ def login(deployment: Deployment) -> Iterator[Finding]:
         yield warning("clients cannot register themselves", remedy)
 
 
-def connect_client(deployment: Deployment) -> Iterator[Finding]:
+def connect_client(deployment: Deployment) -> Iterator[CheckFinding]:
     """Check that the issuer accepts the client of the pages under /connect."""
     found = _described(deployment.issuer)
     redirect = f"{deployment.url}/connect/login"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from infra.cli.doctor.deployment import Deployment
-from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
+from infra.cli.doctor.finding import CheckFinding, ok, problem, skipped, warning
 from infra.deploy.account import MIN_UNRESERVED_CONCURRENCY, Concurrency
 from mcpist.aws.clients import client
 from mcpist.batch.machine import machine_usage
@@ -11,7 +11,7 @@ from mcpist.batch.machine import machine_usage
 WARNING_SHARE = 0.9
 
 
-def concurrency(deployment: Deployment) -> Iterator[Finding]:
+def concurrency(deployment: Deployment) -> Iterator[CheckFinding]:
     """Check that the account's concurrency exceeds the reserved one."""
     if deployment.embedded:
         yield skipped("the embedded AWS has no account limit")
@@ -44,7 +44,7 @@ def _suitable(deployment: Deployment, account: Concurrency) -> dict[str, str]:
     }
 
 
-def machines(deployment: Deployment) -> Iterator[Finding]:
+def machines(deployment: Deployment) -> Iterator[CheckFinding]:
     """Check that new batches can have machines."""
     limit = int(deployment.parameters["MachineLimit"])
     count = sum(1 for _ in machine_usage.list_machines())

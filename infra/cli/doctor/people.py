@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 
 from infra.cli.doctor.deployment import Deployment
-from infra.cli.doctor.finding import Finding, ok, problem, warning
+from infra.cli.doctor.finding import CheckFinding, ok, problem, warning
 from mcpist.errors import InvalidConfiguration
 from mcpist.people import directory
 from mcpist.people.organization import Organization
@@ -12,7 +12,7 @@ from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.upstream.configuration import load
 
 
-def organizations(deployment: Deployment) -> Iterator[Finding]:
+def organizations(deployment: Deployment) -> Iterator[CheckFinding]:
     """Check that there are organizations, each with an administrator who can log in."""
     known = directory.organizations()
     if not known:
@@ -22,7 +22,7 @@ def organizations(deployment: Deployment) -> Iterator[Finding]:
         yield from _people(deployment, directory.read(name))
 
 
-def roles(deployment: Deployment) -> Iterator[Finding]:
+def roles(deployment: Deployment) -> Iterator[CheckFinding]:
     """Check that modules and masks match a tool of this release or an upstream category."""
     categories = _categories(deployment)
     found = [
@@ -39,7 +39,7 @@ def roles(deployment: Deployment) -> Iterator[Finding]:
         yield ok("each module and mask matches something")
 
 
-def _people(deployment: Deployment, organization: Organization) -> Iterator[Finding]:
+def _people(deployment: Deployment, organization: Organization) -> Iterator[CheckFinding]:
     issuer = deployment.issuer
     strangers = [user.id for user in organization.users.values() if user.subject.issuer != issuer]
     able = [name for name in organization.administrators if name not in strangers]

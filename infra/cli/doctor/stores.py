@@ -7,14 +7,14 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from infra.cli.doctor.deployment import Deployment, template
-from infra.cli.doctor.finding import Finding, ok, problem, warning
+from infra.cli.doctor.finding import CheckFinding, ok, problem, warning
 from infra.local.names import ACCOUNT
 from mcpist.aws.clients import client
 
 type Right = tuple[str, str, str, str]
 
 
-def table(deployment: Deployment, id_: str) -> Iterator[Finding]:
+def table(deployment: Deployment, id_: str) -> Iterator[CheckFinding]:
     """Check a table's status, encryption, point-in-time recovery and time to live."""
     (expected,) = (one for one in template().tables if one.id == id_)
     name = deployment.resources[id_]
@@ -45,7 +45,7 @@ def table(deployment: Deployment, id_: str) -> Iterator[Finding]:
     yield from faults or [ok(f"{name} is active, encrypted with DataKey and as in the template")]
 
 
-def bucket(deployment: Deployment) -> Iterator[Finding]:
+def bucket(deployment: Deployment) -> Iterator[CheckFinding]:
     """Check the bucket's public access, encryption and versions."""
     (expected,) = template().buckets
     name = deployment.resources[expected.id]
@@ -98,7 +98,7 @@ def _encryption_key(name: str) -> str:
     return str(next((one["KMSMasterKeyID"] for one in defaults if "KMSMasterKeyID" in one), ""))
 
 
-def key(deployment: Deployment, id_: str) -> Iterator[Finding]:
+def key(deployment: Deployment, id_: str) -> Iterator[CheckFinding]:
     """Check that a key of the stack is enabled and rotates."""
     named = deployment.resources[id_]
     about = _state(deployment, named)
@@ -111,14 +111,14 @@ def key(deployment: Deployment, id_: str) -> Iterator[Finding]:
         yield warning(f"{named} does not rotate", deployment.aws(f"kms enable-key-rotation --key-id {named}"))
 
 
-def former_key(deployment: Deployment) -> Iterator[Finding]:
+def former_key(deployment: Deployment) -> Iterator[CheckFinding]:
     """Check that data under the former key can still be decrypted."""
     named = deployment.parameters["FormerVaultKey"]
     if named:
         yield _state(deployment, named) or ok(f"{named} is enabled")
 
 
-def policy(deployment: Deployment) -> Iterator[Finding]:
+def policy(deployment: Deployment) -> Iterator[CheckFinding]:
     """Check that only the broker's role may use the vault's key, by comparing its policy with the template's."""
     named = deployment.resources["VaultKey"]
     arn = client("kms").describe_key(KeyId=named)["KeyMetadata"]["Arn"]
@@ -135,7 +135,7 @@ def policy(deployment: Deployment) -> Iterator[Finding]:
         yield ok("only the token broker's role may use it, as the template says")
 
 
-def _state(deployment: Deployment, named: str) -> Finding | None:
+def _state(deployment: Deployment, named: str) -> CheckFinding | None:
     """Return the problem that prevents the use of a key, if there is one."""
     kms = client("kms")
     try:

@@ -13,7 +13,7 @@ from infra.cli import login_store
 from infra.cli.doctor import configuration
 from infra.cli.doctor.command import CheckResult, report
 from infra.cli.doctor.deployment import Deployment, read_deployment
-from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
+from infra.cli.doctor.finding import CheckFinding, ok, problem, skipped, warning
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.endpoint import Endpoint
 from infra.cli.options import Target, Token, chosen, with_target
@@ -61,7 +61,7 @@ def _public(url: str) -> Iterator[CheckResult]:
 
 
 def _with_token(url: str, token: str) -> Iterator[CheckResult]:
-    checks: dict[str, Callable[[Endpoint], Iterable[Finding]]] = {
+    checks: dict[str, Callable[[Endpoint], Iterable[CheckFinding]]] = {
         "token": lambda endpoint: public.claims(endpoint.url, endpoint.session.access_token()),
         "tools": tools.three_tools,
         "call": tools.call,
@@ -72,7 +72,7 @@ def _with_token(url: str, token: str) -> Iterator[CheckResult]:
 
 
 def _in_account(target: Target, since: datetime, wait: int) -> Iterator[CheckResult]:
-    checks: dict[str, Callable[[Deployment], Iterable[Finding]]] = {
+    checks: dict[str, Callable[[Deployment], Iterable[CheckFinding]]] = {
         "live": configuration.functions,
         "logs": partial(logs, since=since, seconds=wait),
         "metrics": partial(metrics, since=since, seconds=wait),
@@ -86,7 +86,7 @@ def _in_account(target: Target, since: datetime, wait: int) -> Iterator[CheckRes
             yield from _lines("account", about, partial(check, deployment))
 
 
-def _lines(area: str, about: str, findings: Callable[[], Iterable[Finding]]) -> Iterator[CheckResult]:
+def _lines(area: str, about: str, findings: Callable[[], Iterable[CheckFinding]]) -> Iterator[CheckResult]:
     """Yield a check's findings; an error, after which nothing is known, is a problem here."""
     try:
         yield from (CheckResult(area, about, finding) for finding in findings())
@@ -94,7 +94,7 @@ def _lines(area: str, about: str, findings: Callable[[], Iterable[Finding]]) -> 
         yield CheckResult(area, about, problem(str(error), _REMEDIES[area]))
 
 
-def logs(deployment: Deployment, since: datetime, seconds: float) -> Iterator[Finding]:
+def logs(deployment: Deployment, since: datetime, seconds: float) -> Iterator[CheckFinding]:
     """Check that the endpoint's responses since then are in its log."""
     name = deployment.resources[FUNCTION]
     configuration = client("lambda").get_function_configuration(FunctionName=name, Qualifier="live")
@@ -113,7 +113,7 @@ def logs(deployment: Deployment, since: datetime, seconds: float) -> Iterator[Fi
         yield problem(f"{group} got no response within {seconds:.0f} s", f"{tail}; LogLevel must be INFO or DEBUG.")
 
 
-def metrics(deployment: Deployment, since: datetime, seconds: float) -> Iterator[Finding]:
+def metrics(deployment: Deployment, since: datetime, seconds: float) -> Iterator[CheckFinding]:
     """Check that the calls since then are counted by CloudWatch."""
     namespace = deployment.environment(FUNCTION)["POWERTOOLS_METRICS_NAMESPACE"]
     start = since.replace(second=0, microsecond=0)

@@ -10,7 +10,7 @@ import httpx2
 import jwt
 
 from infra.cli.doctor.endpoint import LOGIN_PATH, REMAPPED, RESOURCE_PATH, ask, document
-from infra.cli.doctor.finding import Finding, ok, problem, warning
+from infra.cli.doctor.finding import CheckFinding, ok, problem, warning
 from mcpist.people.identity import METADATA_PATHS
 
 COPY = "x-mcpist-www-authenticate"
@@ -20,7 +20,7 @@ SHOWN = ("iss", "aud", "scope", "client_id", "token_use")
 LOGIN_HINT = "Get a token for this URL: log in with a client of docs/clients.md, and give its access token by --token."
 
 
-def resource(url: str) -> Iterator[Finding]:
+def resource(url: str) -> Iterator[CheckFinding]:
     """Check the metadata of the protected resource (RFC 9728) at both of its addresses."""
     for address in resource_addresses(url):
         found = document(address)
@@ -33,7 +33,7 @@ def resource(url: str) -> Iterator[Finding]:
             yield ok(f"{urlsplit(address).path}: tokens for {found['resource']} from {', '.join(issuers(found))}")
 
 
-def login(url: str) -> Iterator[Finding]:
+def login(url: str) -> Iterator[CheckFinding]:
     """Check that the authorization server describes a login that MCP clients accept."""
     for issuer in issuers(document(resource_addresses(url)[0]) or {}):
         found = login_metadata(issuer)
@@ -49,7 +49,7 @@ def login(url: str) -> Iterator[Finding]:
             yield ok(f"{issuer}: authorization code with PKCE, {_registration(found)}")
 
 
-def challenge(url: str) -> Iterator[Finding]:
+def challenge(url: str) -> Iterator[CheckFinding]:
     """Check the response to a client without a token, with its headers as they arrive."""
     response = ask("POST", url, json=PING)
     if response.status_code != httpx2.codes.UNAUTHORIZED:
@@ -93,7 +93,7 @@ def _registration(metadata: dict[str, Any]) -> str:
     return "clients register themselves" if metadata.get("registration_endpoint") else "clients are given an id"
 
 
-def claims(url: str, token: str) -> Iterator[Finding]:
+def claims(url: str, token: str) -> Iterator[CheckFinding]:
     """Check for whom, by whom and until when the token was issued."""
     try:
         found = jwt.decode(token, options={"verify_signature": False})

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from infra.cli.doctor.finding import Finding, ok, problem
+from infra.cli.doctor.finding import CheckFinding, ok, problem
 from infra.cli.document import CommandError
 from infra.cli.endpoint import Endpoint
 from mcpist.polling import Polling
@@ -18,7 +18,7 @@ BATCH_SECONDS = 60
 POLLING = Polling(initial_seconds=0.5, max_seconds=3)
 
 
-def three_tools(endpoint: Endpoint) -> Iterator[Finding]:
+def three_tools(endpoint: Endpoint) -> Iterator[CheckFinding]:
     """Check that the endpoint lists its three tools to the token's user."""
     try:
         found = {str(tool["name"]) for tool in endpoint.tools()}
@@ -31,7 +31,7 @@ def three_tools(endpoint: Endpoint) -> Iterator[Finding]:
         yield problem(f"tools/list has {', '.join(sorted(found)) or 'nothing'}", "Deploy this release: `make deploy`.")
 
 
-def call(endpoint: Endpoint) -> Iterator[Finding]:
+def call(endpoint: Endpoint) -> Iterator[CheckFinding]:
     """Check one call of rag."""
     try:
         answer = endpoint.call("call", {"module": "rag", "tool": "list_tags"})
@@ -41,7 +41,7 @@ def call(endpoint: Endpoint) -> Iterator[Finding]:
         yield ok(f"rag.list_tags: {len(answer.texts[0])} tags")
 
 
-def batch(endpoint: Endpoint) -> Iterator[Finding]:
+def batch(endpoint: Endpoint) -> Iterator[CheckFinding]:
     """Check a batch of two steps, of which one waits for the other, on a generated machine."""
     commands = "\n".join(map(json.dumps, STEPS))
     try:
@@ -68,7 +68,7 @@ def _summary(endpoint: Endpoint, arguments: dict[str, Any]) -> str:
     return str(endpoint.call("batch", arguments).texts[0])
 
 
-def _refused(what: str, error: CommandError) -> Finding:
+def _refused(what: str, error: CommandError) -> CheckFinding:
     """Return the problem with the endpoint's own hint; a role without the module is what an administrator mends."""
     remedy = str(error.error["hint"])
     if error.error["code"] in {"AUTHORIZATION_ERROR", "TOOL_DISABLED", "MODULE_NOT_FOUND", "TOOL_NOT_FOUND"}:

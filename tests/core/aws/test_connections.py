@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from infra.local.server import Request, Response
+from infra.local.server import LoopbackRequest, LoopbackResponse
 from mcpist.aws.connections import Connections
 from mcpist.errors import RequestTimeout, StoreUnavailable
 from mcpist.telemetry.door import time_limit
@@ -33,7 +33,7 @@ def test_an_interrupted_request_leaves_its_answer_to_nobody(service: Service, ur
     connections = Connections(url, connect_seconds=5, read_seconds=5)
     send = service.transport(connections, attempts=1)
 
-    def slowly(_: Request) -> Response:
+    def slowly(_: LoopbackRequest) -> LoopbackResponse:
         time.sleep(0.3)
         return ok(Item="of the first")
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from infra.local.server import LoopbackServer, Request, Response, listen
+from infra.local.server import LoopbackRequest, LoopbackResponse, LoopbackServer, listen
 from mcpist.aws.credentials import CredentialsUnavailable, FunctionCredentials
 
 
@@ -18,13 +18,15 @@ class Runtime:
         self.status = 200
         self.served = 0
 
-    def __call__(self, request: Request) -> Response:
+    def __call__(self, request: LoopbackRequest) -> LoopbackResponse:
         if request.headers["Authorization"] != "the sandbox's token" or request.path != "/credentials":
-            return Response(403, (), b"{}")
+            return LoopbackResponse(403, (), b"{}")
         self.served += 1
         ends = datetime.now(UTC) + timedelta(seconds=self.lasts_seconds)
         keys = {"AccessKeyId": f"ak{self.served}", "SecretAccessKey": "very secret", "Token": "token"}
-        return Response(self.status, (), json.dumps({**keys, "Expiration": f"{ends:%Y-%m-%dT%H:%M:%SZ}"}).encode())
+        return LoopbackResponse(
+            self.status, (), json.dumps({**keys, "Expiration": f"{ends:%Y-%m-%dT%H:%M:%SZ}"}).encode()
+        )
 
 
 @pytest.fixture

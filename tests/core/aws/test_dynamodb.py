@@ -10,7 +10,7 @@ import pytest
 from botocore.session import get_session
 
 from infra.local.names import REGION
-from infra.local.server import DropConnection, Response
+from infra.local.server import DropConnection, LoopbackResponse
 from mcpist.aws.clients import AwsError, ConditionFailed
 from mcpist.aws.dynamodb import HttpTransport, endpoint_url
 from mcpist.aws.table import IS_NEW, Table, ledger_table, send_by_botocore, transport
@@ -126,13 +126,13 @@ def test_the_endpoints_are_those_of_botocore(monkeypatch: pytest.MonkeyPatch) ->
     "failure",
     [
         refused("InternalServerError", 500),
-        Response(502, (), b"<html>"),
+        LoopbackResponse(502, (), b"<html>"),
         refused("ThrottlingException"),
         refused("ProvisionedThroughputExceededException"),
         refused("RequestLimitExceeded"),
-        Response(429),
+        LoopbackResponse(429),
         DropConnection(),
-        Response(200, (("x-amz-crc32", "1"),), b"{}"),
+        LoopbackResponse(200, (("x-amz-crc32", "1"),), b"{}"),
     ],
     ids=lambda failure: getattr(failure, "body", b"reset").decode()[:40] or str(failure.status),
 )
@@ -173,11 +173,11 @@ def test_a_throttled_request_waits_longer_than_one_that_met_an_error(service: Se
             AwsError,
             "TransactionCanceledException",
         ),
-        (Response(413, (), b"too large"), AwsError, "413"),
+        (LoopbackResponse(413, (), b"too large"), AwsError, "413"),
     ],
 )
 def test_a_refusal_is_not_tried_again(
-    service: Service, url: str, answer: Response, kind: type[AwsError], code: str
+    service: Service, url: str, answer: LoopbackResponse, kind: type[AwsError], code: str
 ) -> None:
     service.answers = [answer]
     with pytest.raises(AwsError, match=rf"\({code}\)") as error:
@@ -209,7 +209,7 @@ def test_no_error_repeats_the_request_that_a_refused_signature_was_compared_with
 
 
 def test_the_checksum_of_an_answer_is_compared(service: Service, url: str) -> None:
-    service.answers = [Response(200, (("x-amz-crc32", str(zlib.crc32(b"{}"))),), b"{}")]
+    service.answers = [LoopbackResponse(200, (("x-amz-crc32", str(zlib.crc32(b"{}"))),), b"{}")]
     assert service.send(url=url, attempts=1) == {}
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from infra.cli.command_line import printable
-from infra.cli.document import CommandResult, Document
+from infra.cli.document import CommandDocument, CommandResult
 from infra.cli.main import run
 from mcpist.files.reference import ErrorResponse, StandardResponse, check
 
@@ -56,7 +56,7 @@ def test_texts_are_metadata_and_files_are_outputs(capsys: pytest.CaptureFixture[
         "content_type": "text/plain",
         "created_at": "2026-11-22T10:00:00Z",
     }
-    assert Document(["call"]).succeed(CommandResult(["text"], {"url": "u"}, [file])) == 0
+    assert CommandDocument(["call"]).succeed(CommandResult(["text"], {"url": "u"}, [file])) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["outputs"] == [file]
     assert document["metadata"] == {"url": "u", "texts": ["text"]}

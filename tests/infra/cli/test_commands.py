@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from infra.cli import main
-from infra.cli.document import CALLER, Document
+from infra.cli.document import CALLER, CommandDocument
 from infra.cli.options import items_of
 from infra.cli.organization_yaml import parse_organization
 from infra.local.deployment import ROOT
@@ -22,7 +22,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 def parsed(*arguments: str) -> Any:
     """The context of the command that a line names, with its parameters; nothing runs."""
-    context = typer.main.get_command(main.app).make_context("mcpist", list(arguments), obj=Document())
+    context = typer.main.get_command(main.app).make_context("mcpist", list(arguments), obj=CommandDocument())
     while hasattr(context.command, "resolve_command"):
         name, command, rest = context.command.resolve_command(context, [*context._protected_args, *context.args])
         context = command.make_context(name, rest, parent=context)
@@ -32,7 +32,7 @@ def parsed(*arguments: str) -> Any:
 def help_of(command: str) -> str:
     """The help of a command and of all its actions."""
     root = typer.main.get_command(main.app)
-    context = root.make_context("mcpist", [command], obj=Document())
+    context = root.make_context("mcpist", [command], obj=CommandDocument())
     _, found, _ = root.resolve_command(context, [command])  # type: ignore[attr-defined]
     actions = [(action, one) for action, one in getattr(found, "commands", {}).items()]
     return "".join(

@@ -16,10 +16,10 @@ from mcpist.aws.clients import AwsError
 from mcpist.memory import forget_all
 from tests.infra.cli.conftest import TABLE, Mcpist
 from token_broker.grants import grants
-from token_broker.grants.grants import Account, Grant, Tokens
+from token_broker.grants.grants import GrantedAccount, StoredGrant, Tokens
 
 TOKENS = Tokens(SecretStr("access-canary"), SecretStr("refresh-canary"))
-ACCOUNT = Account(services=("github",), account_id="7", account_name="uma-at-github", client_id="c")
+ACCOUNT = GrantedAccount(services=("github",), account_id="7", account_name="uma-at-github", client_id="c")
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def keys(mcpist: Mcpist, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:  #
     return former, new
 
 
-def save(organization: str = "acme", owner: str = "user#uma") -> Grant:
+def save(organization: str = "acme", owner: str = "user#uma") -> StoredGrant:
     return grants.save(organization, "github", owner, account=ACCOUNT, tokens=TOKENS, replaces=0)
 
 

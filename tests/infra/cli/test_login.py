@@ -15,7 +15,7 @@ import pytest
 
 from infra.cli import login_store, oauth_client
 from infra.cli.document import CommandError
-from infra.cli.login_store import Login
+from infra.cli.login_store import KeptLogin
 from infra.cli.loopback import CallbackServer
 from infra.cli.rest_client import open_session, origin_of
 from infra.cli.stacks import chosen_stack
@@ -95,7 +95,7 @@ def test_a_token_that_ends_is_refreshed_once(deployment: Service) -> None:
         oauth_client.fresh(_stored(replace(renewed, refresh_token="used"), renewed), refused=True)
 
 
-def _stored(login: Login, before: Login) -> Login:
+def _stored(login: KeptLogin, before: KeptLogin) -> KeptLogin:
     """Store a login in the place of another one."""
     login_store.remove(before.url)
     login_store.save(login)
@@ -176,7 +176,7 @@ def test_commands_act_as_the_person_who_logged_in(mcpist: Mcpist, rest: str, log
     chosen_stack().facts_file.unlink()
     assert mcpist("user", "list", fails=True)["message"] == "No endpoint is known."
     token = login.mint("ada")
-    login_store.save(Login(rest, "", "c", "", "", token, "", None))
+    login_store.save(KeptLogin(rest, "", "c", "", "", token, "", None))
     assert mcpist("user", "show", "uma")["name"] == "Uma"
     assert mcpist("user", "show", "uma", "--url", f"{rest}/mcp")["name"] == "Uma"
     assert open_session(f"{rest}/mcp/", None, None).access_token() == token

@@ -7,7 +7,7 @@ from os import fdopen
 
 import pytest
 
-from infra.cli.document import CALLER, CommandResult, Document
+from infra.cli.document import CALLER, CommandDocument, CommandResult
 from infra.cli.main import run
 from infra.cli.timeline import render_timeline
 from mcpist.batch.timeline import Progress, critical_path, parse_progress, timeline_rows
@@ -114,5 +114,5 @@ def test_a_missing_batch_is_a_typed_error(stage: FakeEndpoint, capsys: pytest.Ca
 def test_a_terminal_gets_the_drawing_and_no_document() -> None:
     ours, theirs = pty.openpty()
     with fdopen(ours, "r") as seen, fdopen(theirs, "w") as terminal:
-        Document(["timeline"], out=terminal).succeed(CommandResult(["bars"], {"facts": 1}, drawing="bars"))
+        CommandDocument(["timeline"], out=terminal).succeed(CommandResult(["bars"], {"facts": 1}, drawing="bars"))
         assert seen.readline() == "bars\n"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from infra.local.dynamodb_items import METHODS, ItemRequests
-from infra.local.server import App, Request, Response
+from infra.local.server import App, LoopbackRequest, LoopbackResponse
 
 KEY = {"pk": {"S": "a"}, "sk": {"S": "1"}}
 ITEM = KEY | {
@@ -86,7 +86,7 @@ REQUESTS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def sent(app: App, operation: str, body: dict[str, Any]) -> Response:
+def sent(app: App, operation: str, body: dict[str, Any]) -> LoopbackResponse:
     """Send a request as the router passes it on."""
     content = json.dumps(body).encode()
     values = {
@@ -100,7 +100,7 @@ def sent(app: App, operation: str, body: dict[str, Any]) -> Response:
         headers[name] = value
     environ = {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in values.items()}
     environ["CONTENT_TYPE"] = values["content-type"]
-    return app(Request(_environ(content) | environ, headers, content))
+    return app(LoopbackRequest(_environ(content) | environ, headers, content))
 
 
 def answer(app: App, operation: str, body: dict[str, Any]) -> tuple[int, Any]:
@@ -120,7 +120,7 @@ def front() -> Iterator[App]:
     """moto's own front, with an empty table."""
     from infra.local.moto_backend import Moto, running_moto
 
-    with running_moto(lambda _: Response(404)):
+    with running_moto(lambda _: LoopbackResponse(404)):
         moto = Moto()
         yield moto.by_front
 

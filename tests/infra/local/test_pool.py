@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from infra.local.pool import (
-    MAX_RESPONSE_BYTES,
+    MAX_PAYLOAD_BYTES,
     AccountLimit,
     Invocation,
     InvocationResult,
@@ -209,7 +209,7 @@ def test_a_response_over_six_megabytes_is_an_error() -> None:
     with pool() as (made, factory, call):
         first = call()
         take(made, factory.born[0])
-        finish(made, factory.born[0], b"x" * (MAX_RESPONSE_BYTES + 1))
+        finish(made, factory.born[0], b"x" * (MAX_PAYLOAD_BYTES + 1))
         assert error(first.result(5)) == ("Unhandled", "Function.ResponseSizeTooLarge")
 
 

@@ -5,10 +5,10 @@ import socket
 
 import pytest
 
-from infra.local.aws_requests import AwsRequest, Caller, HookPhase, InjectedResponse, Keyring
+from infra.local.aws_requests import AwsRequest, HookPhase, InjectedResponse, KeyHolder, Keyring
 from infra.local.pool import Sandbox
 from infra.local.router import RequestRouter
-from infra.local.server import DropConnection, Request, Response
+from infra.local.server import DropConnection, LoopbackRequest, LoopbackResponse
 from tests.infra.local.web import request, signed
 
 GET_ITEM = {"X-Amz-Target": "DynamoDB_20120810.GetItem", "Content-Type": "application/x-amz-json-1.0"}
@@ -22,13 +22,13 @@ class RouterHarness:
         self.sandbox = Sandbox("F-1")
         self.router = RequestRouter(self.keyring, {"F-1": (self.sandbox, None)})  # type: ignore[dict-item]
         self.router.moto = self.moto
-        self.forwarded: list[Request] = []
+        self.forwarded: list[LoopbackRequest] = []
 
-    def moto(self, sent: Request) -> Response:
+    def moto(self, sent: LoopbackRequest) -> LoopbackResponse:
         self.forwarded.append(sent)
-        return Response(200, (), b"moto")
+        return LoopbackResponse(200, (), b"moto")
 
-    def get_item(self, caller: Caller) -> Response:
+    def get_item(self, caller: KeyHolder) -> LoopbackResponse:
         key = self.keyring.issue(caller).access_key
         return self.router(
             request("POST", "/", body=b'{"TableName": "T"}', headers=signed(key, "dynamodb", **GET_ITEM))
@@ -41,12 +41,12 @@ def harness() -> RouterHarness:
 
 
 def test_a_request_with_issued_credentials_is_forwarded_and_recorded(harness: RouterHarness) -> None:
-    assert harness.get_item(Caller("F-1", "F")).body == b"moto"
+    assert harness.get_item(KeyHolder("F-1", "F")).body == b"moto"
     assert harness.router.requests == [AwsRequest("F-1", "F", "dynamodb", "GetItem", {"TableName": "T"})]
 
 
 def test_an_abandoned_request_is_dropped_before_it_is_served(harness: RouterHarness) -> None:
-    key = harness.keyring.issue(Caller("F-1", "F")).access_key
+    key = harness.keyring.issue(KeyHolder("F-1", "F")).access_key
     ours, callers = socket.socketpair()
     with ours, callers:
         asked = request("POST", "/", headers=signed(key, "dynamodb", **GET_ITEM), **{"werkzeug.socket": ours})
@@ -79,17 +79,17 @@ def test_internal_paths_need_the_secret(harness: RouterHarness) -> None:
 
 
 def test_credentials_are_given_for_a_token_of_this_run(harness: RouterHarness) -> None:
-    token = harness.keyring.issue(Caller("F-1", "F")).access_key
+    token = harness.keyring.issue(KeyHolder("F-1", "F")).access_key
     path = f"/{harness.router.secret}/credentials"
     given = json.loads(harness.router(request("GET", path, headers={"Authorization": token})).body)
-    assert harness.keyring.caller(given["AccessKeyId"]) == Caller("F-1", "F")
+    assert harness.keyring.caller(given["AccessKeyId"]) == KeyHolder("F-1", "F")
     assert harness.router(request("GET", path, headers={"Authorization": "other"})).status == 403
 
 
 def test_a_hook_sees_a_request_before_and_after(harness: RouterHarness) -> None:
     seen: list[tuple[str, HookPhase, int]] = []
     harness.router.on_request = lambda one, moment: seen.append((one.operation, moment, len(harness.forwarded)))
-    harness.get_item(Caller("client"))
+    harness.get_item(KeyHolder("client"))
     assert seen == [("GetItem", "before", 0), ("GetItem", "after", 1)]
 
 
@@ -100,7 +100,7 @@ def test_a_faulty_answer_replaces_the_real_one(harness: RouterHarness, when: Hoo
             raise InjectedResponse(400, {"__type": "ThrottlingException"})
 
     harness.router.on_request = hook
-    answer = harness.get_item(Caller("client"))
+    answer = harness.get_item(KeyHolder("client"))
     assert (answer.status, json.loads(answer.body)) == (400, {"__type": "ThrottlingException"})
     assert len(harness.forwarded) == forwarded
 
@@ -113,5 +113,5 @@ def test_a_sandbox_killed_by_the_hook_gets_no_response(harness: RouterHarness, w
 
     harness.router.on_request = hook
     with pytest.raises(DropConnection):
-        harness.get_item(Caller("F-1", "F"))
+        harness.get_item(KeyHolder("F-1", "F"))
     assert len(harness.forwarded) == forwarded

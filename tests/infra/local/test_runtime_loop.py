@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from infra.local import runtime_loop
-from infra.local.server import DropConnection, LoopbackServer, Request, Response, listen
+from infra.local.server import DropConnection, LoopbackRequest, LoopbackResponse, LoopbackServer, listen
 
 HANDLER = """
 def handler(event, context):
@@ -32,10 +32,10 @@ class FakeApi:
         self.events = list(events)
         self.answers: list[tuple[str, object]] = []
 
-    def __call__(self, request: Request) -> Response:
+    def __call__(self, request: LoopbackRequest) -> LoopbackResponse:
         if request.method == "POST":
             self.answers.append((request.path, json.loads(request.body)))
-            return Response(202)
+            return LoopbackResponse(202)
         if not self.events:
             raise DropConnection
         headers = (
@@ -43,7 +43,7 @@ class FakeApi:
             ("Lambda-Runtime-Deadline-Ms", "9999999999999"),
             ("Lambda-Runtime-Invoked-Function-Arn", "arn"),
         )
-        return Response(200, headers, json.dumps(self.events.pop(0)).encode())
+        return LoopbackResponse(200, headers, json.dumps(self.events.pop(0)).encode())
 
 
 @pytest.fixture

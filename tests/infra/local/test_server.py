@@ -9,16 +9,24 @@ from email.utils import parsedate_to_datetime
 
 import pytest
 
-from infra.local.server import DropConnection, LoopbackServer, PortInUse, Request, Response, listen, listen_beside
+from infra.local.server import (
+    DropConnection,
+    LoopbackRequest,
+    LoopbackResponse,
+    LoopbackServer,
+    PortInUse,
+    listen,
+    listen_beside,
+)
 from tests.core.loopback import has_ipv6
 
 
-def echo(request: Request) -> Response:
+def echo(request: LoopbackRequest) -> LoopbackResponse:
     if request.path == "/hangup":
         raise DropConnection
     status = 204 if request.path == "/empty" else 200
     dated = (("Date", request.headers["x-date"]),) if "x-date" in request.headers else ()
-    return Response(status, (("X-Path", request.path), ("X-Query", request.query), *dated), request.body)
+    return LoopbackResponse(status, (("X-Path", request.path), ("X-Query", request.query), *dated), request.body)
 
 
 @contextlib.contextmanager

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from infra.local.aws_requests import AwsRequest, Caller, Keyring, credential_scope, to_aws_request
+from infra.local.aws_requests import AwsRequest, KeyHolder, Keyring, credential_scope, to_aws_request
 from tests.infra.local.web import request, signed
 
-CALLER = Caller("F-1", "F")
+CALLER = KeyHolder("F-1", "F")
 
 
 def test_a_signed_request_names_its_key_and_service() -> None:

@@ -4,7 +4,7 @@ import http.client
 from typing import Any
 from urllib.parse import unquote
 
-from infra.local.server import Request
+from infra.local.server import LoopbackRequest
 
 
 class Waiting:
@@ -16,7 +16,7 @@ class Waiting:
 
 def request(
     method: str, target: str, *, body: bytes = b"", headers: dict[str, str] | None = None, **environ: Any
-) -> Request:
+) -> LoopbackRequest:
     path, _, query = target.partition("?")
     message = http.client.HTTPMessage()
     for name, value in {"Host": "127.0.0.1:3000", **(headers or {})}.items():
@@ -31,7 +31,7 @@ def request(
         "SERVER_PROTOCOL": "HTTP/1.1",
         "werkzeug.socket": Waiting(),
     }
-    return Request({**own, **environ}, message, body)
+    return LoopbackRequest({**own, **environ}, message, body)
 
 
 def signed(access_key: str, service: str, **headers: str) -> dict[str, str]:

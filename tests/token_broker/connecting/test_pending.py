@@ -12,7 +12,7 @@ from mcpist.errors import IntegrityError, StaleConnection
 from tests.token_broker.conftest import Broker
 from token_broker.connecting import pending
 from token_broker.connecting.pending import ConnectionIntent, ObtainedGrant, Pending
-from token_broker.grants.grant import Account, Tokens
+from token_broker.grants.grant import GrantedAccount, Tokens
 
 pytestmark = pytest.mark.usefixtures("door")
 
@@ -20,7 +20,7 @@ WISH = ConnectionIntent(
     "ada's browser", "acme", "ada", "user#ada", "atlassian", ("jira", "confluence"), ("engineering",)
 )
 FOUND = ObtainedGrant(
-    Account(WISH.services, "1", "Ada", "person", "client", ("read", "write"), WISH.open_to, 1000, 60),
+    GrantedAccount(WISH.services, "1", "Ada", "person", "client", ("read", "write"), WISH.open_to, 1000, 60),
     Tokens(SecretStr("access-canary"), SecretStr("refresh-canary")),
     replaced_account_id="2",
 )

@@ -14,7 +14,7 @@ from mcpist.errors import Conflict
 from tests.token_broker.conftest import ACCESS, REFRESH, ROOT, Broker, error_of
 from token_broker import vault
 from token_broker.grants import grants
-from token_broker.grants.grants import Grant, Tokens
+from token_broker.grants.grants import StoredGrant, Tokens
 
 
 def test_a_new_version_replaces_the_one_it_names_and_keeps_its_id(door: Broker) -> None:
@@ -88,7 +88,7 @@ def test_the_stored_item_has_both_tokens_sealed_and_no_attribute_that_lets_it_ex
 # -- what changes a version where it stands -----------------------------------------------------------
 
 
-def change(grant: Grant, how: str) -> object:
+def change(grant: StoredGrant, how: str) -> object:
     match how:
         case "renew":
             seals = grants.generate_data_keys("acme", "atlassian", "user#ada", grant.version + 1)

@@ -40,7 +40,7 @@ from tests.token_broker.test_secrets import assert_silent, written
 from token_broker import providers
 from token_broker.grants import grants
 from token_broker.grants.grant import opened_credentials
-from token_broker.grants.grants import Account, Grant, Tokens
+from token_broker.grants.grants import GrantedAccount, StoredGrant, Tokens
 from token_broker.handler import DOOR
 from token_broker.providers import apps
 from token_broker.resolving import credentials, lease, refresh
@@ -128,10 +128,10 @@ def put_parameter(value: str) -> None:
     boto3.client("ssm").put_parameter(Name=name, Value=value, Type="SecureString", Overwrite=True)
 
 
-def connect(state: str = "ended", owner: str = "user#ada", **changed: Any) -> Grant:
+def connect(state: str = "ended", owner: str = "user#ada", **changed: Any) -> StoredGrant:
     """A grant, mostly Ada's, stored long ago, whose access token is about to end, or has."""
     about: dict[str, Any] = {"account_id": "1", "account_name": "Ada", "expires_at": int(time.time()) + ENDS[state]}
-    account = Account(**{"services": ("example",), "client_id": "mcpist"} | about | changed)
+    account = GrantedAccount(**{"services": ("example",), "client_id": "mcpist"} | about | changed)
     tokens = Tokens(SecretStr(OLD_ACCESS), SecretStr(OLD_REFRESH))
     grant = grants.save("acme", "example", owner, account=account, tokens=tokens, replaces=0)
     boto3.client("dynamodb").update_item(
@@ -287,7 +287,7 @@ def test_a_reconnected_account_is_tried_at_once(provider: Provider) -> None:
     provider.says = Said(400, {"error": "invalid_grant"})
     connect()
     assert outcome() == "RECONNECT_REQUIRED"
-    account = Account(services=("example",), expires_at=int(time.time()) + 3600)
+    account = GrantedAccount(services=("example",), expires_at=int(time.time()) + 3600)
     tokens = Tokens(SecretStr("again"), SecretStr("again too"))
     grants.save("acme", "example", "user#ada", account=account, tokens=tokens, replaces=1)
     assert outcome() == "again"
@@ -584,7 +584,7 @@ def test_the_new_pair_is_stored_although_the_table_fails_for_a_moment(provider: 
 
 @pytest.mark.parametrize("state", ENDS)
 def test_a_token_without_a_refresh_token_is_never_refreshed(provider: Provider, state: str) -> None:
-    account = Account(services=("example",), client_id="mcpist", expires_at=int(time.time()) + ENDS[state])
+    account = GrantedAccount(services=("example",), client_id="mcpist", expires_at=int(time.time()) + ENDS[state])
     tokens = Tokens(SecretStr(OLD_ACCESS))
     grants.save("acme", "example", "user#ada", account=account, tokens=tokens, replaces=0)
     assert outcome() == (OLD_ACCESS if state == "alive" else "RECONNECT_REQUIRED")
@@ -605,7 +605,7 @@ def test_a_waiter_gives_up_in_time(provider: Provider) -> None:
     assert provider.asked == []
 
 
-def _held(grant: Grant) -> lease.Lease:
+def _held(grant: StoredGrant) -> lease.Lease:
     held = lease.acquire(grant, LeaseState(), LeaseTiming(beat=0.05))
     assert held is not None
     return held

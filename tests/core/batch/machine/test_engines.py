@@ -15,7 +15,7 @@ import pytest
 
 from infra.local.deployment import ROOT
 from infra.local.names import REGION
-from infra.local.server import LoopbackServer, Request, Response, listen
+from infra.local.server import LoopbackRequest, LoopbackResponse, LoopbackServer, listen
 from infra.local.template import read_template
 from mcpist.batch.language.graph import Graph, opened
 from mcpist.batch.machine.definition import MACHINE_TYPE, build_machine, build_relay
@@ -162,10 +162,10 @@ def embedded() -> Iterator[tuple[Any, dict[str, Runner]]]:
     listener = listen("127.0.0.1", 0)
     address = f"127.0.0.1:{listener.getsockname()[1]}"
 
-    def invoke(request: Request) -> Response:
+    def invoke(request: LoopbackRequest) -> LoopbackResponse:
         payload = json.loads(request.body)
         body = json.dumps(runners[payload["batch"]].answer(payload)).encode()
-        return Response(200, (("x-amzn-RequestId", "r"), ("content-type", "application/json")), body)
+        return LoopbackResponse(200, (("x-amzn-RequestId", "r"), ("content-type", "application/json")), body)
 
     with running_moto(invoke) as moto, LoopbackServer(listener, moto):
         yield (

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from infra.cli.doctor.deployment import Deployment, RequiredNames
-from infra.cli.doctor.finding import Finding
+from infra.cli.doctor.finding import CheckFinding
 from infra.cli.upstream import DEPLOYED_FILE
 from infra.local.login import LocalLogin
 from infra.local.template import read_template
@@ -51,11 +51,11 @@ def service() -> Iterator[Service]:
         yield service
 
 
-def states(findings: Iterable[Finding]) -> list[str]:
+def states(findings: Iterable[CheckFinding]) -> list[str]:
     return [finding.state for finding in findings]
 
 
-def only(findings: Iterable[Finding]) -> Finding:
+def only(findings: Iterable[CheckFinding]) -> CheckFinding:
     """Return the only finding; unless it is ok or skipped, it must have a remedy."""
     (finding,) = findings
     assert bool(finding.remedy) == (finding.state in {"warning", "problem"})

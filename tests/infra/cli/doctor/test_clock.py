@@ -8,7 +8,7 @@ from email.utils import formatdate
 import pytest
 
 from infra.cli.doctor import endpoint
-from infra.local.server import LoopbackServer, Response, listen
+from infra.local.server import LoopbackResponse, LoopbackServer, listen
 from tests.infra.cli.doctor.conftest import Made, only
 
 
@@ -17,7 +17,7 @@ def telling(date: Callable[[], str]) -> Iterator[str]:
     """A server whose responses have this date."""
     with (
         closing(listen("127.0.0.1", 0)) as listener,
-        LoopbackServer(listener, lambda _: Response(403, (("date", date()),))),
+        LoopbackServer(listener, lambda _: LoopbackResponse(403, (("date", date()),))),
     ):
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
 

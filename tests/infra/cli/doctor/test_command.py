@@ -9,7 +9,7 @@ import boto3
 import pytest
 
 from infra.cli.doctor.command import CHECKS
-from infra.cli.document import ADMINISTRATOR, CALLER, CommandError, Document
+from infra.cli.document import ADMINISTRATOR, CALLER, CommandDocument, CommandError
 from infra.cli.main import run
 from infra.local.names import REGION
 from tests.infra.cli.conftest import TABLE
@@ -87,9 +87,9 @@ def test_without_a_deployment_the_hint_says_how_to_start_one(
 
 def test_at_a_terminal_a_failure_is_drawn(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     failure = CommandError("NOT_CONFIGURED", "Problems: 1.", drawing="problem  keys  VaultKey")
-    assert Document(["doctor"]).fail(failure) == ADMINISTRATOR
+    assert CommandDocument(["doctor"]).fail(failure) == ADMINISTRATOR
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "NOT_CONFIGURED"
-    document = Document(["doctor"])
+    document = CommandDocument(["doctor"])
     monkeypatch.setattr(document.out, "isatty", lambda: True)
     assert document.fail(failure) == ADMINISTRATOR
     assert capsys.readouterr().out == "problem  keys  VaultKey\n"
