@@ -62,6 +62,7 @@ check: .venv/.synced ## Format, lint, types, the arrows between the rooms, the p
 	PYTHONPATH=functions $(RUN) lint-imports
 	@$(TOOL) bandit==$(BANDIT_VERSION) bandit --quiet --recursive --configfile infra/bandit.yaml layers/core layers/services functions infra benchmarks rehearsal scripts
 	$(RUN) python -m scripts.reference --check
+	$(RUN) python -m scripts.sizes
 	@echo 'diff $(REQUIREMENTS) uv.lock'
 	@$(EXPORT) | diff $(REQUIREMENTS) - || { echo '$(REQUIREMENTS) is behind uv.lock: run `make lock`' >&2; exit 1; }
 	$(SAM) validate --lint
@@ -79,7 +80,7 @@ cover: .venv/.peers ## Run the tests of files and programs; 95 % of the branches
 
 scan: .venv/.synced ## Search what CloudFormation sees for weak settings; infra/checkov.yaml says what is skipped and why.
 	@mkdir -p "$(SCAN_DIR)"
-	@$(TOOL) aws-sam-cli==$(SAM_VERSION) python infra/translate.py >"$(SCAN_DIR)/template.json"
+	@$(TOOL) aws-sam-cli==$(SAM_VERSION) python scripts/translate.py >"$(SCAN_DIR)/template.json"
 	$(TOOL) checkov==$(CHECKOV_VERSION) checkov --config-file infra/checkov.yaml --file "$(SCAN_DIR)/template.json" infra/cognito.yaml infra/watch.yaml
 
 build: .venv/.synced ## Build what `sam deploy` uploads: functions and layers with compiled bytecode.
@@ -99,7 +100,7 @@ rehearse: .venv/.synced ## Deploy, use, change and delete the stack on an engine
 	  $(RUN) python -m rehearsal $(ARGS)
 
 sam-local: .venv/.synced ## After make build: the functions in containers, e.g. make sam-local ARGS="events/mcp_endpoint_list_tools.json".
-	@SAM='$(SAM)' $(RUN) python -m infra.sam_local $(ARGS)
+	@SAM='$(SAM)' $(RUN) python -m scripts.sam_local $(ARGS)
 
 bench: .venv/.synced ## Measure the design's numbers on this machine.
 	@PYTHONPATH=functions $(RUN) python -m benchmarks $(ARGS)

@@ -37,7 +37,7 @@ def translate(templates: Mapping[str, Json]) -> dict[str, Json]:
         files = {name: Path(folder) / f"{number}.json" for number, name in enumerate(templates)}
         for name, file in files.items():
             file.write_text(json.dumps(templates[name]), "utf-8")
-        translating = [*command, "infra/translate.py", *map(str, files.values())]
+        translating = [*command, "scripts/translate.py", *map(str, files.values())]
         environment = fetching_environment()
         done = subprocess.run(translating, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     if done.returncode and "error sending request" in done.stderr:

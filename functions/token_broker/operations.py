@@ -10,59 +10,53 @@ from mcpist.caller import Caller
 from mcpist.errors import AuthorizationError
 from mcpist.telemetry import invocation
 from token_broker import administration, proof
+from token_broker import message as messages
 from token_broker.connecting import connections
-from token_broker.message import (
-    Begin,
-    Confirm,
-    Finish,
-    IssueWarrant,
-    Kill,
-    ListGrants,
-    Login,
-    Message,
-    Offer,
-    Paste,
-    ReadSession,
-    Reencrypt,
-    Resolve,
-    Revoke,
-    Status,
-    parse,
-)
 from token_broker.resolving import credentials
+
+type PageMessage = messages.Login | messages.ReadSession | messages.Offer | FlowMessage
+type FlowMessage = messages.Begin | messages.Finish | messages.Paste | messages.Confirm
 
 
 def perform(event: Mapping[str, Any], request_id: str) -> dict[str, Any]:
     """Return the result of a message; raises a typed error for one that is malformed or not permitted."""
-    message = parse(event)
+    message = messages.parse(event)
     _log(message)
     caller = proof.authenticate(message)
     with _refusals_audited(caller, message, request_id):
         return _perform(caller, message, request_id)
 
 
-def _perform(caller: Caller, message: Message, request_id: str) -> dict[str, Any]:
+def _perform(caller: Caller, message: messages.Message, request_id: str) -> dict[str, Any]:
     match message:
-        case Resolve():
+        case messages.Resolve():
             return asdict(credentials.resolve(caller, message.service, refused=message.refused, request_id=request_id))
-        case IssueWarrant():
+        case messages.IssueWarrant():
             return proof.issue_warrant(caller, message.services, message.expires_at)
-        case Revoke():
+        case messages.Revoke():
             return administration.revoke(caller, message, request_id)
-        case ListGrants():
+        case messages.ListGrants():
             return administration.list_grants(caller, message)
-        case Kill():
+        case messages.Kill():
             return administration.kill(caller, message, request_id)
-        case Reencrypt():
+        case messages.Reencrypt():
             return administration.reencrypt(caller, message)
-        case Status():
+        case messages.Status():
             return connections.status(caller, message.services)
-        case Login() | ReadSession() | Offer() | Begin() | Finish() | Paste() | Confirm():
+        case (
+            messages.Login()
+            | messages.ReadSession()
+            | messages.Offer()
+            | messages.Begin()
+            | messages.Finish()
+            | messages.Paste()
+            | messages.Confirm()
+        ):
             return _connect(caller, message, request_id)
 
 
 @contextmanager
-def _refusals_audited(caller: Caller, message: Message, request_id: str) -> Iterator[None]:
+def _refusals_audited(caller: Caller, message: messages.Message, request_id: str) -> Iterator[None]:
     """Write an audit row for an operation on grants that the caller may not perform."""
     try:
         yield
@@ -78,7 +72,7 @@ def _refusals_audited(caller: Caller, message: Message, request_id: str) -> Iter
         raise
 
 
-def _log(message: Message) -> None:
+def _log(message: messages.Message) -> None:
     """Add to the log what the message is about; only fields that passed its model are logged."""
     service = getattr(message, "service", None) or getattr(message, "provider", None)
     services = getattr(message, "services", None) or tuple(filter(None, [service]))
@@ -86,23 +80,31 @@ def _log(message: Message) -> None:
 
 
 def _connect(
-    caller: Caller, message: Login | ReadSession | Offer | Begin | Finish | Paste | Confirm, request_id: str
+    caller: Caller,
+    message: messages.Login
+    | messages.ReadSession
+    | messages.Offer
+    | messages.Begin
+    | messages.Finish
+    | messages.Paste
+    | messages.Confirm,
+    request_id: str,
 ) -> dict[str, Any]:
     """Perform a message of the pages for people; the flow is imported late, since most sandboxes never need it."""
     from token_broker.connecting import flow
 
     match message:
-        case Login():
+        case messages.Login():
             return proof.issue_session(caller)
-        case ReadSession():
+        case messages.ReadSession():
             return proof.read_session(message.proof.value, message.organization)
-        case Offer():
+        case messages.Offer():
             return connections.offer(caller, message.services)
-        case Begin():
+        case messages.Begin():
             return flow.begin(caller, message, request_id)
-        case Finish():
+        case messages.Finish():
             return flow.finish(caller, message, request_id)
-        case Paste():
+        case messages.Paste():
             return flow.paste(caller, message, request_id)
-        case Confirm():
+        case messages.Confirm():
             return flow.confirm(caller, message, request_id)

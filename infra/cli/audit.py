@@ -72,6 +72,7 @@ def _draw(rows: Iterable[Mapping[str, Any]]) -> str:
 
 def _verify(session: RestSession, head: str) -> CommandResult:
     """Compare all pages of seals; CommandError with the findings where something differs."""
+    # The chain is whole only if all pages are, so nothing is said before the last one.
     total: dict[str, Any] = {"seals": 0, "rows": 0, "expired": 0, "findings": []}
     contains_head, cursor = not head, ""
     while True:
@@ -104,6 +105,7 @@ def _export(session: RestSession, query: dict[str, Any]) -> CommandResult:
     cursor: str | None = ""
     while cursor is not None:
         text, headers = session.text("/v1/audit", **query, limit=EXPORT_ROWS, cursor=cursor)
+        # Each page of CSV repeats the head.
         head, newline, rest = text.partition("\n")
         texts.append(rest if texts and query["format"] == "csv" else head + newline + rest)
         cursor = headers.get("x-next-cursor") or None

@@ -68,6 +68,7 @@ class BatchWatcher:
         try:
             with endpoint.connected():
                 return self._follow(endpoint, request)
+        # Ctrl-C too: the batch runs on without this command, and only here is its id known.
         except BaseException as error:
             if self._batch and not (isinstance(error, CommandError) and exit_code(error.error["code"]) == CALLER):
                 print(CONTINUE_HINT.format(batch=self._batch), file=self._out, flush=True)

@@ -160,6 +160,7 @@ def draw_error(error: Mapping[str, Any]) -> str:
 def resembling(error: Mapping[str, Any]) -> str:
     """Return the known name that an unknown module's or tool's resembles; empty without one."""
     details = error.get("details") or {}
+    # Only names that the error itself lists: of others the person may not learn.
     missing = {"MODULE_NOT_FOUND": "module", "TOOL_NOT_FOUND": "tool"}.get(str(error.get("code")), "")
     known = [] if details.get("known") == NONE else _NAME.findall(str(details.get("known", "")))
     return next(iter(get_close_matches(str(details.get(missing, "")), known, 1)), "")

@@ -66,6 +66,7 @@ def connect(
 ) -> CommandResult:
     """Show the page that connects an account, or connect a key that you have made."""
     session = access.session(own=not role)
+    # A consent needs a browser; only a key, which the person has made, can be stored from here.
     if key is None:
         _require_known(session, service)
         query = urlencode(given(organization=session.organization or _only_organization(session), role=role or None))
@@ -111,6 +112,7 @@ def kill(
     killed: list[dict[str, Any]] = []
     dropped, more, progressed = 0, True, True
     session = access.session()
+    # A round that ends nothing is the last: a grant that changes again and again would keep this going.
     while more and progressed:
         answer = session.request("POST", "/v1/grants/kill", json=scope)
         deleted = [proof for proof in answer["killed"] if proof["deleted"]]

@@ -117,6 +117,7 @@ def main() -> NoReturn:
 
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code: 0 when it succeeded, else by who must act."""
+    # After `--` every word belongs to the command, a `--json` among them.
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
     document = CommandDocument(arguments, as_json="--json" in own)
     arguments = [word for word in own if word != "--json"] + arguments[len(own) :]
@@ -142,6 +143,7 @@ def _load(name: str) -> Any:
     try:
         declared = resolve_name(target)
     except ModuleNotFoundError:
+        # The wheel is installed without the embedded AWS; in a checkout the same failure is a defect of ours.
         if TEMPLATE.exists():
             raise
         raise not_a_checkout() from None

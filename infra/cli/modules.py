@@ -202,6 +202,7 @@ def why(
 
 
 def _draw(found: dict[str, Any]) -> str:
+    # After the first no, what nobody has decided is of no use to the reader.
     decided = [one for one in found["decisions"] if not (found["firstNo"] and one["verdict"] == "open")]
     rows = [[visible(str(decision[name])) for name in _COLUMNS] for decision in decided]
     roles = [[visible(str(role[name])) for name in ("role", "rule", "mask")] for role in found["roles"]]

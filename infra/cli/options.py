@@ -86,6 +86,7 @@ def join_parameters(
     own = list(inspect.signature(command).parameters.values())[1:]
     shared = [one for one in inspect.signature(run).parameters.values() if one.name != "given"]
     functools.update_wrapper(run, command)
+    # typer reads the options from the signature, so the wrapper has to show those of the command.
     run.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
     return run
 

@@ -119,6 +119,7 @@ def _children(node: yaml.Node) -> list[tuple[str, yaml.Node, yaml.Node]]:
 
 def to_result(facts: dict[str, Any]) -> CommandResult:
     """Return facts as JSON for programs and as YAML for a terminal."""
+    # Programs get every tool by name; on a terminal a role of 1,000 tools would hide everything else.
     effects = [_shortened(one) for one in facts.get("effects") or ()]
     shown = {**facts, "effects": effects} if effects else facts
     return CommandResult(metadata=facts, drawing=dump(shown).rstrip())

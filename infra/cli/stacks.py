@@ -54,6 +54,7 @@ class LocalStack:
     def runs(self) -> bool:
         """Whether an `up` holds it."""
         try:
+            # The kernel drops a lock however its holder ends, so a file that a crash has left misleads nobody.
             with self._lock_file.open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except FileNotFoundError:
@@ -65,6 +66,7 @@ class LocalStack:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Let no other `up` use the stack's files; the lock ends with this process, however it ends."""
+        # The file stays when the lock ends: whoever removed it could remove the lock of the next `up`.
         self.folder.mkdir(parents=True, exist_ok=True)
         with self._lock_file.open("wb") as file:
             try:

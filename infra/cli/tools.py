@@ -154,6 +154,7 @@ def _typed(text: str, kind: Mapping[str, Any], whole: Mapping[str, Any]) -> Any:
     """Return a text as the type that a schema names: the first of several that the text can be."""
     if place := str(kind.get("$ref", "")).removeprefix("#/"):
         return _typed(text, _part(whole, place), whole)
+    # Every text is a text already: the first choice that makes something else of it is meant.
     if choices := kind.get("anyOf") or kind.get("oneOf"):
         return next((value for choice in choices if (value := _typed(text, choice, whole)) != text), text)
     types = kind.get("type", [])
@@ -168,6 +169,7 @@ def _as_type(text: str, name: str, kind: Mapping[str, Any], whole: Mapping[str, 
     """Return a text as one type, or the same text where it is not of this type."""
     match name:
         case "integer" | "number":
+            # Python takes true for 1, JSON does not.
             value = parsed(text)
             return value if isinstance(value, int | float) and not isinstance(value, bool) else text
         case "boolean" | "null":

@@ -139,6 +139,7 @@ def _failures_as_errors() -> Iterator[None]:
 def _serve(starting: AbstractContextManager[LocalDeployment], document: CommandDocument, stack: LocalStack) -> None:
     """Start a deployment, and serve until SIGINT or SIGTERM."""
     stop = threading.Event()
+    # A shell interrupts, a container or a service manager terminates: both end it in order.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     with starting as deployment, _recorded(deployment, stack.facts_file):
@@ -217,6 +218,7 @@ def _deployment(deployment: LocalDeployment) -> dict[str, object]:
 def _recorded(deployment: LocalDeployment, path: Path) -> Iterator[None]:
     """Keep the facts for the other commands while the deployment runs, in a file that only its owner can read."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    # The facts hold tokens: a file that is already there could be open to others, so it is made anew.
     path.unlink(missing_ok=True)
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         json.dump({**_facts(deployment), "pid": os.getpid(), "deployment": _deployment(deployment)}, file)

@@ -62,6 +62,7 @@ def check_upstreams(
     with stack_view(target, configured) as view:
         found = view.fetch_listings(configured.servers)
         report = {"file": str(file), **_report(view, found)}
+    # A server with grants answers only with a person's account, so its silence says nothing here.
     silent = [name for name, one in found.items() if not one.listing and not configured.servers[name].grants]
     if silent:
         message = f"{silent[0]} does not answer: {found[silent[0]].problem}"

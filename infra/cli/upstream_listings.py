@@ -170,6 +170,7 @@ def _local_services_set(allowed: bool) -> Iterator[None]:
 @contextmanager
 def stdio_servers() -> Iterator[Ask]:
     """Start the servers that are asked for, with this command's HOME and folder, and end them with the context."""
+    # As the functions of a local deployment have it: a server runs here and there with the same commands.
     os.environ["PATH"] = tool_path()
     sys.path.insert(0, str(FUNCTIONS))
     from program_runner.sessions import Sessions  # the functions are no packages of this environment

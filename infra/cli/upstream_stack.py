@@ -61,6 +61,7 @@ def stack_view(target: Target, configured: UpstreamConfiguration, *, needed: boo
 
 def find_rows(view: StackView, servers: list[str]) -> list[ToolRow]:
     """Return the tools as the stack has stored them, or as a server lists them now."""
+    # What is stored is what people see and call; a server is asked only where nothing is.
     kept = {name: listing for name in servers if (listing := view.stored_listing(name))}
     now = view.fetch_listings(name for name in servers if name not in kept)
     listings = kept | {name: answer.listing for name, answer in now.items() if answer.listing}

@@ -12,10 +12,15 @@ from typing import Any
 
 import yaml
 
-from infra.deploy.account import read_concurrency
-from infra.deploy.configuration import Configuration, ConfigurationError, assignments, read_configuration
 from infra.deploy.revision import RULE, revised
-from infra.deploy.stack import DeployedStack
+from infra.deploy.stack import (
+    Configuration,
+    ConfigurationError,
+    DeployedStack,
+    assignments,
+    read_concurrency,
+    read_configuration,
+)
 from infra.local.deployment import ROOT
 from infra.local.intrinsics import TemplateError, read_yaml
 from infra.local.template import check_rules, parameter_values

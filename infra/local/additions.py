@@ -38,6 +38,7 @@ def local_programs(source: Path, report: Callable[[str], None]) -> Iterator[Loca
     beside = source.parent if source.is_file() else source
     with TemporaryDirectory(prefix="mcpist-programs-") as name:
         folder = Path(name)
+        # A link would let a change reach a running deployment in part.
         for module in loaded.declarations:
             shutil.copy(beside / f"{module}.json", folder)
             if (beside / module).is_dir():

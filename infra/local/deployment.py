@@ -160,6 +160,7 @@ def _login(options: DeploymentOptions) -> Iterator[LocalLogin]:
         host=options.bridge or "127.0.0.1",
         resources=same_urls(endpoint),
         state=options.state,
+        # Beside the endpoint's: an issuer with another URL at the next start would know nobody.
         port=options.port + 1 if options.port < MAX_PORT else 0,
     ) as login:
         login.register(CONNECT_CLIENT, name="MCPist", redirect_uri=f"{options.public_url}/connect/login")

@@ -141,6 +141,7 @@ class Pool:
         if self._wait_until_done(invocation, until):
             assert invocation.outcome is not None
             return invocation.outcome
+        # The function's own timeout counts on when its caller no longer waits.
         threading.Thread(target=self._wait_until_done, args=(invocation, None), daemon=True).start()
         raise StillRunning
 
@@ -181,6 +182,7 @@ class Pool:
     def stop_idle(self) -> None:
         """End the idle sandboxes, so that the next invocation starts cold."""
         with self._lock:
+            # One that still starts is left where an event waits for it: that one would wait for another start.
             idle = [one for one in self._live.values() if one.current is None and (one.ready or not self._pending)]
             for sandbox in idle:
                 del self._live[sandbox.id]

@@ -33,6 +33,7 @@ _utils: Any = lambda_eval_utils  # it does not export the name that is replaced
 def install() -> None:
     """Let moto keep programs and paths, in this process."""
     _paths.parse = lru_cache(MAX_PATHS)(_parse_path)
+    # It keeps no error, so an invalid definition is refused each time.
     AmazonStateLanguageParser.parse = lru_cache(MAX_PROGRAMS)(_parse)  # type: ignore[method-assign]
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from infra.local.login import LocalLogin
-from janitor.publications import MIN_AGE_SECONDS, finish_publications
+from janitor.handler import MIN_AGE_SECONDS, finish_publications
 from mcpist.aws.clients import client
 from mcpist.aws.table import directory_table
 from mcpist.caller import Role, Subject

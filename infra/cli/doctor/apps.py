@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from infra.cli.doctor.deployment import Deployment
-from infra.cli.doctor.finding import CheckFinding, ok, problem, skipped, warning
+from infra.cli.doctor.deployment import CheckFinding, Deployment, ok, problem, skipped, warning
 from infra.cli.stored_secrets import PARAMETER_STORE_KEY
 from mcpist.aws.clients import client
 from mcpist.people import directory

@@ -11,8 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from typer import Option
 
 from infra.cli.doctor import apps, configuration, endpoint, issuer, limits, people, stores
-from infra.cli.doctor.deployment import Deployment, read_deployment
-from infra.cli.doctor.finding import CheckFinding, State, problem, skipped
+from infra.cli.doctor.deployment import CheckFinding, Deployment, State, problem, read_deployment, skipped
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.options import OrganizationOption, Target, with_target
 from infra.cli.table import render_table

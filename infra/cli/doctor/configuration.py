@@ -5,8 +5,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from infra.cli.deployable import undeployable
-from infra.cli.doctor.deployment import Deployment, template
-from infra.cli.doctor.finding import CheckFinding, ok, problem, skipped, warning
+from infra.cli.doctor.deployment import CheckFinding, Deployment, ok, problem, skipped, template, warning
 from mcpist.aws.clients import client
 from mcpist.errors import InvalidConfiguration
 from mcpist_services.upstream.configuration import load

@@ -1,10 +1,10 @@
-"""The deployment that is checked: the one of the last `mcpist up`, or a stack in an account."""
+"""The deployment that is checked (of the last `mcpist up`, or a stack in an account), and the findings of checks."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import NoReturn
+from typing import Literal, NoReturn
 
 from infra.cli.checkout import template_file
 from infra.cli.document import CommandError
@@ -14,6 +14,8 @@ from infra.cli.target import describe_stack, outputs_of
 from infra.cli.upstream import DEPLOYED_FILE
 from infra.local.template import Template, read_template
 from mcpist.aws.clients import client
+
+type State = Literal["ok", "warning", "problem", "skipped"]
 
 
 class RequiredNames(dict[str, str]):
@@ -139,3 +141,32 @@ def _embedded() -> Deployment:
         token=last["administrator_token"],
         organization=last["organization"],
     )
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFinding:
+    """One line; a `problem` prevents work or endangers secrets, and a `warning` may do so soon."""
+
+    state: State
+    found: str
+    remedy: str = ""
+
+
+def ok(found: str) -> CheckFinding:
+    """Return a finding without a problem."""
+    return CheckFinding("ok", found)
+
+
+def warning(found: str, remedy: str) -> CheckFinding:
+    """Return a finding that works now but needs attention."""
+    return CheckFinding("warning", found, remedy)
+
+
+def problem(found: str, remedy: str) -> CheckFinding:
+    """Return a finding that does not work or is not safe."""
+    return CheckFinding("problem", found, remedy)
+
+
+def skipped(why: str) -> CheckFinding:
+    """Return the finding of a check that could not be made."""
+    return CheckFinding("skipped", why)

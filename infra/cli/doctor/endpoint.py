@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from infra.cli.doctor.deployment import Deployment
-from infra.cli.doctor.finding import CheckFinding, ok, problem, skipped, warning
+from infra.cli.doctor.deployment import CheckFinding, Deployment, ok, problem, skipped, warning
 
 MIN_CERTIFICATE_DAYS = 14
 RESOURCE_PATH = "/.well-known/oauth-protected-resource"

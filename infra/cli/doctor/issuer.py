@@ -7,9 +7,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import httpx2
 import jwt
 
-from infra.cli.doctor.deployment import Deployment
+from infra.cli.doctor.deployment import CheckFinding, Deployment, ok, problem, skipped, warning
 from infra.cli.doctor.endpoint import LOGIN_PATH, ask, document
-from infra.cli.doctor.finding import CheckFinding, ok, problem, skipped, warning
 from mcpist.errors import UpstreamUnavailable
 from mcpist.people.identity import ALGORITHMS, METADATA_PATHS
 

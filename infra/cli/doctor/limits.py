@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from infra.cli.doctor.deployment import Deployment
-from infra.cli.doctor.finding import CheckFinding, ok, problem, skipped, warning
-from infra.deploy.account import MIN_UNRESERVED_CONCURRENCY, Concurrency
+from infra.cli.doctor.deployment import CheckFinding, Deployment, ok, problem, skipped, warning
+from infra.deploy.stack import MIN_UNRESERVED_CONCURRENCY, Concurrency
 from mcpist.aws.clients import client
 from mcpist.batch.machine import machine_usage
 

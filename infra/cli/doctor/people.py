@@ -2,8 +2,7 @@
 
 from collections.abc import Collection, Iterator
 
-from infra.cli.doctor.deployment import Deployment
-from infra.cli.doctor.finding import CheckFinding, ok, problem, warning
+from infra.cli.doctor.deployment import CheckFinding, Deployment, ok, problem, warning
 from mcpist.errors import InvalidConfiguration
 from mcpist.people import directory
 from mcpist.people.organization import Organization

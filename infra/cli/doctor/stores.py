@@ -6,8 +6,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from infra.cli.doctor.deployment import Deployment, template
-from infra.cli.doctor.finding import CheckFinding, ok, problem, warning
+from infra.cli.doctor.deployment import CheckFinding, Deployment, ok, problem, template, warning
 from infra.local.names import ACCOUNT
 from mcpist.aws.clients import client
 

@@ -12,13 +12,12 @@ from typer import Argument, Option
 from infra.cli import login_store
 from infra.cli.doctor import configuration
 from infra.cli.doctor.command import CheckResult, report
-from infra.cli.doctor.deployment import Deployment, read_deployment
-from infra.cli.doctor.finding import CheckFinding, ok, problem, skipped, warning
+from infra.cli.doctor.deployment import CheckFinding, Deployment, ok, problem, read_deployment, skipped, warning
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.endpoint import Endpoint
 from infra.cli.options import Target, Token, chosen, with_target
 from infra.cli.rest_client import RestSession, origin_of
-from infra.cli.smoke import public, tools
+from infra.cli.smoke import checks
 from infra.cli.stacks import last_up
 from infra.cli.target import opened
 from mcpist.aws.clients import client
@@ -55,34 +54,34 @@ def run_smoke(
 
 
 def _public(url: str) -> Iterator[CheckResult]:
-    yield from _lines("login", "resource metadata", partial(public.resource, url))
-    yield from _lines("login", "authorization server", partial(public.login, url))
-    yield from _lines("login", "challenge", partial(public.challenge, url))
+    yield from _lines("login", "resource metadata", partial(checks.resource, url))
+    yield from _lines("login", "authorization server", partial(checks.login, url))
+    yield from _lines("login", "challenge", partial(checks.challenge, url))
 
 
 def _with_token(url: str, token: str) -> Iterator[CheckResult]:
-    checks: dict[str, Callable[[Endpoint], Iterable[CheckFinding]]] = {
-        "token": lambda endpoint: public.claims(endpoint.url, endpoint.session.access_token()),
-        "tools": tools.three_tools,
-        "call": tools.call,
-        "batch": tools.batch,
+    steps: dict[str, Callable[[Endpoint], Iterable[CheckFinding]]] = {
+        "token": lambda endpoint: checks.claims(endpoint.url, endpoint.session.access_token()),
+        "tools": checks.three_tools,
+        "call": checks.call,
+        "batch": checks.batch,
     }
-    for about, check in checks.items():
+    for about, check in steps.items():
         yield from _lines("use", about, partial(check, Endpoint.at(url, token)) if token else lambda: (NO_TOKEN,))
 
 
 def _in_account(target: Target, since: datetime, wait: int) -> Iterator[CheckResult]:
-    checks: dict[str, Callable[[Deployment], Iterable[CheckFinding]]] = {
+    found: dict[str, Callable[[Deployment], Iterable[CheckFinding]]] = {
         "live": configuration.functions,
         "logs": partial(logs, since=since, seconds=wait),
         "metrics": partial(metrics, since=since, seconds=wait),
     }
     if not target.deployed:
-        yield from (CheckResult("account", about, NO_STACK) for about in checks)
+        yield from (CheckResult("account", about, NO_STACK) for about in found)
         return
     with opened(target):
         deployment = read_deployment(target, None, None)
-        for about, check in checks.items():
+        for about, check in found.items():
             yield from _lines("account", about, partial(check, deployment))
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.deploy.configuration import Configuration, ConfigurationError, assignments, read_configuration
+from infra.deploy.stack import Configuration, ConfigurationError, assignments, read_configuration
 from infra.local.deployment import ROOT
 
 ORIGINS = "https://a.example.com,https://b.example.com"

@@ -13,8 +13,8 @@ import pytest
 from moto import mock_aws
 
 from infra.deploy.__main__ import main
-from infra.deploy.account import Concurrency
 from infra.deploy.revision import revision
+from infra.deploy.stack import Concurrency
 from infra.local.intrinsics import read_yaml
 from infra.local.template import parameter_values
 from tests.core.loopback import Service, json_response, listening

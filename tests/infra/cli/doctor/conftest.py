@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from infra.cli.doctor.deployment import Deployment, RequiredNames
-from infra.cli.doctor.finding import CheckFinding
+from infra.cli.doctor.deployment import CheckFinding, Deployment, RequiredNames
 from infra.cli.upstream import DEPLOYED_FILE
 from infra.local.login import LocalLogin
 from infra.local.template import read_template

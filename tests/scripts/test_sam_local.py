@@ -14,7 +14,7 @@ from infra.local.demo import ORGANIZATION
 from infra.local.deployment import ROOT
 from infra.local.intrinsics import read_yaml
 from infra.local.template import Function, read_template
-from infra.sam_local import MissingPrerequisite, bridge, filled, target, values, with_endpoint_variable
+from scripts.sam_local import MissingPrerequisite, bridge, filled, target, values, with_endpoint_variable
 from tests.faults import for_each
 
 ENDPOINT = "http://172.17.0.1:4000"
@@ -60,7 +60,7 @@ def test_a_gateway_of_another_machine_is_refused(engine: Engine) -> None:
 
 def test_the_command_ends_with_the_message(tmp_path: Path) -> None:
     environment = {**os.environ, "PATH": str(tmp_path)}
-    asked = [sys.executable, "-m", "infra.sam_local"]
+    asked = [sys.executable, "-m", "scripts.sam_local"]
     done = subprocess.run(asked, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith("make sam-local: SAM runs functions in containers, and there is no `docker` here.")
