@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from infra.local.server import LoopbackServer, Response, listen
+from infra.local.server import LoopbackResponse, LoopbackServer, listen
 
 ANSWER = b'{"Item": {"pk": {"S": "a"}, "sk": {"S": "b"}, "n": {"N": "1"}}}'
 
@@ -12,5 +12,5 @@ ANSWER = b'{"Item": {"pk": {"S": "a"}, "sk": {"S": "b"}, "n": {"N": "1"}}}'
 def serving_item() -> Iterator[str]:
     """Yield the address of the store while it runs."""
     listener = listen("127.0.0.1", 0)
-    with LoopbackServer(listener, lambda _: Response(200, (), ANSWER)):
+    with LoopbackServer(listener, lambda _: LoopbackResponse(200, (), ANSWER)):
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
