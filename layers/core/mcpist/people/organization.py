@@ -83,10 +83,6 @@ class Organization:
         """The number of users of each issuer, whether they were read or not."""
         return Counter(user.subject.issuer for user in self.users.values()) + Counter(self.others.issuers)
 
-    def with_others(self, others: Others) -> Self:
-        """Return a copy of a part with the count of the users that were not read."""
-        return replace(self, others=others)
-
     def users_with_role(self, role: str) -> tuple[str, ...]:
         """Return the ids of the users who have a role."""
         return tuple(user.id for user in self.users.values() if role in user.roles)

@@ -5,7 +5,7 @@ organization's own item: how many administrators there are, and how many users o
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mcpist.aws.attributes import Item
 from mcpist.aws.table import Table
@@ -60,7 +60,7 @@ def read_part(table: Table, organization: str, edit: UserEdit) -> tuple[int, Org
         return 0, None
     own = [item for item in found if item["pk"] == pk]
     part = Organization.from_items(organization, [head, *items, *own, *table.query(pk, "module#")])
-    return head["version"], part and part.with_others(_others(head, items))
+    return head["version"], part and replace(part, others=_others(head, items))
 
 
 def _new_subject(edit: UserEdit, head: Item, present: Item | None) -> Subject | None:
