@@ -1,5 +1,5 @@
 import ast
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,13 @@ def test_a_change_and_its_row_are_one_transaction(ada: Administration, aws: list
     assert (row["before"]["name"], row["before"]["roles"]) == ("Uma", ["members"])
     assert (row["after"]["name"], row["after"]["roles"]) == ("Uma Two", [])
     assert applied.change.version == directory.read_version("acme")[0]
+
+
+def test_the_row_of_a_role_has_its_fields_before_and_after(ada: Administration) -> None:
+    ada.change("roles.update", "roles.members", edits.change_role("members", modules=["rag"], allow=["rag.*"]))
+    (row,) = rows()
+    assert set(row["before"]) == set(row["after"]) == {field.name for field in fields(Role)} - {"name"}
+    assert (row["after"]["modules"], row["after"]["allow"]) == (["rag"], ["rag.*"])
 
 
 def test_nothing_changes_where_no_row_can_be_written(ada: Administration, monkeypatch: pytest.MonkeyPatch) -> None:

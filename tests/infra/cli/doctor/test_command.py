@@ -8,7 +8,8 @@ from typing import Any
 import boto3
 import pytest
 
-from infra.cli.doctor.command import CHECKS
+from infra.cli.doctor.command import CHECKS, CheckResult, report
+from infra.cli.doctor.deployment import ok, warning
 from infra.cli.document import ADMINISTRATOR, CALLER, CommandDocument, CommandError
 from infra.cli.main import run
 from infra.local.names import REGION
@@ -93,3 +94,11 @@ def test_at_a_terminal_a_failure_is_drawn(capsys: pytest.CaptureFixture[str], mo
     monkeypatch.setattr(document.out, "isatty", lambda: True)
     assert document.fail(failure) == ADMINISTRATOR
     assert capsys.readouterr().out == "problem  keys  VaultKey\n"
+
+
+def test_a_remedy_stands_below_the_finding_that_needs_it() -> None:
+    lines = [CheckResult("local", "clock", ok("in step")), CheckResult("apps", "github", warning("old", "Renew it."))]
+    _, fine, old, remedy, counts = report(lines, "mcpist doctor").drawing.splitlines()
+    assert "in step" in fine
+    assert "github" in old
+    assert (remedy, counts) == ("    Renew it.", "1 ok, 1 warning")
