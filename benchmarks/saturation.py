@@ -57,7 +57,7 @@ def measure(seconds: float) -> list[str]:
             say(f"{clients} clients without pauses for {seconds:.0f} s")
             run = soak(stub.deployment, people, clients, seconds, pause_seconds=0)
             times = [one for kind in run.seen["milliseconds"].values() for one in kind]
-            stages.append(Stage(clients, run.ended - run.began, times, sum(run.seen["errors"].values())))
+            stages.append(Stage(clients, seconds, times, sum(run.seen["errors"].values())))
             if is_saturated(stages):
                 break
     return show(rows(stages), "saturation", f": {seconds:.0f} s a stage")
