@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 type ToolFunction = Callable[..., Work]
 type ResourceFunction = Callable[..., Mapping[str, Any]]
-type PromptFunction = Callable[..., str]
+type PromptFunction = Callable[..., str | None]
 type ModuleKind = Literal["service", "upstream", "api", "program"]
 """A written service, a category of upstream servers, an imported API, or a set of programs."""
 

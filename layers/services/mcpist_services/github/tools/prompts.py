@@ -13,25 +13,13 @@ github.addresses("github://{owner}/{repo}/issues/{issue_number}", get_issue, "is
 
 
 @github.prompt(list_issues, list_labels, list_issue_comments)
-def triage_issues(owner: Owner, repo: Repo) -> str:
+def triage_issues(owner: Owner, repo: Repo) -> None:
     """Sort a repository's open issues by what should happen next."""
-    return (
-        f"Triage the open issues of {owner}/{repo} on GitHub. In one batch, list the open issues (github.list_issues) "
-        "and the repository's labels (github.list_labels); read the comments of those that are unclear "
-        "(github.list_issue_comments). Group the issues into: fix now, plan, needs an answer, duplicate, close. Say "
-        "why in one line each, and propose labels. Change nothing before I agree."
-    )
 
 
 @github.prompt(get_pull, list_pull_files, list_reviews)
-def review_pull(owner: Owner, repo: Repo, pull_number: Annotated[Number, "The pull request's number"]) -> str:
+def review_pull(owner: Owner, repo: Repo, pull_number: Annotated[Number, "The pull request's number"]) -> None:
     """Review a pull request."""
-    return (
-        f"Review pull request {pull_number} of {owner}/{repo} on GitHub. In one batch, read it (github.get_pull), its "
-        "files with their diffs (github.list_pull_files) and the reviews so far (github.list_reviews). Say what it "
-        "does, what could break, what is missing, each with file and line. Propose a verdict; post nothing before I "
-        "agree."
-    )
 
 
 github.completes("owner", list_repos, "owner")

@@ -56,13 +56,8 @@ def find_meeting_time(
     people: Annotated[str, "Their e-mail addresses, e.g. ada@example.com, bob@example.com"],
     minutes: Annotated[int, Field(ge=5, le=1_440), "How long"] = 30,
     days: Annotated[int, Field(ge=1, le=31), "How many days from now to look at"] = 7,
-) -> str:
+) -> None:
     """Find a time when everybody can meet."""
-    return (
-        f"Find a time of {minutes} minutes within the next {days} days when {people} and I can meet "
-        f"(google_calendar.propose_times with their addresses and time_max now+{days}d). Say whose calendar cannot be "
-        "read. Propose three of the times, the best first, and why. Invite nobody before I agree."
-    )
 
 
 google_calendar.completes("calendar_id", list_calendars, "id")

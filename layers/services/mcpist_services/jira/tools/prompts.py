@@ -11,38 +11,18 @@ jira.addresses("jira://sprints/{sprint_id}", list_sprint_issues, "sprint", "The 
 
 
 @jira.prompt(search, get_issue)
-def triage_my_issues(project: Project) -> str:
+def triage_my_issues(project: Project) -> None:
     """Sort the open issues that you are to work on by what should happen next."""
-    return (
-        f"Triage my open issues in the Jira project {project}. In one batch, search them (jira.search with "
-        f'`project = "{project}" AND assignee = currentUser() AND statusCategory != Done ORDER BY priority DESC, '
-        "duedate`), and read those that are overdue, or were not touched for two weeks, with their comments "
-        "(jira.get_issue). Group them into: do now, plan, waits for somebody, close. Say why in one line each, and "
-        "propose statuses and priorities. Change nothing before I agree."
-    )
 
 
 @jira.prompt(search, get_changelog)
-def stand_up(project: Project) -> str:
+def stand_up(project: Project) -> None:
     """Prepare your report for today's stand-up."""
-    return (
-        f"Prepare my stand-up for the Jira project {project}. In one batch, search what I touched since the last "
-        f'working day (jira.search with `project = "{project}" AND assignee = currentUser() AND updated >= -1d`; on a '
-        f'Monday `-3d`) and what I have in progress (`project = "{project}" AND assignee = currentUser() AND '
-        'statusCategory = "In Progress"`), and read how the touched ones changed (jira.get_changelog). Tell in three '
-        "short lists with keys: done, next, blocked. Change nothing before I agree."
-    )
 
 
 @jira.prompt(list_sprints, list_sprint_issues)
-def sprint_review(board_id: Board) -> str:
+def sprint_review(board_id: Board) -> None:
     """Sum up a board's active sprint."""
-    return (
-        f"Review the active sprint of the Jira board {board_id}. In one batch, find it (jira.list_sprints with state "
-        "active) and list its issues (jira.list_sprint_issues). Report the progress towards the goal, what is done, in "
-        "progress and not begun, and how much each person has; name risks, and what should move to the next sprint. "
-        "Change nothing before I agree."
-    )
 
 
 jira.completes("project", list_projects, "key")

@@ -14,23 +14,13 @@ slack.addresses("slack://{channel}/threads/{ts}", list_replies, "thread", "A thr
 
 
 @slack.prompt(list_messages, list_replies)
-def catch_up(channel: ChannelName, since: Annotated[str, "e.g. yesterday"] = "yesterday") -> str:
+def catch_up(channel: ChannelName, since: Annotated[str, "e.g. yesterday"] = "yesterday") -> None:
     """Summarize what happened in a channel."""
-    return (
-        f"What happened in #{channel} on Slack since {since}? Read its messages (slack.list_messages with oldest), "
-        "then in one batch the threads that have replies (slack.list_replies). Group by topic: what was decided, what "
-        "is open, and what somebody wants from me, each with its author and its time. Send nothing before I agree."
-    )
 
 
 @slack.prompt(search_messages, list_replies)
-def answer_from_slack(question: Annotated[str, "e.g. Why did we leave the old host?"]) -> str:
+def answer_from_slack(question: Annotated[str, "e.g. Why did we leave the old host?"]) -> None:
     """Answer a question from the workspace's messages."""
-    return (
-        f"Answer from our Slack: {question} Search with two or three different words in one batch "
-        "(slack.search_messages), then read the threads that promise most (slack.list_replies). Answer briefly, give "
-        "the link behind each claim, and say what the messages leave open."
-    )
 
 
 slack.completes("channel", list_channels, "name")
