@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from snapshot_restore_py import register_before_snapshot
 
 from console import messages, rendering, routes
-from console.http.request import PageRequest
+from console.http.request import BrowserRequest
 from mcpist.aws.snapshot import prepare
 from mcpist.http.front import serve
 from mcpist.http.request import HttpResponse
@@ -25,7 +25,7 @@ register_before_snapshot(rendering.compile_all)
 
 def handler(event: dict[str, Any], context: "LambdaContext") -> HttpResponse:
     """Answer one request of a browser; an error is answered with a page that says what to do."""
-    request = PageRequest(event)
+    request = BrowserRequest(event)
     return serve(
         DOOR,
         request,

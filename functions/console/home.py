@@ -6,7 +6,7 @@ from typing import Any
 
 from console import activity
 from console.batches.watching import state_of
-from console.http.request import PageRequest
+from console.http.request import BrowserRequest
 from console.modules import count_waiting
 from console.tools.listing import permissions_of
 from console.visit import Visit
@@ -53,7 +53,7 @@ def _accounts(visit: Visit, services: list[str]) -> list[dict[str, Any]]:
     return rows
 
 
-def show_status(request: PageRequest) -> HttpResponse:  # noqa: ARG001 - every route takes the request
+def show_status(request: BrowserRequest) -> HttpResponse:  # noqa: ARG001 - every route takes the request
     """Return that the server runs, and the seconds since this sandbox was first asked: a snapshot may be older."""
     # Set at the first request and not at import, which a snapshot may have done long ago.
     if not _started_at:
@@ -64,7 +64,7 @@ def show_status(request: PageRequest) -> HttpResponse:  # noqa: ARG001 - every r
     return json_response(200, {**status, "uptime": uptime, "timestamp": timestamp})
 
 
-def redirect_to_tools(request: PageRequest) -> HttpResponse:
+def redirect_to_tools(request: BrowserRequest) -> HttpResponse:
     """Lead to the list of tools in the REST API."""
     query = str(request.event.get("rawQueryString", ""))
     location = f"{request.public_url}/v1/tools{f'?{query}' if query else ''}"

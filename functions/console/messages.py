@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from console import rendering
-from console.http.request import START_PAGE, PageRequest
+from console.http.request import START_PAGE, BrowserRequest
 from console.http.response import html_response
 from console.texts import texts
 from mcpist.errors import (
@@ -36,7 +36,7 @@ WHO_ACTS: tuple[tuple[type[McpistError], str], ...] = (
 
 
 def show(
-    request: PageRequest,
+    request: BrowserRequest,
     heading: str,
     text: str,
     actions: Iterable[tuple[str, str]],
@@ -51,7 +51,7 @@ def show(
 
 
 def message_page(
-    request: PageRequest,
+    request: BrowserRequest,
     heading: str,
     text: str,
     actions: Iterable[tuple[str, str]],
@@ -68,12 +68,12 @@ def message_page(
     return html_response(request, html, status=status, cookies=cookies)
 
 
-def show_template(request: PageRequest, template: str, **values: Any) -> HttpResponse:
+def show_template(request: BrowserRequest, template: str, **values: Any) -> HttpResponse:
     """Return another page for people who may not be signed in."""
     return html_response(request, rendering.render(template, texts(request.language()), values))
 
 
-def show_error(request: PageRequest, error: McpistError, request_id: str) -> HttpResponse:
+def show_error(request: BrowserRequest, error: McpistError, request_id: str) -> HttpResponse:
     """Return the page for an error; a program that does not ask for a page gets JSON."""
     locale = request.language()
     # Programs try addresses where metadata may be; no page helps them.
@@ -112,7 +112,7 @@ def _who(error: McpistError) -> str:
     return next((key for kind, key in WHO_ACTS if isinstance(error, kind)), "error.who_us")
 
 
-def _start_again(request: PageRequest) -> str:
+def _start_again(request: BrowserRequest) -> str:
     """Return the page on which a person begins again what failed: a form has its page's path."""
     if request.path.startswith(("/connect/callback/", "/connect/confirm")):
         return "/connect"

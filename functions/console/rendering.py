@@ -12,7 +12,7 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from console.http.request import PageRequest
+from console.http.request import BrowserRequest
 from console.http.response import file_response
 from console.texts import Texts
 from mcpist.errors import (
@@ -135,7 +135,7 @@ def _json_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
-def show_asset(request: PageRequest) -> HttpResponse:
+def show_asset(request: BrowserRequest) -> HttpResponse:
     """Return the file that the address names; an address with another hash is one of another release."""
     name = _asset_names().get(request.path_parameters.get("file", ""))
     if name is None:

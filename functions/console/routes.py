@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from console import connections, files, home, logs, modules, profile, rendering
 from console.batches import pages as batches
 from console.http.cookies import BrowserSession, read_session, set_session_cookie
-from console.http.request import PageRequest
+from console.http.request import BrowserRequest
 from console.http.response import HEADERS, redirect
 from console.organization import roles, users
 from console.sign_in import login, sessions
@@ -31,14 +31,14 @@ def for_administrators(page: Page) -> Page:
     return show
 
 
-PUBLIC: dict[str, Callable[[PageRequest], HttpResponse]] = {
+PUBLIC: dict[str, Callable[[BrowserRequest], HttpResponse]] = {
     "GET /assets/{file}": rendering.show_asset,
     "GET /connect/login": login.finish,
     "GET /signed-out": login.show_signed_out,
     "GET /join": login.show_invitation,
     "POST /join": login.begin_joining,
 }
-PROGRAMS: dict[str, Callable[[PageRequest], HttpResponse]] = {
+PROGRAMS: dict[str, Callable[[BrowserRequest], HttpResponse]] = {
     "GET /": home.show_status,
     "GET /tools": home.redirect_to_tools,
 }
@@ -67,7 +67,7 @@ PAGES: dict[str, Page] = {
 }
 
 
-def respond(request: PageRequest, arrived: Exchange) -> HttpResponse:
+def respond(request: BrowserRequest, arrived: Exchange) -> HttpResponse:
     """Return the response to a request."""
     route = _route(request)
     if route in PROGRAMS and not request.accepts_html and not request.is_partial:
@@ -97,7 +97,7 @@ def respond(request: PageRequest, arrived: Exchange) -> HttpResponse:
     return response
 
 
-def _begin(request: PageRequest, cookie: BrowserSession | None, arrived: Exchange) -> Visit:
+def _begin(request: BrowserRequest, cookie: BrowserSession | None, arrived: Exchange) -> Visit:
     """Return the visit of a session; AuthenticationError if there is none that is valid."""
     if cookie is None:
         raise AuthenticationError(problem="there is no login")
@@ -113,7 +113,7 @@ def _renewed(visit: Visit) -> str:
     return set_session_cookie(visit.request, cookie, seconds=max(0, int(session.expires_at - visit.now)))
 
 
-def _to_login(request: PageRequest, organization: str) -> HttpResponse:
+def _to_login(request: BrowserRequest, organization: str) -> HttpResponse:
     """Lead to the login and back to the page; the header makes htmx load the whole page again."""
     if request.is_partial:
         return {"statusCode": 401, "headers": {**HEADERS, "hx-refresh": "true"}, "body": ""}
@@ -122,14 +122,14 @@ def _to_login(request: PageRequest, organization: str) -> HttpResponse:
     return login.begin(request, request.target, organization=organization, again="again" in request.query)
 
 
-def _route(request: PageRequest) -> str:
+def _route(request: BrowserRequest) -> str:
     """Return a request's route: its method, with HEAD as GET, and the path of one page where a variable took it."""
     method = "GET" if request.method == "HEAD" else request.method
     path = request.route.partition(" ")[2]
     return f"{method} {request.path if path == '/{page}' else path}"
 
 
-def _find_page(route: str, request: PageRequest) -> Page:
+def _find_page(route: str, request: BrowserRequest) -> Page:
     if route in PAGES:
         return PAGES[route]
     _, _, path = route.partition(" ")

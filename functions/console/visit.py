@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from console import rendering
 from console.http import csrf
-from console.http.request import PageRequest
+from console.http.request import BrowserRequest
 from console.http.response import html_response, redirect
 from console.sign_in.sessions import OpenSession
 from console.texts import Texts, texts
@@ -51,7 +51,7 @@ NAVIGATION = (
 class Visit(Exchange):
     """One request of a signed-in person."""
 
-    request: PageRequest
+    request: BrowserRequest
     session: OpenSession
     caller: Caller
     sent: str = field(repr=False)

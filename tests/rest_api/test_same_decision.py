@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-from console.http.request import PageRequest
+from console.http.request import BrowserRequest
 from console.sign_in.sessions import OpenSession
 from console.tools.trying import try_tool
 from console.visit import Visit
@@ -171,7 +171,7 @@ def tried(caller: Subject, organization: str, module: str, tool: str) -> str:
     session = OpenSession(organization, "eve", caller, "id", 0, 0, "")
     try:
         who = directory.identify(caller, organization=organization)
-        visit = Visit("request-1", time.monotonic() + 29, PageRequest(event), session, who, "")
+        visit = Visit("request-1", time.monotonic() + 29, BrowserRequest(event), session, who, "")
         trial = try_tool(visit, CATALOGUE.module(module).tools[tool], [])
     except McpistError as error:
         return decision(error.code)

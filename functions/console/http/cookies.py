@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from urllib.parse import parse_qsl, urlencode
 
-from console.http.request import PageRequest
+from console.http.request import BrowserRequest
 
 LOGIN_SECONDS = 600
 LANGUAGE_SECONDS = 400 * 86_400
@@ -38,44 +38,44 @@ class LoginAttempt:
     """The secret of the invitation that the person has agreed to use; empty for a login without one."""
 
 
-def read_session(request: PageRequest) -> BrowserSession | None:
+def read_session(request: BrowserRequest) -> BrowserSession | None:
     """Return the session that the browser sent."""
     fields = _read_cookie(request, "session", BrowserSession)
     return BrowserSession(**fields) if fields else None
 
 
-def read_login_attempt(request: PageRequest) -> LoginAttempt | None:
+def read_login_attempt(request: BrowserRequest) -> LoginAttempt | None:
     """Return the login that the browser began."""
     fields = _read_cookie(request, "login", LoginAttempt)
     return LoginAttempt(**fields) if fields else None
 
 
-def set_session_cookie(request: PageRequest, session: BrowserSession, *, seconds: int) -> str:
+def set_session_cookie(request: BrowserRequest, session: BrowserSession, *, seconds: int) -> str:
     """Return the `set-cookie` header of a session."""
     return _set_cookie(request, "session", urlencode(asdict(session)), seconds)
 
 
-def set_login_cookie(request: PageRequest, attempt: LoginAttempt) -> str:
+def set_login_cookie(request: BrowserRequest, attempt: LoginAttempt) -> str:
     """Return the `set-cookie` header of a login that has begun."""
     return _set_cookie(request, "login", urlencode(asdict(attempt)), LOGIN_SECONDS)
 
 
-def set_language_cookie(request: PageRequest, language: str) -> str:
+def set_language_cookie(request: BrowserRequest, language: str) -> str:
     """Return the `set-cookie` header of a chosen language."""
     return _set_cookie(request, "language", language, LANGUAGE_SECONDS)
 
 
-def clear_cookie(request: PageRequest, name: str) -> str:
+def clear_cookie(request: BrowserRequest, name: str) -> str:
     """Return the `set-cookie` header that removes the cookie `session` or `login`."""
     return _set_cookie(request, name, "", 0)
 
 
-def _set_cookie(request: PageRequest, name: str, value: str, seconds: int) -> str:
+def _set_cookie(request: BrowserRequest, name: str, value: str, seconds: int) -> str:
     secure = "; Secure" if request.is_https else ""
     return f"{request.cookie_name(name)}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
 
 
-def _read_cookie(request: PageRequest, name: str, kind: type[BrowserSession | LoginAttempt]) -> Mapping[str, str]:
+def _read_cookie(request: BrowserRequest, name: str, kind: type[BrowserSession | LoginAttempt]) -> Mapping[str, str]:
     """Return the fields of a cookie, or nothing if one is missing."""
     fields = dict(parse_qsl(request.cookies.get(request.cookie_name(name), ""), keep_blank_values=True))
     return fields if set(fields) == set(kind.__slots__) else {}

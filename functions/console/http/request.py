@@ -14,7 +14,7 @@ OWN_PATH = re.compile(r"/((?!mcp\b|v1\b)[a-z][a-z0-9_-]*(/[!-~]*)?)?(\?[!-~]*)?"
 """A path with a query that leads to a page of ours and to no other site."""
 
 
-class PageRequest(HttpRequest):
+class BrowserRequest(HttpRequest):
     """A browser's request; `form` has all values of each field."""
 
     @property

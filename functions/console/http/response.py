@@ -4,7 +4,7 @@ import base64
 import gzip
 from collections.abc import Mapping, Sequence
 
-from console.http.request import PageRequest
+from console.http.request import BrowserRequest
 from mcpist.http.request import HttpResponse
 
 MIN_COMPRESSED_BYTES = 1_000
@@ -28,17 +28,19 @@ HEADERS = {
 _IMMUTABLE = {**HEADERS, "cache-control": "public, max-age=31536000, immutable"}
 
 
-def html_response(request: PageRequest, html: str, *, status: int = 200, cookies: Sequence[str] = ()) -> HttpResponse:
+def html_response(
+    request: BrowserRequest, html: str, *, status: int = 200, cookies: Sequence[str] = ()
+) -> HttpResponse:
     """Return a page."""
     return {**_answer(request, html.encode(), "text/html; charset=utf-8", HEADERS, status), "cookies": list(cookies)}
 
 
-def file_response(request: PageRequest, content: bytes, content_type: str) -> HttpResponse:
+def file_response(request: BrowserRequest, content: bytes, content_type: str) -> HttpResponse:
     """Return a file whose address changes with its content."""
     return _answer(request, content, content_type, _IMMUTABLE, 200)
 
 
-def download(request: PageRequest, content: bytes, content_type: str, name: str) -> HttpResponse:
+def download(request: BrowserRequest, content: bytes, content_type: str, name: str) -> HttpResponse:
     """Return a file that a browser stores and never shows."""
     headers = {**HEADERS, "content-disposition": f'attachment; filename="{name}"'}
     return _answer(request, content, content_type, headers, 200)
@@ -50,7 +52,7 @@ def redirect(url: str, *, cookies: Sequence[str] = ()) -> HttpResponse:
 
 
 def _answer(
-    request: PageRequest, content: bytes, content_type: str, headers: Mapping[str, str], status: int
+    request: BrowserRequest, content: bytes, content_type: str, headers: Mapping[str, str], status: int
 ) -> HttpResponse:
     """Return a response, compressed for a browser that accepts it."""
     given = {**headers, "content-type": content_type}

@@ -20,7 +20,7 @@ from console.http.cookies import (
     set_login_cookie,
     set_session_cookie,
 )
-from console.http.request import OWN_PATH, START_PAGE, PageRequest
+from console.http.request import OWN_PATH, START_PAGE, BrowserRequest
 from console.http.response import redirect
 from console.sign_in import sessions
 from mcpist.bounded_http.failures import ExchangeFailed, ExchangeTimeout
@@ -42,7 +42,7 @@ metadata_cache: Memory[str, dict[str, Any]] = Memory(METADATA_CACHE_SECONDS, max
 
 
 def begin(
-    request: PageRequest, target: str, *, organization: str = "", again: bool = False, invitation: str = ""
+    request: BrowserRequest, target: str, *, organization: str = "", again: bool = False, invitation: str = ""
 ) -> HttpResponse:
     """Redirect to the issuer, which redirects back and so to the target; `again` asks for a new login."""
     if not settings().connect_client_id:
@@ -67,7 +67,7 @@ def begin(
     return redirect(url, cookies=[set_login_cookie(request, attempt)])
 
 
-def finish(request: PageRequest) -> HttpResponse:
+def finish(request: BrowserRequest) -> HttpResponse:
     """Take the issuer's response, and redirect to the target with a new session; StaleConnection for another login."""
     attempt = read_login_attempt(request)
     if attempt is None or not secrets.compare_digest(attempt.state.encode(), request.query.get("state", "").encode()):
@@ -104,7 +104,7 @@ def finish(request: PageRequest) -> HttpResponse:
     return redirect(request.public_url + _target(attempt), cookies=cookies)
 
 
-def begin_joining(request: PageRequest) -> HttpResponse:
+def begin_joining(request: BrowserRequest) -> HttpResponse:
     """Begin the login of a person who agreed to an invitation on our page; FormRefused if another site sends it."""
     if request.headers.get("origin", "") != request.public_url:
         raise FormRefused(field="csrf", url=request.public_url)
@@ -112,7 +112,7 @@ def begin_joining(request: PageRequest) -> HttpResponse:
     return begin(request, START_PAGE, organization=organization, invitation=invitation)
 
 
-def show_signed_out(request: PageRequest) -> HttpResponse:
+def show_signed_out(request: BrowserRequest) -> HttpResponse:
     """Show that nobody is signed in."""
     return messages.show(request, "error.signed_out", "error.signed_out_note", [("error.sign_in", START_PAGE)])
 
@@ -151,7 +151,7 @@ def _check_issuer(named: str) -> None:
         raise AuthenticationError(problem="the login's response comes from another issuer")
 
 
-def _redeem(request: PageRequest, code: str, verifier: str) -> str:
+def _redeem(request: BrowserRequest, code: str, verifier: str) -> str:
     form = {
         "grant_type": "authorization_code",
         "code": code,
@@ -187,11 +187,11 @@ def _fetch(method: str, url: str, form: dict[str, str] | None = None) -> tuple[i
     return response.status, content if isinstance(content, dict) else {}
 
 
-def _audience(request: PageRequest) -> str:
+def _audience(request: BrowserRequest) -> str:
     return settings().audience or f"{request.public_url}/mcp"
 
 
-def show_invitation(request: PageRequest) -> HttpResponse:
+def show_invitation(request: BrowserRequest) -> HttpResponse:
     """Show what an invitation is for, with the button that begins the login.
 
     The page only describes it: programs that preview links use up nothing. Whom the issuer then names, joins.
@@ -205,14 +205,14 @@ def show_invitation(request: PageRequest) -> HttpResponse:
     )
 
 
-def _join(request: PageRequest, attempt: LoginAttempt, token: str) -> HttpResponse | None:
+def _join(request: BrowserRequest, attempt: LoginAttempt, token: str) -> HttpResponse | None:
     """Use an invitation for the person whom a token names; return a page if that is refused."""
     subject = bearer.verify(token, request.public_url).subject
     outcome = invitations.accept(attempt.organization, attempt.invitation, subject, request.id)
     return None if outcome in {"joined", "already_member"} else _refusal(request, outcome)
 
 
-def _refusal(request: PageRequest, outcome: str) -> HttpResponse:
+def _refusal(request: BrowserRequest, outcome: str) -> HttpResponse:
     actions = [("error.sign_in", START_PAGE)]
     cookies = [clear_cookie(request, "login")]
     return messages.show(request, "join.refused", f"join.{outcome}", actions, status=410, cookies=cookies)
