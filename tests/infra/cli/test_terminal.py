@@ -225,6 +225,21 @@ def test_a_file_of_no_servers_is_said_to_have_none(tmp_path: Path) -> None:
     assert shown("upstream", "check", str(tmp_path / "empty.json")) == (0, f"{tmp_path}/empty.json names no server\n")
 
 
+@pytest.mark.parametrize(("first_no", "names"), [("mask", ["role", "mask"]), ("", ["role", "mask", "account"])])
+def test_why_leaves_out_what_is_undecided_after_the_first_no(
+    endpoint: Service, first_no: str, names: list[str]
+) -> None:
+    verdicts = {"role": "yes", "mask": "no" if first_no else "yes", "account": "open"}
+    decisions = [
+        {"name": name, "verdict": verdict, "message": "", "changedBy": "", "remedy": ""}
+        for name, verdict in verdicts.items()
+    ]
+    roles = [{"role": "members", "rule": "deny", "mask": "rag.get_*"}]
+    endpoint.reply_with(json_response({"decisions": decisions, "firstNo": first_no, "roles": roles}))
+    _, *rows = shown("why", "rag.get_doc", *at(endpoint))[1].partition("\n\n")[0].splitlines()
+    assert [row.split()[:2] for row in rows] == [[name, verdicts[name]] for name in names]
+
+
 @pytest.mark.parametrize(("given", "language"), [(["--locale", "ja"], "ja"), ([], None)])
 @pytest.mark.parametrize("command", ["call rag list_docs", "why rag.list_docs"])
 def test_the_language_reaches_the_server_only_if_it_is_named(
