@@ -6,7 +6,7 @@ Colours, and the looks of tables and columns, are dropped. A block that Markdown
 Unsupported with its name: so it can be read, but is never written back as something else.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 
 from mcpist.markdown import tree
@@ -22,8 +22,6 @@ _GROUPED_TYPES: Mapping[str, str] = {
 }
 # Their contents are pages of their own, with their own ids.
 _SEPARATE_PAGES = {"child_page", "child_database"}
-
-type BlockReader = Callable[[Json, Json], Iterator[tree.Block]]
 
 
 def tree_of(blocks: Iterable[Json]) -> tree.Blocks:
@@ -54,8 +52,68 @@ def _item(block: Json) -> tree.Item:
 
 
 def _read(block: Json) -> Iterator[tree.Block]:
-    kind = block.get("type", "block that is not shared")
-    return _READERS.get(kind, _other)(block, block.get(kind, {}))
+    """Yield what a block becomes that Markdown has too."""
+    kind = block.get("type", "")
+    own = block.get(kind, {})
+    match kind:
+        case "paragraph":
+            yield from _paragraph(block, own)
+        case "heading_1" | "heading_2" | "heading_3" | "heading_4":
+            yield from _heading(block, own)
+        case "code":
+            yield from _code(own)
+        case "equation":
+            yield tree.Code(own["expression"], "math")
+        case "divider":
+            yield tree.Rule()
+        case "quote":
+            yield tree.Quote(_text_and_children(block))
+        case "table" if "children" in block:
+            head = () if own["has_column_header"] else (((),) * own["table_width"],)
+            yield tree.TableBlock((*head, *_rows(block["children"]).rows))
+        case _:
+            yield from _named_part(block, kind, own)
+
+
+def _named_part(block: Json, kind: str, own: Json) -> Iterator[tree.Block]:
+    """Yield the contents of a block beside the name of what Markdown lacks."""
+    match kind:
+        case "toggle":
+            yield from (tree.Unsupported("toggle"), tree.List((tree.Item(_text_and_children(block)),)))
+        case "callout":
+            icon = (own.get("icon") or {}).get("emoji")
+            first = (tree.Paragraph((tree.TextRun(icon),)),) if icon else ()
+            yield from (tree.Unsupported("callout"), tree.Quote((*first, *_text_and_children(block))))
+        case "column_list":
+            yield from (tree.Unsupported("columns"), *_children(block))
+        case "column":
+            yield from _children(block)
+        case "image":
+            picture = tree.Image(own[own["type"]]["url"], plain(own.get("caption")))
+            # The URL of an uploaded image expires within an hour, so it must not be written back.
+            lost = () if own["type"] == "external" else (tree.Unsupported("uploaded image"),)
+            yield tree.Paragraph((picture, *lost))
+        case _ if link := _link(block, kind, own):
+            yield tree.Paragraph((tree.TextRun(link[0], link=link[1]), tree.Unsupported(_named(kind))))
+        case _:
+            yield tree.Unsupported(_named(own.get("block_type") or kind or "block that is not shared"))
+            yield from _text_and_children(block)
+
+
+def _link(block: Json, kind: str, own: Json) -> tuple[str, str] | None:
+    """Return the text and the address of a block that leads elsewhere."""
+    match kind:
+        case "video" | "audio" | "pdf" | "file":
+            url = own[own["type"]]["url"]
+            return plain(own.get("caption")) or own.get("name") or url, url
+        case "bookmark" | "embed" | "link_preview":
+            return plain(own.get("caption")) or own["url"], own["url"]
+        case "child_page" | "child_database":
+            return own["title"] or "Untitled", _at(block["id"])
+        case "link_to_page":
+            return _at(own[own["type"]]), _at(own[own["type"]])
+        case _:
+            return None
 
 
 def _text_and_children(block: Json) -> tree.Blocks:
@@ -89,91 +147,15 @@ def _heading(block: Json, own: Json) -> Iterator[tree.Block]:
     yield from _children(block)
 
 
-def _code(_: Json, own: Json) -> Iterator[tree.Block]:
+def _code(own: Json) -> Iterator[tree.Block]:
     yield tree.Code(plain(own["rich_text"]), "" if own["language"] == PLAIN else own["language"])
     caption = runs_of(own.get("caption", []))
     if caption:
         yield tree.Paragraph((*caption, tree.Unsupported("caption")))
 
 
-def _equation(_: Json, own: Json) -> Iterator[tree.Block]:
-    yield tree.Code(own["expression"], "math")
-
-
-def _divider(_: Json, __: Json) -> Iterator[tree.Block]:
-    yield tree.Rule()
-
-
-def _quote(block: Json, _: Json) -> Iterator[tree.Block]:
-    yield tree.Quote(_text_and_children(block))
-
-
-def _table(block: Json, own: Json) -> Iterator[tree.Block]:
-    if "children" not in block:
-        yield from _other(block, own)
-        return
-    head = () if own["has_column_header"] else (((),) * own["table_width"],)
-    yield tree.TableBlock((*head, *_rows(block["children"]).rows))
-
-
 def _rows(rows: Iterable[Json]) -> tree.TableBlock:
     return tree.TableBlock(tuple(tuple(map(runs_of, row["table_row"]["cells"])) for row in rows))
-
-
-def _toggle(block: Json, _: Json) -> Iterator[tree.Block]:
-    yield from (tree.Unsupported("toggle"), tree.List((tree.Item(_text_and_children(block)),)))
-
-
-def _callout(block: Json, own: Json) -> Iterator[tree.Block]:
-    icon = (own.get("icon") or {}).get("emoji")
-    words = _text_and_children(block)
-    yield from (
-        tree.Unsupported("callout"),
-        tree.Quote((tree.Paragraph((tree.TextRun(icon),)), *words) if icon else words),
-    )
-
-
-def _columns(block: Json, _: Json) -> Iterator[tree.Block]:
-    yield tree.Unsupported("columns")
-    yield from _children(block)
-
-
-def _column(block: Json, _: Json) -> Iterator[tree.Block]:
-    yield from _children(block)
-
-
-def _image(_: Json, own: Json) -> Iterator[tree.Block]:
-    picture = tree.Image(own[own["type"]]["url"], plain(own.get("caption")))
-    # The URL of an uploaded image expires within an hour, so it must not be written back.
-    yield tree.Paragraph((picture,) if own["type"] == "external" else (picture, tree.Unsupported("uploaded image")))
-
-
-def _file(block: Json, own: Json) -> Iterator[tree.Block]:
-    url = own[own["type"]]["url"]
-    yield _link(plain(own.get("caption")) or own.get("name") or url, url, block["type"])
-
-
-def _address(block: Json, own: Json) -> Iterator[tree.Block]:
-    yield _link(plain(own.get("caption")) or own["url"], own["url"], block["type"])
-
-
-def _place(block: Json, own: Json) -> Iterator[tree.Block]:
-    yield _link(own["title"] or "Untitled", _at(block["id"]), block["type"])
-
-
-def _to_page(block: Json, own: Json) -> Iterator[tree.Block]:
-    url = _at(own[own["type"]])
-    yield _link(url, url, block["type"])
-
-
-def _other(block: Json, own: Json) -> Iterator[tree.Block]:
-    yield tree.Unsupported(_named(own.get("block_type") or block.get("type") or "block that is not shared"))
-    yield from _text_and_children(block)
-
-
-def _link(text: str, url: str, kind: str) -> tree.Block:
-    runs: tuple[tree.Run, ...] = (tree.TextRun(text, link=url), tree.Unsupported(_named(kind)))
-    return tree.Paragraph(runs)
 
 
 def _at(id_: str) -> str:
@@ -182,32 +164,3 @@ def _at(id_: str) -> str:
 
 def _named(kind: str) -> str:
     return kind.replace("_", " ")
-
-
-_READERS: Mapping[str, BlockReader] = {
-    "paragraph": _paragraph,
-    "heading_1": _heading,
-    "heading_2": _heading,
-    "heading_3": _heading,
-    "heading_4": _heading,
-    "code": _code,
-    "equation": _equation,
-    "divider": _divider,
-    "quote": _quote,
-    "table": _table,
-    "toggle": _toggle,
-    "callout": _callout,
-    "column_list": _columns,
-    "column": _column,
-    "image": _image,
-    "video": _file,
-    "audio": _file,
-    "pdf": _file,
-    "file": _file,
-    "bookmark": _address,
-    "embed": _address,
-    "link_preview": _address,
-    "child_page": _place,
-    "child_database": _place,
-    "link_to_page": _to_page,
-}
