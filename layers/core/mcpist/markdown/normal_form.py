@@ -89,7 +89,7 @@ def _leaves(block: tree.Block) -> Iterator[tree.Block]:
 
 def _runs(runs: tree.Runs) -> tree.Runs:
     pieces = _trim_spaces(piece for run in runs for piece in _pieces(run))
-    return tuple(_join_runs(_restrict_spaces(_restrict_spaces(pieces)[::-1])[::-1]))
+    return tuple(join_runs(_restrict_spaces(_restrict_spaces(pieces)[::-1])[::-1]))
 
 
 def _pieces(run: tree.Run) -> Iterator[tree.Run]:
@@ -153,14 +153,15 @@ def _restrict_spaces(pieces: list[tree.Run]) -> list[tree.Run]:
     return shared
 
 
-def _join_runs(pieces: list[tree.Run]) -> Iterator[tree.Run]:
+def join_runs(pieces: Iterable[tree.Run]) -> Iterator[tree.Run]:
+    """Yield adjacent runs of one style as one, and no empty ones."""
     for style, alike in groupby(
         pieces, lambda piece: (piece.marks, piece.link) if isinstance(piece, tree.TextRun) else None
     ):
         if style is None:
             yield from alike
-        else:
-            yield tree.TextRun("".join(piece.text for piece in alike if isinstance(piece, tree.TextRun)), *style)
+        elif text := "".join(piece.text for piece in alike if isinstance(piece, tree.TextRun)):
+            yield tree.TextRun(text, *style)
 
 
 def _is_blank(run: tree.Run) -> bool:

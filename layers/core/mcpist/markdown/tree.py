@@ -3,6 +3,7 @@
 It holds what all services have in common; an element of one service only is kept as Unsupported, by its name.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -51,6 +52,11 @@ class Unsupported:
 
 type Run = TextRun | Image | Mention | Break | Unsupported
 type Runs = tuple[Run, ...]
+
+
+def joined(lines: Iterable[Iterable[Run]]) -> Runs:
+    """Join lines to one text, with breaks between them."""
+    return tuple(run for place, line in enumerate(lines) for run in ((Break(),) if place else ()) + tuple(line))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from mcpist.markdown import tree
 from mcpist.markdown.inline import escape_plain, inline
 from mcpist.markdown.normal_form import MAX_LIST_NUMBER, normalize
-from mcpist.markdown.tree import Block, Blocks, Code, Heading, Item, List, Paragraph, Quote, Run, TextRun, Unsupported
+from mcpist.markdown.tree import Block, Code, Heading, Item, List, Paragraph, Quote, Run, TextRun, Unsupported
 
 # A list after a list would continue it, and directly after a marker `- - -` and `- ---` are rules.
 _RULE = "---"
@@ -137,7 +137,7 @@ type RunLine = Sequence[Run]
 _BOXES = {None: "", True: "[x] ", False: "[ ] "}
 
 
-def lines_of(blocks: Blocks) -> Iterator[RunLine]:
+def lines_of(blocks: Iterable[Block]) -> Iterator[RunLine]:
     """Yield the lines of blocks, with an empty one between blocks; an Unsupported is a line of its own."""
     for place, block in enumerate(blocks):
         if place:

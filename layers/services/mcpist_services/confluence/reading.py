@@ -13,65 +13,26 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from mcpist.markdown import tree
+from mcpist.markdown.grid import Cell, grid
 from mcpist.markdown.normal_form import normalize
-from mcpist_services.confluence.cells import (
-    MAX_COLUMNS,
-    PLAIN,
-    BlockBuilder,
-    Cell,
-    Style,
-    grid,
-    is_blank,
-    lines,
-    rows_of,
-)
+from mcpist_services.confluence import vocabulary
+from mcpist_services.confluence.cells import PLAIN, BlockBuilder, Style, is_blank, lines, rows_of
 from mcpist_services.confluence.markup import Element, parse
 from mcpist_services.confluence.originals import CODE, mark_of
-from mcpist_services.confluence.vocabulary import (
-    DATE,
-    EMOTICONS,
-    PANELS,
-    address,
-    lost_of,
-    named,
-    panel,
-    parameters_of,
-    text_or_names,
-    words,
-)
 
-_MARKS: dict[str, tree.Mark] = {
-    "strong": "strong",
-    "b": "strong",
-    "em": "emphasis",
-    "i": "emphasis",
-    "del": "strike",
-    "s": "strike",
-    "strike": "strike",
-    "code": "code",
-    "tt": "code",
-    "kbd": "code",
-    "samp": "code",
+MAX_COLUMNS = 100  # so that one long row cannot lengthen all others
+_MARK_ELEMENTS: dict[tree.Mark, tuple[str, ...]] = {
+    "strong": ("strong", "b"),
+    "emphasis": ("em", "i"),
+    "strike": ("del", "s", "strike"),
+    "code": ("code", "tt", "kbd", "samp"),
 }
+_MARKS = {name: mark for mark, names in _MARK_ELEMENTS.items() for name in names}
 _STYLES = {"u": "underline", "ins": "underline", "sub": "subscript", "sup": "superscript"}
 _STYLES |= {"small": "small text", "big": "large text", "ac:inline-comment-marker": "inline comment"}
 _CSS = {"background-color": "background colour", "color": "colour"}
-_BLOCK_ELEMENTS = {
-    "p",
-    "div",
-    "section",
-    "center",
-    "dl",
-    "dt",
-    "dd",
-    "li",
-    "tr",
-    "td",
-    "th",
-    "ac:layout",
-    "ac:layout-cell",
-}
-_BLOCK_ELEMENTS |= {"ac:rich-text-body", "ac:adf-content", "ac:adf-fallback"}
+_BLOCK_ELEMENTS = {"p", "div", "section", "center", "dl", "dt", "dd", "li", "tr", "td", "th"}
+_BLOCK_ELEMENTS |= {"ac:layout", "ac:layout-cell", "ac:rich-text-body", "ac:adf-content", "ac:adf-fallback"}
 _PLAIN_ELEMENTS = {"a", "abbr", "caption", "cite", "font", "q", "span", "tbody", "tfoot", "thead", "var"}
 
 
@@ -161,25 +122,26 @@ def _resource_link(flow: BlockBuilder, element: Element, style: Style) -> None:
     if target and (account := target.attributes.get("ri:account-id")):
         flow.add_runs(tree.Mention(account, body.text if body else ""))
         return
-    link, name = address(target, element.attributes.get("ac:anchor", ""))
+    link, name = vocabulary.address(target, element.attributes.get("ac:anchor", ""))
     _link(flow, body, replace(style, link=link) if link else style, name)
     if not link or (target and target.children):
-        flow.add_runs(tree.Unsupported(words("link", [text_or_names(target)] if target else [])))
+        flow.add_runs(vocabulary.lost("link", [vocabulary.text_or_names(target)] if target else []))
 
 
 def _mention(flow: BlockBuilder, element: Element, _: Style) -> None:
     account = element.attributes.get("ri:account-id", "")
-    flow.add_runs(tree.Mention(account) if account else tree.Unsupported(words("mention", [text_or_names(element)])))
+    flow.add_runs(tree.Mention(account) if account else vocabulary.lost("mention", [vocabulary.text_or_names(element)]))
 
 
 def _image(flow: BlockBuilder, element: Element, style: Style) -> None:
     attributes = element.attributes
     target = element.first("ri:url", "ri:attachment")
-    source = target.attributes.get("ri:value") or address(target, "")[0] if target else attributes.get("src", "")
+    own = target.attributes.get("ri:value") or vocabulary.address(target, "")[0] if target else ""
+    source = own if target else attributes.get("src", "")
     alt = attributes.get("ac:alt") or attributes.get("alt") or attributes.get("ac:title") or ""
-    flow.add_runs(tree.Image(source, alt) if source else tree.Unsupported(words("image", [alt])))
+    flow.add_runs(tree.Image(source, alt) if source else vocabulary.lost("image", [alt]))
     if target and target.children:
-        flow.add_runs(tree.Unsupported(words("image", [text_or_names(target)])))
+        flow.add_runs(vocabulary.lost("image", [vocabulary.text_or_names(target)]))
     if style.link:
         flow.add_runs(tree.TextRun(" "), tree.TextRun(style.link, link=style.link))
     if caption := element.first("ac:caption"):
@@ -189,12 +151,12 @@ def _image(flow: BlockBuilder, element: Element, style: Style) -> None:
 def _date(flow: BlockBuilder, element: Element, style: Style) -> None:
     date = element.attributes.get("datetime", "")
     link = f"date:{date}"
-    flow.add_text(date or element.text, Style(link=link) if DATE.fullmatch(link) else style)
+    flow.add_text(date or element.text, Style(link=link) if vocabulary.DATE.fullmatch(link) else style)
 
 
 def _emoticon(flow: BlockBuilder, element: Element, _: Style) -> None:
     name = element.attributes.get("ac:name", "")
-    emoji = element.attributes.get("ac:emoji-fallback") or EMOTICONS.get(name, f":{name}:")
+    emoji = element.attributes.get("ac:emoji-fallback") or vocabulary.EMOTICONS.get(name, f":{name}:")
     flow.add_runs(tree.Unsupported(f"emoticon {emoji}") if emoji.startswith(":") else tree.TextRun(emoji))
 
 
@@ -222,14 +184,15 @@ def _table(flow: BlockBuilder, element: Element, style: Style) -> None:
     rows, rest = rows_of(element)
     flow.add_blocks(*_blocks(Element("", children=rest), style))
     if rows:
-        texts = tuple(grid([_cell(cell, style) for cell in row] for row in rows))
+        texts = tuple(grid(([_cell(cell, style) for cell in row] for row in rows), MAX_COLUMNS))
         headed = all(cell.name == "th" for cell in rows[0])
         flow.add_blocks(tree.TableBlock(texts if headed else ((), *texts)))
 
 
 def _cell(cell: Element, style: Style) -> Cell:
-    columns = min(_number(cell, "colspan", 1), MAX_COLUMNS)
-    return Cell(lines(_blocks(cell, style), "cell"), columns, _number(cell, "rowspan", 1))
+    spans = {"colspan": min(_number(cell, "colspan", 1), MAX_COLUMNS), "rowspan": _number(cell, "rowspan", 1)}
+    lost = (tree.Unsupported(f"{name} {size}") for name, size in spans.items() if size > 1)
+    return Cell((*lines(_blocks(cell, style), "cell"), *lost), *spans.values())
 
 
 def _number(element: Element, attribute: str, minimum: int) -> int:
@@ -242,17 +205,17 @@ def _number(element: Element, attribute: str, minimum: int) -> int:
 
 def _macro(flow: BlockBuilder, element: Element, style: Style) -> None:
     """Add a macro; an unknown one becomes its name and its contents."""
-    name, parameters = element.attributes.get("ac:name", "").lower(), parameters_of(element)
+    name, parameters = element.attributes.get("ac:name", "").lower(), vocabulary.parameters_of(element)
     body, text = element.first("ac:rich-text-body"), element.first("ac:plain-text-body")
-    if name in PANELS:
-        flow.add_blocks(tree.Quote((panel(name, parameters), *_blocks(body, style))))
+    if name in vocabulary.PANELS:
+        flow.add_blocks(tree.Quote((vocabulary.panel(name, parameters), *_blocks(body, style))))
         return
     is_code = name in CODE
     language = parameters.pop("language", "") if is_code else ""
     if body and not is_code:
         flow.add_blocks(tree.Quote((mark_of(element), *_blocks(body, style))))
         return
-    flow.add_runs(*(lost_of(name, parameters) if is_code else [mark_of(element)]))
+    flow.add_runs(*(vocabulary.lost_of(name, parameters) if is_code else [mark_of(element)]))
     if text or is_code:
         flow.add_blocks(tree.Code(text.text if text else "", language))
 
@@ -262,7 +225,7 @@ def _extension(flow: BlockBuilder, element: Element, style: Style) -> None:
     node = element.first("ac:adf-node") or element
     inner = [attribute for attribute in node.elements if attribute.name == "ac:adf-attribute"]
     parameters = {attribute.attributes.get("key", ""): attribute.text for attribute in inner}
-    flow.add_runs(tree.Unsupported(named(node.attributes.get("type", "extension"), parameters)))
+    flow.add_runs(tree.Unsupported(vocabulary.named(node.attributes.get("type", "extension"), parameters)))
     contents = node.first("ac:adf-content")
     if contents_or_fallback := contents if contents and contents.children else element.first("ac:adf-fallback"):
         _element(flow, contents_or_fallback, style)
@@ -275,7 +238,7 @@ def _layout(flow: BlockBuilder, element: Element, style: Style) -> None:
 
 
 def _placeholder(flow: BlockBuilder, element: Element, _: Style) -> None:
-    flow.add_runs(tree.Unsupported(words("placeholder", [element.text])))
+    flow.add_runs(vocabulary.lost("placeholder", [element.text]))
 
 
 def _ignore(_: BlockBuilder, __: Element, ___: Style) -> None:

@@ -57,6 +57,11 @@ def words(name: str, values: Iterable[str]) -> str:
     return f"{name}: {short}" if short else name
 
 
+def lost(name: str, values: Iterable[str]) -> Unsupported:
+    """Return the mark of a lost part, by its name and these values."""
+    return Unsupported(words(name, values))
+
+
 def text_or_names(element: Element) -> str:
     """Return an element's text, or else the names of the resources in it."""
     inner = [element, *element.elements]

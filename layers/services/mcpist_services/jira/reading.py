@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 
 from mcpist.markdown import tree
+from mcpist.markdown.grid import Cell, grid
 from mcpist.markdown.normal_form import normalize
 from mcpist_services.jira.writing import MARKS, Node
 
@@ -111,37 +112,20 @@ def _tasks(nodes: list[Node]) -> tuple[tree.Item, ...]:
 
 def _table(rows: list[Node]) -> tree.TableBlock:
     head = bool(rows) and all(cell.get("type") == "tableHeader" for cell in _content(rows[0]))
-    cells = tuple(_grid(rows))
+    cells = tuple(grid(map(_cell, _content(row)) for row in rows))
     return tree.TableBlock(cells if head else ((), *cells))
 
 
-def _grid(rows: list[Node]) -> Iterator[tuple[tree.Runs, ...]]:
-    """Yield rows of cells; a merged cell fills the first of its places and leaves the others empty."""
-    covered: dict[int, int] = {}
-    for row in rows:
-        cells: list[tree.Runs] = []
-        for cell in _content(row):
-            cells += _covered(covered, len(cells))
-            attrs = _attrs(cell)
-            wide, high = (min(max(int(attrs.get(span) or 1), 1), MAX_SPAN) for span in ("colspan", "rowspan"))
-            merged = (tree.Unsupported("merged cells"),) if wide * high > 1 else ()
-            covered |= dict.fromkeys(range(len(cells), len(cells) + wide), high - 1)
-            cells += [(*_lines(tuple(_blocks(_content(cell)))), *merged), *[()] * (wide - 1)]
-        yield (*cells, *_covered(covered, len(cells)))
-
-
-def _covered(covered: dict[int, int], place: int) -> Iterator[tree.Runs]:
-    """Yield the empty places from this column on that cells of the rows above cover."""
-    while covered.get(place, 0) > 0:
-        covered[place] -= 1
-        place += 1
-        yield ()
+def _cell(cell: Node) -> Cell:
+    attrs = _attrs(cell)
+    wide, high = (min(max(int(attrs.get(span) or 1), 1), MAX_SPAN) for span in ("colspan", "rowspan"))
+    merged = (tree.Unsupported("merged cells"),) if wide * high > 1 else ()
+    return Cell((*_lines(tuple(_blocks(_content(cell)))), *merged), wide, high)
 
 
 def _lines(blocks: tree.Blocks) -> tree.Runs:
     """Return blocks as the lines of a cell; anything else than lines is marked as lost."""
-    lines = [tuple(_flat(block)) for block in blocks]
-    return tuple(run for place, line in enumerate(lines) for run in ((tree.Break(),) if place else ()) + line)
+    return tree.joined(map(_flat, blocks))
 
 
 def _flat(block: tree.Block) -> Iterator[tree.Run]:

@@ -8,10 +8,10 @@ with a reminder, an equation) becomes its text, followed by Unsupported.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
 from typing import Any
 
 from mcpist.errors import InvalidRequest
+from mcpist.markdown.normal_form import join_runs
 from mcpist.markdown.reader import read
 from mcpist.markdown.tree import Break, Image, Mark, Mention, Paragraph, Run, Runs, TextRun, Unsupported
 from mcpist.markdown.writer import lines_of, write
@@ -38,12 +38,12 @@ def rich_text(runs: Iterable[Run]) -> list[Json]:
 
 def long_rich_text(runs: Iterable[Run]) -> list[Json]:
     """Convert runs to rich text of any length; an image becomes a link to it."""
-    return [each for run in _merge_adjacent(_with_line_breaks(runs)) for each in _text_objects(run)]
+    return [each for run in join_runs(_with_line_breaks(runs)) for each in _text_objects(run)]
 
 
 def runs_of(texts: Iterable[Json]) -> Runs:
     """Convert rich text to runs."""
-    return tuple(_merge_adjacent(run for text in texts for run in _runs(text)))
+    return tuple(join_runs(run for text in texts for run in _runs(text)))
 
 
 def plain(texts: Iterable[Json] | None) -> str:
@@ -125,15 +125,6 @@ def _runs(text: Json) -> Iterator[Run]:
         yield TextRun(line, marks, text["href"] or "")
     if kind == "mention" and not text["href"]:
         yield Unsupported(mention["type"].replace("_", " "))
-
-
-def _merge_adjacent(runs: Iterable[Run]) -> Iterator[Run]:
-    """Merge adjacent runs of one style, and drop empty ones."""
-    for style, alike in groupby(runs, lambda run: (run.marks, run.link) if isinstance(run, TextRun) else None):
-        if style is None:
-            yield from alike
-        elif text := "".join(run.text for run in alike if isinstance(run, TextRun)):
-            yield TextRun(text, *style)
 
 
 def comment(markdown: str) -> list[Json]:

@@ -7,29 +7,13 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-from mcpist.markdown.tree import (
-    Block,
-    Blocks,
-    Break,
-    Code,
-    Item,
-    List,
-    Mark,
-    Mention,
-    Paragraph,
-    Quote,
-    Rule,
-    Run,
-    Runs,
-    TextRun,
-    Unsupported,
-)
+from mcpist.markdown import tree
 from mcpist.markdown.writer import write
 from mcpist_services.slack.mrkdwn import read_mrkdwn
 
 type Json = dict[str, Any]
 
-_MARKS: dict[str, Mark] = {"bold": "strong", "italic": "emphasis", "strike": "strike", "code": "code"}
+_MARKS: dict[str, tree.Mark] = {"bold": "strong", "italic": "emphasis", "strike": "strike", "code": "code"}
 _RICH_TEXT_SECTION = "rich_text_section"
 
 
@@ -40,111 +24,111 @@ def message_markdown(message: Json) -> str:
     return write((*blocks, *(block for text in attached for block in read_mrkdwn(text))))
 
 
-def _blocks(blocks: list[Json]) -> Blocks:
+def _blocks(blocks: list[Json]) -> tree.Blocks:
     """Return the tree of blocks; nothing where one is of another kind, whose text the message's own repeats."""
-    tree: list[Block] = []
+    found: list[tree.Block] = []
     for block in blocks:
         match block:
             case {"type": "rich_text", "elements": list(elements)}:
-                tree += tree_of(elements)
+                found += tree_of(elements)
             case {"type": "section", "text": {"type": "mrkdwn", "text": str(text)}}:
-                tree += read_mrkdwn(text)
+                found += read_mrkdwn(text)
             case {"type": "header", "text": {"text": str(text)}}:
-                tree.append(Paragraph((TextRun(text, frozenset({"strong"})),)))
+                found.append(tree.Paragraph((tree.TextRun(text, frozenset({"strong"})),)))
             case {"type": "divider"}:
-                tree.append(Rule())
+                found.append(tree.Rule())
             case _:
                 return ()
-    return tuple(tree)
+    return tuple(found)
 
 
-def tree_of(elements: list[Json]) -> Blocks:
+def tree_of(elements: list[Json]) -> tree.Blocks:
     """Return the tree of a rich text's elements."""
-    tree: list[Block] = []
+    found: list[tree.Block] = []
     for kind, group in groupby(elements, lambda element: element["type"]):
         some = list(group)
         if kind == "rich_text_list":
-            tree += _lists(some, 0)
+            found += _lists(some, 0)
             continue
         for element in some:
-            tree += _element(element)
-    return tuple(tree)
+            found += _element(element)
+    return tuple(found)
 
 
-def _element(element: Json) -> Iterator[Block]:
+def _element(element: Json) -> Iterator[tree.Block]:
     runs = tuple(run for one in element.get("elements", []) for run in _runs(one))
     match element["type"]:
         case "rich_text_section":
             yield from _paragraphs(runs)
         case "rich_text_quote":
-            yield Quote(tuple(_paragraphs(runs)))
+            yield tree.Quote(tuple(_paragraphs(runs)))
         case "rich_text_preformatted":
-            yield Code("".join(run.text if isinstance(run, TextRun) else "\n" for run in runs))
+            yield tree.Code("".join(run.text if isinstance(run, tree.TextRun) else "\n" for run in runs))
         case kind:
-            yield Unsupported(str(kind))
+            yield tree.Unsupported(str(kind))
 
 
-def _lists(elements: list[Json], indent: int) -> Iterator[Block]:
+def _lists(elements: list[Json], indent: int) -> Iterator[tree.Block]:
     """Yield the lists of one indentation; deeper ones are in the last item before them."""
-    lists: list[tuple[str, int, list[Item]]] = []
+    lists: list[tuple[str, int, list[tree.Item]]] = []
     for is_deeper, group in groupby(elements, lambda element: element.get("indent", 0) > indent):
         if is_deeper:
             nested = tuple(_lists(list(group), indent + 1))
             if lists:
                 last = lists[-1][2].pop()
-                lists[-1][2].append(Item((*last.blocks, *nested), last.done))
+                lists[-1][2].append(tree.Item((*last.blocks, *nested), last.done))
             else:
                 yield from nested
             continue
         for element in group:
             style, offset = str(element.get("style")), element.get("offset", 0)
-            items = [Item(tuple(_paragraphs(_section_runs(one)))) for one in element.get("elements", [])]
+            items = [tree.Item(tuple(_paragraphs(_section_runs(one)))) for one in element.get("elements", [])]
             if lists and lists[-1][0] == style and (style != "ordered" or offset == lists[-1][1] + len(lists[-1][2])):
                 lists[-1][2].extend(items)
             else:
                 lists.append((style, offset, items))
     for style, offset, items in lists:
-        yield List(tuple(items), offset + 1 if style == "ordered" else None)
+        yield tree.List(tuple(items), offset + 1 if style == "ordered" else None)
 
 
-def _section_runs(section: Json) -> Runs:
+def _section_runs(section: Json) -> tree.Runs:
     return tuple(run for one in section.get("elements", []) for run in _runs(one))
 
 
-def _paragraphs(runs: Iterable[Run]) -> Iterator[Paragraph]:
+def _paragraphs(runs: Iterable[tree.Run]) -> Iterator[tree.Paragraph]:
     """Yield the paragraphs of a section: an empty line ends one."""
-    kept: list[Run] = []
+    kept: list[tree.Run] = []
     breaks = 0
     for run in runs:
-        if isinstance(run, Break):
+        if isinstance(run, tree.Break):
             breaks += 1
             continue
         if breaks > 1 and kept:
-            yield Paragraph(tuple(kept))
+            yield tree.Paragraph(tuple(kept))
             kept = []
-        kept += [Break()] if breaks == 1 and kept else []
+        kept += [tree.Break()] if breaks == 1 and kept else []
         kept.append(run)
         breaks = 0
     if kept:
-        yield Paragraph(tuple(kept))
+        yield tree.Paragraph(tuple(kept))
 
 
-def _runs(element: Json) -> Iterator[Run]:
+def _runs(element: Json) -> Iterator[tree.Run]:
     marks = frozenset(mark for style, mark in _MARKS.items() if (element.get("style") or {}).get(style))
     match element:
         case {"type": "text", "text": str(text)}:
             for place, line in enumerate(text.split("\n")):
-                yield from ([Break()] if place else [])
-                yield from ([TextRun(line, marks)] if line else [])
+                yield from ([tree.Break()] if place else [])
+                yield from ([tree.TextRun(line, marks)] if line else [])
         case {"type": "link", "url": str(url)}:
-            yield TextRun(element.get("text") or url, marks, url)
+            yield tree.TextRun(element.get("text") or url, marks, url)
         case {"type": "user", "user_id": str(id_)} | {"type": "channel", "channel_id": str(id_)}:
-            yield Mention(id_, id_)
+            yield tree.Mention(id_, id_)
         case {"type": "usergroup", "usergroup_id": str(id_)} | {"type": "broadcast", "range": str(id_)}:
-            yield Mention(id_, id_)
+            yield tree.Mention(id_, id_)
         case {"type": "emoji", "name": str(name)}:
-            yield TextRun(f":{name}:", marks)
+            yield tree.TextRun(f":{name}:", marks)
         case {"type": "color", "value": str(value)} | {"type": "date", "fallback": str(value)}:
-            yield TextRun(value, marks)
+            yield tree.TextRun(value, marks)
         case _:
-            yield Unsupported(str(element.get("type")))
+            yield tree.Unsupported(str(element.get("type")))

@@ -8,26 +8,8 @@ from itertools import groupby
 from typing import Any
 
 from mcpist.errors import InvalidRequest
+from mcpist.markdown import tree
 from mcpist.markdown.reader import read
-from mcpist.markdown.tree import (
-    Block,
-    Blocks,
-    Break,
-    Code,
-    Heading,
-    Image,
-    List,
-    Mark,
-    Mention,
-    Paragraph,
-    Quote,
-    Rule,
-    Run,
-    Runs,
-    TableBlock,
-    TextRun,
-    Unsupported,
-)
 from mcpist.markdown.writer import lines_of, plain_text
 from mcpist_services.slack.mrkdwn import ADDRESS, BROADCASTS, lost_error, mrkdwn
 
@@ -36,15 +18,15 @@ MAX_LIST_INDENT = 8
 
 type Json = dict[str, Any]
 
-_STYLES: dict[Mark, str] = {"strong": "bold", "emphasis": "italic", "strike": "strike", "code": "code"}
-_BOXES = {None: "", True: "☑ ", False: "☐ "}
+_STYLES: dict[tree.Mark, str] = {"strong": "bold", "emphasis": "italic", "strike": "strike", "code": "code"}
+_BOXES = {True: "☑ ", False: "☐ "}
 
 
 def message(markdown: str) -> Json:
     """Return the fields of a message: its blocks, and its text for notifications."""
-    tree = read(markdown)
-    text = mrkdwn(tree)  # it also refuses mentions that Slack does not know
-    blocks = blocks_of(tree)
+    parsed = read(markdown)
+    text = mrkdwn(parsed)  # it also refuses mentions that Slack does not know
+    blocks = blocks_of(parsed)
     if not blocks:
         raise InvalidRequest(field="markdown", problem="it has no text")
     if len(blocks) > MAX_BLOCKS:
@@ -52,10 +34,10 @@ def message(markdown: str) -> Json:
     return {"text": text or "---", "blocks": blocks}
 
 
-def blocks_of(tree: Blocks) -> list[Json]:
+def blocks_of(parsed: tree.Blocks) -> list[Json]:
     """Return a tree as blocks."""
     blocks: list[Json] = []
-    for is_rule, group in groupby(tree, lambda block: isinstance(block, Rule)):
+    for is_rule, group in groupby(parsed, lambda block: isinstance(block, tree.Rule)):
         if is_rule:
             blocks += [{"type": "divider"} for _ in group]
         elif elements := list(_elements(list(group))):
@@ -63,42 +45,42 @@ def blocks_of(tree: Blocks) -> list[Json]:
     return blocks
 
 
-def _elements(blocks: list[Block]) -> Iterator[Json]:
+def _elements(blocks: list[tree.Block]) -> Iterator[Json]:
     """Yield the elements of a rich text; between two paragraphs there is an empty line."""
     for block, after in zip(blocks, [*blocks[1:], None], strict=True):
         match block:
-            case Paragraph(runs):
-                yield _section(runs, gap=isinstance(after, Paragraph | Heading))
-            case Heading(_, runs):
-                yield _section(tuple(map(_bold, runs)), gap=isinstance(after, Paragraph | Heading))
-            case Code(text):
+            case tree.Paragraph(runs):
+                yield _section(runs, gap=isinstance(after, tree.Paragraph | tree.Heading))
+            case tree.Heading(_, runs):
+                yield _section(tuple(map(_bold, runs)), gap=isinstance(after, tree.Paragraph | tree.Heading))
+            case tree.Code(text):
                 yield {"type": "rich_text_preformatted", "elements": [_plain(text)] if text else []}
-            case Quote(inner):
-                yield {"type": "rich_text_quote", "elements": list(_inline(_joined(inner)))}
-            case List():
+            case tree.Quote(inner):
+                yield {"type": "rich_text_quote", "elements": list(_inline(tree.joined(lines_of(inner))))}
+            case tree.List():
                 yield from _list(block, 0)
-            case Unsupported():
+            case tree.Unsupported():
                 raise lost_error(block)
-            case TableBlock(rows):
+            case tree.TableBlock(rows):
                 lines = (" | ".join(map(plain_text, row)) for row in rows)
                 yield {"type": "rich_text_preformatted", "elements": [_plain("\n".join(lines))]}
 
 
-def _section(runs: Runs, *, gap: bool = False) -> Json:
+def _section(runs: tree.Runs, *, gap: bool = False) -> Json:
     elements = list(_inline(runs))
     return {"type": "rich_text_section", "elements": [*elements, *([_plain("\n")] if gap else [])]}
 
 
-def _list(block: List, indent: int) -> Iterator[Json]:
+def _list(block: tree.List, indent: int) -> Iterator[Json]:
     """Yield a list as Slack has it: flat, with a list of its own for each stretch of equal indentation."""
     style = "bullet" if block.start is None else "ordered"
     waiting: list[Json] = []
     begin = (block.start or 1) - 1
     for place, item in enumerate(block.items):
-        own = [inner for inner in item.blocks if not isinstance(inner, List)]
-        nested = [inner for inner in item.blocks if isinstance(inner, List)]
-        runs = (TextRun(_BOXES[item.done]), *_joined(tuple(own))) if item.done is not None else _joined(tuple(own))
-        waiting.append(_section(runs))
+        own = [inner for inner in item.blocks if not isinstance(inner, tree.List)]
+        nested = [inner for inner in item.blocks if isinstance(inner, tree.List)]
+        box = () if item.done is None else (tree.TextRun(_BOXES[item.done]),)
+        waiting.append(_section((*box, *tree.joined(lines_of(own)))))
         if nested or place == len(block.items) - 1:
             yield _flat(style, indent, begin, waiting)
             begin, waiting = begin + len(waiting), []
@@ -111,31 +93,23 @@ def _flat(style: str, indent: int, offset: int, sections: list[Json]) -> Json:
     return element | ({"offset": offset} if style == "ordered" and offset > 0 else {})
 
 
-def _joined(blocks: Blocks) -> Runs:
-    """Return blocks as the runs of one section."""
-    runs: list[Run] = []
-    for place, line in enumerate(lines_of(blocks)):
-        runs += [*([Break()] if place else []), *line]
-    return tuple(runs)
+def _bold(run: tree.Run) -> tree.Run:
+    return tree.TextRun(run.text, run.marks | {"strong"}, run.link) if isinstance(run, tree.TextRun) else run
 
 
-def _bold(run: Run) -> Run:
-    return TextRun(run.text, run.marks | {"strong"}, run.link) if isinstance(run, TextRun) else run
-
-
-def _inline(runs: Iterable[Run]) -> Iterator[Json]:
+def _inline(runs: Iterable[tree.Run]) -> Iterator[Json]:
     for run in runs:
         match run:
-            case TextRun(text, marks, link) if text:
+            case tree.TextRun(text, marks, link) if text:
                 style = {_STYLES[mark]: True for mark in sorted(marks)}
                 yield from _text(text, link, {"style": style} if style else {})
-            case Image(source, alt):
+            case tree.Image(source, alt):
                 yield from _text(alt or source, source, {})
-            case Mention(id_):
+            case tree.Mention(id_):
                 yield _mention(id_)
-            case Break():
+            case tree.Break():
                 yield _plain("\n")
-            case Unsupported():
+            case tree.Unsupported():
                 raise lost_error(run)
 
 

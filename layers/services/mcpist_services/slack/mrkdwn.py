@@ -10,28 +10,12 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from mcpist.errors import InvalidRequest
-from mcpist.markdown.tree import (
-    Block,
-    Blocks,
-    Break,
-    Code,
-    Image,
-    Item,
-    List,
-    Mark,
-    Mention,
-    Paragraph,
-    Quote,
-    Run,
-    Runs,
-    TextRun,
-    Unsupported,
-)
+from mcpist.markdown import tree
 from mcpist.markdown.writer import lines_of
 
 BROADCASTS = {"here", "channel", "everyone"}
 ADDRESS = re.compile(r"(?:https?|mailto|tel|slack):[^\s|<>]+")
-_DELIMITERS: dict[Mark, str] = {"strong": "*", "emphasis": "_", "strike": "~", "code": "`"}
+_DELIMITERS: dict[tree.Mark, str] = {"strong": "*", "emphasis": "_", "strike": "~", "code": "`"}
 _MARKS = {delimiter: mark for mark, delimiter in _DELIMITERS.items()}
 _INLINE = re.compile(
     r"`(?P<code>[^`\n]+)`"
@@ -42,17 +26,17 @@ _SPECIAL = re.compile(r"!subteam\^(?P<group>\w+)|!(?P<broadcast>here|channel|eve
 _BULLET = re.compile(r"[•◦▪] +")
 
 
-def mrkdwn(blocks: Blocks) -> str:
+def mrkdwn(blocks: tree.Blocks) -> str:
     """Return blocks as mrkdwn; InvalidRequest for what Slack has no form of."""
     return "\n".join("".join(map(_run, line)) for line in lines_of(blocks))
 
 
-def lost_error(lost: Unsupported) -> InvalidRequest:
+def lost_error(lost: tree.Unsupported) -> InvalidRequest:
     """Return the error for an element that Markdown only names."""
     return InvalidRequest(field="markdown", problem=f'"{lost.name}" cannot be written from Markdown: leave it out')
 
 
-def read_mrkdwn(text: str) -> Blocks:
+def read_mrkdwn(text: str) -> tree.Blocks:
     """Return the blocks of a message's text."""
     parts = text.split("```")
     if len(parts) % 2 == 0:  # the last fence is never closed
@@ -60,14 +44,14 @@ def read_mrkdwn(text: str) -> Blocks:
     return tuple(block for place, part in enumerate(parts) for block in _part(part, is_code=bool(place % 2)))
 
 
-def runs_of(text: str, marks: frozenset[Mark] = frozenset()) -> Iterator[Run]:
+def runs_of(text: str, marks: frozenset[tree.Mark] = frozenset()) -> Iterator[tree.Run]:
     """Yield the runs of mrkdwn in one line or several."""
     end = 0
     for found in _INLINE.finditer(text):
         yield from _plain(text[end : found.start()], marks)
         end = found.end()
         if found["code"]:
-            yield TextRun(unescape(found["code"]), marks | {"code"})
+            yield tree.TextRun(unescape(found["code"]), marks | {"code"})
         elif found["angle"]:
             yield _angle(found["angle"], marks)
         else:
@@ -75,21 +59,21 @@ def runs_of(text: str, marks: frozenset[Mark] = frozenset()) -> Iterator[Run]:
     yield from _plain(text[end:], marks)
 
 
-def _run(run: Run) -> str:
+def _run(run: tree.Run) -> str:
     match run:
-        case TextRun(text, marks, link):
+        case tree.TextRun(text, marks, link):
             return _text(text, marks, link)
-        case Image(source, alt):
+        case tree.Image(source, alt):
             return _text(alt or source, frozenset(), source)
-        case Mention(id_, _):
+        case tree.Mention(id_, _):
             return _mention(id_)
-        case Break():
+        case tree.Break():
             return "\n"
-        case Unsupported():
+        case tree.Unsupported():
             raise lost_error(run)
 
 
-def _text(text: str, marks: Iterable[Mark], link: str) -> str:
+def _text(text: str, marks: Iterable[tree.Mark], link: str) -> str:
     escaped = _escape(text)
     if link and ADDRESS.fullmatch(link):
         escaped = f"<{_escape(link)}|{escaped.replace('|', '¦')}>" if text != link else f"<{_escape(link)}>"
@@ -122,9 +106,9 @@ def unescape(text: str) -> str:
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
-def _part(text: str, *, is_code: bool) -> Iterator[Block]:
+def _part(text: str, *, is_code: bool) -> Iterator[tree.Block]:
     if is_code:
-        yield Code(
+        yield tree.Code(
             unescape(re.sub(r"<([^<>|\n]+)(?:\|([^<>\n]*))?>", lambda link: link[2] or link[1], text.strip("\n")))
         )
         return
@@ -132,7 +116,7 @@ def _part(text: str, *, is_code: bool) -> Iterator[Block]:
         yield from _paragraph(paragraph.split("\n"))
 
 
-def _paragraph(lines: list[str]) -> Iterator[Block]:
+def _paragraph(lines: list[str]) -> Iterator[tree.Block]:
     for kind, group in groupby(lines, _kind):
         yield _block(list(group), kind)
 
@@ -143,27 +127,27 @@ def _kind(line: str) -> str:
     return "list" if _BULLET.match(line) else "text"
 
 
-def _block(lines: list[str], kind: str) -> Block:
+def _block(lines: list[str], kind: str) -> tree.Block:
     if kind == "quote":
         bare = [line.removeprefix("&gt;").removeprefix(">").removeprefix(" ") for line in lines]
-        return Quote((Paragraph(tuple(runs_of("\n".join(bare)))),))
+        return tree.Quote((tree.Paragraph(tuple(runs_of("\n".join(bare)))),))
     if kind == "list":
-        items = (Item((Paragraph(tuple(runs_of(_BULLET.sub("", line, count=1)))),)) for line in lines)
-        return List(tuple(items))
-    return Paragraph(tuple(runs_of("\n".join(lines))))
+        items = (tree.Item((tree.Paragraph(tuple(runs_of(_BULLET.sub("", line, count=1)))),)) for line in lines)
+        return tree.List(tuple(items))
+    return tree.Paragraph(tuple(runs_of("\n".join(lines))))
 
 
-def _angle(content: str, marks: frozenset[Mark]) -> Run:
+def _angle(content: str, marks: frozenset[tree.Mark]) -> tree.Run:
     """Return what stands in angle brackets: a mention, a link, or a command with its fallback text."""
     target, _, label = content.partition("|")
     name = unescape(label).removeprefix("@").removeprefix("#")
     if special := _SPECIAL.fullmatch(target):
         id_ = next(filter(None, special.groups()))
-        return Mention(id_, name or id_)
+        return tree.Mention(id_, name or id_)
     if target.startswith("!"):
-        return TextRun(unescape(label) or target, marks)
-    return TextRun(unescape(label or target), marks, unescape(target))
+        return tree.TextRun(unescape(label) or target, marks)
+    return tree.TextRun(unescape(label or target), marks, unescape(target))
 
 
-def _plain(text: str, marks: frozenset[Mark]) -> Runs:
-    return (TextRun(unescape(text), marks),) if text else ()
+def _plain(text: str, marks: frozenset[tree.Mark]) -> tree.Runs:
+    return (tree.TextRun(unescape(text), marks),) if text else ()
