@@ -62,7 +62,7 @@ check: .venv/.synced ## Format, lint, types, the arrows between the rooms, the p
 	PYTHONPATH=functions $(RUN) lint-imports
 	@$(TOOL) bandit==$(BANDIT_VERSION) bandit --quiet --recursive --configfile infra/bandit.yaml layers/core layers/services functions infra benchmarks rehearsal scripts
 	$(RUN) python -m scripts.reference --check
-	$(RUN) python -m scripts.sizes
+	$(RUN) python -m scripts.sizes --check
 	@echo 'diff $(REQUIREMENTS) uv.lock'
 	@$(EXPORT) | diff $(REQUIREMENTS) - || { echo '$(REQUIREMENTS) is behind uv.lock: run `make lock`' >&2; exit 1; }
 	$(SAM) validate --lint

@@ -84,7 +84,7 @@ def _show_service(visit: Visit, *, problem: str = "", status: int = 200) -> Http
 
 
 def offer_of(visit: Visit, name: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return what the person may connect, and the entry of one service; PageNotFound for one without accounts."""
+    """Return the services that the person may connect, and the entry of one; PageNotFound for one without accounts."""
     offer = _call_broker(visit, "offer", services=[name])
     (entry,) = offer["services"]
     if not _exists(visit, entry):

@@ -68,7 +68,7 @@ def submit(visit: Visit) -> HttpResponse:
 
 
 def _panel(visit: Visit, name: str) -> dict[str, Any]:
-    """Return what the panel of a module shows: of one of the deployment only what its operator is to approve."""
+    """Return the values of a module's panel; of the deployment's modules only the tools that wait for approval."""
     organization = visit.administration.read()[1]
     deployed = {} if name in organization.modules else deployed_servers(permissions_of(visit), name)
     if deployed:

@@ -71,7 +71,7 @@ def _summary(head: Header, entries: list[Entry]) -> str:
 
 
 def _hint(head: Header, entries: list[Entry]) -> str:
-    """Return what to do next: fetch the rest, or ask for results where a batch that only reads returns none."""
+    """Return the advice for the next request: fetch the rest, or ask for results where a reading batch has none."""
     if not head.done:
         return f" Call batch with batch_id {head.batch} to fetch the rest."
     is_silent = all(entry.reads and not _is_returned(head, entry) for entry in entries)

@@ -56,7 +56,7 @@ class FormElicitation:
 
 
 def consent_of(client: McpClient, *, claimed: bool) -> Agreement:
-    """Return what a request says of its person's agreement; `claimed` is what the model says."""
+    """Return a person's agreement as the request has it; `claimed` is the model's own claim."""
     reply = client.input_responses.get(CONFIRM_INPUT)
     agreed = None if reply is None else reply.action == "accept" and (reply.content or {}).get(CONFIRM_INPUT) is True
     return Agreement(claimed, client.supports_forms, client.request_state, agreed)

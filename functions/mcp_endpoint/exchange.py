@@ -118,7 +118,7 @@ def received(exchange: McpExchange, envelope: Envelope, params: Any = None) -> M
 
 
 def client_of(envelope: Envelope, params: Any = None) -> McpClient:
-    """Return what the client of a request supports.
+    """Return the capabilities of a request's client.
 
     Questions and tasks need the protocol of 2026-07-28, in which each request declares its client's capabilities. That
     version has no field to prefer a task, so the one of 2025-11-25 is read.

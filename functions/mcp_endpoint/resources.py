@@ -191,7 +191,7 @@ def _cursor(number: int, after: str) -> str:
 
 
 def _place(cursor: str) -> tuple[int, str]:
-    """Return what a cursor says."""
+    """Return the position that a cursor encodes."""
     try:
         number, after = json.loads(base64.urlsafe_b64decode(cursor))
         return range(1_000)[number], str(after)

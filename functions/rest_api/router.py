@@ -53,6 +53,6 @@ def new_router() -> Router:
 
 
 def json_responses(model: Any, **descriptions: str) -> dict[int, OpenAPIResponse]:
-    """Return what the document says of responses with this body: `_201="The role was created"`."""
+    """Return the document's entries for responses with this body: `_201="The role was created"`."""
     content: Any = {"application/json": {"model": model}}
     return {int(status[1:]): {"description": text, "content": content} for status, text in descriptions.items()}

@@ -24,7 +24,7 @@ EXECUTION_FIELDS = ("batch", "execution", "started", "machine")
 
 @dataclass(frozen=True, slots=True)
 class Attempted:
-    """What came of an attempt."""
+    """The outcome of an attempt."""
 
     response: dict[str, Any]
     """The response for the machine."""
@@ -40,7 +40,7 @@ def run_attempt(event: dict[str, Any], context: "LambdaContext") -> Attempted:
 
 
 def _run(attempt: StepAttempt, event: dict[str, Any]) -> Attempted:
-    """Return what the machine needs; on the relay nothing, since the opened steps have been started here."""
+    """Return the answer to the machine; on the relay no step, since the opened ones have been started here."""
     response: dict[str, Any] = {"batch": attempt.pk, "go": {}}
     relayed = event.get("relay", False)
     if attempt.step < 0:

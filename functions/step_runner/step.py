@@ -143,7 +143,7 @@ class ToolStepWork:
             raise StepWaits(caller.organization) from error
 
     def _load_sources(self, head: Header, entry: Entry) -> Sources:
-        """Return what `when`, `each` and params refer to, which is the same during one invocation."""
+        """Return the values that `when`, `each` and params refer to; they stay the same during one invocation."""
         if self._sources is None:
             self._sources = Sources(head, entry, partial(_find_shows, head))
         return self._sources

@@ -166,7 +166,7 @@ def layers_of(needs: Sequence[frozenset[int]]) -> Layers:
 def _with_junctions(
     needs: Sequence[frozenset[int]],
 ) -> tuple[dict[Vertex, Iterable[Vertex]], dict[Vertex, frozenset[int]]]:
-    """Return what each vertex follows; steps that wait for the same several steps do so behind one junction."""
+    """Return the needs of each vertex; steps that wait for the same several steps do so behind one junction."""
     same: defaultdict[frozenset[int], list[int]] = defaultdict(list)
     for step, needed in enumerate(needs):
         same[needed].append(step)

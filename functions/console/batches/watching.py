@@ -98,7 +98,7 @@ def _repeatable(head: Header) -> int:
 
 
 def _panel(visit: Visit, head: Header, entries: Sequence[Entry], seen: Progress) -> Mapping[str, Any]:
-    """Return what the panel of a step shows; its params and its result only to the batch's own user."""
+    """Return the values of a step's panel; its params and its result only for the batch's own user."""
     entry = find_entry(entries, visit.request.query["step"])
     own = head.user == visit.caller.user
     shown = result_of(head, entry, visit.permissions, MAX_SHOWN_RESULT_CHARACTERS) if own else None
@@ -133,7 +133,7 @@ def inline_results(
 
 
 def file_content(head: Header, entry: Entry, permissions: Permissions) -> FileContent:
-    """Return what the file of a step's result holds."""
+    """Return the content of the file of a step's result."""
     step = entry.step
     raw = ledger.load_json(head, entry.result)
     shows = permissions.catalogue.shows(step.module, step.tool)
@@ -156,7 +156,7 @@ def failures_of(entry: Entry, locale: Locale) -> Sequence[StepFailure]:
 
 
 def _text(entry: Entry, raw: Any, permissions: Permissions) -> str:
-    """Return what a model would read of a result; blocks that are not text are left out."""
+    """Return the text that a model would read of a result; blocks that are not text are left out."""
     step = entry.step
     value = [split_content(one)[0] for one in raw or ()] if step.each else split_content(raw)[0]
     if value is None:

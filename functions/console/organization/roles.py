@@ -78,7 +78,7 @@ def submit(visit: Visit) -> HttpResponse:
 
 
 def _about(visit: Visit, organization: Organization, role: Role) -> dict[str, Any]:
-    """Return what the tab of a role shows."""
+    """Return the values of a role's tab."""
     query = visit.request.query
     if query.get("tab") == "accounts":
         accounts = BrokerAccounts(visit.caller).rows(f"role#{role.name}", query.get("service", ""))

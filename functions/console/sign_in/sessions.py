@@ -68,7 +68,7 @@ def read(cookie: BrowserSession) -> OpenSession:
 
 
 def identify(session: OpenSession) -> Caller:
-    """Return who is signed in, as the directory says now; AuthenticationError if the browser was signed out.
+    """Return the signed-in person, as the directory has them now; AuthenticationError if the browser was signed out.
 
     A session that was not forged and is refused has an audit row: its cookie is used after its end, or its person was
     removed.

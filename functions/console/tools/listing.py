@@ -50,7 +50,7 @@ class Choices:
 
 
 def wanted_of(visit: Visit) -> Wanted:
-    """Return what a query asks for; InvalidRequest for a value that no filter has."""
+    """Return the filters of a query; InvalidRequest for a value that no filter has."""
     query = visit.request.query
     effect, page = query.get("effect", ""), query.get("page", "1")
     if effect not in {"", *EFFECTS}:

@@ -58,7 +58,7 @@ def _page(visit: Visit, panel: Mapping[str, Any] | None) -> HttpResponse:
 
 
 def _account_panel(visit: Visit) -> Mapping[str, Any]:
-    """Return what the panel of a service's account shows, if the query names one."""
+    """Return the values of the panel of a service's account, if the query names one."""
     service = visit.request.query.get("connect", "")
     if not service:
         return {"offer": None}
@@ -78,7 +78,7 @@ def _switch(visit: Visit, action: str) -> HttpResponse:
 
 
 def tool_panel(visit: Visit, name: str, *, tried: bool = False) -> Mapping[str, Any]:
-    """Return what the panel of a tool shows; `tried` runs it with the form that was sent."""
+    """Return the values of a tool's panel; `tried` runs it with the form that was sent."""
     permissions = permissions_of(visit)
     try:
         entry, tool = _find(permissions, name, everything=visit.is_administrator)

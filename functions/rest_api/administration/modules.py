@@ -173,7 +173,7 @@ def _switch(name: str, *, enabled: bool, dry_run: bool) -> Response[ChangeReport
 
 
 def _registry() -> Registry:
-    """Return what the caller may know of; for an administrator everything."""
+    """Return the modules that the caller may know of; for an administrator all of them."""
     if current().caller.system_role == "admin":
         return Registry(_everything(), everything=True)
     return Registry(current().permissions)

@@ -73,7 +73,7 @@ class ClientInfo:
 
     @classmethod
     def described(cls, name: str, version: str = "", client_id: str = "") -> Self:
-        """Return what a program says of itself: printable and short, since people read it in the audit."""
+        """Return a program's description of itself: printable and short, since people read it in the audit."""
         return cls(*map(_printable, (name, version, client_id)))
 
 

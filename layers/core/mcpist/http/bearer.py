@@ -30,7 +30,7 @@ def authorize(request: HttpRequest, *, reading_only: bool = False) -> Caller:
 
 
 def memberships(request: HttpRequest) -> list[Caller]:
-    """Return what the subject of the bearer token is in each of its organizations."""
+    """Return the callers that the bearer token's subject is, one for each of its organizations."""
     _, verified = _verified_token(request)
     return directory.identify_all(verified.subject)
 
@@ -44,7 +44,7 @@ def _verified_token(request: HttpRequest) -> tuple[str, AccessToken]:
 
 
 def verify(token: str, public_url: str) -> AccessToken:
-    """Return what a valid access token for the endpoint at an address says."""
+    """Return the claims of a valid access token for the endpoint at an address."""
     return identity.verify_token(token, audience(public_url))
 
 

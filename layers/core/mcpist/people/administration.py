@@ -154,7 +154,7 @@ class Administration:
 
 
 def journal_of(caller: Caller, action: str, request: str) -> directory.Journal:
-    """Return what makes the audit row of each difference of a change by this caller."""
+    """Return a function that makes the audit row of each difference of a change by this caller."""
 
     def row(difference: Difference) -> Item:
         return audit.administration_row(

@@ -101,7 +101,7 @@ class Change:
         yield current
 
     def differences(self) -> list[Difference]:
-        """Return what differs: the organization's own fields, modules, roles and users."""
+        """Return the differences: the organization's own fields, modules, roles and users."""
         old, new = _fields_by_path(self.before), _fields_by_path(self.after)
         paths = [path for path in dict.fromkeys((*old, *new)) if old.get(path) != new.get(path)]
         return [Difference(path, old.get(path), new.get(path)) for path in paths]

@@ -127,13 +127,13 @@ class OwnClients:
 
 
 def verify_token(token: str, audience: str) -> AccessToken:
-    """Return what a valid access token of the configured issuer says; our own clients may omit the audience."""
+    """Return the claims of a valid access token of the configured issuer; our own clients may omit the audience."""
     own = OwnClients(settings().login_client_ids, settings().login_scope)
     return verify(token, issuer=settings().issuer, audience=audience, own=own)
 
 
 def verify(token: str, *, issuer: str, audience: str, own: OwnClients | None = None) -> AccessToken:
-    """Return what a valid access token says; one verified within the last minute is not verified again.
+    """Return the claims of a valid access token; one verified within the last minute is not verified again.
 
     A token without an audience is refused, unless it comes from one of the `own` clients.
     """
@@ -146,7 +146,7 @@ def verify(token: str, *, issuer: str, audience: str, own: OwnClients | None = N
 
 
 def _verify(token: str, *, issuer: str, audience: str, own: OwnClients) -> tuple[AccessToken, float]:
-    """Return what a valid access token says, and its expiry; AuthenticationError says in general what is wrong.
+    """Return the claims of a valid access token, and its expiry; AuthenticationError says in general what is wrong.
 
     `issuer` has no slash at its end; a token whose issuer has one is valid, too.
     """

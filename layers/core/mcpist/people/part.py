@@ -74,7 +74,7 @@ def _new_subject(edit: UserEdit, head: Item, present: Item | None) -> Subject | 
 
 
 def _others(head: Item, items: list[Item]) -> Others:
-    """Return what is counted of the users whose items were not read."""
+    """Return the counts of the users whose items were not read."""
     issuers = dict(head["issuers"])
     for item in items:
         issuers[item["issuer"]] = issuers.get(item["issuer"], 0) - 1

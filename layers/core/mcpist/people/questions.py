@@ -89,7 +89,7 @@ def load(caller: Caller, state: str, digest: str) -> Question:
 
 
 def read_context(caller: Caller, state: str) -> dict[str, Any] | None:
-    """Return what an asker stored with a question; None if there is none that waits for an answer, or has had one."""
+    """Return the value that was stored with a question; None if no question waits for an answer, or has had one."""
     item = ledger_table().get(_partition_key(caller, state), SORT_KEY) if is_batch_id(state) else None
     question = decode(Question, item) if item else None
     is_open = question is not None and (question.accepted_at is not None or question.until > time.time())

@@ -83,7 +83,7 @@ class _Scopes:
 
 
 def _key(value: Any) -> Any:
-    """Return what a URL or an object without others in it is known by; None for a value to which nothing refers."""
+    """Return the name of a URL or of an object without others in it; None for a value to which nothing refers."""
     if type(value) is str:
         return value
     if type(value) is list or len(value) < MIN_FIELDS or not _CONTAINERS.isdisjoint(map(type, value.values())):

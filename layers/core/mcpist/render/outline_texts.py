@@ -31,7 +31,7 @@ class ValueReference:
 
 
 def _value_of(reference: ValueReference) -> Any:
-    """Return what a reference stands for, where an outline holds JSON."""
+    """Return the value of a reference, where an outline holds JSON."""
     return reference.value
 
 
@@ -39,7 +39,7 @@ encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_va
 
 
 def _plain(ends: str) -> IsPlain:
-    """Return what tells texts that need no quotes where some characters would end them."""
+    """Return the pattern of texts that need no quotes where some characters would end them."""
     return re.compile(rf'(?![\s"\[{{])[^{_BREAKS}{ends}]*[^{_BREAKS}{ends}\s]').fullmatch
 
 

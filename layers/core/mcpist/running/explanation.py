@@ -178,7 +178,7 @@ def _account_steps(admitted: AdmittedUse, find_account: AccountFinder) -> tuple[
 
 
 def _actor(step: str, error: McpistError) -> Actor:
-    """Return who can change what a decision says."""
+    """Return the one who can change a decision; nobody for an error that passes by itself."""
     if isinstance(error, TransientError):
         return "nobody"
     if isinstance(error, (CallerError, ReadingOnly)):

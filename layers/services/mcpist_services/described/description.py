@@ -65,12 +65,12 @@ class Description:
     """`sha256:` and the hash of the file."""
 
     def deref(self, node: Any, place: str = "") -> Any:
-        """Return what a node's references lead to."""
+        """Return the node at the end of a node's references."""
         return deref(self.root, node, place)
 
 
 def parse(content: bytes, *, folder: Path | None = None) -> Description:
-    """Return what a description says; InvalidRequest names the place of what is wrong in it.
+    """Return a parsed description; InvalidRequest names the place of a fault in it.
 
     References to other files are followed within `folder`; without it there may be none.
     """

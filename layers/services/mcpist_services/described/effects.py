@@ -1,4 +1,4 @@
-"""What an operation needs and does: its effect, its credential and its scopes.
+"""The effect, the credential and the scopes of an operation.
 
 When in doubt it destroys: a person is asked before such a tool runs.
 """
@@ -118,7 +118,7 @@ def _by_method(operation: Operation) -> ProposedEffect:
 
 
 def _verbs(operation: Operation) -> list[str]:
-    """Return what may be verbs of an operation: the first words of its summary, its id and the end of its path."""
+    """Return the words that may be an operation's verb: the first of its summary, its id and the end of its path."""
     summary = [word for word in words(operation.summary) if not word.endswith("ly")]
     identifier = words(_VERSION.sub("", re.split(r"[./]", operation.id)[-1]))
     path = words(re.split(r"[./]", operation.path.rstrip("/"))[-1]) if not operation.path.endswith("}") else []

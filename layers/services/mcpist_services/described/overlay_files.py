@@ -125,7 +125,7 @@ def with_corrections(proposed: Overlay, earlier: Overlay | None) -> Overlay:
 
 
 def differences(before: Overlay | None, after: Overlay) -> list[str]:
-    """Return what differs: `+ tool`, `- tool`, `~ tool: field`, and what the import left out."""
+    """Return the differences: `+ tool`, `- tool`, `~ tool: field`, and the operations that the import left out."""
     if before is None:
         return [f"+ {name}: {rule.operation} ({rule.effect})" for name, rule in after.tools.items()]
     former, latter = ({rule.operation: (name, rule) for name, rule in one.tools.items()} for one in (before, after))

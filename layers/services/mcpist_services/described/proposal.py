@@ -90,7 +90,7 @@ def propose(
 
 
 def _about(description: Description) -> dict[str, Any]:
-    """Return what an overlay says of the whole API."""
+    """Return an overlay's entries about the whole API."""
     title = plain(description.title)
     return {
         "title": title[:100] or "API",
@@ -224,7 +224,7 @@ def _is_chosen(operation: Operation, globs: tuple[str, ...]) -> bool:
 
 
 def _rate_limits(description: Description) -> tuple[str, ...]:
-    """Return what the description's own extensions and its responses of status 429 say."""
+    """Return the limits by the description's own extensions and its responses of status 429."""
     found = [f"{key}: {value}" for key, value in description.root.items() if _RATE_LIMIT.search(key)]
     for operation in description.operations:
         found += [f"{key}: {value}" for key, value in operation.extensions.items() if _RATE_LIMIT.search(key)]
@@ -239,6 +239,6 @@ def _tags(operations: Iterable[Operation]) -> tuple[str, ...]:
 
 
 def reviews(overlay: Overlay) -> Mapping[str, tuple[str, ...]]:
-    """Return what the import was unsure of, by tool; the key of the whole module is empty."""
+    """Return the doubts of the import, by tool; the key of the whole module is empty."""
     whole = {"": overlay.review} if overlay.review else {}
     return whole | {name: rule.review for name, rule in overlay.tools.items() if rule.review}

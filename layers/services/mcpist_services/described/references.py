@@ -52,7 +52,7 @@ def bundle(root: dict[str, Any], folder: Path | None) -> dict[str, Any]:
 
 
 def deref(root: dict[str, Any], node: Any, place: str = "") -> Any:
-    """Return what a node's `$ref`s lead to; a summary and a description beside a `$ref` win over those at its end."""
+    """Return the node at the end of a node's `$ref`s; a summary and a description beside a `$ref` win."""
     seen: set[str] = set()
     beside: dict[str, Any] = {}
     while isinstance(node, dict) and isinstance(node.get("$ref"), str):

@@ -57,7 +57,7 @@ class _BoundedInterpreter(TreeInterpreter):  # type: ignore[misc]
 
 
 def search(value: Any, expression: str, *, max_steps: int = MAX_STEPS, max_made: int = MAX_MADE_VALUES) -> Any:
-    """Return what an expression finds in a value; InvalidRequest for one that does not parse, or takes too much."""
+    """Return the result of an expression on a value; InvalidRequest for one that does not parse, or takes too much."""
     if len(expression) > MAX_JMESPATH_CHARACTERS:
         raise _invalid(f"it has more than {MAX_JMESPATH_CHARACTERS} characters")
     try:

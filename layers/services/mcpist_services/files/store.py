@@ -34,7 +34,7 @@ class FileStore:
         return search_lines(access.load_text(self.caller, path)[1], pattern, context, offset, limit)
 
     def query(self, path: Address, expression: str) -> Any:
-        """Return what a JMESPath expression finds in the value of a file."""
+        """Return the result of a JMESPath expression on the value of a file."""
         return queries.search(self._value(path), expression)
 
     def table(self, path: Address, **selection: Unpack[SelectionArguments]) -> list[Row] | PartialList:
@@ -46,7 +46,7 @@ class FileStore:
         return select(found.rows, RowSelection(**selection))
 
     def stat(self, path: Address) -> Row:
-        """Return what is known about a file without reading it."""
+        """Return the record of a file, without reading its content."""
         return _row(access.find(self.caller, path))
 
     def verify(self, path: Address) -> Row:

@@ -68,7 +68,7 @@ class Binding(_Prefixed):
 
 
 def _kind(word: Any) -> str:
-    """Return what an entry of a command line is meant to be."""
+    """Return the kind of argument that an entry of a command line is meant to be."""
     return "word" if isinstance(word, str) else "binding"
 
 

@@ -68,7 +68,7 @@ def _explained(code: str) -> str:
 
 
 def _details(body: dict[str, Any]) -> list[str]:
-    """Return what Slack says about single arguments."""
+    """Return Slack's messages about single arguments."""
     about = body.get("response_metadata")
     messages = about.get("messages", []) if isinstance(about, dict) else []
     return [str(message) for message in messages] if isinstance(messages, list) else []

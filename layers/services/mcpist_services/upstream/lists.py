@@ -100,7 +100,7 @@ _memory: Memory[tuple[str, ListOwner], ServerState] = Memory(math.inf, MAX_MEMOR
 
 
 def server_state(server: str, owner: ListOwner = EVERYBODY, max_age: float = MEMORY_TTL_SECONDS) -> ServerState:
-    """Return what is known without asking the server: from memory, if it is no older than `max_age`, or the table.
+    """Return the list without asking the server: from memory, if it is no older than `max_age`, or the table.
 
     If the table cannot be read, no tool is offered: without the approvals no tool can be trusted.
     """
@@ -118,7 +118,7 @@ def server_state(server: str, owner: ListOwner = EVERYBODY, max_age: float = MEM
 
 
 def refreshed(server: str, owner: ListOwner, fetch: Fetch) -> ServerState:
-    """Return what the server offers now, after asking it if its list is stale; if it fails, the last list and why."""
+    """Return the server's list, after asking it if the known one is stale; if it fails, the last list and why."""
     found = server_state(server, owner)
     if found.may_wait:
         return found

@@ -116,7 +116,7 @@ def _with_fresh_credentials[T](caller: Caller, server: str, ask: Callable[[Ident
 
 
 def owner(caller: Caller, server: str) -> ListOwner:
-    """Return whose list of tools a server gives: the caller's if it is asked with the caller's account."""
+    """Return the owner of a server's list of tools: the caller if it is asked with the caller's account."""
     return (caller.organization, caller.user) if server_of(server).grants else EVERYBODY
 
 

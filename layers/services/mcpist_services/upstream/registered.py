@@ -40,7 +40,7 @@ class OfferedServers:
 
 
 def offered_to(caller: Caller) -> OfferedServers:
-    """Return what the deployment's file configures, with the registered servers that a role of the caller has."""
+    """Return the categories of the deployment's file, with the registered servers that a role of the caller has."""
     configured = configuration()
     registered, failures = definitions.of_caller(caller, "upstream", lambda module: _read(caller.organization, module))
     servers = {key: server for key, server, _ in registered.values()}

@@ -110,7 +110,7 @@ def name_problem(name: str) -> str:
 
 
 def review_warnings(item: "ListedItem") -> list[str]:
-    """Return what a person should check before approving an item."""
+    """Return the points that a person should check before approving an item."""
     found = [reason] if (reason := item_problem(item)) else []
     hidden = sorted({letter for text in _texts_of(item) for letter in hidden_characters(text)})
     if hidden:

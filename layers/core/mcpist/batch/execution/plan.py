@@ -122,7 +122,7 @@ class _ParsedSteps:
     permissions: Permissions
 
     def source(self, id_: str) -> Source | None:
-        """Return what references to a step may name; None where its tool was not found."""
+        """Return the columns that references to a step may name; None where its tool was not found."""
         if not (tool := self.tools.get(id_)):
             return None
         return Source(

@@ -50,7 +50,7 @@ def with_previews(
 
 
 def _preview(use: DestructiveUse, results: Mapping[str, StepResult]) -> TargetPreview | None:
-    """Return what a step's references stand for; None if it has none, or if one of them cannot be resolved."""
+    """Return the values of a step's references; None if it has none, or if one of them cannot be resolved."""
     sources = set(_sources(use))
     if not sources or not sources <= results.keys():
         return None

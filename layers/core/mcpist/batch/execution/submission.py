@@ -136,7 +136,7 @@ def prepare_described(permissions: Permissions, context: Mapping[str, Any], requ
 
 
 def find_question(caller: Caller, question: str) -> Mapping[str, Any]:
-    """Return what a caller was asked about before a batch begins; BatchNotFound for other questions."""
+    """Return the batch that a caller was asked about before it begins; BatchNotFound for other questions."""
     context = questions.read_context(caller, question)
     if not context or not {"commands", "resume"} & context.keys():
         raise BatchNotFound(batch=question)

@@ -82,5 +82,5 @@ def check_size(params: Any, when: Any) -> None:
 
 
 def _batch_attributes(head: Header) -> Item:
-    """Return what every item of a batch has; DynamoDB wants whole seconds in `expires_at`."""
+    """Return the attributes of every item of a batch; DynamoDB wants whole seconds in `expires_at`."""
     return {"pk": head.pk, "expires_at": int(head.expires_at)}

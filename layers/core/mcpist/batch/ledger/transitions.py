@@ -206,7 +206,7 @@ def _join_json(texts: Iterable[bytes]) -> bytes:
 
 
 def _element_status(element: Entry) -> dict[str, Any]:
-    """Return what `${step.elements[0]}` leads to."""
+    """Return the value of `${step.elements[0]}`."""
     if element.error is None:
         return {"status": element.status}
     error = from_message(element.error)

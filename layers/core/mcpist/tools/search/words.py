@@ -41,7 +41,7 @@ def read_words(folder: Path, locale: Locale) -> Mapping[str, Any]:
 
 
 def search_words(folder: Path) -> SearchWords:
-    """Return what the search reads of a folder's files in all languages."""
+    """Return the words of a folder's files in all languages, for the search."""
     lines: list[str] = []
     phrases: dict[str, dict[SearchField, str]] = {}
     for locale in LOCALES:
