@@ -52,7 +52,7 @@ def _item(block: Json) -> tree.Item:
 
 
 def _read(block: Json) -> Iterator[tree.Block]:
-    """Yield what a block becomes that Markdown has too."""
+    """Yield the blocks of Markdown that a block becomes."""
     kind = block.get("type", "")
     own = block.get(kind, {})
     match kind:

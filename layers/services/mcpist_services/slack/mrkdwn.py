@@ -138,7 +138,7 @@ def _block(lines: list[str], kind: str) -> tree.Block:
 
 
 def _angle(content: str, marks: frozenset[tree.Mark]) -> tree.Run:
-    """Return what stands in angle brackets: a mention, a link, or a command with its fallback text."""
+    """Return the content of angle brackets: a mention, a link, or a command with its fallback text."""
     target, _, label = content.partition("|")
     name = unescape(label).removeprefix("@").removeprefix("#")
     if special := _SPECIAL.fullmatch(target):
