@@ -40,7 +40,7 @@ class ChangedField(BaseModel):
     after: Any = None
 
 
-class Effect(BaseModel):
+class ChangeEffect(BaseModel):
     """The tools that appear and vanish for some users, and for some roles alone."""
 
     users: list[str]
@@ -75,7 +75,7 @@ class ChangeReport(BaseModel):
     version: Annotated[int, Field(description="The organization's version, for `If-Match`")]
     dry_run: bool
     changes: list[ChangedField]
-    effects: list[Effect]
+    effects: list[ChangeEffect]
     refused_calls: Annotated[
         RefusedCalls | None, Field(description="With `dryRun`, where users lose tools: what they used of them lately")
     ] = None
