@@ -12,8 +12,8 @@ from infra.cli.rest_client import Access, with_access
 from infra.cli.stacks import last_up
 from infra.cli.target import opened
 from mcpist.caller import Subject
-from mcpist.people.administration import Administration, AppliedChange, ChangeOptions, operator
-from mcpist.people.change import fields_of
+from mcpist.people.administration import Administration, AppliedChange, operator
+from mcpist.people.change import ChangeOptions, fields_of
 from mcpist.people.documents import OrganizationDocument
 from mcpist.people.organization import Organization, User
 from mcpist.running.accounts import BrokerAccounts

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from console.visit import Visit
 from mcpist.errors import InvalidRequest
 from mcpist.http.request import HttpResponse
-from mcpist.people.administration import AppliedChange, ChangeOptions
+from mcpist.people.administration import AppliedChange
+from mcpist.people.change import ChangeOptions
 from mcpist.people.edits import Edit
 from mcpist.tools.access.effects import describe_change
 from mcpist_services.catalogue import CATALOGUE

@@ -12,7 +12,8 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, Field
 
 from mcpist.errors import InvalidRequest
-from mcpist.people.administration import Administration, AppliedChange, ChangeOptions
+from mcpist.people.administration import Administration, AppliedChange
+from mcpist.people.change import ChangeOptions
 from mcpist.people.edits import Edit
 from mcpist.people.organization import Organization
 from mcpist.running.accounts import BrokerAccounts

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mcpist.caller import Role
 from mcpist.people import edits
-from mcpist.people.change import role_fields, user_fields
+from mcpist.people.change import unnamed_fields, user_fields
 from mcpist.people.organization import Organization, User
 from mcpist.tools.access.effects import preview_tools
 from mcpist_services.catalogue import CATALOGUE
@@ -214,7 +214,7 @@ def _roles(organization: Organization) -> list[RoleBody]:
 
 def _role(organization: Organization, role: Role) -> RoleBody:
     users = list(organization.users_with_role(role.name))
-    return RoleBody.model_validate({"name": role.name, **role_fields(role), "users": users})
+    return RoleBody.model_validate({"name": role.name, **unnamed_fields(role), "users": users})
 
 
 def _preview(organization: Organization, roles: Iterable[str], *, tools: bool) -> Preview:

@@ -12,7 +12,8 @@ from mcpist.aws.clients import AwsError
 from mcpist.caller import Caller, Role, Subject
 from mcpist.errors import AuthorizationError, Conflict, GrantsRemain, LastAdministrator, McpistError, StoreUnavailable
 from mcpist.people import directory, edits
-from mcpist.people.administration import Administration, ChangeOptions, ConnectedAccount, operator
+from mcpist.people.administration import Administration, ConnectedAccount, operator
+from mcpist.people.change import ChangeOptions
 from mcpist.people.organization import Organization, User
 from mcpist.settings import settings
 from tests.core.people.conftest import FakeAccounts

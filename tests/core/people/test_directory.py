@@ -18,6 +18,7 @@ from mcpist.errors import (
     UserNotFound,
 )
 from mcpist.people import directory, edits, publication
+from mcpist.people.change import ChangeOptions
 from mcpist.people.organization import Organization, User
 
 pytestmark = pytest.mark.usefixtures("organization")
@@ -370,10 +371,10 @@ def test_a_role_can_be_removed_once_nobody_has_it() -> None:
 def test_a_dry_run_checks_everything_and_writes_nothing(aws: list[str]) -> None:
     before = directory.read("acme")
     aws.clear()
-    made = directory.change("acme", lambda acme: acme.with_role(Role("new")), dry_run=True)
+    made = directory.change("acme", lambda acme: acme.with_role(Role("new")), ChangeOptions(dry_run=True))
     assert (made.before, list(made.after.roles)) == (before, ["members", "new"])
     with pytest.raises(LastAdministrator):
-        directory.change("acme", lambda acme: demoted(acme, "ada"), dry_run=True)
+        directory.change("acme", lambda acme: demoted(acme, "ada"), ChangeOptions(dry_run=True))
     assert set(aws) == {"GetItem", "Query"}
 
 

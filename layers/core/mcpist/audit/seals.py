@@ -8,13 +8,12 @@ import hashlib
 import heapq
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import batched, pairwise
-from typing import Any
 
 from mcpist.audit.record import SECONDS_PER_DAY, audit_table, partitions_of, timestamp
-from mcpist.aws.attributes import Item
+from mcpist.aws.attributes import Item, decode, encode
 from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.table import IS_NEW, Table
 from mcpist.settings import settings
@@ -90,7 +89,7 @@ def seal_organization(organization: str, now: datetime) -> int:
 def latest_seal(organization: str) -> Seal | None:
     """Return the last seal of an organization."""
     items, _ = _table().query_page("pk", organization, ("0", "~"), limit=1, descending=True)
-    return _seal(items[0]) if items else None
+    return decode(Seal, items[0]) if items else None
 
 
 def seals_from(organization: str, since: str) -> Iterator[Seal]:
@@ -98,7 +97,7 @@ def seals_from(organization: str, since: str) -> Iterator[Seal]:
     end: str | None = since
     while end:
         items, next_end = _table().query_page("pk", organization, (end, "~"))
-        yield from (_seal(item) for item in items if item["sk"] > end or end == since)
+        yield from (decode(Seal, item) for item in items if item["sk"] > end or end == since)
         end = next_end
 
 
@@ -150,12 +149,7 @@ def _expiry(since: str) -> int:
 def _item(seal: Seal) -> Item:
     now = datetime.now(UTC).timestamp()
     kept = (settings().audit_days + SEAL_EXTRA_DAYS) * SECONDS_PER_DAY
-    return {"pk": seal.organization, "sk": seal.since, **asdict(seal), "expires_at": int(now) + kept}
-
-
-def _seal(item: Item) -> Seal:
-    values: dict[str, Any] = {one.name: item[one.name] for one in fields(Seal)}
-    return Seal(**values)
+    return {"pk": seal.organization, "sk": seal.since, **encode(seal), "expires_at": int(now) + kept}
 
 
 def _table() -> Table:

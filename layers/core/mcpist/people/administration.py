@@ -5,7 +5,7 @@ A change and the rows about it are one transaction. A refused change has a row, 
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from mcpist.audit import record as audit
@@ -13,7 +13,7 @@ from mcpist.aws.attributes import Item
 from mcpist.caller import Caller, ClientInfo, Subject
 from mcpist.errors import AuthorizationError, GrantsRemain, Locale, McpistError, TransientError
 from mcpist.people import directory, edits
-from mcpist.people.change import Change, Difference
+from mcpist.people.change import NO_OPTIONS, Change, ChangeOptions, Difference, Journal
 from mcpist.people.organization import Organization
 
 PROFILE_UPDATE = "profile.update"
@@ -47,18 +47,6 @@ class Accounts(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeOptions:
-    """The options of a change."""
-
-    dry_run: bool = False
-    """Whether nothing is written."""
-    expected_version: int | None = None
-    """The version that the organization must still have; None for any."""
-    with_grants: bool = False
-    """Whether the accounts of removed users and roles are revoked."""
-
-
-@dataclass(frozen=True, slots=True)
 class AppliedChange:
     """A change, and the accounts that it removes; with a dry run what they would be."""
 
@@ -80,7 +68,8 @@ class Administration:
     def permitted(self, action: str, target: str = "") -> Iterator[None]:
         """Run a block for administrators only; an error in it has an audit row, unless trying again helps."""
         try:
-            require_administrator(self.caller, action)
+            if self.caller.system_role != "admin":
+                raise AuthorizationError(name=action)
             yield
         except TransientError:
             raise
@@ -97,49 +86,32 @@ class Administration:
         """Create an organization."""
         action = "organization.create"
         with self.permitted(action, "organization"):
-            created = directory.create(new, dry_run=dry_run, journal=journal_of(self.caller, action, self.request))
-        return AppliedChange(created, (), dry_run)
+            journal = journal_of(self.caller, action, self.request)
+            return AppliedChange(directory.create(new, ChangeOptions(dry_run), journal=journal), (), dry_run)
 
     def change(
-        self, action: str, target: str, edit: directory.Edit, options: ChangeOptions = ChangeOptions()
+        self, action: str, target: str, edit: directory.Edit, options: ChangeOptions = NO_OPTIONS
     ) -> AppliedChange:
         """Change the organization; `target` is the path of what is changed, such as `users.uma`."""
-
-        def make(*, dry_run: bool) -> Change:
-            return directory.change(
-                self.caller.organization,
-                edit,
-                dry_run=dry_run,
-                expected_version=options.expected_version,
-                journal=journal_of(self.caller, action, self.request),
-            )
-
+        organization, journal = self.caller.organization, journal_of(self.caller, action, self.request)
         with self.permitted(action, target):
-            return self._apply(make, options)
+            return self._apply(lambda chosen: directory.change(organization, edit, chosen, journal=journal), options)
 
-    def replace(self, new: Organization, options: ChangeOptions = ChangeOptions()) -> AppliedChange:
+    def replace(self, new: Organization, options: ChangeOptions = NO_OPTIONS) -> AppliedChange:
         """Replace the whole organization."""
         action = "organization.replace"
-
-        def make(*, dry_run: bool) -> Change:
-            return directory.replace_organization(
-                new,
-                dry_run=dry_run,
-                expected_version=options.expected_version,
-                journal=journal_of(self.caller, action, self.request),
-            )
-
+        journal = journal_of(self.caller, action, self.request)
         with self.permitted(action, "organization"):
             if new.id != self.caller.organization:
                 raise AuthorizationError(name=new.id)
-            return self._apply(make, options)
+            return self._apply(lambda chosen: directory.replace_organization(new, chosen, journal=journal), options)
 
-    def _apply(self, make: Callable[..., Change], options: ChangeOptions) -> AppliedChange:
+    def _apply(self, make: Callable[[ChangeOptions], Change], options: ChangeOptions) -> AppliedChange:
         """Make a change, and before it revoke the accounts whose owners it removes.
 
         An interrupted removal can then be repeated, while a removed user could no longer be named.
         """
-        rehearsed = make(dry_run=True)
+        rehearsed = make(replace(options, dry_run=True))
         owners = removed_owners(rehearsed)
         accounts = tuple(sorted(self.accounts.find(owners))) if owners else ()
         if accounts and not options.with_grants:
@@ -150,30 +122,19 @@ class Administration:
             return AppliedChange(rehearsed, accounts, dry_run=True)
         if accounts:
             self.accounts.revoke({account.owner for account in accounts})
-        return AppliedChange(make(dry_run=False), accounts, dry_run=False)
+        return AppliedChange(make(options), accounts, dry_run=False)
 
 
-def journal_of(caller: Caller, action: str, request: str) -> directory.Journal:
+def journal_of(caller: Caller, action: str, request: str) -> Journal:
     """Return a function that makes the audit row of each difference of a change by this caller."""
 
     def row(difference: Difference) -> Item:
+        path, before, after = difference.path, difference.before, difference.after
         return audit.administration_row(
-            caller,
-            "change",
-            action,
-            request=request,
-            target=difference.path,
-            before=difference.before,
-            after=difference.after,
+            caller, "change", action, request=request, target=path, before=before, after=after
         )
 
     return row
-
-
-def require_administrator(caller: Caller, action: str) -> None:
-    """Raise AuthorizationError unless the caller administers the organization."""
-    if caller.system_role != "admin":
-        raise AuthorizationError(name=action)
 
 
 def removed_owners(change: Change) -> set[str]:

@@ -1,6 +1,6 @@
 """A change of an organization: what differs, and the items that its transactions write."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +30,25 @@ class Difference:
         """The key of the items that are written together with it."""
         kind, _, name = self.path.partition(".")
         return {"modules": f"module#{name}", "roles": f"role#{name}", "users": f"user#{name}"}.get(kind, "org")
+
+
+type Journal = Callable[[Difference], Item]
+"""Makes the audit row of a difference, which is written in the same transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeOptions:
+    """The options of a change."""
+
+    dry_run: bool = False
+    """Whether nothing is written."""
+    expected_version: int | None = None
+    """The version that the organization must still have; None for any."""
+    with_grants: bool = False
+    """Whether the accounts of removed users and roles are revoked."""
+
+
+NO_OPTIONS = ChangeOptions()
 
 
 @dataclass(slots=True)
@@ -109,8 +128,8 @@ class Change:
 
 def _fields_by_path(organization: Organization) -> dict[str, Fields]:
     own = {"organization": own_fields(organization)} if organization.name else {}
-    own |= {f"modules.{name}": module_fields(module) for name, module in organization.modules.items()}
-    roles = {f"roles.{name}": role_fields(role) for name, role in organization.roles.items()}
+    own |= {f"modules.{name}": unnamed_fields(module) for name, module in organization.modules.items()}
+    roles = {f"roles.{name}": unnamed_fields(role) for name, role in organization.roles.items()}
     return own | roles | {f"users.{name}": user_fields(user) for name, user in organization.users.items()}
 
 
@@ -139,19 +158,16 @@ def own_fields(organization: Organization) -> Fields:
     return {"name": organization.name, "disabled": list(organization.disabled)}
 
 
-def role_fields(role: Role) -> Fields:
-    """Return a role as plain values, without its name."""
-    return {name: value for name, value in encode(role).items() if name != "name"}
+def unnamed_fields(named: Role | RegisteredModule) -> Fields:
+    """Return a role or a registered module as plain values, without its name."""
+    return {name: value for name, value in encode(named).items() if name != "name"}
 
 
 def user_fields(user: User) -> Fields:
     """Return a user as plain values, without the id."""
-    return {name: value for name, value in encode(user).items() if name != "id"}
-
-
-def module_fields(module: RegisteredModule) -> Fields:
-    """Return a registered module as plain values, without its name."""
-    return {name: value for name, value in encode(module).items() if name != "name"}
+    subject = {"issuer": user.subject.issuer, "sub": user.subject.sub}
+    own = {"name": user.name, "subject": subject, "system_role": user.system_role}
+    return {**own, "roles": list(user.roles), "locale": user.locale}
 
 
 def fields_of(organization: Organization) -> Fields:
@@ -159,6 +175,6 @@ def fields_of(organization: Organization) -> Fields:
     return {
         "organization": organization.id,
         **own_fields(organization),
-        "roles": {name: role_fields(role) for name, role in sorted(organization.roles.items())},
+        "roles": {name: unnamed_fields(role) for name, role in sorted(organization.roles.items())},
         "users": {user: user_fields(one) for user, one in sorted(organization.users.items())},
     }

@@ -29,7 +29,7 @@ from mcpist.aws.table import directory_table
 from mcpist.caller import Caller, Proof, Role, Subject, SystemRole
 from mcpist.memory import Memory
 from mcpist.people import publication
-from mcpist.people.change import Change, Difference
+from mcpist.people.change import NO_OPTIONS, Change, ChangeOptions, Journal
 from mcpist.people.known_subject import KnownSubject
 from mcpist.people.organization import Organization, User
 from mcpist.people.part import UserEdit, read_part
@@ -103,8 +103,6 @@ def _callers(subject: Subject) -> list[Caller]:
 
 
 type Edit = Callable[[Organization], Organization]
-type Journal = Callable[[Difference], Item]
-"""Makes the audit row of a difference, which is written in the same transaction."""
 
 
 def organizations() -> list[str]:
@@ -129,12 +127,7 @@ def read_version(organization: str) -> tuple[int, Organization]:
 
 
 def change(
-    organization: str,
-    edit: Edit,
-    *,
-    dry_run: bool = False,
-    expected_version: int | None = None,
-    journal: Journal | None = None,
+    organization: str, edit: Edit, options: ChangeOptions = NO_OPTIONS, *, journal: Journal | None = None
 ) -> Change:
     """Replace an organization by the result of `edit`; a dry run only returns the change.
 
@@ -142,13 +135,9 @@ def change(
     changed if the result is invalid (InvalidRequest) or has no administrator (LastAdministrator). Repeating a change
     that was interrupted completes it.
     """
+    part = edit if isinstance(edit, UserEdit) else None
     return _apply_edit(
-        organization,
-        lambda before: edit(before or _raise_unknown(organization)),
-        part=edit if isinstance(edit, UserEdit) else None,
-        dry_run=dry_run,
-        expected_version=expected_version,
-        journal=journal,
+        organization, lambda before: edit(before or _raise_unknown(organization)), options, journal, part=part
     )
 
 
@@ -161,7 +150,9 @@ def finish_publications(created_before: float) -> int:
     return len(marks)
 
 
-def create(organization: Organization, *, dry_run: bool = False, journal: Journal | None = None) -> Change:
+def create(
+    organization: Organization, options: ChangeOptions = NO_OPTIONS, *, journal: Journal | None = None
+) -> Change:
     """Create an organization; InvalidRequest if its id is taken."""
 
     def new(before: Organization | None) -> Organization:
@@ -170,19 +161,13 @@ def create(organization: Organization, *, dry_run: bool = False, journal: Journa
             raise errors.InvalidRequest(field="organization", problem=problem)
         return organization
 
-    return _apply_edit(organization.id, new, dry_run=dry_run, journal=journal)
+    return _apply_edit(organization.id, new, options, journal)
 
 
 def replace_organization(
-    organization: Organization,
-    *,
-    dry_run: bool = False,
-    expected_version: int | None = None,
-    journal: Journal | None = None,
+    organization: Organization, options: ChangeOptions = NO_OPTIONS, *, journal: Journal | None = None
 ) -> Change:
-    """Create an organization or replace it as a whole; LastAdministrator if it has no administrator.
-
-    Its registered modules remain.
+    """Create an organization or replace it except for its modules; LastAdministrator if it has no administrator.
 
     An organization of more than some dozens of users is written in several transactions, roles and administrators
     first. Repeating a replacement that was interrupted completes it.
@@ -192,10 +177,9 @@ def replace_organization(
     return _apply_edit(
         organization.id,
         lambda before: replace(organization, modules=before.modules) if before else organization,
-        dry_run=dry_run,
+        options,
+        journal,
         publish_all=True,
-        expected_version=expected_version,
-        journal=journal,
     )
 
 
@@ -233,20 +217,19 @@ def role_names(organization: str) -> list[str]:
 def _apply_edit(
     organization: str,
     edit: Callable[[Organization | None], Organization],
+    options: ChangeOptions = NO_OPTIONS,
+    journal: Journal | None = None,
     *,
     part: UserEdit | None = None,
-    dry_run: bool = False,
     publish_all: bool = False,
-    expected_version: int | None = None,
-    journal: Journal | None = None,
 ) -> Change:
     for _ in range(MAX_WRITE_ATTEMPTS):
         change = _evaluate(organization, edit, part)
-        if expected_version not in {None, change.version}:
+        if options.expected_version not in {None, change.version}:
             raise errors.Conflict(what=f"the organization {organization}")
         if change.before.administrator_count and not change.after.administrator_count:
             raise errors.LastAdministrator(field="users", organization=organization)
-        if dry_run:
+        if options.dry_run:
             return change
         is_empty = change.before == change.after
         written = change.version if is_empty else _write(change, journal)

@@ -70,16 +70,8 @@ def invite(
         rehearsed = User(user, name, Subject("https://invited.invalid", user), roles=roles, locale=locale)
         organization.with_user(rehearsed).validated()
         secret, now = secrets.token_urlsafe(SECRET_BYTES), int(time.time())
-        made = Invitation(
-            key=hash_of(secret),
-            user=user,
-            name=name,
-            roles=roles,
-            locale=locale,
-            invited_by=caller.user,
-            created_at=now,
-            expires_at=now + days * DAY_SECONDS,
-        )
+        ends = now + days * DAY_SECONDS
+        made = Invitation(hash_of(secret), user, name, roles, locale, caller.user, created_at=now, expires_at=ends)
         after = {"name": name, "roles": list(roles), "expires_at": made.expires_at}
         # First the row: no link works without a trail.
         audit.record_change(
@@ -134,10 +126,17 @@ def accept(organization: str, secret: str, subject: Subject, request: str) -> Ou
     if found is None or not claim(organization, found, subject):
         return "invalid"
     caller = Caller(organization, found.user, subject, "user", ())
+    # What the edit reads besides the user: the administrator who made the invitation.
+    edit = UserEdit(
+        lambda before: _joined(before, found, subject),
+        found.user,
+        found.roles,
+        subject.sub,
+        subject.issuer,
+        witness=found.invited_by,
+    )
     try:
-        directory.change(
-            organization, _joining(found, subject), journal=journal_of(caller, "invitations.accept", request)
-        )
+        directory.change(organization, edit, journal=journal_of(caller, "invitations.accept", request))
     except AlreadyExists:
         return "taken"
     except InvalidRequest:  # who made it is no administrator any more, or the organization is gone
@@ -164,18 +163,6 @@ def claim(organization: str, found: Invitation, subject: Subject) -> bool:
     except ConditionFailed:
         return False
     return True
-
-
-def _joining(found: Invitation, subject: Subject) -> UserEdit:
-    """Return the edit that adds the user."""
-    return UserEdit(
-        lambda before: _joined(before, found, subject),
-        found.user,
-        found.roles,
-        subject.sub,
-        subject.issuer,
-        witness=found.invited_by,
-    )
 
 
 def _joined(before: Organization, found: Invitation, subject: Subject) -> Organization:

@@ -7,10 +7,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Annotated, Self
 
 from mcpist.audit.record import OPERATOR
-from mcpist.aws.attributes import Item, decode, encode
+from mcpist.aws.attributes import INLINE, Attribute, Item, decode, encode
 from mcpist.caller import RegisteredModule, Role, Subject, SystemRole
 from mcpist.errors import InvalidRequest, Locale, RoleInUse, RoleNotFound, UserNotFound
 from mcpist.suggestions import nearest
@@ -19,6 +19,7 @@ RESERVED_IDS = ("categories", "readonly")  # parts of the endpoint's addresses, 
 MAX_ID_CHARACTERS = 128
 # A client of a URL that ends in `/.` or `/..` asks for another one.
 ID = re.compile(rf"(?!\.{{1,2}}$)[^#/\x00-\x1f]{{1,{MAX_ID_CHARACTERS}}}")
+CHOICES = {"system_role": ("user", "admin"), "locale": ("en", "ja")}
 MAX_ROLES_PER_USER = 40  # each is in the user's access item, which every request reads
 
 
@@ -26,11 +27,11 @@ MAX_ROLES_PER_USER = 40  # each is in the user's access item, which every reques
 class User:
     """A person of an organization."""
 
-    id: str
+    id: Annotated[str, Attribute("user")]
     """The id, unique in the organization."""
     name: str
     """The name for people."""
-    subject: Subject
+    subject: Annotated[Subject, INLINE]
     """The user at the identity provider."""
     system_role: SystemRole = "user"
     """Whether the user administers the organization."""
@@ -133,9 +134,13 @@ class Organization:
             if user.id == OPERATOR:
                 raise InvalidRequest(field=place, problem="the audit names the operator of the deployment so")
             self._check_roles(f"{place}.roles", user.roles)
-            _check_choice(f"{place}.system_role", user.system_role, ("user", "admin"))
-            _check_choice(f"{place}.locale", user.locale, ("en", "ja"))
-            _check_subject(f"{place}.subject", user.subject)
+            # A form may send any text, which no model has checked.
+            for name, known in CHOICES.items():
+                if getattr(user, name) not in known:
+                    raise InvalidRequest(field=f"{place}.{name}", problem=f"it is one of {', '.join(known)}")
+            if not user.subject.issuer or not user.subject.sub or "#" in user.subject.issuer:
+                problem = "it needs an issuer, whose URL has no #, and a sub"
+                raise InvalidRequest(field=f"{place}.subject", problem=problem)
             if owners.setdefault(user.subject, user.id) != user.id:
                 problem = f"another user of {self.id} has this subject: {owners[user.subject]}"
                 raise InvalidRequest(field=f"{place}.subject", problem=problem)
@@ -164,7 +169,7 @@ class Organization:
             by_key["org"]["name"],
             tuple(by_key["org"].get("disabled", ())),
             {item["name"]: decode(Role, item) for key, item in by_key.items() if key.startswith("role#")},
-            {item["user"]: _user(item) for key, item in by_key.items() if key.startswith("user#")},
+            {item["user"]: decode(User, item) for key, item in by_key.items() if key.startswith("user#")},
             {item["name"]: decode(RegisteredModule, item) for key, item in by_key.items() if key.startswith("module#")},
         )
 
@@ -176,17 +181,7 @@ class Organization:
         for role in self.roles.values():
             yield {"pk": pk, "sk": f"role#{role.name}", **encode(role)}
         for user in sorted(self.users.values(), key=lambda user: user.system_role):  # administrators are written first
-            yield {
-                "pk": pk,
-                "sk": f"user#{user.id}",
-                "user": user.id,
-                "name": user.name,
-                "system_role": user.system_role,
-                "locale": user.locale,
-                "issuer": user.subject.issuer,
-                "sub": user.subject.sub,
-                "roles": list(user.roles),
-            }
+            yield {"pk": pk, "sk": f"user#{user.id}", **encode(user)}
 
     def head_item(self, version: int, *, is_whole: bool = True) -> Item:
         """Return the organization's own item, with this version, and the counts of its users once all are written."""
@@ -213,24 +208,8 @@ class Organization:
             }
 
 
-def _user(item: Item) -> User:
-    subject = Subject(item["issuer"], item["sub"])
-    return User(item["user"], item["name"], subject, item["system_role"], tuple(item["roles"]), item["locale"])
-
-
 def _check_id(place: str, value: str) -> None:
     """Check an id, which is a part of keys, of paths of URLs and of messages to the broker."""
     if not ID.fullmatch(value):
         characters = f"1 to {MAX_ID_CHARACTERS} characters, none of them #, / or a control character"
         raise InvalidRequest(field=place, problem=f"an id has {characters}, and is not . or ..")
-
-
-def _check_choice(place: str, value: str, known: tuple[str, ...]) -> None:
-    """Check a value from a form, which no model has checked."""
-    if value not in known:
-        raise InvalidRequest(field=place, problem=f"it is one of {', '.join(known)}")
-
-
-def _check_subject(place: str, subject: Subject) -> None:
-    if not subject.issuer or not subject.sub or "#" in subject.issuer:
-        raise InvalidRequest(field=place, problem="it needs an issuer, whose URL has no #, and a sub")

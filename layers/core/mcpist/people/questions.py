@@ -79,21 +79,23 @@ def find_waiting(caller: Caller) -> dict[str, Question]:
 
 def load(caller: Caller, state: str, digest: str) -> Question:
     """Return the question of a state; StaleConfirmation for another request's, or one not answered in time."""
-    item = ledger_table().get(_partition_key(caller, state), SORT_KEY) if is_batch_id(state) else None
-    question = decode(Question, item) if item else None
+    question = _find_open(caller, state)
     if question is None or question.digest != digest:
-        raise StaleConfirmation(field="requestState")
-    if question.accepted_at is None and question.until <= time.time():
         raise StaleConfirmation(field="requestState")
     return question
 
 
 def read_context(caller: Caller, state: str) -> dict[str, Any] | None:
     """Return the value that was stored with a question; None if no question waits for an answer, or has had one."""
+    question = _find_open(caller, state)
+    return question.context if question else None
+
+
+def _find_open(caller: Caller, state: str) -> Question | None:
+    # A state may be any text of a client: no other item of the table must be read by it.
     item = ledger_table().get(_partition_key(caller, state), SORT_KEY) if is_batch_id(state) else None
     question = decode(Question, item) if item else None
-    is_open = question is not None and (question.accepted_at is not None or question.until > time.time())
-    return question.context if question and is_open else None
+    return question if question and (question.accepted_at is not None or question.until > time.time()) else None
 
 
 def accept(caller: Caller, state: str) -> bool:

@@ -13,7 +13,8 @@ from typing import Any, Literal
 from mcpist.audit.record import record_change
 from mcpist.caller import Caller, RegisteredModule, Role
 from mcpist.errors import AlreadyExists, InvalidRequest, NotRegistered
-from mcpist.people.administration import Administration, AppliedChange, ChangeOptions
+from mcpist.people.administration import Administration, AppliedChange
+from mcpist.people.change import ChangeOptions
 from mcpist.people.edits import Edit
 from mcpist.people.organization import Organization
 from mcpist.registry import definitions
