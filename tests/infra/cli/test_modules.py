@@ -85,3 +85,11 @@ def test_tools_are_listed_over_all_pages_searched_and_shown(mcpist: Mcpist, brok
     assert {(tool["module"], tool["effect"]) for tool in only} == {("rag", "reads")}
     assert mcpist("tool", "search", "search our documents")["results"][0]["module"] == "rag"
     assert mcpist("tool", "show", "rag.list_docs")["name"] == "rag-list-docs"
+
+
+def test_headers_of_a_server_have_a_name_and_a_value(mcpist: Mcpist, fake: FakeUpstream) -> None:
+    register = ("module", "register", "notes", "--mcp", f"http://127.0.0.1:{fake.port}/mcp", "--description", "Notes")
+    refused = mcpist(*register, "--header", "X-Shelf", fails=True)
+    assert (refused["code"], refused["message"]) == ("VALIDATION_ERROR", "--header: X-Shelf has no value.")
+    mcpist(*register, "--header", "X-Shelf: 7: b", "--include", "find_note")
+    assert "7: b" in {headers.get("x-shelf") for _, headers in fake.received}
