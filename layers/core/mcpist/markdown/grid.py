@@ -1,10 +1,20 @@
-"""Tables with merged cells, as rows that Markdown can hold."""
+"""The rows and cells of other formats' tables as Markdown can hold them: without merged cells, in lines of text."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from mcpist.markdown.tree import Break, Run, Runs, Unsupported
+from mcpist.markdown import tree
+from mcpist.markdown.tree import Block, Break, Item, Run, Runs, TextRun, Unsupported
+
+_NAMES: dict[type[Block], str] = {
+    tree.Code: "code block",
+    tree.Heading: "heading",
+    tree.List: "list",
+    tree.Quote: "quote",
+    tree.Rule: "rule",
+    tree.TableBlock: "table",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +54,27 @@ def _covered(covered: dict[int, int], column: int) -> Iterator[Runs]:
         covered[column] -= 1
         column += 1
         yield ()
+
+
+def flat(blocks: Iterable[Block], bullet: Callable[[Item], str], where: str = "") -> Runs:
+    """Return blocks as lines; a block that is not a paragraph is named as lost `where` it was, after its text."""
+    lost = {kind: (Unsupported(f"{name}{where}"),) for kind, name in _NAMES.items()}
+    return tree.joined((*_line(block, bullet, where), *lost.get(type(block), ())) for block in blocks)
+
+
+def _line(block: Block, bullet: Callable[[Item], str], where: str) -> Runs:
+    match block:
+        case tree.Paragraph(runs) | tree.Heading(_, runs):
+            return runs
+        case tree.Code(text):
+            return tree.joined([TextRun(line, frozenset({"code"}))] for line in text.split("\n"))
+        case tree.Quote(blocks):
+            return flat(blocks, bullet, where)
+        case tree.List(items):
+            return tree.joined((TextRun(f"{bullet(item)} "), *flat(item.blocks, bullet, where)) for item in items)
+        case tree.TableBlock(rows):
+            return tree.joined([run for cell in row for run in (*cell, TextRun(" | "))] for row in rows)
+        case Unsupported():
+            return (block,)
+        case tree.Rule():
+            return ()

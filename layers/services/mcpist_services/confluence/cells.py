@@ -4,18 +4,9 @@ import re
 from dataclasses import dataclass
 
 from mcpist.markdown import tree
+from mcpist.markdown.grid import flat
 from mcpist.markdown.tree import Block, Mark, Paragraph, Run, TextRun, Unsupported
 from mcpist_services.confluence.markup import Element
-
-_NAMES: dict[type[tree.Block], str] = {
-    tree.Code: "code block",
-    tree.Heading: "heading",
-    tree.List: "list",
-    tree.Quote: "quote",
-    tree.Rule: "rule",
-    tree.TableBlock: "table",
-}
-
 
 _WHITESPACE = re.compile(r"[ \t\r\n\f]+")
 
@@ -40,30 +31,7 @@ def rows_of(table: Element) -> tuple[list[list[Element]], list[Element | str]]:
 
 def lines(blocks: tree.Blocks, place: str) -> tree.Runs:
     """Return blocks as lines; a block that is not a paragraph is named after its text as lost in this place."""
-    runs: list[tree.Run] = []
-    for block in blocks:
-        runs += [tree.Break()] if runs else []
-        runs += _line(block, place)
-        runs += [tree.Unsupported(f"{_NAMES[type(block)]} in a {place}")] if type(block) in _NAMES else []
-    return tuple(runs)
-
-
-def _line(block: tree.Block, place: str) -> tree.Runs:
-    match block:
-        case tree.Paragraph(runs) | tree.Heading(_, runs):
-            return runs
-        case tree.Code(text):
-            return tree.joined([(tree.TextRun(line, frozenset({"code"})),) for line in text.split("\n")])
-        case tree.Quote(blocks):
-            return lines(blocks, place)
-        case tree.List(items):
-            return tree.joined([(tree.TextRun(f"{_bullet(item)} "), *lines(item.blocks, place)) for item in items])
-        case tree.TableBlock(rows):
-            return tree.joined([tuple(run for cell in row for run in (*cell, tree.TextRun(" | "))) for row in rows])
-        case tree.Unsupported():
-            return (block,)
-        case tree.Rule():
-            return ()
+    return flat(blocks, _bullet, f" in a {place}")
 
 
 def _bullet(item: tree.Item) -> str:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from mcpist.markdown import tree
 from mcpist.markdown.grid import Cell, grid
 from mcpist.markdown.normal_form import normalize
+from mcpist.toml_table import toml_beside
 from mcpist_services.confluence import vocabulary
 from mcpist_services.confluence.cells import PLAIN, BlockBuilder, Style, is_blank, lines, rows_of
 from mcpist_services.confluence.markup import Element, parse
@@ -156,7 +157,9 @@ def _date(flow: BlockBuilder, element: Element, style: Style) -> None:
 
 def _emoticon(flow: BlockBuilder, element: Element, _: Style) -> None:
     name = element.attributes.get("ac:name", "")
-    emoji = element.attributes.get("ac:emoji-fallback") or vocabulary.EMOTICONS.get(name, f":{name}:")
+    emoji = element.attributes.get("ac:emoji-fallback") or toml_beside(__file__, "emoticons.toml").get(
+        name, f":{name}:"
+    )
     flow.add_runs(tree.Unsupported(f"emoticon {emoji}") if emoji.startswith(":") else tree.TextRun(emoji))
 
 

@@ -17,28 +17,6 @@ MAX_LOST_CHARACTERS = 200  # of the description of a lost part
 PANELS = {"expand", "info", "note", "panel", "tip", "warning"}
 # Parameters of macros that change only their looks.
 APPEARANCE_PARAMETERS = {"breakoutMode", "breakoutWidth", "collapse", "firstline", "icon", "linenumbers", "theme"}
-EMOTICONS = {
-    "smile": "🙂",
-    "sad": "🙁",
-    "cheeky": "😛",
-    "laugh": "😁",
-    "wink": "😉",
-    "thumbs-up": "👍",
-    "thumbs-down": "👎",
-    "information": "ℹ️",  # noqa: RUF001
-    "tick": "✅",
-    "cross": "❌",
-    "warning": "⚠️",
-    "plus": "➕",  # noqa: RUF001
-    "minus": "➖",  # noqa: RUF001
-    "question": "❓",
-    "light-on": "💡",
-    "yellow-star": "⭐",
-    "heart": "❤️",
-    "broken-heart": "💔",
-}
-
-
 DATE = re.compile(r"date:([0-9]{4}-[0-9]{2}-[0-9]{2})")
 _PAGE = re.compile(r"page:(?:([^/#]*)/)?([^#]+)(?:#(.+))?", re.DOTALL)
 _OTHER = re.compile(r"(space|attachment):(.+)", re.DOTALL)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 
 from mcpist.markdown import tree
-from mcpist.markdown.grid import Cell, grid
+from mcpist.markdown.grid import Cell, flat, grid
 from mcpist.markdown.normal_form import normalize
 from mcpist_services.jira.writing import MARKS, Node
 
@@ -120,32 +120,7 @@ def _cell(cell: Node) -> Cell:
     attrs = _attrs(cell)
     wide, high = (min(max(int(attrs.get(span) or 1), 1), MAX_SPAN) for span in ("colspan", "rowspan"))
     merged = (tree.Unsupported("merged cells"),) if wide * high > 1 else ()
-    return Cell((*_lines(tuple(_blocks(_content(cell)))), *merged), wide, high)
-
-
-def _lines(blocks: tree.Blocks) -> tree.Runs:
-    """Return blocks as the lines of a cell; anything else than lines is marked as lost."""
-    return tree.joined(map(_flat, blocks))
-
-
-def _flat(block: tree.Block) -> Iterator[tree.Run]:
-    match block:
-        case tree.Paragraph(runs):
-            yield from runs
-        case tree.Heading(_, runs):
-            yield from (*runs, tree.Unsupported("heading"))
-        case tree.Code(text):
-            yield from (tree.TextRun(text, frozenset({"code"})), tree.Unsupported("code block"))
-        case tree.Quote(blocks):
-            yield from (*_lines(blocks), tree.Unsupported("quote"))
-        case tree.List(items):
-            for place, item in enumerate(items):
-                yield from ((tree.Break(),) if place else ()) + (tree.TextRun("• "), *_lines(item.blocks))
-            yield tree.Unsupported("list")
-        case tree.Unsupported():
-            yield block
-        case tree.Rule() | tree.TableBlock():
-            yield tree.Unsupported(type(block).__name__.lower())
+    return Cell((*flat(_blocks(_content(cell)), lambda _: "•"), *merged), wide, high)
 
 
 def _runs(nodes: list[Node], block: Node | None = None) -> tree.Runs:

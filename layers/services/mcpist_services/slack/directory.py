@@ -6,7 +6,7 @@ A name is searched in the channels of the person first, then in all. Slack has n
 import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
-from typing import Any
+from typing import Any, Literal
 
 from mcpist.errors import InvalidRequest, McpistError
 from mcpist.tools.declare.call import Call, Calls, ServiceResponse, given
@@ -38,11 +38,16 @@ def _is_conversation_id(text: str) -> bool:
     return is_id(text) and text[0] not in "UW"
 
 
-def in_channel(channel: str, make: Callable[[str], Call], *, opens: bool = False) -> Call | Calls:
+def in_channel(
+    channel: str, method: Literal["GET", "POST"], path: str, *, opens: bool = False, **fields: Any
+) -> Call | Calls:
     """Return the request for a channel, after those that find its id; `opens` begins a conversation with a person."""
-    if _is_conversation_id(channel):
-        return make(channel)
-    return _then(channel_id(channel, opens=opens), make)
+
+    def request(id_: str) -> Call:
+        values = given(channel=id_, **fields)
+        return Call(method, path, json=values) if method == "POST" else Call(method, path, values)
+
+    return request(channel) if _is_conversation_id(channel) else _then(channel_id(channel, opens=opens), request)
 
 
 def for_person(person: str, make: Callable[[str], Call]) -> Call | Calls:

@@ -5,13 +5,13 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
 from pydantic import BaseModel
 
 from mcpist.patterns import compile_pattern
+from mcpist.toml_table import toml_beside
 from mcpist.tools.declare.schema import model_of, parameters_of, schema_of, values_of
 from mcpist.tools.declare.tool import Tool
 from mcpist.validation import parse_model
@@ -124,10 +124,6 @@ class Prompt:
         values = values_of(parse_model(self.model, arguments))
         return self.function(**values) or self._template.format(**values)
 
-    @cached_property
+    @property
     def _template(self) -> str:
-        import tomllib  # 4 ms that a start need not wait for
-
-        file = Path(inspect.getfile(self.function)).with_name("prompts.toml")
-        text: str = tomllib.loads(file.read_text("utf-8"))[self.name]
-        return text
+        return str(toml_beside(inspect.getfile(self.function), "prompts.toml")[self.name])

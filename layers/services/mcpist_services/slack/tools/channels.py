@@ -42,8 +42,7 @@ def list_channels(
 @slack.reads(ONE, "conversations.info", scopes=("channels:read",))
 def get_channel(channel: ChannelId) -> Work:
     """Read a channel: its topic, its purpose and the number of members."""
-    query = {"include_num_members": True}
-    return in_channel(channel, lambda id_: Call("GET", "/conversations.info", {"channel": id_, **query}))
+    return in_channel(channel, "GET", "/conversations.info", include_num_members=True)
 
 
 @slack.reads(shows("id"), "conversations.members", scopes=("channels:read",))
@@ -70,7 +69,7 @@ def open_conversation(users: Group) -> Calls:
 @slack.writes(NEW, "conversations.join", idempotent=True, scopes=("channels:write",))
 def join_channel(channel: ChannelId) -> Work:
     """Join a public channel."""
-    return in_channel(channel, lambda id_: Call("POST", "/conversations.join", json={"channel": id_}))
+    return in_channel(channel, "POST", "/conversations.join")
 
 
 @slack.writes(NEW, "conversations.invite", scopes=("channels:write",))
@@ -84,14 +83,13 @@ def invite_to_channel(channel: ChannelId, users: Members) -> Calls:
 @slack.writes(shows("ok"), "conversations.setTopic", idempotent=True, scopes=("channels:write",))
 def set_topic(channel: ChannelId, topic: Annotated[str, Field(max_length=250), "e.g. Release on Friday"]) -> Work:
     """Change the topic of a channel."""
-    body = {"topic": topic}
-    return in_channel(channel, lambda id_: Call("POST", "/conversations.setTopic", json={"channel": id_, **body}))
+    return in_channel(channel, "POST", "/conversations.setTopic", topic=topic)
 
 
 @slack.destroys(shows("ok"), "conversations.archive", scopes=("channels:write",))
 def archive_channel(channel: ChannelId) -> Work:
     """Archive a channel: nobody can write in it any more."""
-    return in_channel(channel, lambda id_: Call("POST", "/conversations.archive", json={"channel": id_}))
+    return in_channel(channel, "POST", "/conversations.archive")
 
 
 def _ids(people: list[str]) -> Generator[Call, ServiceResponse, list[str]]:

@@ -49,7 +49,7 @@ def list_files(channel: ChannelId | None = None, types: Kinds | None = None) -> 
     """List files of the workspace or of a channel, the newest first."""
     if channel is None:
         return Call("GET", "/files.list", given(types=types))
-    return in_channel(channel, lambda id_: Call("GET", "/files.list", given(channel=id_, types=types)))
+    return in_channel(channel, "GET", "/files.list", types=types)
 
 
 @slack.reads(ONE, "files.info", scopes=("files:read",))

@@ -32,27 +32,25 @@ def list_pins(channel: ChannelId) -> Calls:
 @slack.writes(DONE, "reactions.add", scopes=("reactions:write",))
 def add_reaction(channel: ChannelId, ts: Ts, emoji: Emoji) -> Work:
     """React to a message with an emoji."""
-    body = {"name": emoji, "timestamp": ts}
-    return in_channel(channel, lambda id_: Call("POST", "/reactions.add", json={"channel": id_, **body}))
+    return in_channel(channel, "POST", "/reactions.add", name=emoji, timestamp=ts)
 
 
 @slack.writes(DONE, "reactions.remove", scopes=("reactions:write",))
 def remove_reaction(channel: ChannelId, ts: Ts, emoji: Emoji) -> Work:
     """Remove your reaction from a message."""
-    body = {"name": emoji, "timestamp": ts}
-    return in_channel(channel, lambda id_: Call("POST", "/reactions.remove", json={"channel": id_, **body}))
+    return in_channel(channel, "POST", "/reactions.remove", name=emoji, timestamp=ts)
 
 
 @slack.writes(DONE, "pins.add", scopes=("pins:write",))
 def pin_message(channel: ChannelId, ts: Ts) -> Work:
     """Pin a message in its channel."""
-    return in_channel(channel, lambda id_: Call("POST", "/pins.add", json={"channel": id_, "timestamp": ts}))
+    return in_channel(channel, "POST", "/pins.add", timestamp=ts)
 
 
 @slack.writes(DONE, "pins.remove", scopes=("pins:write",))
 def unpin_message(channel: ChannelId, ts: Ts) -> Work:
     """Unpin a message."""
-    return in_channel(channel, lambda id_: Call("POST", "/pins.remove", json={"channel": id_, "timestamp": ts}))
+    return in_channel(channel, "POST", "/pins.remove", timestamp=ts)
 
 
 def _pin(item: Json) -> Json:

@@ -8,7 +8,7 @@ from pydantic import Field
 from mcpist.markdown.writer import write
 from mcpist.render.shows import shows
 from mcpist.tools.declare.argument_types import UtcMoment
-from mcpist.tools.declare.call import Call, Work, given
+from mcpist.tools.declare.call import Call, Work
 from mcpist.tools.declare.paging import Paging, by_field
 from mcpist_services.slack.blocks import message
 from mcpist_services.slack.directory import in_channel, name_authors
@@ -68,14 +68,14 @@ Query = Annotated[
 @slack.lists(MESSAGES, "conversations.history", paging=NAMED, scopes=("channels:history",))
 def list_messages(channel: ChannelId, oldest: Since = None, latest: Until = None) -> Work:
     """List the messages of a channel or of direct messages, the newest first; replies are in their threads."""
-    query = given(oldest=seconds_of(oldest), latest=seconds_of(latest))
-    return in_channel(channel, lambda id_: Call("GET", "/conversations.history", {"channel": id_, **query}))
+    begin, end = seconds_of(oldest), seconds_of(latest)
+    return in_channel(channel, "GET", "/conversations.history", oldest=begin, latest=end)
 
 
 @slack.lists(MESSAGES, "conversations.replies", paging=NAMED, scopes=("channels:history",))
 def list_replies(channel: ChannelId, ts: ThreadTs) -> Work:
     """List a thread: its first message, then the replies."""
-    return in_channel(channel, lambda id_: Call("GET", "/conversations.replies", {"channel": id_, "ts": ts}))
+    return in_channel(channel, "GET", "/conversations.replies", ts=ts)
 
 
 @slack.lists(FOUND, "search.messages", paging=SEARCH, scopes=("search:read",))
@@ -89,7 +89,7 @@ def search_messages(
 @slack.reads(shows("permalink as url"), "chat.getPermalink")
 def get_permalink(channel: ChannelId, ts: Ts) -> Work:
     """Read the link to a message."""
-    return in_channel(channel, lambda id_: Call("GET", "/chat.getPermalink", {"channel": id_, "message_ts": ts}))
+    return in_channel(channel, "GET", "/chat.getPermalink", message_ts=ts)
 
 
 @slack.writes(WRITTEN, "chat.postMessage", scopes=("chat:write",))
@@ -100,22 +100,20 @@ def send_message(
     also_to_channel: Annotated[bool, "Show the reply in the channel too"] = False,
 ) -> Work:
     """Send a message to a channel or a person, or reply in a thread."""
-    reply = given(thread_ts=thread_ts, reply_broadcast=also_to_channel or None)
-    body = message(markdown) | reply
-    return in_channel(channel, lambda id_: Call("POST", "/chat.postMessage", json={"channel": id_, **body}), opens=True)
+    reply = {"thread_ts": thread_ts, "reply_broadcast": also_to_channel or None}
+    return in_channel(channel, "POST", "/chat.postMessage", opens=True, **message(markdown), **reply)
 
 
 @slack.writes(WRITTEN, "chat.update", idempotent=True, scopes=("chat:write",))
 def update_message(channel: ChannelId, ts: Ts, markdown: Text) -> Work:
     """Replace the text of a message of yours."""
-    body = {"ts": ts, **message(markdown)}
-    return in_channel(channel, lambda id_: Call("POST", "/chat.update", json={"channel": id_, **body}))
+    return in_channel(channel, "POST", "/chat.update", ts=ts, **message(markdown))
 
 
 @slack.destroys(WRITTEN, "chat.delete", scopes=("chat:write",))
 def delete_message(channel: ChannelId, ts: Ts) -> Work:
     """Delete a message of yours."""
-    return in_channel(channel, lambda id_: Call("POST", "/chat.delete", json={"channel": id_, "ts": ts}))
+    return in_channel(channel, "POST", "/chat.delete", ts=ts)
 
 
 SCHEDULED = shows("id", "channel_id as channel", "row.time as post_at", "row.text as text", rows="scheduled_messages")
@@ -138,10 +136,8 @@ def list_scheduled_messages() -> Call:
 @slack.writes(shows("channel", "scheduled_message_id as id"), "chat.scheduleMessage", scopes=("chat:write",))
 def schedule_message(channel: ChannelId, markdown: Text, post_at: PostAt, thread_ts: ThreadTs | None = None) -> Work:
     """Send a message later."""
-    body = {"post_at": int(seconds_of(post_at) or 0), **message(markdown), **given(thread_ts=thread_ts)}
-    return in_channel(
-        channel, lambda id_: Call("POST", "/chat.scheduleMessage", json={"channel": id_, **body}), opens=True
-    )
+    body = {"post_at": int(seconds_of(post_at) or 0), **message(markdown), "thread_ts": thread_ts}
+    return in_channel(channel, "POST", "/chat.scheduleMessage", opens=True, **body)
 
 
 @slack.destroys(shows("ok"), "chat.deleteScheduledMessage", scopes=("chat:write",))
@@ -150,5 +146,4 @@ def delete_scheduled_message(
     message_id: Annotated[str, Field(min_length=1), "The id that list_scheduled_messages shows, e.g. Q1298393284"],
 ) -> Work:
     """Delete a message before it is sent."""
-    body = {"scheduled_message_id": message_id}
-    return in_channel(channel, lambda id_: Call("POST", "/chat.deleteScheduledMessage", json={"channel": id_, **body}))
+    return in_channel(channel, "POST", "/chat.deleteScheduledMessage", scheduled_message_id=message_id)
