@@ -99,8 +99,6 @@ from mcpist.error_base import concrete_errors as concrete_errors
 from mcpist.error_base import from_message as from_message
 from mcpist.error_base import to_message as to_message
 
-# -- the caller changes the request -------------------------------------------------------------------
-
 
 class CallerError(McpistError):
     """The request cannot be served as it is."""
@@ -293,9 +291,6 @@ class FileTooLarge(PayloadTooLarge):
     """A file that is too large to be read in a function's memory."""
 
 
-# -- an administrator changes a permission or the configuration ---------------------------------------
-
-
 class AdministratorError(McpistError):
     """The caller's roles do not allow the request, or the operator has not configured what it needs."""
 
@@ -340,9 +335,6 @@ class UpstreamSecretMissing(NotConfigured):
     """An upstream server whose secret was not stored."""
 
 
-# -- the user connects an account ---------------------------------------------------------------------
-
-
 class AccountError(McpistError, status=409):
     """The service's account needs the user."""
 
@@ -361,9 +353,6 @@ class ScopeMissing(AccountError, code="SCOPE_MISSING"):
 
 class UnnamedScopeMissing(ScopeMissing):
     """The account lacks a permission, and its service does not say which."""
-
-
-# -- nobody: trying again helps -----------------------------------------------------------------------
 
 
 class TransientError(McpistError):
@@ -416,9 +405,6 @@ class NewerFormat(StoreUnavailable):
     """A batch of a newer release, read by an older one during a deployment."""
 
 
-# -- as the service's message says --------------------------------------------------------------------
-
-
 class ToolExecutionError(McpistError, code="TOOL_EXECUTION_ERROR", status=500):
     """The service refused the request; the message is the service's own."""
 
@@ -443,9 +429,6 @@ class ProgramLimitReached(ToolExecutionError):
 
 class OutputRefused(ToolExecutionError):
     """A program left a file that is not taken: a link, a strange name, too many, or none where one is required."""
-
-
-# -- us -----------------------------------------------------------------------------------------------
 
 
 class DefectError(McpistError):

@@ -64,10 +64,10 @@ def test_a_list_is_filtered_by_every_field() -> None:
     assert {entry.module for entry in of.list(Filter(module="safe"))} == {"safe"}
     assert {entry.effect for entry in of.list(Filter(effect="destroys"))} == {"destroys"}
     shop = CATALOGUE.module("shop").about
-    assert "shop.get_item" in names(of.filter_by_category(shop["category"].upper()))
-    assert of.filter_by_category("no such") == of.filter_by_tag("no such") == []
+    assert "shop.get_item" in names(of.list(Filter(category=shop["category"].upper())))
+    assert of.list(Filter(category="no such")) == of.list(Filter(tag="no such")) == []
     for tag in shop["tags"]:
-        assert "shop.get_item" in names(of.filter_by_tag(tag.upper()))
+        assert "shop.get_item" in names(of.list(Filter(tag=tag.upper())))
 
 
 def test_a_module_is_listed_while_the_caller_has_a_tool_of_it() -> None:
@@ -118,7 +118,7 @@ def test_a_tool_may_have_a_version_of_its_own_which_the_index_keeps() -> None:
     again = Index.load(Index([module], CATALOGUE.index.words).dump())
     kept: ModuleEntry = again.modules["shop"]
     assert kept.tools["get_item"] == newer
-    assert registry(READER).get_version("shop.get_item") == "1.0.0"
+    assert registry(READER).get("shop.get_item").version == "1.0.0"
 
 
 UMA = Subject("https://login.example.com", "uma")

@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Iterator, Mapping
+from itertools import batched
 from typing import Any, Protocol
 from uuid import uuid4
 
@@ -45,31 +46,17 @@ class Table:
         """Read up to 100 items consistently; missing ones are left out."""
         if not keys:
             return []
-        request: Any = {
-            self.name: {"Keys": [serialize({"pk": pk, "sk": sk}) for pk, sk in keys], "ConsistentRead": True}
-        }
-        items: list[Item] = []
-        for pause in RETRY_DELAYS_SECONDS:
-            time.sleep(pause)
-            response = send(self.label, "BatchGetItem", {"RequestItems": request})
-            items += map(deserialize, response["Responses"].get(self.name, []))
-            request = response.get("UnprocessedKeys", {})
-            if not request:
-                return items
-        raise StoreUnavailable(store=self.label)
+        wanted = [serialize({"pk": pk, "sk": sk}) for pk, sk in keys]
+        request = {self.name: {"Keys": wanted, "ConsistentRead": True}}
+        responses = self._send_until_processed("BatchGetItem", request, "UnprocessedKeys")
+        return [deserialize(item) for response in responses for item in response["Responses"].get(self.name, [])]
 
     def query(self, pk: str, prefix: str = "") -> list[Item]:
         """Read all items of a partition whose sort keys begin with the prefix, consistently."""
         condition = "pk = :pk AND begins_with(sk, :prefix)" if prefix else "pk = :pk"
         values = {":pk": pk, ":prefix": prefix} if prefix else {":pk": pk}
-        return list(
-            self._pages(
-                "Query",
-                KeyConditionExpression=condition,
-                ExpressionAttributeValues=serialize(values),
-                ConsistentRead=True,
-            )
-        )
+        request = {"KeyConditionExpression": condition, "ExpressionAttributeValues": serialize(values)}
+        return list(self._pages("Query", **request, ConsistentRead=True))
 
     def query_page(
         self,
@@ -88,31 +75,29 @@ class Table:
         the partition key of the table or of `index`; `filters` are values that other attributes must have; `limit` is
         the number of items that are read, whatever the filters leave of them.
         """
-        conditions = " AND ".join(f"#{name} = :{name}" for name in filters or {})
-        values = {f":{name}": expected for name, expected in (filters or {}).items()}
-        response = self._send(
-            "Query",
+        filters = filters or {}
+        values = {f":{name}": expected for name, expected in filters.items()}
+        request = _filled(
             KeyConditionExpression=f"{key} = :key AND sk BETWEEN :low AND :high",
-            ScanIndexForward=not descending,
             ExpressionAttributeValues=serialize({":key": value, ":low": between[0], ":high": between[1], **values}),
-            **({"Limit": limit} if limit else {}),
-            **({"IndexName": index} if index else {}),
-            **({"FilterExpression": conditions} if filters else {}),
-            **({"ExpressionAttributeNames": {f"#{name}": name for name in filters}} if filters else {}),
+            Limit=limit,
+            IndexName=index,
+            FilterExpression=" AND ".join(f"#{name} = :{name}" for name in filters),
+            ExpressionAttributeNames={f"#{name}": name for name in filters},
         )
+        response = self._send("Query", ScanIndexForward=not descending, **request)
         # It may name an end although nothing follows: the next request is then empty.
         end = deserialize(response.get("LastEvaluatedKey", {})).get("sk", "")
         return [deserialize(item) for item in response["Items"]], end
 
     def scan(self, prefix: str, *, keys_only: bool = False) -> Iterator[Item]:
         """Read all items whose partition keys begin with the prefix, consistently, one request a page."""
-        return self._pages(
-            "Scan",
+        request = _filled(
             FilterExpression="begins_with(pk, :prefix)",
             ExpressionAttributeValues=serialize({":prefix": prefix}),
-            ConsistentRead=True,
-            **({"ProjectionExpression": "pk, sk"} if keys_only else {}),
+            ProjectionExpression="pk, sk" if keys_only else "",
         )
+        return self._pages("Scan", ConsistentRead=True, **request)
 
     def _pages(self, operation: str, **request: Any) -> Iterator[Item]:
         """Iterate over the items of all pages; a page is requested when it is needed."""
@@ -129,16 +114,19 @@ class Table:
 
     def put_many(self, items: list[Item]) -> None:
         """Write items, 25 in each request."""
-        for start in range(0, len(items), MAX_BATCH_WRITE_ITEMS):
-            chunk = items[start : start + MAX_BATCH_WRITE_ITEMS]
-            self._write({self.name: [{"PutRequest": {"Item": serialize(item)}} for item in chunk]})
+        for chunk in batched(items, MAX_BATCH_WRITE_ITEMS, strict=False):
+            request = {self.name: [{"PutRequest": {"Item": serialize(item)}} for item in chunk]}
+            self._send_until_processed("BatchWriteItem", request, "UnprocessedItems")
 
-    def _write(self, request: dict[str, Any]) -> None:
+    def _send_until_processed(self, operation: str, request: Any, unprocessed: str) -> list[Any]:
+        """Send a request for some items, again for those that DynamoDB had no capacity for; return the responses."""
+        responses = []
         for pause in RETRY_DELAYS_SECONDS:
             time.sleep(pause)
-            request = send(self.label, "BatchWriteItem", {"RequestItems": request}).get("UnprocessedItems", {})
+            responses.append(send(self.label, operation, {"RequestItems": request}))
+            request = responses[-1].get(unprocessed)
             if not request:
-                return
+                return responses
         raise StoreUnavailable(store=self.label)
 
     def update(self, pk: str, sk: str, expression: str, *, values: Mapping[str, Any], condition: str = "") -> Item:
@@ -212,11 +200,13 @@ class Table:
 def _condition_arguments(condition: str, values: Mapping[str, Any] | None, expressions: str = "") -> dict[str, Any]:
     """Return the request's arguments for a condition, the values of `:value` and the names of `#name`."""
     names = {f"#{name}": name for name in re.findall(r"#(\w+)", expressions or condition)}
-    return (
-        ({"ConditionExpression": condition} if condition else {})
-        | ({"ExpressionAttributeValues": serialize(values)} if values else {})
-        | ({"ExpressionAttributeNames": names} if names else {})
-    )
+    values = serialize(values or {})
+    return _filled(ConditionExpression=condition, ExpressionAttributeValues=values, ExpressionAttributeNames=names)
+
+
+def _filled(**arguments: Any) -> dict[str, Any]:
+    """Return the arguments that are not empty: DynamoDB refuses an empty one."""
+    return {name: value for name, value in arguments.items() if value}
 
 
 def ledger_table() -> Table:

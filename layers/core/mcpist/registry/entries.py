@@ -93,14 +93,6 @@ class Registry:
         """Return the modules that a filter admits."""
         return [entry for module in self._modules() if wanted.admits(entry := self._module_entry(module))]
 
-    def filter_by_tag(self, tag: str) -> Sequence[RegistryEntry]:
-        """Return the tools with a tag."""
-        return self.list(Filter(tag=tag))
-
-    def filter_by_category(self, category: str) -> Sequence[RegistryEntry]:
-        """Return the tools of a category."""
-        return self.list(Filter(category=category))
-
     def search(self, query: str, wanted: Filter = EVERYTHING, limit: int = 20) -> Sequence[tuple[RegistryEntry, float]]:
         """Return the tools that fit a task and may be used now, best first, each with its score; the best has 1."""
         ranked = self._permissions.ranked(query, MAX_SEARCH_RESULTS)
@@ -115,16 +107,13 @@ class Registry:
             return self._tool_entry(module, module.tools[tool])
         if not tool and any(known is module for known in self._modules()):
             return self._module_entry(module)
+        # These raise why it may not be known, and read what was not known yet.
         if tool:
             self._permissions.tool(module.name, tool)
         else:
             self._permissions.module(module.name)
         module = self._permissions.catalogue.index.modules[module.name]
         return self._tool_entry(module, module.tools[tool]) if tool else self._module_entry(module)
-
-    def get_version(self, name: str) -> str:
-        """Return the version of a module or a tool."""
-        return self.get(name).version
 
     def _modules(self) -> Iterator[ModuleEntry]:
         held = {name for role in self._permissions.caller.roles for name in role.modules}

@@ -4,19 +4,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from mcpist.caller import Caller, Role
-from mcpist.errors import (
-    AccountError,
-    AdministratorError,
-    AuthorizationError,
-    CallerError,
-    ConnectionRequired,
-    McpistError,
-    ReadingOnly,
-    ReconnectRequired,
-    ScopeMissing,
-    TransientError,
-)
+from mcpist import errors
+from mcpist.caller import Caller
+from mcpist.errors import McpistError
 from mcpist.people.administration import Administration
 from mcpist.running import gate
 from mcpist.running.accounts import BrokerAccounts
@@ -24,7 +14,7 @@ from mcpist.running.gate import AdmittedUse, ToolUse
 from mcpist.settings import settings
 from mcpist.tools.access.effects import permissions_of
 from mcpist.tools.access.permissions import Permissions, acting_caller
-from mcpist.tools.access.role_rules import ListedTool, is_disabled, matching, refusing_rule
+from mcpist.tools.access.role_rules import matching, refusing_rule
 from mcpist.tools.search.catalogue import Catalogue
 
 type Verdict = Literal["yes", "no", "open"]
@@ -36,6 +26,15 @@ type AccountFinder = Callable[[AdmittedUse], str]
 ACCOUNT_STEPS = ("account", "scope")
 # Switched off, not approved or not reachable by what the operator configured, for all organizations.
 _OPERATOR_STEPS = {"listed", "tool"}
+# `...` stands for the former list, which an option's list replaces.
+_REMEDIES = {
+    **dict.fromkeys(_OPERATOR_STEPS, "mcpist module show {module}"),
+    "role": "mcpist role set ROLE --modules ...,{module}",
+    "mask": "mcpist role set ROLE --allow ...,{name}",
+    "destructive": "mcpist role set ROLE --destructive",
+    "module_switch": "mcpist module enable {module}",
+    "switch": "mcpist tool enable {name}",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +109,13 @@ def with_roles(explanation: Explanation, permissions: Permissions) -> Explanatio
     caller, module, tool = permissions.caller, explanation.module, explanation.tool
     entry = permissions.catalogue.index.modules.get(module)
     listed = entry.tools.get(tool) if entry else None
-    roles = tuple(_finding(role, listed) for role in caller.roles) if listed else ()
+    findings = []
+    for role, known in [(role, listed) for role in caller.roles if listed]:
+        rule = refusing_rule(role, known)
+        mask = matching(f"{module}.{tool}", role.deny if rule == "deny" else role.allow)
+        findings.append(RoleFinding(role.name, rule or "", mask if rule != "allow" else ""))
     off = module if module in caller.disabled else matching(f"{module}.{tool}", caller.disabled)
-    return replace(explanation, roles=roles, disabled_by=off if is_disabled(module, tool, caller.disabled) else "")
+    return replace(explanation, roles=tuple(findings), disabled_by=off)
 
 
 def listed_account(list_accounts: Callable[[], Collection[Mapping[str, Any]]]) -> AccountFinder:
@@ -126,11 +129,11 @@ def listed_account(list_accounts: Callable[[], Collection[Mapping[str, Any]]]) -
         row = _acting_row(caller, [row for row in list_accounts() if service in row["services"]])
         url = settings().connect_url(service, caller.organization, caller.user)
         if row is None:
-            raise ConnectionRequired(service=service, url=url)
+            raise errors.ConnectionRequired(service=service, url=url)
         if not row["works"]:
-            raise ReconnectRequired(service=service, url=url)
+            raise errors.ReconnectRequired(service=service, url=url)
         if scope := admitted.module.missing_scope(admitted.tool.name, row["scopes"]):
-            raise ScopeMissing(service=service, scope=scope, url=url)
+            raise errors.ScopeMissing(service=service, scope=scope, url=url)
         return str(row["account_name"])
 
     return find
@@ -156,7 +159,7 @@ def _permission_steps(permissions: Permissions, module: str, tool: str) -> Itera
             continue
         is_refused = True
         # A module that exists only for others reads like one that the roles lack.
-        name = "role" if decision.name == "module" and isinstance(refusal, AuthorizationError) else decision.name
+        name = "role" if decision.name == "module" and isinstance(refusal, errors.AuthorizationError) else decision.name
         if name != decision.name:
             yield UseDecision(decision.name, "yes")
         actor = _actor(name, refusal)
@@ -168,9 +171,9 @@ def _account_steps(admitted: AdmittedUse, find_account: AccountFinder) -> tuple[
     account, scope = (UseDecision(name, "yes") for name in ACCOUNT_STEPS)
     try:
         return find_account(admitted), (account, scope)
-    except ScopeMissing as error:
+    except errors.ScopeMissing as error:
         return "", (account, replace(scope, verdict="no", error=error, actor="you", remedy=error.details["url"]))
-    except AccountError as error:
+    except errors.AccountError as error:
         refused = replace(account, verdict="no", error=error, actor="you", remedy=error.details["url"])
     except McpistError as error:
         refused = replace(account, verdict="open", error=error, actor=_actor("account", error))
@@ -179,39 +182,20 @@ def _account_steps(admitted: AdmittedUse, find_account: AccountFinder) -> tuple[
 
 def _actor(step: str, error: McpistError) -> Actor:
     """Return the one who can change a decision; nobody for an error that passes by itself."""
-    if isinstance(error, TransientError):
+    if isinstance(error, errors.TransientError):
         return "nobody"
-    if isinstance(error, (CallerError, ReadingOnly)):
+    if isinstance(error, (errors.CallerError, errors.ReadingOnly)):
         return "you"
-    if isinstance(error, AdministratorError):
+    if isinstance(error, errors.AdministratorError):
         return "operator" if step in _OPERATOR_STEPS else "administrator"
     return "operator"
 
 
 def _remedy(step: str, actor: Actor, error: McpistError, name: str) -> str:
-    """Return the command that changes a decision; an option's list replaces the former one, which `...` stands for."""
-    module = name.partition(".")[0]
-    match step:
-        case "listed" | "tool" if actor == "operator":
-            return f"mcpist module show {module}"
-        case "role":
-            return f"mcpist role set ROLE --modules ...,{module}"
-        case "mask":
-            return f"mcpist role set ROLE --allow ...,{name}"
-        case "destructive":
-            return "mcpist role set ROLE --destructive"
-        case "module_switch" if not isinstance(error, ReadingOnly):
-            return f"mcpist module enable {module}"
-        case "switch":
-            return f"mcpist tool enable {name}"
-        case _:
-            return ""
-
-
-def _finding(role: Role, tool: ListedTool) -> RoleFinding:
-    name, rule = f"{tool.module}.{tool.name}", refusing_rule(role, tool)
-    mask = matching(name, role.deny if rule == "deny" else role.allow)
-    return RoleFinding(role.name, rule or "", mask if rule != "allow" else "")
+    """Return the command that changes a decision."""
+    # What only the caller can change, such as a name or an address that serves readers, has no command.
+    is_changeable = actor == "operator" if step in _OPERATOR_STEPS else not isinstance(error, errors.ReadingOnly)
+    return _REMEDIES.get(step, "").format(name=name, module=name.partition(".")[0]) if is_changeable else ""
 
 
 def look_as(administration: Administration, catalogue: Catalogue, user: str) -> tuple[Permissions, AccountFinder]:

@@ -10,20 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from mcpist import errors
 from mcpist.audit import record as audit
 from mcpist.caller import Caller
-from mcpist.errors import (
-    AccountError,
-    AdministratorError,
-    ConfirmationPending,
-    ConfirmationRequired,
-    ExecutionsExhausted,
-    FileNotFound,
-    InvalidRequest,
-    McpistError,
-    ModuleNotFound,
-    StaleConfirmation,
-)
+from mcpist.errors import McpistError
 from mcpist.files.parameters import reference_names
 from mcpist.render.shows import Shows
 from mcpist.running.accounts import acting_account, service_of
@@ -40,7 +30,7 @@ if TYPE_CHECKING:
     from mcp_types import GetPromptResult, ReadResourceResult
 
 # What a caller may not do; a wrong argument or name is not a refusal.
-REFUSALS = (AdministratorError, AccountError, ConfirmationRequired)
+REFUSALS = (errors.AdministratorError, errors.AccountError, errors.ConfirmationRequired)
 MAX_AUDITED_NAME_CHARACTERS = 200  # of a name that a caller sent
 
 NOT_ASKED = Agreement()
@@ -93,7 +83,7 @@ class AdmittedUse:
         """
         try:
             account_name(self)
-        except ExecutionsExhausted:
+        except errors.ExecutionsExhausted:
             raise
         except McpistError:
             pass
@@ -172,7 +162,7 @@ def read_upstream(
     def find(entry: ModuleEntry) -> Material:
         listed = next((one for one in entry.resources.values() if one.matches(uri)), None)
         if listed is None:
-            raise FileNotFound(path=uri)
+            raise errors.FileNotFound(path=uri)
         return listed
 
     with _upstream_use(permissions, module, "resources/read", request, find) as (caller, upstream):
@@ -186,7 +176,7 @@ def get_upstream_prompt(
 
     def find(entry: ModuleEntry) -> Material:
         if prompt not in entry.prompts:
-            raise InvalidRequest(field="name", problem=f'there is no prompt "{prompt}"')
+            raise errors.InvalidRequest(field="name", problem=f'there is no prompt "{prompt}"')
         return entry.prompts[prompt]
 
     with _upstream_use(permissions, module, "prompts/get", request, find) as (caller, upstream):
@@ -199,11 +189,10 @@ def require(permissions: Permissions, module: str, material: Material, request: 
         permissions.require(module, material)
 
 
-def record_refusals(caller: Caller, errors: Iterable[McpistError], request: str) -> None:
+def record_refusals(caller: Caller, problems: Iterable[McpistError], request: str) -> None:
     """Write an audit row for each tool that a caller may not use, of the problems of a batch."""
-    refusals = [error for error in errors if isinstance(error, AdministratorError)]
-    names = {error.details["name"]: error for error in refusals if "name" in error.details}
-    for name, error in names.items():
+    refusals = [error for error in problems if isinstance(error, errors.AdministratorError)]
+    for name, error in {error.details["name"]: error for error in refusals if "name" in error.details}.items():
         module, _, tool = str(name).rpartition(".")
         _record_refusal(caller, module, tool, error, request)
 
@@ -218,7 +207,7 @@ def _confirm(admitted: AdmittedUse, consent: Agreement) -> None:
         return [DestructiveUse(use.module, use.tool, targets, account=account or None)]
 
     if require_confirmation(admitted.caller, consent, use.subject, describe).used:
-        raise StaleConfirmation(field="confirmation")
+        raise errors.StaleConfirmation(field="confirmation")
 
 
 @contextmanager
@@ -233,7 +222,7 @@ def _upstream_use(
         permissions.require(entry.name, material)
     upstream = permissions.catalogue.module(entry.name).upstream
     if upstream is None:
-        raise ModuleNotFound(module=module, known="")
+        raise errors.ModuleNotFound(module=module, known="")
     caller = acting_caller(caller, material.listed_in(entry.name))
     with audited(caller, entry.name, method, request=request):
         yield caller, upstream
@@ -245,7 +234,7 @@ def refusals_audited(caller: Caller, uses: Iterable[ToolUse]) -> Iterator[None]:
     try:
         yield
     except REFUSALS as error:
-        if not isinstance(error, ConfirmationPending):  # a question is no refusal yet
+        if not isinstance(error, errors.ConfirmationPending):  # a question is no refusal yet
             for use in {(use.module, use.tool): use for use in uses}.values():
                 _record_refusal(caller, use.module, use.tool, error, use.request, use.batch)
         raise

@@ -17,16 +17,9 @@ from urllib.parse import urlsplit
 
 from mcpist import errors
 from mcpist.settings import settings
+from mcpist.tools.declare import dialect
 from mcpist.tools.declare.call import ServiceResponse, given
-from mcpist.tools.declare.dialect import (
-    HTTP_STANDARD,
-    MissingScope,
-    RateLimited,
-    Refusal,
-    Refusals,
-    TokenRefused,
-    Unavailable,
-)
+from mcpist.tools.declare.dialect import HTTP_STANDARD, Refusal, Refusals
 
 # Where a service limits without saying for how long.
 RETRY_AFTER_SECONDS = 30
@@ -78,15 +71,15 @@ def failure(
     """Return the error that a refusal means; its message has none of the secrets."""
     problem = error_message(refusal.problem or response.json, secrets, refusals)
     match refusal:
-        case RateLimited():
+        case dialect.RateLimited():
             waits = (refusal.retry_after, retry_after(response.headers), rate_limit_reset(response.headers))
             wait = next((seconds for seconds in waits if seconds is not None), None)
             seconds = RETRY_AFTER_SECONDS if wait is None else ceil(wait)
             limited = errors.RateLimitExceeded(service=service, retry_after=seconds, **given(problem=problem or None))
             return Failure(limited, safe_to_retry=wait is not None, wait=wait, path_only=refusal.path_only)
-        case MissingScope():
+        case dialect.MissingScope():
             return Failure(_missing_scope(service, refusal.scope or _challenged_scope(response.headers) or "", problem))
-        case Unavailable(retry_after=wait):
+        case dialect.Unavailable(retry_after=wait):
             problem = f"it answered {response.status}" + (f": {problem}" if problem else "")
             later = given(retry_after=None if wait is None else ceil(wait))
             error = errors.UpstreamUnavailable(service=service, problem=problem, **later)
@@ -101,13 +94,13 @@ def _http_refusal(response: ServiceResponse) -> Refusal | None:
     if 200 <= status < 300:
         return None
     if is_rate_limit(status, headers):
-        return RateLimited()
+        return dialect.RateLimited()
     if status in {401, 403, 404} and _challenged_scope(headers) is not None:
-        return MissingScope()
+        return dialect.MissingScope()
     if status == 401:
-        return TokenRefused()
+        return dialect.TokenRefused()
     if status >= 500 or status in _TRANSIENT_STATUSES:
-        return Unavailable(retry_after=retry_after(headers) if status in _OVERLOADED_STATUSES else None)
+        return dialect.Unavailable(retry_after=retry_after(headers) if status in _OVERLOADED_STATUSES else None)
     return Refusal(problem=_redirect(headers) if 300 <= status < 400 else "")
 
 

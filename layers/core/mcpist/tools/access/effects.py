@@ -1,7 +1,7 @@
 """Effects of a change of an organization: the tools that people see, gain and lose."""
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from functools import cache
@@ -31,7 +31,7 @@ def describe_change(applied: AppliedChange, catalogue: Catalogue) -> dict[str, A
         "dry_run": applied.dry_run,
         "changes": list(changes(_parts(before), _parts(after))),
         "effects": affected,
-        "refused_calls": count_refused_calls(after.id, lost).as_dict() if lost else None,
+        "refused_calls": count_refused_calls(after.id, lost) if lost else None,
         "forgotten_grants": [f"{account.service} of {account.owner_name}" for account in applied.accounts],
         "warnings": [pattern for pattern in unmatched_patterns(after, catalogue) if pattern not in known],
     }
@@ -67,16 +67,14 @@ def effects(before: Organization, after: Organization, catalogue: Catalogue) -> 
     concerned = _concerned(before, after)
     rows: dict[tuple[tuple[str, ...], tuple[str, ...]], dict[str, Any]] = {}
     # Users and roles with the same effect share a row: a change of one role can concern thousands of users.
-    for kind, old, new in (
-        ("users", _of_users(before, catalogue, concerned), _of_users(after, catalogue, concerned)),
-        ("roles", _of_roles(before, catalogue, concerned), _of_roles(after, catalogue, concerned)),
-    ):
-        for name in sorted(old | new):
-            had, has = old.get(name, frozenset()), new.get(name, frozenset())
-            if had != has:
-                what = tuple(sorted(has - had)), tuple(sorted(had - has))
-                row = {"users": [], "roles": [], "appear": list(what[0]), "vanish": list(what[1])}
-                rows.setdefault(what, row)[kind].append(name)
+    old, new = (_tools_by_name(organization, catalogue, concerned) for organization in (before, after))
+    # Users come before roles, each in the order of their names.
+    for kind, name in sorted({*old, *new}, key=lambda key: (key[0] == "roles", key[1])):
+        had, has = old.get((kind, name), frozenset()), new.get((kind, name), frozenset())
+        if had != has:
+            what = tuple(sorted(has - had)), tuple(sorted(had - has))
+            row = {"users": [], "roles": [], "appear": list(what[0]), "vanish": list(what[1])}
+            rows.setdefault(what, row)[kind].append(name)
     return list(rows.values())
 
 
@@ -144,25 +142,20 @@ def _concerned(before: Organization, after: Organization) -> Callable[[Collectio
     return lambda roles: tuple(roles) in moved or not changed.isdisjoint(roles)
 
 
-def _of_users(
+def _tools_by_name(
     organization: Organization, catalogue: Catalogue, concerned: Callable[[Collection[str]], bool]
-) -> dict[str, frozenset[str]]:
-    """Return the tools of the concerned users; those with the same roles are looked at once."""
-    of_roles = cache(lambda roles: _names(organization, catalogue, *(organization.roles[name] for name in roles)))
-    return {user.id: of_roles(user.roles) for user in organization.users.values() if concerned(user.roles)}
+) -> dict[tuple[str, str], frozenset[str]]:
+    """Return the tools of the concerned users and of the concerned roles alone, by `users` or `roles` and the name."""
 
+    @cache  # most users share their roles with others
+    def tools_of(roles: tuple[str, ...]) -> frozenset[str]:
+        permitted = permissions(organization, catalogue, *(organization.roles[name] for name in roles))
+        tools = (tool for module in permitted.modules() for tool in permitted.tools(module))
+        return frozenset(f"{tool.module}.{tool.name}" for tool in tools)
 
-def _of_roles(
-    organization: Organization, catalogue: Catalogue, concerned: Callable[[Collection[str]], bool]
-) -> dict[str, frozenset[str]]:
-    return {
-        name: _names(organization, catalogue, role) for name, role in organization.roles.items() if concerned((name,))
-    }
-
-
-def _names(organization: Organization, catalogue: Catalogue, *roles: Role) -> frozenset[str]:
-    permitted = permissions(organization, catalogue, *roles)
-    return frozenset(f"{tool.module}.{tool.name}" for module in permitted.modules() for tool in permitted.tools(module))
+    holders = {("users", user.id): user.roles for user in organization.users.values()}
+    holders |= {("roles", name): (name,) for name in organization.roles}
+    return {holder: tools_of(roles) for holder, roles in holders.items() if concerned(roles)}
 
 
 COUNTED_DAYS = 30
@@ -173,35 +166,29 @@ type LostTools = Mapping[str, Collection[str]]
 """The full names of the tools that each user loses."""
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedCallCount:
-    """The successful calls of some days of tools that their users lose."""
+def count_refused_calls(organization: str, lost: LostTools) -> dict[str, Any]:
+    """Count the calls that succeeded in the last days and that the users could no longer make.
 
-    rows: list[dict[str, Any]]
-    """`{user, tool, calls, last}`, the most frequent first."""
-    is_complete: bool
-    """Whether all rows of these days were read."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it for the report of a change."""
-        return {"days": COUNTED_DAYS, "complete": self.is_complete, "calls": self.rows}
-
-
-def count_refused_calls(organization: str, lost: LostTools) -> RefusedCallCount:
-    """Count the calls that succeeded in the last days and that the users could no longer make."""
+    Return `{days, complete, calls: [{user, tool, calls, last}]}`, the most frequent first.
+    """
     counts: dict[tuple[str, str], dict[str, Any]] = {}
-    pages = 0
     now = datetime.now(UTC)
-    for filters in _partitions(lost):
-        cursor, is_last = "", False
-        while not is_last:
-            if pages == MAX_PREVIEW_PAGES:
-                return RefusedCallCount(_sorted(counts), is_complete=False)
-            since = now - timedelta(days=COUNTED_DAYS)
-            page = find(organization, since=since, until=now, filters=filters, limit=MAX_ROWS, cursor=cursor)
-            _count(page.rows, lost, counts)
-            cursor, is_last, pages = page.cursor, not page.cursor, pages + 1
-    return RefusedCallCount(_sorted(counts), is_complete=True)
+    since, searches = now - timedelta(days=COUNTED_DAYS), deque((filters, "") for filters in _partitions(lost))
+    for _ in range(MAX_PREVIEW_PAGES):
+        if not searches:
+            break
+        filters, cursor = searches.popleft()
+        page = find(organization, since=since, until=now, filters=filters, limit=MAX_ROWS, cursor=cursor)
+        if page.cursor:
+            searches.appendleft((filters, page.cursor))
+        for row in page.rows:
+            user, tool = row["user"], row["tool"]
+            if tool in lost.get(user, ()):
+                # Rows come newest first, so the first one of a tool is its last call.
+                new = {"user": user, "tool": tool, "calls": 0, "last": row["time"]}
+                counts.setdefault((user, tool), new)["calls"] += 1
+    calls = sorted(counts.values(), key=lambda row: (-row["calls"], row["user"], row["tool"]))
+    return {"days": COUNTED_DAYS, "complete": not searches, "calls": calls}
 
 
 def lost_tools(effects: Collection[Mapping[str, Any]]) -> LostTools:
@@ -220,16 +207,3 @@ def _partitions(lost: LostTools) -> Iterator[Filters]:
         yield from (Filters(user=user, event="use", outcome="succeeded") for user in sorted(lost))
     else:
         yield from (Filters(service=module, event="use", outcome="succeeded") for module in sorted(modules))
-
-
-def _count(rows: Collection[Mapping[str, Any]], lost: LostTools, counts: dict[tuple[str, str], dict[str, Any]]) -> None:
-    """Count the rows of lost tools; they come newest first."""
-    for row in rows:
-        user, tool = row["user"], row["tool"]
-        if tool in lost.get(user, ()):
-            new = {"user": user, "tool": tool, "calls": 0, "last": row["time"]}
-            counts.setdefault((user, tool), new)["calls"] += 1
-
-
-def _sorted(counts: Mapping[Any, dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(counts.values(), key=lambda row: (-row["calls"], row["user"], row["tool"]))

@@ -9,16 +9,9 @@ from functools import lru_cache
 from itertools import chain
 from typing import ClassVar
 
+from mcpist import errors
 from mcpist.caller import Caller, Role
-from mcpist.errors import (
-    AdministratorError,
-    AuthorizationError,
-    McpistError,
-    ModuleNotFound,
-    ReadingOnly,
-    ToolDisabled,
-    ToolNotFound,
-)
+from mcpist.errors import McpistError
 from mcpist.suggestions import nearest
 from mcpist.tools.access.role_rules import ListedTool, is_disabled, refusing_rule, role_permits
 from mcpist.tools.declare.tool import Tool
@@ -98,9 +91,9 @@ class Permissions:
             self.module(module)
         listed = material.listed_in(module)
         if not self._permits(listed):
-            raise AuthorizationError(name=_full_name(module, listed.name))
+            raise errors.AuthorizationError(name=_full_name(module, listed.name))
         if not self.allows(listed):
-            raise ToolDisabled(name=_full_name(module, listed.name))
+            raise errors.ToolDisabled(name=_full_name(module, listed.name))
 
     def load_tools(self, modules: Collection[str]) -> None:
         """Read the tools of these modules where they are not known yet; not of those that the caller cannot use."""
@@ -157,7 +150,7 @@ class Permissions:
         reason = self.catalogue.missing_reason(module)
         return (
             type(reason)(**{**reason.details, "name": _full_name(module, tool)})
-            if tool and isinstance(reason, AdministratorError)
+            if tool and isinstance(reason, errors.AdministratorError)
             else reason
         )
 
@@ -166,8 +159,8 @@ class Permissions:
         if module in self.catalogue.index.modules:
             return None
         if any(module == registered.name for registered in self.caller.modules):
-            return AuthorizationError(name=_full_name(module, tool))
-        return ModuleNotFound(
+            return errors.AuthorizationError(name=_full_name(module, tool))
+        return errors.ModuleNotFound(
             module=module, known=nearest(module, (one.name for one in self.modules()), MAX_NAMED_MODULES)
         )
 
@@ -176,14 +169,18 @@ class Permissions:
         entry = self.catalogue.index.modules[module]
         listed = (one.listed_in(module) for one in entry.materials)
         permitted = any(map(self._permits, chain(entry.tools.values(), listed))) if entry.tools else self._has(module)
-        return None if permitted or self._may_get_tools(entry) else AuthorizationError(name=_full_name(module, tool))
+        return (
+            None
+            if permitted or self._may_get_tools(entry)
+            else errors.AuthorizationError(name=_full_name(module, tool))
+        )
 
     def _refuse_disabled_module(self, module: str, tool: str) -> McpistError | None:
         """Refuse a module of which everything that the roles permit is switched off."""
         entry = self.catalogue.index.modules[module]
         if self._may_get_tools(entry) or self._has_part(entry):
             return None
-        kind = ReadingOnly if self._is_only_for_writing(entry) else ToolDisabled
+        kind = errors.ReadingOnly if self._is_only_for_writing(entry) else errors.ToolDisabled
         return kind(name=_full_name(module, tool))
 
     def _refuse_unknown_tool(self, module: str, tool: str) -> McpistError | None:
@@ -192,7 +189,7 @@ class Permissions:
         if tool in entry.tools:
             return None
         known = nearest(tool, (visible.name for visible in self.tools(entry)))
-        return self.catalogue.missing_reason(module, tool) or ToolNotFound(module=module, tool=tool, known=known)
+        return self.catalogue.missing_reason(module, tool) or errors.ToolNotFound(module=module, tool=tool, known=known)
 
     def _refuse_masked(self, module: str, tool: str) -> McpistError | None:
         """Refuse a tool that the masks of no role permit."""
@@ -201,23 +198,23 @@ class Permissions:
         return (
             None
             if any(rule in {None, "destructive"} for rule in rules)
-            else AuthorizationError(name=_full_name(module, tool))
+            else errors.AuthorizationError(name=_full_name(module, tool))
         )
 
     def _refuse_destructive(self, module: str, tool: str) -> McpistError | None:
         """Refuse a tool that destroys, unless a role that permits it has the right to destroy."""
         is_permitted = self._permits(self.catalogue.index.modules[module].tools[tool])
-        return None if is_permitted else AuthorizationError(name=_full_name(module, tool))
+        return None if is_permitted else errors.AuthorizationError(name=_full_name(module, tool))
 
     def _refuse_disabled_tool(self, module: str, tool: str) -> McpistError | None:
         """Refuse a tool that an administrator has switched off for the organization."""
         is_off = is_disabled(module, tool, self.caller.disabled)
-        return ToolDisabled(name=_full_name(module, tool)) if is_off else None
+        return errors.ToolDisabled(name=_full_name(module, tool)) if is_off else None
 
     def _refuse_to_reader(self, module: str, tool: str) -> McpistError | None:
         """Refuse a tool that writes to a request that may only read."""
         entry = self.catalogue.index.modules[module].tools[tool]
-        return None if self.allows(entry) else ReadingOnly(name=_full_name(module, tool))
+        return None if self.allows(entry) else errors.ReadingOnly(name=_full_name(module, tool))
 
     MODULE_DECISIONS: ClassVar[tuple[Decision, ...]] = (
         Decision("listed", _refuse_unlisted),

@@ -7,7 +7,13 @@ from typing import Any, Literal, cast, get_args
 type ParameterType = Literal["string", "number", "boolean", "object", "array"]
 
 PARAMETER_TYPES = get_args(ParameterType.__value__)
-COPIED_KEYWORDS = ("default", "enum", "pattern", "minimum", "maximum")
+_COPIED_KEYWORDS: dict[str, Any] = {
+    "default": object,
+    "enum": list,
+    "pattern": str,
+    "minimum": (int, float),
+    "maximum": (int, float),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,22 +42,10 @@ def parameters_of(schema: Mapping[str, Any]) -> list[ToolParameter]:
 
 
 def _parameter(name: str, spec: Mapping[str, Any], *, required: bool) -> ToolParameter:
-    copied = {keyword: spec[keyword] for keyword in COPIED_KEYWORDS if _fits(keyword, spec.get(keyword))}
+    # A schema of an upstream server may be broken.
+    copied = {name: value for name, kinds in _COPIED_KEYWORDS.items() if isinstance(value := spec.get(name), kinds)}
     description = spec.get("description", "")
     return ToolParameter(name=name, type=_type(spec), description=str(description), required=required, **copied)
-
-
-def _fits(keyword: str, value: Any) -> bool:
-    """Whether a keyword's value is one; a schema of an upstream server may be broken."""
-    match keyword:
-        case "enum":
-            return isinstance(value, list)
-        case "pattern":
-            return isinstance(value, str)
-        case "minimum" | "maximum":
-            return isinstance(value, int | float)
-        case _:
-            return value is not None
 
 
 def _resolved(spec: Any, definitions: Any) -> Mapping[str, Any]:

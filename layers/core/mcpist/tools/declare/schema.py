@@ -62,9 +62,7 @@ def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Any:
 
 def parameter_lines(schema: Mapping[str, Any], *, leave_out: Collection[str] = ()) -> list[str]:
     """Return `owner`, `number: integer`, `state?: open|closed = open`, `since?: moment`; plain strings have no type."""
-    named = schema.get("required")
-    required = named if isinstance(named, list) else []
-    properties = schema.get("properties", {})
+    properties, required = schema.get("properties", {}), _required(schema)
     return [_parameter(name, spec, name in required) for name, spec in properties.items() if name not in leave_out]
 
 
@@ -160,11 +158,9 @@ def _parameter(name: str, spec: Mapping[str, Any], required: bool) -> str:
     return f"{text} = {default if isinstance(default, str) and default else json.dumps(default)}"
 
 
-def _names(spec: Mapping[str, Any]) -> list[str]:
-    """Return `type, interval?` of an object's fields."""
-    named = spec.get("required")
-    required = named if isinstance(named, list) else []
-    return [name if name in required else f"{name}?" for name in spec["properties"]]
+def _required(schema: Mapping[str, Any]) -> list[str]:
+    named = schema.get("required")
+    return named if isinstance(named, list) else []
 
 
 def _kind(spec: Any) -> str:
@@ -187,6 +183,6 @@ def _kind(spec: Any) -> str:
     if isinstance(fields, Mapping) and 0 < len(fields) <= MAX_SHOWN_FIELDS:
         return f"{{{', '.join(parameter_lines(spec))}}}"
     if isinstance(fields, Mapping) and 0 < len(fields) <= MAX_NAMED_FIELDS:
-        return f"{{{', '.join(_names(spec))}}}"
+        return f"{{{', '.join(name if name in _required(spec) else f'{name}?' for name in fields)}}}"
     kind = spec.get("type", "object" if "$ref" in spec else "any")
     return "|".join(one for one in kind if one != "null") if isinstance(kind, list) else str(kind)

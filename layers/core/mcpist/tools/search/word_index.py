@@ -82,7 +82,8 @@ class WordIndex:
             for stem, frequency in _frequencies(fields, mean_lengths).items():
                 factor = SERVICE_WEIGHT if stem in fields["service"] and stem in services else 1.0
                 words[stem][number] = factor * frequency / (SATURATION + frequency)
-        vectors = b64encode(b"".join(map(_vector, counted))).decode()
+        meant = (sum((fields[field] for field in MEANING_FIELDS), Counter()) for fields in counted)
+        vectors = b64encode(b"".join(map(_word_vectors().vector, meant))).decode()
         names = _name_shares(fields["name"] for fields in counted)
         return cls(len(counted), _packed(words), _packed(names), synonyms, vectors)
 
@@ -96,6 +97,7 @@ class WordIndex:
         weights = query_weights(query, self.synonyms)
         known = _word_vectors().known(weights)
         scores = self.scores({stem: weight * self.rarity(stem) for stem, weight in weights.items()})
+        shares = (share for part in self.parts for share in _sums(part.names, part.count, weights))
         # In the order of the index, so that equal tools keep it.
         numbers = [number for number in range(self.count) if number in allowed]
         # Where even the best tool has few of the words, these say less than the meaning: without a floor, one common
@@ -103,10 +105,12 @@ class WordIndex:
         expected = EXPECTED_WORD_SCORE * list(known.values()).count(OWN_WEIGHT)
         highest = max([expected, *map(scores.__getitem__, numbers)]) or 1
         # It counts by the share of the words that have a vector: names and words of other languages have none.
-        near = self.closeness(known, MEANING_WEIGHT * sum(known.values()) / (sum(weights.values()) or 1))
+        factor = MEANING_WEIGHT * sum(known.values()) / (sum(weights.values()) or 1)
+        vector = _word_vectors().vector(known)
+        near = (closeness for part in self.parts for closeness in part.tool_vectors.closeness(vector, factor))
         fits = [
             meaning + score / highest * (1 + NAME_WEIGHT * share)
-            for meaning, score, share in zip(near, scores, self.name_shares(weights), strict=True)
+            for meaning, score, share in zip(near, scores, shares, strict=True)
         ]
         best = nlargest(limit, numbers, key=fits.__getitem__)
         lowest = fits[best[0]] * MIN_RELATIVE_SCORE if best else 0
@@ -116,10 +120,15 @@ class WordIndex:
             if fits[number] >= lowest and (scores[number] or fits[number] >= MIN_CLOSENESS)
         ]
 
+    @property
+    def parts(self) -> "tuple[WordIndex, ...]":
+        """The indexes that hold postings: this one, or those that it joins."""
+        return (self,)
+
     def tools_with(self, stem: str) -> int:
         """Return how many tools have a stem."""
         # By the length alone, since a query asks for each of its stems: base64 writes 3 bytes in 4 characters.
-        return len(self.words.get(stem, "")) * 3 // 4 // PAIR_BYTES
+        return sum(len(part.words.get(stem, "")) * 3 // 4 // PAIR_BYTES for part in self.parts)
 
     def rarity(self, stem: str) -> float:
         """Return the inverse document frequency of a stem."""
@@ -128,27 +137,11 @@ class WordIndex:
 
     def scores(self, factors: Mapping[str, float]) -> list[float]:
         """Return for each tool how well its words fit."""
-        return self._sums(self.words, factors)
-
-    def name_shares(self, weights: Mapping[str, float]) -> list[float]:
-        """Return for each tool which share of its name weighted stems are."""
-        return self._sums(self.names, weights)
-
-    def closeness(self, weights: Mapping[str, float], factor: float) -> list[float]:
-        """Return how close in meaning each tool is to weighted stems: the cosine of their vectors, times a factor."""
-        return self._tool_vectors.closeness(_word_vectors().vector(weights), factor)
-
-    def _sums(self, postings: Postings, factors: Mapping[str, float]) -> list[float]:
-        """Return the sum of each tool's weights, each times the factor of its stem."""
-        found = [0.0] * self.count
-        for stem, factor in factors.items():
-            pairs, unit = _unpacked(postings, stem).tolist(), factor / SCALE
-            for number, weight in zip(pairs[::2], pairs[1::2], strict=True):
-                found[number] += unit * weight
-        return found
+        return [score for part in self.parts for score in _sums(part.words, part.count, factors)]
 
     @cached_property
-    def _tool_vectors(self) -> "ToolVectors":
+    def tool_vectors(self) -> "ToolVectors":
+        """The vectors of the tools, which tell how close in meaning they are to a task."""
         from mcpist.tools.search.word_vectors import ToolVectors  # which only a search needs
 
         return ToolVectors(b64decode(self.vectors))
@@ -161,27 +154,26 @@ class JoinedWordIndex(WordIndex):
         super().__init__(first.count + second.count, {}, {}, first.synonyms + second.synonyms)
         self._first, self._second = first, second
 
-    def tools_with(self, stem: str) -> int:
-        """Return how many tools of both have a stem."""
-        return self._first.tools_with(stem) + self._second.tools_with(stem)
-
-    def scores(self, factors: Mapping[str, float]) -> list[float]:
-        """Return how well the words of each tool of both fit."""
-        return self._first.scores(factors) + self._second.scores(factors)
-
-    def name_shares(self, weights: Mapping[str, float]) -> list[float]:
-        """Return which share of the name of each tool of both weighted stems are."""
-        return self._first.name_shares(weights) + self._second.name_shares(weights)
-
-    def closeness(self, weights: Mapping[str, float], factor: float) -> list[float]:
-        """Return how close in meaning each tool of both is to weighted stems."""
-        return self._first.closeness(weights, factor) + self._second.closeness(weights, factor)
+    @property
+    def parts(self) -> "tuple[WordIndex, ...]":
+        """The parts of both, in the order of their tools' numbers."""
+        return (*self._first.parts, *self._second.parts)
 
 
 def _word_vectors() -> "WordVectors":
     from mcpist.tools.search.word_vectors import word_vectors  # which only a search or a new index needs
 
     return word_vectors()
+
+
+def _sums(postings: Postings, count: int, factors: Mapping[str, float]) -> list[float]:
+    """Return the sum of each tool's weights, each times the factor of its stem."""
+    found = [0.0] * count
+    for stem, factor in factors.items():
+        pairs, unit = _unpacked(postings, stem).tolist(), factor / SCALE
+        for number, weight in zip(pairs[::2], pairs[1::2], strict=True):
+            found[number] += unit * weight
+    return found
 
 
 def _packed(known: Mapping[str, Mapping[int, float]]) -> Postings:
@@ -211,10 +203,6 @@ def _frequencies(
         for stem, times in said.items():
             found[stem] += WEIGHTS[field] * times / norm
     return found
-
-
-def _vector(fields: Mapping[SearchField, Counter[str]]) -> bytes:
-    return _word_vectors().vector(sum((fields[field] for field in MEANING_FIELDS), Counter()))
 
 
 def _service_names(counted: Collection[Mapping[SearchField, Counter[str]]]) -> set[str]:
