@@ -23,7 +23,7 @@ RANKS = (PASSED, SKIPPED, BROKEN, FAILED)
 # A patch that does not fit its file any more fails like this, and proves nothing.
 ACCIDENTS = ("NameError", "ImportError", "ModuleNotFoundError", "SyntaxError", "IndentationError", "UnboundLocalError")
 FOLDERS = ("functions", "layers/core", "layers/services", "")
-FAILURE = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
+FAILURE = re.compile(r"^(?:FAILED|ERROR) ([^ \[]+)", re.MULTILINE)  # without the case, whose name may be of any text
 # What make and tests install once: the scratch copy uses that of the checkout.
 INSTALLED = (".tools", "tests/peers/node_modules", "tests/peers/.venv", "tests/roles/node_modules")
 
