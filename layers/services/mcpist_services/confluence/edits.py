@@ -13,7 +13,7 @@ from mcpist.errors import Conflict, InvalidRequest, ToolExecutionError
 from mcpist.render.shows import value_at
 from mcpist.tools.declare.call import Call, Calls, given
 from mcpist_services.confluence.markup import Element, decoded, parse
-from mcpist_services.confluence.presentation import with_markdown
+from mcpist_services.confluence.presentation import storage, with_markdown
 from mcpist_services.confluence.writing import escaped
 
 MAX_NAMED_HEADINGS = 20
@@ -49,6 +49,11 @@ def section(source: str, heading: str) -> tuple[int, int]:
         problem = "several headings have this text" if found else f"there are only: {names or 'none'}"
         raise InvalidRequest(field="heading", problem=problem)
     return found[0][1]
+
+
+def replace_all(body: str | None) -> Callable[[str], str]:
+    """Return the change of a page to a new text with the macros that it marks; without one, nothing changes."""
+    return lambda source: source if body is None else storage(body, page=source)
 
 
 def replace_text(source: str, old: str, new: str) -> tuple[str, int]:

@@ -31,14 +31,16 @@ def field_changes(change: JsonObject, _: Any = None) -> JsonObject:
 def issue_page(fields: JsonObject, names: list[str], comments: list[JsonObject]) -> JsonObject:
     """Return an issue's texts, links, requested fields and comments."""
     remarks = [
-        f"**{value_at(comment, 'author.displayName')}**, {comment.get('created')}:\n\n{_text(comment)}"
+        f"**{value_at(comment, 'author.displayName')}**, {comment.get('created')}:\n\n{markdown(comment.get('body'))}"
         for comment in comments
     ]
     parts = [markdown(fields.get("description")), *(["## Comments", *remarks] if remarks else [])]
+    others = [linked_issue(link) for link in fields.get("issuelinks") or []]
     return {
         "markdown": "\n\n".join(part for part in parts if part),
         "environment": markdown(fields.get("environment")),
-        "links": [_link(link) for link in fields.get("issuelinks") or []],
+        # As seen from this issue, e.g. `blocks ENG-43`.
+        "links": [f"{other['relation']} {other.get('key')}" for other in others],
         "more": {name: plain_value(fields[name]) for name in names if fields.get(name) is not None},
         "comments": comments,
     }
@@ -57,10 +59,6 @@ def plain_value(value: Any) -> Any:
             return value
 
 
-def _text(thing: JsonObject) -> Any:
-    return comment_text(thing)["markdown"]
-
-
 def linked_issue(link: JsonObject) -> JsonObject:
     """Return the other issue of a link, with the link's own id and the relation to it, e.g. `blocks`."""
     side = "outward" if "outwardIssue" in link else "inward"
@@ -76,12 +74,6 @@ def field_values(field: JsonObject) -> JsonObject:
     more = [f"... and {len(values) - len(names)} more"] if values and len(values) > len(names) else []
     allowed = None if values is None else [*names, *more]
     return {"type": f"{kind} of {items}" if items else kind, "allowed": allowed}
-
-
-def _link(link: JsonObject) -> str:
-    """Describe a link as seen from this issue, e.g. `blocks ENG-43`."""
-    other = linked_issue(link)
-    return f"{other['relation']} {other.get('key')}"
 
 
 def _change(item: JsonObject) -> str:

@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from textwrap import indent
-from typing import Any
 
 from mcpist.errors import InvalidRequest, McpistError, ToolExecutionError
 from mcpist.markdown.tree import Block, Unsupported
@@ -65,14 +64,14 @@ def append(block_id: str, chunks: Iterable[BlockChunk], position: Json | None) -
     for chunk in chunks:
         body = given(children=chunk.blocks, position=position)
         call = Call("PATCH", path("/v1/blocks/{id}/children", id=block_id), json=body)
-        answer = yield from _send_after(appended, call)
-        new = [block["id"] for block in answer.json["results"]]
-        appended += new
-        for place, later in chunk.nested.items():
-            try:
+        try:
+            new = [block["id"] for block in (yield call).json["results"]]
+            appended += new
+            for place, later in chunk.nested.items():
                 yield from append(new[place], later, None)
-            except McpistError as error:
-                raise _partial_append(error, appended) from None
+        except McpistError as error:
+            raise (error.with_details(appended=len(appended)) if appended else error) from None
+        # Each further chunk goes behind the one before; without a position Notion appends at the end anyway.
         # Without this, each chunk would stand before the one that was appended first.
         position = position and {"type": "after_block", "after_block": {"id": new[-1]}}
     return appended
@@ -147,18 +146,6 @@ def _read_descendants(blocks: Iterable[Json]) -> RequestGenerator[list[str]]:
             unread += [block["id"]] if more else []
             queue.extend(filter(has_nested_blocks, block["children"]))
     return unread
-
-
-def _send_after(appended: list[str], call: Call) -> RequestGenerator[ServiceResponse]:
-    try:
-        return (yield call)
-    except McpistError as error:
-        raise _partial_append(error, appended) from None
-
-
-def _partial_append(error: McpistError, appended: list[Any]) -> McpistError:
-    """Add the number of blocks that earlier requests have appended."""
-    return error.with_details(appended=len(appended)) if appended else error
 
 
 def _replace_unknown(text: str, part: str, content: str) -> str:

@@ -13,26 +13,9 @@ from mcpist_services.notion.rich_text import Json, pieces, plain, text_object
 
 _SCALAR_TYPES = {"number", "url", "email", "phone_number", "checkbox"}
 # Types that need no settings.
-_BARE_TYPES = (
-    "title",
-    "rich_text",
-    "number",
-    "select",
-    "multi_select",
-    "status",
-    "date",
-    "people",
-    "files",
-    "checkbox",
-    "url",
-    "email",
-    "phone_number",
-    "created_time",
-    "created_by",
-    "last_edited_time",
-    "last_edited_by",
-    "unique_id",
-)
+_BARE_TYPES = ["title", "rich_text", "number", "select", "multi_select", "status", "date", "people", "files"]
+_BARE_TYPES += ["checkbox", "url", "email", "phone_number", "created_time", "created_by", "last_edited_time"]
+_BARE_TYPES += ["last_edited_by", "unique_id"]
 _LIST_TYPES = {"title", "rich_text", "multi_select", "people", "files", "relation"}
 
 

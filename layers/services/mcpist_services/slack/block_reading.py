@@ -56,7 +56,7 @@ def tree_of(elements: list[Json]) -> tree.Blocks:
 
 
 def _element(element: Json) -> Iterator[tree.Block]:
-    runs = tuple(run for one in element.get("elements", []) for run in _runs(one))
+    runs = _section_runs(element)
     match element["type"]:
         case "rich_text_section":
             yield from _paragraphs(runs)

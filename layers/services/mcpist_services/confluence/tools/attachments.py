@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from mcpist.errors import InvalidRequest
 from mcpist.files.content import ContentArgument
 from mcpist.render.shows import DONE, DOWNLOADED, shows
 from mcpist.tools.declare.argument_types import UtcMoment
@@ -122,17 +121,10 @@ def list_tasks(
 ) -> Call:
     """List the tasks (ticked or not) on pages: of a space, a page, a person, or due in a period."""
     query: dict[str, Any] = {"space-id": space_id, "page-id": page_id, "status": status, "assigned-to": assigned_to}
-    query |= {"created-by": created_by, "due-at-from": _milliseconds(due_at_from=due_at_from)}
-    query |= {"due-at-to": _milliseconds(due_at_to=due_at_to), "include-blank-tasks": False, "body-format": "storage"}
+    query |= {"created-by": created_by, "due-at-from": _milliseconds(due_at_from)}
+    query |= {"due-at-to": _milliseconds(due_at_to), "include-blank-tasks": False, "body-format": "storage"}
     return Call("GET", "/wiki/api/v2/tasks", given(**query))
 
 
-def _milliseconds(**time: str | None) -> int | None:
-    """Return a time in milliseconds; InvalidRequest, naming the field, if there is no such time."""
-    (field, text), *_ = time.items()
-    if text is None:
-        return None
-    try:
-        return int(datetime.fromisoformat(text).timestamp()) * 1000
-    except ValueError:
-        raise InvalidRequest(field=field, problem=f"{text} is not a valid time") from None
+def _milliseconds(time: str | None) -> int | None:
+    return None if time is None else int(datetime.fromisoformat(time).timestamp()) * 1000

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.call import Call, Calls, changes, given, path
-from mcpist_services.confluence.edits import ReadVersion, Why, update
+from mcpist_services.confluence.edits import ReadVersion, Why, replace_all, update
 from mcpist_services.confluence.module import (
     CHANGED,
     Body,
@@ -18,7 +18,6 @@ from mcpist_services.confluence.module import (
     send_with_markdown,
     storage_body,
 )
-from mcpist_services.confluence.presentation import storage
 
 POST = ("id", "title", "status", "spaceId as space_id", "authorId as author_id", "createdAt as created")
 POSTS = "/wiki/api/v2/blogposts"
@@ -74,11 +73,7 @@ def update_blog_post(
 ) -> Calls:
     """Change a blog post's title, text or status; fields that you leave out stay as they are."""
     fields = changes(title=title, body=body, status=status)
-
-    def rewrite(source: str) -> str:
-        return source if body is None else storage(body, page=source)
-
-    return update(_post_path(blog_post_id), fields, rewrite, version, message)
+    return update(_post_path(blog_post_id), fields, replace_all(body), version, message)
 
 
 @confluence.destroys(DONE, "deleteBlogPost")

@@ -26,21 +26,15 @@ def copy_page(
     if parent_id and space_key:
         raise InvalidRequest(field="parent_id or space_key", problem="give one of them, or neither")
     body = {"pageTitle": title, "copyAttachments": with_files, "copyLabels": with_labels}
-    if space_key:
-        return send_with_markdown(_copy(page_id, body, {"type": "space", "value": space_key}))
-    if parent_id:
-        return send_with_markdown(_copy(page_id, body, {"type": "parent_page", "value": parent_id}))
-    return _copy_beside(page_id, body)
+    destination = {"type": "space" if space_key else "parent_page", "value": space_key or parent_id}
+    return _copy(page_id, body, destination)
 
 
-def _copy(page_id: str, body: dict[str, Any], destination: dict[str, str]) -> Call:
-    place = path("/wiki/rest/api/content/{page_id}/copy", page_id=page_id)
-    return Call("POST", place, json=body | {"destination": destination})
-
-
-def _copy_beside(page_id: str, body: dict[str, Any]) -> Calls:
-    """Copy a page to the place where it is."""
-    parent = (yield Call("GET", page_path(page_id))).json.get("parentId")
-    if parent is None:
+def _copy(page_id: str, body: dict[str, Any], destination: dict[str, str | None]) -> Calls:
+    """Copy a page, if no destination is given to the place where it is."""
+    if destination["value"] is None:
+        destination["value"] = (yield Call("GET", page_path(page_id))).json.get("parentId")
+    if destination["value"] is None:
         raise InvalidRequest(field="parent_id", problem="the page is under no other: say where to put the copy")
-    return (yield from send_with_markdown(_copy(page_id, body, {"type": "parent_page", "value": parent})))
+    place = path("/wiki/rest/api/content/{page_id}/copy", page_id=page_id)
+    return (yield from send_with_markdown(Call("POST", place, json=body | {"destination": destination})))

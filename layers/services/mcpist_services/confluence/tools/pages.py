@@ -8,7 +8,7 @@ from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.call import Call, Calls, changes, given, path
 from mcpist.tools.declare.paging import Paging, by_link
-from mcpist_services.confluence.edits import ReadVersion, Why, append, section, update
+from mcpist_services.confluence.edits import ReadVersion, Why, append, replace_all, section, update
 from mcpist_services.confluence.edits import replace_text as replaced_text
 from mcpist_services.confluence.module import (
     CHANGED,
@@ -140,11 +140,7 @@ def update_page(
 ) -> Calls:
     """Change a page's title, text, place or status; fields that you leave out stay as they are."""
     fields = changes(title=title, body=body, status=status, parentId=parent_id)
-
-    def rewrite(source: str) -> str:
-        return source if body is None else storage(body, page=source)
-
-    return update(page_path(page_id), fields, rewrite, version, message)
+    return update(page_path(page_id), fields, replace_all(body), version, message)
 
 
 @confluence.writes(CHANGED, "updatePage", scopes=CHANGING)
