@@ -51,7 +51,9 @@ def _of_what_imports_it(root: Path, file: str) -> list[str]:
     whole = re.escape(f"{package}.{name}".lstrip("."))
     from_package = rf"from {re.escape(package)} import (?:[\w, ]*|\([\w,\s]*)\b{name}\b"
     pattern = re.compile(rf"(?:from|import) {whole}\b" + (f"|{from_package}" if package else ""))
-    tests = sorted(test for test in (root / "tests").rglob("test_*.py") if "whole" not in test.parts)
+    # Packages that others wrote, installed beside the tests, have tests of their own.
+    others = {"whole", ".venv", "node_modules"}
+    tests = sorted(test for test in (root / "tests").rglob("test_*.py") if others.isdisjoint(test.parts))
     return _paths(root, [test for test in tests if pattern.search(test.read_text("utf-8"))])
 
 
