@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from typer import Option
 
 from infra.cli.document import CommandError, CommandResult
-from infra.cli.rest_client import Access, RestSession, part, with_access
+from infra.cli.rest_client import Access, RestSession, part
 from infra.cli.table import render_table
 from mcpist.audit.rows import COMMAND_LINE_COLUMNS
 from mcpist.visible_text import visible
@@ -20,7 +20,6 @@ COLUMNS = ("command", "runs", "failed", "files", "tokens_saved", "token_efficien
 PERIOD_COLUMNS = ("period", "runs", "failed", "files", "tokens_saved")
 
 
-@with_access
 def show_audit(
     access: Access,
     user: Annotated[str, Option(metavar="USER", help="Only rows of this user.")] = "",
@@ -74,14 +73,10 @@ def _verify(session: RestSession, head: str) -> CommandResult:
     """Compare all pages of seals; CommandError with the findings where something differs."""
     # The chain is whole only if all pages are, so nothing is said before the last one.
     total: dict[str, Any] = {"seals": 0, "rows": 0, "expired": 0, "findings": []}
-    contains_head, cursor = not head, ""
-    while True:
-        page = session.get("/v1/audit/verification", head=head, cursor=cursor)
+    contains_head = not head
+    for page in session.pages("/v1/audit/verification", head=head):
         total = {name: value + page[name] for name, value in total.items()}
         contains_head = contains_head or page["contains_head"]
-        cursor = page["cursor"]
-        if not cursor:
-            break
     total |= {"head": page["head"], "sealed_until": page["sealed_until"]}
     if total["findings"] or not contains_head:
         lost = "" if contains_head else f" The chain does not contain {head}."

@@ -16,8 +16,8 @@ from typer import Argument, Option
 
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.grant_transfer import export_grants, import_grants
-from infra.cli.options import OrganizationOption, Target, Token, command_group, given, with_target
-from infra.cli.rest_client import Access, RestSession, part, with_access
+from infra.cli.options import OrganizationOption, Target, Token, command_group, given
+from infra.cli.rest_client import Access, RestSession, part
 from infra.cli.stacks import last_up
 from infra.cli.stored_secrets import store_app
 from infra.cli.table import render_table
@@ -41,21 +41,14 @@ grant = command_group()
 
 
 @grant.command("list")
-@with_access
 def list_grants(access: Access, user: User = None, role: Role = None, service: Service = None) -> CommandResult:
     """List the connected accounts and their owners."""
-    session = access.session()
-    rows: list[dict[str, Any]] = []
-    cursor: str | None = ""
-    while cursor is not None:
-        page = session.get("/v1/grants", user=user, role=role, service=service, cursor=cursor)
-        rows += page["grants"]
-        cursor = page["cursor"] or None
+    pages = access.session().pages("/v1/grants", user=user, role=role, service=service)
+    rows = [one for page in pages for one in page["grants"]]
     return CommandResult(metadata={"grants": rows}, drawing=_table(_GRANT_COLUMNS, rows))
 
 
 @grant.command("connect")
-@with_access
 def connect(
     access: Access,
     service: ServiceArgument,
@@ -68,7 +61,9 @@ def connect(
     session = access.session(own=not role)
     # A consent needs a browser; only a key, which the person has made, can be stored from here.
     if key is None:
-        _require_known(session, service)
+        known = session.get("/v1/connections")["services"]
+        if service not in known:
+            raise ModuleNotFound(module=service, known=nearest(service, known))
         query = urlencode(given(organization=session.organization or _only_organization(session), role=role or None))
         url = f"{session.url}/connect/{part(service)}?{query}"
         if open_page:
@@ -84,7 +79,6 @@ def connect(
 
 
 @grant.command("revoke")
-@with_access
 def revoke(
     access: Access,
     service: ServiceArgument,
@@ -99,7 +93,6 @@ def revoke(
 
 
 @grant.command("kill")
-@with_access
 def kill(
     access: Access,
     user: User = None,
@@ -128,7 +121,6 @@ def kill(
 
 
 @grant.command("reencrypt")
-@with_target
 def reencrypt(
     target: Target,
     cursor: Annotated[str, Option(metavar="CURSOR", help="Continue after this cursor.")] = "",
@@ -151,7 +143,7 @@ def reencrypt(
     return CommandResult(metadata=facts, drawing=f"{resealed} connections encrypted again")
 
 
-grant.command("app")(with_target(store_app))
+grant.command("app")(store_app)
 grant.command("export")(export_grants)
 grant.command("import")(import_grants)
 
@@ -175,13 +167,6 @@ def _administrator_token(target: Target) -> str:
         hint = "Give --token: an access token of an administrator."
         raise CommandError("AUTHENTICATION_ERROR", "No access token was given.", hint)
     return str(last_up("give --token")["administrator_token"])
-
-
-def _require_known(session: RestSession, service: str) -> None:
-    """Raise ModuleNotFound for a service whose accounts the person cannot connect."""
-    known = session.get("/v1/connections")["services"]
-    if service not in known:
-        raise ModuleNotFound(module=service, known=nearest(service, known))
 
 
 def _only_organization(session: RestSession) -> str:

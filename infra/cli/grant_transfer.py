@@ -10,12 +10,13 @@ import binascii
 import json
 import os
 from collections.abc import Iterator
+from functools import partial
 from typing import Annotated, Any
 
 from typer import Argument
 
 from infra.cli.document import CommandError, CommandResult
-from infra.cli.options import OrganizationOption, Target, text_of, with_target
+from infra.cli.options import OrganizationOption, Target, text_of
 from infra.cli.target import opened, organization_of
 from mcpist.aws.clients import client
 from mcpist.settings import settings
@@ -27,7 +28,6 @@ ONLY_OWNER_READS = 0o600
 type Item = dict[str, dict[str, Any]]
 
 
-@with_target
 def export_grants(
     target: Target,
     file: Annotated[str, Argument(metavar="FILE", help="The file to write; it must not exist.")],
@@ -36,16 +36,16 @@ def export_grants(
     """Write the organization's accounts, sealed, to a file for another stack."""
     with opened(target):
         name = organization_of(target, organization)
-        lines = [json.dumps(_to_json(item), sort_keys=True) for item in _grants(name)]
+        # DynamoDB's bytes stand in {"B": ...}, which keeps them apart from texts once they are base64.
+        lines = [json.dumps(item, sort_keys=True, default=_to_base64) for item in _grants(name)]
     try:
-        with open(file, "x", encoding="utf-8", opener=_open_for_owner) as written:
+        with open(file, "x", encoding="utf-8", opener=partial(os.open, mode=ONLY_OWNER_READS)) as written:
             written.writelines(f"{line}\n" for line in lines)
     except OSError as error:
         raise CommandError("VALIDATION_ERROR", f"{file}: {error}", "Name a file that does not exist.") from None
     return CommandResult([file], {"organization": name, "grants": len(lines)}, drawing=f"{len(lines)} accounts: {file}")
 
 
-@with_target
 def import_grants(
     target: Target,
     file: Annotated[str, Argument(metavar="FILE", help="A file as `export` writes it; - is standard input.")],
@@ -76,7 +76,7 @@ def _items(text: str, organization: str) -> Iterator[Item]:
     """Yield the items of a file; CommandError for a line that is no grant of the organization."""
     for number, line in enumerate(text.splitlines(), 1):
         try:
-            item = _from_json(json.loads(line))
+            item = json.loads(line, object_hook=_with_bytes)
             pk, sk = item["pk"]["S"], item["sk"]["S"]
         except (ValueError, TypeError, KeyError, AttributeError, binascii.Error):
             pk = sk = ""
@@ -97,28 +97,13 @@ def _put(item: Item) -> bool:
     return True
 
 
-def _to_json(value: Any) -> Any:
-    """Return DynamoDB's typed attributes as JSON: bytes become base64."""
-    match value:
-        case {"B": bytes(content)}:
-            return {"B": base64.b64encode(content).decode()}
-        case dict():
-            return {name: _to_json(inner) for name, inner in value.items()}
-        case list():
-            return [_to_json(inner) for inner in value]
-    return value
+def _to_base64(content: bytes) -> str:
+    return base64.b64encode(content).decode()
 
 
-def _from_json(value: Any) -> Any:
+def _with_bytes(value: dict[str, Any]) -> dict[str, Any]:
+    """Return a part of an item, its base64 as bytes again."""
     match value:
         case {"B": str(text)}:
             return {"B": base64.b64decode(text, validate=True)}
-        case dict():
-            return {name: _from_json(inner) for name, inner in value.items()}
-        case list():
-            return [_from_json(inner) for inner in value]
     return value
-
-
-def _open_for_owner(path: str, flags: int) -> int:
-    return os.open(path, flags, ONLY_OWNER_READS)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from infra.cli.document import CommandResult
-from infra.cli.options import Target, command_group, with_target
+from infra.cli.options import Target, command_group
 from infra.cli.table import render_table
 from infra.cli.target import opened
 from mcpist.batch.machine import machine_usage
@@ -20,7 +20,6 @@ def _machine() -> None:
 
 
 @machine.command("list")
-@with_target
 def list_machines(target: Target) -> CommandResult:
     """List the generated machines of a stack, the last used first."""
     with opened(target):

@@ -8,12 +8,14 @@ from typer import Argument, Option
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.options import DryRun, command_group, given, items_of, text_of
 from infra.cli.organization_yaml import to_result
-from infra.cli.rest_client import Access, part, with_access
+from infra.cli.rest_client import Access, part
+from infra.cli.rest_commands import shows, switches
 from infra.cli.table import render_table
 from mcpist.visible_text import visible
 
-ModuleName = Annotated[str, Argument(metavar="MODULE", help="The module's name.")]
-ToolName = Annotated[str, Argument(metavar="TOOL", help="The tool's name: tracker.list_items or tracker-list-items.")]
+MODULE = Argument(metavar="MODULE", help="The module's name.")
+TOOL = Argument(metavar="TOOL", help="The tool's name: tracker.list_items or tracker-list-items.")
+ModuleName = Annotated[str, MODULE]
 Category = Annotated[str | None, Option(metavar="CATEGORY", help="Only of this category.")]
 Tag = Annotated[str | None, Option(metavar="TAG", help="Only with this tag.")]
 Disabled = Annotated[bool | None, Option("--enabled/--disabled", help="Only those that are switched on, or off.")]
@@ -24,7 +26,6 @@ _COLUMNS = ("name", "verdict", "message", "changedBy", "remedy")
 
 
 @module.command("list")
-@with_access
 def list_modules(access: Access, category: Category = None, tag: Tag = None, enabled: Disabled = None) -> CommandResult:
     """List the modules; an administrator sees all of the organization."""
     found = access.session().get("/v1/modules", category=category, tag=tag, enabled=enabled)
@@ -37,15 +38,12 @@ def list_modules(access: Access, category: Category = None, tag: Tag = None, ena
     )
 
 
-@module.command("show")
-@with_access
-def show_module(access: Access, name: ModuleName) -> CommandResult:
-    """Show a registered module, and which of its tools wait for approval."""
-    return to_result(access.session().get(f"/v1/modules/{part(name)}"))
+module.command("show", help="Show a registered module, and which of its tools wait for approval.")(
+    shows("/v1/modules", MODULE)
+)
 
 
 @module.command("register")
-@with_access
 def register_module(
     access: Access,
     name: ModuleName,
@@ -86,7 +84,6 @@ def register_module(
 
 
 @module.command("approve")
-@with_access
 def approve_tools(
     access: Access,
     name: ModuleName,
@@ -100,29 +97,21 @@ def approve_tools(
     return to_result(session.change("POST", f"{path}/approve", {"tools": tools or [], "fingerprints": seen}))
 
 
-@module.command("enable")
-@with_access
-def enable_module(access: Access, name: ModuleName, dry_run: DryRun = False) -> CommandResult:
-    """Switch a module on for the whole organization."""
-    return _switch(access, f"/v1/modules/{part(name)}", enabled=True, dry_run=dry_run)
-
-
-@module.command("disable")
-@with_access
-def disable_module(access: Access, name: ModuleName, dry_run: DryRun = False) -> CommandResult:
-    """Switch a module off for the whole organization."""
-    return _switch(access, f"/v1/modules/{part(name)}", enabled=False, dry_run=dry_run)
+module.command("enable", help="Switch a module on for the whole organization.")(
+    switches("/v1/modules", MODULE, enabled=True)
+)
+module.command("disable", help="Switch a module off for the whole organization.")(
+    switches("/v1/modules", MODULE, enabled=False)
+)
 
 
 @module.command("remove")
-@with_access
 def remove_module(access: Access, name: ModuleName, dry_run: DryRun = False) -> CommandResult:
     """Remove a registered module, with the accounts that people connected for it."""
     return to_result(access.session().change("DELETE", f"/v1/modules/{part(name)}", dry_run=dry_run))
 
 
 @tool.command("list")
-@with_access
 def list_tools(
     access: Access,
     in_module: Annotated[str | None, Option("--module", metavar="MODULE", help="Only of this module.")] = None,
@@ -145,15 +134,12 @@ def list_tools(
     return CommandResult(metadata={"tools": tools}, drawing=drawing)
 
 
-@tool.command("show")
-@with_access
-def show_tool(access: Access, name: ToolName) -> CommandResult:
-    """Show a tool with its parameters, examples and the state of its account."""
-    return to_result(access.session(own=True).get(f"/v1/tools/{part(name)}"))
+tool.command("show", help="Show a tool with its parameters, examples and the state of its account.")(
+    shows("/v1/tools", TOOL, own=True)
+)
 
 
 @tool.command("search")
-@with_access
 def search_tools(access: Access, query: Annotated[str, Argument(metavar="TASK")]) -> CommandResult:
     """Find the tools that fit a task, in English or Japanese."""
     found = access.session(own=True).request("POST", "/v1/tools/search", json={"query": query})
@@ -161,22 +147,10 @@ def search_tools(access: Access, query: Annotated[str, Argument(metavar="TASK")]
     return CommandResult(metadata=found, drawing=render_table(("score", "name", "what it does"), rows))
 
 
-@tool.command("enable")
-@with_access
-def enable_tool(access: Access, name: ToolName, dry_run: DryRun = False) -> CommandResult:
-    """Switch a tool on for the whole organization."""
-    return _switch(access, f"/v1/tools/{part(name)}", enabled=True, dry_run=dry_run)
-
-
-@tool.command("disable")
-@with_access
-def disable_tool(access: Access, name: ToolName, dry_run: DryRun = False) -> CommandResult:
-    """Switch a tool off for the whole organization."""
-    return _switch(access, f"/v1/tools/{part(name)}", enabled=False, dry_run=dry_run)
-
-
-def _switch(access: Access, path: str, *, enabled: bool, dry_run: bool) -> CommandResult:
-    return to_result(access.session().change("PATCH", path, {"enabled": enabled}, dry_run=dry_run))
+tool.command("enable", help="Switch a tool on for the whole organization.")(switches("/v1/tools", TOOL, enabled=True))
+tool.command("disable", help="Switch a tool off for the whole organization.")(
+    switches("/v1/tools", TOOL, enabled=False)
+)
 
 
 def _state(row: dict[str, Any]) -> str:
@@ -190,7 +164,6 @@ def _header(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-@with_access
 def why(
     access: Access,
     tool: Annotated[str, Argument(metavar="MODULE.TOOL", help="The tool.")],

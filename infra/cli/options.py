@@ -2,17 +2,16 @@
 
 import functools
 import inspect
-import json
 import sys
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from infra.cli.document import CommandError, CommandResult
+from infra.cli.document import CommandError
 
 CHOSEN: ContextVar[tuple[str | None, str | None]] = ContextVar("chosen", default=(None, None))
 """The URL and the token that are named before the command; those after it win."""
@@ -45,9 +44,11 @@ UpstreamsFile = Annotated[
 class Target:
     """The stack that a command acts on: the one of the last `mcpist up` where nothing is named."""
 
-    stack: str | None = None
-    profile: str | None = None
-    region: str | None = None
+    stack: Annotated[str | None, typer.Option(metavar="STACK", help="A stack in AWS. [default: the last `up`]")] = None
+    profile: Annotated[str | None, typer.Option(metavar="PROFILE", help="The AWS profile to use.")] = None
+    region: Annotated[
+        str | None, typer.Option(metavar="REGION", help="The stack's region. [default: the profile's]")
+    ] = None
 
     @property
     def deployed(self) -> bool:
@@ -55,39 +56,43 @@ class Target:
         return bool(self.stack or self.profile or self.region)
 
 
-def command_group(text: str = "") -> typer.Typer:
+class CommandGroup(typer.Typer):
+    """Commands that may take a dataclass such as Target: an option for each of its fields."""
+
+    def command[C: Callable[..., Any]](self, name: str | None = None, **settings: Any) -> Callable[[C], C]:
+        """Register a command, which stays callable as it is written."""
+        register = super().command(name, **settings)
+
+        def declare(command: C) -> C:
+            register(_with_options(command))
+            return command
+
+        return declare
+
+
+def command_group(text: str = "") -> CommandGroup:
     """Return an empty group of commands."""
-    return typer.Typer(help=text or None, add_completion=False, rich_markup_mode=None)
+    return CommandGroup(help=text or None, add_completion=False, rich_markup_mode=None)
 
 
-def with_target(command: Callable[..., CommandResult]) -> Callable[..., CommandResult]:
-    """Replace a command's first parameter, its Target, by the options that choose it."""
+def _with_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Replace a command's dataclasses by options; those of its first parameter come last in its help."""
+    parameters = inspect.signature(command).parameters.values()
+    joined: dict[str, Any] = {one.name: one.annotation for one in parameters if is_dataclass(one.annotation)}
+    if not joined:
+        return command
+    options = {name: inspect.signature(kind).parameters for name, kind in joined.items()}
 
-    def run(
-        *,
-        stack: Annotated[
-            str | None, typer.Option(metavar="STACK", help="A stack in AWS. [default: the last `up`]")
-        ] = None,
-        profile: Annotated[str | None, typer.Option(metavar="PROFILE", help="The AWS profile to use.")] = None,
-        region: Annotated[
-            str | None, typer.Option(metavar="REGION", help="The stack's region. [default: the profile's]")
-        ] = None,
-        **given: Any,
-    ) -> CommandResult:
-        return command(Target(stack, profile, region), **given)
+    @functools.wraps(command)
+    def run(**given: Any) -> Any:
+        made = {name: kind(**{one: given.pop(one) for one in options[name]}) for name, kind in joined.items()}
+        return command(**made, **given)
 
-    return join_parameters(command, run)
-
-
-def join_parameters(
-    command: Callable[..., CommandResult], run: Callable[..., CommandResult]
-) -> Callable[..., CommandResult]:
-    """Give `run`, which calls a command, the command's parameters but its first, and its own ones."""
-    own = list(inspect.signature(command).parameters.values())[1:]
-    shared = [one for one in inspect.signature(run).parameters.values() if one.name != "given"]
-    functools.update_wrapper(run, command)
-    # typer reads the options from the signature, so the wrapper has to show those of the command.
-    run.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
+    shown = [options[one.name].values() if one.name in joined else [one] for one in parameters]
+    first = 1 if next(iter(parameters)).name in joined else 0
+    ordered = [one.replace(kind=one.KEYWORD_ONLY) for part in shown[first:] + shown[:first] for one in part]
+    # typer reads the options from the signature.
+    run.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
     return run
 
 
@@ -114,11 +119,3 @@ def text_of(file: str) -> str:
     except (OSError, UnicodeDecodeError) as error:
         problem = getattr(error, "strerror", None) or str(error)
         raise CommandError("FILE_NOT_FOUND", f"{file}: {problem}", "Name a text file.") from None
-
-
-def json_of(text: str) -> Any:
-    """Parse the JSON of the option `--params`."""
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise CommandError("VALIDATION_ERROR", f"--params: {error}", "Write a JSON object.") from None

@@ -6,9 +6,10 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from infra.cli.document import CommandError, CommandResult
-from infra.cli.options import MASKS, DryRun, Target, WithGrants, command_group, items_of, text_of, with_target
+from infra.cli.options import MASKS, DryRun, Target, WithGrants, command_group, items_of, text_of
 from infra.cli.organization_yaml import line_of, parse_organization, to_result, write
-from infra.cli.rest_client import Access, with_access
+from infra.cli.rest_client import Access
+from infra.cli.rest_commands import shows_all
 from infra.cli.stacks import last_up
 from infra.cli.target import opened
 from mcpist.caller import Subject
@@ -26,15 +27,12 @@ NAME = Option(metavar="NAME", help="The organization's name, for people.")
 org = command_group()
 
 
-@org.command("list")
-@with_access
-def list_organizations(access: Access) -> CommandResult:
-    """List your organizations, with your user id and roles in each."""
-    return to_result(access.session().get("/v1/organizations"))
+org.command("list", help="List your organizations, with your user id and roles in each.")(
+    shows_all("/v1/organizations")
+)
 
 
 @org.command("create")
-@with_target
 def create_organization(
     target: Target,
     organization: Annotated[str, Argument(metavar="ORG", help="The organization's id.")],
@@ -63,14 +61,12 @@ def create_organization(
 
 
 @org.command("show")
-@with_access
 def show_organization(access: Access, chosen: OrgArgument = None) -> CommandResult:
     """Show an organization with its roles and users."""
     return to_result(access.session(organization=chosen).get("/v1/organization"))
 
 
 @org.command("set")
-@with_access
 def change_organization(
     access: Access,
     chosen: OrgArgument = None,
@@ -86,7 +82,6 @@ def change_organization(
 
 
 @org.command("export")
-@with_access
 def export_organization(
     access: Access,
     chosen: OrgArgument = None,
@@ -102,7 +97,6 @@ def export_organization(
 
 
 @org.command("import")
-@with_access
 def import_organization(
     access: Access,
     file: Annotated[str, Argument(metavar="FILE", help="YAML as `export` writes it; - is standard input.")],

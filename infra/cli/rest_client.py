@@ -1,7 +1,7 @@
 """The command line's client of the REST API, with a person's own token, and the options that choose both."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -11,9 +11,9 @@ import httpx2
 from typer import Option
 
 from infra.cli import login_store, oauth_client
-from infra.cli.document import LOCALE, CommandError, CommandResult
+from infra.cli.document import LOCALE, CommandError
 from infra.cli.login_store import KeptLogin
-from infra.cli.options import Token, Url, chosen, join_parameters
+from infra.cli.options import Token, Url, chosen
 from infra.cli.stacks import is_up, last_up
 from mcpist.version import VERSION
 
@@ -59,17 +59,17 @@ class RestSession:
         """Return the content of a path."""
         return self.request("GET", path, query=query)
 
-    def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: dict[str, Any] | None = None,
-        json: Any = None,
-        headers: dict[str, str] | None = None,
-    ) -> Any:
+    def request(self, method: str, path: str, *, query: dict[str, Any] | None = None, json: Any = None) -> Any:
         """Return a request's JSON; CommandError for a refused one."""
-        return _accepted(self.respond(method, path, query=query, json=json, headers=headers)).json()
+        return _accepted(self.respond(method, path, query=query, json=json)).json()
+
+    def pages(self, path: str, **query: Any) -> Iterator[Any]:
+        """Yield the content of a path, page by page."""
+        cursor: str | None = ""
+        while cursor is not None:
+            page = self.get(path, **query, cursor=cursor)
+            yield page
+            cursor = page["cursor"] or None
 
     def text(self, path: str, **query: Any) -> tuple[str, httpx2.Headers]:
         """Return the text of a path, and the headers."""
@@ -191,27 +191,12 @@ def _text(value: Any) -> str:
 class Access:
     """The endpoint, person and organization of the command line; by default the last `up`, else the last login."""
 
-    url: str | None = None
-    token: str | None = None
-    organization: str | None = None
+    url: Url = None
+    token: Token = None
+    organization: Annotated[
+        str | None, Option("--organization", "--org", metavar="ORG", help="[default: your only organization]")
+    ] = None
 
     def session(self, *, own: bool = False, organization: str | None = None) -> RestSession:
         """Return the session; beside an `up` its administrator acts, or with `own` its user."""
         return open_session(self.url, self.token, organization or self.organization, own=own)
-
-
-def with_access(command: Callable[..., CommandResult]) -> Callable[..., CommandResult]:
-    """Replace a command's first parameter, its Access, by the options that choose it."""
-
-    def run(
-        *,
-        url: Url = None,
-        token: Token = None,
-        organization: Annotated[
-            str | None, Option("--organization", "--org", metavar="ORG", help="[default: your only organization]")
-        ] = None,
-        **given: Any,
-    ) -> CommandResult:
-        return command(Access(url, token, organization), **given)
-
-    return join_parameters(command, run)

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from typer import Argument
 
 from infra.cli.document import CommandError, CommandResult
-from infra.cli.options import Target, command_group, text_of, with_target
+from infra.cli.options import Target, command_group, text_of
 from infra.cli.target import opened
 from infra.local.names import STACK
 from mcpist.aws import clients
@@ -54,7 +54,6 @@ def _secret() -> None:
 
 
 @secret.command("set")
-@with_target
 def set_secret(
     target: Target,
     name: Annotated[str, Argument(metavar="NAME", help="SERVER/KEY, or the whole reference as it is in the file.")],

@@ -11,7 +11,7 @@ from typer._completion_shared import get_completion_script
 
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.endpoint import Endpoint, parsed
-from infra.cli.options import Token, Url, json_of
+from infra.cli.options import Token, Url
 from infra.cli.table import render_table
 from mcpist.visible_text import visible
 
@@ -76,7 +76,10 @@ def call(
     token: Token = None,
 ) -> CommandResult:
     """Run one tool, e.g. `mcpist call rag search_docs query=broker limit=3`."""
-    given = json_of(params)
+    try:
+        given = json.loads(params)
+    except ValueError as error:
+        raise CommandError("VALIDATION_ERROR", f"--params: {error}", "Write a JSON object.") from None
     if not isinstance(given, dict):
         raise CommandError("VALIDATION_ERROR", "--params is no JSON object.", "Write --params '{\"limit\": 3}'.")
     endpoint = Endpoint.from_options(url, token)

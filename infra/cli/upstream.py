@@ -8,7 +8,7 @@ from typer import Argument, Option
 
 from infra.cli.deployable import check_deployable
 from infra.cli.document import CommandError, CommandResult, draw_error
-from infra.cli.options import Target, UpstreamsFile, command_group, with_target
+from infra.cli.options import Target, UpstreamsFile, command_group
 from infra.cli.stacks import is_up, last_up
 from infra.cli.stored_secrets import secret
 from infra.cli.upstream_import import import_client_config
@@ -49,7 +49,6 @@ def list_upstreams(file: FileArgument = None) -> CommandResult:
 
 
 @upstream.command("check")
-@with_target
 def check_upstreams(
     target: Target,
     file: FileArgument = None,
@@ -74,7 +73,6 @@ def check_upstreams(
 
 
 @upstream.command("tools")
-@with_target
 def list_tools(
     target: Target,
     name: Annotated[str | None, Argument(metavar="NAME", help="Only of this category or server.")] = None,
@@ -100,7 +98,6 @@ def list_tools(
 
 
 @upstream.command("approve")
-@with_target
 def approve_tools(
     target: Target,
     server: Annotated[str, Argument(metavar="SERVER")],
@@ -161,13 +158,12 @@ def _report(view: StackView, found: Mapping[str, ListingResult]) -> dict[str, An
         }
         for one in resolved
     ]
-    servers = [_server_report(name, answer) for name, answer in found.items()]
+    servers = [
+        {"name": name, "answers": answer.listing is not None, "seconds": round(answer.seconds, 2)}
+        | ({"tools": len(answer.listing.tools)} if answer.listing else {"problem": answer.problem})
+        for name, answer in found.items()
+    ]
     return {"servers": servers, "categories": categories, "counts": counts(resolved)}
-
-
-def _server_report(name: str, answer: ListingResult) -> dict[str, Any]:
-    said: dict[str, Any] = {"tools": len(answer.listing.tools)} if answer.listing else {"problem": answer.problem}
-    return {"name": name, "answers": answer.listing is not None, "seconds": round(answer.seconds, 2), **said}
 
 
 def _render(report: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from typer import Option
 from infra.cli.doctor import apps, configuration, endpoint, issuer, limits, people, stores
 from infra.cli.doctor.deployment import CheckFinding, Deployment, State, problem, read_deployment, skipped
 from infra.cli.document import CommandError, CommandResult
-from infra.cli.options import OrganizationOption, Target, with_target
+from infra.cli.options import OrganizationOption, Target
 from infra.cli.table import render_table
 from infra.cli.target import TABLES, opened
 from mcpist.aws.clients import AwsError
@@ -72,7 +72,6 @@ CHECKS = (
 )
 
 
-@with_target
 def run_doctor(
     target: Target,
     token: Annotated[
@@ -85,7 +84,9 @@ def run_doctor(
     lines = _clock(target) if target.deployed else []
     try:
         with opened(target):
-            lines += run_checks(read_deployment(target, token, organization))
+            deployment = read_deployment(target, token, organization)
+            for area, about, check in CHECKS:
+                lines += [CheckResult(area, about, finding) for finding in run_check(partial(check, deployment))]
     except CommandError as error:
         if not target.deployed:
             raise
@@ -97,15 +98,6 @@ def _clock(target: Target) -> list[CheckResult]:
     """Check the clock first: if it is wrong, AWS refuses every other request."""
     ask = partial(endpoint.clock_of_aws, target.profile, target.region)
     return [CheckResult("clock", "AWS", finding) for finding in run_check(ask)]
-
-
-def run_checks(deployment: Deployment) -> list[CheckResult]:
-    """Run all checks and return their findings."""
-    return [
-        CheckResult(one.area, one.about, finding)
-        for one in CHECKS
-        for finding in run_check(partial(one.findings, deployment))
-    ]
 
 
 def run_check(findings: Callable[[], Iterable[CheckFinding]]) -> Iterator[CheckFinding]:

@@ -15,7 +15,7 @@ from infra.cli.doctor.command import CheckResult, report
 from infra.cli.doctor.deployment import CheckFinding, Deployment, ok, problem, read_deployment, skipped, warning
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.endpoint import Endpoint
-from infra.cli.options import Target, Token, chosen, with_target
+from infra.cli.options import Target, Token, chosen
 from infra.cli.rest_client import RestSession, origin_of
 from infra.cli.smoke import checks
 from infra.cli.stacks import last_up
@@ -34,7 +34,6 @@ FUNCTION = "McpEndpointFunction"
 POLLING = Polling(initial_seconds=0.5, max_seconds=5)
 
 
-@with_target
 def run_smoke(
     target: Target,
     url: Annotated[str | None, Argument(metavar="URL", help="The output McpUrl. [default: the last `up`'s]")] = None,
@@ -49,14 +48,14 @@ def run_smoke(
     elif token is None and (login := login_store.find(origin_of(url))):
         token = RestSession(login.url, login=login).access_token()
     since = datetime.now(UTC)
-    lines = [*_public(url), *_with_token(url, token or ""), *_in_account(target, since, wait)]
+    public = {
+        "resource metadata": checks.resource,
+        "authorization server": checks.login,
+        "challenge": checks.challenge,
+    }
+    lines = [line for about, check in public.items() for line in _lines("login", about, partial(check, url))]
+    lines += [*_with_token(url, token or ""), *_in_account(target, since, wait)]
     return report(lines, "mcpist smoke")
-
-
-def _public(url: str) -> Iterator[CheckResult]:
-    yield from _lines("login", "resource metadata", partial(checks.resource, url))
-    yield from _lines("login", "authorization server", partial(checks.login, url))
-    yield from _lines("login", "challenge", partial(checks.challenge, url))
 
 
 def _with_token(url: str, token: str) -> Iterator[CheckResult]:
