@@ -11,7 +11,7 @@ from infra.cli.document import CALLER, TRY_AGAIN, CommandError, CommandResult, e
 from infra.cli.endpoint import Endpoint
 from infra.cli.options import BatchFile, Token, Url, text_of
 from infra.cli.plan import draw_plan
-from infra.cli.progress_view import ProgressView, progress_view
+from infra.cli.progress_view import LiveTable, ProgressLog, progress_view
 from mcpist.batch.timeline import parse_progress, progress_uri
 from mcpist.polling import Polling
 
@@ -85,7 +85,7 @@ class BatchWatcher:
         self._batch = ""
         return done
 
-    def _until_done(self, endpoint: Endpoint, shown: ProgressView) -> None:
+    def _until_done(self, endpoint: Endpoint, shown: LiveTable | ProgressLog) -> None:
         failed_polls = 0
         for delay in POLLING.delays():
             began = time.monotonic()

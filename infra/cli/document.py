@@ -149,10 +149,13 @@ def draw_error(error: Mapping[str, Any]) -> str:
     """Return an error as lines: code and message, the place, further problems, and what to do."""
     message = visible(str(error["message"]))
     lines = [f"{_RED}{visible(str(error['code']))}{_PLAIN} {message}"]
-    place = [f"{name} {visible(str(value))}" for name, value in _place(error.get("details") or {}) if value]
-    place = [one for one in place if one.partition(" ")[2] not in message]
-    lines += [f"at {', '.join(place)}"] if place else []
-    lines += [f"also {visible(text)}" for text in _further(error.get("details") or {})]
+    details = error.get("details") or {}
+    place = [(name, visible(str(details[name]))) for name in ("line", "step", "field") if details.get(name)]
+    said = [f"{name} {value}" for name, value in place if value not in message]
+    lines += [f"at {', '.join(said)}"] if said else []
+    problems = [one for one in details.get("problems") or () if isinstance(one, dict)]
+    further = [str(one.get("message") or f"{one.get('field')}: {one.get('problem')}") for one in problems]
+    lines += [f"also {visible(text)}" for text in further]
     lines += [visible(str(error["hint"]), lines=True)] if error.get("hint") else []
     return "\n".join(lines)
 
@@ -164,13 +167,3 @@ def resembling(error: Mapping[str, Any]) -> str:
     missing = {"MODULE_NOT_FOUND": "module", "TOOL_NOT_FOUND": "tool"}.get(str(error.get("code")), "")
     known = [] if details.get("known") == NONE else _NAME.findall(str(details.get("known", "")))
     return next(iter(get_close_matches(str(details.get(missing, "")), known, 1)), "")
-
-
-def _place(details: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    return [(name, details.get(name)) for name in ("line", "step", "field")]
-
-
-def _further(details: Mapping[str, Any]) -> list[str]:
-    """Return the other problems of the same arguments, or of the other lines of a batch."""
-    problems = [one for one in details.get("problems") or () if isinstance(one, dict)]
-    return [str(one.get("message") or f"{one.get('field')}: {one.get('problem')}") for one in problems]

@@ -1,7 +1,7 @@
 """The view of a running batch: a live table on a terminal, and a log of lines anywhere else."""
 
 import time
-from typing import Protocol, Self, TextIO
+from typing import Self, TextIO
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -27,20 +27,7 @@ STATE_STYLES = {
 STATES_BY_IMPORTANCE = ("running", "failed", "unknown", "ready", "waiting", "cancelled", "skipped", "succeeded")
 
 
-class ProgressView(Protocol):
-    """A view of a batch's progress, until its context ends."""
-
-    def show(self, progress: Progress) -> None:
-        """Show the present progress."""
-
-    def __enter__(self) -> Self:
-        """Begin."""
-
-    def __exit__(self, *_: object) -> None:
-        """End, and leave the last state on the screen."""
-
-
-def progress_view(out: TextIO) -> ProgressView:
+def progress_view(out: TextIO) -> "LiveTable | ProgressLog":
     """Return a live table for a terminal, and a log for everything else."""
     console = Console(file=out)
     return LiveTable(console) if console.is_terminal and not console.is_dumb_terminal else ProgressLog(out)

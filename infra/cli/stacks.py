@@ -72,17 +72,15 @@ class LocalStack:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise self._is_taken() from None
+                place = f" at {facts['mcp_url']}" if (facts := self.facts()) else ""
+                message = f"The stack {self.name} of this folder already runs{place}."
+                hint = "Stop it, or start another one with a name and a port: mcpist --stack NAME up --port PORT."
+                raise CommandError("VALIDATION_ERROR", message, hint) from None
             yield
 
     @property
     def _lock_file(self) -> Path:
         return self.folder / "lock"
-
-    def _is_taken(self) -> CommandError:
-        place = f" at {facts['mcp_url']}" if (facts := self.facts()) else ""
-        hint = "Stop it, or start another one with a name and a port: mcpist --stack NAME up --port PORT."
-        return CommandError("VALIDATION_ERROR", f"The stack {self.name} of this folder already runs{place}.", hint)
 
 
 _chosen = LocalStack()

@@ -1,7 +1,7 @@
 """Pointing core at the stack that a command acts on."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -32,28 +32,34 @@ def organization_of(target: Target, organization: str | None) -> str:
 
 
 @contextmanager
-def opened(target: Target) -> Iterator[None]:
-    """Point core's settings and clients at a stack, and restore them; a refusal by AWS becomes a CommandError."""
-    from botocore.exceptions import ClientError
-
+def environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables of this process, and restore all of them afterwards."""
     before = dict(os.environ)
     try:
-        if target.deployed:
-            os.environ |= _aws_variables(target)
-            forget_all()
-            os.environ |= _stack_variables(target.stack or "mcpist")
-        else:
-            last = last_up("name a stack in AWS with --stack")
-            os.environ |= last["aws"] | last["stack"]
+        os.environ.update(variables)
         forget_all()
         yield
-    except (ClientError, clients.AwsError) as error:
-        hint = "Use a profile that has this right in the stack's account."
-        raise CommandError("UPSTREAM_UNAVAILABLE", f"AWS refused: {error}", hint) from None
     finally:
         os.environ.clear()
         os.environ |= before
         forget_all()
+
+
+@contextmanager
+def opened(target: Target) -> Iterator[None]:
+    """Point core's settings and clients at a stack, and restore them; a refusal by AWS becomes a CommandError."""
+    from botocore.exceptions import ClientError
+
+    chosen = {"AWS_PROFILE": target.profile, "AWS_DEFAULT_REGION": target.region, "AWS_REGION": target.region}
+    last = {} if target.deployed else last_up("name a stack in AWS with --stack")
+    aws = {name: value for name, value in chosen.items() if value} if target.deployed else last["aws"]
+    try:
+        # The account must be chosen before its stack can be read.
+        with environment(aws), environment(last["stack"] if last else _stack_variables(target.stack or "mcpist")):
+            yield
+    except (ClientError, clients.AwsError) as error:
+        hint = "Use a profile that has this right in the stack's account."
+        raise CommandError("UPSTREAM_UNAVAILABLE", f"AWS refused: {error}", hint) from None
 
 
 def describe_stack(name: str) -> tuple[dict[str, Any], dict[str, str]]:
@@ -78,12 +84,6 @@ def describe_stack(name: str) -> tuple[dict[str, Any], dict[str, str]]:
 def outputs_of(description: dict[str, Any]) -> dict[str, str]:
     """Return a stack's outputs by their names."""
     return {output["OutputKey"]: output["OutputValue"] for output in description.get("Outputs", ())}
-
-
-def _aws_variables(target: Target) -> dict[str, str]:
-    """Return the environment variables with which AWS's own tools choose an account and a region."""
-    variables = {"AWS_PROFILE": target.profile, "AWS_DEFAULT_REGION": target.region, "AWS_REGION": target.region}
-    return {name: value for name, value in variables.items() if value}
 
 
 def _stack_variables(name: str) -> dict[str, str]:

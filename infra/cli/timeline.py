@@ -15,6 +15,7 @@ from infra.cli.document import CommandResult
 from infra.cli.endpoint import Endpoint
 from infra.cli.options import Token, Url
 from infra.cli.progress_view import title
+from infra.cli.table import render_table
 from mcpist.batch.timeline import Progress, TimelineRow, critical_path, parse_progress, progress_uri, timeline_rows
 
 MIN_BAR_WIDTH = 20
@@ -60,8 +61,9 @@ def render_timeline(progress: Progress, lines: list[TimelineRow], columns: int) 
     return "\n".join(
         [
             f"{title(progress)}, {whole:.2f} s; critical path: {critical}",
-            _row(head, widths, scale),
-            *(_row(row, widths, _bar(line, whole, room)) for row, line in zip(rows, lines, strict=True)),
+            render_table(
+                [*head, scale], [[*row, _bar(line, whole, room)] for row, line in zip(rows, lines, strict=True)]
+            ),
         ]
     )
 
@@ -69,11 +71,6 @@ def render_timeline(progress: Progress, lines: list[TimelineRow], columns: int) 
 def _cells(line: TimelineRow) -> list[str]:
     times = ["" if moment is None else f"{moment:.2f}" for moment in (line.opened, line.started, line.ended)]
     return ["*" if line.critical else "", line.id, line.tool, line.state, *times, line.after]
-
-
-def _row(cells: list[str], widths: list[int], bar: str) -> str:
-    padded = [cell + " " * (width - cell_len(cell)) for cell, width in zip(cells, widths, strict=True)]
-    return "  ".join([*padded, bar]).rstrip()
 
 
 def _bar(line: TimelineRow, whole: float, room: int) -> str:

@@ -99,16 +99,20 @@ def up(
 
 def _check_places(docs: Path, upstreams: Path | None, apis: Path | None, programs: Path | None) -> None:
     """Refuse a folder or a file that is not there."""
-    if not docs.is_dir():
-        raise _not_found(f"{docs} is not a folder", "Name a folder with --docs.")
-    if upstreams and not upstreams.is_file():
-        hint = "Name a file like layers/config/upstreams.json with --upstreams."
-        raise _not_found(f"{upstreams} is not a file", hint)
-    if apis and not apis.is_dir():
-        hint = "Name a folder of overlays with --apis; `mcpist api import` writes one."
-        raise _not_found(f"{apis} is not a folder", hint)
-    if programs and not programs.exists():
-        raise _not_found(f"{programs} does not exist", "Name a declaration, or a folder of them, with --programs.")
+    checks = (
+        (docs, Path.is_dir, "is not a folder", "Name a folder with --docs."),
+        (upstreams, Path.is_file, "is not a file", "Name a file like layers/config/upstreams.json with --upstreams."),
+        (
+            apis,
+            Path.is_dir,
+            "is not a folder",
+            "Name a folder of overlays with --apis; `mcpist api import` writes one.",
+        ),
+        (programs, Path.exists, "does not exist", "Name a declaration, or a folder of them, with --programs."),
+    )
+    for place, is_usable, problem, hint in checks:
+        if place and not is_usable(place):
+            raise CommandError("FILE_NOT_FOUND", f"{place} {problem}", hint)
 
 
 @contextmanager
@@ -162,10 +166,6 @@ def _expose(host: str, *, allowed: bool) -> None:
     if not allowed:
         hint = "Add --allow-network if that is meant, or leave --host out."
         raise CommandError("VALIDATION_ERROR", f"{host} can be reached from other machines.", hint)
-
-
-def _not_found(message: str, hint: str) -> CommandError:
-    return CommandError("FILE_NOT_FOUND", message, hint)
 
 
 def _facts(deployment: LocalDeployment) -> dict[str, object]:

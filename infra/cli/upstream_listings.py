@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from infra.cli.target import environment
 from infra.local.additions import tool_path
 from mcpist.errors import McpistError
 from mcpist.programs.messages import ServerRequest
-from mcpist.settings import settings
 from mcpist.tools.declare.schema_tool import effect_of
 from mcpist.tools.declare.tool import Effect
 from mcpist_services.upstream.categories import ResolvedCategory, SelectedTool, resolve_all, select_tool
@@ -78,7 +78,7 @@ def fetch_listings(
 ) -> dict[str, ListingResult]:
     """List the tools of servers, all at once; only an `embedded` stack may use loopback. Child processes are ended."""
     with (
-        _local_services_set(embedded),
+        environment({"LOCAL_SERVICES": "on" if embedded else "off"}),
         stdio_servers() as ask,
         closing(Upstreams(servers, ask)) as upstreams,
         ThreadPoolExecutor(len(servers) or 1) as pool,
@@ -149,22 +149,6 @@ def _answer(upstreams: Upstreams, name: str, server: UpstreamServer, secrets: Ma
     except McpistError as error:
         return ListingResult(problem=str(error), seconds=time.monotonic() - started)
     return ListingResult(listing, seconds=time.monotonic() - started)
-
-
-@contextmanager
-def _local_services_set(allowed: bool) -> Iterator[None]:
-    """Allow or forbid services on loopback in this process, and restore the setting afterwards."""
-    before = os.environ.get("LOCAL_SERVICES")
-    os.environ["LOCAL_SERVICES"] = "on" if allowed else "off"
-    settings.cache_clear()
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["LOCAL_SERVICES"]
-        else:
-            os.environ["LOCAL_SERVICES"] = before
-        settings.cache_clear()
 
 
 @contextmanager
