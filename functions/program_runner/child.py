@@ -5,7 +5,6 @@ It ends with the sandbox, its lines are bounded, and its standard error is kept 
 
 import asyncio
 import logging
-import os
 import re
 import select
 import shutil
@@ -24,8 +23,13 @@ from mcpist.errors import ProgramUnavailable
 from mcpist.visible_text import visible
 from mcpist_services.upstream.faults import Faults
 from mcpist_services.upstream.secret_detection import without_secrets
-from program_runner.confinement.order import Order
-from program_runner.process import GRACE_SECONDS, inherited_environment, network_environment, supervisor_command
+from program_runner.confinement.order import GRACE_SECONDS, Order
+from program_runner.process import (
+    inherited_environment,
+    network_environment,
+    supervisor_command,
+    supervisor_options,
+)
 
 CHUNK_BYTES = 65_536
 LINE_EDGE_BYTES = 200
@@ -168,7 +172,11 @@ async def child(
     if program is None:
         raise ProgramUnavailable(service=faults.service, program=command, problem="there is no such command")
     process, control = await _start_supervisor()
-    control.sendall(_order((program, *arguments), environment, surroundings).encode())
+    # It lives long and may use the network, so neither its memory nor its files have a limit.
+    order = Order(
+        (program, *arguments), surroundings.folder, environment, network=True, namespaces=surroundings.namespaces
+    )
+    control.sendall(order.encode())
     running = ChildProcess(process, control, faults, limit)
     faults.is_fresh = running.is_fresh
     async with anyio.create_task_group() as tasks:
@@ -185,37 +193,11 @@ async def child(
 async def _start_supervisor() -> tuple[asyncio.subprocess.Process, socket.socket]:
     """Start a supervisor, which waits for its order at the socket."""
     control, theirs = socket.socketpair()
-    pipe = asyncio.subprocess.PIPE
     with theirs:
         process = await asyncio.create_subprocess_exec(
-            *supervisor_command(theirs.fileno()),
-            stdin=pipe,
-            stdout=pipe,
-            stderr=pipe,
-            env=inherited_environment(),
-            pass_fds=[theirs.fileno()],
-            start_new_session=True,
+            *supervisor_command(theirs.fileno()), **supervisor_options(theirs)
         )
     return process, control
-
-
-def _order(command: tuple[str, ...], environment: dict[str, str], surroundings: Surroundings) -> Order:
-    """Return the order for a server: it may use the network and lives long, so its memory and files are not limited."""
-    return Order(
-        command=command,
-        folder=surroundings.folder,
-        root="",
-        environment=environment,
-        network=True,
-        protected=(os.getpid(), os.getppid()),
-        seconds=0,
-        grace_seconds=GRACE_SECONDS,
-        memory_bytes=0,
-        processes=0,
-        file_bytes=0,
-        folder_bytes=0,
-        namespaces=surroundings.namespaces,
-    )
 
 
 async def lines(stream: asyncio.StreamReader, limit: int) -> AsyncIterator[tuple[bytes, bool]]:

@@ -1,14 +1,14 @@
 """Starting foreign code: always below a supervisor, and with an environment of its own."""
 
 import os
+import socket
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from program_runner.confinement import kernel
-
-GRACE_SECONDS = 1.0
 
 # How programs are found and how their texts are read: of our own environment a process gets no more.
 _INHERITED = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR")
@@ -26,6 +26,12 @@ _SUPERVISE = (
 def supervisor_command(control: int) -> tuple[str, ...]:
     """Return the command that starts a supervisor whose order comes over this inherited socket."""
     return (sys.executable, "-I", "-S", "-c", _SUPERVISE, str(control), _FUNCTIONS)
+
+
+def supervisor_options(control: socket.socket) -> dict[str, Any]:
+    """Return the options of subprocess and asyncio with which a supervisor inherits nothing but its socket."""
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    return {**streams, "env": inherited_environment(), "pass_fds": [control.fileno()], "start_new_session": True}
 
 
 def inherited_environment() -> dict[str, str]:

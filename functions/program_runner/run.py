@@ -13,9 +13,9 @@ from pathlib import Path
 from mcpist.errors import AnswerTooLarge, ProgramLimitReached, ProgramUnavailable, Timeout
 from mcpist.programs.messages import MAX_INLINE_BYTES, MAX_STDERR_BYTES, ProgramRequest, ProgramResult
 from program_runner import folder, outputs
-from program_runner.confinement.order import Order, Report, read_line
+from program_runner.confinement.order import GRACE_SECONDS, Order, Report, read_line
 from program_runner.folder import locate
-from program_runner.process import GRACE_SECONDS, inherited_environment, supervisor_command
+from program_runner.process import inherited_environment, supervisor_command, supervisor_options
 
 CHUNK_BYTES = 65_536
 # After the limit and the grace: the supervisor ends by itself, but a loaded machine may be slow.
@@ -56,7 +56,6 @@ def run(request: ProgramRequest, *, namespaces: bool = True) -> ProgramResult:
 
 
 def _order(request: ProgramRequest, program: Path, root: Path, *, namespaces: bool) -> Order:
-    limits = request.limits
     own = {"HOME": str(root / "tmp"), "TMPDIR": str(root / "tmp")}
     return Order(
         command=(str(program), *request.arguments),
@@ -64,14 +63,9 @@ def _order(request: ProgramRequest, program: Path, root: Path, *, namespaces: bo
         root=str(root),
         environment={**inherited_environment(), **request.environment, **own},
         network=request.network,
-        protected=(os.getpid(), os.getppid()),
-        seconds=limits.seconds,
-        grace_seconds=GRACE_SECONDS,
-        memory_bytes=limits.memory_bytes,
-        processes=limits.processes,
-        file_bytes=limits.file_bytes,
-        folder_bytes=limits.folder_bytes,
         namespaces=namespaces,
+        # What it writes to its standard output is counted by the reader, not by the supervisor.
+        **request.limits.model_dump(exclude={"stdout_bytes"}),
     )
 
 
@@ -105,16 +99,9 @@ class _Process:
         self._stdin = memoryview(stdin)
         self._stderr = bytearray()
         self._control, theirs = socket.socketpair()
-        pipe = subprocess.PIPE
         with theirs:
-            self._process = subprocess.Popen(  # noqa: S603 - the supervisor
-                supervisor_command(theirs.fileno()),
-                stdin=pipe,
-                stdout=pipe,
-                stderr=pipe,
-                env=inherited_environment(),
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
+            self._process: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603 - the supervisor
+                supervisor_command(theirs.fileno()), **supervisor_options(theirs)
             )
 
     @property

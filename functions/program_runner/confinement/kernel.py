@@ -4,6 +4,7 @@ import ctypes
 import errno
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
@@ -93,17 +94,13 @@ def enter_namespaces(*, network: bool, mounts: bool) -> tuple[str, ...]:
 def confine_writing(root: str) -> tuple[str, ...]:
     """Make everything but a folder read-only, and show no other processes; return what was possible."""
     done = []
-    try:
+    with suppress(OSError):
         mount("none", "/", "", MS_REC | MS_PRIVATE)
         mount(root, root, "", MS_BIND)
         change_mounts("/", AT_RECURSIVE, set_=MOUNT_ATTR_RDONLY)
         change_mounts(root, 0, clear=MOUNT_ATTR_RDONLY)
         done.append("read-only")
-    except OSError:
-        pass
-    try:
+    with suppress(OSError):
         mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
         done.append("proc")
-    except OSError:
-        pass
     return tuple(done)

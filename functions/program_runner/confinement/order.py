@@ -1,9 +1,12 @@
 """The order to a supervisor, and its report: JSON lines over one socket."""
 
 import json
+import os
 import socket
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
+
+GRACE_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -14,21 +17,21 @@ class Order:
     """The absolute path of the program, and its arguments."""
     folder: str
     """Its working directory."""
-    root: str
-    """The folder to which its writing is confined; empty for no such confinement."""
     environment: dict[str, str] = field(repr=False)
     network: bool
-    protected: tuple[int, ...]
+    root: str = ""
+    """The folder to which its writing is confined; empty for no such confinement."""
+    protected: tuple[int, ...] = field(default_factory=lambda: (os.getpid(), os.getppid()))
     """Processes outside that it must not signal."""
-    seconds: float
+    seconds: float = 0
     """After these it is ended; 0 for no such limit."""
-    grace_seconds: float
+    grace_seconds: float = GRACE_SECONDS
     """Between SIGTERM and SIGKILL."""
-    memory_bytes: int
+    memory_bytes: int = 0
     """0 for no such limit, as for the three below."""
-    processes: int
-    file_bytes: int
-    folder_bytes: int
+    processes: int = 0
+    file_bytes: int = 0
+    folder_bytes: int = 0
     namespaces: bool = True
     """Whether to try them; tests do without, as Lambda's kernel does."""
 

@@ -5,6 +5,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 MIN_ENTRY_BYTES = 1024
@@ -23,12 +24,7 @@ def descendants(pid: str = "self") -> Iterator[int]:
 
 def count() -> int:
     """Return how many processes are below this one."""
-    counted = 0
-    for _ in descendants():
-        counted += 1
-        if counted >= MAX_COUNTED:
-            break
-    return counted
+    return sum(1 for _ in islice(descendants(), MAX_COUNTED))
 
 
 def owned() -> int:
