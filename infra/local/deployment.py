@@ -1,9 +1,8 @@
 """A complete deployment on one machine: the embedded AWS, a login, and the organization of the demo."""
 
 import os
-import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from infra.local.demo import ADMINISTRATOR, ORGANIZATION, USER, seed
 from infra.local.documents import DocumentFolder, watched
 from infra.local.login import LocalLogin
 from infra.local.login_page import Person
+from infra.local.server import listen
 from infra.local.stack import EmbeddedAws
 from infra.local.state import State
 from infra.local.zygote import SMALL_LOOP_VARIABLE
@@ -139,7 +139,11 @@ def run_local_deployment(options: DeploymentOptions = DeploymentOptions()) -> It
 
 def _with_address(options: DeploymentOptions) -> DeploymentOptions:
     """Return the options with a port and a public URL."""
-    port = options.port or _free_port(options.host)
+    port = options.port
+    if not port:
+        # The port is part of URLs that must be known before the server listens on it.
+        with closing(listen(options.host, 0)) as probe:
+            port = probe.getsockname()[1]
     return replace(options, port=port, public_url=options.public_url or f"http://{options.host}:{port}")
 
 
@@ -212,13 +216,6 @@ def _follow(documents: DocumentFolder, aws: EmbeddedAws) -> None:
     if changed:
         for pool in aws.functions.values():
             pool.stop_idle()
-
-
-def _free_port(host: str) -> int:
-    with socket.socket() as probe:
-        probe.bind((host, 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import zlib
 from functools import cache
 from typing import Any
 
+from botocore import xform_name
 from moto.core.exceptions import ServiceException
 from moto.core.utils import get_service_model
 from moto.dynamodb.responses import DynamoHandler
@@ -21,18 +22,9 @@ from infra.local.names import ACCOUNT, REGION
 from infra.local.server import App, LoopbackRequest, LoopbackResponse
 
 CONTENT_TYPE = "application/x-amz-json-1.0"
-METHODS = {
-    "BatchGetItem": "batch_get_item",
-    "BatchWriteItem": "batch_write_item",
-    "DeleteItem": "delete_item",
-    "GetItem": "get_item",
-    "PutItem": "put_item",
-    "Query": "query",
-    "TransactWriteItems": "transact_write_items",
-    "UpdateItem": "update_item",
-}
-
-
+# moto names its methods as boto3 does.
+_ITEM_OPERATIONS = ("GetItem", "PutItem", "UpdateItem", "DeleteItem", "BatchGetItem", "BatchWriteItem")
+METHODS = {name: xform_name(name) for name in (*_ITEM_OPERATIONS, "Query", "TransactWriteItems")}
 # The parameters of an update that `_update` knows; `_Expressions` are what moto has to check of them once.
 UPDATE_MEMBERS = {
     *("TableName", "Key", "UpdateExpression", "ConditionExpression", "ReturnValues"),

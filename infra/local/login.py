@@ -88,14 +88,13 @@ class LocalLogin:
                 ws="none",
                 timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_SECONDS,
             )
-            server = _UvicornServer(config)
+            server = uvicorn.Server(config)
             thread = threading.Thread(
                 target=server.run, kwargs={"sockets": [listener, *beside]}, name="local-login", daemon=True
             )
             stack.callback(thread.join)
-            stack.callback(server.stop)
-            thread.start()
-            server.ready.wait()
+            stack.callback(setattr, server, "should_exit", True)
+            thread.start()  # nobody waits for it: the sockets listen already, so early requests are answered late
             self._exit = stack.pop_all()
         return self
 
@@ -211,18 +210,3 @@ def _document(path: str, content: dict[str, Any]) -> Route:
         return JSONResponse(content)
 
     return Route(path, cors_middleware(answer, ["GET", "OPTIONS"]), methods=["GET", "OPTIONS"])
-
-
-class _UvicornServer(uvicorn.Server):
-    """uvicorn with an event that is set when it listens."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.ready = threading.Event()
-
-    async def startup(self, sockets: Any = None) -> None:
-        await super().startup(sockets)
-        self.ready.set()
-
-    def stop(self) -> None:
-        self.should_exit = True

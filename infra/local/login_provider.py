@@ -4,7 +4,6 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, MutableMapping
-from typing import Protocol
 from urllib.parse import urlsplit
 
 from cryptography.hazmat.primitives import serialization
@@ -29,14 +28,6 @@ _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 _FORBIDDEN_SCHEMES = {"javascript", "data", "file", "vbscript", "about", "blob", "ftp"}
 
 
-class Mint(Protocol):
-    """Signs an access token."""
-
-    def __call__(self, sub: str, *, audience: str | None = None, expires_in: int = ..., **claims: str) -> str:
-        """Return the token."""
-        ...
-
-
 class _Client(OAuthClientInformationFull):
     """A registered client, which may also request scopes that its registration did not name."""
 
@@ -45,9 +36,9 @@ class _Client(OAuthClientInformationFull):
 
 
 class LoginProvider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
-    """Issues a code when a person is chosen on the page, and tokens for the code."""
+    """Issues a code when a person is chosen on the page, and tokens for the code, signed by `LocalLogin.mint`."""
 
-    def __init__(self, mint: Mint, page: Callable[[str], str], state: State | None = None) -> None:
+    def __init__(self, mint: Callable[..., str], page: Callable[[str], str], state: State | None = None) -> None:
         self.resources: list[str] = []
         self.pending: dict[str, tuple[OAuthClientInformationFull, AuthorizationParams]] = {}
         self._mint = mint

@@ -20,18 +20,8 @@ IMPORT_TIMEOUT_SECONDS = 60.0
 EXIT_TIMEOUT_SECONDS = 5.0
 _ROOT = Path(__file__).resolve().parents[2]
 # The variables that a sandbox inherits: how to reach the internet, and no credentials.
-_INHERITED_VARIABLES = (
-    "PATH",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "REQUESTS_CA_BUNDLE",
-    "CURL_CA_BUNDLE",
-    "NODE_EXTRA_CA_CERTS",
-    "HTTPS_PROXY",
-    "HTTP_PROXY",
-    "ALL_PROXY",
-    "NO_PROXY",
-)
+_CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
+_INHERITED_VARIABLES = ("PATH", *_CERTIFICATES, "HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
 
 
 class HandlerImportError(Exception):
