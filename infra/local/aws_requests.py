@@ -26,14 +26,6 @@ class KeyHolder:
 
 
 @dataclass(frozen=True, slots=True)
-class AccessKeyPair:
-    """An access key pair that this run issued."""
-
-    access_key: str
-    secret_key: str
-
-
-@dataclass(frozen=True, slots=True)
 class AwsRequest:
     """One request to AWS."""
 
@@ -85,18 +77,18 @@ class InjectedResponse(Exception):
 
 
 class Keyring:
-    """The credentials that this run issued; all others are refused."""
+    """The access keys that this run issued; all others are refused. Nobody reads signatures: any secret fits a key."""
 
     def __init__(self) -> None:
         self._callers: dict[str, KeyHolder] = {}
         self._lock = threading.Lock()
 
-    def issue(self, caller: KeyHolder) -> AccessKeyPair:
-        """Return new random credentials for a caller."""
-        credentials = AccessKeyPair(f"ASIA{secrets.token_hex(16).upper()}", secrets.token_hex(20))
+    def issue(self, caller: KeyHolder) -> str:
+        """Return a new random access key for a caller."""
+        access_key = f"ASIA{secrets.token_hex(16).upper()}"
         with self._lock:
-            self._callers[credentials.access_key] = caller
-        return credentials
+            self._callers[access_key] = caller
+        return access_key
 
     def caller(self, access_key: str) -> KeyHolder | None:
         """Return the holder of an access key, if this run issued it."""

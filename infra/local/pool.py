@@ -216,13 +216,13 @@ class Pool:
             for sandbox in self._live.values():
                 sandbox.mailbox.put(None)
 
-    def _submit(self, invocation: Invocation, *, queued: bool) -> Invocation:
+    def _submit(self, invocation: Invocation, *, queued: bool) -> None:
         with self._lock:
             if self._closed:
                 raise Throttled("ReservedFunctionConcurrentInvocationLimitExceeded")
             if self._idle:
                 self._assign(self._idle.pop(), invocation)
-                return invocation
+                return
             full = (
                 len(self._live) >= self._max_sandboxes
                 and len(self._pending) - self._available_soon() >= self._max_queued
@@ -231,7 +231,6 @@ class Pool:
                 raise Throttled("ReservedFunctionConcurrentInvocationLimitExceeded")
             self._pending.append(invocation)
             self._grow()
-        return invocation
 
     def _available_soon(self) -> int:
         """Return how many sandboxes will soon fetch an event: those that start or have just responded."""

@@ -94,7 +94,7 @@ class ZygoteProcess:
             sandbox = Sandbox(f"{self.function.id}-{self.forked}")
         self._known[sandbox.id] = sandbox
         self._context.sandboxes[sandbox.id] = (sandbox, self.pool)
-        token = self._context.keyring.issue(KeyHolder(sandbox.id, self.function.id)).access_key
+        token = self._context.keyring.issue(KeyHolder(sandbox.id, self.function.id))
         environment = {
             "AWS_CONTAINER_AUTHORIZATION_TOKEN": token,
             "AWS_LAMBDA_RUNTIME_API": f"{self._context.secret_address}/runtime/{sandbox.id}",
@@ -163,9 +163,7 @@ class ZygoteProcess:
             "_HANDLER": function.handler,
             # SnapStart provides credentials this way, since those read before the snapshot must not last.
             "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"http://{context.secret_address}/credentials",
-            "AWS_CONTAINER_AUTHORIZATION_TOKEN": context.keyring.issue(
-                KeyHolder(f"{function.id}-zygote", function.id)
-            ).access_key,
+            "AWS_CONTAINER_AUTHORIZATION_TOKEN": context.keyring.issue(KeyHolder(f"{function.id}-zygote", function.id)),
             "AWS_CONFIG_FILE": os.devnull,
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
             "AWS_EC2_METADATA_DISABLED": "true",

@@ -6,6 +6,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import formatdate
 from functools import cached_property, lru_cache
@@ -108,7 +109,7 @@ class _Handler(WSGIRequestHandler):
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    server: "_WsgiServer"
+    server: "LoopbackServer"
 
     def run_wsgi(self) -> None:
         environ = self.make_environ()
@@ -157,59 +158,45 @@ class _Handler(WSGIRequestHandler):
         """Write no log."""
 
 
-class _WsgiServer(ThreadedWSGIServer):
-    dispatch: App
-
-    def __init__(self, listener: socket.socket, dispatch: App) -> None:
-        host, port = listener.getsockname()[:2]
-        super().__init__(host, port, _no_wsgi, _Handler, fd=listener.fileno())
-        self.dispatch = dispatch
-        self.open: set[socket.socket] = set()
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        self.open.add(request)
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request: Any) -> None:
-        self.open.discard(request)
-        super().shutdown_request(request)
-
-    def close_connections(self) -> None:
-        """Close the connections that clients keep alive."""
-        for connection in list(self.open):
-            try:
-                connection.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                continue
-
-
 @lru_cache(maxsize=1)
 def _date(second: int) -> str:
     """Return the value of a `Date` header, which is the same for a second."""
     return formatdate(second, usegmt=True)
 
 
-def _no_wsgi(environ: Any, start_response: Any) -> Any:
-    raise NotImplementedError
-
-
-class LoopbackServer:
+class LoopbackServer(ThreadedWSGIServer):
     """Serves `dispatch` on a listening socket until the context ends."""
 
     def __init__(self, listener: socket.socket, dispatch: App) -> None:
+        host, port = listener.getsockname()[:2]
+        no_wsgi: Any = None  # the handler calls `dispatch`
+        super().__init__(host, port, no_wsgi, _Handler, fd=listener.fileno())
+        self.dispatch = dispatch
         self._listener = listener
-        self._server = _WsgiServer(listener, dispatch)
+        self._open: set[socket.socket] = set()
         self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, name="embedded-aws", daemon=True
+            target=self.serve_forever, kwargs={"poll_interval": 0.05}, name="embedded-aws", daemon=True
         )
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a connection."""
+        self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Close a connection."""
+        self._open.discard(request)
+        super().shutdown_request(request)
 
     def __enter__(self) -> Self:
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
+        self.shutdown()
         self._thread.join()
-        self._server.close_connections()
-        self._server.server_close()
+        for connection in list(self._open):  # clients keep them alive
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        self.server_close()
         self._listener.close()

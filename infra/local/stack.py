@@ -65,7 +65,7 @@ class EmbeddedAws:
         self._zygotes: dict[str, ZygoteProcess] = {}
         self._exit = ExitStack()
         self._router = RequestRouter(self._keyring, self._sandboxes)
-        self._credentials = self._keyring.issue(KeyHolder("client"))
+        self._access_key = self._keyring.issue(KeyHolder("client"))
         self._session: Any = None
         self._session_lock = threading.Lock()
         self._context: RunContext | None = None
@@ -92,8 +92,8 @@ class EmbeddedAws:
         """The environment variables with which another process reaches this AWS by boto3."""
         return {
             "AWS_ENDPOINT_URL": self.endpoint_url,
-            "AWS_ACCESS_KEY_ID": self._credentials.access_key,
-            "AWS_SECRET_ACCESS_KEY": self._credentials.secret_key,
+            "AWS_ACCESS_KEY_ID": self._access_key,
+            "AWS_SECRET_ACCESS_KEY": self._access_key,
             "AWS_DEFAULT_REGION": REGION,
             "AWS_REGION": REGION,
             "AWS_EC2_METADATA_DISABLED": "true",
@@ -127,7 +127,7 @@ class EmbeddedAws:
 
         with self._session_lock:
             self._session = self._session or boto3.session.Session(
-                self._credentials.access_key, self._credentials.secret_key, region_name=REGION
+                self._access_key, self._access_key, region_name=REGION
             )
             return self._session.client(service, endpoint_url=self.endpoint_url)
 

@@ -29,7 +29,7 @@ class RouterHarness:
         return LoopbackResponse(200, (), b"moto")
 
     def get_item(self, caller: KeyHolder) -> LoopbackResponse:
-        key = self.keyring.issue(caller).access_key
+        key = self.keyring.issue(caller)
         return self.router(
             request("POST", "/", body=b'{"TableName": "T"}', headers=signed(key, "dynamodb", **GET_ITEM))
         )
@@ -46,7 +46,7 @@ def test_a_request_with_issued_credentials_is_forwarded_and_recorded(harness: Ro
 
 
 def test_an_abandoned_request_is_dropped_before_it_is_served(harness: RouterHarness) -> None:
-    key = harness.keyring.issue(KeyHolder("F-1", "F")).access_key
+    key = harness.keyring.issue(KeyHolder("F-1", "F"))
     ours, callers = socket.socketpair()
     with ours, callers:
         asked = request("POST", "/", headers=signed(key, "dynamodb", **GET_ITEM), **{"werkzeug.socket": ours})
@@ -79,7 +79,7 @@ def test_internal_paths_need_the_secret(harness: RouterHarness) -> None:
 
 
 def test_credentials_are_given_for_a_token_of_this_run(harness: RouterHarness) -> None:
-    token = harness.keyring.issue(KeyHolder("F-1", "F")).access_key
+    token = harness.keyring.issue(KeyHolder("F-1", "F"))
     path = f"/{harness.router.secret}/credentials"
     given = json.loads(harness.router(request("GET", path, headers={"Authorization": token})).body)
     assert harness.keyring.caller(given["AccessKeyId"]) == KeyHolder("F-1", "F")

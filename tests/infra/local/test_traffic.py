@@ -28,7 +28,7 @@ def test_keys_are_random_and_only_issued_ones_are_known() -> None:
     keyring = Keyring()
     first, second = keyring.issue(CALLER), keyring.issue(CALLER)
     assert first != second
-    assert keyring.caller(first.access_key) == CALLER
+    assert keyring.caller(first) == CALLER
     assert keyring.caller("AKIA") is None
 
 
