@@ -5,7 +5,6 @@ import os
 import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path, PurePosixPath
 
@@ -29,19 +28,8 @@ TRANSFER_SECONDS = 20.0
 CONNECT_SECONDS = 2.0
 
 
-@dataclass(frozen=True)
-class FoundOutput:
-    """An output's name, content and type."""
-
-    name: str
-    content: bytes = field(repr=False)
-    content_type: str
-
-
-def collect(
-    program: str, work: Path, rules: Sequence[OutputRule], inputs: set[str], max_bytes: int
-) -> list[FoundOutput]:
-    """Return the outputs, by their names; an input that the program has not renamed is none of them.
+def collect(program: str, work: Path, rules: Sequence[OutputRule], inputs: set[str], max_bytes: int) -> list[Output]:
+    """Return the outputs with contents, by their names; an input that the program has not renamed is none of them.
 
     Raises OutputRefused, which names the file.
     """
@@ -62,14 +50,16 @@ class _RefusedFile(Exception):
     """A file that is not taken; the text is the reason."""
 
 
-def _outputs(work: Path, rules: Sequence[OutputRule], inputs: set[str], max_bytes: int) -> Iterator[FoundOutput]:
+def _outputs(work: Path, rules: Sequence[OutputRule], inputs: set[str], max_bytes: int) -> Iterator[Output]:
     for name, folder in _entries(work):
         rule = next((rule for rule in rules if _matches(name, rule)), None)
         if rule is None or name in inputs:
             continue
         if problem := file_name_problem(name):
             raise _RefusedFile(f"{name!a}: {problem}")
-        yield FoundOutput(name, _read(name, folder, max_bytes), rule.content_type)
+        content = _read(name, folder, max_bytes)
+        digest = hashlib.sha256(content).hexdigest()
+        yield Output(name=name, sha256=digest, size_bytes=len(content), content_type=rule.content_type, content=content)
 
 
 def _entries(work: Path) -> Iterator[tuple[str, int]]:
@@ -111,34 +101,27 @@ def content_of(file: InputFile) -> bytes:
     return content
 
 
-def deliver(program: str, found: Sequence[FoundOutput], uploads: Sequence[Upload], room: int) -> tuple[Output, ...]:
+def deliver(program: str, found: Sequence[Output], uploads: Sequence[Upload], room: int) -> tuple[Output, ...]:
     """Return the outputs, the small ones with their contents as long as there is room; leave the others by uploads."""
-    outputs, left = [], room
+    delivered, left = [], room
     waiting = list(enumerate(uploads))
-    for output in sorted(found, key=lambda output: len(output.content)):
-        inline = len(output.content) <= left
-        left -= len(output.content) if inline else 0
-        upload = None if inline else _upload(program, output, waiting)
-        outputs.append(
-            Output(
-                name=output.name,
-                sha256=hashlib.sha256(output.content).hexdigest(),
-                size_bytes=len(output.content),
-                content_type=output.content_type,
-                content=output.content if inline else None,
-                upload=upload,
-            )
-        )
-    return tuple(sorted(outputs, key=lambda output: output.name))
+    for output in sorted(found, key=lambda output: output.size_bytes):
+        if output.size_bytes <= left:
+            left -= output.size_bytes
+            delivered.append(output)
+        else:
+            uploaded = {"content": None, "upload": _upload(program, output, waiting)}
+            delivered.append(output.model_copy(update=uploaded))
+    return tuple(sorted(delivered, key=lambda output: output.name))
 
 
-def _upload(program: str, output: FoundOutput, waiting: list[tuple[int, Upload]]) -> int:
+def _upload(program: str, output: Output, waiting: list[tuple[int, Upload]]) -> int:
     if not waiting:
         problem = f"its files have more than {MAX_INLINE_BYTES} bytes, and too many of them are large"
         raise OutputRefused(service=program, program=program, problem=problem)
     number, upload = waiting.pop(0)
     fields = [FormField(name, value.encode()) for name, value in upload.fields.items()]
-    file = FormField("file", output.content, filename="output")  # S3 wants it as the last field
+    file = FormField("file", output.content or b"", filename="output")  # S3 wants it as the last field
     kind, content = multipart_body([*fields, file])
     _exchange("POST", upload.url, content=content, headers={"content-type": kind})
     return number

@@ -6,14 +6,22 @@ from collections.abc import Iterator
 import pytest
 
 from mcpist.errors import IntegrityError, OutputRefused, StoreUnavailable
-from mcpist.programs.messages import InputFile, Upload
-from program_runner.outputs import FoundOutput, _client, content_of, deliver
+from mcpist.programs.messages import InputFile, Output, Upload
+from program_runner.outputs import _client, content_of, deliver
 from tests.core.loopback import Reply, Service, listening
 
 CONTENT = b"what the door means"
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
-LARGE = FoundOutput("large.bin", b"x" * 1000, "application/octet-stream")
-SMALL = FoundOutput("small.md", b"# Small", "text/markdown")
+
+
+def found(name: str, content: bytes, content_type: str) -> Output:
+    """Return a file that a run left, with its content."""
+    digest = hashlib.sha256(content).hexdigest()
+    return Output(name=name, sha256=digest, size_bytes=len(content), content_type=content_type, content=content)
+
+
+LARGE = found("large.bin", b"x" * 1000, "application/octet-stream")
+SMALL = found("small.md", b"# Small", "text/markdown")
 
 
 @pytest.fixture
