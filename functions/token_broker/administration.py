@@ -37,7 +37,7 @@ MAX_DELETE_ATTEMPTS = 5
 type RevocationOutcome = Literal["revoked", "unsupported", "failed", "kept"]
 
 
-def revoke(caller: Caller, message: Revoke, request_id: str) -> dict[str, Any]:
+def revoke(caller: Caller, message: Revoke) -> dict[str, Any]:
     """Return `{revoked, kept, proof}`: whether there was a grant, and the services that it still serves."""
     owner = grant_owner(caller, message.service, message.role)
     provider = provider_name(message.service)
@@ -50,12 +50,12 @@ def revoke(caller: Caller, message: Revoke, request_id: str) -> dict[str, Any]:
         remaining = [service for service in grant.account.services if service != message.service]
         try:
             if not remaining:
-                proof = _delete_and_revoke(grant, caller, request_id, "revoke")
+                proof = _delete_and_revoke(grant, caller, "revoke")
                 return {"revoked": True, "kept": [], "proof": proof}
             grants.set_services(grant, remaining)
         except Conflict:
             continue
-        AuditContext(caller, message.service, request_id).record("revoke", grant.account.account_name, "succeeded")
+        AuditContext(caller, message.service).record("revoke", grant.account.account_name, "succeeded")
         return {"revoked": True, "kept": remaining, "proof": None}
     raise Conflict(what=f"the {message.service} connection")
 
@@ -67,7 +67,7 @@ def list_grants(caller: Caller, message: ListGrants) -> dict[str, Any]:
     return {"grants": list(map(_grant_row, page)), "cursor": cursor}
 
 
-def kill(caller: Caller, message: Kill, request_id: str) -> dict[str, Any]:
+def kill(caller: Caller, message: Kill) -> dict[str, Any]:
     """Return `{killed, dropped, more}`: the grants' proofs, the number of dropped pending ones, whether more remain."""
     from concurrent.futures import ThreadPoolExecutor
 
@@ -77,11 +77,7 @@ def kill(caller: Caller, message: Kill, request_id: str) -> dict[str, Any]:
     dropped = _drop_all_pending(dropping)
     with ThreadPoolExecutor(MAX_KILLED_GRANTS) as pool:
         selected = list(islice(_find_grants(caller, message), MAX_KILLED_GRANTS + 1))
-        killed = list(
-            pool.map(
-                with_context(partial(_kill_grant, caller=caller, request_id=request_id)), selected[:MAX_KILLED_GRANTS]
-            )
-        )
+        killed = list(pool.map(with_context(partial(_kill_grant, caller=caller)), selected[:MAX_KILLED_GRANTS]))
     more = (
         len(connections) > len(dropping)
         or len(selected) > MAX_KILLED_GRANTS
@@ -124,22 +120,20 @@ def _owner(message: ListGrants | Kill) -> str | None:
     return grants.shared_owner(message.role) if message.role else None
 
 
-def _kill_grant(grant: StoredGrant, caller: Caller, request_id: str) -> dict[str, Any]:
+def _kill_grant(grant: StoredGrant, caller: Caller) -> dict[str, Any]:
     """Delete one grant and return its proof, whatever version a refresh stores meanwhile."""
     current: StoredGrant | None = grant
     for _ in range(MAX_DELETE_ATTEMPTS):
         if current is None:
             return _proof(grant, "unsupported", deleted=True)
         try:
-            return _delete_and_revoke(current, caller, request_id, "kill")
+            return _delete_and_revoke(current, caller, "kill")
         except Conflict:
             current = grants.read(grant.organization, grant.provider, grant.owner)
     return _proof(grant, "failed", deleted=False)
 
 
-def _delete_and_revoke(
-    grant: StoredGrant, caller: Caller, request_id: str, event: Literal["revoke", "kill"]
-) -> dict[str, Any]:
+def _delete_and_revoke(grant: StoredGrant, caller: Caller, event: Literal["revoke", "kill"]) -> dict[str, Any]:
     """Delete a grant, then ask its provider to revoke it; Conflict if another version is stored.
 
     Other grants of the account are read after the deletion: of two that are deleted at once, the last finds none.
@@ -151,7 +145,7 @@ def _delete_and_revoke(
     grants.remove(grant)
     revocation = _revoke_at_provider(grant.provider, tokens, deleted_grant=grant if event == "revoke" else None)
     for service in grant.account.services:
-        AuditContext(caller, service, request_id).record(event, grant.account.account_name, revocation)
+        AuditContext(caller, service).record(event, grant.account.account_name, revocation)
     return _proof(grant, revocation, deleted=True)
 
 
@@ -220,21 +214,8 @@ def _proof(grant: StoredGrant, revocation: RevocationOutcome, *, deleted: bool) 
 
 def _grant_row(grant: StoredGrant) -> dict[str, Any]:
     account = grant.account
-    return {
-        "owner": grant.owner,
-        "provider": grant.provider,
-        "services": list(account.services),
-        "account_id": account.account_id,
-        "account_name": account.account_name,
-        "kind": account.kind,
-        "scopes": list(account.scopes),
-        "open_to": list(account.open_to),
-        "works": grant.is_usable,
-        "expires_at": account.expires_at,
-        "version": grant.version,
-        "created_at": grant.created_at,
-        "updated_at": grant.updated_at,
-    }
+    own = {"provider": grant.provider, "services": list(account.services), "kind": account.kind}
+    return {**grant.view(), **own, "works": grant.is_usable}
 
 
 def _page(found: Iterable[StoredGrant], cursor: str, size: int) -> tuple[list[StoredGrant], str]:

@@ -30,7 +30,7 @@ def handler(event: dict[str, Any], context: "LambdaContext") -> dict[str, Any]:
     operation = named if named in OPERATIONS else "unknown"
     return DOOR.answer(
         context,
-        lambda: {"result": perform(event, context.aws_request_id)},
+        lambda: {"result": perform(event)},
         lambda error: {"error": to_message(error)},
         correlation=carried_of(event, "correlation"),
         traceparent=carried_of(event, "traceparent"),

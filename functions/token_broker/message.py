@@ -11,7 +11,7 @@ a user: they are always the caller's, so another user's cannot even be requested
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
@@ -31,22 +31,6 @@ from mcpist.validation import field_path, first_error
 
 MAX_SECRET_LENGTH = 16_384
 CORRELATION_PATTERN = r"[A-Za-z0-9-]{1,64}"
-OPERATIONS = (
-    "resolve",
-    "warrant",
-    "revoke",
-    "status",
-    "list",
-    "kill",
-    "reencrypt",
-    "login",
-    "session",
-    "offer",
-    "begin",
-    "finish",
-    "confirm",
-    "paste",
-)
 
 
 def _check_visible_ascii(secret: SecretStr) -> SecretStr:
@@ -286,21 +270,13 @@ class Confirm(PersonMessage):
     """The id of the chosen account, where the question offers several."""
 
 
-type Message = (
-    Resolve
-    | IssueWarrant
-    | Revoke
-    | ListGrants
-    | Kill
-    | Reencrypt
-    | Status
-    | Login
-    | ReadSession
-    | Offer
-    | Begin
-    | Finish
-    | Paste
-    | Confirm
+# Not by `type`: pydantic would name such an alias in the path of each error.
+GrantMessage = Resolve | IssueWarrant | Status | Revoke | ListGrants | Kill | Reencrypt
+PageMessage = Login | ReadSession | Offer | Begin | Finish | Paste | Confirm
+type Message = GrantMessage | PageMessage
+
+OPERATIONS = tuple(
+    str(get_args(model.model_fields["operation"].annotation)[0]) for model in get_args(Message.__value__)
 )
 
 _MESSAGE_ADAPTER: TypeAdapter[Message] = TypeAdapter(Annotated[Message, Field(discriminator="operation")])

@@ -14,49 +14,38 @@ from token_broker import message as messages
 from token_broker.connecting import connections
 from token_broker.resolving import credentials
 
-type PageMessage = messages.Login | messages.ReadSession | messages.Offer | FlowMessage
-type FlowMessage = messages.Begin | messages.Finish | messages.Paste | messages.Confirm
 
-
-def perform(event: Mapping[str, Any], request_id: str) -> dict[str, Any]:
+def perform(event: Mapping[str, Any]) -> dict[str, Any]:
     """Return the result of a message; raises a typed error for one that is malformed or not permitted."""
     message = messages.parse(event)
     _log(message)
     caller = proof.authenticate(message)
-    with _refusals_audited(caller, message, request_id):
-        return _perform(caller, message, request_id)
+    with _refusals_audited(caller, message):
+        return _perform(caller, message)
 
 
-def _perform(caller: Caller, message: messages.Message, request_id: str) -> dict[str, Any]:
+def _perform(caller: Caller, message: messages.Message) -> dict[str, Any]:
     match message:
         case messages.Resolve():
-            return asdict(credentials.resolve(caller, message.service, refused=message.refused, request_id=request_id))
+            return asdict(credentials.resolve(caller, message.service, refused=message.refused))
         case messages.IssueWarrant():
             return proof.issue_warrant(caller, message.services, message.expires_at)
         case messages.Revoke():
-            return administration.revoke(caller, message, request_id)
+            return administration.revoke(caller, message)
         case messages.ListGrants():
             return administration.list_grants(caller, message)
         case messages.Kill():
-            return administration.kill(caller, message, request_id)
+            return administration.kill(caller, message)
         case messages.Reencrypt():
             return administration.reencrypt(caller, message)
         case messages.Status():
             return connections.status(caller, message.services)
-        case (
-            messages.Login()
-            | messages.ReadSession()
-            | messages.Offer()
-            | messages.Begin()
-            | messages.Finish()
-            | messages.Paste()
-            | messages.Confirm()
-        ):
-            return _connect(caller, message, request_id)
+        case _:
+            return _connect(caller, message)
 
 
 @contextmanager
-def _refusals_audited(caller: Caller, message: messages.Message, request_id: str) -> Iterator[None]:
+def _refusals_audited(caller: Caller, message: messages.Message) -> Iterator[None]:
     """Write an audit row for an operation on grants that the caller may not perform."""
     try:
         yield
@@ -66,7 +55,7 @@ def _refusals_audited(caller: Caller, message: messages.Message, request_id: str
                 caller,
                 action=f"grants.{message.operation}",
                 target=f"grants.{getattr(message, 'service', None) or 'all'}",
-                request=request_id,
+                request=invocation.request_id(),
                 outcome=error.code,
             )
         raise
@@ -79,17 +68,7 @@ def _log(message: messages.Message) -> None:
     invocation.add_fields(operation=message.operation, organization=message.organization, services=services)
 
 
-def _connect(
-    caller: Caller,
-    message: messages.Login
-    | messages.ReadSession
-    | messages.Offer
-    | messages.Begin
-    | messages.Finish
-    | messages.Paste
-    | messages.Confirm,
-    request_id: str,
-) -> dict[str, Any]:
+def _connect(caller: Caller, message: messages.PageMessage) -> dict[str, Any]:
     """Perform a message of the pages for people; the flow is imported late, since most sandboxes never need it."""
     from token_broker.connecting import flow
 
@@ -101,10 +80,10 @@ def _connect(
         case messages.Offer():
             return connections.offer(caller, message.services)
         case messages.Begin():
-            return flow.begin(caller, message, request_id)
+            return flow.begin(caller, message)
         case messages.Finish():
-            return flow.finish(caller, message, request_id)
+            return flow.finish(caller, message)
         case messages.Paste():
-            return flow.paste(caller, message, request_id)
+            return flow.paste(caller, message)
         case messages.Confirm():
-            return flow.confirm(caller, message, request_id)
+            return flow.confirm(caller, message)

@@ -47,20 +47,8 @@ def grant_owner(caller: Caller, service: str, role: str | None) -> str:
 
 def grant_row(caller: Caller, grant: StoredGrant, service: str) -> dict[str, Any]:
     """Return a grant as people see it, without secrets."""
-    return {
-        "id": grant.id,
-        "service": service,
-        "owner": grant.owner,
-        "account_id": grant.account.account_id,
-        "account_name": grant.account.account_name,
-        "scopes": list(grant.account.scopes),
-        "open_to": list(grant.account.open_to),
-        "expires_at": grant.account.expires_at,
-        "version": grant.version,
-        "usable": grant.is_usable and grant.is_open_to(caller.role_names),
-        "created_at": grant.created_at,
-        "updated_at": grant.updated_at,
-    }
+    usable = grant.is_usable and grant.is_open_to(caller.role_names)
+    return {"id": grant.id, "service": service, **grant.view(), "usable": usable}
 
 
 def offer(caller: Caller, services: Sequence[str]) -> dict[str, Any]:

@@ -34,7 +34,7 @@ TRANSIENT_ERRORS = {"server_error", "temporarily_unavailable"}
 MAX_ERROR_CODE_LENGTH = 64
 
 
-def begin(caller: Caller, message: Begin, request_id: str) -> dict[str, Any]:
+def begin(caller: Caller, message: Begin) -> dict[str, Any]:
     """Return `{url, provider}`: the address of the consent page."""
     names = {provider_name(service) for service in message.services}
     if len(names) > 1:
@@ -46,7 +46,7 @@ def begin(caller: Caller, message: Begin, request_id: str) -> dict[str, Any]:
     if not settings().public_url:
         raise NotConfigured(service=provider.name, problem="the parameter PublicUrl is not set")
     intent = _connection_intent(caller, message, provider, message.services)
-    outcome.remove_stale_pending(caller, request_id)
+    outcome.remove_stale_pending(caller)
     state, verifier = pending.begin(intent)
     url = oauth.authorize_url(
         provider,
@@ -59,28 +59,28 @@ def begin(caller: Caller, message: Begin, request_id: str) -> dict[str, Any]:
     return {"url": url, "provider": provider.name}
 
 
-def finish(caller: Caller, message: Finish, request_id: str) -> dict[str, Any]:
+def finish(caller: Caller, message: Finish) -> dict[str, Any]:
     """Return the outcome: connected, declined or asks (see `outcome.store_or_ask`)."""
     connection = pending.claim(caller.organization, message.state, browser=_browser(message), provider=message.provider)
-    with outcome.recording_failure(caller, connection.intent, request_id):
+    with outcome.recording_failure(caller, connection.intent):
         provider = find(connection.intent.provider)
         if not provider.is_issuer(message.iss or None):
             raise StaleConnection
         if message.code is None:
-            return _declined(caller, connection, message.error, request_id)
+            return _declined(caller, connection, message.error)
         _check_owner(caller, connection.intent)
-        obtained = _exchange_code(caller, connection, provider, message.code, request_id)
-        return outcome.store_or_ask(caller, connection, obtained, request_id)
+        obtained = _exchange_code(caller, connection, provider, message.code)
+        return outcome.store_or_ask(caller, connection, obtained)
 
 
-def paste(caller: Caller, message: Paste, request_id: str) -> dict[str, Any]:
+def paste(caller: Caller, message: Paste) -> dict[str, Any]:
     """Store a pasted key as `finish` does tokens; InvalidRequest for one that the service does not accept."""
     provider = find(provider_name(message.service), caller)
     if not provider.accepts_key(message.key):
         raise InvalidRequest(field="key", problem=f"it does not look like a key of {message.service}")
     intent = _connection_intent(caller, message, provider, (message.service,))
-    outcome.remove_stale_pending(caller, request_id)
-    with outcome.recording_failure(caller, intent, request_id):
+    outcome.remove_stale_pending(caller)
+    with outcome.recording_failure(caller, intent):
         try:
             provider_account = oauth.fetch_account(provider, message.key, seconds=CONNECTING_TIMEOUT_SECONDS)
         except oauth.AccessTokenRejected:
@@ -88,33 +88,29 @@ def paste(caller: Caller, message: Paste, request_id: str) -> dict[str, Any]:
         account = _with_provider_account(
             GrantedAccount(services=intent.services, open_to=intent.open_to), provider_account, None
         )
-        return outcome.store_or_ask(
-            caller, pending.store_claimed(intent), ObtainedGrant(account, Tokens(message.key)), request_id
-        )
+        return outcome.store_or_ask(caller, pending.store_claimed(intent), ObtainedGrant(account, Tokens(message.key)))
 
 
-def confirm(caller: Caller, message: Confirm, request_id: str) -> dict[str, Any]:
+def confirm(caller: Caller, message: Confirm) -> dict[str, Any]:
     """Return the outcome of an answer: connected, kept, or asks again if another account was connected meanwhile."""
     connection = pending.answer(caller.organization, message.question, browser=_browser(message))
     obtained = connection.obtained
     if obtained is None:
         raise StaleConnection
     if message.agreed:
-        with outcome.recording_failure(caller, connection.intent, request_id):
+        with outcome.recording_failure(caller, connection.intent):
             try:
                 _check_owner(caller, connection.intent)
                 chosen = obtained.chosen(message.account)
             except McpistError:
-                _discard(caller, connection, obtained, request_id)
+                _discard(caller, connection, obtained)
                 raise
-            return outcome.store_or_ask(caller, connection, chosen, request_id, agreed=True)
-    _discard(caller, connection, obtained, request_id)
+            return outcome.store_or_ask(caller, connection, chosen, agreed=True)
+    _discard(caller, connection, obtained)
     return outcome.outcome("kept", connection.intent)
 
 
-def _exchange_code(
-    caller: Caller, connection: Pending, provider: Provider, code: SecretStr, request_id: str
-) -> ObtainedGrant:
+def _exchange_code(caller: Caller, connection: Pending, provider: Provider, code: SecretStr) -> ObtainedGrant:
     """Redeem the code, and fetch the account of the tokens."""
     app, redirect_uri = get_app(provider.name), _redirect_uri(provider)
     try:
@@ -139,7 +135,7 @@ def _exchange_code(
         found = oauth.fetch_account(provider, token_response.tokens.access_token, seconds=CONNECTING_TIMEOUT_SECONDS)
         reached = _with_scopes(provider, connection.intent.services, found)
     except (oauth.AccessTokenRejected, McpistError) as error:
-        outcome.revoke_if_unneeded(caller, connection.intent, ObtainedGrant(account, token_response.tokens), request_id)
+        outcome.revoke_if_unneeded(caller, connection.intent, ObtainedGrant(account, token_response.tokens))
         if isinstance(error, McpistError):
             raise
         problem = f"the consent opens nothing at {provider.name}"
@@ -159,7 +155,7 @@ def _with_scopes(provider: Provider, services: tuple[str, ...], found: ProviderA
     return reached or [found]
 
 
-def _declined(caller: Caller, connection: Pending, error: str, request_id: str) -> dict[str, Any]:
+def _declined(caller: Caller, connection: Pending, error: str) -> dict[str, Any]:
     """Read the error that came instead of a code: mostly the person declined."""
     pending.remove(connection)
     code = re.sub(r"[^A-Za-z0-9_.-]", "?", error)[:MAX_ERROR_CODE_LENGTH]
@@ -167,7 +163,7 @@ def _declined(caller: Caller, connection: Pending, error: str, request_id: str) 
         raise UpstreamUnavailable(service=connection.intent.provider, problem=f"it answered {code}")
     if code not in DECLINED_ERRORS:
         raise NotConfigured(service=connection.intent.provider, problem=f"it answered {code}")
-    outcome.record_audit(caller, "connect", connection.intent, "", "declined", request_id)
+    outcome.record_audit(caller, "connect", connection.intent, "", "declined")
     return outcome.outcome("declined", connection.intent)
 
 
@@ -189,9 +185,9 @@ def _connection_intent(
     )
 
 
-def _discard(caller: Caller, connection: Pending, obtained: ObtainedGrant, request_id: str) -> None:
+def _discard(caller: Caller, connection: Pending, obtained: ObtainedGrant) -> None:
     pending.remove(connection)
-    outcome.revoke_if_unneeded(caller, connection.intent, obtained, request_id)
+    outcome.revoke_if_unneeded(caller, connection.intent, obtained)
 
 
 def _check_owner(caller: Caller, intent: ConnectionIntent) -> None:

@@ -33,7 +33,7 @@ MAX_CLEARED_QUESTIONS = 2
 
 
 def store_or_ask(
-    caller: Caller, connection: Pending, obtained: ObtainedGrant, request_id: str, *, agreed: bool = False
+    caller: Caller, connection: Pending, obtained: ObtainedGrant, *, agreed: bool = False
 ) -> dict[str, Any]:
     """Store the account and tokens, or ask first; an agreement covers only the account that was shown as replaced."""
     intent = connection.intent
@@ -60,8 +60,8 @@ def store_or_ask(
             )
         except Conflict:
             continue
-        return _finish_connection(caller, connection, obtained, grant, existing, request_id)
-    revoke_if_unneeded(caller, intent, obtained, request_id)
+        return _finish_connection(caller, connection, obtained, grant, existing)
+    revoke_if_unneeded(caller, intent, obtained)
     raise Conflict(what="the connection")
 
 
@@ -71,16 +71,15 @@ def _finish_connection(
     obtained: ObtainedGrant,
     grant: StoredGrant,
     replaced: StoredGrant | None,
-    request_id: str,
 ) -> dict[str, Any]:
     """Delete the pending connection; if it was revoked meanwhile, remove the new grant as well."""
     if not pending.remove(connection):
         grants.remove(grant)
-        revoke_if_unneeded(caller, connection.intent, obtained, request_id)
+        revoke_if_unneeded(caller, connection.intent, obtained)
         raise StaleConnection
     if replaced:
-        _revoke_replaced(caller, connection.intent, replaced, obtained, request_id)
-    record_audit(caller, "connect", connection.intent, obtained.account.account_name, "succeeded", request_id)
+        _revoke_replaced(caller, connection.intent, replaced, obtained)
+    record_audit(caller, "connect", connection.intent, obtained.account.account_name, "succeeded")
     return outcome("connected", connection.intent)
 
 
@@ -117,9 +116,7 @@ def _ask_for_confirmation(
     }
 
 
-def _revoke_replaced(
-    caller: Caller, intent: ConnectionIntent, replaced: StoredGrant, obtained: ObtainedGrant, request_id: str
-) -> None:
+def _revoke_replaced(caller: Caller, intent: ConnectionIntent, replaced: StoredGrant, obtained: ObtainedGrant) -> None:
     """Revoke the replaced tokens, unless the provider would end the new ones of the same account with them.
 
     Replaced tokens that cannot be opened cannot be revoked; the new ones are valid all the same.
@@ -132,10 +129,10 @@ def _revoke_replaced(
     except McpistError:
         return
     if tokens.access_token != obtained.tokens.access_token:
-        revoke_if_unneeded(caller, intent, ObtainedGrant(replaced.account, tokens), request_id)
+        revoke_if_unneeded(caller, intent, ObtainedGrant(replaced.account, tokens))
 
 
-def revoke_if_unneeded(caller: Caller, intent: ConnectionIntent, obtained: ObtainedGrant, request_id: str) -> None:
+def revoke_if_unneeded(caller: Caller, intent: ConnectionIntent, obtained: ObtainedGrant) -> None:
     """Revoke tokens, unless a grant may depend on them: some providers end all of an account's tokens with one.
 
     An unknown account may be any. A pasted key has no client, and remains the person's.
@@ -148,7 +145,7 @@ def revoke_if_unneeded(caller: Caller, intent: ConnectionIntent, obtained: Obtai
     except NotConfigured:
         return
     result = oauth.revoke(provider, app, obtained.tokens, seconds=REVOKE_TIMEOUT_SECONDS)
-    record_audit(caller, "revoke", intent, account.account_name, result, request_id)
+    record_audit(caller, "revoke", intent, account.account_name, result)
 
 
 def is_account_in_use(organization: str, provider: str, account: GrantedAccount) -> bool:
@@ -156,16 +153,14 @@ def is_account_in_use(organization: str, provider: str, account: GrantedAccount)
     return not find(provider).revokes_single_token and bool(grants.find_by_account(organization, provider, account))
 
 
-def remove_stale_pending(caller: Caller, request_id: str) -> None:
+def remove_stale_pending(caller: Caller) -> None:
     """Discard the caller's expired pending connections, and the oldest of too many."""
     newest = sorted(
         pending.find(caller.organization, user=caller.user), key=lambda connection: connection.until, reverse=True
     )
-    fresh = [connection for connection in newest if connection.until > time.time()]
-    stale = [
-        *fresh[MAX_PENDING_CONNECTIONS - 1 :],
-        *(connection for connection in newest if connection.until <= time.time()),
-    ]
+    fresh = sum(connection.until > time.time() for connection in newest)
+    # With the one that the caller begins now there are at most so many.
+    stale = newest[min(fresh, MAX_PENDING_CONNECTIONS - 1) :]
     for connection in stale:
         if not connection.has_tokens:
             pending.remove(connection)
@@ -175,7 +170,7 @@ def remove_stale_pending(caller: Caller, request_id: str) -> None:
         except IntegrityError:  # it cannot be revoked without its tokens
             obtained = None
         if pending.remove(connection) and obtained:
-            revoke_if_unneeded(caller, connection.intent, obtained, request_id)
+            revoke_if_unneeded(caller, connection.intent, obtained)
 
 
 def outcome(outcome: str, intent: ConnectionIntent) -> dict[str, Any]:
@@ -187,20 +182,18 @@ def _account_view(account: GrantedAccount) -> dict[str, str]:
     return {"id": account.account_id, "name": account.account_name, "url": account.site_url}
 
 
-def record_audit(
-    caller: Caller, event: audit.Event, intent: ConnectionIntent, account: str, outcome: str, request_id: str
-) -> None:
+def record_audit(caller: Caller, event: audit.Event, intent: ConnectionIntent, account: str, outcome: str) -> None:
     """Write one row for each service."""
     for service in intent.services:
-        AuditContext(caller, service, request_id).record(event, account, outcome)
+        AuditContext(caller, service).record(event, account, outcome)
 
 
 @contextmanager
-def recording_failure(caller: Caller, intent: ConnectionIntent, request_id: str) -> Iterator[None]:
+def recording_failure(caller: Caller, intent: ConnectionIntent) -> Iterator[None]:
     """Write an audit row and count a failure if the block raises an error."""
     try:
         yield
     except McpistError as error:
         invocation.count(CONNECT_FAILURES)
-        record_audit(caller, "failure", intent, "", error.code, request_id)
+        record_audit(caller, "failure", intent, "", error.code)
         raise

@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import SecretStr
 
@@ -124,6 +124,21 @@ class StoredGrant:
         """Return one of the tokens; IntegrityError if it was sealed for any other place."""
         place = token_place(self.organization, self.provider, self.owner, token, self.version)
         return vault.unseal(self.sealed[token], place)
+
+    def view(self) -> dict[str, Any]:
+        """Return what people may see of it in every list: no secret, and no id of our client."""
+        account = self.account
+        return {
+            "owner": self.owner,
+            "account_id": account.account_id,
+            "account_name": account.account_name,
+            "scopes": list(account.scopes),
+            "open_to": list(account.open_to),
+            "expires_at": account.expires_at,
+            "version": self.version,
+            "created_at": self.created_at,
+            "updated_at": self.updated_at,
+        }
 
     def tokens(self) -> Tokens:
         """Return both tokens, to revoke or to reseal them."""

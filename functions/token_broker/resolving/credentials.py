@@ -35,7 +35,6 @@ def resolve(
     service: str,
     *,
     refused: int | None = None,
-    request_id: str = "",
     pace: LeaseTiming = DEFAULT_LEASE_TIMING,
 ) -> Credential:
     """Return the credential for a call of a service; ConnectionRequired and ReconnectRequired carry the URL to open.
@@ -54,7 +53,7 @@ def resolve(
 
             require_dialect(service)
             raise ConnectionRequired(service=service, url=_url(caller, service))
-        current = _refresh_if_needed(grant, AuditContext(caller, service, request_id), refused, pace)
+        current = _refresh_if_needed(grant, AuditContext(caller, service), refused, pace)
         if current and current.id == grant.id:
             return _to_credential(caller, service, current, read_at)
     raise Conflict(what=f"the {service} connection")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from mcpist.audit import record as audit
 from mcpist.caller import Caller
 from mcpist.errors import Conflict, McpistError, NotConfigured, StoreUnavailable, Timeout, TransientError
-from mcpist.telemetry.invocation import count
+from mcpist.telemetry import invocation
 from mcpist.telemetry.metrics import REFRESH_FAILURES, REFRESHES
 from token_broker.grants import grants
 from token_broker.grants.grant import StoredGrant
@@ -43,11 +43,10 @@ _single_flight: SingleFlight[RefreshKey, StoredGrant | None] = SingleFlight()
 
 @dataclass(frozen=True, slots=True)
 class AuditContext:
-    """The caller, service and request of an audit row."""
+    """The caller and service of an audit row; its request is the one that is being answered."""
 
     caller: Caller
     service: str
-    request_id: str
 
     def record(self, event: audit.Event, account: str, outcome: str) -> None:
         """Write one row about an account; a failure is only counted, since the event has already happened."""
@@ -61,7 +60,7 @@ class AuditContext:
                 service=self.service,
                 account=account,
                 outcome=outcome,
-                request=self.request_id,
+                request=invocation.request_id(),
             )
 
 
@@ -139,7 +138,7 @@ def _refresh_under_lease(
         refreshed = _store(current, data_keys, token_response)
     except Conflict:
         return _resolve_conflict(current, token_response, provider, app, audit_context)
-    count(REFRESHES)
+    invocation.count(REFRESHES)
     audit_context.record("refresh", refreshed.account.account_name, "succeeded")
     return refreshed
 
@@ -186,7 +185,7 @@ def _mark_rejected(grant: StoredGrant, code: str, audit_context: AuditContext) -
         rejected = grants.mark_rejected(grant, code)
     except Conflict:
         return grants.read(grant.organization, grant.provider, grant.owner)
-    count(REFRESH_FAILURES)
+    invocation.count(REFRESH_FAILURES)
     audit_context.record("failure", rejected.account.account_name, code)
     return rejected
 
@@ -196,7 +195,7 @@ def _counting_failure() -> Iterator[None]:
     try:
         yield
     except McpistError:
-        count(REFRESH_FAILURES)
+        invocation.count(REFRESH_FAILURES)
         raise
 
 

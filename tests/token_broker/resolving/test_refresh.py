@@ -144,7 +144,7 @@ def connect(state: str = "ended", owner: str = "user#ada", **changed: Any) -> St
 
 
 def resolve(refused: int | None = None, **pace: float) -> broker.Credential:
-    return credentials.resolve(ADA, "example", refused=refused, request_id="request-1", pace=LeaseTiming(**pace))
+    return credentials.resolve(ADA, "example", refused=refused, pace=LeaseTiming(**pace))
 
 
 def outcome(refused: int | None = None, **pace: float) -> str:
