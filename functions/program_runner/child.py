@@ -9,7 +9,7 @@ import re
 import select
 import shutil
 import socket
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
@@ -21,6 +21,7 @@ from pydantic import ValidationError
 
 from mcpist.errors import ProgramUnavailable
 from mcpist.visible_text import visible
+from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.faults import Faults
 from mcpist_services.upstream.secret_detection import without_secrets
 from program_runner.confinement.order import GRACE_SECONDS, Order
@@ -159,25 +160,20 @@ class ChildProcess:
 
 @asynccontextmanager
 async def child(
-    command: str,
-    arguments: Sequence[str],
-    variables: Mapping[str, str],
-    surroundings: Surroundings,
-    faults: Faults,
-    limit: int,
+    server: UpstreamServer, variables: Mapping[str, str], surroundings: Surroundings, faults: Faults
 ) -> AsyncIterator[Streams]:
     """Open a server's streams for the context; raises ProgramUnavailable if there is no such command."""
     environment = inherited_environment() | network_environment() | {"HOME": surroundings.home} | dict(variables)
-    program = shutil.which(command, path=environment.get("PATH"))
+    program = shutil.which(server.command, path=environment.get("PATH"))
     if program is None:
-        raise ProgramUnavailable(service=faults.service, program=command, problem="there is no such command")
+        raise ProgramUnavailable(service=faults.service, program=server.command, problem="there is no such command")
     process, control = await _start_supervisor()
     # It lives long and may use the network, so neither its memory nor its files have a limit.
     order = Order(
-        (program, *arguments), surroundings.folder, environment, network=True, namespaces=surroundings.namespaces
+        (program, *server.args), surroundings.folder, environment, network=True, namespaces=surroundings.namespaces
     )
     control.sendall(order.encode())
-    running = ChildProcess(process, control, faults, limit)
+    running = ChildProcess(process, control, faults, server.result_bytes)
     faults.is_fresh = running.is_fresh
     async with anyio.create_task_group() as tasks:
         for task in (running.read, running.write, running.drain_stderr):

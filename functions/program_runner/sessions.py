@@ -111,7 +111,7 @@ class Sessions:
         if self._homes is not None:
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
         surroundings = Surroundings(self._folder or str(home), str(home), self._namespaces)
-        return child(server.command, server.args, values, surroundings, faults, server.result_bytes)
+        return child(server, values, surroundings, faults)
 
     def _home(self, organization: str) -> Path:
         """Return the HOME of an organization's servers, in whose name nothing leads elsewhere."""
