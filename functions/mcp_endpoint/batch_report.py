@@ -13,7 +13,7 @@ from mcpist.batch.ledger.records import Entry, Header
 from mcpist.errors import Locale, from_message
 from mcpist.files.answers import content_of, describe_file
 from mcpist.render.answer import compact_json
-from mcpist.render.contents import Block, split_content
+from mcpist.render.contents import split_content
 from mcpist.render.shows import Shows
 from mcpist.tools.access.permissions import Permissions
 from mcpist.visible_text import visible
@@ -31,12 +31,14 @@ def build_parts(head: Header, permissions: Permissions) -> list[Part]:
     binary = MAX_BINARY_CHARACTERS // max(1, len(returned))
     parts: list[Part] = [_summary(head, entries)]
     for entry in returned:
-        if _is_foreign_file(head, entry, permissions):
+        # The file of a result belongs to its user: an administrator does not read its content.
+        if entry.result and entry.result.file and head.user != permissions.caller.user:
             parts.append(_above(head, entry, permissions) + FOREIGN_FILE.format(user=head.user))
             continue
-        raw = _load_raw(head, entry)
+        raw = ledger.load_json(head, entry.result) if entry.step.output or entry.step.raw_output else None
         parts += _step_parts(_above(head, entry, permissions), entry, permissions, raw, share)
-        parts += to_parts(permissions.caller, _step_blocks(entry, raw), binary)
+        blocks = [block for one in (raw if entry.step.each and raw else [raw]) for block in split_content(one)[1]]
+        parts += to_parts(permissions.caller, blocks, binary)
     return parts
 
 
@@ -91,11 +93,6 @@ def _status(head: Header, entry: Entry) -> str:
             return f"{status}{_element_counts(entry)}"
 
 
-def _is_foreign_file(head: Header, entry: Entry, permissions: Permissions) -> bool:
-    """Return whether a result is in a file of somebody else, whose content an administrator does not read."""
-    return bool(entry.result and entry.result.file) and head.user != permissions.caller.user
-
-
 def _above(head: Header, entry: Entry, permissions: Permissions) -> str:
     """Return the lines above a result: how its step ended, its errors, and the way to the rest of a list."""
     more, account = (entry.ending.more, entry.ending.account) if entry.ending else ("", "")
@@ -112,16 +109,6 @@ def _step_parts(above: str, entry: Entry, permissions: Permissions, raw: Any, ma
     made = content_of(raw, _shows(entry, permissions), each=bool(entry.step.each), raw_output=entry.step.raw_output)
     described = describe_file(permissions.caller, made, max_characters - len(above))
     return [f"{above}\n{described.text}", file_link(described.file.reference.model_dump())]
-
-
-def _load_raw(head: Header, entry: Entry) -> Any:
-    """Return the result of a step if its line asks for it."""
-    return ledger.load_json(head, entry.result) if entry.step.output or entry.step.raw_output else None
-
-
-def _step_blocks(entry: Entry, raw: Any) -> list[Block]:
-    """Return the result's blocks that are not text; of a step with `each` those of all elements."""
-    return [block for value in (raw if entry.step.each and raw else [raw]) for block in split_content(value)[1]]
 
 
 def _step_json(entry: Entry, permissions: Permissions, raw: Any) -> str:

@@ -64,7 +64,7 @@ def content(parts: Sequence[Part], *, links: bool = True, separate: bool = False
     a block in its place. For a client without resource links those are text, but not those of files, which the text
     names already.
     """
-    shown = [_without_link(part) for part in parts if not _is_file_link(part)] if not links else parts
+    shown = parts if links else list(_without_links(parts))
     if separate:
         return [_text(part) if isinstance(part, str) else part for part in shown]
     others = [part for part in shown if not isinstance(part, str)]
@@ -118,15 +118,13 @@ def _texts(parts: Sequence[Part]) -> Iterator[str]:
             yield f"[{part.type}: block {block}]"
 
 
-def _without_link(part: Part) -> Part:
-    """Return a link as text."""
-    if not isinstance(part, ResourceLink):
-        return part
-    return compact_json(part.model_dump(mode="json", by_alias=True, exclude_none=True))
-
-
-def _is_file_link(part: Part) -> bool:
-    return isinstance(part, ResourceLink) and FILE_META_KEY in (part.meta or {})
+def _without_links(parts: Sequence[Part]) -> Iterator[Part]:
+    """Yield parts with links as text, without those of files."""
+    for part in parts:
+        if not isinstance(part, ResourceLink):
+            yield part
+        elif FILE_META_KEY not in (part.meta or {}):
+            yield compact_json(part.model_dump(mode="json", by_alias=True, exclude_none=True))
 
 
 def _store(caller: Caller, data: str, text: str, kind: str) -> str:

@@ -133,17 +133,13 @@ def client_of(envelope: Envelope, params: Any = None) -> McpClient:
         supports_forms=elicitation is not None
         and (elicitation.form is not None or elicitation.url is None),  # an empty capability means forms
         supports_urls=elicitation is not None and elicitation.url is not None,
-        asks_by_error=version == URL_ELICITATION_VERSION and opens_urls(envelope.headers.get(SESSION_HEADER, "")),
+        asks_by_error=version == URL_ELICITATION_VERSION
+        and envelope.headers.get(SESSION_HEADER, "").startswith(OPENS_URLS),
         supports_links=version >= RESOURCE_LINKS_VERSION,
         separate_blocks=envelope.headers.get(BLOCKS_HEADER, "").lower() == SEPARATE,
         request_state=(call and call.request_state) or "",
         input_responses={key: reply for key, reply in replies.items() if isinstance(reply, ElicitResult)},
     )
-
-
-def opens_urls(session_id: str) -> bool:
-    """Return whether a session id is of a client that declared that it opens addresses."""
-    return session_id.startswith(OPENS_URLS)
 
 
 def read_message(body: bytes) -> dict[str, Any]:

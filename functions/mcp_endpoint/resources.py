@@ -55,10 +55,9 @@ _BATCH = re.compile(r"mcpist://batches/(?P<id>[^/]+)(?P<progress>/progress)?")
 
 def list_fixed(permissions: Permissions) -> list[Listed]:
     """Return the caller's resources whose addresses have no variables."""
+    fixed = ((name, entry) for name, entry in _offered(permissions) if not entry.variables)
     return [
-        Listed(name=name, uri=entry.template, description=entry.description, mime_type=entry.mime_type)
-        for name, entry in _offered(permissions)
-        if not entry.variables
+        Listed(name=name, uri=one.template, description=one.description, mime_type=one.mime_type) for name, one in fixed
     ]
 
 
@@ -92,9 +91,9 @@ def page(exchange: McpExchange, permissions: Permissions, cursor: str) -> ListRe
 
 def read(exchange: McpExchange, permissions: Permissions, uri: str) -> ReadResourceResult:
     """Return the contents of a resource; McpistError if it cannot be read."""
-    category = _CATEGORY.match(uri)
-    if category:
-        return _read_upstream(exchange, permissions, uri, category["name"])
+    if category := _CATEGORY.match(uri):  # of the upstream server behind it, unchanged
+        result = read_upstream(permissions, category["name"], uri, exchange.request_id, exchange.remaining)
+        return limit_contents(exchange.caller, result)
     if file := _FILE.fullmatch(uri):
         return _read_file(exchange, uri, file["sha256"], file["query"] or "")
     mime_type, text = _read_batch(exchange, permissions, uri) or _read_tool(exchange, permissions, uri)
@@ -131,12 +130,6 @@ def _read_batch(exchange: McpExchange, permissions: Permissions, uri: str) -> tu
     return BATCH_TYPE, "\n\n".join(
         part for part in batch_report.build_parts(head, permissions) if isinstance(part, str)
     )
-
-
-def _read_upstream(exchange: McpExchange, permissions: Permissions, uri: str, category: str) -> ReadResourceResult:
-    """Read a resource of the upstream server behind a category, unchanged."""
-    result = read_upstream(permissions, category, uri, exchange.request_id, exchange.remaining)
-    return limit_contents(exchange.caller, result)
 
 
 def _read_tool(exchange: McpExchange, permissions: Permissions, uri: str) -> tuple[str, str]:
@@ -176,13 +169,8 @@ def _listings(permissions: Permissions) -> Iterator[tuple[Resource, Tool]]:
 
 def _listed(resource: Resource, row: dict[str, Any]) -> Listed:
     name = row[resource.variables[0]]
-    return Listed(
-        name=name,
-        title=row.get("title"),
-        uri=resource.address(name),
-        mime_type=resource.mime_type,
-        size=row.get("size_bytes"),
-    )
+    uri, title, size = resource.address(name), row.get("title"), row.get("size_bytes")
+    return Listed(name=name, title=title, uri=uri, mime_type=resource.mime_type, size=size)
 
 
 def _cursor(number: int, after: str) -> str:

@@ -94,24 +94,18 @@ def install(
 ) -> None:
     """Declare the extension and serve its methods; a handler raises MCPError for an unknown task."""
 
-    async def answer_get(context: Context, params: TaskParams) -> dict[str, Any]:
-        _check(context, params)
-        return (await get(context, params)).as_detailed_task()
+    def checked(handler: Handler[Any, Task | None]) -> Handler[Any, dict[str, Any]]:
+        async def answer(context: Context, params: TaskParams) -> dict[str, Any]:
+            _check(context, params)
+            task = await handler(context, params)
+            return task.as_detailed_task() if task else {"resultType": "complete"}
 
-    async def answer_update(context: Context, params: UpdateParams) -> dict[str, Any]:
-        _check(context, params)
-        await update(context, params)
-        return {"resultType": "complete"}
-
-    async def answer_cancel(context: Context, params: TaskParams) -> dict[str, Any]:
-        _check(context, params)
-        await cancel(context, params)
-        return {"resultType": "complete"}
+        return answer
 
     server.extensions[EXTENSION] = {}
-    server.add_request_handler("tasks/get", TaskParams, answer_get)
-    server.add_request_handler("tasks/update", UpdateParams, answer_update)
-    server.add_request_handler("tasks/cancel", TaskParams, answer_cancel)
+    server.add_request_handler("tasks/get", TaskParams, checked(get))
+    server.add_request_handler("tasks/update", UpdateParams, checked(update))
+    server.add_request_handler("tasks/cancel", TaskParams, checked(cancel))
 
 
 def supported(context: Context) -> bool:

@@ -199,12 +199,6 @@ def _error(message: Any, caller: Caller) -> StepError:
 
 
 def _element_error(element: Any) -> StepError | None:
+    # The ledger keeps only the code and the message of an element's error: a thousand of them share an item.
     error = element.get("error")
-    if not error:
-        return None
-    return StepError(
-        code=error["code"],
-        error=error["message"],
-        hint=error.get("hint", ""),
-        details=error.get("details", {}),
-    )
+    return StepError(code=error["code"], error=error["message"], hint="", details={}) if error else None

@@ -14,17 +14,17 @@ from mcpist.errors import ConfirmationPending, InvalidRequest
 from mcpist.running.confirmation import Agreement
 from rest_api.batch_view import BatchPlan, BatchRequest, BatchView, ResumeRequest, WaitSeconds, batch_view
 from rest_api.exchange import current
-from rest_api.router import json_responses, new_router
+from rest_api.router import Operations, json_responses
 
 MAX_CONTEXT_BYTES = 300_000
 ASKED = Agreement(can_ask=True)
 RUNNING = json_responses(BatchView, _200="The batch is done", _202="The batch is running")
 STARTED = RUNNING | json_responses(BatchView | BatchPlan, _200="The batch is done; with `dryRun` its plan")
 
-router = new_router()
+router = Operations("batches")
 
 
-@router.post("/v1/batches", tags=["batches"], summary="Start a batch", operation_id="start_batch", responses=STARTED)
+@router.operation("POST", "/v1/batches", "Start a batch", STARTED)
 def start_batch(
     body: BatchRequest,
     dry_run: Annotated[bool, Query(alias="dryRun", description="As in the body, for JSON Lines")] = False,
@@ -37,12 +37,11 @@ def start_batch(
     request = {"commands": body.commands, **body.options.model_dump()}
     submitted = _prepare(request)
     if body.dry_run or dry_run:
-        plan = BatchPlan(plan=submitted.describe(current().permissions))
-        return Response(200, "application/json", plan)
+        return Response(200, "application/json", BatchPlan(plan=submitted.describe(current().permissions)))
     return _submit(submitted, request, max(body.wait, wait))
 
 
-@router.get("/v1/batches/<id>", tags=["batches"], summary="Show a batch", operation_id="get_batch", responses=RUNNING)
+@router.operation("GET", "/v1/batches/<id>", "Show a batch", RUNNING)
 def get_batch(
     id: str,  # noqa: A002 - the path's variable
     wait: Annotated[WaitSeconds, Query(description="Seconds to wait for the end before the answer")] = 0,
@@ -51,13 +50,7 @@ def get_batch(
     return _follow(submission.find_own(current().caller, id), wait)
 
 
-@router.post(
-    "/v1/batches/<id>/cancel",
-    tags=["batches"],
-    summary="Cancel a batch",
-    operation_id="cancel_batch",
-    responses=RUNNING,
-)
+@router.operation("POST", "/v1/batches/<id>/cancel", "Cancel a batch", RUNNING)
 def cancel_batch(id: str) -> Response[BatchView | BatchPlan]:  # noqa: A002 - the path's variable
     """Let no further step start; one that is done stays as it is."""
     caller = current().caller
@@ -65,26 +58,14 @@ def cancel_batch(id: str) -> Response[BatchView | BatchPlan]:  # noqa: A002 - th
     return _follow(submission.find_own(caller, id), 0)
 
 
-@router.post(
-    "/v1/batches/<id>/resume",
-    tags=["batches"],
-    summary="Resume a batch",
-    operation_id="resume_batch",
-    responses=RUNNING,
-)
+@router.operation("POST", "/v1/batches/<id>/resume", "Resume a batch", RUNNING)
 def resume_batch(id: str, body: ResumeRequest) -> Response[BatchView | BatchPlan]:  # noqa: A002 - the path's variable
     """Start a new batch with what succeeded in this one; failed, skipped and cancelled steps run again."""
     request = {"resume": id, "again": body.again, **body.options.model_dump()}
     return _submit(_prepare(request), request, body.wait)
 
 
-@router.post(
-    "/v1/batches/<id>/confirm",
-    tags=["batches"],
-    summary="Confirm a batch",
-    operation_id="confirm_batch",
-    responses=RUNNING,
-)
+@router.operation("POST", "/v1/batches/<id>/confirm", "Confirm a batch", RUNNING)
 def confirm_batch(id: str) -> Response[BatchView | BatchPlan]:  # noqa: A002 - the path's variable
     """Start the batch of a 428, after its person has agreed to what it destroys; twice is the same as once."""
     request = submission.find_question(current().caller, id)

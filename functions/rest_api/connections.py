@@ -11,9 +11,9 @@ from mcpist.running import broker
 from mcpist.settings import settings
 from mcpist_services import connectable_services, title
 from rest_api.exchange import current
-from rest_api.router import Body, new_router
+from rest_api.router import Body, Operations
 
-router = new_router()
+router = Operations("connections")
 
 
 class Connection(Body):
@@ -48,7 +48,7 @@ class Disconnection(Body):
     result: dict[str, Any]
 
 
-@router.get("/v1/connections", tags=["connections"], summary="List accounts", operation_id="list_connections")
+@router.operation("GET", "/v1/connections", "List accounts")
 def list_connections() -> ConnectionList:
     """List the accounts with which the caller's tools act, and the services that still need one."""
     rows = _rows()
@@ -60,9 +60,7 @@ def list_connections() -> ConnectionList:
     )
 
 
-@router.delete(
-    "/v1/connections/<id>", tags=["connections"], summary="Disconnect an account", operation_id="delete_connection"
-)
+@router.operation("DELETE", "/v1/connections/<id>", "Disconnect an account")
 def delete_connection(
     id: Annotated[str, Path(max_length=200)],  # noqa: A002 - the path's variable
 ) -> Response[Disconnection]:
@@ -92,19 +90,10 @@ def _services() -> list[str]:
 
 
 def _connection(row: dict[str, Any]) -> Connection:
-    return Connection(
-        id=_connection_id(row),
-        service=row["service"],
-        title=title(row["service"]),
-        owner=row["owner"],
-        account=row["account_name"],
-        acts=row["acts"],
-        usable=row["usable"],
-        scopes=row["scopes"],
-        created_at=str(row["created_at"]),
-        updated_at=str(row["updated_at"]),
-        connect_url=_connect_url(row["service"]),
-    )
+    service, times = row["service"], {name: str(row[name]) for name in ("created_at", "updated_at")}
+    shared = {name: row[name] for name in ("owner", "acts", "usable", "scopes")}
+    about = {"title": title(service), "account": row["account_name"], "connect_url": _connect_url(service)}
+    return Connection(id=_connection_id(row), service=service, **shared, **times, **about)
 
 
 def _connection_id(row: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from mcpist.errors import InvalidRequest, PayloadTooLarge, RangeNotSatisfiable
 from mcpist.files import access
 from mcpist.files.ranges import read_range
 from rest_api.exchange import current
-from rest_api.router import new_router
+from rest_api.router import Operations
 
 MAX_FILE_RESPONSE_BYTES = 4_000_000  # a Lambda response may have 6 MB, and bytes are sent in base64
 BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
@@ -18,7 +18,7 @@ RESPONSES: Any = {
     304: {"description": "The client has this file already"},
 }
 
-router = new_router()
+router = Operations("files")
 
 
 class _Bytes(Response[Any]):
@@ -30,14 +30,7 @@ class _Bytes(Response[Any]):
 
 
 # Bytes are no JSON, so the response has no model.
-@router.get(
-    "/v1/files/<sha256>",
-    tags=["files"],
-    summary="Read a file",
-    operation_id="get_file",
-    enable_validation=False,
-    responses=RESPONSES,
-)
+@router.operation("GET", "/v1/files/<sha256>", "Read a file", RESPONSES, enable_validation=False)
 def get_file(sha256: str) -> Response[Any]:
     """Return a file of the caller, or one that is shared with its roles; its hash is checked on every read."""
     exchange = current()

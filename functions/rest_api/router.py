@@ -1,5 +1,6 @@
 """The routers of powertools, which a room fills with its routes, and the base of all bodies: fields in camel case."""
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler.api_gateway import Router
@@ -45,6 +46,25 @@ def is_too_deep(value: Any) -> bool:
     except ValueError:
         return True
     return False
+
+
+class Operations(Router):
+    """A router whose operations share a tag of the document."""
+
+    def __init__(self, tag: str) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # powertools leaves its constructor without types
+        self._tag = tag
+
+    def operation[Function: Callable[..., Any]](
+        self, method: str, rule: str, summary: str, responses: Any = None, **options: Any
+    ) -> Callable[[Function], Function]:
+        """Declare an operation, whose id is the name of its function."""
+
+        def declare(function: Function) -> Function:
+            named = {"tags": [self._tag], "operation_id": function.__name__, "summary": summary, "responses": responses}
+            return self.route(rule, method, **named, **options)(function)
+
+        return declare
 
 
 def new_router() -> Router:

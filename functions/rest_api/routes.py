@@ -40,14 +40,7 @@ def respond(request: HttpRequest, context: LambdaContext, arrived: Exchange) -> 
 def refuse(request: HttpRequest, error: McpistError, request_id: str) -> HttpResponse:
     """Return an error as `{success, error, code, hint, details, request_id}`."""
     fields = error.as_dict(request.locale())
-    content = {
-        "success": False,
-        "error": fields["message"],
-        "code": fields["code"],
-        "hint": fields["hint"],
-        "details": fields["details"],
-        "request_id": request_id,
-    }
+    content = {"success": False, "error": fields.pop("message"), **fields, "request_id": request_id}
     if request.path == CALL_PATH:
         content |= {"executionTime": current().elapsed_milliseconds, "timestamp": timestamp()}
     return json_response(error.status, content, error_headers(request, error))

@@ -12,10 +12,10 @@ from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 from rest_api.administration.changes import administration
 from rest_api.exchange import current
-from rest_api.router import Body, new_router
+from rest_api.router import Body, Operations
 from rest_api.tools.names import FullName, find
 
-router = new_router()
+router = Operations("tools")
 
 
 class DecisionBody(Body):
@@ -58,7 +58,7 @@ class ExplanationBody(Body):
     disabled_by: Annotated[str, Field(description="For administrators: the entry that switches it off")] = ""
 
 
-@router.get("/v1/why", tags=["tools"], summary="Say why a tool can or cannot be used", operation_id="explain_tool")
+@router.operation("GET", "/v1/why", "Say why a tool can or cannot be used")
 def explain_tool(
     tool: Annotated[str, Query(max_length=256, description="A tool's name: module.tool, or as listed")],
     user: Annotated[str, Query(max_length=256, description="Another user, for an administrator")] = "",
@@ -66,17 +66,11 @@ def explain_tool(
     """Show the decisions that a call of a tool passes, the first that says no, and who can change it."""
     caller = current().caller
     if user and user != caller.user:
-        return _explain_other(tool, user)
+        permissions, finder = look_as(administration(), CATALOGUE, user)  # the broker lists their accounts for it
+        return _body(with_roles(explain(permissions, *_names(permissions, tool), find_account=finder), permissions))
     permissions = current().permissions
     explanation = explain(permissions, *_names(permissions, tool))
     return _body(with_roles(explanation, permissions) if caller.system_role == "admin" else explanation)
-
-
-def _explain_other(tool: str, user: str) -> ExplanationBody:
-    """Explain a use by another user, whose accounts the broker lists for an administrator."""
-    permissions, finder = look_as(administration(), CATALOGUE, user)
-    module, name = _names(permissions, tool)
-    return _body(with_roles(explain(permissions, module, name, find_account=finder), permissions))
 
 
 def _names(permissions: Permissions, name: str) -> FullName:
@@ -110,12 +104,5 @@ def _decision(step: UseDecision) -> DecisionBody:
     if step.error is None:
         return DecisionBody(name=step.name, verdict=step.verdict)
     message, hint = step.error.text(current().request.locale())
-    return DecisionBody(
-        name=step.name,
-        verdict=step.verdict,
-        code=step.error.code,
-        message=message,
-        hint=hint,
-        changed_by=step.actor or "",
-        remedy=step.remedy,
-    )
+    said = {"code": step.error.code, "message": message, "hint": hint}
+    return DecisionBody(name=step.name, verdict=step.verdict, **said, changed_by=step.actor or "", remedy=step.remedy)

@@ -107,7 +107,7 @@ def run_category_tool(exchange: McpExchange, name: str, arguments: dict[str, Any
             permissions = Permissions(exchange.caller, CATALOGUE)
             match parse_model(REQUEST_MODELS[name], arguments, schema=INPUT_SCHEMAS[name]):
                 case GetCategoryToolsArguments() as request:
-                    return _result(_get_tools(permissions, request))
+                    return json_result(_get_tools(permissions, request))
                 case CallCategoryToolArguments() as request:
                     return _run_upstream_tool(exchange, permissions, request)
                 case other:
@@ -117,7 +117,7 @@ def run_category_tool(exchange: McpExchange, name: str, arguments: dict[str, Any
     except McpistError as error:
         count_error(error.code)
         fields = error.as_dict(exchange.caller.locale)
-        return _result({**fields, "code": ERROR_NAMES.get(error.code, error.code)}, is_error=True)
+        return json_result({**fields, "code": ERROR_NAMES.get(error.code, error.code)}, is_error=True)
 
 
 def _get_tools(permissions: Permissions, request: GetCategoryToolsArguments) -> dict[str, Any]:
@@ -202,5 +202,6 @@ def _format_categories(offered: list[ModuleEntry]) -> str:
     return "\n".join([*lines, *([f"and {more} more"] if offered and more else [])])
 
 
-def _result(value: Any, *, is_error: bool = False) -> CallToolResult:
+def json_result(value: Any, *, is_error: bool = False) -> CallToolResult:
+    """Return a value as the text of a result."""
     return CallToolResult(content=[TextContent(type="text", text=compact_json(value))], is_error=is_error)

@@ -77,14 +77,14 @@ def declare(caller: Caller) -> list[Tool]:
     permissions = Permissions(caller, CATALOGUE)
     modules = list(permissions.modules())
     running = annotations_of(permissions, modules)
+    schema_description = GET_MODULE_SCHEMA_DESCRIPTION.format(modules=count_modules(modules))
     return [
-        _declaration(
-            "get_module_schema",
-            GET_MODULE_SCHEMA_DESCRIPTION.format(modules=count_modules(modules)),
-            READ_ONLY_ANNOTATIONS,
-        ),
-        _declaration("call", CALL_DESCRIPTION, running),
-        _declaration("batch", BATCH_DESCRIPTION, running),
+        Tool(name=name, description=description, input_schema=INPUT_SCHEMAS[name], annotations=annotations)
+        for name, description, annotations in (
+            ("get_module_schema", schema_description, READ_ONLY_ANNOTATIONS),
+            ("call", CALL_DESCRIPTION, running),
+            ("batch", BATCH_DESCRIPTION, running),
+        )
     ]
 
 
@@ -145,11 +145,8 @@ def run_meta_tool(exchange: McpExchange, name: str, arguments: dict[str, Any]) -
 
 def _run_tool(exchange: McpExchange, permissions: Permissions, request: CallArguments) -> "ToolAnswer | UrlElicitation":
     """Run one tool; a truncated list has a second part about the next page, and other blocks follow."""
-    from mcp_endpoint.elicitation import (
-        UrlElicitation,
-        consent_of,  # `tools/list` need not wait for these
-        run_or_elicit,
-    )
+    # `tools/list` need not wait for these.
+    from mcp_endpoint.elicitation import UrlElicitation, consent_of, run_or_elicit
 
     caller, consent = exchange.caller, consent_of(exchange.client, claimed=request.confirm)
     tool = permissions.own_name(request.module, request.tool)
@@ -181,7 +178,3 @@ def _shown(caller: Caller, shows: Shows, value: Any, request: CallArguments, res
         return [text]
     described = describe_file(caller, content_of(value, shows, raw_output=request.raw_output))
     return [described.text, file_link(described.file.reference.model_dump())]
-
-
-def _declaration(name: str, description: str, annotations: ToolAnnotations) -> Tool:
-    return Tool(name=name, description=description, input_schema=INPUT_SCHEMAS[name], annotations=annotations)

@@ -21,7 +21,6 @@ from mcp_types import (
     PaginatedRequestParams,
     ReadResourceRequestParams,
     ReadResourceResult,
-    TextContent,
 )
 
 from mcp_endpoint import prompts, resources
@@ -32,7 +31,6 @@ from mcp_endpoint.meta_tools import categories, declaration
 from mcp_endpoint.meta_tools.declaration import ToolAnswer
 from mcp_endpoint.tasks import Context, Task, TaskParams, UpdateParams
 from mcpist.errors import AccountError, CallerError, ConfirmationPending, McpistError, StaleConfirmation
-from mcpist.render.answer import compact_json
 from mcpist.settings import settings
 from mcpist.telemetry.door import typed_errors
 from mcpist.telemetry.invocation import count_error
@@ -122,8 +120,7 @@ def _unknown_tool(name: str, known: dict[str, Any]) -> MCPError:
 def list_resources(exchange: McpExchange, params: PaginatedRequestParams | None) -> ListResourcesResult:
     """List the resources with fixed addresses, and those that a tool lists, by pages."""
     with protocol_errors(exchange):
-        cursor = (params and params.cursor) or ""
-        return resources.page(exchange, _permissions(exchange), cursor)
+        return resources.page(exchange, _permissions(exchange), (params and params.cursor) or "")
 
 
 def list_resource_templates(exchange: McpExchange, _: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
@@ -152,13 +149,10 @@ def get_prompt(exchange: McpExchange, params: GetPromptRequestParams) -> GetProm
 
 def complete(exchange: McpExchange, params: CompleteRequestParams) -> CompleteResult:
     """Complete the value of an argument."""
-    arguments = (params.context and params.context.arguments) or {}
-    argument = params.argument
+    given, others = params.argument, (params.context and params.context.arguments) or {}
     with protocol_errors(exchange):
-        completion = prompts.complete(
-            exchange, _permissions(exchange), params.ref, argument.name, argument.value, arguments
-        )
-    return CompleteResult(completion=completion)
+        found = prompts.complete(exchange, _permissions(exchange), params.ref, given.name, given.value, others)
+    return CompleteResult(completion=found)
 
 
 async def get_task(context: Context, params: TaskParams) -> Task:
@@ -218,5 +212,4 @@ def protocol_error(exchange: McpExchange, error: McpistError, **data: str) -> MC
 def error_result(exchange: McpExchange, error: McpistError) -> CallToolResult:
     """Count an error and return it as a tool's result."""
     count_error(error.code)
-    text = compact_json(error.as_dict(exchange.caller.locale))
-    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+    return categories.json_result(error.as_dict(exchange.caller.locale), is_error=True)

@@ -31,16 +31,16 @@ from mcpist.running.gate import ToolResult, ToolUse, answering
 from mcpist.running.options import RunOptions
 from mcpist.tools.declare.tool import Tool
 from rest_api.exchange import current, timestamp
-from rest_api.router import is_too_deep, new_router
+from rest_api.router import Operations, is_too_deep
 from rest_api.tools import names
-from rest_api.tools.models import CallOptions, CallRequest, CallResponse
+from rest_api.tools.models import CallRequest, CallResponse
 
 KEY_HEADER = "Idempotency-Key"
 REPLAYED_HEADER = "idempotency-replayed"
 KEY_SECONDS = 86_400
 MAX_INLINE_ANSWER_BYTES = 300_000
 PACKED_TYPE = "application/octet-stream"
-router = new_router()
+router = Operations("tools")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class IdempotencyKey:
         return hashlib.sha256(json.dumps(self.subject, sort_keys=True).encode()).hexdigest()
 
 
-@router.post("/v1/tools/call", tags=["tools"], summary="Call a tool", operation_id="call_tool")
+@router.operation("POST", "/v1/tools/call", "Call a tool")
 def call_tool(
     body: CallRequest,
     idempotency_key: Annotated[
@@ -129,7 +129,9 @@ def call_tool(
     """
     exchange = current()
     module, tool = names.find(exchange.permissions, body.name)
-    use = ToolUse(module, tool, body.parameters, exchange.request_id, options=_run_options(body.options))
+    said = body.options
+    options = RunOptions(timeout=said.timeout / 1000, retry=said.retry, retry_delay=said.retry_delay / 1000)
+    use = ToolUse(module, tool, body.parameters, exchange.request_id, options=options)
     permitted = gate.permit(exchange.permissions, use)
     if idempotency_key is None or permitted.tool.reads:
         return _response(_call(use, body))
@@ -181,7 +183,3 @@ def _content(tool: Tool, result: ToolResult, body: CallRequest) -> dict[str, Any
 
 def _response(answer: dict[str, Any], **headers: str) -> Response[CallResponse]:
     return Response(200, "application/json", CallResponse.model_validate(answer), headers=headers)
-
-
-def _run_options(options: CallOptions) -> RunOptions:
-    return RunOptions(timeout=options.timeout / 1000, retry=options.retry, retry_delay=options.retry_delay / 1000)

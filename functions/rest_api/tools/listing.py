@@ -6,7 +6,7 @@ Gemini: https://ai.google.dev/gemini-api/docs/function-calling
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
@@ -20,7 +20,7 @@ from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.parameters import parameters_of
 from mcpist.tools.declare.tool import Effect
 from rest_api.exchange import current
-from rest_api.router import new_router
+from rest_api.router import Operations
 from rest_api.tools import names
 from rest_api.tools.models import (
     MAX_PAGE_SIZE,
@@ -36,13 +36,18 @@ from rest_api.tools.models import (
 )
 
 MAX_SEARCH_RESULTS = 100
-router = new_router()
+router = Operations("tools")
 type Platform = Literal["openai", "anthropic", "gemini"]
+SCHEMA_FIELDS: Mapping[Platform, str] = {
+    "openai": "parameters",
+    "anthropic": "input_schema",
+    "gemini": "parametersJsonSchema",
+}
 type Definition = tuple[str, str, dict[str, Any]]
 """A tool's name, its description and the JSON Schema of its arguments."""
 
 
-@router.get("/v1/tools", tags=["tools"], summary="List the tools", operation_id="list_tools")
+@router.operation("GET", "/v1/tools", "List the tools")
 def list_tools(
     category: Annotated[str, Query(description="Only tools of this category")] = "",
     tag: Annotated[str, Query(description="Only tools with this tag")] = "",
@@ -75,7 +80,7 @@ def list_tools(
     )
 
 
-@router.get("/v1/tools/<name>", tags=["tools"], summary="Describe a tool", operation_id="get_tool")
+@router.operation("GET", "/v1/tools/<name>", "Describe a tool")
 def get_tool(name: str) -> ToolDetail:
     """Describe a tool with its parameters, its examples and the state of its account."""
     permissions = current().permissions
@@ -92,7 +97,7 @@ def get_tool(name: str) -> ToolDetail:
     )
 
 
-@router.post("/v1/tools/search", tags=["tools"], summary="Search tools by a task", operation_id="search_tools")
+@router.operation("POST", "/v1/tools/search", "Search tools by a task")
 def search_tools(body: SearchRequest) -> SearchResponse:
     """Find the tools that fit a task in words, in English or Japanese, best first."""
     if not body.query.strip():
@@ -115,19 +120,10 @@ def _summary(permissions: Permissions, entry: RegistryEntry, working: frozenset[
     caller = permissions.caller
     service = next(iter(entry.dependencies), "")
     url = settings().connect_url(service, caller.organization, caller.user) if service else None
-    return {
+    return {name: getattr(entry, name, None) for name in ToolSummary.model_fields} | {
         "name": names.rest_name(permissions, entry.module, entry.tool),
         "full_name": entry.name,
-        "module": entry.module,
-        "source": entry.source,
-        "description": entry.description,
-        "effect": entry.effect,
-        "version": entry.version,
-        "enabled": entry.enabled,
-        "registered_at": entry.registered_at,
         "tags": list(entry.tags),
-        "category": entry.category,
-        "author": entry.author,
         "dependencies": list(entry.dependencies),
         "connected": is_connected(entry, working),
         "connect_url": url,
@@ -148,30 +144,14 @@ def _definitions(
 
 def definitions(platform: Platform, tools: Sequence[Definition]) -> list[dict[str, Any]]:
     """Return tools as a request to a platform has them."""
-    return _FORMATS[platform](tools)
-
-
-def _openai(tools: Sequence[Definition]) -> list[dict[str, Any]]:
-    return [
-        {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
+    declared = [
+        {"name": name, "description": description, SCHEMA_FIELDS[platform]: schema}
         for name, description, schema in tools
     ]
-
-
-def _anthropic(tools: Sequence[Definition]) -> list[dict[str, Any]]:
-    return [{"name": name, "description": description, "input_schema": schema} for name, description, schema in tools]
-
-
-def _gemini(tools: Sequence[Definition]) -> list[dict[str, Any]]:
-    declarations = [
-        {"name": name, "description": description, "parametersJsonSchema": schema}
-        for name, description, schema in tools
-    ]
-    return [{"functionDeclarations": declarations}] if declarations else []
-
-
-_FORMATS: Mapping[Platform, Callable[[Sequence[Definition]], list[dict[str, Any]]]] = {
-    "openai": _openai,
-    "anthropic": _anthropic,
-    "gemini": _gemini,
-}
+    match platform:
+        case "openai":
+            return [{"type": "function", "function": function} for function in declared]
+        case "anthropic":
+            return declared
+        case "gemini":  # one object holds all of them; it refuses an empty one
+            return [{"functionDeclarations": declared}] if declared else []

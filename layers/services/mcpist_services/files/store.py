@@ -15,6 +15,8 @@ from mcpist_services.files import queries
 from mcpist_services.files.lines import Part, compare, read_bytes, read_lines, search_lines
 from mcpist_services.files.rows import RowSelection, SelectionArguments, select
 
+SHOWN_OF_OTHERS = ("user", "size_bytes", "content_type", "created_at", "expires_at", "roles")
+
 type Unit = Literal["lines", "bytes"]
 
 
@@ -58,7 +60,9 @@ class FileStore:
     def list_files(self, limit: int, offset: int, *, everybody: bool) -> Sequence[Row] | PartialList:
         """Return the caller's files and those shared with it; of everybody's an administrator sees that they exist."""
         if everybody:
-            found = [_existence(file) for file in access.list_existing(self.caller)]
+            # Without their hashes, by which a content could be guessed.
+            rows = [_row(file) for file in access.list_existing(self.caller)]
+            found = [{name: row[name] for name in SHOWN_OF_OTHERS} for row in rows]
         else:
             own = records.find_all(self.caller.organization, self.caller.user)
             shared = records.find_shared(self.caller.organization, self.caller.role_names)
@@ -86,9 +90,3 @@ class FileStore:
 
 def _row(file: FileRecord) -> Row:
     return {**asdict(file), "path": file.path, "expires_at": file.expiry, "roles": list(file.roles)}
-
-
-def _existence(file: FileRecord) -> Row:
-    """Return that a file exists, without its hash, by which a content could be guessed."""
-    row = _row(file)
-    return {name: row[name] for name in ("user", "size_bytes", "content_type", "created_at", "expires_at", "roles")}

@@ -134,11 +134,5 @@ def share(path: File, roles: Roles) -> Lookup:
 def answer_from_file(
     path: Annotated[Text, f"Its path or sha256, e.g. {EXAMPLE}"],
     question: Annotated[Text, "What you want to know, e.g. Which issues are the oldest?"],
-) -> str:
+) -> None:
     """Answer a question from a file without reading all of it."""
-    return (
-        f"Answer this question from the file {path}: {question}\n\n"
-        "Ask for as little of it as answers the question: files.table with columns and where for rows, files.query "
-        "with JMESPath for values and counts, files.search for words in a text, files.read for the lines around them. "
-        "Say only what the file says, and where in it that stands. Say plainly what it leaves open."
-    )

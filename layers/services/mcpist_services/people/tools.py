@@ -46,12 +46,8 @@ people.addresses("people://{person}", find, "person", "A person in all connected
 
 
 @people.prompt(find)
-def who_is(person: Person) -> str:
+def who_is(person: Person) -> None:
     """Find out who somebody is, and where to reach them."""
-    return (
-        f"Find {person} in the connected services (people.find). If several people have the name, ask me which one I "
-        "mean. Then say in two sentences who it is and how to reach them."
-    )
 
 
 @dataclass(frozen=True, slots=True)

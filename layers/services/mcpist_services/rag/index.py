@@ -158,12 +158,11 @@ def snippet(text: str, words: Iterable[str]) -> str:
 
 def _columns(title: str, tags: Iterable[str], path: str, text: str) -> list[str]:
     """Return the indexed columns of a document, with CJK runs as pairs."""
-    return [_CJK_RUN.sub(_split_run, normal(column)) for column in (title, " ".join(tags), path, text)]
 
+    def split(run: re.Match[str]) -> str:  # with its last character every one is found as the beginning of a word
+        return f" {' '.join(_pairs(run[0]))} {run[0][-1]} "
 
-def _split_run(run: re.Match[str]) -> str:
-    """Return a run as pairs and its last character, so that every character is found as the beginning of a word."""
-    return f" {' '.join(_pairs(run[0]))} {run[0][-1]} "
+    return [_CJK_RUN.sub(split, normal(column)) for column in (title, " ".join(tags), path, text)]
 
 
 def _pairs(word: str) -> list[str]:

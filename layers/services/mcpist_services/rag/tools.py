@@ -136,35 +136,18 @@ rag.addresses("rag://tags/{tag}", list_docs, "tagged", "The documents with one t
 @rag.prompt(search_docs, get_doc)
 def answer_from_documents(
     question: Annotated[Text, "What you want to know, e.g. How do we rotate the database password?"],
-) -> str:
+) -> None:
     """Answer a question from the organization's documents, with sources."""
-    return (
-        f"Answer this question from our own documents: {question}\n\n"
-        "In one batch, search them by its words (rag.search_docs) and read the best ones whole (rag.get_doc). If they "
-        "do not answer it, search once more with other words. Say only what the documents say, and after each "
-        "statement the path of the document that it is from. Say plainly what they leave open and where they "
-        "contradict each other. Change nothing."
-    )
 
 
 @rag.prompt(get_doc)
-def summarise_document(path: Path) -> str:
+def summarise_document(path: Path) -> None:
     """Summarise one document."""
-    return (
-        f"Read the document {path} (rag.get_doc) and summarise it: in one sentence what it is for, then its main "
-        "points, what was decided and when, and what is still open or out of date. Add nothing that it does not say."
-    )
 
 
 @rag.prompt(get_doc, put_doc)
-def revise_document(path: Path, change: Annotated[Text, "What should be different, e.g. Add how to roll back"]) -> str:
+def revise_document(path: Path, change: Annotated[Text, "What should be different, e.g. Add how to roll back"]) -> None:
     """Change a document after showing what would be different."""
-    return (
-        f"Revise our document {path}: {change}\n\nRead it (rag.get_doc), and show me what you would change, old beside "
-        "new. Store nothing before I agree. Then store the whole text with its front matter (rag.put_doc), with "
-        "replaces set to the version that you read. If that is refused because somebody changed the document, read it "
-        "again and show me anew."
-    )
 
 
 rag.completes("path", list_docs, "path")

@@ -103,9 +103,12 @@ def _plan(written: Sequence[Step], problems: Problems, permissions: Permissions)
     named = {step.id: index for index, step in enumerate(steps) if step.has_explicit_id}
     parsed = _ParsedSteps(known, tools, permissions)
     needs = [_find_needs(step, named, parsed, problems) for step in steps]
-    problems = [problem for problem in problems if not _concerns_unreadable(problem, unreadable)]
-    if not problems:
-        _refuse_cycle(steps, needs, problems)
+    # That a step is unknown is no news where its line has a problem of its own.
+    problems = [one for one in problems if not (isinstance(one, UnknownStep) and one.details["step"] in unreadable)]
+    if not problems and (cycle := find_cycle(needs)):
+        first = steps[min(cycle)]
+        names = " -> ".join(steps[index].id for index in cycle)
+        problems.append(CyclicSteps(field="after", line=first.line, id=first.id, cycle=names))
     _raise_problems(problems)
     graph = Graph(tuple(needs))
     order = canonical_order(graph, frozenset(index for index, step in enumerate(steps) if step.each))
@@ -191,7 +194,10 @@ def _named_steps(step: Step, known: _ParsedSteps, problems: Problems) -> Iterato
         yield "after", name
     for reference in _find_step_references(step, problems):
         try:
-            _check_reference(reference, step, known)
+            if reference.step == EACH:
+                _check_each_reference(reference, step, known)
+            elif source := known.source(reference.step):
+                check_reference(reference, source)
         except McpistError as error:
             problems.append(error.with_details(line=step.line, id=step.id))
         if reference.step != EACH:
@@ -206,14 +212,6 @@ def _find_step_references(step: Step, problems: Problems) -> Iterator[Reference]
         except McpistError as error:
             if field != "params":
                 problems.append(error.with_details(line=step.line, id=step.id))
-
-
-def _check_reference(reference: Reference, step: Step, known: _ParsedSteps) -> None:
-    """Refuse a reference that cannot resolve."""
-    if reference.step == EACH:
-        _check_each_reference(reference, step, known)
-    elif source := known.source(reference.step):
-        check_reference(reference, source)
 
 
 def _check_each_reference(reference: Reference, step: Step, known: _ParsedSteps) -> None:
@@ -231,19 +229,6 @@ def _check_each_reference(reference: Reference, step: Step, known: _ParsedSteps)
         return
     if rows.keys == ("items",) and (source := known.source(rows.step)):
         check_element(reference, source, rows.step)
-
-
-def _refuse_cycle(steps: Sequence[Step], needs: list[frozenset[int]], problems: Problems) -> None:
-    cycle = find_cycle(needs)
-    if cycle:
-        first = steps[min(cycle)]
-        names = " -> ".join(steps[index].id for index in cycle)
-        problems.append(CyclicSteps(field="after", line=first.line, id=first.id, cycle=names))
-
-
-def _concerns_unreadable(problem: McpistError, unreadable: set[str]) -> bool:
-    """Return whether a problem is only that an unknown step has a line with a problem of its own."""
-    return isinstance(problem, UnknownStep) and problem.details["step"] in unreadable
 
 
 def _raise_problems(problems: Problems) -> None:

@@ -19,10 +19,8 @@ from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.tool import Tool
 
 MAX_PREVIEW_READS = 3
-MIN_PREVIEW_SECONDS, MAX_PREVIEW_SECONDS = (
-    1.0,
-    6.0,
-)  # of all reads together: a person and a client wait for the question
+# Of all reads together: a person and a client wait for the question.
+MIN_PREVIEW_SECONDS, MAX_PREVIEW_SECONDS = 1.0, 6.0
 MAX_PREVIEW_ELEMENTS = 20
 
 
@@ -68,11 +66,7 @@ def _preview(use: DestructiveUse, results: Mapping[str, StepResult]) -> TargetPr
 
 def _targets(use: DestructiveUse, results: Mapping[str, StepResult], element: Any) -> Any:
     """Return a step's params with the values of their references; `element` is that of its list."""
-
-    def find(name: str) -> StepResult | EachElement:
-        return EachElement(element) if name == EACH else results[name]
-
-    return resolve(dict(use.targets), find)
+    return resolve(dict(use.targets), lambda name: EachElement(element) if name == EACH else results[name])
 
 
 def _sources(use: DestructiveUse) -> Iterator[str]:

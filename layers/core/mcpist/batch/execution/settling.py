@@ -61,7 +61,10 @@ def _enter_map(attempt: StepAttempt, head: Header, entry: Entry) -> AttemptResul
         return AttemptResult(head, must_continue=True)
     if not (attempt.gather or attempt.lost):
         return AttemptResult(head, pending_elements=pending)
-    return _settle(attempt, head, _gather(attempt, head, entry, elements))
+    # Lost elements and those of a stopped batch are ended first.
+    ended = [_end_element(attempt, head, element) for element in elements]
+    all_ended = all(element.status is not None for element in ended)
+    return _settle(attempt, head, ledger.gather(head, entry, ended) if all_ended else entry)
 
 
 def _enter_element(attempt: StepAttempt, number: int, work: StepWork) -> AttemptResult:
@@ -89,13 +92,11 @@ def _needs_continuation(attempt: StepAttempt, head: Header, entry: Entry) -> boo
 def _advance(attempt: StepAttempt, head: Header, entry: Entry, work: StepWork) -> Entry:
     """Do for a step or an element what this attempt may, and return it as it is afterwards."""
     owner = entry.claim.owner if entry.claim else None
-    match _claim_state(attempt, entry):
-        case "busy":
-            return entry
-        case "dead" if attempt.lost or not entry.reads:
-            return transitions.finish(head, entry, owner, _lost_ending(attempt, entry))
-        case "free" if attempt.lost:
-            return transitions.finish(head, entry, None, _lost_ending(attempt, entry))
+    state = _claim_state(attempt, entry)
+    if state == "busy":
+        return entry
+    if attempt.lost or (state == "dead" and not entry.reads):
+        return transitions.finish(head, entry, owner, _lost_ending(attempt, entry))
     if head.is_stopped:
         return transitions.finish(head, entry, owner, Ending("cancelled"))
     if owner is None and head.failed_needs(entry.index):
@@ -174,12 +175,6 @@ def _store_list(head: Header, entry: Entry, values: list[Any]) -> Entry:
     place = {"line": entry.step.line, "id": entry.step.id, "field": "each", "reference": entry.step.each}
     error = TooManyElements(**place, elements=len(values), limit=limit)
     return transitions.finish(head, entry, None, Ending("failed", error=_to_message(error)))
-
-
-def _gather(attempt: StepAttempt, head: Header, entry: Entry, elements: list[Entry]) -> Entry:
-    """End a step once all its elements have; lost elements and those of a stopped batch are ended first."""
-    ended = [_end_element(attempt, head, element) for element in elements]
-    return entry if any(element.status is None for element in ended) else ledger.gather(head, entry, ended)
 
 
 def _end_element(attempt: StepAttempt, head: Header, element: Entry) -> Entry:

@@ -185,14 +185,11 @@ _SPECIAL = re.compile(r"[^\w-]|(?<![^\W_])[_-]|[_-](?![^\W_])")
 
 def mermaid_flowchart(ids: Sequence[str], needs: Sequence[Steps], map_steps: Steps = frozenset()) -> str:
     """Draw the needs between steps; steps with `each` have double borders, and implied needs are left out."""
-    boxes = [_box(index, name, is_map=index in map_steps) for index, name in enumerate(ids)]
+    borders = [("[[", "]]") if index in map_steps else ("[", "]") for index in range(len(ids))]
+    boxes = [f'  s{index}{left}"{_escaped(ids[index])}"{right}' for index, (left, right) in enumerate(borders)]
     reduced = Graph(tuple(needs)).reduced.needs
     arrows = [f"  s{need} --> s{index}" for index, needed in enumerate(reduced) for need in sorted(needed)]
     return "\n".join(["flowchart LR", *boxes, *arrows])
-
-
-def _box(index: int, name: str, *, is_map: bool) -> str:
-    return f'  s{index}[["{_escaped(name)}"]]' if is_map else f'  s{index}["{_escaped(name)}"]'
 
 
 def _escaped(name: str) -> str:

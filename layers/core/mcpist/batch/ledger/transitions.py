@@ -103,12 +103,8 @@ def settle(pk: str, step: int, status: Status) -> Header:
 
 def mark_cancelled(head: Header) -> Header:
     """Mark a batch that is not done as cancelled, so that no further step starts, and return the header."""
-    return _update_header(
-        head.pk,
-        "SET #cancelled_at = :now",
-        {":now": now(), ":steps": len(head.ids)},
-        "attribute_not_exists(#cancelled_at) AND #settled < :steps",
-    )
+    open_and_uncancelled = "attribute_not_exists(#cancelled_at) AND #settled < :steps"
+    return _update_header(head.pk, "SET #cancelled_at = :now", {":steps": len(head.ids)}, open_and_uncancelled)
 
 
 def mark_relayed(head: Header) -> Header:

@@ -98,19 +98,17 @@ class _LayoutBuilder:
         """Lay out the parts of a series, each with the steps that have surely settled when it begins."""
         for part in series(self._ancestors, members):
             yield self.build(part, known)
-            # A single step begins after all its ancestors; of several steps, some may run in another branch.
-            known |= (
-                part.union(*(self._ancestors[i] for i in part)) if len(part) == 1 else self._surely_settled(part, known)
-            )
+            # A single step begins after all its ancestors. Of several steps some may wait for another branch: only the
+            # others have surely settled when the part has ended.
+            if len(part) == 1:
+                known |= part.union(*(self._ancestors[i] for i in part))
+            else:
+                known |= frozenset(i for i in part if self._ancestors[i] <= known | part)
 
     def _enter(self, i: int, known: Steps) -> Layout:
         guarded = not self._needs[i] <= known
         own = STATES_PER_MAP if i in self._map_steps else STATES_PER_STEP
         return (EnterStep(i, guarded, own + guarded),)
-
-    def _surely_settled(self, part: Steps, known: Steps) -> Steps:
-        """Return the steps of a part that wait for no other branch: they have settled when the part has ended."""
-        return frozenset(i for i in part if self._ancestors[i] <= known | part)
 
     def _branch_groups(self, members: Steps) -> list[Steps]:
         """Group the sources of `members` into branches: each alone, or with others that a free cut unites.

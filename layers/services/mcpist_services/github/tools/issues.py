@@ -164,7 +164,7 @@ SubRepo = Annotated[Repo | None, "The part's repository, of the same owner; the 
 @github.lists(SUB_ISSUES, "issues/list-sub-issues", paging=IN_REPOSITORIES)
 def list_sub_issues(owner: Owner, repo: Repo, issue_number: Number) -> Call:
     """List the sub-issues of an issue."""
-    return Call("GET", repo_path(owner, repo, "/issues/{number}/sub_issues", number=issue_number))
+    return Call("GET", _issue_path(owner, repo, issue_number, "/sub_issues"))
 
 
 @github.writes(CHANGED, "issues/add-sub-issue")
@@ -173,8 +173,7 @@ def add_sub_issue(
 ) -> Calls:
     """Make an issue a sub-issue of another."""
     part = yield from _id_of(owner, sub_repo or repo, sub_issue)
-    place = repo_path(owner, repo, "/issues/{number}/sub_issues", number=issue_number)
-    return Call("POST", place, json={"sub_issue_id": part})
+    return Call("POST", _issue_path(owner, repo, issue_number, "/sub_issues"), json={"sub_issue_id": part})
 
 
 @github.writes(CHANGED, "issues/remove-sub-issue")
@@ -183,9 +182,8 @@ def remove_sub_issue(
 ) -> Calls:
     """Let an issue be no sub-issue of another any more; both issues stay."""
     part = yield from _id_of(owner, sub_repo or repo, sub_issue)
-    place = repo_path(owner, repo, "/issues/{number}/sub_issue", number=issue_number)
-    return Call("DELETE", place, json={"sub_issue_id": part})
+    return Call("DELETE", _issue_path(owner, repo, issue_number, "/sub_issue"), json={"sub_issue_id": part})
 
 
 def _id_of(owner: str, repo: str, number: int) -> Calls:
-    return (yield Call("GET", repo_path(owner, repo, "/issues/{number}", number=number))).json["id"]
+    return (yield Call("GET", _issue_path(owner, repo, number))).json["id"]

@@ -187,7 +187,7 @@ COMMENTS = shows(
 @github.reads(DOWNLOADED, "pulls/get")
 def get_pull_diff(owner: Owner, repo: Repo, pull_number: Number) -> Call:
     """Download the diff of a pull request as a file."""
-    place = repo_path(owner, repo, "/pulls/{number}", number=pull_number)
+    place = _pull_path(owner, repo, pull_number)
     return Call("GET", place, headers={"accept": "application/vnd.github.diff"}, download=True)
 
 
@@ -201,8 +201,8 @@ def list_review_comments(
     since: Time | None = None,
 ) -> Call:
     """List the comments on lines of a pull request; the others are those of list_issue_comments."""
-    place = repo_path(owner, repo, "/pulls/{number}/comments", number=pull_number)
-    return Call("GET", place, given(sort=sort, direction=direction, since=since))
+    query = given(sort=sort, direction=direction, since=since)
+    return Call("GET", _pull_path(owner, repo, pull_number, "/comments"), query)
 
 
 @github.writes(shows("id", "in_reply_to_id as in_reply_to", "html_url as url"), "pulls/create-reply-for-review-comment")
