@@ -9,7 +9,7 @@ from typing import Any
 from aws_lambda_powertools.event_handler.openapi.models import HTTPBearer, Tag
 
 from mcpist.version import VERSION
-from rest_api.openapi import operations
+from rest_api.page import operations
 from rest_api.resolver import RESOLVER, routes
 from rest_api.router import ErrorBody
 

@@ -18,11 +18,11 @@ from schemathesis.core.transport import Response
 
 from mcpist.aws import clients
 from mcpist.errors import ConnectionRequired, to_message
-from rest_api import document, openapi
+from rest_api import document, page
 from tests.rest_api.rest_client import RestClient, handle
 
 load_all_checks()
-SCHEMA = schemathesis.openapi.from_dict(openapi.document())
+SCHEMA = schemathesis.openapi.from_dict(page.document())
 OPERATIONS = {operation.ok().label: operation.ok() for operation in SCHEMA.get_all_operations()}
 CONFORMANCE = CHECKS.get_by_names(
     ["status_code_conformance", "content_type_conformance", "response_schema_conformance"]
@@ -49,12 +49,12 @@ def test_the_document_is_valid_openapi_and_that_of_the_routes(rest: RestClient) 
     validate(served)
     assert served["openapi"].startswith("3.1")
     assert served["servers"] == [{"url": "https://mcp.example.com"}]
-    assert openapi.FILE.read_text("utf-8") == document.generate()
+    assert page.FILE.read_text("utf-8") == document.generate()
 
 
 def test_every_operation_is_named_tagged_and_may_answer_with_our_error() -> None:
     names = []
-    for _, _, operation in openapi.operations(openapi.document()):
+    for _, _, operation in page.operations(page.document()):
         names.append(operation["operationId"])
         assert operation["tags"]
         assert "422" not in operation["responses"]

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from rest_api import openapi
+from rest_api import page
 from tests.faults import for_each
 from tests.rest_api.rest_client import EVENTS, RestClient, handle
 
 ROOT = Path(__file__).parents[2]
-ROUTES = [(method.upper(), path) for method, path, _ in openapi.operations(openapi.document())]
+ROUTES = [(method.upper(), path) for method, path, _ in page.operations(page.document())]
 
 
 def test_the_old_address_of_calls_leads_to_the_new_one(rest: RestClient) -> None:

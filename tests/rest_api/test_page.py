@@ -3,14 +3,14 @@
 import re
 from html.parser import HTMLParser
 
-from rest_api import openapi, page
+from rest_api import page
 from tests.rest_api.rest_client import RestClient
 
 
 def test_the_page_shows_every_operation_without_a_token_and_without_anything_from_elsewhere(rest: RestClient) -> None:
     answer = rest.of(None).get("/v1/docs")
     assert (answer.status, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
-    for _, path, operation in openapi.operations(openapi.document()):
+    for _, path, operation in page.operations(page.document()):
         assert f'id="{operation["operationId"]}"' in answer.text
         assert path in answer.text
     assert "<script" not in answer.text

@@ -5,8 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpist.errors import InvalidRequest, PayloadTooLarge
-from mcpist_services.rag.documents import body, fields, front_matter, read
-from mcpist_services.rag.draft import MAX_DOCUMENT_BYTES, MAX_PATH_BYTES, checked_path, compose_text
+from mcpist_services.rag.documents import (
+    MAX_DOCUMENT_BYTES,
+    MAX_PATH_BYTES,
+    body,
+    checked_path,
+    compose_text,
+    fields,
+    front_matter,
+    read,
+)
 from tests.faults import for_each
 
 LINES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=60).filter(str.strip)

@@ -13,8 +13,7 @@ from mcpist.tools.declare.call import Lookup
 from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.paging import MAX_ITEMS
 from mcpist_services.rag.document_store import DocumentStore
-from mcpist_services.rag.documents import MAX_TITLE_CHARACTERS
-from mcpist_services.rag.draft import checked_path, compose_text
+from mcpist_services.rag.documents import MAX_TITLE_CHARACTERS, checked_path, compose_text
 
 rag = Module(
     "rag",
