@@ -74,15 +74,11 @@ class ClientInfo:
     @classmethod
     def described(cls, name: str, version: str = "", client_id: str = "") -> Self:
         """Return a program's description of itself: printable and short, since people read it in the audit."""
-        return cls(*map(_printable, (name, version, client_id)))
+        shown = ("".join(filter(str.isprintable, text)) for text in (name, version, client_id))
+        return cls(*(text[:MAX_CLIENT_CHARACTERS] for text in shown))
 
 
 NO_CLIENT = ClientInfo()
-
-
-def _printable(text: str) -> str:
-    shown = text if text.isprintable() else "".join(filter(str.isprintable, text))
-    return shown[:MAX_CLIENT_CHARACTERS]
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,10 +124,6 @@ def _error_of(answer: HttpAnswer | None) -> tuple[str, str, list[str]]:
     return error_code(code, reasons), error.get("message") or error.get("Message") or "", reasons
 
 
-def _base64(value: Any) -> str:
-    """Return bytes as JSON has them."""
-    return base64.b64encode(value).decode()
-
-
-_encoder = json.JSONEncoder(default=_base64, separators=(",", ":"))
+# The only values that JSON does not know are bytes, which DynamoDB takes in base64.
+_encoder = json.JSONEncoder(default=lambda value: base64.b64encode(value).decode(), separators=(",", ":"))
 register_before_snapshot(tls_context)

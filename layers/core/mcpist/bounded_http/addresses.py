@@ -40,17 +40,14 @@ def check_address(address: Address, port: int, *, embedded_aws: bool = False) ->
 
     `embedded_aws` allows the embedded AWS on loopback, which nothing but URLs that we signed ourselves may lead to.
     """
+    # Loopback is allowed in the embedded AWS, and where the owner's identity provider is there.
+    is_local = settings().local_services or is_loopback(urlsplit(settings().issuer).hostname or "")
     for one in _effective_addresses(address):
-        if one.is_loopback and _loopback_is_allowed():
+        if one.is_loopback and is_local:
             if not embedded_aws:
                 _check_sandbox_endpoints(one, port)
         elif not one.is_global or one.is_multicast or (isinstance(one, IPv6Address) and one.is_site_local):
             raise ForbiddenAddress("its host leads to an address that is private or reserved")
-
-
-def _loopback_is_allowed() -> bool:
-    """Whether requests may go to loopback: in the embedded AWS, and where the owner's identity provider is there."""
-    return settings().local_services or is_loopback(urlsplit(settings().issuer).hostname or "")
 
 
 def _effective_addresses(address: Address) -> Iterable[Address]:

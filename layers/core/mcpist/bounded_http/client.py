@@ -91,7 +91,12 @@ class HttpClient:
 
         `max_bytes` is the size of a response that may be larger than others.
         """
-        headers, extensions = headers or {}, {"timeout": self._timeouts(deadline)}
+        now = self._clock()
+        # The streams wait until these moments, so that the waits of one exchange cannot add up. The pool's is a time in
+        # seconds: it is httpcore's own.
+        timeouts = {"connect": min(deadline, now + self._connect_seconds), "read": deadline, "write": deadline}
+        extensions = {"timeout": {**timeouts, "pool": max(deadline - now, 0)}}
+        headers = headers or {}
         accepted_encoding = headers.get("accept-encoding", DEFAULT_HEADERS["accept-encoding"])
         request = build_request(
             method, url, query=query, json=json, form=form, content=content, headers=headers, extensions=extensions
@@ -107,15 +112,6 @@ class HttpClient:
             raise ExchangeTimeout(type(error).__name__, sent=not isinstance(error, _NOT_SENT)) from None
         except _FAILED as error:
             raise ExchangeFailed(type(error).__name__, sent=not isinstance(error, _NOT_SENT)) from None
-
-    def _timeouts(self, deadline: float) -> dict[str, float]:
-        """Return the moments until which the streams wait, so that the waits of one exchange cannot add up.
-
-        That of the pool is a time in seconds: it is httpcore's own.
-        """
-        now = self._clock()
-        connected = min(deadline, now + self._connect_seconds)
-        return {"connect": connected, "read": deadline, "write": deadline, "pool": max(deadline - now, 0)}
 
     def close(self) -> None:
         """Close the connections."""

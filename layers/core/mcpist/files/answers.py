@@ -1,6 +1,5 @@
 """Answers that are too large for a model, and downloads: a preview, the reference of a file with all of it."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,7 +96,10 @@ def preview(text: str, content_type: str, max_characters: int) -> str:
     lines = [f"rows: {len(found.rows):,}{place}; columns: {columns}"]
     if found.path:
         lines.append(f"shape: {describe(value)[: max_characters // 4]}")
-    return "\n".join([*lines, _first_rows(found.rows[:MAX_PREVIEW_ROWS], max_characters - len("".join(lines)))])
+    rows, left = found.rows[:MAX_PREVIEW_ROWS], max_characters - len("".join(lines))
+    while len(rows) > 1 and len(smallest(rows)) > left:
+        rows = rows[: len(rows) // 2]
+    return "\n".join([*lines, f"first {len(rows)}:\n{_head(smallest(rows), left)}"])
 
 
 def describe(value: Any, depth: int = 0) -> str:
@@ -136,13 +138,6 @@ def _head(text: str, max_characters: int) -> str:
         return text
     head = text[: max(0, max_characters)]
     return f"{head[: head.rindex('\n')] if '\n' in head else head}\n…"
-
-
-def _first_rows(rows: Sequence[dict[str, Any]], max_characters: int) -> str:
-    """Return as many of the rows as fit."""
-    while len(rows) > 1 and len(smallest(rows)) > max_characters:
-        rows = rows[: len(rows) // 2]
-    return f"first {len(rows)}:\n{_head(smallest(rows), max_characters)}"
 
 
 def _some(names: list[str]) -> list[str]:

@@ -53,7 +53,10 @@ def _load(caller: Caller, reference: Any, schema: Mapping[str, Any], name: str) 
         content = storage.load(file.path, file.sha256, max_bytes=MAX_CONTENT_BYTES)
         return FileContent(content, file.content_type)
     text = access.text_of(file, field, max_bytes=MAX_ARGUMENT_BYTES)
-    kinds = _kinds(schema)
+    # The JSON types that the parameter takes; none where its schema does not say.
+    options = [schema, *schema.get("anyOf", ()), *schema.get("oneOf", ())]
+    named = [option.get("type", ()) for option in options if isinstance(option, Mapping)]
+    kinds = {kind for one in named for kind in ([one] if isinstance(one, str) else one)}
     takes_texts, takes_values = not kinds or "string" in kinds, not kinds or not kinds.isdisjoint({"array", "object"})
     if takes_texts and not (takes_values and file.content_type in {JSON, YAML}):
         return text
@@ -65,10 +68,3 @@ def _load(caller: Caller, reference: Any, schema: Mapping[str, Any], name: str) 
 
 def _takes_files(schema: Mapping[str, Any]) -> bool:
     return schema.get("format") == FILE_FORMAT
-
-
-def _kinds(schema: Mapping[str, Any]) -> set[str]:
-    """Return the JSON types that a parameter takes; none where its schema does not say."""
-    options = [schema, *schema.get("anyOf", ()), *schema.get("oneOf", ())]
-    named = [option.get("type", ()) for option in options if isinstance(option, Mapping)]
-    return {kind for one in named for kind in ([one] if isinstance(one, str) else one)}

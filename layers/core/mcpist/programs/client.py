@@ -19,7 +19,6 @@ from mcpist.programs.messages import (
     MAX_UPLOADS,
     InputFile,
     Limits,
-    Output,
     ProgramRequest,
     ProgramResult,
     ServerRequest,
@@ -64,8 +63,12 @@ def run(
     if isinstance(answer, TransientError) and not reads:
         answer.details["may_have_happened"] = True
     result = ProgramResult.model_validate(functions.result_of(answer))
-    keys = [key for key, _ in uploads]
-    return result.model_copy(update={"outputs": tuple(_with_content(output, keys) for output in result.outputs)})
+    outputs = []
+    for output in result.outputs:
+        # A large output is not in the answer: the program left it under one of the keys.
+        left = {} if output.upload is None else {"content": load_output(uploads[output.upload][0], output.sha256)}
+        outputs.append(output.model_copy(update=left))
+    return result.model_copy(update={"outputs": tuple(outputs)})
 
 
 def ask(request: ServerRequest, *, deadline: float) -> bytes:
@@ -152,12 +155,6 @@ def _staged(request: ProgramRequest, files: Mapping[str, Content]) -> tuple[Inpu
         kept = content if inline else None
         staged.append(InputFile(name=name, sha256=digest, size_bytes=len(content), content=kept, url=url))
     return tuple(staged)
-
-
-def _with_content(output: Output, keys: list[str]) -> Output:
-    if output.upload is None:
-        return output
-    return output.model_copy(update={"content": load_output(keys[output.upload], output.sha256)})
 
 
 def _upload(key: str, max_bytes: int) -> Upload:

@@ -37,12 +37,8 @@ def store(organization: str, definition: Definition) -> str:
     """Store a definition and return its hash."""
     content, digest = json_bytes(definition), hash_of(definition)
     with store_errors("modules"):
-        client("s3").put_object(
-            Bucket=settings().files_bucket,
-            Key=_key(organization, digest),
-            Body=content,
-            ContentType="application/json",
-        )
+        bucket, key = settings().files_bucket, _key(organization, digest)
+        client("s3").put_object(Bucket=bucket, Key=key, Body=content, ContentType="application/json")
     return digest
 
 

@@ -87,7 +87,9 @@ class Registry:
 
     def list(self, wanted: Filter = EVERYTHING) -> Sequence[RegistryEntry]:
         """Return the tools that a filter admits, in the order of their modules."""
-        return [entry for entry in self._tools() if wanted.admits(entry)]
+        modules = self._permissions.catalogue.index.modules.values()
+        entries = (self._tool_entry(module, tool) for module in modules for tool in self._known(module))
+        return [entry for entry in entries if wanted.admits(entry)]
 
     def modules(self, wanted: Filter = EVERYTHING) -> Sequence[RegistryEntry]:
         """Return the modules that a filter admits."""
@@ -120,11 +122,6 @@ class Registry:
         for module in self._permissions.catalogue.index.modules.values():
             if self._everything or (module.name in held and (not module.tools or any(self._known(module)))):
                 yield module
-
-    def _tools(self) -> Iterator[RegistryEntry]:
-        for module in self._permissions.catalogue.index.modules.values():
-            for tool in self._known(module):
-                yield self._tool_entry(module, tool)
 
     def _known(self, module: ModuleEntry) -> Iterable[ToolEntry]:
         return (tool for tool in module.tools.values() if self._knows(tool))

@@ -9,12 +9,13 @@ from mcpist.render.pruning import SILENCE, Noise, is_empty, prune
 from mcpist.render.shows import ANY_COLUMN, Row, Shows, project
 
 _ZERO_FRACTION = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.0+(?=Z?$|[+-]\d\d:?\d\d$)")
-
-
 # An estimate: a tokenizer would cost more than the rendering, and each model has its own.
 CHARACTERS_PER_TOKEN = 4
 # The punctuation of JSON shares tokens: a text that is shorter than JSON by less may have more tokens.
 SHORTER = 0.95
+
+compact_json = encode
+"""Returns JSON without spaces and without escaped characters."""
 
 
 def compact(raw: Any, shows: Shows) -> str:
@@ -60,18 +61,13 @@ def smallest(value: Any, noise: Noise = SILENCE) -> str:
         outlined = outline(pruned)
     except RecursionError:
         return compact_json(value)
-    return outlined if has_fewer_tokens(outlined, as_json) else as_json
+    return outlined if len(outlined) < SHORTER * len(as_json) else as_json
 
 
 def _empty(value: Any) -> str:
     """Return an answer without any value: `{"items":[]}` says more than `{}`."""
     lists = [name for name, inner in value.items() if isinstance(inner, list)] if isinstance(value, dict) else []
     return compact_json({name: [] for name in lists} or prune(value))
-
-
-def compact_json(value: Any) -> str:
-    """Return JSON without spaces and without escaped characters."""
-    return encode(value)
 
 
 def _trim_fractions(row: Row) -> Row:
@@ -97,8 +93,3 @@ def _inline(value: Any) -> str:
 def estimate_tokens(text: str) -> int:
     """Return about how many tokens a model reads for a text."""
     return -(-len(text) // CHARACTERS_PER_TOKEN)
-
-
-def has_fewer_tokens(text: str, as_json: str) -> bool:
-    """Whether a text has fewer tokens than JSON of the same values."""
-    return len(text) < SHORTER * len(as_json)

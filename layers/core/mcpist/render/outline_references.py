@@ -31,7 +31,10 @@ class _Scopes:
     def shortened(self, value: Any, depth: int, key: Any) -> Any:
         """Return an object or a list with references in it; the first `depth` objects around it may have its key."""
         if type(value) is dict:
-            return (self._find_object(value, key, depth) if key else None) or self._shortened_object(value)
+            found = self._find(key, depth) if key and key in self._seen else None
+            # Objects with the same key can still differ.
+            is_same = found is not None and are_same(found[1], value)
+            return ValueReference(f"{{{found[0]}}}", value) if found and is_same else self._shortened_object(value)
         depth = len(self._objects)
         return [self.shortened(one, depth, _key(one)) if type(one) in _CONTAINERS else one for one in value]
 
@@ -51,11 +54,6 @@ class _Scopes:
             shortened[name] = self._find_beginning(value, depth) if key is value else self.shortened(value, depth, key)
         self._objects.pop()
         return shortened
-
-    def _find_object(self, value: _Fields, key: Any, depth: int) -> ValueReference | None:
-        """Return a reference to the same object."""
-        found = self._find(key, depth) if key in self._seen else None
-        return ValueReference(f"{{{found[0]}}}", value) if found and are_same(found[1], value) else None
 
     def _find_beginning(self, url: str, depth: int) -> ValueReference | str:
         """Return a reference to the longest beginning of a URL, or to the same one further outside."""

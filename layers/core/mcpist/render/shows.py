@@ -69,7 +69,9 @@ def shows(*columns: str, rows: str = "", text: str = "", file: str = "", noise: 
     `rows` is the path of the list, `text` the column that is a Markdown text, `file` that of a stored file's reference.
     `"*"` shows every field of a row but those that the patterns of `noise` match.
     """
-    return Shows(tuple(_column(column) for column in columns), rows, text, file, Noise(tuple(noise)))
+    named = (column.partition(" as ") for column in columns)
+    made = tuple(Column(name or path, tuple(path.split("|"))) for path, _, name in named)
+    return Shows(made, rows, text, file, Noise(tuple(noise)))
 
 
 def value_at(value: Any, path: str) -> Any:
@@ -93,11 +95,6 @@ def path_keys(path: str) -> Iterator[str | int]:
     """Return the keys and indexes of a path, `*` for each element."""
     for key, index in _STEP.findall(path):
         yield key or (index if index == "*" else int(index))
-
-
-def _column(text: str) -> Column:
-    path, _, name = text.partition(" as ")
-    return Column(name or path, tuple(path.split("|")))
 
 
 # Where the address of an item's page is added, in modules that know it.

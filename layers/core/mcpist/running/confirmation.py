@@ -73,9 +73,8 @@ class TargetPreview:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the preview for a plan or an error."""
-        return {"targets": [dict(each) for each in self.targets]} | (
-            {} if self.count is None else {"count": self.count}
-        )
+        count = {} if self.count is None else {"count": self.count}
+        return {"targets": [dict(each) for each in self.targets], **count}
 
     def as_text(self) -> str:
         """Return e.g. `12 now, among them {"path":"a.md"}, {"path":"b.md"}`."""

@@ -78,7 +78,11 @@ def failure(
             limited = errors.RateLimitExceeded(service=service, retry_after=seconds, **given(problem=problem or None))
             return Failure(limited, safe_to_retry=wait is not None, wait=wait, path_only=refusal.path_only)
         case dialect.MissingScope():
-            return Failure(_missing_scope(service, refusal.scope or _challenged_scope(response.headers) or "", problem))
+            scope, url = refusal.scope or _challenged_scope(response.headers), settings().connect_url(service)
+            if not scope:
+                return Failure(errors.UnnamedScopeMissing(service=service, url=url, problem=problem))
+            named = given(problem=problem or None)
+            return Failure(errors.ScopeMissing(service=service, scope=scope, url=url, **named))
         case dialect.Unavailable(retry_after=wait):
             problem = f"it answered {response.status}" + (f": {problem}" if problem else "")
             later = given(retry_after=None if wait is None else ceil(wait))
@@ -102,13 +106,6 @@ def _http_refusal(response: ServiceResponse) -> Refusal | None:
     if status >= 500 or status in _TRANSIENT_STATUSES:
         return dialect.Unavailable(retry_after=retry_after(headers) if status in _OVERLOADED_STATUSES else None)
     return Refusal(problem=_redirect(headers) if 300 <= status < 400 else "")
-
-
-def _missing_scope(service: str, scope: str, problem: str) -> errors.McpistError:
-    url = settings().connect_url(service)
-    if not scope:
-        return errors.UnnamedScopeMissing(service=service, url=url, problem=problem)
-    return errors.ScopeMissing(service=service, scope=scope, url=url, **given(problem=problem or None))
 
 
 def _challenged_scope(headers: Mapping[str, str]) -> str | None:

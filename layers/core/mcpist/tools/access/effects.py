@@ -95,11 +95,8 @@ def unmatched_patterns(organization: Organization, catalogue: Catalogue, categor
     none yet: a mask whose module is one of them always matches.
     """
     index = catalogue.of(_somebody(organization)).index
-    categories = {
-        *categories,
-        *organization.modules,
-        *(name for name, module in index.modules.items() if not module.tools),
-    }
+    toolless = [name for name, module in index.modules.items() if not module.tools]
+    categories = {*categories, *organization.modules, *toolless}
     listed = (one.listed_in(module.name) for module in index.modules.values() for one in module.materials)
     names = [f"{one.module}.{one.name}" for one in (*index.tools, *listed)]
     masks = {"disabled": organization.disabled}

@@ -148,11 +148,10 @@ class Permissions:
             return None
         self.catalogue.load_tools((module,))
         reason = self.catalogue.missing_reason(module)
-        return (
-            type(reason)(**{**reason.details, "name": _full_name(module, tool)})
-            if tool and isinstance(reason, errors.AdministratorError)
-            else reason
-        )
+        if not (tool and isinstance(reason, errors.AdministratorError)):
+            return reason
+        # The reason is the whole module's, but the refusal is about one tool.
+        return type(reason)(**{**reason.details, "name": _full_name(module, tool)})
 
     def _refuse_unknown_module(self, module: str, tool: str) -> McpistError | None:
         """Refuse a module that does not exist; one that the organization registered is not revealed to other roles."""
@@ -160,9 +159,8 @@ class Permissions:
             return None
         if any(module == registered.name for registered in self.caller.modules):
             return errors.AuthorizationError(name=_full_name(module, tool))
-        return errors.ModuleNotFound(
-            module=module, known=nearest(module, (one.name for one in self.modules()), MAX_NAMED_MODULES)
-        )
+        known = nearest(module, (one.name for one in self.modules()), MAX_NAMED_MODULES)
+        return errors.ModuleNotFound(module=module, known=known)
 
     def _refuse_without_role(self, module: str, tool: str) -> McpistError | None:
         """Refuse a module of which no role permits anything."""
@@ -180,8 +178,10 @@ class Permissions:
         entry = self.catalogue.index.modules[module]
         if self._may_get_tools(entry) or self._has_part(entry):
             return None
-        kind = errors.ReadingOnly if self._is_only_for_writing(entry) else errors.ToolDisabled
-        return kind(name=_full_name(module, tool))
+        roles, disabled = self.caller.roles, self.caller.disabled
+        # Without the limit of the request some tool would do, so an administrator has switched nothing off.
+        for_writing = self.caller.reading_only and any(_allows(roles, disabled, one) for one in entry.tools.values())
+        return (errors.ReadingOnly if for_writing else errors.ToolDisabled)(name=_full_name(module, tool))
 
     def _refuse_unknown_tool(self, module: str, tool: str) -> McpistError | None:
         """Refuse a tool that does not exist, or that the operator has switched off or not approved."""
@@ -194,12 +194,8 @@ class Permissions:
     def _refuse_masked(self, module: str, tool: str) -> McpistError | None:
         """Refuse a tool that the masks of no role permit."""
         entry = self.catalogue.index.modules[module].tools[tool]
-        rules = (refusing_rule(role, entry) for role in self.caller.roles)
-        return (
-            None
-            if any(rule in {None, "destructive"} for rule in rules)
-            else errors.AuthorizationError(name=_full_name(module, tool))
-        )
+        is_permitted = any(refusing_rule(role, entry) in {None, "destructive"} for role in self.caller.roles)
+        return None if is_permitted else errors.AuthorizationError(name=_full_name(module, tool))
 
     def _refuse_destructive(self, module: str, tool: str) -> McpistError | None:
         """Refuse a tool that destroys, unless a role that permits it has the right to destroy."""
@@ -242,12 +238,6 @@ class Permissions:
 
     def _has(self, module: str) -> bool:
         return any(module in role.modules for role in self.caller.roles)
-
-    def _is_only_for_writing(self, module: ModuleEntry) -> bool:
-        """Whether a reading request is all that keeps the caller from a module's tools."""
-        caller = self.caller
-        tools = module.tools.values()
-        return caller.reading_only and any(_allows(caller.roles, caller.disabled, tool) for tool in tools)
 
     def _permits(self, tool: ListedTool) -> bool:
         return any(role_permits(role, tool) for role in self.caller.roles)

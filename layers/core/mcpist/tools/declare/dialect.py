@@ -63,7 +63,6 @@ class Refusals:
 
 HTTP_STANDARD = Refusals()
 
-
 type CredentialKind = Literal["bearer", "basic", "header", "query"]
 
 

@@ -16,14 +16,8 @@ if TYPE_CHECKING:
 
 # The keywords that hold while some fields are not known: others could depend on one of these.
 _LOCAL_KEYWORDS = (
-    "$schema",
-    "$id",
-    "$defs",
-    "definitions",
-    "type",
-    "properties",
-    "patternProperties",
-    "additionalProperties",
+    *("$schema", "$id", "$defs", "definitions"),
+    *("type", "properties", "patternProperties", "additionalProperties"),
 )
 
 

@@ -194,9 +194,8 @@ class Catalogue(ModuleSource):
         for folder in sorted(self.folder.iterdir()):
             has_tools = (folder / "tools.py").exists() or (folder / "tools/__init__.py").exists()
             if has_tools and folder.name not in self.written:
-                raise ImportError(
-                    f'no line for `{folder.name}`: add "{folder.name}" to TITLES in {self.package}/__init__.py'
-                )
+                place = f"{self.package}/__init__.py"
+                raise ImportError(f'no line for `{folder.name}`: add "{folder.name}" to TITLES in {place}')
         return Index.of(map(self.module, self.written), self.search_words())
 
     def search_words(self) -> "dict[str, SearchWords]":

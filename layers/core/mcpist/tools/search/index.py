@@ -219,8 +219,7 @@ class Index:
 @lru_cache(MAX_CACHED_JOINS)
 def join_indexes(first: Index, second: Index) -> Index:
     """Return one index of two; it is made once, until one of them changes."""
-    modules = [*first.modules.values(), *second.modules.values()]
-    return Index(modules, JoinedWordIndex(first.words, second.words))
+    return Index([*first.modules.values(), *second.modules.values()], JoinedWordIndex(first.words, second.words))
 
 
 def _module(content: dict[str, Any]) -> ModuleEntry:

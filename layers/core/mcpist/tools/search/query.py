@@ -1,8 +1,7 @@
 """A task as a query: the stems of its words and of their synonyms, with a weight for each."""
 
 import re
-from collections.abc import Iterable
-from functools import cache
+from functools import cache, reduce
 from typing import Any
 
 from mcpist.tools.search.synonyms import synonyms
@@ -41,16 +40,10 @@ def query_weights(query: str, synonym_lines: str = "") -> dict[str, float]:
         (PLURAL_WEIGHT, several),
         (IDIOM_WEIGHT, stems(" ".join(idioms))),
         (SYNONYM_WEIGHT, meant),
-        (OWN_WEIGHT, stems(_without(task, idioms))),
+        (OWN_WEIGHT, stems(reduce(lambda rest, idiom: rest.replace(idiom, " "), idioms, task))),
     ):
         weights |= dict.fromkeys(group, weight)
     return weights
-
-
-def _without(task: str, phrases: Iterable[str]) -> str:
-    for phrase in phrases:
-        task = task.replace(phrase, " ")
-    return task
 
 
 _CONTRACTION = re.compile(r"(?<=[A-Za-z])['\u2019](?:d|ll|m|re|s|t|ve)\b", re.IGNORECASE)
