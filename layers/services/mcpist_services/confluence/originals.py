@@ -37,6 +37,7 @@ class Originals:
 
     def take(self, mark: Unsupported, *kinds: str) -> Original | None:
         """Return the next macro of this mark, if it is of one of these kinds."""
+        # Not by indexing, which would add an empty queue for each unknown mark.
         waiting = self._waiting.get(mark.name)
         return waiting.popleft() if waiting and waiting[0].kind in kinds else None
 

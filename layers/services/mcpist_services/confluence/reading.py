@@ -97,10 +97,6 @@ def _styled(flow: BlockBuilder, element: Element, style: Style) -> None:
 # -- inline -------------------------------------------------------------------------------------------
 
 
-def _break(flow: BlockBuilder, _: Element, __: Style) -> None:
-    flow.add_runs(tree.Break())
-
-
 def _anchor(flow: BlockBuilder, element: Element, style: Style) -> None:
     if link := element.attributes.get("href", "").strip():
         _link(flow, element, replace(style, link=link), link)
@@ -240,14 +236,6 @@ def _layout(flow: BlockBuilder, element: Element, style: Style) -> None:
     _fill(flow, element, style)
 
 
-def _placeholder(flow: BlockBuilder, element: Element, _: Style) -> None:
-    flow.add_runs(vocabulary.lost("placeholder", [element.text]))
-
-
-def _ignore(_: BlockBuilder, __: Element, ___: Style) -> None:
-    """Ignore a table's column elements, which hold only widths."""
-
-
 _READERS: dict[str, Callable[[BlockBuilder, Element, Style], None]] = {
     "a": _anchor,
     "ac:adf-extension": _extension,
@@ -256,11 +244,11 @@ _READERS: dict[str, Callable[[BlockBuilder, Element, Style], None]] = {
     "ac:layout-section": _layout,
     "ac:link": _resource_link,
     "ac:macro": _macro,
-    "ac:placeholder": _placeholder,
+    "ac:placeholder": lambda flow, element, _: flow.add_runs(vocabulary.lost("placeholder", [element.text])),
     "ac:structured-macro": _macro,
-    "br": _break,
-    "col": _ignore,
-    "colgroup": _ignore,
+    "br": lambda flow, _, __: flow.add_runs(tree.Break()),
+    "col": lambda *_: None,  # holds only widths, as does the next
+    "colgroup": lambda *_: None,
     "img": _image,
     "ri:user": _mention,
     "table": _table,

@@ -23,6 +23,7 @@ def to_adf(blocks: tree.Blocks, field: str, seed: str = "") -> Node:
     for name in _lost_names(blocks):
         problem = f"{name} would be deleted by the new text: to accept that, remove its marker"
         raise InvalidRequest(field=field, problem=problem)
+    # The same text has the same ids, so that a dry run shows the very request.
     ids = (str(uuid5(NAMESPACE_OID, f"{seed}#{number}".encode(errors="replace"))) for number in count(1))
     return {"type": "doc", "version": 1, "content": [_node(block, ids) for block in shaped(blocks)]}
 

@@ -102,7 +102,7 @@ def read_page(page_id: str, query: Json, *, fetch_all: bool) -> Calls:
             content = (yield Call("GET", path(place, id=part), query)).json
         except ToolExecutionError:  # not shared with this account
             unread.append(part)
-        except McpistError:  # a timeout, or a limit
+        except McpistError:  # a timeout, or a limit, which the next request would meet, too
             unread.append(part)
             left = 0
         else:

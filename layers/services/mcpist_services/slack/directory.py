@@ -141,7 +141,7 @@ def name_authors(messages: list[Json]) -> Generator[Call, ServiceResponse]:
         try:
             user = (yield Call("GET", "/users.info", {"user": person})).json["user"]
         except McpistError:
-            return
+            return  # the messages are worth more than the names
         for message in nameless:
             if message["user"] == person:
                 message["row"]["name"] = shown_name(user.get("profile") or {})

@@ -76,6 +76,7 @@ def _run(run: tree.Run) -> str:
 def _text(text: str, marks: Iterable[tree.Mark], link: str) -> str:
     escaped = _escape(text)
     if link and ADDRESS.fullmatch(link):
+        # A bar in a link's text has no escape: Slack would end the address there.
         escaped = f"<{_escape(link)}|{escaped.replace('|', '¦')}>" if text != link else f"<{_escape(link)}>"
     elif link and link != text:
         escaped = f"{escaped} ({_escape(link)})"

@@ -86,6 +86,7 @@ def add_inline_comment(
 ) -> Calls:
     """Comment on words of a page."""
     page = (yield Call("GET", page_path(page_id), {"body-format": "storage"})).json
+    # Confluence wants to know how often the words are there; replacing them by themselves counts them.
     times = replace_text(value_at(page, "body.storage.value") or "", text, text)[1]
     if (place or 1) > times or (times > 1 and place is None):
         raise InvalidRequest(field="place" if times else "text", problem=f"the page has this text {times} times")
@@ -104,6 +105,7 @@ def resolve_comment(comment_id: CommentId, resolved: Annotated[bool, "false open
     """Resolve an inline comment, or open it again."""
     place = path("/wiki/api/v2/inline-comments/{comment_id}", comment_id=comment_id)
     comment = (yield Call("GET", place, {"body-format": "storage"})).json
+    # An update replaces the whole comment, so the present text is sent again.
     body = {"representation": "storage", "value": value_at(comment, "body.storage.value") or ""}
     version = {"number": comment["version"]["number"] + 1}
     changed = Call("PUT", place, json={"version": version, "body": body, "resolved": resolved})
@@ -135,6 +137,7 @@ AccountIds = Annotated[
 @confluence.lists(FOUND, "searchUser", paging=BY_OFFSET, scopes=("read:content-details:confluence",))
 def search_users(name: Annotated[str, Field(min_length=1), "Words of the name, e.g. Aiko"]) -> Call:
     """Find people by name, with the account ids that mentions, tasks and searches take."""
+    # Escaped, so that a name cannot add conditions to the query.
     words = name.replace("\\", "\\\\").replace('"', '\\"')
     return Call("GET", "/wiki/rest/api/search/user", {"cql": f'user.fullname ~ "{words}"'})
 

@@ -147,7 +147,8 @@ def update_issue(
     if labels is not None and (add_labels or remove_labels):
         raise InvalidRequest(field="labels", problem="replace all labels, or add and remove some: not both")
     body = given(fields=issue_fields(**known) | custom_fields(fields) or None)
-    body |= _label_changes(add_labels or [], remove_labels or [])
+    steps = [*({"add": label} for label in add_labels or []), *({"remove": label} for label in remove_labels or [])]
+    body |= {"update": {"labels": steps}} if steps else {}
     return Call("PUT", issue_path(issue_key), {} if notify_users else {"notifyUsers": False}, json=body)
 
 
@@ -173,9 +174,3 @@ def delete_issue(
 def get_changelog(issue_key: IssueKey) -> Call:
     """List the changes of an issue, the oldest first: what, when and by whom."""
     return Call("GET", issue_path(issue_key, "/changelog"))
-
-
-def _label_changes(added: list[str], removed: list[str]) -> dict[str, Any]:
-    """Return the part of an edit that adds and removes labels, if there are any."""
-    steps = [{"add": label} for label in added] + [{"remove": label} for label in removed]
-    return {"update": {"labels": steps}} if steps else {}

@@ -150,7 +150,8 @@ def create_page(
     if template and (markdown or not data_source_id):
         raise InvalidRequest(field="template", problem="only a row of a data source has one, and it brings the text")
     body = given(parent=parent, properties=values.titled(title), markdown=notion_markdown(markdown), icon=_emoji(icon))
-    call = Call("POST", "/v1/pages", json=body | given(template=_template(template)))
+    named = {"type": template} if template == "default" else {"type": "template_id", "template_id": template}
+    call = Call("POST", "/v1/pages", json=body | ({"template": named} if template else {}))
     return _with_properties(call, properties, data_source_id and source_path(data_source_id))
 
 
@@ -180,7 +181,10 @@ def update_page_content(
     allow_deleting_content: Annotated[bool, "Even if pages or databases inside are deleted"] = False,
 ) -> Call:
     """Replace parts of a page's text, or all of it, in the Markdown of get_page_content. To add use append_blocks."""
-    edit = _content_edit(content_updates, notion_markdown(replace_with, "replace_with"))
+    if (content_updates is None) == (replace_with is None):
+        raise InvalidRequest(field="content_updates", problem="give either content_updates or replace_with")
+    text = notion_markdown(replace_with, "replace_with")
+    edit: Json = {"content_updates": content_updates} if content_updates else {"new_str": text}
     if allow_deleting_content:
         edit["allow_deleting_content"] = True
     kind = "update_content" if content_updates else "replace_content"
@@ -204,12 +208,6 @@ def _page_path(page_id: str, rest: str = "", **parts: str) -> str:
     return path(f"/v1/pages/{{page_id}}{rest}", page_id=page_id, **parts)
 
 
-def _template(template: str | None) -> Json | None:
-    if template is None:
-        return None
-    return {"type": template} if template == "default" else {"type": "template_id", "template_id": template}
-
-
 def _emoji(icon: str | None) -> Json | None:
     return {"type": "emoji", "emoji": icon} if icon else None
 
@@ -220,12 +218,6 @@ def notion_markdown(markdown: str | None, field: str = "markdown") -> str | None
         problem = "it has <!-- not carried --> in place of content of the page: read that with get_page_content"
         raise InvalidRequest(field=field, problem=problem)
     return markdown and _MENTION.sub(r'<mention-user url="user://\1"/>', markdown)
-
-
-def _content_edit(updates: list[Replacement] | None, text: str | None) -> Json:
-    if (updates is None) == (text is None):
-        raise InvalidRequest(field="content_updates", problem="give either content_updates or replace_with")
-    return {"content_updates": updates} if updates else {"new_str": text}
 
 
 def _with_properties(call: Call, properties: Mapping[str, Any] | None, schema: str | None) -> Work:

@@ -48,7 +48,7 @@ def _read_pages(candidates: Call, text: str) -> Calls:
         try:
             content = (yield Call("GET", path("/v1/pages/{page_id}/markdown", page_id=page["id"]))).json["markdown"]
         except McpistError as error:
-            if not number:
+            if not number:  # with nothing read, the error is the answer
                 raise
             return PartialList(rows, f"Read {number} of {len(pages)} pages: {error.text().message}")
         if lines := list(_lines(content, text)):

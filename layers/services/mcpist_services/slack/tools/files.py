@@ -82,6 +82,7 @@ def upload_file(
     thread_ts: ThreadTs | None = None,
 ) -> Calls:
     """Share a file in a channel: a text, or any file by its reference."""
+    # The channel first, so that a wrong name is refused before anything is uploaded.
     id_ = yield from channel_id(channel, opens=True)
     length = len(content.content)
     place = (yield Call("GET", "/files.getUploadURLExternal", {"filename": filename, "length": length})).json
