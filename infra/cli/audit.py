@@ -54,13 +54,14 @@ def show_audit(
     if story:
         found = session.get(f"/v1/audit/{part(story)}")
         return CommandResult(metadata=found, drawing=_draw(found["rows"]))
-    if savings:
-        return show_savings(session, parse_time(since), parse_time(until) if until else None, user)
     if verify:
         return _verify(session, head)
+    times = {"since": parse_time(since).isoformat(), "until": parse_time(until).isoformat() if until else ""}
+    if savings:
+        return _savings(session.get("/v1/audit/savings", user=user, **times))
     query = {"user": user, "service": service, "event": event, "outcome": outcome, "tool": tool}
     query |= {"client": client, "request": request, "batch": batch, "text": text}
-    query |= {"since": parse_time(since).isoformat(), "until": parse_time(until).isoformat() if until else ""}
+    query |= times
     return _export(session, {**query, "format": export}) if export else _page(session, query, limit, cursor)
 
 
@@ -121,10 +122,8 @@ def parse_time(text: str) -> datetime:
         raise CommandError("VALIDATION_ERROR", f"{text} is not a time", hint) from None
 
 
-def show_savings(session: RestSession, since: datetime, until: datetime | None, user: str) -> CommandResult:
+def _savings(found: dict[str, Any]) -> CommandResult:
     """Return the report with its tables."""
-    times = {"since": since.isoformat(), "until": until.isoformat() if until else ""}
-    found = session.get("/v1/audit/savings", user=user, **times)
     tokens = (
         f"{found['tokens_saved']:,} of {found['tokens_before']:,} tokens not sent ({found['token_efficiency']:.1%})"
     )

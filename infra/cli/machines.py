@@ -11,12 +11,7 @@ from mcpist.batch.machine import machine_usage
 from mcpist.batch.machine.machine_usage import DeployedMachine, MachineUse
 from mcpist.settings import settings
 
-machine = command_group()
-
-
-@machine.callback()
-def _machine() -> None:
-    """Show the state machines that batches run on."""
+machine = command_group("Show the state machines that batches run on.")
 
 
 @machine.command("list")
@@ -26,14 +21,22 @@ def list_machines(target: Target) -> CommandResult:
         name = settings().stack_name
         used = machine_usage.list_uses()
         all_of_account = list(machine_usage.list_machines())
-    machines = [
-        _shown(machine, used.get(machine.name))
-        for machine in all_of_account
-        if machine_usage.is_generated(machine.name, name)
-    ]
+    ours = [machine for machine in all_of_account if machine_usage.is_generated(machine.name, name)]
+    machines = [_shown(machine, used.get(machine.name)) for machine in ours]
     machines.sort(key=lambda machine: str(machine["last_used"] or machine["created"]), reverse=True)
     facts = {"stack": name, "machines": machines, "in_account": len(all_of_account)}
-    return CommandResult(metadata=facts, drawing=_render(facts))
+    rows = [
+        (
+            machine["name"] + (" (leaving)" if machine["leaving"] else ""),
+            machine["created"],
+            machine["last_used"] or "not recorded",
+            str(machine["states"] or ""),
+        )
+        for machine in machines
+    ]
+    table = render_table(("name", "created", "last used", "states"), rows)
+    counts = f"{len(machines)} machines of the stack {name}, {len(all_of_account)} in the account"
+    return CommandResult(metadata=facts, drawing=f"{table}\n{counts}")
 
 
 def _shown(machine: DeployedMachine, use: MachineUse | None) -> dict[str, Any]:
@@ -45,23 +48,6 @@ def _shown(machine: DeployedMachine, use: MachineUse | None) -> dict[str, Any]:
         "states": use.states if use else None,
         "leaving": bool(use and use.being_removed),
     }
-
-
-def _render(facts: dict[str, Any]) -> str:
-    head = ("name", "created", "last used", "states")
-    rows = [
-        (
-            machine["name"] + (" (leaving)" if machine["leaving"] else ""),
-            machine["created"],
-            machine["last_used"] or "not recorded",
-            str(machine["states"] or ""),
-        )
-        for machine in facts["machines"]
-    ]
-    ours, all_of_account = len(facts["machines"]), facts["in_account"]
-    return "\n".join(
-        [render_table(head, rows), f"{ours} machines of the stack {facts['stack']}, {all_of_account} in the account"]
-    )
 
 
 def _moment(seconds: float) -> str:

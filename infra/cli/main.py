@@ -128,14 +128,10 @@ def run(arguments: list[str]) -> int:
     except (McpistError, CommandError) as error:
         return document.fail(error)
     except typer.TyperException as error:
-        return document.fail(usage_error(error))
-
-
-def usage_error(error: typer.TyperException) -> CommandError:
-    """Return a wrong command line's error, typed like all others, with the command's usage as its hint."""
-    context = getattr(error, "ctx", None)
-    usage = context.get_usage() if context else ""
-    return CommandError("VALIDATION_ERROR", error.format_message().replace("Value error, ", ""), usage)
+        context = getattr(error, "ctx", None)
+        usage = context.get_usage() if context else ""
+        message = error.format_message().replace("Value error, ", "")
+        return document.fail(CommandError("VALIDATION_ERROR", message, usage))
 
 
 def _load(name: str) -> Any:

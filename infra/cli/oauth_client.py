@@ -125,9 +125,9 @@ def revoke(login: KeptLogin) -> bool:
         return False
     form = {"token": login.refresh_token or login.access_token, "client_id": login.client_id}
     try:
-        answer = _post(login.revocation_endpoint, data=form)
+        answer = _send("POST", login.revocation_endpoint, data=form)
         if answer.status_code == httpx2.codes.BAD_REQUEST:  # some servers want a public client's empty secret, too
-            answer = _post(login.revocation_endpoint, data={**form, "client_secret": ""})
+            answer = _send("POST", login.revocation_endpoint, data={**form, "client_secret": ""})
     except CommandError:
         return False
     return answer.is_success
@@ -172,7 +172,7 @@ def _register(server: AuthorizationServer, redirect: str) -> str:
         "response_types": ["code"],
         "token_endpoint_auth_method": "none",
     }
-    answer = _post(server.registration_endpoint, json=metadata)
+    answer = _send("POST", server.registration_endpoint, json=metadata)
     client_id = _object(answer).get("client_id")
     if not answer.is_success or not client_id:
         raise _unusable(server.issuer, f"it answered the registration with {answer.status_code}")
@@ -180,7 +180,7 @@ def _register(server: AuthorizationServer, redirect: str) -> str:
 
 
 def _request_tokens(endpoint: str, **form: str) -> dict[str, Any]:
-    answer = _post(endpoint, data=form)
+    answer = _send("POST", endpoint, data=form)
     tokens = _object(answer)
     if not answer.is_success or not isinstance(tokens.get("access_token"), str):
         problem = str(tokens.get("error_description") or tokens.get("error") or answer.status_code)
@@ -222,10 +222,6 @@ def _secure(url: str, *, required: bool = True) -> str:
     if required:
         raise _unusable(url or "the login's server", "only https is accepted, and http on this machine")
     return ""
-
-
-def _post(url: str, **body: Any) -> httpx2.Response:
-    return _send("POST", url, **body)
 
 
 def _send(method: str, url: str, **more: Any) -> httpx2.Response:

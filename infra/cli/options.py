@@ -72,7 +72,9 @@ class CommandGroup(typer.Typer):
 
 def command_group(text: str = "") -> CommandGroup:
     """Return an empty group of commands."""
-    return CommandGroup(help=text or None, add_completion=False, rich_markup_mode=None)
+    # Without a callback typer makes a group's only command the group itself.
+    callback = (lambda: None) if text else None
+    return CommandGroup(help=text or None, callback=callback, add_completion=False, rich_markup_mode=None)
 
 
 def _with_options(command: Callable[..., Any]) -> Callable[..., Any]:

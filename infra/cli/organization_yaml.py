@@ -4,7 +4,7 @@ Every scalar is read as text: `no` and `007` become neither a boolean nor a numb
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import yaml
@@ -136,12 +136,10 @@ def to_preview(facts: dict[str, Any]) -> CommandResult:
 def _shortened(effect: dict[str, Any]) -> dict[str, Any]:
     """Return an effect with the numbers of tools by module in place of long lists."""
     return {
-        name: [f"{module}: {number} tools" for module, number in Counter(_modules(tools)).items()]
+        name: [
+            f"{module}: {number} tools" for module, number in Counter(tool.rpartition(".")[0] for tool in tools).items()
+        ]
         if name in {"appear", "vanish"} and len(tools) > MAX_SHOWN_TOOLS
         else tools
         for name, tools in effect.items()
     }
-
-
-def _modules(tools: Iterable[str]) -> Iterator[str]:
-    return (name.rpartition(".")[0] for name in tools)

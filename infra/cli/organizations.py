@@ -1,6 +1,7 @@
 """`mcpist org`: organizations, the tools that they switch off, and whole organizations as YAML."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
 from typer import Argument, Option
@@ -13,7 +14,7 @@ from infra.cli.rest_commands import shows_all
 from infra.cli.stacks import last_up
 from infra.cli.target import opened
 from mcpist.caller import Subject
-from mcpist.people.administration import Administration, AppliedChange, operator
+from mcpist.people.administration import Administration, operator
 from mcpist.people.change import ChangeOptions, fields_of
 from mcpist.people.documents import OrganizationDocument
 from mcpist.people.organization import Organization, User
@@ -53,11 +54,22 @@ def create_organization(
     issuer = issuer or str(last_up("name one with --issuer")["issuer"])
     first = User(administrator, administrator, Subject(issuer.rstrip("/"), sub), "admin")
     with opened(target):
+        caller = operator(organization)
+        administration = Administration(caller, "", BrokerAccounts(caller))
         if restore:
-            applied = restore_administrator(organization, first, dry_run=dry_run)
+            options = ChangeOptions(dry_run=dry_run)
+            edit = partial(_with_administrator, first)
+            applied = administration.change("organization.restore", f"users.{first.id}", edit, options)
         else:
-            applied = create(organization, name or organization, first, dry_run=dry_run)
+            new = Organization(organization, name or organization, users={first.id: first})
+            applied = administration.create(new, dry_run=dry_run)
         return to_result(describe_change(applied, CATALOGUE))
+
+
+def _with_administrator(administrator: User, before: Organization) -> Organization:
+    """Make a user, known or new, an administrator with this subject."""
+    known = before.users.get(administrator.id, administrator)
+    return before.with_user(replace(known, subject=administrator.subject, system_role="admin"))
 
 
 @org.command("show")
@@ -115,28 +127,3 @@ def import_organization(
             details = error.error["details"] | {"line": line}
             error.error |= {"message": f"Line {line}: {error.error['message']}", "details": details}
         raise
-
-
-# -- with rights in AWS ----------------------------------------------------------------------------
-
-
-def create(organization: str, name: str, administrator: User, *, dry_run: bool) -> AppliedChange:
-    """Create an organization with its first administrator."""
-    new = Organization(organization, name, users={administrator.id: administrator})
-    return _administration(organization).create(new, dry_run=dry_run)
-
-
-def restore_administrator(organization: str, administrator: User, *, dry_run: bool) -> AppliedChange:
-    """Make a user of an existing organization, known or new, an administrator with this subject."""
-
-    def edit(before: Organization) -> Organization:
-        known = before.users.get(administrator.id, administrator)
-        return before.with_user(replace(known, subject=administrator.subject, system_role="admin"))
-
-    work, options = _administration(organization), ChangeOptions(dry_run=dry_run)
-    return work.change("organization.restore", f"users.{administrator.id}", edit, options)
-
-
-def _administration(organization: str) -> Administration:
-    caller = operator(organization)
-    return Administration(caller, "", BrokerAccounts(caller))

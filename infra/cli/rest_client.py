@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any
 from urllib.parse import quote, urlsplit
 
@@ -86,10 +87,11 @@ class RestSession:
         headers: dict[str, str] | None = None,
     ) -> httpx2.Response:
         """Return the response to a request, also one that refuses it; a stored login is refreshed where it ended."""
-        response = self._send(method, path, query, json, headers)
+        send = partial(self._send, method, path, query, json, headers or {})
+        response = send()
         if response.status_code == httpx2.codes.UNAUTHORIZED and self.login and self.login.refresh_token:
             self.login = oauth_client.fresh(self.login, refused=True)
-            response = self._send(method, path, query, json, headers)
+            response = send()
         return response
 
     def change(
@@ -100,9 +102,9 @@ class RestSession:
         return self.request(method, path, json=json, query=query)
 
     def _send(
-        self, method: str, path: str, query: dict[str, Any] | None, json: Any, headers: dict[str, str] | None
+        self, method: str, path: str, query: dict[str, Any] | None, json: Any, headers: dict[str, str]
     ) -> httpx2.Response:
-        sent = {"authorization": f"Bearer {self.access_token()}", "user-agent": f"mcpist/{VERSION}", **(headers or {})}
+        sent = {"authorization": f"Bearer {self.access_token()}", "user-agent": f"mcpist/{VERSION}", **headers}
         sent |= {"accept-language": locale} if (locale := LOCALE.get()) else {}
         if self.organization:
             sent[ORGANIZATION_HEADER] = self.organization
@@ -152,17 +154,12 @@ def open_session(url: str | None, token: str | None, organization: str | None, *
         token = known["access_token" if own else "administrator_token"]
         return RestSession(known["api_url"], token, organization=organization or "")
     login = login_store.find(origin)
+    if login is None and url:
+        raise CommandError("AUTHENTICATION_ERROR", "Nobody is logged in there.", f"Run: mcpist login --url {url}")
     if login is None:
-        raise _nobody(url)
+        hint = "Start one with `mcpist up`, log in with `mcpist login --url URL`, or give --url and --token."
+        raise CommandError("VALIDATION_ERROR", "No endpoint is known.", hint)
     return RestSession(login.url, login=login, organization=organization or "")
-
-
-def _nobody(url: str | None) -> CommandError:
-    """Return the error of a command that nobody's token is known for."""
-    if url:
-        return CommandError("AUTHENTICATION_ERROR", "Nobody is logged in there.", f"Run: mcpist login --url {url}")
-    hint = "Start one with `mcpist up`, log in with `mcpist login --url URL`, or give --url and --token."
-    return CommandError("VALIDATION_ERROR", "No endpoint is known.", hint)
 
 
 def origin_of(url: str) -> str:

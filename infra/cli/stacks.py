@@ -129,7 +129,10 @@ def list_stacks() -> CommandResult:
 
     stacks = [_describe(stack) for stack in known_stacks()]
     head = ("stack", "state", "endpoint", "kept")
-    rows = [(*(str(one[key]) for key in ("stack", "state", "mcp_url")), _size(one["kept_bytes"])) for one in stacks]
+    rows = [
+        (*(str(one[key]) for key in ("stack", "state", "mcp_url")), f"{one['kept_bytes'] / 1_000_000:.1f} MB")
+        for one in stacks
+    ]
     drawing = render_table(head, rows) if rows else "No stack runs or is kept here: start one with `mcpist up`."
     return CommandResult(metadata={"stacks": stacks}, drawing=drawing)
 
@@ -143,7 +146,3 @@ def _describe(stack: LocalStack) -> dict[str, Any]:
         "pid": facts.get("pid"),
         "kept_bytes": sum(file.stat().st_size for file in stack.folder.glob(f"{stack.state_file.name}*")),
     }
-
-
-def _size(size_bytes: int) -> str:
-    return f"{size_bytes / 1_000_000:.1f} MB"

@@ -48,11 +48,6 @@ def store_app(
     return CommandResult(metadata=facts, drawing=f"Stored; it counts within a minute.{note}")
 
 
-@secret.callback()
-def _secret() -> None:
-    """Store the secrets of upstream servers."""
-
-
 @secret.command("set")
 def set_secret(
     target: Target,

@@ -85,7 +85,9 @@ def call(
     endpoint = Endpoint.from_options(url, token)
     with endpoint.connected():
         if arguments:
-            given |= typed_arguments(arguments, _input_schema(endpoint, module, tool))
+            answer = endpoint.call("get_module_schema", {"modules": [module], "tools": [tool]}).texts[0]
+            shown = (one for found in answer["modules"] for one in found["tools"] if isinstance(one, dict))
+            given |= typed_arguments(arguments, next((one["inputSchema"] for one in shown), {}))
         request = {"module": module, "tool": tool, "params": given, "raw_output": raw}
         return endpoint.call("call", request | ({"confirm": True} if confirm else {}))
 
@@ -99,13 +101,6 @@ def completion(shell: Shell) -> int:
 
 def _drawn(answer: CommandResult) -> CommandResult:
     return replace(answer, drawing=draw_schema(answer.texts[0]))
-
-
-def _input_schema(endpoint: Endpoint, module: str, tool: str) -> dict[str, Any]:
-    """Return the schema of a tool's arguments."""
-    answer = endpoint.call("get_module_schema", {"modules": [module], "tools": [tool]}).texts[0]
-    shown = (one for found in answer["modules"] for one in found["tools"] if isinstance(one, dict))
-    return next((dict(one["inputSchema"]) for one in shown), {})
 
 
 def draw_schema(answer: Any) -> str:

@@ -17,7 +17,9 @@ def stored(deployment: Deployment) -> Iterator[CheckFinding]:
     parameters = _parameters(deployment)
     for name, about in parameters.items():
         path = f"{_folder(deployment)}/{name}"
-        again = _put_anew(deployment, path, name)
+        again = _put(deployment, name)
+        if not deployment.embedded:  # AWS does not change the type or the key of a parameter
+            again = f"{deployment.aws(f'ssm delete-parameter --name {path}')}, then {again}"
         if about["Type"] != "SecureString":
             found = f"{path} is a plain {about['Type']}: everybody who may read parameters reads the secret"
             yield problem(found, f"{again}. Change the secret at the provider, too.")
@@ -72,12 +74,6 @@ def _folder(deployment: Deployment) -> str:
 
 def _put(deployment: Deployment, provider: str) -> str:
     return deployment.mcpist(f"grant app {provider} app.json")
-
-
-def _put_anew(deployment: Deployment, path: str, provider: str) -> str:
-    """Return how to store an app with another type or key, which AWS does not change in a parameter."""
-    put = _put(deployment, provider)
-    return put if deployment.embedded else f"{deployment.aws(f'ssm delete-parameter --name {path}')}, then {put}"
 
 
 def _wanted(deployment: Deployment) -> list[str]:

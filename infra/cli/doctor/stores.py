@@ -50,7 +50,8 @@ def bucket(deployment: Deployment) -> Iterator[CheckFinding]:
     name = deployment.resources[expected.id]
     key = deployment.resources["DataKey"]
     faults = []
-    if _closed(name) != expected.public_access_block:
+    block = _of_bucket("get_public_access_block", name, "NoSuchPublicAccessBlockConfiguration")
+    if block.get("PublicAccessBlockConfiguration", {}) != expected.public_access_block:
         closed = ",".join(f"{setting}=true" for setting in expected.public_access_block or ())
         put = f"s3api put-public-access-block --bucket {name} --public-access-block-configuration {closed}"
         faults.append(problem(f"{name} does not block public access", deployment.aws(put)))
@@ -75,11 +76,12 @@ def _expires(name: str, attribute: str) -> bool:
     return about["TimeToLiveStatus"] in {"ENABLED", "ENABLING"} and about.get("AttributeName") == attribute
 
 
-def _closed(name: str) -> dict[str, bool]:
+def _of_bucket(operation: str, name: str, absent: str) -> dict[str, Any]:
+    """Return S3's answer about a bucket; `absent` is the code of its error where nothing is set."""
     try:
-        found: dict[str, bool] = client("s3").get_public_access_block(Bucket=name)["PublicAccessBlockConfiguration"]
+        found: dict[str, Any] = getattr(client("s3"), operation)(Bucket=name)
     except ClientError as error:
-        if error.response["Error"]["Code"] != "NoSuchPublicAccessBlockConfiguration":
+        if error.response["Error"]["Code"] != absent:
             raise
         return {}
     return found
@@ -87,13 +89,9 @@ def _closed(name: str) -> dict[str, bool]:
 
 def _encryption_key(name: str) -> str:
     """Return the bucket's default key; empty for S3's own."""
-    try:
-        found = client("s3").get_bucket_encryption(Bucket=name)["ServerSideEncryptionConfiguration"]
-    except ClientError as error:
-        if error.response["Error"]["Code"] != "ServerSideEncryptionConfigurationNotFoundError":
-            raise
-        return ""
-    defaults = (rule.get("ApplyServerSideEncryptionByDefault", {}) for rule in found["Rules"])
+    found = _of_bucket("get_bucket_encryption", name, "ServerSideEncryptionConfigurationNotFoundError")
+    rules = found.get("ServerSideEncryptionConfiguration", {}).get("Rules", ())
+    defaults = (rule.get("ApplyServerSideEncryptionByDefault", {}) for rule in rules)
     return str(next((one["KMSMasterKeyID"] for one in defaults if "KMSMasterKeyID" in one), ""))
 
 
