@@ -87,16 +87,12 @@ def offer_of(visit: Visit, name: str) -> tuple[Mapping[str, Any], Mapping[str, A
     """Return the services that the person may connect, and the entry of one; PageNotFound for one without accounts."""
     offer = _call_broker(visit, "offer", services=[name])
     (entry,) = offer["services"]
-    if not _exists(visit, entry):
+    registered = {module.name for module in visit.caller.modules if module.destination}
+    is_known = entry["service"] in {*services_with_accounts(), *registered}
+    # A service that is no more may have accounts of before: they can still be disconnected here.
+    if not (is_known or entry["consent"] or entry["keys"] or entry["grants"]):
         raise PageNotFound(method=visit.request.method, path=visit.request.path)
     return offer, entry
-
-
-def _exists(visit: Visit, entry: Mapping[str, Any]) -> bool:
-    """Whether a service has accounts: one of ours, one that was registered, or one that the broker knows."""
-    registered = {module.name for module in visit.caller.modules if module.destination}
-    known = entry["service"] in {*services_with_accounts(), *registered}
-    return known or entry["consent"] or entry["keys"] or bool(entry["grants"])
 
 
 def _refuse_other_user(visit: Visit) -> HttpResponse | None:

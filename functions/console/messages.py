@@ -36,18 +36,11 @@ WHO_ACTS: tuple[tuple[type[McpistError], str], ...] = (
 
 
 def show(
-    request: BrowserRequest,
-    heading: str,
-    text: str,
-    actions: Iterable[tuple[str, str]],
-    *,
-    status: int = 200,
-    cookies: Sequence[str] = (),
+    request: BrowserRequest, heading: str, text: str, actions: Iterable[tuple[str, str]], **options: Any
 ) -> HttpResponse:
     """Return a page of texts' keys; an action is the key of its text and its address."""
     t = texts(request.language())
-    links = [(t(key), url) for key, url in actions]
-    return message_page(request, t(heading), t(text), links, status=status, cookies=cookies)
+    return message_page(request, t(heading), t(text), [(t(key), url) for key, url in actions], **options)
 
 
 def message_page(
@@ -56,14 +49,12 @@ def message_page(
     text: str,
     actions: Iterable[tuple[str, str]],
     *,
-    hint: str = "",
-    who: str = "",
-    code: str = "",
     status: int = 200,
     cookies: Sequence[str] = (),
+    **of_error: str,
 ) -> HttpResponse:
-    """Return a page of texts; `who` says who must act, `code` is an error's."""
-    values = {"heading": heading, "text": text, "hint": hint, "who": who, "code": code, "actions": list(actions)}
+    """Return a page of texts; those of an error are its `hint` and its `code`, and `who` must act."""
+    values = {"heading": heading, "text": text, "actions": list(actions), "hint": "", "who": "", "code": "", **of_error}
     html = rendering.render("message.html", texts(request.language()), values)
     return html_response(request, html, status=status, cookies=cookies)
 
@@ -80,7 +71,8 @@ def show_error(request: BrowserRequest, error: McpistError, request_id: str) -> 
     if isinstance(error, PageNotFound) and not request.accepts_html:
         return json_response(error.status, error.as_dict(locale))
     t, path = texts(locale), _start_again(request)
-    heading, (text, hint), who = t("error.failed"), error.text(locale), _who(error)
+    heading, (text, hint) = t("error.failed"), error.text(locale)
+    who = next((key for kind, key in WHO_ACTS if isinstance(error, kind)), "error.who_us")
     actions = [(t("error.again"), path)]
     match error:
         case OrganizationAmbiguous():
@@ -95,21 +87,8 @@ def show_error(request: BrowserRequest, error: McpistError, request_id: str) -> 
             heading, actions = t("error.forbidden"), [(t("error.home"), START_PAGE)]
         case PageNotFound():
             heading, actions = t("error.not_found"), [(t("error.home"), START_PAGE)]
-    return message_page(
-        request,
-        heading,
-        text,
-        actions,
-        hint=hint,
-        who=t(who, request=request_id) if who else "",
-        code=error.code,
-        status=error.status,
-    )
-
-
-def _who(error: McpistError) -> str:
-    """Return the key of the text that says who must act."""
-    return next((key for kind, key in WHO_ACTS if isinstance(error, kind)), "error.who_us")
+    who = t(who, request=request_id) if who else ""
+    return message_page(request, heading, text, actions, hint=hint, who=who, code=error.code, status=error.status)
 
 
 def _start_again(request: BrowserRequest) -> str:

@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 from console.organization.review import VERSION_FIELD, page_of, show_review
 from console.tools.listing import permissions_of
 from console.visit import Visit
-from mcpist.caller import RegisteredModule
 from mcpist.errors import InvalidRequest
 from mcpist.http.request import HttpResponse
 from mcpist.registry import definitions
@@ -79,26 +78,19 @@ def _panel(visit: Visit, name: str) -> dict[str, Any]:
     states = registration.tool_states(visit.caller, module, definition)
     found = sorted((one for one in states if one.state in {"new", "changed"}), key=lambda one: one.name)
     waiting, more = page_of(found, lambda one: one.name, visit.request.query.get("after", ""))
+    changed = [state.name for state in waiting if state.state == "changed"]
+    approved = registration.approved_texts(visit.caller, module, changed) if changed else {}
     overlay: Mapping[str, Any] = definition.get("overlay", {})
     return {
         "module": module,
         "name": name,
         "waiting": waiting,
         "more": more,
-        "texts": _compared(visit, module, waiting),
+        "texts": {state.name: compare(state.text, approved.get(state.name)) for state in waiting},
         "others": [state for state in states if state not in found],
         "review": list(overlay.get("review", ())),
         "left_out": overlay.get("left_out", {}),
     }
-
-
-def _compared(
-    visit: Visit, module: RegisteredModule, waiting: Sequence[registration.ToolState]
-) -> Mapping[str, Comparison]:
-    """Return the text of each tool that waits, compared with what was approved where that was kept."""
-    changed = [state.name for state in waiting if state.state == "changed"]
-    approved = registration.approved_texts(visit.caller, module, changed) if changed else {}
-    return {state.name: compare(state.text, approved.get(state.name)) for state in waiting}
 
 
 def _register(visit: Visit) -> HttpResponse:

@@ -59,7 +59,7 @@ def submit(visit: Visit) -> HttpResponse:
         case "sign_out":
             record_sign_out(subject, browsers.sign_out(subject, browsers.key_of(visit.session.id)))
         case "sign_out_everywhere":
-            record_sign_out(subject, browsers.sign_out_everywhere(subject), SIGN_OUT_EVERYWHERE)
+            record_sign_out(subject, browsers.sign_out(subject), SIGN_OUT_EVERYWHERE)
         case _:
             raise InvalidRequest(field="action", problem="this action is unknown")
     return visit.redirect("/signed-out", cookies=[clear_cookie(request, "session")])

@@ -4,7 +4,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -83,8 +83,13 @@ def environment() -> Environment:
         # The files of a function never change.
         auto_reload=False,
     )
-    made.filters |= {"shown": _shown, "shown_lines": _shown_lines, "title_of": title, "moment": _moment, "day": _day}
-    made.filters |= {"duration": _duration, "json_text": _json_text, "one_line": quote_json}
+    # What comes from outside is shown so that nothing in it is invisible.
+    made.filters |= {
+        "shown": lambda text: visible(str(text)),
+        "shown_lines": lambda text: visible(str(text), lines=True),
+    }
+    made.filters |= {"title_of": title, "moment": _moment, "day": _day, "duration": _duration, "one_line": quote_json}
+    made.filters["json_text"] = partial(json.dumps, ensure_ascii=False, indent=2)
     made.filters["said"] = lambda name, texts: texts(name)
     made.globals |= {"asset": asset_address, "service_path": service_path, "provider_title": provider_title}
     made.globals |= {"key_page": key_page, "key_example": key_example, "EXPLAINED_CODES": EXPLAINED_CODES}
@@ -103,16 +108,6 @@ def compile_all() -> None:
         environment().get_template(str(path.relative_to(TEMPLATES)))
 
 
-def _shown(text: object) -> str:
-    """Return a text from outside in one line, in which nothing is invisible."""
-    return visible(str(text))
-
-
-def _shown_lines(text: object) -> str:
-    """Return a text from outside in its lines, in which nothing is invisible."""
-    return visible(str(text), lines=True)
-
-
 def _moment(seconds: float) -> Markup:
     """Return a time as an element, in UTC."""
     at = datetime.fromtimestamp(seconds, UTC)
@@ -128,11 +123,6 @@ def _duration(seconds: float) -> str:
     if seconds < 10:
         return f"{seconds:.2f} s"
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
-
-
-def _json_text(value: Any) -> str:
-    """Return a value as JSON in lines, which the page then escapes as any text."""
-    return json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def show_asset(request: BrowserRequest) -> HttpResponse:

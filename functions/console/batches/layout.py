@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from graphlib import TopologicalSorter
 from itertools import pairwise
 from statistics import fmean
 
@@ -145,11 +146,10 @@ def _lines(
         if end in layers.source and passes != arrives:
             path += "L{} {}".format(*turn(passes, after))
         parts[layers.source.get(start, start)].append(path)
-    return [NeedLine(_steps_behind(layers, vertex), "".join(found)) for vertex, found in sorted(parts.items())]
-
-
-def _steps_behind(layers: Layers, vertex: Vertex) -> frozenset[int]:
-    return layers.junctions.get(vertex, frozenset((vertex,)))
+    return [
+        NeedLine(layers.junctions.get(vertex, frozenset((vertex,))), "".join(found))
+        for vertex, found in sorted(parts.items())
+    ]
 
 
 def layers_of(needs: Sequence[frozenset[int]]) -> Layers:
@@ -157,9 +157,9 @@ def layers_of(needs: Sequence[frozenset[int]]) -> Layers:
     behind, junctions = _with_junctions(Graph(tuple(needs)).reduced.needs)
     depth = _depths(behind)
     lines, source = _with_bends(behind, depth)
-    rows = [
-        [vertex for vertex in depth if depth[vertex] == level] for level in range(max(depth.values(), default=-1) + 1)
-    ]
+    rows: list[list[Vertex]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
+    for vertex in sorted(depth):  # so that a picture is the same each time: steps first, in their order
+        rows[depth[vertex]].append(vertex)
     return Layers(len(needs), rows, lines, source, junctions)
 
 
@@ -184,11 +184,8 @@ def _with_junctions(
 def _depths(behind: Mapping[Vertex, Iterable[Vertex]]) -> dict[Vertex, int]:
     """Return the number of vertices on the longest path in front of each vertex."""
     depth: dict[Vertex, int] = {}
-    waiting = list(behind)
-    while waiting:
-        ready = [vertex for vertex in waiting if all(needed in depth for needed in behind[vertex])]
-        depth |= {vertex: max((depth[needed] + 1 for needed in behind[vertex]), default=0) for vertex in ready}
-        waiting = [vertex for vertex in waiting if vertex not in depth]
+    for vertex in TopologicalSorter(behind).static_order():
+        depth[vertex] = max((depth[needed] + 1 for needed in behind[vertex]), default=0)
     return depth
 
 

@@ -76,18 +76,10 @@ def picture(progress: Progress, critical: Sequence[str] = ()) -> Picture:
     """Return the picture of a batch at a moment; `critical` are the steps on the critical path."""
     number = {step.id: index for index, step in enumerate(progress.steps)}
     drawn = layout(tuple(frozenset(number[need] for need in step.needs) for step in progress.steps))
-    boxes = [
-        StepBox(
-            step,
-            left,
-            top,
-            fitted(step.id, MAX_LABEL_COLUMNS),
-            fitted(step.tool, MAX_TOOL_COLUMNS),
-            step.duration(progress.now),
-            step.id in critical,
-        )
-        for step, (left, top) in zip(progress.steps, drawn.boxes, strict=True)
-    ]
+    boxes = []
+    for step, place in zip(progress.steps, drawn.boxes, strict=True):
+        label, tool = fitted(step.id, MAX_LABEL_COLUMNS), fitted(step.tool, MAX_TOOL_COLUMNS)
+        boxes.append(StepBox(step, *place, label, tool, step.duration(progress.now), step.id in critical))
     lines = [DrawnLine(line.path, all(progress.steps[step].settled for step in line.steps)) for line in drawn.lines]
     return Picture(drawn, boxes, lines)
 
@@ -98,13 +90,8 @@ def fitted(text: str, columns: int) -> str:
     for place, character in enumerate(shown):
         used += 2 if east_asian_width(character) in "WF" else 1
         if used > columns:
-            return f"{_cut(shown, place)}…"
+            return f"{shown[: max(0, place - 1)]}…"  # which takes a column, too
     return shown
-
-
-def _cut(text: str, place: int) -> str:
-    """Return the beginning of a text, with room for the character that says that it goes on."""
-    return text[: max(0, place - 1)]
 
 
 def count_states(progress: Progress) -> Mapping[str, int]:
@@ -116,9 +103,7 @@ def count_states(progress: Progress) -> Mapping[str, int]:
 def bars(progress: Progress) -> Sequence[StepBar]:
     """Return a bar for each step, in the order in which they could begin."""
     whole = max(progress.ended_at - progress.started_at, 0.001)
-    rows = timeline_rows(progress)
-    order = sorted(range(len(rows)), key=lambda index: (_begin(rows[index], whole), index))
-    return [_bar(rows[index], whole) for index in order]
+    return [_bar(row, whole) for row in sorted(timeline_rows(progress), key=lambda row: _begin(row, whole))]
 
 
 def _begin(row: TimelineRow, whole: float) -> float:

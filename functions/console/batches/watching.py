@@ -64,7 +64,8 @@ def show(visit: Visit) -> HttpResponse:
         critical=critical,
         poll_seconds=poll_seconds(head, visit.now) if own else 0,
         results=inline_results(head, entries, visit.permissions) if own and not step else [],
-        repeatable=_repeatable(head),
+        # A step whose write is in doubt is resumed only where a person chooses it: it may have happened.
+        repeatable=sum(status in {"failed", "skipped", "cancelled"} for status in head.outcome.values()),
         doubtful=[head.ids[step] for step, status in sorted(head.outcome.items()) if status == "unknown"],
         panel=_panel(visit, head, entries, seen) if step else None,
     )
@@ -92,11 +93,6 @@ def find_entry(entries: Sequence[Entry], step: str) -> Entry:
     return found[step]
 
 
-def _repeatable(head: Header) -> int:
-    """Return how many steps a resumption would run; those whose writes are in doubt only where they are chosen."""
-    return sum(status in {"failed", "skipped", "cancelled"} for status in head.outcome.values())
-
-
 def _panel(visit: Visit, head: Header, entries: Sequence[Entry], seen: Progress) -> Mapping[str, Any]:
     """Return the values of a step's panel; its params and its result only for the batch's own user."""
     entry = find_entry(entries, visit.request.query["step"])
@@ -116,8 +112,7 @@ def result_of(head: Header, entry: Entry, permissions: Permissions, characters: 
     """Return a step's compact result; None where it has none. It may be read from the bucket."""
     if entry.result is None:
         return None
-    text = _text(entry, ledger.load_json(head, entry.result), permissions)
-    return shown_text(text, characters)
+    return shown_text(_text(entry, ledger.load_json(head, entry.result), permissions), characters)
 
 
 def inline_results(

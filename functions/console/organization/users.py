@@ -45,7 +45,8 @@ def submit(visit: Visit) -> HttpResponse:
     form = visit.request.form_value
     user = form("id")
     if form("action") == "withdraw":
-        return _withdraw(visit)
+        invitations.withdraw(visit.administration, form("invitation"))
+        return visit.redirect("/users", done="invitation_withdrawn")
     if not user:
         raise InvalidRequest(field="id", problem="name the user")
     target, back = f"users.{user}", f"/users?{urlencode({'id': user})}"
@@ -97,19 +98,8 @@ def _invite(visit: Visit) -> HttpResponse:
     # A form has a text where REST has a number; core checks the bounds.
     if not re.fullmatch("[0-9]{1,2}", days):
         raise InvalidRequest(field="days", problem=f"it is a number from 1 to {invitations.MAX_INVITATION_DAYS}")
-    secret = invitations.invite(
-        visit.administration,
-        form("id"),
-        name=form("name"),
-        roles=tuple(visit.request.form.get("roles", ())),
-        locale=cast("Locale", form("locale")),
-        days=int(days),
-    )
+    roles, locale = tuple(visit.request.form.get("roles", ())), cast("Locale", form("locale"))
+    made_by, name = visit.administration, form("name")
+    secret = invitations.invite(made_by, form("id"), name=name, roles=roles, locale=locale, days=int(days))
     link = invitations.link(visit.request.public_url, visit.caller.organization, secret)
     return visit.page("organization/invited.html", user=form("id"), link=link, days=int(days))
-
-
-def _withdraw(visit: Visit) -> HttpResponse:
-    """Make a link useless."""
-    invitations.withdraw(visit.administration, visit.request.form_value("invitation"))
-    return visit.redirect("/users", done="invitation_withdrawn")

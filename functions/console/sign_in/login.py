@@ -74,30 +74,22 @@ def finish(request: BrowserRequest) -> HttpResponse:
         raise StaleConnection
     _check_issuer(request.query.get("iss", ""))
     if "code" not in request.query:
-        actions = [("error.sign_in", _target(attempt))]
-        return messages.show(
-            request,
-            "error.not_logged_in",
-            "error.not_logged_in_note",
-            actions,
-            status=403,
-            cookies=[clear_cookie(request, "login")],
-        )
+        # The person refused, or the issuer did: the cookie of this attempt is of no more use.
+        actions, cookies = [("error.sign_in", _target(attempt))], [clear_cookie(request, "login")]
+        texts = "error.not_logged_in", "error.not_logged_in_note"
+        return messages.show(request, *texts, actions, status=403, cookies=cookies)
     token = _redeem(request, request.query["code"], attempt.verifier)
     # Before the session: the broker opens none for somebody who is no member yet.
-    if attempt.invitation and (refusal := _join(request, attempt, token)):
-        return refusal
+    if attempt.invitation:
+        subject = bearer.verify(token, request.public_url).subject
+        outcome = invitations.accept(attempt.organization, attempt.invitation, subject, request.id)
+        if outcome not in {"joined", "already_member"}:
+            return _refusal(request, outcome)
     message = {"operation": "login", "proof": {"kind": "jwt", "value": token}, "organization": attempt.organization}
     session = sessions.parse(broker.invoke(message), "")
-    sessions.record_sign_out(session.subject, browsers.sign_out_oldest(session.subject))
-    browser = browsers.sign_in(
-        session.subject,
-        session.id,
-        session.organization,
-        request.headers.get("user-agent", ""),
-        expires_at=session.ends_at,
-    )
-    sessions.record_sign_in(session.subject, browser)
+    sessions.record_sign_out(session.subject, browsers.sign_out(session.subject, kept=browsers.MAX_BROWSERS - 1))
+    owner, agent = (session.subject, session.id, session.organization), request.headers.get("user-agent", "")
+    sessions.record_sign_in(session.subject, browsers.sign_in(*owner, agent, expires_at=session.ends_at))
     cookie = BrowserSession(session.organization, session.user, session.sealed)
     seconds = max(0, int(session.expires_at - time.time()))
     cookies = [set_session_cookie(request, cookie, seconds=seconds), clear_cookie(request, "login")]
@@ -203,13 +195,6 @@ def show_invitation(request: BrowserRequest) -> HttpResponse:
     return messages.show_template(
         request, "join.html", invitation=found, organization=organization, code=secret, path=invitations.PATH
     )
-
-
-def _join(request: BrowserRequest, attempt: LoginAttempt, token: str) -> HttpResponse | None:
-    """Use an invitation for the person whom a token names; return a page if that is refused."""
-    subject = bearer.verify(token, request.public_url).subject
-    outcome = invitations.accept(attempt.organization, attempt.invitation, subject, request.id)
-    return None if outcome in {"joined", "already_member"} else _refusal(request, outcome)
 
 
 def _refusal(request: BrowserRequest, outcome: str) -> HttpResponse:

@@ -2,8 +2,8 @@
 
 import hashlib
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from console.http.cookies import BrowserSession
@@ -73,8 +73,16 @@ def identify(session: OpenSession) -> Caller:
     A session that was not forged and is refused has an audit row: its cookie is used after its end, or its person was
     removed.
     """
-    with _refusals_audited(session):
+    try:
         return _identify(session)
+    except (AuthenticationError, MembershipRequired) as error:
+        # One row a minute: a page that is open asks again and again.
+        if not refused_sessions.get(session.id):
+            refused_sessions.put(session.id, True)
+            caller = Caller(session.organization, session.user, session.subject, "user", (), client=client())
+            with audit.best_effort():
+                audit.record_refused_sign_in(caller, error.code, f"browsers.{browsers.key_of(session.id)}")
+        raise
 
 
 def _identify(session: OpenSession) -> Caller:
@@ -85,20 +93,6 @@ def _identify(session: OpenSession) -> Caller:
     if caller.user != session.user:
         raise AuthenticationError(problem="the browser's session is another user's")
     return replace(caller, client=client())
-
-
-@contextmanager
-def _refusals_audited(session: OpenSession) -> Iterator[None]:
-    try:
-        yield
-    except (AuthenticationError, MembershipRequired) as error:
-        # One row a minute: a page that is open asks again and again.
-        if not refused_sessions.get(session.id):
-            refused_sessions.put(session.id, True)
-            caller = Caller(session.organization, session.user, session.subject, "user", (), client=client())
-            with audit.best_effort():
-                audit.record_refused_sign_in(caller, error.code, f"browsers.{browsers.key_of(session.id)}")
-        raise
 
 
 def client() -> ClientInfo:
@@ -128,13 +122,9 @@ def _record(subject: Subject, browser: Browser, event: audit.Event, action: str)
     with audit.best_effort(), suppress(MembershipRequired):
         caller = replace(directory.identify(subject, organization=browser.organization), client=client())
         described = {"browser": browser.description}
+        before, after = (None, described) if event == "sign_in" else (described, None)
+        request, target = invocation.request_id(), f"browsers.{browser.key}"
         row = audit.administration_row(
-            caller,
-            event,
-            action,
-            request=invocation.request_id(),
-            target=f"browsers.{browser.key}",
-            before=described if event == "sign_out" else None,
-            after=described if event == "sign_in" else None,
+            caller, event, action, request=request, target=target, before=before, after=after
         )
         audit.write_row(row)

@@ -1,7 +1,7 @@
 """The list of tools: searched by a task, narrowed by filters, a page at a time."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast, get_args
 
@@ -102,15 +102,10 @@ def _search(registry: Registry, wanted: Wanted, entries: Sequence[RegistryEntry]
     return [*best, *(entry for entry in named if all(word in entry.name.casefold() for word in words))]
 
 
-def _choices(entries: Iterable[RegistryEntry]) -> Choices:
-    modules: dict[str, None] = {}
-    categories: dict[str, None] = {}
-    tags: dict[str, None] = {}
-    for entry in entries:
-        modules[entry.module] = None
-        categories[entry.category] = None
-        tags |= dict.fromkeys(entry.tags)
-    return Choices(sorted(modules), sorted(filter(None, categories)), sorted(tags))
+def _choices(entries: Sequence[RegistryEntry]) -> Choices:
+    modules, categories = {entry.module for entry in entries}, {entry.category for entry in entries}
+    tags = {tag for entry in entries for tag in entry.tags}
+    return Choices(sorted(modules), sorted(categories - {""}), sorted(tags))
 
 
 def _answer(value: str, field: str) -> bool | None:

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from console.rendering import ShownText, shown_text
@@ -43,8 +43,10 @@ class ArgumentField:
     kind: FieldKind
     value: str
     choices: Sequence[str] = ()
+    argument: Any = None
+    """What the value means to the tool."""
     problem: str = ""
-    """The key of the text that says what is wrong with the value."""
+    """The key of the text that says what is wrong with the value, as far as the form can tell."""
 
     @property
     def is_first(self) -> bool:
@@ -89,14 +91,21 @@ def fields_of(
 
 def arguments_of(fields: Iterable[ArgumentField]) -> dict[str, Any]:
     """Return the arguments that filled fields without problems mean; an empty one is left out."""
-    return {field.parameter.name: _value(field) for field in fields if field.value and not field.problem}
+    return {field.parameter.name: field.argument for field in fields if field.value and not field.problem}
 
 
 def _field(parameter: ToolParameter, value: str) -> ArgumentField:
     kind, choices = _kind(parameter)
     field = ArgumentField(parameter, kind, value, choices)
-    problem = _problem(field)
-    return ArgumentField(parameter, kind, value, choices, problem) if problem else field
+    if not value:
+        return field
+    try:
+        argument = _argument(parameter, kind, value)
+    except ValueError:
+        return replace(field, problem="not_a_number" if kind == "number" else "not_json")
+    wanted = {"object": dict, "array": list}.get(parameter.type)
+    is_right = wanted is None or isinstance(argument, wanted | str)
+    return replace(field, argument=argument, problem="" if is_right else "not_json")
 
 
 def _kind(parameter: ToolParameter) -> tuple[FieldKind, Sequence[str]]:
@@ -110,44 +119,23 @@ def _kind(parameter: ToolParameter) -> tuple[FieldKind, Sequence[str]]:
     return ("text", ()) if parameter.type == "string" else ("json", ())
 
 
-def _problem(field: ArgumentField) -> str:
-    """Return the key of what is wrong with a value, as far as the form can tell; the tool's schema says the rest."""
-    if not field.value:
-        return ""
-    try:
-        value = _value(field)
-    except ValueError:
-        return "not_a_number" if field.kind == "number" else "not_json"
-    wanted = {"object": dict, "array": list}.get(field.parameter.type)
-    return "" if wanted is None or isinstance(value, wanted | str) else "not_json"
-
-
-def _value(field: ArgumentField) -> Any:
-    match field.kind:
+def _argument(parameter: ToolParameter, kind: FieldKind, value: str) -> Any:
+    """Return what a text means; ValueError for one that has no meaning of its kind."""
+    match kind:
         case "number":
-            return _number(field.value)
-        case "choice" if field.parameter.type == "boolean":
-            return field.value == "true"
-        case "json":
-            return _parse(field.value)
-    return field.value
-
-
-def _number(text: str) -> int | float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError("it is no number that JSON has")
-    return int(number) if number.is_integer() else number
-
-
-def _parse(text: str) -> Any:
-    """Return the JSON of a text; a text that begins like none is a text itself, as a file's path is."""
-    if text.lstrip()[:1] not in {"{", "[", '"'}:
-        return text
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+            number = float(value)
+            if not math.isfinite(number):
+                raise ValueError("it is no number that JSON has")
+            return int(number) if number.is_integer() else number
+        case "choice" if parameter.type == "boolean":
+            return value == "true"
+        # A text that begins like no JSON is a text itself, as a file's path is.
+        case "json" if value.lstrip()[:1] in {"{", "[", '"'}:
+            try:
+                return json.loads(value)
+            except RecursionError:
+                raise ValueError("it is nested too deeply") from None
+    return value
 
 
 def _as_text(value: Any) -> str:

@@ -51,7 +51,7 @@ class AuditContext:
     def record(self, event: audit.Event, account: str, outcome: str) -> None:
         """Write one row about an account; a failure is only counted, since the event has already happened."""
         with audit.best_effort():
-            audit.append_row(
+            row = audit.new_row(
                 organization=self.caller.organization,
                 user=self.caller.user,
                 roles=self.caller.role_names,
@@ -62,6 +62,7 @@ class AuditContext:
                 outcome=outcome,
                 request=invocation.request_id(),
             )
+            audit.write_row(row)
 
 
 def refresh_grant(

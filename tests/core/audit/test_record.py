@@ -281,7 +281,8 @@ def test_an_invalid_limit_or_cursor_is_refused(wrong: dict[str, Any]) -> None:
 def append(event: audit.Event, **row: Any) -> None:
     """Append a row of the service shop; `row` replaces the usual fields."""
     usual: dict[str, Any] = {"organization": "acme", "user": "uma", "roles": ["members"], "service": "shop"}
-    audit.append_row(**{**usual, "event": event, "account": "", "outcome": "succeeded", "request": "r1", **row})
+    columns = {**usual, "event": event, "account": "", "outcome": "succeeded", "request": "r1", **row}
+    audit.write_row(audit.new_row(**columns))
 
 
 def found(**filters: Any) -> list[str]:

@@ -42,7 +42,7 @@ def test_a_browser_whose_session_has_ended_is_not_signed_in(uma: Subject) -> Non
 def test_all_are_signed_out_at_once(uma: Subject) -> None:
     for number in range(3):
         browsers.sign_in(uma, f"id-{number}", "acme", SAFARI, expires_at=SOON)
-    assert len(browsers.sign_out_everywhere(uma)) == 3
+    assert len(browsers.sign_out(uma)) == 3
     assert browsers.find(uma, fresh=True) == []
 
 
@@ -51,7 +51,7 @@ def test_of_too_many_the_oldest_are_signed_out(uma: Subject, monkeypatch: pytest
     for number in range(browsers.MAX_BROWSERS + 1):
         monkeypatch.setattr(time, "time", lambda number=number: now + number)
         browsers.sign_in(uma, f"id-{number}", "acme", "", expires_at=SOON)
-    assert len(browsers.sign_out_oldest(uma)) == 2
+    assert len(browsers.sign_out(uma, kept=browsers.MAX_BROWSERS - 1)) == 2
     assert len(browsers.find(uma)) == browsers.MAX_BROWSERS - 1, "there is room for one more"
     assert not browsers.is_signed_in(uma, "id-0")
 

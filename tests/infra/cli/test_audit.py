@@ -25,7 +25,7 @@ from tests.services.programs.declarations import tool, written
 def rows(organization: str) -> None:
     """Three rows of the organization."""
     for user, service in (("uma", "github"), ("ada", "github"), ("uma", "jira")):
-        audit.append_row(
+        row = audit.new_row(
             organization=organization,
             user=user,
             roles=["members"],
@@ -35,6 +35,7 @@ def rows(organization: str) -> None:
             outcome="revoked",
             request="r1",
         )
+        audit.write_row(row)
 
 
 @pytest.mark.parametrize(

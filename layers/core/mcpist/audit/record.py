@@ -78,15 +78,6 @@ def best_effort() -> Iterator[None]:
         invocation.count_now(AUDIT_ROWS_LOST)
 
 
-def append_row(organization: str, client: ClientInfo = NO_CLIENT, **columns: "Unpack[AuditColumns]") -> None:
-    """Append one row.
-
-    If it cannot be written, StoreUnavailable, whatever the reason: a refusal, too, is for the operator to correct, not
-    for the caller.
-    """
-    write_row(new_row(organization, client, **columns))
-
-
 def new_row(organization: str, client: ClientInfo = NO_CLIENT, **columns: "Unpack[AuditColumns]") -> Item:
     """Return the item of a row that is written now: the given columns, and those that the invocation decides."""
     now = datetime.now(UTC)
@@ -143,7 +134,10 @@ def is_failure(outcome: str) -> bool:
 
 
 def write_row(row: Item) -> None:
-    """Write a row under a key that is new: no row can replace another one."""
+    """Write a row under a key that is new, so that no row replaces another one; StoreUnavailable if it cannot be.
+
+    A refusal of the store is no other error: the operator must correct it, not the caller.
+    """
     try:
         for _ in range(MAX_KEY_ATTEMPTS):
             try:

@@ -8,7 +8,7 @@ import hashlib
 import time
 from dataclasses import dataclass
 
-from mcpist.aws.attributes import Item
+from mcpist.aws.attributes import Item, decode
 from mcpist.aws.table import directory_table
 from mcpist.caller import ClientInfo, Subject
 from mcpist.people import directory
@@ -79,22 +79,9 @@ def is_signed_in(subject: Subject, session_id: str, *, fresh: bool = False) -> b
     return not fresh and any(browser.key == key for browser in find(subject, fresh=True))
 
 
-def sign_out(subject: Subject, key: str) -> list[Browser]:
-    """End the session of a browser, and return the browser; nothing if it has ended."""
-    return _sign_out(subject, [browser for browser in find(subject, fresh=True) if browser.key == key])
-
-
-def sign_out_oldest(subject: Subject) -> list[Browser]:
-    """End the oldest sessions of a person who is about to have too many, and return their browsers."""
-    return _sign_out(subject, find(subject, fresh=True)[MAX_BROWSERS - 1 :])
-
-
-def sign_out_everywhere(subject: Subject) -> list[Browser]:
-    """End all sessions of a person, and return their browsers."""
-    return _sign_out(subject, find(subject, fresh=True))
-
-
-def _sign_out(subject: Subject, browsers: list[Browser]) -> list[Browser]:
+def sign_out(subject: Subject, key: str | None = None, *, kept: int = 0) -> list[Browser]:
+    """End the sessions of a person but the latest `kept`, or that of one browser, and return their browsers."""
+    browsers = [browser for browser in find(subject, fresh=True)[kept:] if key in {None, browser.key}]
     for browser in browsers:
         directory_table().delete(directory.subject_key(subject), _PREFIX + browser.key)
     if browsers:
@@ -103,10 +90,4 @@ def _sign_out(subject: Subject, browsers: list[Browser]) -> list[Browser]:
 
 
 def _parse(item: Item) -> Browser:
-    return Browser(
-        item["sk"].removeprefix(_PREFIX),
-        item["organization"],
-        item["description"],
-        int(item["began_at"]),
-        int(item["expires_at"]),
-    )
+    return decode(Browser, item, key=item["sk"].removeprefix(_PREFIX))

@@ -1,6 +1,6 @@
 """Edits: functions from an organization to the next one, for `directory.change`."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -18,9 +18,11 @@ def add_user(user: str, *, sub: str, issuer: str = "", **fields: Any) -> UserEdi
     def edit(before: Organization) -> Organization:
         if user in before.users:
             raise AlreadyExists(kind="user", name=user)
-        return before.with_user(User(user, subject=_subject(issuer or _common_issuer(before), sub), **fields))
+        # Nearly always all users have one issuer: only the first one's must be named.
+        common = next(iter(before.issuers)) if len(before.issuers) == 1 else ""
+        return before.with_user(User(user, subject=_subject(issuer or common, sub), **fields))
 
-    return UserEdit(edit, user, _given_roles(fields), sub, issuer)
+    return UserEdit(edit, user, fields.get("roles") or (), sub, issuer)
 
 
 def change_user(user: str, *, sub: str | None = None, issuer: str | None = None, **fields: Any) -> UserEdit:
@@ -32,7 +34,7 @@ def change_user(user: str, *, sub: str | None = None, issuer: str | None = None,
         subject = _subject(old.issuer if issuer is None else issuer, old.sub if sub is None else sub)
         return before.with_user(replace(present, **fields, subject=subject))
 
-    return UserEdit(edit, user, _given_roles(fields), sub, issuer)
+    return UserEdit(edit, user, fields.get("roles") or (), sub, issuer)
 
 
 def add_role(name: str, **fields: Any) -> Edit:
@@ -78,13 +80,3 @@ def change_own_fields(*, name: str | None = None, disable: Iterable[str] = (), e
 def _subject(issuer: str, sub: str) -> Subject:
     """Return a subject; a slash at the end of an issuer has no meaning."""
     return Subject(issuer.rstrip("/"), sub)
-
-
-def _common_issuer(organization: Organization) -> str:
-    """Return the issuer that all users share, so that only the first user's must be named."""
-    issuers = list(organization.issuers)
-    return issuers[0] if len(issuers) == 1 else ""
-
-
-def _given_roles(fields: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(fields.get("roles") or ())
