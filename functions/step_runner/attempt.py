@@ -43,7 +43,7 @@ def _run(attempt: StepAttempt, event: dict[str, Any]) -> Attempted:
     """Return the answer to the machine; on the relay no step, since the opened ones have been started here."""
     response: dict[str, Any] = {"batch": attempt.pk, "go": {}}
     relayed = event.get("relay", False)
-    if attempt.step < 0:
+    if attempt.step < 0:  # the start of a batch on the relay, before any step has settled
         head = ledger.get_header(attempt.pk)
         _log_entered(head)
         start_ready_steps(head, event["machine"])

@@ -5,8 +5,8 @@ so where a field may narrow what is stored or deleted (`StrictMessage`): there a
 reason a new field that limits an operation of another kind comes with a new operation.
 
 A browser's session proves its person as the person's JWT does; only `login` and `reencrypt` need the JWT itself. Only
-`resolve` accepts a warrant as well. No message about personal grants names
-a user: they are always the caller's, so another user's cannot even be requested.
+`resolve` accepts a warrant as well. No message about personal grants names a user: they are always the caller's, so
+another user's cannot even be requested.
 """
 
 import re
@@ -25,7 +25,6 @@ from pydantic import (
     model_validator,
 )
 
-from mcpist.caller import ClientInfo
 from mcpist.errors import InvalidRequest
 from mcpist.validation import field_path, first_error
 
@@ -88,10 +87,6 @@ class Client(BrokerModel):
     name: Label = ""
     version: Label = ""
     id: Label = ""
-
-    def to_client(self) -> ClientInfo:
-        """Return it as a value of core."""
-        return ClientInfo(self.name, self.version, self.id)
 
 
 class BaseMessage(BrokerModel):

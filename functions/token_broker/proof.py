@@ -48,8 +48,9 @@ def authenticate(message: Message) -> Caller:
         case _:
             caller = _caller_from_jwt(message)
     if message.client:
-        verified = caller.client.id  # that of the token itself
-        caller = replace(caller, client=replace(message.client.to_client(), **({"id": verified} if verified else {})))
+        sent = message.client
+        # The id of the token itself, where it has one: what the sender says of its program nobody has proved.
+        caller = replace(caller, client=ClientInfo(sent.name, sent.version, caller.client.id or sent.id))
     return caller if message.roles is None else in_roles(caller, message.roles)
 
 

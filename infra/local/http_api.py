@@ -117,7 +117,7 @@ def _precedence(route: Route) -> tuple[bool, bool, int, bool]:
     return (
         route.path == "$default",
         "+}" in route.path,
-        -fixed if "{" in route.path else -100_000,
+        -fixed if "{" in route.path else -100_000,  # before any path with a parameter, however long that is
         route.method == "ANY",
     )
 

@@ -43,9 +43,10 @@ REF_IS_ARN = {"AWS::Serverless::StateMachine", "AWS::SNS::Topic"}
 
 def generated_name(id_: str, type_: str) -> str:
     """Return the physical name of a resource that the template does not name."""
-    if type_ == "AWS::KMS::Key":
+    if type_ == "AWS::KMS::Key":  # the same in every run: what is kept was sealed under this id
         return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{STACK}/{id_}"))
     name = f"{STACK}-{id_}"
+    # S3 takes no capitals.
     return name.lower() if type_ == "AWS::S3::Bucket" else name
 
 

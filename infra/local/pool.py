@@ -11,6 +11,7 @@ from typing import Protocol
 
 from infra.local.template import Function
 
+# 6 MiB and 100 bytes: the number in AWS's own error message.
 MAX_PAYLOAD_BYTES = 6_291_556
 
 

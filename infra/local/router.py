@@ -83,7 +83,7 @@ class RequestRouter:
         seconds = SANDBOX_CREDENTIALS_SECONDS if caller.id in self._sandboxes else ZYGOTE_CREDENTIALS_SECONDS
         body = {
             "AccessKeyId": token,
-            "SecretAccessKey": token[::-1],
+            "SecretAccessKey": token,  # nobody reads signatures, but an SDK does not go without a secret
             "Token": "local",
             "Expiration": (datetime.now(UTC) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ"),
         }

@@ -137,6 +137,7 @@ class ZygoteProcess:
     def _environment(self) -> dict[str, str]:
         """Return Lambda's variables, and those that keep a sandbox away from the owner's AWS account."""
         function, context = self.function, self._context
+        # Proxies are written in either case, and AWS's variables only in capitals.
         owners = {
             name: value
             for name in _INHERITED_VARIABLES

@@ -81,15 +81,13 @@ class LoopbackResponse:
 
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket; port 0 takes a free one. Raise `PortInUse`."""
-    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # Who asks for `::` means IPv4 as well, which `create_server` would leave out.
+    both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
     try:
-        listener.bind((host, port))
-        listener.listen(1024)
+        return socket.create_server((host, port), family=family, backlog=1024, dualstack_ipv6=both)
     except OSError as error:
-        listener.close()
         raise PortInUse(host, port) from error
-    return listener
 
 
 def listen_beside(listener: socket.socket) -> list[socket.socket]:

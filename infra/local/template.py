@@ -171,7 +171,7 @@ class _TemplateReader:
         if name in PSEUDO:
             return PSEUDO[name]
         id_, _, attribute = name.partition(".")
-        if attribute == "Alias":
+        if attribute == "Alias":  # SAM lets a template refer so to what it makes of AutoPublishAlias
             return f"{self._get_att(id_, 'Arn')}:{self._merged(id_)['AutoPublishAlias']}"
         if name not in self._resources:
             raise TemplateError(f"Ref {name}: the template has no parameter or resource of this name")

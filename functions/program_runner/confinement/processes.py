@@ -67,6 +67,7 @@ def folder_bytes(folder: str) -> int:
             with os.scandir(folders.pop()) as entries:
                 for entry in entries:
                     with suppress(OSError):
+                        # A block of this count has 512 bytes, whatever the file system's have.
                         total += max(entry.stat(follow_symlinks=False).st_blocks * 512, MIN_ENTRY_BYTES)
                         if entry.is_dir(follow_symlinks=False):
                             folders.append(entry.path)

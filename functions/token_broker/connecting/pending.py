@@ -132,6 +132,7 @@ def store_claimed(intent: ConnectionIntent) -> Pending:
     """Store an intent that needs no redirect, as if the provider had answered."""
     id_ = _state_hash(_random_token())
     _store(intent, id_, "claimed")
+    # Nobody waits for this one: the same request stores its grant or asks.
     return Pending(id_, intent, "claimed", 0, {})
 
 

@@ -81,6 +81,7 @@ def find(organization: str, *, owner: str | None = None, provider: str | None = 
     items = (
         table().query(partition_key(organization, provider)) if provider else table().scan(f"{key_part(organization)}#")
     )
+    # Leases are under the same partition keys, and pending connections in the same table.
     yield from (
         grant_from_item(item)
         for item in items
