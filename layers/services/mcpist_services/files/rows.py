@@ -4,7 +4,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any
 
 from mcpist.errors import InvalidRequest
 from mcpist.files.values import Row, columns_of
@@ -29,16 +29,6 @@ _CONDITION = re.compile(
 _CONDITION_SYNTAX = (
     "write a column, one of = != < <= > >= contains matches, and a value; or: COLUMN is empty, COLUMN is not empty"
 )
-
-
-class SelectionArguments(TypedDict):
-    """The fields of a RowSelection."""
-
-    columns: Sequence[str]
-    where: Sequence[str]
-    order_by: str
-    offset: int
-    limit: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, Unpack
+from typing import Any, Literal
 
 from mcpist.caller import Caller
 from mcpist.errors import InvalidRequest
@@ -13,7 +13,7 @@ from mcpist.files.values import Row, find_rows, parse
 from mcpist.tools.declare.call import PartialList
 from mcpist_services.files import queries
 from mcpist_services.files.lines import Part, compare, read_bytes, read_lines, search_lines
-from mcpist_services.files.rows import RowSelection, SelectionArguments, select
+from mcpist_services.files.rows import RowSelection, select
 
 SHOWN_OF_OTHERS = ("user", "size_bytes", "content_type", "created_at", "expires_at", "roles")
 
@@ -39,8 +39,8 @@ class FileStore:
         """Return the result of a JMESPath expression on the value of a file."""
         return queries.search(self._value(path), expression)
 
-    def table(self, path: Address, **selection: Unpack[SelectionArguments]) -> list[Row] | PartialList:
-        """Return rows of a file."""
+    def table(self, path: Address, **selection: Any) -> list[Row] | PartialList:
+        """Return rows of a file; `selection` has the fields of a RowSelection."""
         found = find_rows(self._value(path))
         if found is None:
             problem = "it holds no list of objects: look at it with read, or reach into it with query"

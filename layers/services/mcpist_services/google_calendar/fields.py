@@ -83,8 +83,10 @@ def _when(text: str, timezone: str | None) -> dict[str, str | None]:
 
 def shared_fields(attendees: list[str] | None, options: EventOptions) -> dict[str, Any]:
     """Return the fields that a new and a changed event share, as Google writes them; None for what is left out."""
+    minutes = options.get("reminders")
+    popups = [{"method": "popup", "minutes": each} for each in minutes or ()]
     return {
-        "reminders": _popups(options.get("reminders")),
+        "reminders": None if minutes is None else {"useDefault": False, "overrides": popups},
         "attendees": None if attendees is None else [{"email": email} for email in attendees],
         "visibility": options.get("visibility"),
         "transparency": options.get("transparency"),
@@ -104,12 +106,6 @@ def answer_of_guest(event: Mapping[str, Any], response: Response, comment: str |
 def has_offset(time: str) -> bool:
     """Whether a time has an offset from UTC."""
     return datetime.fromisoformat(time).tzinfo is not None
-
-
-def _popups(minutes: list[int] | None) -> dict[str, Any] | None:
-    if minutes is None:
-        return None
-    return {"useDefault": False, "overrides": [{"method": "popup", "minutes": each} for each in minutes]}
 
 
 def conference_request(seed: str) -> dict[str, Any]:

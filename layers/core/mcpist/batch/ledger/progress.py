@@ -36,7 +36,8 @@ def _step_view(head: Header, entry: Entry) -> dict[str, Any]:
         "state": _state(head, entry),
         "needs": [head.ids[need] for need in needs],
         "waits_for": [head.ids[need] for need in needs if need not in head.seq],
-        "kept": _is_carried_over(head, entry),
+        # Its result is that of the batch that this one resumes.
+        "kept": bool(head.resumes) and entry.ended_at is not None and entry.ended_at < head.started_at,
     }
     if entry.step.each:
         view["elements"] = _count_elements(head, entry)
@@ -56,21 +57,12 @@ def _state(head: Header, entry: Entry) -> str:
     return "ready" if head.is_ready(entry.index) else "waiting"
 
 
-def _is_carried_over(head: Header, entry: Entry) -> bool:
-    """Return whether the step's result is that of the batch that this one resumes."""
-    return bool(head.resumes) and entry.ended_at is not None and entry.ended_at < head.started_at
-
-
 def _count_elements(head: Header, entry: Entry) -> dict[str, int]:
     """Count the elements of a step, and those that have ended, by status."""
     if entry.map_items is None:
         return {"count": 0, "settled": 0}
-    ended = Counter(_ended_statuses(head, entry))
+    if entry.statuses is not None:  # the item of a step that has ended holds those of all its elements
+        ended = Counter(element["status"] for element in entry.statuses)
+    else:
+        ended = Counter(element.status for element in ledger.get_elements(head.pk, entry) if element.status is not None)
     return {"count": entry.map_items.count, "settled": ended.total()} | dict(ended)
-
-
-def _ended_statuses(head: Header, entry: Entry) -> Sequence[str]:
-    """Return the statuses of the elements that have ended; the item of a step that has ended holds them all."""
-    if entry.statuses is not None:
-        return [element["status"] for element in entry.statuses]
-    return [element.status for element in ledger.get_elements(head.pk, entry) if element.status is not None]

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from mcpist.render.shows import shows
-from mcpist.tools.declare.call import Call, Calls, ServiceResponse, given, path
+from mcpist.tools.declare.call import Call, Calls, given, path
 from mcpist_services.google_calendar.module import CalendarId, google_calendar
 
 CALENDAR = ("id", "summary", "timeZone as timezone", "accessRole as access", "primary")
@@ -41,14 +41,9 @@ def get_current_time() -> Calls:
     """Read the current date and time in your calendar's time zone."""
     answer = yield ZONE_SETTING
     name = answer.json["value"]
-    now = _server_time(answer).astimezone(zone_of(name))
+    sent = answer.headers.get("date")  # the service's time, or ours if it sends none
+    now = (parsedate_to_datetime(sent) if sent else datetime.now(UTC)).astimezone(zone_of(name))
     return {"time": now.isoformat(timespec="seconds"), "weekday": f"{now:%A}", "timezone": name}
-
-
-def _server_time(answer: ServiceResponse) -> datetime:
-    """Return the service's time, or ours if it sends none."""
-    date_header = answer.headers.get("date")
-    return parsedate_to_datetime(date_header) if date_header else datetime.now(UTC)
 
 
 def zone_of(name: str) -> tzinfo:

@@ -1,1 +1,0 @@
-"""The OAuth dialect that Google's services share."""

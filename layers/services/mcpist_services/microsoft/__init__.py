@@ -1,1 +1,0 @@
-"""The OAuth dialect that Microsoft's services share."""
