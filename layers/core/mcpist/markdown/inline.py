@@ -71,13 +71,13 @@ def _parts(runs: Runs, line_break: str) -> list[_Part]:
     parts: list[_Part] = []
     for run, style, ends in zip(runs, styles, _ends(styles), strict=True):
         kept = _still_open(opened, style, ends)
-        parts += map(_closing, reversed(opened[kept:]))
+        parts += [_delimiter(mark, "close") for mark in reversed(opened[kept:])]
         # The mark that ends last is outermost; of marks that end together, the link.
         new = sorted(style.difference(opened[:kept]), key=lambda mark: (-ends[mark], mark[0] != "]", mark))
-        parts += map(_opening, new)
+        parts += [_delimiter(mark, "open") for mark in new]
         opened = opened[:kept] + new
         parts.append(_body(run, style, line_break))
-    return [*parts, *map(_closing, reversed(opened))]
+    return [*parts, *(_delimiter(mark, "close") for mark in reversed(opened))]
 
 
 def _styles(runs: Runs) -> list[set[str]]:
@@ -113,12 +113,9 @@ def _still_open(opened: list[str], style: set[str], ends: dict[str, int]) -> int
     return len(opened)
 
 
-def _opening(mark: str) -> _Part:
-    return _Part("[") if mark[0] == "]" else _Part(mark, "open")
-
-
-def _closing(mark: str) -> _Part:
-    return _Part(mark) if mark[0] == "]" else _Part(mark, "close")
+def _delimiter(mark: str, kind: Literal["open", "close"]) -> _Part:
+    # Brackets work between any characters, so they need no fitting neighbours.
+    return _Part("[" if kind == "open" else mark) if mark[0] == "]" else _Part(mark, kind)
 
 
 def _body(run: Run, style: set[str], line_break: str) -> _Part:

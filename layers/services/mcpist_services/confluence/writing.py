@@ -79,13 +79,10 @@ class _Writer:
     def restored(self, mark: tree.Unsupported) -> str:
         """Return the macro that a mark stands for."""
         macro = self.originals.take(mark, "empty")
-        if macro is None:
-            raise self.lost_error(mark.name)
-        return macro.before
-
-    def lost_error(self, name: str) -> InvalidRequest:
-        problem = f"{name} is not on the page in this form, or would be deleted: remove its marker, or edit around it"
-        return InvalidRequest(field=self.field, problem=problem)
+        if macro:
+            return macro.before
+        reason = "is not on the page in this form, or would be deleted"
+        raise InvalidRequest(field=self.field, problem=f"{mark.name} {reason}: remove its marker, or edit around it")
 
     def panel(self, blocks: tree.Blocks) -> str:
         """Return the panel that a quote represents, or nothing if it does not begin like one."""

@@ -28,7 +28,10 @@ def shaped(blocks: tree.Blocks) -> tree.Blocks:
 
 def is_picture(block: tree.Block) -> bool:
     """Whether a block is an image that Jira shows as one."""
-    return isinstance(block, tree.Paragraph) and len(block.runs) == 1 and _is_web_image(block.runs[0])
+    match block:
+        case tree.Paragraph((tree.Image(source),)):
+            return bool(_WEB.match(source))
+    return False
 
 
 def is_tasks(block: tree.Block) -> bool:
@@ -114,10 +117,6 @@ def _run(run: tree.Run) -> tree.Run:
 
 
 def _strong(run: tree.Run) -> tree.Run:
-    return (
-        replace(run, marks=run.marks | {"strong"}) if isinstance(run, tree.TextRun) and "code" not in run.marks else run
-    )
-
-
-def _is_web_image(run: tree.Run) -> bool:
-    return isinstance(run, tree.Image) and bool(_WEB.match(run.source))
+    if not isinstance(run, tree.TextRun) or "code" in run.marks:
+        return run
+    return replace(run, marks=run.marks | {"strong"})
