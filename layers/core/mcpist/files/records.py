@@ -57,11 +57,8 @@ class FileRecord:
     @property
     def reference(self) -> "FileReference | AttachmentReference":
         """The reference by which it is named in answers and arguments."""
-        from mcpist.files.reference import (  # a cold start need not wait for these
-            AttachmentReference,
-            FileReference,
-            check,
-        )
+        # A cold start need not wait for these.
+        from mcpist.files.reference import AttachmentReference, FileReference, check
 
         fields = {name: getattr(self, name) for name in FileReference.model_fields}
         return check(FileReference, fields, "file") if self.is_text else check(AttachmentReference, fields, "file")

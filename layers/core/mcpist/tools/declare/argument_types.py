@@ -79,10 +79,6 @@ def _with_offset(text: str) -> str:
     return _parsed(text).isoformat()
 
 
-def _in_utc(text: str) -> str:
-    return f"{_parsed(text).astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-
-
 def _as_written(text: str) -> str:
     """Return a date as it is, a time without an offset with its seconds, and any other moment with its offset."""
     if " " in text.strip() or not _LOCAL.fullmatch(text):
@@ -103,7 +99,11 @@ _Text = Annotated[str, Field(max_length=100)]
 
 Moment = Annotated[_Text, AfterValidator(_with_offset), Field(json_schema_extra={"format": "moment"})]
 """A moment, given to the tool with its offset."""
-UtcMoment = Annotated[_Text, AfterValidator(_in_utc), Field(json_schema_extra={"format": "moment"})]
+UtcMoment = Annotated[
+    _Text,
+    AfterValidator(lambda text: f"{_parsed(text).astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"),
+    Field(json_schema_extra={"format": "moment"}),
+]
 """A moment, given to the tool in UTC with Z."""
 When = Annotated[_Text, AfterValidator(_as_written), Field(json_schema_extra={"format": "moment"})]
 """A date, a time in a zone that another argument names, or a moment."""

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -119,45 +119,45 @@ def pages(service: str, first: Call | Calls, paging: Paging, rows: str, page_req
     The first Call may follow others, e.g. those that look up the id of a name: a generator sends them and returns it.
     """
     reader = _PageReader(service, paging, rows, page_request)
-    found = yield from _read_pages(reader, first, paging, page_request)
+    found = yield from reader.read(first)
     if paging.complete:
         yield from paging.complete(reader.items)
     return found
 
 
-def _read_pages(reader: "_PageReader", first: Call | Calls, paging: Paging, page_request: PageRequest) -> Calls:
-    call = first if isinstance(first, Call) else (yield from first)
-    position = paging.parse(page_request.cursor) if page_request.cursor else {}
-    while True:
-        request = paging.page(call, position, page_request.page_size_for(paging.max_size))
-        try:
-            response = yield request
-        except McpistError as error:
-            # What was read is worth more than the error of a later page, which the sentence about the cut repeats.
-            if not reader.items:
-                raise
-            return reader.cut(error.text().message.rstrip("."), position)
-        next_page = paging.next_page(request, response, reader.add(response.json))
-        # A service that answers its own position again would be read until MAX_PAGES.
-        if next_page and next_page == position:
-            raise UpstreamUnavailable(service=reader.service, problem="its next page is the same page again")
-        position = next_page
-        if not position or reader.is_complete:
-            return reader.end(position)
-
-
+@dataclass(slots=True)
 class _PageReader:
     """The pages that have been read of a list."""
 
-    def __init__(self, service: str, paging: Paging, rows: str, page_request: PageRequest) -> None:
-        self.service = service
-        self.paging = paging
-        self.rows = rows
-        self.page_request = page_request
-        self.items: list[Any] = []
-        self.pages = 0
-        self.size_bytes = 0
-        self.last: Any = None
+    service: str
+    paging: Paging
+    rows: str
+    page_request: PageRequest
+    items: list[Any] = field(default_factory=list)
+    pages: int = 0
+    size_bytes: int = 0
+    last: Any = None
+
+    def read(self, first: Call | Calls) -> Calls:
+        """Send the requests for one page after the other, and return the list or the part that was wanted."""
+        call = first if isinstance(first, Call) else (yield from first)
+        position = self.paging.parse(self.page_request.cursor) if self.page_request.cursor else {}
+        while True:
+            request = self.paging.page(call, position, self.page_request.page_size_for(self.paging.max_size))
+            try:
+                response = yield request
+            except McpistError as error:
+                # What was read is worth more than the error of a later page, which the sentence about the cut repeats.
+                if not self.items:
+                    raise
+                return self.cut(error.text().message.rstrip("."), position)
+            next_page = self.paging.next_page(request, response, self.add(response.json))
+            # A service that answers its own position again would be read until MAX_PAGES.
+            if next_page and next_page == position:
+                raise UpstreamUnavailable(service=self.service, problem="its next page is the same page again")
+            position = next_page
+            if not position or self.is_complete:
+                return self.end(position)
 
     def add(self, page: Any) -> int:
         """Add a page's items and return their number."""

@@ -28,7 +28,10 @@ def model_of(parameters: Iterable[inspect.Parameter], name: str) -> type[BaseMod
     A field is named after its place and has the parameter's name as alias, since a model knows some names already
     (`schema`, `copy`). A number is taken where a text is wanted, since many ids look like one.
     """
-    fields: dict[str, Any] = {f"field_{place}": _field(parameter) for place, parameter in enumerate(parameters)}
+    fields: dict[str, Any] = {}
+    for place, parameter in enumerate(parameters):
+        default = ... if parameter.default is parameter.empty else parameter.default
+        fields[f"field_{place}"] = Annotated[_described(parameter.annotation), Field(alias=parameter.name)], default
     return create_model(
         name, __config__=ConfigDict(extra="forbid", coerce_numbers_to_str=True, validate_default=True), **fields
     )
@@ -102,20 +105,14 @@ def _unpacked(parameter: inspect.Parameter) -> list[inspect.Parameter]:
     if parameter.kind is not inspect.Parameter.VAR_KEYWORD:
         return [parameter]
     (options,) = get_args(parameter.annotation)
-    return [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_default(annotation), annotation=annotation)
-        for name, annotation in get_type_hints(options, include_extras=True).items()
-    ]
-
-
-def _default(annotation: Any) -> Any:
-    notes = [note for note in getattr(annotation, "__metadata__", ()) if isinstance(note, FieldInfo)]
-    return next((note.default for note in notes if not note.is_required()), None)
-
-
-def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:
-    default = ... if parameter.default is inspect.Parameter.empty else parameter.default
-    return Annotated[_described(parameter.annotation), Field(alias=parameter.name)], default
+    unpacked = []
+    for name, annotation in get_type_hints(options, include_extras=True).items():
+        notes = [note for note in getattr(annotation, "__metadata__", ()) if isinstance(note, FieldInfo)]
+        default = next((note.default for note in notes if not note.is_required()), None)
+        unpacked.append(
+            parameter.replace(name=name, kind=parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        )
+    return unpacked
 
 
 def _described(annotation: Any) -> Any:
