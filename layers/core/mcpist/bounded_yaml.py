@@ -151,6 +151,7 @@ class _Reader:
             return
         if self._unique_keys and name in holder.value and name not in holder.merged:
             raise YamlError(f"the key {name[:100]} is there twice", _line(event))
+        # From now on the key is the object's own, so a second one is a mistake.
         holder.merged.discard(name)
         holder.value[name] = value
 

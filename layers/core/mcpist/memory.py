@@ -77,6 +77,7 @@ class Memory[Key: Hashable, Value]:
 
     def get_or_make(self, key: Key, make: Callable[[], Value]) -> Value:
         """Return the value of a key; make and keep it if there is none."""
+        # What is made is as old as its request: a change meanwhile must not look newer than it is.
         value, since = self.get(key), self.clock()
         return self.put(key, make(), since=since) if value is None else value
 

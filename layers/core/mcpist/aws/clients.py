@@ -15,18 +15,11 @@ MAX_ATTEMPTS = 3
 CONNECT_SHARE = 0.4  # of the time of an attempt
 MAX_BACKOFF_SECONDS = 1  # botocore's, after a first attempt
 
+# S3 answers a HEAD request without a body, so its status alone is the code.
 _TRANSIENT_CODES = {
-    "500",
-    "503",
-    "InternalError",
-    "InternalServerError",
-    "KMSInternalException",
-    "ProvisionedThroughputExceededException",
-    "RequestLimitExceeded",
-    "RequestTimeout",
-    "ServiceUnavailable",
-    "SlowDown",
-    "ThrottlingException",
+    *("500", "503", "InternalError", "InternalServerError", "KMSInternalException", "ServiceUnavailable"),
+    *("ProvisionedThroughputExceededException", "RequestLimitExceeded", "ThrottlingException"),
+    *("RequestTimeout", "SlowDown"),
 }
 _CONDITION_CODES = {"ConditionalCheckFailedException", "ConditionalRequestConflict", "PreconditionFailed"}
 # The reasons for which DynamoDB cancels a transaction that has met another one.

@@ -108,6 +108,7 @@ def signed_headers(
     signed = {**headers, "x-amz-date": moment}
     if credentials.token:
         signed["x-amz-security-token"] = credentials.token
+    # The signature covers every header, so nothing on the way can add or change one.
     names = ";".join(sorted(signed))
     lines = "".join(f"{name}:{signed[name]}\n" for name in sorted(signed))
     canonical = f"POST\n/\n\n{lines}\n{names}\n{hashlib.sha256(body).hexdigest()}"

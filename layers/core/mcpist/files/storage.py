@@ -75,6 +75,7 @@ def renew(path: str, content_type: str) -> None:
 
 def _chunks(path: str, sha256: str, max_bytes: float = inf) -> Iterator[bytes]:
     """Yield the parts of a stored content; IntegrityError after the last one if the hash is wrong."""
+    # In parts, since `verify` also reads contents that are larger than a sandbox's memory.
     digest = hashlib.sha256()
     with _missing_as_not_found(path), store_errors("files"):
         answer = client("s3").get_object(Bucket=settings().files_bucket, Key=path)

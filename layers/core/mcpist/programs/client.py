@@ -122,6 +122,7 @@ def _send(request: ProgramRequest | ServerRequest, timeout: int, *, reads: bool)
         raise
     except TransientError as error:
         seconds = time.monotonic() - started
+        # Botocore's read timeout comes as a store that is down: only the time tells the two apart.
         is_late = isinstance(error, StoreUnavailable) and seconds >= timeout
         failed = Timeout(service=NAME, seconds=round(seconds, 1)) if is_late else error
         raise (failed if reads else failed.with_details(may_have_happened=True)) from None

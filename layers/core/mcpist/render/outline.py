@@ -80,6 +80,7 @@ def _fields(fields: Fields) -> dict[str, Any]:
         if isinstance(value, dict):
             name, value = _only_field(name, value)
         if isinstance(value, dict):
+            # Objects cannot be keys, so they are compared one by one, and not too many of them.
             key = next((key for key, known in objects if are_same(known, value)), number)
             if len(objects) < MAX_COMPARED_OBJECTS:
                 objects.append((number, value))

@@ -55,6 +55,7 @@ def _place(error: ErrorDetails, arguments: Mapping[str, Any]) -> Sequence[str | 
     place: list[str | int] = []
     value: Any = arguments
     for position, part in enumerate(error["loc"]):
+        # A part that is no place in the value names the type of a union that was tried.
         is_last = position == len(error["loc"]) - 1
         if (isinstance(value, dict) and part in value) or (isinstance(value, list) and isinstance(part, int)):
             value = value[part]  # type: ignore[index]

@@ -34,8 +34,7 @@ def all_errors(schema: Mapping[str, Any], value: Any) -> list[ValidationError]:
 
     References outside the schema are not followed, so no schema makes us fetch an address.
     """
-    validator = bounded(validator_for(schema, default=Draft202012Validator))(schema, registry=REGISTRY)
-    return _errors(validator, value)
+    return _errors(bounded(validator_for(schema, default=Draft202012Validator))(schema, registry=REGISTRY), value)
 
 
 def is_schema(schema: Mapping[str, Any]) -> bool:
