@@ -153,7 +153,8 @@ def _name_of(source: str) -> str:
 
 
 def _shown(source: str) -> str:
-    """Return a source for the overlay: a file's name, or an address without a query, which may hold a secret."""
+    """Return a source for the overlay: a file's name, or an address without its query."""
+    # The overlay is committed, and a query may hold a secret.
     parts = urlsplit(source)
     return f"{parts.scheme}://{parts.netloc}{parts.path}" if parts.netloc else Path(source).name
 

@@ -82,6 +82,7 @@ class BatchWatcher:
             self._batch = begun
             self._until_done(endpoint, shown)
         done = endpoint.call("batch", {"batch_id": begun})
+        # The results are here, so nobody needs to be told how to fetch them.
         self._batch = ""
         return done
 

@@ -44,6 +44,7 @@ def read_client_config(path: Path, stack: str) -> list[ClientServer]:
     found: dict[str, ClientServer] = {}
     written_as: dict[str, list[Any]] = {}
     for name, server in _servers(written):
+        # Clients repeat a server in each project; one with other contents is another server.
         if server in written_as.setdefault(name, []) or server.get("disabled") is True:
             continue
         written_as[name].append(server)

@@ -100,7 +100,10 @@ def tool_result(answer: Mapping[str, Any]) -> CommandResult:
     """Return a tool's answer, its JSON parsed; a CommandError for the error that it holds."""
     texts = [str(block["text"]) for block in answer["content"] if block["type"] == "text"]
     if answer.get("isError"):
-        raise CommandError.of_endpoint(_error(texts[0]))
+        error = parsed(texts[0])
+        # An error of another server's tool is only a text.
+        plain = {"code": "TOOL_EXECUTION_ERROR", "message": texts[0]}
+        raise CommandError.of_endpoint(error if isinstance(error, dict) else plain)
     drawing = visible("\n\n".join(texts), lines=True)
     return CommandResult([parsed(text) for text in texts], files=list(_files(answer)), drawing=drawing)
 
@@ -122,12 +125,6 @@ def _result(response: httpx2.Response) -> dict[str, Any]:
     if isinstance(error.get("code"), str):
         raise CommandError.of_endpoint(error)
     raise CommandError("UPSTREAM_UNAVAILABLE", str(error.get("message")), "Is it the URL of an MCPist endpoint?")
-
-
-def _error(text: str) -> dict[str, Any]:
-    """Return the error in a tool's text; an error of another server's tool is only a text."""
-    value = parsed(text)
-    return value if isinstance(value, dict) else {"code": "TOOL_EXECUTION_ERROR", "message": text}
 
 
 def _files(answer: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -58,6 +58,7 @@ def connect(
     open_page: Annotated[bool, Option("--open", help="Open the page in a browser.")] = False,
 ) -> CommandResult:
     """Show the page that connects an account, or connect a key that you have made."""
+    # An account of a role concerns all its users, so the administrator connects it.
     session = access.session(own=not role)
     # A consent needs a browser; only a key, which the person has made, can be stored from here.
     if key is None:

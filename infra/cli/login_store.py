@@ -40,6 +40,7 @@ def logins_file() -> Path:
 def find(url: str | None = None) -> KeptLogin | None:
     """Return the login at a deployment; without a URL the latest one."""
     known = _read()
+    # `save` puts a login last, so the last one of the file is the latest.
     return known.get(url or next(reversed(known), ""))
 
 

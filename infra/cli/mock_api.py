@@ -28,7 +28,11 @@ class MockApi:
         self._security = propose_security(description, list(description.operations))[1]
         base = _base(description)
         self._routes = [
-            (operation, re.compile(base + _pattern(operation.path.partition("#")[0])))
+            (
+                operation,
+                re.compile(base + "([^/]+)".join(map(re.escape, _PARAMETER.split(operation.path.partition("#")[0])))),
+            )
+            # A path without a parameter wins over a template that fits it, too.
             for operation in sorted(description.operations, key=lambda one: one.path.count("{"))
         ]
 
@@ -98,11 +102,6 @@ def _handler(mock: MockApi) -> type[BaseHTTPRequestHandler]:
 def _base(description: Description) -> str:
     """Return the path before the operations' paths."""
     return urlsplit(description.servers[0]).path if description.servers else ""
-
-
-def _pattern(path: str) -> str:
-    """Return the pattern of a path's template."""
-    return "([^/]+)".join(map(re.escape, _PARAMETER.split(path)))
 
 
 def _has_credential(security: Security, headers: Mapping[str, str], query: Mapping[str, Any]) -> bool:

@@ -93,6 +93,7 @@ def approve_tools(
 ) -> CommandResult:
     """Let people use tools of a registered MCP server as they are now."""
     session, path = access.session(), f"/v1/modules/{part(name)}"
+    # What the person has seen is approved: a tool that changes in between is refused.
     seen = [one["fingerprint"] for one in session.get(path)["tools"] if not tools or one["name"] in tools]
     return to_result(session.change("POST", f"{path}/approve", {"tools": tools or [], "fingerprints": seen}))
 

@@ -75,6 +75,7 @@ def log_in(url: str, client_id: str, port: int, show: Callable[[str], None]) -> 
     """Log a person in by a browser, for which `show` gets the address, and return the tokens."""
     server = discover(url)
     state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(64)
+    # Without a fixed client, any port will do: the client registers with the one that is free.
     with CallbackServer(port or (REGISTERED_PORT if client_id else 0), state) as callback:
         client = client_id or _register(server, callback.url)
         show(_authorization_url(server, client, callback.url, state, verifier))

@@ -89,6 +89,7 @@ class RestSession:
         """Return the response to a request, also one that refuses it; a stored login is refreshed where it ended."""
         send = partial(self._send, method, path, query, json, headers or {})
         response = send()
+        # A token can be revoked before its end, so a refusal is worth one refresh.
         if response.status_code == httpx2.codes.UNAUTHORIZED and self.login and self.login.refresh_token:
             self.login = oauth_client.fresh(self.login, refused=True)
             response = send()

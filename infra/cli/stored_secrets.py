@@ -32,6 +32,7 @@ def store_app(
     """Store the app that you registered at a provider, so that people can log in there."""
     text = text_of(file).strip()
     try:
+        # Of a union pydantic reports the errors of both models; the text says which one is meant.
         (OAuthServerApp if '"authorize_url"' in text else App).model_validate_json(text)
     except ValidationError as error:
         first = first_error(error)

@@ -182,6 +182,7 @@ def _facts(deployment: LocalDeployment) -> dict[str, object]:
         "documents": deployment.documents,
         "upstreams": str(deployment.upstreams),
         "aws": deployment.aws.environment,
+        # The embedded AWS has no CloudFormation to ask for them.
         "stack": {
             "STACK_NAME": stack_prefix(PSEUDO["AWS::StackId"]),
             "PUBLIC_URL": deployment.aws.api_url,

@@ -116,6 +116,7 @@ def approve_tools(
             if name not in found:
                 raise _unknown(name, found)
         waiting = [row for row in found.values() if row.awaits_approval]
+        # Warnings are for a person to read: such a tool is approved by its name only.
         chosen = [row for row in waiting if (row.chosen.tool in tools if tools else not row.flags)]
         record_approvals(server, view.pins(server), [row.pin for row in chosen])  # first: none without its rows
         lists.approve(server, [row.pin for row in chosen])

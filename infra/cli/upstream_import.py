@@ -41,7 +41,8 @@ def import_client_config(client: Path, output: Path | None, stack: str, *, offli
     categories: dict[str, Any] = {}
     for one in found:
         listing = listings.get(one.name)
-        categories |= _split(one, listing) if listing else {one.name: _whole(one)}
+        whole = {"description": f"The tools of {one.name}.", "server": one.name, "tools": {"includePatterns": ["*"]}}
+        categories |= _split(one, listing) if listing else {one.name: whole}
         one.notes += (
             [] if listing or offline else ["it did not respond, so its tools are one category and wait for approval"]
         )
@@ -58,6 +59,7 @@ def import_client_config(client: Path, output: Path | None, stack: str, *, offli
 
 def split(names: Sequence[str]) -> dict[str, list[str]]:
     """Group tools by a subject that several names share, or else by whether they read; the rest is `other`."""
+    # A word that all names share, such as the server's own, tells no tool from another.
     common = set.intersection(*(set(_words(name)) for name in names)) if names else set()
     words = {name: [word for word in _words(name) if word not in common] for name in names}
     parts: dict[str, list[str]] = {}
@@ -103,10 +105,6 @@ def _split(found: ClientServer, listing: Listing) -> dict[str, Any]:
         for part, names in parts.items()
         if names
     }
-
-
-def _whole(found: ClientServer) -> dict[str, Any]:
-    return {"description": f"The tools of {found.name}.", "server": found.name, "tools": {"includePatterns": ["*"]}}
 
 
 def _listings(found: Iterable[ClientServer]) -> dict[str, Listing]:

@@ -14,7 +14,6 @@ from mcpist.people import directory
 from mcpist.people.administration import operator
 from mcpist_services.upstream import lists
 from mcpist_services.upstream.configuration import UpstreamConfiguration
-from mcpist_services.upstream.listing import Listing
 from mcpist_services.upstream.trust import Pin, TextLine, changes
 
 _MARKS = {"added": "+ ", "removed": "- ", "same": "  "}
@@ -39,11 +38,6 @@ class StackView:
         approved = self.pins(server)
         return lists.approved_texts_of(server, {tool: approved[tool] for tool in tools if tool in approved})
 
-    def stored_listing(self, server: str) -> Listing | None:
-        """Return the listing of a server that the stack has stored."""
-        kept = lists.server_state(server).cached if self.has_stack else None
-        return kept.listing if kept else None
-
     def fetch_listings(self, names: Iterable[str]) -> dict[str, ListingResult]:
         """List these servers' tools now."""
         servers = {name: self.configured.servers[name] for name in names}
@@ -62,7 +56,8 @@ def stack_view(target: Target, configured: UpstreamConfiguration, *, needed: boo
 def find_rows(view: StackView, servers: list[str]) -> list[ToolRow]:
     """Return the tools as the stack has stored them, or as a server lists them now."""
     # What is stored is what people see and call; a server is asked only where nothing is.
-    kept = {name: listing for name in servers if (listing := view.stored_listing(name))}
+    known = {name: lists.server_state(name).cached for name in servers} if view.has_stack else {}
+    kept = {name: one.listing for name, one in known.items() if one and one.listing}
     now = view.fetch_listings(name for name in servers if name not in kept)
     listings = kept | {name: answer.listing for name, answer in now.items() if answer.listing}
     return rows(view.configured, listings, {name: view.pins(name) for name in listings})

@@ -103,7 +103,13 @@ def list_invitations(access: Access) -> CommandResult:
     """List the invitations that nobody has used yet."""
     found = access.session().get("/v1/invitations")["invitations"]
     rows = [
-        (one["user"], one["name"], ", ".join(one["roles"]), one["invited_by"], _moment(one["expires_at"]))
+        (
+            one["user"],
+            one["name"],
+            ", ".join(one["roles"]),
+            one["invited_by"],
+            f"{datetime.fromtimestamp(one['expires_at'], UTC):%Y-%m-%d %H:%M}",
+        )
         for one in found
     ]
     table = render_table(_COLUMNS, rows)
@@ -115,7 +121,3 @@ def withdraw(access: Access, user_id: UserId) -> CommandResult:
     """Make the link of an invitation useless."""
     done = access.session().request("DELETE", f"/v1/invitations/{part(user_id)}")
     return CommandResult(metadata=done, drawing=f"The invitation of {user_id} works no more.")
-
-
-def _moment(seconds: int) -> str:
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"

@@ -81,7 +81,10 @@ def run_doctor(
     organization: OrganizationOption = None,
 ) -> CommandResult:
     """Check a deployment and show how to correct it; fail if there is a problem."""
-    lines = _clock(target) if target.deployed else []
+    lines = []
+    if target.deployed:  # if the clock is wrong, AWS refuses every other request
+        clock = partial(endpoint.clock_of_aws, target.profile, target.region)
+        lines = [CheckResult("clock", "AWS", finding) for finding in run_check(clock)]
     try:
         with opened(target):
             deployment = read_deployment(target, token, organization)
@@ -92,12 +95,6 @@ def run_doctor(
             raise
         lines.append(CheckResult("configuration", "stack", problem(str(error), error.error["hint"])))
     return report(lines, "mcpist doctor")
-
-
-def _clock(target: Target) -> list[CheckResult]:
-    """Check the clock first: if it is wrong, AWS refuses every other request."""
-    ask = partial(endpoint.clock_of_aws, target.profile, target.region)
-    return [CheckResult("clock", "AWS", finding) for finding in run_check(ask)]
 
 
 def run_check(findings: Callable[[], Iterable[CheckFinding]]) -> Iterator[CheckFinding]:
@@ -113,16 +110,13 @@ def run_check(findings: Callable[[], Iterable[CheckFinding]]) -> Iterator[CheckF
 def report(lines: Sequence[CheckResult], command: str) -> CommandResult:
     """Return the findings; raise CommandError with them if one of them is a problem."""
     counts = dict(Counter(line.finding.state for line in lines))
-    facts = {"findings": [_shown(line) for line in lines], "counts": counts}
+    findings = [{"area": line.area, "about": line.about, **asdict(line.finding)} for line in lines]
+    facts = {"findings": findings, "counts": counts}
     drawing = _render(lines, counts)
     if not counts.get("problem"):
         return CommandResult(metadata=facts, drawing=drawing)
     hint = f"Do what the remedies in the details say, and run `{command}` again."
     raise CommandError("NOT_CONFIGURED", f"Problems: {counts['problem']}.", hint, facts, drawing=drawing)
-
-
-def _shown(line: CheckResult) -> dict[str, str]:
-    return {"area": line.area, "about": line.about, **asdict(line.finding)}
 
 
 def _render(lines: Sequence[CheckResult], counts: Mapping[State, int]) -> str:

@@ -156,19 +156,17 @@ def _compare(deployment: Deployment, id_: str) -> CheckFinding:
     live = client("lambda").get_alias(FunctionName=name, Name="live")["FunctionVersion"]
     pages = client("lambda").get_paginator("list_versions_by_function").paginate(FunctionName=name)
     versions = [one["Version"] for page in pages for one in page["Versions"]]
+    # `$LATEST` is listed, too, and is no number.
     newest = max((one for one in versions if one.isdecimal()), key=int, default=live)
     if live != newest:
         update = f"lambda update-alias --function-name {name} --name live --function-version {newest}"
         return warning(f"{id_}: live is version {live}, the newest is {newest}", deployment.aws(update))
-    differing = [*_differences(_configuration(name, "$LATEST"), _configuration(name, live))]
+    read = client("lambda").get_function_configuration
+    both = [read(FunctionName=name, Qualifier=qualifier) for qualifier in ("$LATEST", live)]
+    differing = [*_differences(*both)]
     if differing:
         return problem(f"{id_}: live (version {live}) has another {', '.join(differing)} than $LATEST", REDEPLOY)
     return ok(f"{id_}: live is version {live}, and equal to $LATEST")
-
-
-def _configuration(name: str, qualifier: str) -> dict[str, Any]:
-    found: dict[str, Any] = client("lambda").get_function_configuration(FunctionName=name, Qualifier=qualifier)
-    return found
 
 
 def _differences(latest: Mapping[str, Any], live: Mapping[str, Any]) -> Iterator[str]:

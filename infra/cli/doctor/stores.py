@@ -168,6 +168,7 @@ def _rights(policy: Mapping[str, Any]) -> Iterator[Right]:
     for statement in _many(policy["Statement"]):
         condition = json.dumps(statement["Condition"], sort_keys=True) if "Condition" in statement else ""
         for who in _principals(statement):
+            # Statements that name what they exclude must differ from those that name it.
             for what in _many(statement.get("Action", json.dumps({"NotAction": statement.get("NotAction")}))):
                 yield statement["Effect"], who, what, condition
 

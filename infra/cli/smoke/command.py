@@ -114,6 +114,7 @@ def logs(deployment: Deployment, since: datetime, seconds: float) -> Iterator[Ch
 def metrics(deployment: Deployment, since: datetime, seconds: float) -> Iterator[CheckFinding]:
     """Check that the calls since then are counted by CloudWatch."""
     namespace = deployment.environment(FUNCTION)["POWERTOOLS_METRICS_NAMESPACE"]
+    # CloudWatch counts by whole minutes, and the calls were in the course of the first.
     start = since.replace(second=0, microsecond=0)
 
     def read() -> float:
