@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import unified_diff
+from itertools import accumulate
 from typing import Any
 
 from mcpist.errors import InvalidRequest
@@ -75,12 +76,7 @@ def _excerpt(line: str, pattern: Pattern | None) -> str:
 
 def _fitting(lines: Sequence[str]) -> int:
     """Return how many of the lines fit into an answer."""
-    size = 0
-    for number, line in enumerate(lines):
-        size += len(line) + 1
-        if size > MAX_PART_CHARACTERS:
-            return number
-    return len(lines)
+    return sum(size <= MAX_PART_CHARACTERS for size in accumulate(len(line) + 1 for line in lines))
 
 
 def _check_offset(offset: int, length: int, unit: str) -> None:

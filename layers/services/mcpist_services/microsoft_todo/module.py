@@ -7,15 +7,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from mcpist.tools.declare.call import ServiceResponse, path
+from mcpist.tools.declare.call import path
 from mcpist.tools.declare.module import Module, Scopes
 from mcpist.tools.declare.paging import Paging, by_link
-
-
-def _next_link(answer: ServiceResponse) -> str | None:
-    link: str | None = answer.json.get("@odata.nextLink")
-    return link
-
 
 # Without a number of items, Graph returns some lists and no link to the rest; paging always sends a number.
 GRAPH = "https://graph.microsoft.com"
@@ -29,7 +23,7 @@ microsoft_todo = Module(
         size="$top",
         max_size=100,
         position_parameters=("$skip", "$skiptoken"),
-        next_page=by_link(_next_link, "$skip", "$skiptoken"),
+        next_page=by_link(lambda answer: answer.json.get("@odata.nextLink"), "$skip", "$skiptoken"),
     ),
     # Granted scopes have short names or full URLs.
     scopes=Scopes(

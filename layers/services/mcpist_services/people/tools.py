@@ -81,7 +81,10 @@ def find_person(
     failed = [one for one in found if one.error]
     if services and failed and failed[0].error:
         raise failed[0].error
-    _require_unique(found if unique else [])
+    for one in found if unique else ():
+        if len(one.people) > 1:
+            names = ", ".join(f"{row['name']} ({row['id']})" for row in one.people)
+            raise InvalidRequest(field="person", problem=f"{one.service} finds several: {names}")
     problems = [f"{one.service}: {one.error.code}" for one in found if one.error]
     return PartialList(_json(found), f"Not answered: {', '.join(problems)}." if problems else "")
 
@@ -93,13 +96,6 @@ def _asked(tools: OtherTools, person: str, services: Collection[str] | None) -> 
         if name not in usable:
             raise InvalidRequest(field="services", problem=f"{name} is not among {', '.join(usable) or 'your tools'}")
     return [name for name in usable if not services or name in services]
-
-
-def _require_unique(found: Sequence[Found]) -> None:
-    for one in found:
-        if len(one.people) > 1:
-            names = ", ".join(f"{row['name']} ({row['id']})" for row in one.people)
-            raise InvalidRequest(field="person", problem=f"{one.service} finds several: {names}")
 
 
 def _json(found: Sequence[Found]) -> dict[str, Any]:

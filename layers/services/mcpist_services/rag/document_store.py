@@ -101,6 +101,7 @@ class DocumentStore:
 
     def dated(self, since: str | None, until: str | None, limit: int) -> Rows:
         """Return the documents with a date from `since` to `until`, both inclusive; the newest first."""
+        # ISO days compare as texts, so the ends of an open range are texts before and after all of them.
         first, last = since or "", until or "9999-12-31"
         rows = (row for row in self.index().entries.values() if row["date"] and first <= row["date"] <= last)
         return _limited(sorted(rows, key=lambda row: row["date"], reverse=True), limit)

@@ -41,15 +41,13 @@ class BucketFolder:
     def etag(self, name: str) -> str | None:
         """Return an object's ETag, or None where there is none."""
         try:
-            etag: str = self._request("head_object", Key=self.prefix + name)["ETag"]
+            return str(self._request("head_object", Key=self.prefix + name)["ETag"])
         except ResourceMissing:
             return None
-        return etag
 
     def put(self, name: str, content: bytes, **conditions: str) -> str:
         """Store an object and return its ETag."""
-        etag: str = self._request("put_object", Key=self.prefix + name, Body=content, **conditions)["ETag"]
-        return etag
+        return str(self._request("put_object", Key=self.prefix + name, Body=content, **conditions)["ETag"])
 
     def replace(self, name: str, content: bytes, etag: str) -> str | None:
         """Replace the object with this ETag, or create one if it is empty; None if somebody else was faster."""

@@ -71,6 +71,7 @@ def send_with_key(project_ref: str, call: Call) -> Calls:
 
 def read_page(project_ref: str, call: Call, limit: int, offset: int) -> Calls:
     """Read a page of rows; one more than `limit` is requested, to know whether there are more."""
+    # PostgREST counts all rows of a table to say how many there are, and that may take long.
     query = {**call.query, "limit": limit + 1, "offset": offset}
     rows = yield from send_with_key(project_ref, replace(call, query=query))
     if len(rows) <= limit:

@@ -69,9 +69,8 @@ def _logs(call: Call, limit: int) -> Calls:
     """Return the lines; the endpoint reports its failures in an answer with a success status."""
     answer = yield call
     if answer.json.get("error"):
-        raise ToolExecutionError(
-            service=supabase.name, http_status=answer.status, problem=error_message(answer.json["error"]) or "no logs"
-        )
+        problem = error_message(answer.json["error"]) or "no logs"
+        raise ToolExecutionError(service=supabase.name, http_status=answer.status, problem=problem)
     if len(answer.json.get("result") or []) < limit:
         return answer.json
     return PartialList(answer.json, f"Cut after {limit} lines: raise limit, or end before the last one shown.")
