@@ -17,7 +17,7 @@ from infra.local.demo import ORGANIZATION, ROLE, USER
 from infra.local.deployment import LocalDeployment, operating
 from mcpist.batch.ledger import ledger
 from mcpist.people import directory
-from tests import accounts
+from tests import accounts, members
 
 KILLED = ("StepRunnerFunction", "TokenBrokerFunction")
 """Not the endpoint: its client would not learn which batch it started."""
@@ -183,4 +183,4 @@ def _killing(deployment: LocalDeployment) -> Iterator[_Killer]:
 def _permit_writes(deployment: LocalDeployment) -> None:
     with operating(deployment.aws):
         role = directory.read(ORGANIZATION).role(ROLE)
-        directory.put_role(ORGANIZATION, replace(role, allow=(*role.allow, "stub.*")))
+        members.put_role(ORGANIZATION, replace(role, allow=(*role.allow, "stub.*")))

@@ -20,8 +20,7 @@ from infra.local.demo import USER
 from infra.local.deployment import ROOT, LocalDeployment, operating
 from infra.local.login_page import Person
 from mcpist.caller import Role, Subject
-from mcpist.people import directory
-from tests import accounts
+from tests import accounts, members
 
 REQUESTS = 1_000
 MAX_SECONDS = 90.0  # until the last hostile request is given up
@@ -142,10 +141,10 @@ def _admit_neighbour(deployment: LocalDeployment) -> str:
     """Create another organization with one user, and return the user's token."""
     person = Person("nina", "Nina Neighbour", "", "user")
     with operating(deployment.aws):
-        directory.put_organization(NEIGHBOURS, name="Neighbours")
-        directory.put_role(NEIGHBOURS, Role("readers", modules=("rag",)))
+        members.put_organization(NEIGHBOURS, name="Neighbours")
+        members.put_role(NEIGHBOURS, Role("readers", modules=("rag",)))
         subject = Subject(deployment.login.issuer, person.sub)
-        directory.put_user(NEIGHBOURS, person.sub, name=person.name, subject=subject, roles=["readers"])
+        members.put_user(NEIGHBOURS, person.sub, name=person.name, subject=subject, roles=["readers"])
     return deployment.token(person)
 
 

@@ -18,8 +18,7 @@ from infra.local.demo import ORGANIZATION
 from infra.local.deployment import ROOT, LocalDeployment, operating
 from infra.local.login_page import Person
 from mcpist.caller import Role, Subject
-from mcpist.people import directory
-from tests import accounts
+from tests import accounts, members
 
 # With these pauses fifty clients send about two requests a second, which two shared cores can serve. They start one by
 # one in the first eighth of the run.
@@ -104,10 +103,10 @@ def seed_users(deployment: LocalDeployment) -> list[dict[str, str]]:
     """Create users with roles and accounts; return each one's token and the account that must answer."""
     with operating(deployment.aws):
         for name, modules in ROLES.items():
-            directory.put_role(ORGANIZATION, Role(name, modules=modules))
+            members.put_role(ORGANIZATION, Role(name, modules=modules))
         for user, roles in USERS.items():
             subject = Subject(deployment.login.issuer, user)
-            directory.put_user(ORGANIZATION, user, name=user, subject=subject, roles=roles)
+            members.put_user(ORGANIZATION, user, name=user, subject=subject, roles=roles)
     owned = {f"role#{role}" for role in ("askers", "both")} | {f"user#u{n}" for n in (1, 2, 3)}
     for owner in owned:
         accounts.connect(deployment, "stub", f"account-of-{owner.partition('#')[2]}", owner=owner)

@@ -14,7 +14,7 @@ from infra.local.template import REGION, Template, read_template
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
 from mcpist_services import NAMES
-from tests import mocked_aws
+from tests import members, mocked_aws
 from tests.clock import Clock
 from tests.internet import trust_nobody
 from tests.mocked_aws import make_once
@@ -74,12 +74,12 @@ def organization(aws: list[str], login: LocalLogin) -> str:
 
 def put_acme(login: LocalLogin) -> None:
     """Create the organization."""
-    directory.put_organization("acme", name="Acme")
-    directory.put_role("acme", Role("members", modules=NAMES))
-    directory.put_user(
+    members.put_organization("acme", name="Acme")
+    members.put_role("acme", Role("members", modules=NAMES))
+    members.put_user(
         "acme", "ada", name="Ada", subject=Subject(login.issuer, "ada"), system_role="admin", roles=["members"]
     )
-    directory.put_user("acme", "uma", name="Uma", subject=Subject(login.issuer, "uma"), roles=["members"])
+    members.put_user("acme", "uma", name="Uma", subject=Subject(login.issuer, "uma"), roles=["members"])
 
 
 @cache

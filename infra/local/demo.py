@@ -8,7 +8,7 @@ from infra.local.login_page import Person
 from infra.local.state import State
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
-from mcpist.people.organization import Organization
+from mcpist.people.organization import Organization, User
 
 ORGANIZATION = "demo"
 ROLE = "members"
@@ -35,21 +35,16 @@ def seed(issuer: str, modules: Sequence[str], upstreams: Sequence[str], state: S
 
 
 def _create(issuer: str, modules: Sequence[str], upstreams: Sequence[str]) -> None:
-    directory.put_organization(ORGANIZATION, name="Demo")
     added = tuple(f"{name}.*" for name in upstreams)
     writable = ("rag.*",) if "rag" in modules else ()
     known = (*modules, *upstreams)
-    directory.put_role(ORGANIZATION, Role(ROLE, modules=known, allow=(*writable, *added), destructive=bool(added)))
-    directory.put_role(ORGANIZATION, Role(OWNERS, modules=known, allow=("*",), destructive=True))
-    for person in (ADMINISTRATOR, USER):
-        directory.put_user(
-            ORGANIZATION,
-            person.sub,
-            name=person.name,
-            subject=Subject(issuer, person.sub),
-            system_role="admin" if person is ADMINISTRATOR else "user",
-            roles=[ROLE, OWNERS] if person is ADMINISTRATOR else [ROLE],
-        )
+    usual = Role(ROLE, modules=known, allow=(*writable, *added), destructive=bool(added))
+    owners = Role(OWNERS, modules=known, allow=("*",), destructive=True)
+    first, second = ((one.sub, one.name, Subject(issuer, one.sub)) for one in (ADMINISTRATOR, USER))
+    users = [User(*first, "admin", (ROLE, OWNERS)), User(*second, "user", (ROLE,))]
+    made = Organization(ORGANIZATION, "Demo", roles={ROLE: usual, OWNERS: owners}, users={one.id: one for one in users})
+    # Not `create`: a start that was interrupted before the state was stored is repeated.
+    directory.replace_organization(made)
 
 
 def _widen(modules: Sequence[str], upstreams: Sequence[str]) -> None:

@@ -27,6 +27,7 @@ from mcpist.running.confirmation import Agreement
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
+from tests import members
 from tests.console.conftest import Browser, audited
 from tests.mcp_endpoint.ledger_driver import LedgerDriver
 from tests.services.rag.bucket import store
@@ -53,7 +54,7 @@ def start(login: LocalLogin, *steps: dict[str, Any], user: str = "uma") -> tuple
 @pytest.fixture
 def destroyer(uma: Browser) -> Iterator[Browser]:
     """A browser of a person who may use destructive tools."""
-    directory.put_role("acme", Role("members", modules=NAMES, allow=("rag.*",), destructive=True))
+    members.put_role("acme", Role("members", modules=NAMES, allow=("rag.*",), destructive=True))
     directory.access_cache.clear()
     yield uma
     directory.access_cache.clear()
@@ -209,7 +210,7 @@ def test_a_person_who_declines_runs_nothing(destroyer: Browser, login: LocalLogi
 
 
 def test_nobody_else_sees_or_answers_a_question(ada: Browser, login: LocalLogin) -> None:
-    directory.put_role("acme", Role("members", modules=NAMES, allow=("rag.*",), destructive=True))
+    members.put_role("acme", Role("members", modules=NAMES, allow=("rag.*",), destructive=True))
     question = ask(login)
     page = ada.get(f"/batches?confirm={question}")
     assert page["statusCode"] == 400

@@ -12,6 +12,7 @@ from console.routes import PAGES, PUBLIC
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
 from mcpist_services import NAMES, services_with_accounts
+from tests import members
 from tests.conftest import PUBLIC_URL
 from tests.console.conftest import EVENTS, Browser, Form, put_app
 from tests.console.conftest import GITHUB_KEY as KEY
@@ -66,7 +67,7 @@ def test_the_overview_shows_the_services_of_the_persons_roles(uma: Browser) -> N
     page = uma.get("/connect")["body"]
     assert len(re.findall('<span class="badge', page)) == len(services_with_accounts())
     assert "Google Calendar" in page
-    directory.put_role("acme", Role("members", modules=("jira", "rag")))
+    members.put_role("acme", Role("members", modules=("jira", "rag")))
     directory.access_cache.clear()
     assert re.findall(r'<li><a href="(/connect/.*?)"', uma.get("/connect")["body"]) == ["/connect/jira"]
 
@@ -97,8 +98,8 @@ def test_a_link_for_another_person_connects_nothing(uma: Browser, messages: list
 
 def test_names_are_text_and_never_markup(uma: Browser) -> None:
     evil = '"><b onclick=x>'
-    directory.put_role("acme", Role(evil, modules=NAMES))
-    directory.put_user("acme", "uma", name="Uma", subject=Subject(uma.login.issuer, "uma"), roles=["members", evil])
+    members.put_role("acme", Role(evil, modules=NAMES))
+    members.put_user("acme", "uma", name="Uma", subject=Subject(uma.login.issuer, "uma"), roles=["members", evil])
     directory.access_cache.clear()
     put_app()
     for path in ("/profile", "/connect/github", f"/connect/{evil}", f"/connect/github?organization=acme&user={evil}"):
@@ -196,10 +197,8 @@ def test_a_persons_key_for_a_role_needs_a_confirmation(ada: Browser, service: Se
 
 def test_choosing_all_roles_includes_later_ones(uma: Browser, messages: list[dict[str, Any]]) -> None:
     put_app()
-    directory.put_role("acme", Role("support", modules=NAMES))
-    directory.put_user(
-        "acme", "uma", name="Uma", subject=Subject(uma.login.issuer, "uma"), roles=["members", "support"]
-    )
+    members.put_role("acme", Role("support", modules=NAMES))
+    members.put_user("acme", "uma", name="Uma", subject=Subject(uma.login.issuer, "uma"), roles=["members", "support"])
     directory.access_cache.clear()
     form = Form(uma.get("/connect/github")["body"], having="begin")
     assert [value for name, value in form.fields if name == "open_to"] == ["members", "support"]

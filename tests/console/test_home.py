@@ -12,8 +12,8 @@ from console.texts import texts
 from infra.local.login import LocalLogin
 from mcpist.audit import record as audit
 from mcpist.caller import Caller, Subject
-from mcpist.people import directory
 from mcpist.version import VERSION
+from tests import members
 from tests.console.conftest import Browser
 
 UMA = Caller("acme", "uma", Subject("https://login.example.com", "uma"), "user", ())
@@ -58,7 +58,7 @@ def test_a_browser_is_led_to_the_login_and_then_to_the_dashboard(browser: Browse
 
 
 def test_a_person_without_a_name_is_greeted_by_the_id(uma: Browser, login: LocalLogin) -> None:
-    directory.put_user("acme", "uma", name="", subject=Subject(login.issuer, "uma"), roles=["members"])
+    members.put_user("acme", "uma", name="", subject=Subject(login.issuer, "uma"), roles=["members"])
     assert "Welcome, uma" in uma.get("/")["body"]
 
 

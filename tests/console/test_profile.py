@@ -8,6 +8,7 @@ from infra.local.login import LocalLogin
 from mcpist.audit import record as audit
 from mcpist.caller import Caller, ClientInfo, Role, Subject
 from mcpist.people import directory
+from tests import members
 from tests.console.conftest import GITHUB_KEY, Browser, audited
 from tests.core.loopback import Service
 
@@ -25,16 +26,16 @@ def test_a_person_sees_what_the_roles_allow_by_effect_with_links_to_the_tools(um
 
 
 def test_each_of_several_roles_shows_what_it_alone_allows(uma: Browser, login: LocalLogin) -> None:
-    directory.put_role("acme", Role("writers", modules=("rag",), allow=("rag.put_doc",)))
+    members.put_role("acme", Role("writers", modules=("rag",), allow=("rag.put_doc",)))
     subject = Subject(login.issuer, "uma")
-    directory.put_user("acme", "uma", name="Uma", subject=subject, roles=["members", "writers"])
+    members.put_user("acme", "uma", name="Uma", subject=subject, roles=["members", "writers"])
     directory.access_cache.clear()
     cards = {name: role_card(uma, name) for name in ("members", "writers")}
     assert "effect=writes" not in cards["members"]
     assert re.findall(r'module=(\w+)&effect=writes">(\d+)</a>', cards["writers"]) == [("rag", "1")]
     assert "module=github" in cards["members"]
     assert "module=github" not in cards["writers"]
-    directory.put_user("acme", "uma", name="Uma", subject=subject, roles=["members"])
+    members.put_user("acme", "uma", name="Uma", subject=subject, roles=["members"])
     directory.access_cache.clear()
     assert "<details>" not in role_card(uma, "members"), "the table below says it already"
 

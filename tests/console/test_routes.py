@@ -14,6 +14,7 @@ from console.visit import NAVIGATION
 from mcpist.caller import Role, Subject
 from mcpist.people import directory, edits
 from mcpist_services import NAMES
+from tests import members
 from tests.console.conftest import Browser, audited, put_app
 
 FOR_EVERYBODY = {
@@ -143,7 +144,7 @@ def test_the_list_of_everybodys_batches_and_anothers_rows_are_refused(uma: Brows
 def test_who_is_no_administrator_any_more_is_refused_at_once(ada: Browser) -> None:
     assert ada.get("/users")["statusCode"] == 200
     issuer = ada.login.issuer
-    directory.put_user("acme", "eve", name="Eve", subject=Subject(issuer, "eve"), system_role="admin", roles=[])
+    members.put_user("acme", "eve", name="Eve", subject=Subject(issuer, "eve"), system_role="admin", roles=[])
     directory.change("acme", edits.change_user("ada", system_role="user"))
     directory.access_cache.clear()
     assert ada.get("/users")["statusCode"] == 403
@@ -200,8 +201,8 @@ def test_cookies_are_bound_to_this_host_and_hidden_from_scripts(ada: Browser) ->
 
 
 def test_a_user_without_roles_sees_every_page_that_is_everybodys(uma: Browser) -> None:
-    directory.put_user("acme", "uma", name="Uma", subject=Subject(uma.login.issuer, "uma"), roles=[])
-    directory.put_role("acme", Role("members", modules=NAMES))
+    members.put_user("acme", "uma", name="Uma", subject=Subject(uma.login.issuer, "uma"), roles=[])
+    members.put_role("acme", Role("members", modules=NAMES))
     directory.access_cache.clear()
     for route in READ:
         if FOR_EVERYBODY.get(route) == 200 and "{" not in route:

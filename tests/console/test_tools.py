@@ -14,6 +14,7 @@ from mcpist.people.in_flight import InFlight
 from mcpist.settings import settings
 from mcpist.tools.declare.parameters import parameters_of
 from mcpist_services import NAMES
+from tests import members
 from tests.console.conftest import Browser, audited
 
 SCHEMA = {
@@ -111,7 +112,7 @@ def test_a_wrong_argument_leaves_the_form_filled_and_runs_nothing(uma: Browser) 
 
 
 def test_a_tool_that_writes_cannot_be_tried(uma: Browser) -> None:
-    directory.put_role("acme", Role("members", modules=NAMES, allow=("rag.*",), destructive=True))
+    members.put_role("acme", Role("members", modules=NAMES, allow=("rag.*",), destructive=True))
     directory.access_cache.clear()
     assert "Try it" not in uma.get("/tools?tool=rag.delete_doc")["body"]
     answer = uma.post("/tools", [("action", "try"), ("tool", "rag.delete_doc"), ("arg.path", "a.md")])
@@ -133,7 +134,7 @@ def test_an_administrator_reads_the_command_that_permits_a_tool(ada: Browser) ->
 
 
 def test_an_unknown_tool_and_one_of_no_role_read_the_same_for_a_user(uma: Browser) -> None:
-    directory.put_role("acme", Role("members", modules=("rag",)))
+    members.put_role("acme", Role("members", modules=("rag",)))
     directory.access_cache.clear()
     page = uma.get("/tools?tool=jira.search")["body"]
     assert "Why you cannot use this tool" in page

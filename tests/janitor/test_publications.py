@@ -14,6 +14,7 @@ from mcpist.aws.table import directory_table
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
 from mcpist.people.organization import User
+from tests import members
 
 USERS = [f"user{number}" for number in range(60)]
 
@@ -28,7 +29,7 @@ def half_published(aws: list[str], organization: str, login: LocalLogin) -> list
     crowd = {name: User(name, name, Subject(login.issuer, name), roles=("members",)) for name in USERS}
     directory.change(organization, lambda acme: replace(acme, users={**acme.users, **crowd}))
     with killed_at(login, USERS[::2]), pytest.raises(Killed):
-        directory.put_role(organization, Role("members", modules=("rag",)))
+        members.put_role(organization, Role("members", modules=("rag",)))
     assert [modules_of(login, user) == ["rag"] for user in USERS[::2]] == [False] * 30
     aws.clear()
     return aws

@@ -9,8 +9,8 @@ from janitor import sealing
 from janitor.sealing import seal_audit
 from mcpist.audit import record as audit
 from mcpist.audit.verification import verify
-from mcpist.people import directory
 from mcpist.settings import settings
+from tests import members
 
 
 class Context:
@@ -26,7 +26,7 @@ class Context:
 @pytest.fixture(autouse=True)
 def organizations(organization: str) -> list[str]:
     """Two organizations with a row of two hours ago each."""
-    directory.put_organization("globex", name="Globex")
+    members.put_organization("globex", name="Globex")
     moment = datetime.now(UTC) - timedelta(hours=2)
     for name in (organization, "globex"):
         row = audit.new_row(

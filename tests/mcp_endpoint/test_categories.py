@@ -9,6 +9,7 @@ from mcp_endpoint.meta_tools import categories as proxy
 from mcpist.caller import Role
 from mcpist.people import directory
 from mcpist.settings import settings
+from tests import members
 from tests.audit_items import audit_items
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 from tests.upstreams.configured import READS, Upstreams, configured, reset_upstreams
@@ -53,7 +54,7 @@ CATEGORIES = {
 @pytest.fixture
 def upstreams(organization: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Upstreams]:
     everything = Role("members", ("rag", "serena.fs", "serena.shell"), ("serena.*",), destructive=True)
-    directory.put_role(organization, everything)
+    members.put_role(organization, everything)
     with configured(tmp_path, monkeypatch) as upstreams:
         upstreams.configure({"serena": upstreams.scripted("serena", **SCRIPT)}, CATEGORIES)
         yield upstreams
@@ -180,7 +181,7 @@ def test_the_list_of_categories_is_bounded_in_lines_and_characters(
     upstreams.configure(
         {"serena": upstreams.scripted("serena", **SCRIPT)}, {f"c{number:03}": long for number in range(150)}
     )
-    directory.put_role("acme", Role("members", tuple(f"c{number:03}" for number in range(150))))
+    members.put_role("acme", Role("members", tuple(f"c{number:03}" for number in range(150))))
     directory.access_cache.clear()
     description = tools(classic)["get-category-tools"]["description"]
     assert len(description) < proxy.MAX_CATEGORY_LIST_CHARACTERS + 300
@@ -270,7 +271,7 @@ def test_resources_and_prompts_of_the_server_are_offered_under_its_first_categor
 
 @pytest.mark.usefixtures("upstreams")
 def test_a_resource_of_another_roles_category_cannot_be_read(endpoint: EndpointClient) -> None:
-    directory.put_role("acme", Role("members", ("rag",)))
+    members.put_role("acme", Role("members", ("rag",)))
     directory.access_cache.clear()
     uri = "mcpist://categories/serena.fs/serena/file:///notes.md"
     assert endpoint.request("resources/read", uri=uri)["error"]["data"]["code"] == "AUTHORIZATION_ERROR"
@@ -291,7 +292,7 @@ def test_a_proxied_tool_that_destroys_asks_the_person_where_the_client_has_forms
 ) -> None:
     categories = {"serena": {"description": "Files", "server": "serena", "tools": {"includeNames": ["wipe"]}}}
     upstreams.configure({"serena": upstreams.scripted("serena", **SCRIPT)}, categories)
-    directory.put_role("acme", Role("members", ("serena",), ("serena.*",), destructive=True))
+    members.put_role("acme", Role("members", ("serena",), ("serena.*",), destructive=True))
     directory.access_cache.clear()
     use = {"category": "serena", "name": "wipe", "args": {"disk": "C"}}
     asker = classic.with_capabilities(elicitation={"form": {}})

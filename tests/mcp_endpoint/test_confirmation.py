@@ -12,6 +12,7 @@ from mcpist.people.questions import SORT_KEY, accept
 from mcpist.running.confirmation import DestructiveUse, TargetPreview, order_targets
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
+from tests import members
 from tests.audit_items import audit_items
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 from tests.mcp_endpoint.ledger_driver import LedgerDriver
@@ -27,7 +28,7 @@ YES = {"action": "accept", "content": {"confirm": True}}
 @pytest.fixture
 def door(endpoint: EndpointClient, aws: list[str]) -> EndpointClient:
     """A client whose person may use destructive tools."""
-    directory.put_role("acme", Role("members", modules=NAMES, allow=("rag.*",), destructive=True))
+    members.put_role("acme", Role("members", modules=NAMES, allow=("rag.*",), destructive=True))
     directory.access_cache.clear()
     aws.clear()
     return endpoint
@@ -203,9 +204,9 @@ def test_an_answer_is_not_valid_for_another_person(asker: EndpointClient) -> Non
 def test_an_answer_is_not_valid_for_other_roles(asker: EndpointClient) -> None:
     question = asker.result("batch", commands=LINES)
     more = Role("more", modules=NAMES, allow=("rag.*",), destructive=True)
-    directory.put_role("acme", more)
+    members.put_role("acme", more)
     subject = Subject(asker.login.issuer, "uma")
-    directory.put_user("acme", "uma", name="Uma", subject=subject, roles=["members", "more"])
+    members.put_user("acme", "uma", name="Uma", subject=subject, roles=["members", "more"])
     directory.access_cache.clear()
     assert answered(asker, question, YES)["error"]["code"] == -32602
 

@@ -10,10 +10,10 @@ from mcp_endpoint import elicitation
 from mcpist.aws.attributes import unpack
 from mcpist.aws.table import ledger_table
 from mcpist.caller import Role
-from mcpist.people import directory
 from mcpist.people.questions import SORT_KEY
 from mcpist.polling import Polling
 from mcpist_services.catalogue import CATALOGUE
+from tests import members
 from tests.core.loopback import Reply, serving
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 from tests.mcp_endpoint.fake_broker import FakeBroker, grant
@@ -205,7 +205,7 @@ def test_a_token_refused_after_a_write_asks_nothing_since_the_call_would_write_a
     asker: EndpointClient, accounts: FakeBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(CATALOGUE.module("notion"), "host", accounts.service.url)
-    directory.put_role("acme", Role("members", ("notion",), ("notion.*",)))
+    members.put_role("acme", Role("members", ("notion",), ("notion.*",)))
     accounts.acting = grant()
     first = [{"id": f"b{place}"} for place in range(100)]
     accounts.service.replies = [Reply(json.dumps({"results": first}).encode()), Reply(b"{}", 401)]

@@ -23,6 +23,7 @@ from mcpist.tools.access.permissions import Permissions
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.rag.document_store import DocumentStore
+from tests import members
 from tests.core.files.callers import caller
 from tests.core.files.test_access import expire
 from tests.mcp_endpoint.endpoint_client import EndpointClient
@@ -184,7 +185,7 @@ def test_bytes_that_were_changed_are_an_error_and_never_an_answer(
 @pytest.mark.usefixtures("documents")
 def test_a_file_takes_the_place_of_a_text(endpoint: EndpointClient) -> None:
     file = access.put(UMA, b"# From a file\n\nText.", "text/markdown")
-    directory.put_role("acme", Role("members", modules=NAMES, allow=("*",)))
+    members.put_role("acme", Role("members", modules=NAMES, allow=("*",)))
     directory.access_cache.clear()
     params = {"path": "new.md", "content": {"path": file.path, "sha256": file.sha256}}
     assert "new.md" in endpoint.call("call", module="rag", tool="put_doc", params=params)[1][0]

@@ -14,6 +14,7 @@ from mcp_endpoint import handler as door
 from mcpist import settings
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
+from tests import members
 from tests.lambda_context import Context
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 
@@ -160,8 +161,8 @@ def test_a_subject_without_membership_is_forbidden(endpoint: EndpointClient, log
 
 
 def test_a_member_of_two_organizations_names_one_in_the_path(endpoint: EndpointClient, login: LocalLogin) -> None:
-    directory.put_organization("other", name="Other")
-    directory.put_user("other", "uma", name="Uma", subject=Subject(login.issuer, "uma"))
+    members.put_organization("other", name="Other")
+    members.put_user("other", "uma", name="Uma", subject=Subject(login.issuer, "uma"))
     directory.access_cache.clear()
     assert endpoint.ask("list_tools")[0] == 403
     assert endpoint.ask("of_organization")[0] == 200
@@ -184,7 +185,7 @@ def test_only_resources_that_the_caller_may_read_are_listed(endpoint: EndpointCl
     templates = {one["name"]: one for one in offered["resourceTemplates"]}
     assert templates["github.file"]["uriTemplate"] == "github://{owner}/{repo}/files/{+path}"
     assert templates["github.file"]["mimeType"] == "text/markdown"
-    directory.put_role("acme", Role("members", modules=("github", "rag"), deny=("github.get_file",)))
+    members.put_role("acme", Role("members", modules=("github", "rag"), deny=("github.get_file",)))
     directory.access_cache.clear()
     left = endpoint.request("resources/templates/list")["result"]["resourceTemplates"]
     assert "github.file" not in {one["name"] for one in left}
@@ -239,7 +240,7 @@ def test_a_wrong_request_for_a_prompt_is_a_typed_error(
 
 
 def test_a_prompt_is_listed_only_for_callers_that_may_use_all_its_tools(endpoint: EndpointClient) -> None:
-    directory.put_role("acme", Role("members", modules=("github",), deny=("github.list_labels",)))
+    members.put_role("acme", Role("members", modules=("github",), deny=("github.list_labels",)))
     directory.access_cache.clear()
     names = {one["name"] for one in endpoint.request("prompts/list")["result"]["prompts"]}
     assert "github.triage_issues" not in names
@@ -320,7 +321,7 @@ def test_an_error_about_arguments_includes_the_tools_schema(endpoint: EndpointCl
 
 
 def test_a_role_without_the_module_neither_sees_nor_calls_it(endpoint: EndpointClient) -> None:
-    directory.put_role("acme", Role("members", modules=("github",)))
+    members.put_role("acme", Role("members", modules=("github",)))
     directory.access_cache.clear()
     _, _, answer = endpoint.ask("list_tools")
     assert "rag" not in answer["result"]["tools"][0]["description"]

@@ -11,6 +11,7 @@ from mcpist.people import directory
 from mcpist_services import NAMES
 from mcpist_services.upstream import lists
 from mcpist_services.upstream.trust import Pin, fingerprint, pin_name
+from tests import members
 from tests.audit_items import audit_items
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 from tests.upstreams.configured import Upstreams, configured, reset_upstreams
@@ -48,7 +49,7 @@ def of(endpoint: EndpointClient, upstreams: Upstreams) -> Callable[..., Endpoint
     assert upstreams
 
     def of(*allow: str, deny: tuple[str, ...] = ()) -> EndpointClient:
-        directory.put_role("acme", Role("members", (*NAMES, "notes"), allow, deny))
+        members.put_role("acme", Role("members", (*NAMES, "notes"), allow, deny))
         directory.access_cache.clear()
         endpoint.request("tools/call", name="get_module_schema", arguments={"modules": ["notes"]})
         return endpoint
@@ -139,7 +140,7 @@ def test_a_refused_resource_or_prompt_leaves_a_row(of: Callable[..., EndpointCli
 @pytest.mark.parametrize("mask", ["notes.prompts.*", "*.review"])
 def test_an_administrator_switches_a_prompt_off(of: Callable[..., EndpointClient], mask: str) -> None:
     client = of("notes.*")
-    directory.put_organization("acme", name="Acme", disabled=(mask,))
+    members.put_organization("acme", name="Acme", disabled=(mask,))
     directory.access_cache.clear()
     assert offered(client) == {"notes.a", "notes.docs"}
     assert outcome(client, "prompts/get", name="notes.review") == "TOOL_DISABLED"

@@ -36,6 +36,7 @@ from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.search.index import ModuleEntry
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
+from tests import members
 from tests.core.loopback import Reply, Service, close_connections, json_response, serving
 from tests.peers.tokens import o200k
 
@@ -43,7 +44,7 @@ ICON_FILE = Path(__file__).parents[2] / "functions/console/assets/icon.svg"
 
 
 def test_the_three_meta_tools_with_twenty_modules_stay_under_800_tokens(organization: str, login: LocalLogin) -> None:
-    directory.put_role(organization, Role("members", modules=NAMES))
+    members.put_role(organization, Role("members", modules=NAMES))
     tools = declare(directory.identify(Subject(login.issuer, "uma"), organization=organization))
     listed = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
     listed[0]["description"] += "".join(f", category.number_{number}" for number in range(20 - len(NAMES)))
@@ -80,7 +81,7 @@ def test_signatures_with_times_come_with_what_a_time_may_be(exchange: McpExchang
 def test_tools_that_change_something_are_marked_and_the_marks_explained(
     exchange: McpExchange, organization: str
 ) -> None:
-    directory.put_role(organization, Role("members", modules=NAMES, allow=("*",), destructive=True))
+    members.put_role(organization, Role("members", modules=NAMES, allow=("*",), destructive=True))
     directory.access_cache.clear()
     caller = directory.identify(exchange.caller.subject, organization=organization)
     exchange = replace(exchange, caller=replace(caller, proof=exchange.caller.proof))

@@ -8,6 +8,7 @@ import pytest
 from mcpist.caller import Role
 from mcpist.people import directory
 from mcpist_services import NAMES
+from tests import members
 from tests.audit_items import audit_items
 from tests.mcp_endpoint.client_approvals import Approval, claude_code, codex, cursor
 from tests.mcp_endpoint.endpoint_client import EndpointClient
@@ -28,7 +29,7 @@ CLIENTS = {
 @pytest.fixture
 def writer(endpoint: EndpointClient) -> EndpointClient:
     """A client whose person may use everything."""
-    directory.put_role("acme", Role("members", modules=NAMES, allow=("*",), destructive=True))
+    members.put_role("acme", Role("members", modules=NAMES, allow=("*",), destructive=True))
     directory.access_cache.clear()
     return endpoint
 
@@ -65,7 +66,7 @@ def test_a_tool_that_changes_something_is_refused_and_recorded(
 def test_what_the_roles_do_not_permit_reads_the_same_at_both_addresses(
     reader: EndpointClient, writer: EndpointClient
 ) -> None:
-    directory.put_role("acme", Role("members", modules=NAMES))
+    members.put_role("acme", Role("members", modules=NAMES))
     directory.access_cache.clear()
     assert reader.error("call", **PUT) == writer.error("call", **PUT)
 

@@ -10,6 +10,7 @@ from mcp_endpoint.resources import MAX_LISTED_RESOURCES
 from mcpist.caller import Role
 from mcpist.people import directory
 from mcpist_services.rag.document_store import DocumentStore
+from tests import members
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 
 PATHS = ["guides/100 %.md", *(f"notes/{number:03}.md" for number in range(MAX_LISTED_RESOURCES + 3)), "設計.md"]
@@ -50,7 +51,7 @@ def test_documents_are_listed_by_pages_and_each_can_be_read(endpoint: EndpointCl
 @pytest.mark.parametrize("denied", ["rag.list_docs", "rag.get_doc", "rag.resources.document"])
 @pytest.mark.usefixtures("documents")
 def test_a_caller_who_may_not_list_or_read_documents_sees_none(endpoint: EndpointClient, denied: str) -> None:
-    directory.put_role("acme", Role("members", ("rag",), deny=(denied,)))
+    members.put_role("acme", Role("members", ("rag",), deny=(denied,)))
     directory.access_cache.clear()
     assert pages(endpoint)[0]["resources"] == []
 

@@ -13,6 +13,7 @@ from mcpist.people import directory
 from mcpist.registry.entries import disable
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
+from tests import members
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 from tests.mcp_endpoint.test_categories import SCRIPT
 from tests.upstreams.configured import Upstreams, configured
@@ -39,7 +40,7 @@ def off(organization: str, login: LocalLogin) -> Switch:
 def upstreams(organization: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Upstreams]:
     """One server, whose category has its name."""
     role = Role("members", (*NAMES, "serena"), ("serena.*",))
-    directory.put_role(organization, role)
+    members.put_role(organization, role)
     with configured(tmp_path, monkeypatch) as upstreams:
         tools = {"includeNames": [tool["name"] for tool in SCRIPT["tools"]]}
         upstreams.configure(

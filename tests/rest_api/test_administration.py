@@ -14,6 +14,7 @@ from mcpist.caller import Role, Subject
 from mcpist.people import directory
 from mcpist.people.organization import User
 from mcpist.settings import settings
+from tests import members
 from tests.rest_api.fake_broker import GRANT, FakeBroker
 from tests.rest_api.rest_client import Answer, RestClient
 
@@ -121,8 +122,8 @@ def test_who_is_no_administrator_reads_and_changes_nothing(rest: RestClient, met
 
 def test_a_person_sees_the_organizations_and_acts_in_the_named_one(ada: RestClient, login: LocalLogin) -> None:
     subject = Subject(login.issuer, "ada")
-    directory.put_organization("globex", name="Globex")
-    directory.put_user("globex", "ada2", name="Ada", subject=subject, system_role="user")
+    members.put_organization("globex", name="Globex")
+    members.put_user("globex", "ada2", name="Ada", subject=subject, system_role="user")
     directory.access_cache.clear()
     found = ada.get("/v1/organizations").json["organizations"]
     assert [(one["organization"], one["user"], one["system_role"]) for one in found] == [

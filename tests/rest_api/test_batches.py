@@ -10,6 +10,7 @@ from mcpist.errors import FileNotFound
 from mcpist.people import directory
 from mcpist_services import NAMES
 from rest_api import batch_view
+from tests import members
 from tests.mcp_endpoint.ledger_driver import LedgerDriver
 from tests.rest_api.rest_client import RestClient
 
@@ -21,7 +22,7 @@ DROP = {"id": "drop", "module": "rag", "tool": "delete_doc", "params": {"path": 
 @pytest.fixture
 def destroyer(rest: RestClient) -> RestClient:
     """A program of a person who may use destructive tools."""
-    directory.put_role("acme", Role("members", modules=NAMES, allow=("rag.*",), destructive=True))
+    members.put_role("acme", Role("members", modules=NAMES, allow=("rag.*",), destructive=True))
     directory.access_cache.clear()
     return rest
 
@@ -107,7 +108,7 @@ def test_a_batch_is_resumed_with_what_succeeded(rest: RestClient) -> None:
 
 def test_a_batch_of_others_does_not_exist_but_for_an_administrator(rest: RestClient) -> None:
     batch, _ = started(rest, TAGS)
-    directory.put_user("acme", "eve", name="Eve", subject=Subject(rest.login.issuer, "eve"), roles=["members"])
+    members.put_user("acme", "eve", name="Eve", subject=Subject(rest.login.issuer, "eve"), roles=["members"])
     for path in ("", "/cancel", "/resume"):
         send = rest.of("eve").post if path else rest.of("eve").get
         answer = send(f"/v1/batches/{batch}{path}", *([{}] if path == "/resume" else []))

@@ -7,7 +7,7 @@ import pytest
 
 from infra.local.login import LocalLogin
 from mcpist.caller import Role, Subject
-from mcpist.people import directory
+from tests import members
 from tests.audit_items import audit_items
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 from tests.rest_api.rest_client import RestClient
@@ -48,8 +48,8 @@ def by_rest_batch(_: EndpointClient, rest: RestClient) -> str:
 @pytest.fixture
 def nobody(organization: str, login: LocalLogin) -> tuple[EndpointClient, RestClient]:
     """The clients of a person whose only role has no module."""
-    directory.put_role(organization, Role("nothing"))
-    directory.put_user(organization, "eve", name="Eve", subject=Subject(login.issuer, "eve"), roles=["nothing"])
+    members.put_role(organization, Role("nothing"))
+    members.put_user(organization, "eve", name="Eve", subject=Subject(login.issuer, "eve"), roles=["nothing"])
     return EndpointClient(login, user="eve"), RestClient(login, user="eve")
 
 

@@ -15,6 +15,7 @@ from mcpist.running import broker
 from mcpist.running.broker import Credential
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
+from tests import members
 from tests.core.loopback import Reply, Service, json_response, serving
 from tests.rest_api.rest_client import Answer, RestClient
 
@@ -24,7 +25,7 @@ NEW = {"owner": "o", "repo": "r", "title": "t"}
 @pytest.fixture
 def github(rest: RestClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:  # noqa: ARG001 - it needs AWS
     """GitHub on loopback, with an account of Uma's, whose role may write."""
-    directory.put_role("acme", Role("members", modules=NAMES, allow=("github.*",)))
+    members.put_role("acme", Role("members", modules=NAMES, allow=("github.*",)))
     directory.access_cache.clear()
     held = Credential("t", account_id="7", account_name="uma", owner="user#uma", expires_at=None)
     broker.credential_cache.put(("acme", "uma", ("members",), "github"), held)
@@ -122,7 +123,7 @@ def test_a_request_that_is_running_or_was_lost_is_a_conflict(rest: RestClient, g
 
 def test_a_person_who_may_no_longer_write_gets_no_earlier_result(rest: RestClient, github: Service) -> None:
     create(rest)
-    directory.put_role("acme", Role("members", modules=NAMES))
+    members.put_role("acme", Role("members", modules=NAMES))
     directory.access_cache.clear()
     assert create(rest).status == 403
     assert len(github.received) == 1

@@ -33,6 +33,7 @@ from mcpist.people.known_subject import KnownSubject
 from mcpist.people.organization import Organization, User
 from mcpist_services.catalogue import CATALOGUE
 from step_runner.handler import handler as step_runner
+from tests import members
 from tests.examples import examples
 from tests.lambda_context import Context
 from tests.mcp_endpoint.endpoint_client import EVENTS, EndpointClient
@@ -247,7 +248,7 @@ def is_off(organization: Organization, module: str, name: str) -> bool:
 @pytest.fixture
 def clients(organization: str, login: LocalLogin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Clients]:
     """The clients of eve, with a server behind the category serena.fs."""
-    directory.put_role(organization, Role("all", modules=tuple(TOOLS), allow=("*",)))
+    members.put_role(organization, Role("all", modules=tuple(TOOLS), allow=("*",)))
     with configured(tmp_path, monkeypatch) as upstreams:
         upstreams.configure({"serena": upstreams.scripted("serena", **SCRIPT)}, {"serena.fs": FILES})
         yield EndpointClient(login, user="eve"), RestClient(login, user="eve")

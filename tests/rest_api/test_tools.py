@@ -13,6 +13,7 @@ from mcpist.tools.access.permissions import Permissions
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 from rest_api.tools.names import rest_name
+from tests import members
 from tests.audit_items import audit_items
 from tests.core.sample import caller
 from tests.rest_api.rest_client import RestClient
@@ -23,7 +24,7 @@ ALL = Role("all", modules=NAMES, allow=("*",), destructive=True)
 @pytest.fixture
 def rest_of_all(rest: RestClient) -> RestClient:
     """A program of a person who may use every tool."""
-    directory.put_role("acme", Role("members", modules=NAMES, allow=("*",), destructive=True))
+    members.put_role("acme", Role("members", modules=NAMES, allow=("*",), destructive=True))
     directory.access_cache.clear()
     return rest
 

@@ -7,6 +7,7 @@ import pytest
 from infra.local.login import LocalLogin
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
+from tests import members
 from tests.rest_api.fake_broker import GRANT, FakeBroker
 from tests.rest_api.rest_client import RestClient
 
@@ -14,8 +15,8 @@ from tests.rest_api.rest_client import RestClient
 @pytest.fixture
 def eve(organization: str, login: LocalLogin, rest: RestClient) -> RestClient:
     """A person whose role has a module without its tools that write."""
-    directory.put_role(organization, Role("readers", ("github",), deny=("github.get_*",)))
-    directory.put_user(organization, "eve", name="Eve", subject=Subject(login.issuer, "eve"), roles=["readers"])
+    members.put_role(organization, Role("readers", ("github",), deny=("github.get_*",)))
+    members.put_user(organization, "eve", name="Eve", subject=Subject(login.issuer, "eve"), roles=["readers"])
     return rest.of("eve")
 
 
@@ -41,7 +42,7 @@ def test_a_person_learns_the_first_no_which_a_call_gets_and_no_role(eve: RestCli
 
 
 def test_an_administrator_sees_the_rules_of_another_users_roles(eve: RestClient, organization: str) -> None:
-    directory.put_organization(organization, name="Acme", disabled=["github.get_i*"])
+    members.put_organization(organization, name="Acme", disabled=["github.get_i*"])
     directory.access_cache.clear()
     found = why(eve.of("ada"), "github-get-issue", user="eve")
     assert (found["user"], found["firstNo"], found["disabledBy"]) == ("eve", "mask", "github.get_i*")

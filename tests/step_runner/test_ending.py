@@ -18,6 +18,7 @@ from mcpist.errors import ExecutionsExhausted, StoreUnavailable
 from mcpist.people import directory
 from mcpist.running.broker import INVOKE_TIMEOUT_SECONDS, MAX_INVOKE_ATTEMPTS
 from step_runner.step import ToolStepWork
+from tests import members
 from tests.step_runner.ledger_batch import PK, Write, claim_by, enter, entry, error_of, has_settled, outcome
 
 TAGS: Any = ("list_tags", {}, set())
@@ -117,7 +118,7 @@ def test_an_outage_that_lasts_fails_the_step(write: Write) -> None:
 
 def test_an_outage_after_the_claim_of_a_write_fails_it_without_a_retry(write: Write) -> None:
     write(("put_doc", {"path": "a.md", "title": "A", "content": "a"}, set()), effect="writes")
-    directory.put_role("acme", Role("members", modules=("rag",), allow=("rag.put_doc",)))
+    members.put_role("acme", Role("members", modules=("rag",), allow=("rag.put_doc",)))
     directory.access_cache.clear()
     with outage("PutItem"):
         enter()
@@ -204,7 +205,7 @@ def full_account() -> Iterator[None]:
 def test_a_step_for_which_the_account_has_no_execution_is_retried_also_a_write(
     write: Write, effect: str, tool: str, params: dict[str, Any]
 ) -> None:
-    directory.put_role("acme", Role("members", modules=("github",), allow=("github.*",)))
+    members.put_role("acme", Role("members", modules=("github",), allow=("github.*",)))
     write((tool, params, set()), effect=effect, warrant="w", step0={"module": "github"})
     with full_account():
         for retry in range(MAX_EXECUTIONS_RETRIES):

@@ -12,12 +12,12 @@ from mcpist.caller import Role
 from mcpist.errors import IntegrityError
 from mcpist.files import access, storage
 from mcpist.memory import forget_entries
-from mcpist.people import directory
 from mcpist.running import broker
 from mcpist.running.broker import Credential
 from mcpist.settings import settings
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
+from tests import members
 from tests.core.files.callers import caller
 from tests.core.loopback import Reply, close_connections, json_response, serving
 from tests.step_runner.ledger_batch import PK, Write, enter, entry, error_of, has_settled, outcome
@@ -33,7 +33,7 @@ def result(step: int) -> Any:
 @pytest.fixture(autouse=True)
 def every_tool(organization: str) -> None:
     """Let uma use every tool."""
-    directory.put_role(organization, Role("members", modules=NAMES, allow=("*",)))
+    members.put_role(organization, Role("members", modules=NAMES, allow=("*",)))
 
 
 def test_a_step_asks_the_file_of_another_steps_answer_however_small_it_is(write: Write) -> None:

@@ -15,6 +15,7 @@ from mcpist.batch.ledger.records import Ending
 from mcpist.caller import ClientInfo, Role
 from mcpist.errors import BatchNotFound, StoreUnavailable
 from mcpist.people import directory
+from tests import members
 from tests.audit_items import audit_items
 from tests.step_runner.ledger_batch import EXECUTION, PK, Write, claim_by, enter, entry, error_of, outcome
 
@@ -174,14 +175,14 @@ def test_an_argument_that_is_refused_says_what_its_reference_stood_for(write: Wr
 
 def test_permissions_are_checked_again_when_the_step_runs(write: Write) -> None:
     write(("list_tags", {}, set()))
-    directory.put_role("acme", Role("members", modules=()))
+    members.put_role("acme", Role("members", modules=()))
     directory.access_cache.clear()
     enter()
     assert error_of(entry()).code == "AUTHORIZATION_ERROR"
 
 
 def test_a_step_of_a_reading_batch_never_writes(write: Write) -> None:
-    directory.put_role("acme", Role("members", modules=("rag",), allow=("rag.*",)))
+    members.put_role("acme", Role("members", modules=("rag",), allow=("rag.*",)))
     directory.access_cache.clear()
     head = write(("put_doc", {"path": "notes/new.md", "content": "x"}, set()))
     ledger.write(replace(head, reading_only=True), [entry()])

@@ -16,7 +16,7 @@ from infra.local.aws_requests import AwsRequest, HookPhase
 from infra.local.demo import ORGANIZATION, ROLE
 from infra.local.deployment import DeploymentOptions, LocalDeployment, operating, run_local_deployment
 from mcpist.caller import Role
-from mcpist.people import directory
+from tests import members
 from tests.project_copy import with_modules
 from tests.roles.judgement import check_requests
 from tests.whole.conftest import HERE, McpUser
@@ -38,7 +38,7 @@ def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalDeployment]
     (root / "template.yaml").write_text(hasty, "utf-8")
     with run_local_deployment(DeploymentOptions(docs=HERE / "documents", root=root, modules=MODULES)) as deployment:
         with operating(deployment.aws):
-            directory.put_role(ORGANIZATION, Role(ROLE, modules=MODULES, allow=("probe.*",)))
+            members.put_role(ORGANIZATION, Role(ROLE, modules=MODULES, allow=("probe.*",)))
         deployment.aws.requests.clear()
         yield deployment
         check_requests(deployment.aws)

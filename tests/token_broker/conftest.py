@@ -18,9 +18,10 @@ from infra.local.template import Template, read_template
 from mcpist import settings
 from mcpist.caller import Role, Subject
 from mcpist.memory import forget_entries
-from mcpist.people import browsers, directory
+from mcpist.people import browsers
 from mcpist.telemetry import invocation
 from mcpist_services import provider_name
+from tests import members
 from tests.core.loopback import Service, serving
 from tests.mocked_aws import make_once, mocked_aws
 from tests.token_broker.authorization_server import AuthorizationServer
@@ -161,9 +162,9 @@ def error_of(answer: dict[str, Any]) -> str:
 def populate(login: LocalLogin) -> None:
     build_once(login.issuer)
     for organization in ("acme", "globex"):
-        directory.put_organization(organization, name=organization.title())
+        members.put_organization(organization, name=organization.title())
         for role in ("engineering", "support"):
-            directory.put_role(organization, Role(role, modules=("github", "notion")))
+            members.put_role(organization, Role(role, modules=("github", "notion")))
     put_person(login, "ada", roles=["engineering", "support"])
     put_person(login, "bob", roles=["engineering"])
     put_person(login, "grace", roles=["engineering"], system_role="admin")
@@ -171,7 +172,7 @@ def populate(login: LocalLogin) -> None:
 
 
 def put_person(login: LocalLogin, who: str, **given: Any) -> None:
-    directory.put_user(PEOPLE[who], who, name=who.title(), subject=Subject(login.issuer, who), **given)
+    members.put_user(PEOPLE[who], who, name=who.title(), subject=Subject(login.issuer, who), **given)
 
 
 @pytest.fixture(scope="module")

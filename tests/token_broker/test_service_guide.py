@@ -24,6 +24,7 @@ from mcpist.running.run import run_tool
 from mcpist.running.send import cooldowns
 from mcpist.tools.search.catalogue import Catalogue
 from scripts.reference import page
+from tests import members
 from tests.core.loopback import Service, close_connections, json_response, serving
 from tests.services.test_requests import requests
 from tests.token_broker.authorization_server import AuthorizationServer
@@ -99,7 +100,7 @@ def deployment(
     app = {"client_id": client.id, "client_secret": client.secret}
     parameter = f"{settings.settings().oauth_parameters}/jotter"
     boto3.client("ssm").put_parameter(Name=parameter, Value=json.dumps(app), Type="SecureString", Overwrite=True)
-    directory.put_role("acme", Role("writers", modules=("jotter",), allow=("jotter.*",)))
+    members.put_role("acme", Role("writers", modules=("jotter",), allow=("jotter.*",)))
     put_person(door.login, "ada", roles=["writers"])
 
     def invoke(params: Any, **_: Any) -> Any:

@@ -8,6 +8,7 @@ import pytest
 
 from mcpist.caller import Subject
 from mcpist.people import browsers, directory
+from tests import members
 from tests.token_broker.conftest import Broker, error_of
 from token_broker import proof as sealed
 
@@ -36,7 +37,7 @@ def test_a_login_needs_a_member_with_a_valid_token(door: Broker) -> None:
 
 
 def test_a_user_of_several_organizations_names_one(door: Broker) -> None:
-    directory.put_user("globex", "ada", name="Ada", subject=Subject(door.login.issuer, "ada"), roles=["support"])
+    members.put_user("globex", "ada", name="Ada", subject=Subject(door.login.issuer, "ada"), roles=["support"])
     directory.access_cache.clear()
     answer = door.ask("login")
     assert answer["error"] == {"type": "OrganizationAmbiguous", "details": {"known": "acme, globex"}}
@@ -92,15 +93,15 @@ def test_a_session_opens_only_its_own_organization(door: Broker) -> None:
 def test_a_former_member_has_no_session(door: Broker) -> None:
     proof = door.session("bob")
     elsewhere = Subject(door.login.issuer, "somebody-else")
-    directory.put_user("acme", "bob", name="Bob", subject=elsewhere, roles=["engineering"])
+    members.put_user("acme", "bob", name="Bob", subject=elsewhere, roles=["engineering"])
     directory.access_cache.clear()
     assert error_of(offer(door, proof)) == "MembershipRequired"
 
 
 def test_a_subject_that_became_another_user_does_not_act_as_the_new_one(door: Broker) -> None:
     proof = door.session("bob")
-    directory.put_user("acme", "bob", name="Bob", subject=Subject(door.login.issuer, "gone"), roles=["engineering"])
-    directory.put_user("acme", "bert", name="Bert", subject=Subject(door.login.issuer, "bob"), roles=["engineering"])
+    members.put_user("acme", "bob", name="Bob", subject=Subject(door.login.issuer, "gone"), roles=["engineering"])
+    members.put_user("acme", "bert", name="Bert", subject=Subject(door.login.issuer, "bob"), roles=["engineering"])
     directory.access_cache.clear()
     assert error_of(offer(door, proof)) == "AuthenticationError"
 

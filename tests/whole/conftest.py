@@ -22,6 +22,7 @@ from infra.local.deployment import DeploymentOptions, LocalDeployment, operating
 from mcpist.aws.table import directory_table
 from mcpist.caller import Role
 from mcpist.people import directory
+from tests import members
 from tests.core.loopback import listening
 from tests.project_copy import with_modules
 from tests.roles.judgement import check_requests
@@ -178,7 +179,7 @@ def usual(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
                 modules=(*MODULES, *PROGRAMS),
                 allow=("probe.*", "library.*", "writers.*", *(f"{name}.create_*" for name in HOSTS)),
             )
-            directory.put_role(ORGANIZATION, everything)
+            members.put_role(ORGANIZATION, everything)
         yield deployment
 
 

@@ -12,6 +12,7 @@ from infra.local.demo import ORGANIZATION, ROLE
 from infra.local.deployment import LocalDeployment, operating
 from mcpist.caller import Role
 from mcpist.people import directory
+from tests import members
 from tests.accounts import connect, disconnect, forget
 from tests.whole.conftest import MODULES, McpUser
 
@@ -27,12 +28,12 @@ def person(deployment: LocalDeployment, user: McpUser) -> Iterator[McpUser]:
     with operating(deployment.aws):
         before = _role()
         may = Role(ROLE, modules=MODULES, allow=(*before.allow, "rag.*", "github.delete_file"), destructive=True)
-        directory.put_role(ORGANIZATION, may)
+        members.put_role(ORGANIZATION, may)
     connect(deployment, "github", "uma-canary-token")
     forget(deployment)
     yield user
     with operating(deployment.aws):
-        directory.put_role(ORGANIZATION, before)
+        members.put_role(ORGANIZATION, before)
     disconnect(deployment, "github")
 
 

@@ -10,6 +10,7 @@ from infra.local.demo import ADMINISTRATOR, ORGANIZATION, ROLE, USER
 from infra.local.deployment import LocalDeployment, operating
 from infra.local.login_page import Person
 from mcpist.people import directory
+from tests import members
 from tests.whole.browser import new_page
 from tests.whole.gate import held, waiting_step
 
@@ -97,7 +98,7 @@ def test_a_mask_is_changed_after_a_review(deployment: LocalDeployment, pages: di
             assert MASK in directory.read(ORGANIZATION).role(ROLE).deny
     finally:
         with operating(deployment.aws):
-            directory.put_role(ORGANIZATION, before)
+            members.put_role(ORGANIZATION, before)
 
 
 def test_a_batch_is_cancelled(deployment: LocalDeployment, user: Page, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from infra.local.demo import ROLE
 from infra.local.deployment import LocalDeployment
 from infra.local.names import STACK
 from mcpist.caller import Role, Subject
-from mcpist.people import directory
+from tests import members
 
 type Line = dict[str, str]
 type Examine = Callable[[], tuple[int, dict[str, list[Line]]]]
@@ -208,10 +208,10 @@ def test_only_what_the_broker_can_read_is_of_use(deployment: LocalDeployment, ex
 
 @pytest.mark.usefixtures("guests")
 def test_an_organization_that_nobody_can_administer_is_a_problem(deployment: LocalDeployment, examine: Examine) -> None:
-    directory.put_organization("hollow", name="Hollow")
-    directory.put_organization("moved", name="Moved")
+    members.put_organization("hollow", name="Hollow")
+    members.put_organization("moved", name="Moved")
     old = Subject("https://old.example.com", "1")
-    directory.put_user("moved", "ada", name="Ada", subject=old, system_role="admin")
+    members.put_user("moved", "ada", name="Ada", subject=old, system_role="admin")
     code, found = examine()
     told = {line["found"].split(" ")[0].rstrip(":"): line for line in found["directory organizations"]}
     assert (code, told["demo"]["state"]) == (ADMINISTRATOR, "ok")
@@ -220,7 +220,7 @@ def test_an_organization_that_nobody_can_administer_is_a_problem(deployment: Loc
         given = f"org create {name} --restore --administrator ID --issuer {deployment.login.issuer} "
         assert given in told[name]["remedy"]
     new = Subject(deployment.login.issuer, "new")
-    directory.put_user("moved", "bea", name="Bea", subject=new, system_role="admin")
+    members.put_user("moved", "bea", name="Bea", subject=new, system_role="admin")
     _, found = examine()
     able, strangers = (line for line in found["directory organizations"] if line["found"].startswith("moved"))
     assert (able["state"], strangers["state"]) == ("ok", "warning")
@@ -229,8 +229,8 @@ def test_an_organization_that_nobody_can_administer_is_a_problem(deployment: Loc
 
 @pytest.mark.usefixtures("guests")
 def test_a_mask_that_fits_nothing_is_told(examine: Examine) -> None:
-    directory.put_organization("typing", name="Typing")
-    directory.put_role("typing", Role(ROLE, modules=("rag",), deny=("rag.putt_*",)))
+    members.put_organization("typing", name="Typing")
+    members.put_role("typing", Role(ROLE, modules=("rag",), deny=("rag.putt_*",)))
     _, found = examine()
     (line,) = (line for line in found["directory roles"] if line["found"].startswith("typing"))
     assert (line["state"], "rag.putt_*" in line["found"]) == ("warning", True)

@@ -14,7 +14,7 @@ from infra.local.demo import USER
 from infra.local.deployment import LocalDeployment, operating
 from infra.local.login_page import Person
 from mcpist.caller import Subject
-from mcpist.people import directory
+from tests import members
 from tests.whole.gate import held
 
 EVENTS = Path(__file__).parents[2] / "events"
@@ -38,9 +38,9 @@ def post(deployment: LocalDeployment, token: str, event: str, **arguments: Any) 
 @pytest.mark.usefixtures("guests")
 def test_ten_slow_calls_of_a_user_make_no_other_organization_wait(deployment: LocalDeployment, tmp_path: Path) -> None:
     with operating(deployment.aws):
-        directory.put_organization("other", name="Other")
+        members.put_organization("other", name="Other")
         subject = Subject(deployment.login.issuer, OLGA.sub)
-        directory.put_user("other", OLGA.sub, name=OLGA.name, subject=subject, system_role="user", roles=[])
+        members.put_user("other", OLGA.sub, name=OLGA.name, subject=subject, system_role="user", roles=[])
     traces, gate, olga = tmp_path / "traces", tmp_path / "gate", deployment.token(OLGA)
     slow = {"module": "probe", "tool": "look_long", "params": {"file": str(traces), "gate": str(gate)}}
     assert post(deployment, olga, "list_tools")[0] == 200

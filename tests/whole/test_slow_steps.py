@@ -13,7 +13,7 @@ import pytest
 from infra.local.demo import USER
 from infra.local.deployment import DeploymentOptions, LocalDeployment, operating, run_local_deployment
 from mcpist.caller import Role, Subject
-from mcpist.people import directory
+from tests import members
 from tests.project_copy import with_modules
 from tests.whole.conftest import HERE, built
 from tests.whole.gate import held
@@ -30,10 +30,10 @@ def new_account(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
         DeploymentOptions(docs=HERE / "documents", root=root, modules=modules, concurrency=CONCURRENCY)
     ) as deployment:
         with operating(deployment.aws):
-            directory.put_organization("other", name="Other")
-            directory.put_role("other", Role("readers", ("rag",)))
+            members.put_organization("other", name="Other")
+            members.put_role("other", Role("readers", ("rag",)))
             subject = Subject(deployment.login.issuer, OLGA.sub)
-            directory.put_user("other", OLGA.sub, name=OLGA.name, subject=subject, roles=["readers"])
+            members.put_user("other", OLGA.sub, name=OLGA.name, subject=subject, roles=["readers"])
         yield deployment
 
 

@@ -16,7 +16,7 @@ from infra.local.demo import USER
 from infra.local.deployment import LocalDeployment
 from infra.local.login import LocalLogin
 from mcpist.caller import Role, Subject
-from mcpist.people import directory
+from tests import members
 
 type Line = dict[str, str]
 type Smoke = Callable[..., tuple[int, dict[str, list[Line]]]]
@@ -100,10 +100,10 @@ def test_a_text_that_is_no_token_is_not_repeated(smoke: Smoke, deployment: Local
 def test_a_role_without_the_module_is_named_with_the_command_that_adds_it(
     smoke: Smoke, deployment: LocalDeployment
 ) -> None:
-    directory.put_organization("smokers", name="Smokers")
-    directory.put_role("smokers", Role("readers", modules=("github",)))
+    members.put_organization("smokers", name="Smokers")
+    members.put_role("smokers", Role("readers", modules=("github",)))
     subject = Subject(deployment.login.issuer, "sam")
-    directory.put_user("smokers", "sam", name="Sam", subject=subject, system_role="user", roles=["readers"])
+    members.put_user("smokers", "sam", name="Sam", subject=subject, system_role="user", roles=["readers"])
     code, found = smoke(deployment.mcp_url, "--token", deployment.login.mint("sam"))
     assert code == ADMINISTRATOR
     for about in ("call", "batch"):

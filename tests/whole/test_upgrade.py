@@ -16,7 +16,7 @@ import pytest
 from infra.local.demo import ORGANIZATION, ROLE
 from infra.local.deployment import ROOT, DeploymentOptions, LocalDeployment, operating, run_local_deployment
 from mcpist.caller import Role
-from mcpist.people import directory
+from tests import members
 from tests.accounts import connect, forget
 from tests.project_copy import with_modules
 from tests.whole.conftest import HERE, GitHub, McpUser, built
@@ -80,7 +80,7 @@ def upgraded(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
     root = release(folders.mktemp("this"), github)
     with run_local_deployment(DeploymentOptions(docs=HERE / "documents", root=root, modules=MODULES)) as deployment:
         with operating(deployment.aws):
-            directory.put_role(ORGANIZATION, Role(ROLE, modules=MODULES, allow=("probe.*",)))
+            members.put_role(ORGANIZATION, Role(ROLE, modules=MODULES, allow=("probe.*",)))
         connect(deployment, "github", "uma-canary-token")
         yield deployment
 

@@ -21,6 +21,7 @@ from mcpist.audit.record import audit_table, keyed, timestamp
 from mcpist.aws.table import directory_table
 from mcpist.batch.machine import machine_usage
 from mcpist.people import directory, publication
+from tests import members
 from tests.accounts import forget
 from tests.audit_items import audit_items
 from tests.mcp_endpoint.endpoint_client import EVENTS
@@ -41,7 +42,7 @@ def keep_documents(user: McpUser) -> None:
     """Write, read and delete a document that is a file by its size, by calls and by a batch."""
     with operating(user.deployment.aws):
         role = directory.read(ORGANIZATION).roles[ROLE]
-        directory.put_role(ORGANIZATION, replace(role, allow=(*role.allow, "rag.*")))
+        members.put_role(ORGANIZATION, replace(role, allow=(*role.allow, "rag.*")))
     forget(user.deployment)
     accepting = replace(user, answer=_accept)
     content = f"# Large\n\n{secrets.token_hex(LARGE_BYTES // 2)}"

@@ -16,6 +16,7 @@ from mcpist.people.administration import Administration, ConnectedAccount, opera
 from mcpist.people.change import ChangeOptions
 from mcpist.people.organization import Organization, User
 from mcpist.settings import settings
+from tests import members
 from tests.core.people.conftest import FakeAccounts
 
 ROOT = Path(__file__).parents[3]
@@ -84,7 +85,7 @@ def test_who_is_no_administrator_changes_nothing_and_is_in_the_audit(
 
 
 def test_an_administrator_of_one_organization_replaces_no_other(ada: Administration) -> None:
-    directory.put_organization("globex", name="Globex")
+    members.put_organization("globex", name="Globex")
     stolen = Organization("globex", "Mine", users={"ada": User("ada", "Ada", ada.caller.subject, "admin")})
     with pytest.raises(AuthorizationError):
         ada.replace(stolen)

@@ -20,6 +20,7 @@ from mcpist.errors import (
 from mcpist.people import directory, edits, publication
 from mcpist.people.change import ChangeOptions
 from mcpist.people.organization import Organization, User
+from tests import members
 
 pytestmark = pytest.mark.usefixtures("organization")
 
@@ -35,13 +36,13 @@ def now(subject: Subject, organization: str = "") -> Caller:
     return directory.identify(subject, organization=organization)
 
 
-def members(role: str) -> list[str]:
+def holders(role: str) -> list[str]:
     """Return the users of acme who have a role."""
     return sorted(directory.read("acme").users_with_role(role))
 
 
 def give(subject: Subject, *roles: str, organization: str = "acme", user: str = "uma") -> None:
-    directory.put_user(organization, user, name="Uma", subject=subject, roles=roles)
+    members.put_user(organization, user, name="Uma", subject=subject, roles=roles)
 
 
 def items(pk: str) -> list[Item]:
@@ -71,7 +72,7 @@ def test_a_subject_of_another_issuer_is_no_member(subject: Subject) -> None:
 
 def test_the_order_of_a_users_roles_is_kept(uma: Subject) -> None:
     for name in ("zoo", "alpha"):
-        directory.put_role("acme", Role(name))
+        members.put_role("acme", Role(name))
     give(uma, "zoo", "members", "alpha")
     assert now(uma).role_names == ("zoo", "members", "alpha")
     give(uma, "alpha", "zoo")
@@ -82,24 +83,24 @@ def test_a_user_has_a_role_only_once(uma: Subject) -> None:
     give(uma, "members", "members")
     give(uma, "members")
     assert now(uma).role_names == ("members",)
-    assert members("members") == ["ada", "uma"]
+    assert holders("members") == ["ada", "uma"]
 
 
 def test_a_role_has_no_members_of_another_one_with_the_same_prefix(uma: Subject) -> None:
-    directory.put_role("acme", Role("mem"))
+    members.put_role("acme", Role("mem"))
     give(uma, "mem")
-    assert members("mem") == ["uma"]
-    assert members("members") == ["ada"]
+    assert holders("mem") == ["uma"]
+    assert holders("members") == ["ada"]
 
 
 def test_a_user_loses_a_role_that_is_taken_away(uma: Subject) -> None:
     give(uma)
     assert now(uma).roles == ()
-    assert members("members") == ["ada"]
+    assert holders("members") == ["ada"]
 
 
 def test_a_request_can_choose_roles_by_their_names(uma: Subject) -> None:
-    directory.put_role("acme", Role("other", modules=("rag",)))
+    members.put_role("acme", Role("other", modules=("rag",)))
     give(uma, "members", "other")
     directory.access_cache.clear()
     assert directory.identify(uma, roles=["other"]).roles == (Role("other", modules=("rag",)),)
@@ -110,13 +111,13 @@ def test_a_request_can_choose_roles_by_their_names(uma: Subject) -> None:
 
 def test_a_changed_role_applies_to_all_users_who_have_it(uma: Subject, login: LocalLogin) -> None:
     changed = Role("members", modules=("rag",), allow=("rag.*",), deny=("rag.delete_*",), destructive=True)
-    directory.put_role("acme", changed)
+    members.put_role("acme", changed)
     assert now(uma).roles == (changed,)
     assert now(Subject(login.issuer, "ada")).roles == (changed,)
 
 
 def test_tools_that_are_switched_off_are_so_for_all_users(uma: Subject, login: LocalLogin) -> None:
-    directory.put_organization("acme", name="Acme", disabled=["github.*"])
+    members.put_organization("acme", name="Acme", disabled=["github.*"])
     assert now(uma).disabled == now(Subject(login.issuer, "ada")).disabled == ("github.*",)
 
 
@@ -124,7 +125,7 @@ def test_a_role_of_few_users_changes_with_their_access_in_one_transaction(aws: l
     for number in range(5):
         give(Subject(login.issuer, f"u{number}"), "members", user=f"u{number}")
     aws.clear()
-    directory.put_role("acme", Role("members", modules=("rag",)))
+    members.put_role("acme", Role("members", modules=("rag",)))
     assert sorted(aws) == ["GetItem", "Query", "TransactWriteItems"]
     assert now(Subject(login.issuer, "u4")).roles[0].modules == ("rag",)
 
@@ -178,11 +179,11 @@ def many(login: LocalLogin, users: int) -> None:
 
 
 def test_a_change_that_concerns_many_users_is_published_to_those_alone(aws: list[str], login: LocalLogin) -> None:
-    directory.put_role("acme", Role("others"))
+    members.put_role("acme", Role("others"))
     many(login, 60)
     give(Subject(login.issuer, "eve"), "others", user="eve")
     aws.clear()
-    directory.put_role("acme", Role("members", modules=("rag",)))
+    members.put_role("acme", Role("members", modules=("rag",)))
     assert (aws.count("PutItem"), aws.count("Query"), aws.count("TransactWriteItems")) == (62, 1, 1)
     assert now(Subject(login.issuer, "59")).roles[0].modules == ("rag",)
     assert publication.unfinished(math.inf) == []
@@ -191,25 +192,25 @@ def test_a_change_that_concerns_many_users_is_published_to_those_alone(aws: list
 def test_repeating_an_interrupted_publication_writes_only_the_rest(aws: list[str], login: LocalLogin) -> None:
     many(login, 60)
     stale = [items(f"subject#{login.issuer}#{user}")[0] for user in ("7", "8")]
-    directory.put_role("acme", Role("members", modules=("rag",)))
+    members.put_role("acme", Role("members", modules=("rag",)))
     for access in stale:
         directory_table().put(access)
     aws.clear()
-    directory.put_role("acme", Role("members", modules=("rag",)))
+    members.put_role("acme", Role("members", modules=("rag",)))
     assert sorted(aws) == ["BatchGetItem", "GetItem", "PutItem", "PutItem", "Query"]
     assert now(Subject(login.issuer, "8")).roles[0].modules == ("rag",)
 
 
 def test_a_slow_publication_does_not_replace_a_later_one(uma: Subject) -> None:
     version, before = directory.read_version("acme")
-    directory.put_role("acme", Role("members", modules=("rag",)))
+    members.put_role("acme", Role("members", modules=("rag",)))
     publication.publish(version, before, {"uma"})
     assert now(uma).roles[0].modules == ("rag",)
 
 
 def test_a_member_of_several_organizations_must_name_one(uma: Subject) -> None:
-    directory.put_organization("globex", name="Globex")
-    directory.put_role("globex", Role("guests"))
+    members.put_organization("globex", name="Globex")
+    members.put_role("globex", Role("guests"))
     give(uma, "guests", organization="globex", user="mrs-u")
     with pytest.raises(OrganizationAmbiguous) as unclear:
         now(uma)
@@ -232,9 +233,9 @@ def test_a_users_former_subject_has_no_access(uma: Subject, login: LocalLogin) -
 
 def test_a_subject_of_another_user_is_refused_and_nothing_changes(uma: Subject, login: LocalLogin) -> None:
     with pytest.raises(InvalidRequest, match=r"eve\.subject: another user of acme has this subject: uma"):
-        directory.put_user("acme", "eve", name="Eve", subject=uma, system_role="admin", roles=["members"])
+        members.put_user("acme", "eve", name="Eve", subject=uma, system_role="admin", roles=["members"])
     assert now(uma).user == "uma"
-    assert members("members") == ["ada", "uma"]
+    assert holders("members") == ["ada", "uma"]
     with pytest.raises(InvalidRequest):
         give(Subject(login.issuer, "ada"), "members")
     assert now(uma).user == "uma"
@@ -257,15 +258,15 @@ def test_a_role_that_does_not_exist_is_refused_and_nothing_changes(uma: Subject)
 @pytest.mark.parametrize("reserved", ["categories", "readonly"])
 def test_no_organization_takes_the_place_of_another_address(reserved: str) -> None:
     with pytest.raises(InvalidRequest):
-        directory.put_organization(reserved, name="Acme")
+        members.put_organization(reserved, name="Acme")
 
 
 @pytest.mark.parametrize("bad", ["", "a#b", "a/b", "a\nb", "a" * 129, ".", ".."])
 def test_an_id_that_could_be_another_key_or_that_the_broker_refuses_is_refused(bad: str, uma: Subject) -> None:
     with pytest.raises(InvalidRequest):
-        directory.put_organization(bad, name="x")
+        members.put_organization(bad, name="x")
     with pytest.raises(InvalidRequest):
-        directory.put_role("acme", Role(bad))
+        members.put_role("acme", Role(bad))
     with pytest.raises(InvalidRequest):
         give(uma, user=bad)
 
@@ -302,7 +303,7 @@ def test_the_last_administrator_is_neither_demoted_nor_removed(login: LocalLogin
         with pytest.raises(LastAdministrator):
             directory.change("acme", edit)
     with pytest.raises(LastAdministrator):
-        directory.put_user("acme", "ada", name="Ada", subject=Subject(login.issuer, "ada"))
+        members.put_user("acme", "ada", name="Ada", subject=Subject(login.issuer, "ada"))
     assert now(Subject(login.issuer, "ada")).system_role == "admin"
 
 
@@ -324,7 +325,7 @@ def test_if_two_administrators_demote_each_other_at_once_one_remains(uma: Subjec
 
 
 def test_a_role_that_a_user_gets_during_its_removal_remains(uma: Subject) -> None:
-    directory.put_role("acme", Role("writers"))
+    members.put_role("acme", Role("writers"))
     calls: list[str] = []
 
     def without(acme: Organization) -> Organization:
@@ -342,7 +343,7 @@ def test_a_change_that_always_meets_another_one_gives_up_and_changes_nothing() -
     names = [f"Acme {number}" for number in range(20)]
 
     def late(acme: Organization) -> Organization:
-        directory.put_organization("acme", name=names.pop())
+        members.put_organization("acme", name=names.pop())
         return acme.with_role(Role("never"))
 
     with pytest.raises(StoreUnavailable):
@@ -363,7 +364,7 @@ def test_a_removed_user_has_no_access_and_no_items(uma: Subject) -> None:
 def test_a_role_can_be_removed_once_nobody_has_it() -> None:
     with pytest.raises(RoleInUse):
         directory.change("acme", lambda acme: acme.without_role("members"))
-    directory.put_role("acme", Role("spare"))
+    members.put_role("acme", Role("spare"))
     directory.change("acme", lambda acme: acme.without_role("spare"))
     assert list(directory.read("acme").roles) == ["members"]
 
@@ -383,7 +384,7 @@ def test_organizations_are_created_once_and_listed(uma: Subject) -> None:
     assert directory.organizations() == ["acme", "globex"]
     with pytest.raises(InvalidRequest, match='there is an organization "acme" already'):
         directory.create(Organization("acme", "Other"))
-    for asked in (directory.read, lambda name: directory.put_role(name, Role("r"))):
+    for asked in (directory.read, lambda name: members.put_role(name, Role("r"))):
         with pytest.raises(InvalidRequest, match=r'no organization "initech" \(organizations: acme, globex\)'):
             asked("initech")
     with pytest.raises(InvalidRequest):
@@ -436,10 +437,10 @@ def test_two_users_can_exchange_their_subjects(uma: Subject, login: LocalLogin) 
 
 def test_repeating_a_change_that_was_not_published_completes_it(uma: Subject) -> None:
     table, (access,) = directory_table(), items(f"subject#{uma.issuer}#uma")
-    directory.put_role("acme", Role("members", modules=("rag",)))
+    members.put_role("acme", Role("members", modules=("rag",)))
     table.put(access)
     assert now(uma).roles != (Role("members", modules=("rag",)),)
-    directory.put_role("acme", Role("members", modules=("rag",)))
+    members.put_role("acme", Role("members", modules=("rag",)))
     assert now(uma).roles == (Role("members", modules=("rag",)),)
 
 
@@ -450,7 +451,7 @@ def test_an_organization_that_was_stored_without_a_version_gets_one_by_its_first
     (access,) = items(f"subject#{uma.issuer}#uma")
     table.put({name: value for name, value in access.items() if name != "version"})
     give(uma, "members")
-    directory.put_role("acme", Role("new"))
+    members.put_role("acme", Role("new"))
     assert now(uma).disabled == ("rag.*",)
     assert directory.organizations() == ["acme"]
     assert directory.read("acme").name == "Acme"
@@ -461,7 +462,7 @@ def test_an_unchanged_organization_is_read_by_its_version_alone(aws: list[str], 
     aws.clear()
     assert directory.read_version(organization) == before
     assert aws == ["GetItem"]
-    directory.put_role(organization, Role("late", modules=("rag",)))
+    members.put_role(organization, Role("late", modules=("rag",)))
     aws.clear()
     version, changed = directory.read_version(organization)
     assert (version > before[0], "late" in changed.roles) == (True, True)

@@ -12,6 +12,7 @@ from mcpist.caller import Role, Subject
 from mcpist.errors import AlreadyExists, AuthorizationError, InvalidRequest, InvitationNotFound
 from mcpist.people import directory, edits, invitations
 from mcpist.people.administration import Administration
+from tests import members
 
 pytestmark = pytest.mark.usefixtures("organization")
 
@@ -122,7 +123,7 @@ def test_an_invitation_that_has_ended_is_neither_listed_nor_used(ada: Administra
 
 
 def test_of_the_roles_those_count_that_there_still_are(ada: Administration) -> None:
-    directory.put_role("acme", Role("guests", modules=("rag",)))
+    members.put_role("acme", Role("guests", modules=("rag",)))
     secret = invite(ada, roles=("guests", "members"))
     ada.change("roles.delete", "roles.guests", edits.remove_role("guests"))
     assert accept(secret) == "joined"
@@ -131,7 +132,7 @@ def test_of_the_roles_those_count_that_there_still_are(ada: Administration) -> N
 
 def test_a_user_id_that_somebody_else_has_by_now_is_taken(ada: Administration) -> None:
     secret = invite(ada)
-    directory.put_user("acme", "eve", name="Eve", subject=Subject(EVE.issuer, "another"), roles=["members"])
+    members.put_user("acme", "eve", name="Eve", subject=Subject(EVE.issuer, "another"), roles=["members"])
     assert accept(secret) == "taken"
 
 

@@ -12,6 +12,7 @@ from mcpist.tools.access.role_rules import is_disabled
 from mcpist.tools.declare.module import FIRST_RELEASE
 from mcpist.tools.search.catalogue import Catalogue
 from mcpist.tools.search.index import Index, ModuleEntry
+from tests import members
 from tests.core.sample import CATALOGUE, EVERYTHING, permissions
 
 READER = Role("reader", ("shop",))
@@ -127,9 +128,9 @@ ALL_TOOLS = Role("everything", ("shop", "safe"), allow=("*",), destructive=True)
 
 @pytest.fixture
 def acme(aws: list[str]) -> str:
-    directory.put_organization("acme", name="Acme")
-    directory.put_role("acme", ALL_TOOLS)
-    directory.put_user("acme", "uma", name="Uma", subject=UMA, roles=["everything"])
+    members.put_organization("acme", name="Acme")
+    members.put_role("acme", ALL_TOOLS)
+    members.put_user("acme", "uma", name="Uma", subject=UMA, roles=["everything"])
     aws.clear()
     return "acme"
 
@@ -184,14 +185,14 @@ def test_a_tool_keeps_its_own_switch_while_its_module_is_off(acme: str) -> None:
 
 @pytest.mark.parametrize("mask", ["shop", "shop.*", "*.get_item", "*"])
 def test_a_tool_that_something_else_switches_off_is_not_reported_as_on(acme: str, mask: str) -> None:
-    directory.put_organization(acme, name="Acme", disabled=["shop.get_item", mask])
+    members.put_organization(acme, name="Acme", disabled=["shop.get_item", mask])
     with pytest.raises(InvalidRequest, match="also switched off by"):
         switch_on(acme, "shop.get_item")
     assert directory.read(acme).disabled == ("shop.get_item", mask)
 
 
 def test_a_module_that_a_mask_of_org_set_switches_off_is_switched_on(acme: str) -> None:
-    directory.put_organization(acme, name="Acme", disabled=["shop.*"])
+    members.put_organization(acme, name="Acme", disabled=["shop.*"])
     switch_on(acme, "shop")
     assert directory.read(acme).disabled == ()
 

@@ -13,6 +13,7 @@ from infra.local.names import REGION
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
 from mcpist.settings import settings
+from tests import members
 from tests.infra.cli.conftest import TABLE, Mcpist
 
 FIRST = ("--administrator", "zoe", "--sub", "z-1")
@@ -86,7 +87,7 @@ def test_a_mask_that_matches_nothing_is_stored_with_a_warning(mcpist: Mcpist) ->
 
 
 def test_an_export_is_the_organization_and_its_import_changes_nothing(mcpist: Mcpist, tmp_path: Path) -> None:
-    directory.put_role("acme", Role("writers", ("rag", "jira"), ("rag.put_doc", "jira.*"), ("*.delete_*",), True))
+    members.put_role("acme", Role("writers", ("rag", "jira"), ("rag.put_doc", "jira.*"), ("*.delete_*",), True))
     mcpist("user", "set", "uma", "--roles", "writers,members", "--name", "Ümä 'no' 山田", "--locale", "ja")
     assert mcpist("org", "export", "--file", "acme.yaml") == {
         "organization": "acme",

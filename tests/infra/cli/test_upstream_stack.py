@@ -6,15 +6,15 @@ import pytest
 
 from infra.cli.upstream_stack import record_approvals
 from mcpist.audit import search as audit_search
-from mcpist.people import directory
 from mcpist_services.upstream.trust import Pin
+from tests import members
 
 NEW = Pin("read", "2" * 64, "operator", 2)
 
 
 @pytest.mark.usefixtures("organization")
 def test_an_approval_is_in_the_audit_of_every_organization() -> None:
-    directory.put_organization("globex", name="Globex")
+    members.put_organization("globex", name="Globex")
     record_approvals("disk", {"read": Pin("read", "1" * 64, "name", 1), "other": NEW}, [NEW])
     record_approvals("disk", {}, [])
     now = datetime.now(UTC)

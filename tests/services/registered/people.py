@@ -31,7 +31,7 @@ class Registrar:
     def grant(self, *modules: str, allow: tuple[str, ...] = ("*",)) -> None:
         """Let the members use modules, and all their tools but those that destroy."""
         members = directory.read("acme").role("members")
-        directory.put_role("acme", replace(members, modules=(*members.modules, *modules), allow=allow))
+        members.put_role("acme", replace(members, modules=(*members.modules, *modules), allow=allow))
 
     def member(self) -> Caller:
         """Return Uma as a sandbox sees her whose cache of people has expired."""

@@ -75,7 +75,7 @@ def test_a_description_may_come_as_text_and_with_corrections(registrar: Registra
 
 def test_a_registered_module_is_in_no_role_until_an_administrator_puts_it_there(registrar: Registrar) -> None:
     members = directory.read("acme").role("members")
-    directory.put_role("acme", replace(members, modules=(*members.modules, "library"), allow=("*",)))
+    members.put_role("acme", replace(members, modules=(*members.modules, "library"), allow=("*",)))
     registrar.register(name="library", openapi=library())
     assert "library" not in directory.read("acme").role("members").modules
     of = registrar.permissions()

@@ -18,7 +18,7 @@ transaction. A change that concerns more users than fit into one is published af
 A change of one user reads only the part of the organization that it depends on.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
 from typing import NoReturn
@@ -26,12 +26,12 @@ from typing import NoReturn
 from mcpist import errors
 from mcpist.aws.attributes import Item
 from mcpist.aws.table import directory_table
-from mcpist.caller import Caller, Proof, Role, Subject, SystemRole
+from mcpist.caller import Caller, Proof, Subject
 from mcpist.memory import Memory
 from mcpist.people import publication
 from mcpist.people.change import NO_OPTIONS, Change, ChangeOptions, Journal
 from mcpist.people.known_subject import KnownSubject
-from mcpist.people.organization import Organization, User
+from mcpist.people.organization import Organization
 from mcpist.people.part import UserEdit, read_part
 from mcpist.settings import settings
 
@@ -181,32 +181,6 @@ def replace_organization(
         journal,
         publish_all=True,
     )
-
-
-def put_organization(organization: str, *, name: str, disabled: Sequence[str] = ()) -> None:
-    """Create or change an organization; `disabled` are masks of tools that nobody may use."""
-    new = Organization(organization, name, tuple(disabled))
-    _apply_edit(organization, lambda before: replace(before or new, name=name, disabled=new.disabled))
-
-
-def put_role(organization: str, role: Role) -> None:
-    """Create or change a role."""
-    change(organization, lambda before: before.with_role(role))
-
-
-def put_user(
-    organization: str,
-    user: str,
-    *,
-    name: str,
-    subject: Subject,
-    system_role: SystemRole = "user",
-    roles: Iterable[str] = (),
-    locale: errors.Locale = "en",
-) -> None:
-    """Create or change a user with its roles, in their order."""
-    new = User(user, name, subject, system_role, tuple(dict.fromkeys(roles)), locale)
-    change(organization, lambda before: before.with_user(new))
 
 
 def role_names(organization: str) -> list[str]:
