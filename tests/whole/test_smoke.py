@@ -107,7 +107,7 @@ def test_a_role_without_the_module_is_named_with_the_command_that_adds_it(
     code, found = smoke(deployment.mcp_url, "--token", deployment.login.mint("sam"))
     assert code == ADMINISTRATOR
     for about in ("call", "batch"):
-        assert "mcpist role update ROLE --modules rag" in found[f"use {about}"][0]["remedy"]
+        assert "mcpist role set ROLE --modules rag" in found[f"use {about}"][0]["remedy"]
 
 
 def test_an_address_where_nothing_answers_is_a_problem(smoke: Smoke) -> None:

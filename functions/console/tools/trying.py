@@ -120,7 +120,7 @@ def _kind(parameter: ToolParameter) -> tuple[FieldKind, Sequence[str]]:
 
 
 def _argument(parameter: ToolParameter, kind: FieldKind, value: str) -> Any:
-    """Return what a text means; ValueError for one that has no meaning of its kind."""
+    """Return the value of a text; ValueError for one that is no value of its kind."""
     match kind:
         case "number":
             number = float(value)

@@ -126,7 +126,7 @@ class StoredGrant:
         return vault.unseal(self.sealed[token], place)
 
     def view(self) -> dict[str, Any]:
-        """Return what people may see of it in every list: no secret, and no id of our client."""
+        """Return the fields that people may see in every list: no secret, and no id of our client."""
         account = self.account
         return {
             "owner": self.owner,

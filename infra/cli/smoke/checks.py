@@ -189,5 +189,5 @@ def _refused(what: str, error: CommandError) -> CheckFinding:
     """Return the problem with the endpoint's own hint; a role without the module is what an administrator mends."""
     remedy = str(error.error["hint"])
     if error.error["code"] in {"AUTHORIZATION_ERROR", "TOOL_DISABLED", "MODULE_NOT_FOUND", "TOOL_NOT_FOUND"}:
-        remedy += " An administrator adds rag to the role: `mcpist role update ROLE --modules rag,... --stack STACK`."
+        remedy += " An administrator adds rag to the role: `mcpist role set ROLE --modules rag,... --stack STACK`."
     return problem(f"{what}: {error.error['code']}: {error}", remedy)
