@@ -19,7 +19,7 @@ from tests.step_runner.ledger_batch import Write, enter, entry, error_of, has_se
 def registrar(organization: str, login: LocalLogin) -> Registrar:
     """Ada, who registered an API that takes no accounts, and put it into the members' role."""
     ada = directory.identify(Subject(login.issuer, "ada"), organization=organization)
-    registrar = Registrar(Administration(ada, "request-1", FakeAccounts()), login.issuer)
+    registrar = Registrar(Administration(ada, "request-1", FakeAccounts()), login.issuer, [])
     described = library()
     described["security"] = []
     described["components"].pop("securitySchemes")

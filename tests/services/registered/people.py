@@ -10,6 +10,7 @@ from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.registered import registration
 from mcpist_services.registered.request import parse
+from tests import members
 
 
 @dataclass
@@ -30,8 +31,8 @@ class Registrar:
 
     def grant(self, *modules: str, allow: tuple[str, ...] = ("*",)) -> None:
         """Let the members use modules, and all their tools but those that destroy."""
-        members = directory.read("acme").role("members")
-        members.put_role("acme", replace(members, modules=(*members.modules, *modules), allow=allow))
+        role = directory.read("acme").role("members")
+        members.put_role("acme", replace(role, modules=(*role.modules, *modules), allow=allow))
 
     def member(self) -> Caller:
         """Return Uma as a sandbox sees her whose cache of people has expired."""

@@ -27,6 +27,7 @@ from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.described.registered import read_index
 from mcpist_services.registered import registration
 from mcpist_services.registered.request import parse
+from tests import members
 from tests.audit_items import audit_items
 from tests.core.people.conftest import FakeAccounts
 from tests.services.described.library import library, overlay_of
@@ -74,8 +75,8 @@ def test_a_description_may_come_as_text_and_with_corrections(registrar: Registra
 
 
 def test_a_registered_module_is_in_no_role_until_an_administrator_puts_it_there(registrar: Registrar) -> None:
-    members = directory.read("acme").role("members")
-    members.put_role("acme", replace(members, modules=(*members.modules, "library"), allow=("*",)))
+    role = directory.read("acme").role("members")
+    members.put_role("acme", replace(role, modules=(*role.modules, "library"), allow=("*",)))
     registrar.register(name="library", openapi=library())
     assert "library" not in directory.read("acme").role("members").modules
     of = registrar.permissions()
