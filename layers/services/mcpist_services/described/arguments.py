@@ -9,8 +9,8 @@ from mcpist.tools.declare.tool import PAGING_PARAMETERS
 from mcpist_services.described.answers import JSON_TYPE
 from mcpist_services.described.description import Operation
 from mcpist_services.described.overlay import FORBIDDEN_HEADERS, FORM_TYPE, OverlayParameter, Style
-from mcpist_services.described.schemas import MAX_SCHEMA_TEXT_CHARACTERS, Schemas
-from mcpist_services.described.wording import first_sentence, listed
+from mcpist_services.described.schemas import Schemas, description_of
+from mcpist_services.described.wording import listed
 
 _CREDENTIALS = listed("access_token api_key apikey auth_token client_secret oauth_token")
 _STYLES: Mapping[str, Style] = {"spaceDelimited": "space", "pipeDelimited": "pipe", "deepObject": "deep"}
@@ -71,10 +71,10 @@ def _described(operation: Operation, schemas: Schemas, found: Arguments) -> Iter
         if place not in {"path", "query", "header"}:
             raise NotImportable(f"its parameter {name} is in {place}, which OpenAPI does not know")
         schema, style = _schema_of(stated)
-        spec = _with_description(schemas.convert(schema), stated)
-        fixed = _only_value(spec)
-        if place == "header" and required and fixed is not None:
-            found.headers[name] = fixed
+        spec = schemas.convert(schema) | description_of(stated)
+        options = spec.get("enum") or ([spec["const"]] if "const" in spec else [])
+        if place == "header" and required and len(options) == 1:
+            found.headers[name] = str(options[0])  # a model has nothing to choose
             continue
         if place == "query":
             found.pageable[name] = schema
@@ -123,17 +123,6 @@ def _body(operation: Operation, schemas: Schemas, found: Arguments) -> Iterator[
         if operation.method == "POST":
             found.pageable[name] = schema
         yield OverlayParameter(place="body", wire=name, required=name in required_names, spec=schemas.convert(schema))
-
-
-def _with_description(spec: dict[str, Any], stated: Mapping[str, Any]) -> dict[str, Any]:
-    text = first_sentence(str(stated.get("description") or ""), MAX_SCHEMA_TEXT_CHARACTERS)
-    return {**spec, "description": text} if text else spec
-
-
-def _only_value(spec: Mapping[str, Any]) -> str | None:
-    """Return the one value that a schema allows."""
-    options = spec.get("enum") or ([spec["const"]] if "const" in spec else [])
-    return str(options[0]) if len(options) == 1 else None
 
 
 def _plain_name(name: str) -> str:

@@ -124,13 +124,9 @@ def _verbs(operation: Operation) -> list[str]:
     path = words(re.split(r"[./]", operation.path.rstrip("/"))[-1]) if not operation.path.endswith("}") else []
     if operation.method == "GET":
         path = []  # the end of a reading path is a noun
-    return [_imperative(found[0]) for found in (summary, identifier, path) if found]
-
-
-def _imperative(verb: str) -> str:
-    """Return a verb without the ending of `Lists projects`."""
-    known = _WRITES | _DESTROYS | _READS
-    return next((one for one in (verb, verb.removesuffix("s"), verb.removesuffix("es")) if one in known), verb)
+    first, known = [found[0] for found in (summary, identifier, path) if found], _WRITES | _DESTROYS | _READS
+    endings = ("", "s", "es")  # `Lists projects` is said as often as `List projects`
+    return [next((one for end in endings if (one := verb.removesuffix(end)) in known), verb) for verb in first]
 
 
 def _hinted(operation: Operation) -> Effect | None:
@@ -139,13 +135,8 @@ def _hinted(operation: Operation) -> Effect | None:
     for key, value in operation.extensions.items():
         flat = key.removeprefix("x-").replace("-", "").replace("_", "").lower()
         hints[flat] = value
-        if isinstance(value, dict):
-            nested = value.get("annotations", value)
-            hints |= (
-                {str(name).replace("_", "").lower(): one for name, one in nested.items()}
-                if isinstance(nested, dict)
-                else {}
-            )
+        if isinstance(value, dict) and isinstance(nested := value.get("annotations", value), dict):
+            hints |= {str(name).replace("_", "").lower(): one for name, one in nested.items()}
     if any(hints.get(key) is True for key in ("destructive", "destructivehint", "isdestructive")):
         return "destroys"
     if any(hints.get(key) is True for key in ("readonly", "readonlyhint", "isreadonly")):
@@ -164,9 +155,8 @@ def _security(scheme: Mapping[str, Any]) -> Security | None:
         case "http" if str(scheme.get("scheme")).lower() in {"bearer", "basic"}:
             return Security(kind="basic" if str(scheme["scheme"]).lower() == "basic" else "bearer")
         case "apiKey" if scheme.get("in") in {"header", "query"}:
-            name = str(scheme.get("name"))
             try:
-                return Security(kind=scheme["in"], parameter=name)
+                return Security(kind=scheme["in"], parameter=str(scheme.get("name")))
             except ValidationError:
                 return None
         case "openIdConnect":
@@ -178,15 +168,11 @@ def _security(scheme: Mapping[str, Any]) -> Security | None:
 
 def _oauth(scheme: Mapping[str, Any]) -> OAuthRule | None:
     flows = scheme.get("flows")
-    flow = (
-        next((flows[name] for name in _FLOWS if isinstance(flows.get(name), dict)), None)
-        if isinstance(flows, dict)
-        else None
-    )
-    if flow is None:
+    known = [flows[name] for name in _FLOWS if isinstance(flows.get(name), dict)] if isinstance(flows, dict) else []
+    if not known:
         return None
     try:
-        return OAuthRule(authorize_url=str(flow.get("authorizationUrl")), token_url=str(flow.get("tokenUrl")))
+        return OAuthRule(authorize_url=str(known[0].get("authorizationUrl")), token_url=str(known[0].get("tokenUrl")))
     except ValidationError:
         return None
 

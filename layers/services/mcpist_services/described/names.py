@@ -96,7 +96,9 @@ class _Namer:
         dotted = [part for noun in nouns for part in noun.split(".")]
         self._nouns = [words(noun) for noun in [*dotted, *([variant] if variant else [])]]
         self._nouns = [noun for noun in self._nouns if noun] or [["root"]]
-        self._summary = _summary_words(operation)
+        text = plain(operation.summary or operation.description.partition("\n")[0])
+        said = words(re.sub(r"\[[^\]]*\]|\([^)]*\)", " ", text))[:12]
+        self._summary = said[1:] if len(said) > 1 and said[0].endswith("ly") else said
         self.verb, self._noun, self._before = self._parts()
 
     def name(self, level: int) -> str:
@@ -181,12 +183,6 @@ class _Namer:
         if verb in {"create", "add"} or self._is_item:
             return [*noun[:-1], singular(noun[-1])]
         return noun
-
-
-def _summary_words(operation: Operation) -> list[str]:
-    text = plain(operation.summary or operation.description.partition("\n")[0])
-    found = words(re.sub(r"\[[^\]]*\]|\([^)]*\)", " ", text))[:12]
-    return found[1:] if found and found[0].endswith("ly") and len(found) > 1 else found
 
 
 def _noun_of(phrase: list[str]) -> tuple[list[str], list[str]]:

@@ -56,7 +56,8 @@ def recognize_paging(
     if found is None:
         return None
     kind, position, field, more = found
-    first = 0 if kind == "page" and _first_page(description, arguments[position[0]]) == 0 else 1
+    begin = _object(description, arguments[position[0]]) if kind == "page" else {}
+    first = 0 if begin.get("default", begin.get("minimum")) == 0 else 1
     rest = {"position": position, "field": field, "more": more, "first": first}
     return PagingRule(kind=kind, size=size, max_size=_max_size(description, arguments.get(size)), **rest)
 
@@ -107,14 +108,14 @@ def _by_number(named: Mapping[str, str], fields: Mapping[str, Any]) -> _Found | 
 def _fields(description: "Description", fields: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
     """Yield the paths of an answer's own fields, and of those that stand in an object about its pages."""
     for name, spec in fields.items():
-        target = description.deref(spec)
-        target = target if isinstance(target, dict) else {}
-        yield name, target
+        yield name, (target := _object(description, spec))
         inner = target.get("properties")
         if _flat(name) in _HOLDERS | {"_links"} and isinstance(inner, dict):
-            for key, value in inner.items():
-                found = description.deref(value)
-                yield f"{name}.{key}", found if isinstance(found, dict) else {}
+            yield from ((f"{name}.{key}", _object(description, value)) for key, value in inner.items())
+
+
+def _object(description: "Description", spec: Any) -> dict[str, Any]:
+    return target if isinstance(target := description.deref(spec), dict) else {}
 
 
 def _is_address(path: str, spec: Mapping[str, Any]) -> bool:
@@ -132,15 +133,9 @@ def _is_integer(description: "Description", spec: Any) -> bool:
 
 
 def _max_size(description: "Description", spec: Any) -> int:
-    target = description.deref(spec) if spec else {}
-    stated = target.get("maximum") or target.get("default") if isinstance(target, dict) else None
+    target = _object(description, spec)
+    stated = target.get("maximum") or target.get("default")
     return min(int(stated), MAX_ITEMS) if isinstance(stated, int | float) and stated >= 1 else DEFAULT_PAGE_SIZE
-
-
-def _first_page(description: "Description", spec: Any) -> int:
-    target = description.deref(spec)
-    stated = target.get("default", target.get("minimum")) if isinstance(target, dict) else None
-    return 0 if stated == 0 else 1
 
 
 def _flat(name: str) -> str:
@@ -152,7 +147,10 @@ def _next_page(rule: PagingRule) -> NextPage:
         case "cursor":
             return by_field(rule.field, rule.position[0], more=rule.more)
         case "link":
-            return by_link(_header_link, *rule.position)
+            return by_link(
+                lambda response: found[1] if (found := _NEXT.search(response.headers.get("link", ""))) else None,
+                *rule.position,
+            )
         case "next_url":
             return by_link(lambda response: _text_at(response.json, rule.field), *rule.position)
     return _numbered_pages(rule)
@@ -177,11 +175,6 @@ def _numbered_pages(rule: PagingRule) -> NextPage:
         return {name: following} | ({rule.size: size} if size else {})
 
     return next_page
-
-
-def _header_link(response: ServiceResponse) -> str | None:
-    found = _NEXT.search(response.headers.get("link", ""))
-    return found[1] if found else None
 
 
 def _text_at(value: Any, field: str) -> str | None:

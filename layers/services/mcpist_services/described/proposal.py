@@ -127,7 +127,7 @@ def _candidate(description: Description, operation: Operation, schemas: Schemas,
     """Return an operation with its arguments and its answer; NotImportable where no tool can call it."""
     if operation.method not in METHODS:
         raise NotImportable(f"its method is {operation.method}")
-    if operation.servers and host not in operation.servers and host != _normal(operation.servers[0]):
+    if operation.servers and host not in operation.servers and host != operation.servers[0].rstrip("/"):
         raise NotImportable(f"it is on another server, {operation.servers[0]}: import it as a module of its own")
     if _OAUTH_ENDPOINT.search(operation.path.partition("#")[0]):
         raise NotImportable("it issues or revokes tokens, which is the token broker's task")
@@ -194,33 +194,30 @@ def _host(description: Description, server: str) -> str:
     if urlsplit(url).query or urlsplit(url).fragment:
         raise refuse(place, f"the server {url[:200]} has a query or a fragment; {hint}")
     try:
-        return _normal(check_public_url(url, loopback=bool(server)))
+        return check_public_url(url, loopback=bool(server)).rstrip("/")
     except ValueError as error:
         other = "" if server else f"; {hint}"
         raise refuse(place, f"the server {url[:200]} cannot be used: {error}{other}") from None
 
 
-def _normal(url: str) -> str:
-    return url.rstrip("/")
-
-
 def _moved(description: Description, host: str) -> tuple[str, ...]:
     """Return a line for review where the description names another server: no import moves credentials to it."""
     named = next(iter(description.servers), host)
-    return () if "{" in named or host in map(_normal, description.servers) else (f"the description names {named}",)
+    is_named = host in (one.rstrip("/") for one in description.servers)
+    return () if "{" in named or is_named else (f"the description names {named}",)
 
 
 def _chosen(description: Description, globs: tuple[str, ...]) -> list[Operation]:
     """Return the operations that fit one of the globs, all where there are none; InvalidRequest where none fits."""
-    found = [operation for operation in description.operations if _is_chosen(operation, globs)]
+    found = [
+        one
+        for one in description.operations
+        for texts in [(one.key, one.path, one.id, *one.tags)]
+        if not globs or any(fnmatchcase(text, glob) for glob in globs for text in texts)
+    ]
     if not found:
         raise refuse("operations", f"no operation of the description fits {', '.join(globs) or 'it'}")
     return found
-
-
-def _is_chosen(operation: Operation, globs: tuple[str, ...]) -> bool:
-    texts = (operation.key, operation.path, operation.id, *operation.tags)
-    return not globs or any(fnmatchcase(text, glob) for glob in globs for text in texts)
 
 
 def _rate_limits(description: Description) -> tuple[str, ...]:

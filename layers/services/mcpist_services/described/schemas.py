@@ -44,9 +44,7 @@ class Schemas:
         if isinstance(schema.get("$ref"), str):
             return self._reference(schema)
         found = {key: schema[key] for key in schema if key in _KEPT or (key == "example" and self.answers)}
-        if description := first_sentence(str(schema.get("description") or ""), MAX_SCHEMA_TEXT_CHARACTERS):
-            found["description"] = description
-        found |= self._inner(schema)
+        found |= description_of(schema) | self._inner(schema)
         if "oneOf" in found:  # vendors write it over alternatives that overlap, and accept what fits several
             choice = {"anyOf": found.pop("oneOf")}
             found |= {"allOf": [*found.get("allOf", []), choice]} if "anyOf" in found else choice
@@ -72,9 +70,7 @@ class Schemas:
             return {}
         if not any(key in target for key in _SHARED):
             return self.convert(target)
-        beside = first_sentence(str(schema.get("description") or ""), MAX_SCHEMA_TEXT_CHARACTERS)
-        described = {"description": beside} if beside else {}
-        return {"$ref": f"#/$defs/{self._share(schema['$ref'], target)}", **described}
+        return {"$ref": f"#/$defs/{self._share(schema['$ref'], target)}", **description_of(schema)}
 
     def _share(self, reference: str, target: dict[str, Any]) -> str:
         """Keep a schema under a name of its own, and return the name."""
@@ -98,8 +94,7 @@ class Schemas:
     def _drop_answered(self, found: dict[str, Any], schema: Mapping[str, Any]) -> None:
         if isinstance(found.get("required"), list):
             properties = schema.get("properties") or {}
-            kept = [name for name in found["required"] if not self._answers(properties.get(name, {}))]
-            found["required"] = kept
+            found["required"] = [name for name in found["required"] if not self._answers(properties.get(name, {}))]
         if not found.get("required"):
             found.pop("required", None)
 
@@ -115,7 +110,7 @@ class Schemas:
         if options and not isinstance(schema.get("properties"), dict):
             objects = [one for option in options if (one := self.object_of(option, depth + 1)) is not None]
             return objects[0] if len(objects) == 1 else None
-        if any(self._has_properties(one) for one in options):
+        if any(isinstance(one := self.description.deref(option), dict) and one.get("properties") for option in options):
             return None
         parts = [self.object_of(part, depth + 1) for part in schema.get("allOf") or []]
         if None in parts:
@@ -127,8 +122,11 @@ class Schemas:
         kept = {name: one for name, one in properties.items() if not self._answers(one)}
         return (kept, required & set(kept)) if properties or is_empty else None
 
-    def _has_properties(self, schema: Any) -> bool:
-        return isinstance(found := self.description.deref(schema), dict) and bool(found.get("properties"))
+
+def description_of(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the first sentence of a schema's description as its keyword; nothing where it has none."""
+    text = first_sentence(str(schema.get("description") or ""), MAX_SCHEMA_TEXT_CHARACTERS)
+    return {"description": text} if text else {}
 
 
 def _of_2020(found: dict[str, Any], *, nullable: bool) -> dict[str, Any]:

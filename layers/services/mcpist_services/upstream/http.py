@@ -81,8 +81,11 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
     ) -> Failure | None:
         """Return the failure of a status that is neither a success nor carries a JSON-RPC error."""
         if status < 300:
-            is_message = self._is_message(status, headers, body)
-            return None if is_message else self._faults.unavailable("it answers no message")
+            # What older servers send after they have accepted a message is not read.
+            is_json = headers.get("content-type", "").lower().startswith("application/json")
+            if self._is_sse or status != 200 or not body or is_json:
+                return None
+            return self._faults.unavailable("it answers no message")
         if status < 400:
             if status in {307, 308} and _origin(request.url.join(headers.get("location", ""))) == _origin(request.url):
                 return None
@@ -95,11 +98,6 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
         response = ServiceResponse(status, dict(headers), parse_json(body))
         refusal = read_refusal(response)
         return None if refusal is None else failure(self._faults.service, response, refusal, self._faults.secrets)
-
-    def _is_message(self, status: int, headers: httpx2.Headers, body: bytes) -> bool:
-        """Whether a success may be a message; older servers' bodies after accepting a message are not read."""
-        json_type = headers.get("content-type", "").lower().startswith("application/json")
-        return self._is_sse or status != 200 or not body or json_type
 
     def _failure_response(self, failure: Failure) -> httpx2.Response:
         """Return a failure as a response; if the connection was not made, the next request begins a new one."""

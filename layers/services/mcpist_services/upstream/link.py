@@ -47,7 +47,8 @@ class Link:
         self.last_used = time.monotonic()
         async with _slot(self._semaphore, self._service, deadline):
             answer = await self._attempt(request, deadline)
-            if isinstance(answer, Failure) and _may_retry(answer, reads):
+            broke = isinstance(answer, Failure) and isinstance(answer.error, UpstreamUnavailable)
+            if isinstance(answer, Failure) and broke and answer.wait is None and (answer.safe_to_retry or reads):
                 answer = await self._attempt(request, deadline)
         if not isinstance(answer, Failure):
             return answer
@@ -62,7 +63,9 @@ class Link:
             return current
         if self._opening is None:
             if delay := self._backoff.remaining_seconds():
-                return self._unreachable(delay)
+                problem = f"{self._last_problem or 'it could not be reached'}; it is tried again in a moment"
+                error = UpstreamUnavailable(service=self._service, problem=problem, retry_after=ceil(delay))
+                return Failure(error, safe_to_retry=True, wait=delay)
             self._opening = asyncio.create_task(self._open())
         opening, started = self._opening, time.monotonic()
         await asyncio.wait({opening}, timeout=max(0.0, deadline - started))
@@ -119,11 +122,6 @@ class Link:
         finally:
             self._opening = None
 
-    def _unreachable(self, delay: float) -> Failure:
-        problem = f"{self._last_problem or 'it could not be reached'}; it is tried again in a moment"
-        error = UpstreamUnavailable(service=self._service, problem=problem, retry_after=ceil(delay))
-        return Failure(error, safe_to_retry=True, wait=delay)
-
 
 @asynccontextmanager
 async def _slot(semaphore: asyncio.Semaphore, service: str, deadline: float) -> AsyncIterator[None]:
@@ -138,11 +136,6 @@ async def _slot(semaphore: asyncio.Semaphore, service: str, deadline: float) -> 
         yield
     finally:
         semaphore.release()
-
-
-def _may_retry(failed: Failure, reads: bool) -> bool:
-    """Whether a request is sent again at once: its connection broke, and repeating it does no harm."""
-    return isinstance(failed.error, UpstreamUnavailable) and failed.wait is None and (failed.safe_to_retry or reads)
 
 
 def _timeout_failure(service: str, started: float) -> Failure:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,7 +11,6 @@ from mcpist_services.definitions import is_reserved_name
 
 if TYPE_CHECKING:
     from mcp_types import Prompt, Resource, ResourceTemplate, Tool
-from collections.abc import Sequence
 
 MAX_UNSUSPICIOUS_CHARACTERS = 4_000
 MAX_ITEM_NAME_CHARACTERS = 128
