@@ -16,12 +16,14 @@ from infra.cli.upstream_import import split
 from infra.cli.upstream_listings import rows
 from infra.local.names import REGION
 from mcpist.aws.clients import client
-from mcpist.memory import forget_entries
+from mcpist.memory import forget_all, forget_entries
 from mcpist_services.upstream import lists
 from mcpist_services.upstream.categories import counts, resolve_all
 from mcpist_services.upstream.configuration import UpstreamConfiguration, load
 from mcpist_services.upstream.listing import Listing
 from mcpist_services.upstream.trust import Pin
+from tests import members
+from tests.audit_items import audit_items
 from tests.peers import npm
 
 ROOT = Path(__file__).parents[3]
@@ -244,6 +246,21 @@ def test_tools_that_are_not_shown_have_a_reason(capsys: pytest.CaptureFixture[st
     assert len(found["list_directory"]["fingerprint"]) == 64
     assert "move_file" not in found
     assert "nope" in failure(capsys, "tools", "nope", "--upstreams", disk)["message"]
+
+
+@pytest.mark.usefixtures("deployed")
+def test_an_approval_is_in_the_audit_of_the_stack_s_organizations(
+    capsys: pytest.CaptureFixture[str], disk: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for table in ("Directory", "Audit"):
+        asked = {"StackName": "acme-mcpist", "LogicalResourceId": table}
+        found = client("cloudformation").describe_stack_resource(**asked)["StackResourceDetail"]
+        monkeypatch.setenv(f"{table.upper()}_TABLE", found["PhysicalResourceId"])
+    forget_all()
+    members.put_organization("globex", name="Globex")
+    command(capsys, "approve", "disk", "list_directory", "--upstreams", disk, *STACK)
+    (row,) = audit_items("globex")
+    assert (row["tool"], row["target"], [*row["after"]]) == ("upstreams.approve", "upstreams.disk", ["list_directory"])
 
 
 @pytest.mark.usefixtures("deployed")
