@@ -68,16 +68,13 @@ class _Reader:
         if not fields:
             return AnswerShape(("*",))
         rows, items = self._list_in(fields)
-        if rows:
-            return AnswerShape(self._columns(items), rows, is_list=True, fields=fields)
-        wrapper = self._wrapper(fields)
-        inner = self.properties(fields[wrapper]) if wrapper else fields
+        wrapper = "" if rows else self._wrapper(fields)
+        inner, prefix = (self.properties(fields[wrapper]), f"{wrapper}.") if wrapper else (fields, "")
         if wrapper:
             rows, items = self._list_in(inner)
-            if rows:
-                return AnswerShape(self._columns(items), f"{wrapper}.{rows}", is_list=True, fields=fields)
-        columns = self._chosen(inner, f"{wrapper}." if wrapper else "")
-        return AnswerShape(columns, fields=fields)
+        if rows:
+            return AnswerShape(self._columns(items), f"{prefix}{rows}", is_list=True, fields=fields)
+        return AnswerShape(self._chosen(inner, prefix), fields=fields)
 
     def properties(self, schema: Any, depth: int = 0) -> dict[str, Any]:
         """Return the properties of an object, over the parts and the alternatives that it is made of."""
@@ -105,8 +102,8 @@ class _Reader:
 
     def _list_in(self, fields: Mapping[str, Any]) -> tuple[str, Any]:
         """Return the property that holds the rows of a list, and their schema; an empty name where there is none."""
-        lists = {name: items for name, spec in fields.items() if (items := self.items_of(spec)) is not None}
-        lists = {name: items for name, items in lists.items() if "." not in name}
+        found = ((name, self.items_of(spec)) for name, spec in fields.items() if "." not in name)
+        lists = {name: items for name, items in found if items is not None}
         if not lists:
             return "", None
         nouns = {singular(word) for word in words(self._operation.path.rpartition("/")[2])}
@@ -214,10 +211,7 @@ def _group(name: str, spec: Mapping[str, Any]) -> tuple[str, int]:
         return "time", 40 if recent else 41
     if low in _URLS:
         return "url", 45 + _URLS.index(low) // 4
-    if (
-        spec.get("format") in {"uri", "url"}
-        or low.endswith(("url", "_link", "href"))
-        or low in {"self", "node_id", "etag"}
-    ):
+    is_address = spec.get("format") in {"uri", "url"} or low.endswith(("url", "_link", "href"))
+    if is_address or low in {"self", "node_id", "etag"}:
         return "links", 99
     return ("text", 55 + _TEXTS.index(low)) if low in _TEXTS else ("other", 80 + (low.endswith("id") and 5))

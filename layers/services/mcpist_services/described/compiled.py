@@ -5,6 +5,7 @@ The folder has an index of all tools, the accounts of all APIs, and one JSON fil
 
 import json
 import re
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,10 +53,7 @@ class ImportedApis:
         return AccountRule.model_validate(self._accounts[name])
 
     def _module(self, name: str) -> "Module":
-        from mcpist_services.described.module import module
-        from mcpist_services.described.overlay import load_overlay
-
-        return module(load_overlay(self._read(f"{name}.json")))
+        return module_of(self._read(f"{name}.json"))
 
     @cached_property
     def _accounts(self) -> dict[str, Any]:
@@ -64,6 +62,14 @@ class ImportedApis:
     def _read(self, file: str) -> dict[str, Any]:
         content: dict[str, Any] = json.loads((self._folder / file).read_text("utf-8"))
         return content
+
+
+def module_of(overlay: Mapping[str, Any]) -> "Module":
+    """Return the module of an overlay; InvalidRequest names the place of what is wrong in it."""
+    from mcpist_services.described.module import module
+    from mcpist_services.described.overlay import load_overlay
+
+    return module(load_overlay(overlay))
 
 
 @cached
@@ -85,13 +91,12 @@ def consent_of(account: "AccountRule") -> "Consent | None":
     if security.kind == "none":
         return None
     oauth = security.oauth
+    # One who can only paste a key meets no consent page.
+    addresses: dict[str, Any] = {"authorize_url": "", "token_url": ""}
     provider = Provider(
         name=account.name,
         title=account.title,
-        authorize_url=oauth.authorize_url if oauth else "",
-        token_url=oauth.token_url if oauth else "",
-        client_auth=oauth.client_auth if oauth else "body",
-        pkce=oauth.pkce if oauth else True,
+        **(oauth.model_dump(exclude={"scopes"}) if oauth else addresses),
         account_url="",
         parse_account=lambda _: None,
         extra_scopes=oauth.scopes if oauth else (),

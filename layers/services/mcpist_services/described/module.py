@@ -1,21 +1,21 @@
 """An overlay as one module of the catalogue, with tools that build the same Calls as written ones."""
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
 
 from mcpist.errors import InvalidRequest
 from mcpist.oauth.provider import check_public_url
-from mcpist.render.shows import DONE, Shows, shows
+from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.call import Call, Work, path
 from mcpist.tools.declare.dialect import CredentialPlacement
 from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.paging import PageRequest, pages, paging_parameters
 from mcpist.tools.declare.schema import model_of, parameter_lines, parameters_of, schema_of
 from mcpist.tools.declare.schema_tool import SchemaTool
-from mcpist.tools.declare.tool import PAGING_PARAMETERS, Effect, ModuleMetadata, ToolExample
+from mcpist.tools.declare.tool import PAGING_PARAMETERS, ModuleMetadata, ToolExample
 from mcpist_services.described.overlay import FORM_TYPE, Overlay, OverlayParameter, Style, ToolRule
 from mcpist_services.described.paging import paging_of
 from mcpist_services.described.samples import closure, sample
@@ -137,11 +137,13 @@ class DescribedTool(SchemaTool):
             for name, one in self._of("header")
             if arguments.get(name) is not None
         }
+        # A form names its type itself.
+        typed = {"content-type": rule.content_type} if rule.content_type not in {"", FORM_TYPE} else {}
         return Call(
             rule.method,  # type: ignore[arg-type]  # the overlay allows Call's methods only
             path(template, **{numbered[name]: value for name, value in parts.items()}),
             query,
-            headers={**rule.headers, **headers, **self._content_type()},
+            headers={**rule.headers, **headers, **typed},
             **self._body(arguments),
         )
 
@@ -155,10 +157,6 @@ class DescribedTool(SchemaTool):
         has_body = self.rule.method in _BODY_METHODS and any(True for _ in self._of("body"))
         return {"json": fields} if fields or has_body else {}
 
-    def _content_type(self) -> dict[str, str]:
-        kind = self.rule.content_type
-        return {"content-type": kind} if kind and kind != FORM_TYPE else {}
-
     def _of(self, place: str) -> Iterator[tuple[str, OverlayParameter]]:
         return ((name, one) for name, one in self.rule.parameters.items() if one.place == place)
 
@@ -166,14 +164,14 @@ class DescribedTool(SchemaTool):
 def described_tool(overlay: Overlay, name: str, about: ModuleMetadata) -> DescribedTool:
     """Return one tool of an overlay."""
     rule = overlay.tools[name]
-    effect: Effect = rule.effect
+    is_done = rule.shows == tuple(DONE.fields)
     return DescribedTool(
         module=overlay.name,
         key=name,
         rule=rule,
         definitions=overlay.schemas,
-        effect=effect,
-        shows=_shows(rule, overlay.noise),
+        effect=rule.effect,
+        shows=DONE if is_done else shows(*rule.shows, rows=rule.rows, noise=overlay.noise),
         about=about,
         operation=rule.operation,
         idempotent=rule.method in {"GET", "PUT", "DELETE"},
@@ -187,10 +185,6 @@ def paging_properties() -> dict[str, Any]:
     """Return the schemas of the parameters that every paged tool has."""
     properties: dict[str, Any] = schema_of(model_of(parameters_of(paging_parameters), "paging"))["properties"]
     return properties
-
-
-def _shows(rule: ToolRule, noise: Sequence[str]) -> Shows:
-    return DONE if rule.shows == tuple(DONE.fields) else shows(*rule.shows, rows=rule.rows, noise=noise)
 
 
 def _segment(name: str, value: Any, parameter: OverlayParameter) -> str | list[str]:

@@ -137,7 +137,8 @@ def differences(before: Overlay | None, after: Overlay) -> list[str]:
         lines += [f"~ {name}: {change}" for change in changed]
     schemas = sorted(name for name in after.schemas if after.schemas[name] != before.schemas.get(name, {}))
     lines += [f"~ schema {name}" for name in schemas]
-    lines += [f"~ {field}: {_brief(new)}" for field, new in _whole(before, after)]
+    was, now = before.dump(), after.dump()
+    lines += [f"~ {field}: {_brief(now.get(field))}" for field in _COMPARED if was.get(field) != now.get(field)]
     return sorted(lines, key=lambda line: ("+-~".index(line[0]), line))
 
 
@@ -199,13 +200,8 @@ def _mark(value: Any) -> str:
 _ABSENT = _mark(None)
 
 
-def _whole(before: Overlay, after: Overlay) -> Iterator[tuple[str, Any]]:
-    old, new = before.dump(), after.dump()
-    return ((field, new.get(field)) for field in _COMPARED if old.get(field) != new.get(field))
-
-
 def _changed(old: ToolRule, new: ToolRule) -> Iterator[str]:
-    before, after = (one.model_dump(mode="json", by_alias=True, exclude_defaults=True) for one in (old, new))
+    before, after = _values(old), _values(new)
     for field in _COMPARED_OF_TOOLS:
         if before.get(field) != after.get(field):
             yield f"{field} {_brief(before.get(field))} -> {_brief(after.get(field))}"

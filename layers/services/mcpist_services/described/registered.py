@@ -6,9 +6,9 @@ from dataclasses import replace
 from mcpist.caller import Caller, RegisteredModule
 from mcpist.memory import Memory
 from mcpist.registry import definitions
-from mcpist.tools.declare.module import Module
 from mcpist.tools.search.catalogue import DefinedModules, JoinedSources, ModuleSource
 from mcpist.tools.search.index import Index
+from mcpist_services.described.compiled import module_of
 
 MAX_CACHED_MODULES = 100
 
@@ -37,14 +37,6 @@ def read_index(definition: definitions.Definition) -> Index:
         return Index.load(definition["index"])
     except ValueError:
         return Index.of([module_of(definition["overlay"])])
-
-
-def module_of(overlay: definitions.Definition) -> Module:
-    """Return the module of an overlay; InvalidRequest names the place of what is wrong in it."""
-    from mcpist_services.described.module import module
-    from mcpist_services.described.overlay import load_overlay
-
-    return module(load_overlay(overlay))
 
 
 def _build(organization: str, registered: RegisteredModule) -> ModuleSource:

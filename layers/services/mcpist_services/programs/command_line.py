@@ -26,7 +26,7 @@ def command_line(tool: ToolDeclaration, arguments: Mapping[str, Any]) -> list[st
     """
     words: list[str] = []
     guarded = True
-    for word in sorted(tool.argv[1:], key=_position):
+    for word in sorted(tool.argv[1:], key=lambda word: 0 if isinstance(word, str) else word.position):
         if isinstance(word, str):
             words.append(word)
             guarded = guarded and word != END_OF_OPTIONS
@@ -37,10 +37,6 @@ def command_line(tool: ToolDeclaration, arguments: Mapping[str, Any]) -> list[st
     if sum(len(text.encode()) for text in words) > MAX_COMMAND_BYTES:
         raise InvalidRequest(field="params", problem=f"the command line is longer than {MAX_COMMAND_BYTES:,} bytes")
     return words
-
-
-def _position(word: str | Binding) -> int:
-    return 0 if isinstance(word, str) else word.position
 
 
 def _bind(binding: Binding, value: Any, *, guarded: bool) -> Iterator[tuple[str, str]]:
@@ -65,14 +61,12 @@ def _bind(binding: Binding, value: Any, *, guarded: bool) -> Iterator[tuple[str,
 
 def _bind_value(binding: Binding | ItemBinding, value: Any, field: str, *, guarded: bool) -> Iterator[str]:
     """Yield the words of a value that is no list."""
+    if value is None or value is False:
+        return
+    text = _text(value)
     if value is True:
         yield from [binding.prefix] if binding.prefix else []
-    elif value is not None and value is not False:
-        yield from _with_prefix(binding, _text(value), field, guarded=guarded)
-
-
-def _with_prefix(binding: Binding | ItemBinding, text: str, field: str, *, guarded: bool) -> Iterator[str]:
-    if not binding.prefix:
+    elif not binding.prefix:
         if guarded and text.startswith("-"):
             problem = "it begins with -, so the program would take it for an option"
             raise InvalidRequest(field=f"params.{field}", problem=problem)

@@ -5,7 +5,7 @@ interrupted registration leaves at most a definition that nobody refers to.
 """
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -21,7 +21,7 @@ from mcpist.registry import definitions
 from mcpist.suggestions import nearest
 from mcpist_services.catalogue import is_taken
 from mcpist_services.described.registered import read_index
-from mcpist_services.registered.request import ModuleRequest, define, destination_of, same_destination
+from mcpist_services.registered.request import ModuleRequest, define, destination_of
 
 MAX_REGISTERED_MODULES = 50
 LIST_TIMEOUT_SECONDS = 15.0
@@ -68,7 +68,8 @@ def register(administration: Administration, request: ModuleRequest, *, dry_run:
         if not dry_run:
             definitions.store(organization, definition)
             old = before.modules.get(request.name)
-            moved = bool(destination_of(definition)) and not (old and same_destination(old, definition))
+            destination = destination_of(definition)
+            moved = bool(destination) and not (old and old.destination == destination)
             if moved:  # people connected their accounts for another address
                 administration.accounts.revoke_service(request.name)
     module = RegisteredModule(
@@ -121,23 +122,17 @@ def approve(
         now = int(time.time())
         pins = [Pin(state.name, state.fingerprint, "operator", now, state.text) for state in chosen]
         if pins:
-            _record_approval(administration, target, states, {pin.tool: pin.fingerprint for pin in pins})
+            # The row comes before the approval: nothing is shown to a model without a trail.
+            record_change(
+                administration.caller,
+                action="modules.approve",
+                target=target,
+                request=administration.request,
+                before={pin.tool: states[pin.tool].state for pin in pins},
+                after={pin.tool: pin.fingerprint for pin in pins},
+            )
             lists.approve(_server_key(administration.caller, module), pins)
     return tool_states(administration.caller, module, definition)
-
-
-def _record_approval(
-    administration: Administration, target: str, states: Mapping[str, ToolState], approved: Mapping[str, str]
-) -> None:
-    """Write the row before the approval: nothing is shown to a model without a trail."""
-    record_change(
-        administration.caller,
-        action="modules.approve",
-        target=target,
-        request=administration.request,
-        before={name: states[name].state for name in approved},
-        after=approved,
-    )
 
 
 def tool_states(caller: Caller, module: RegisteredModule, definition: definitions.Definition) -> list[ToolState]:

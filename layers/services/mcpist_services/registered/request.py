@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
 
 from mcpist.aws.attributes import json_bytes
-from mcpist.caller import RegisteredModule
 from mcpist.errors import InvalidRequest
 from mcpist.registry.definitions import Definition
 from mcpist.validation import parse_model
@@ -84,11 +83,6 @@ def destination_of(definition: Definition) -> str:
     return server["url"] if any(value.startswith("grant:") for value in server["headers"].values()) else ""
 
 
-def same_destination(old: RegisteredModule, definition: Definition) -> bool:
-    """Whether accounts that people connected for a module may be sent as another definition of it says."""
-    return old.destination == destination_of(definition)
-
-
 def _define_api(request: ModuleRequest) -> Definition:
     from mcpist_services.described.description import parse as parse_description
     from mcpist_services.described.overlay import load_overlay
@@ -97,10 +91,8 @@ def _define_api(request: ModuleRequest) -> Definition:
 
     earlier = load_overlay({"name": request.name, **request.overlay}) if request.overlay is not None else None
     if request.openapi is not None:
-        text = request.openapi
-        content = text.encode() if isinstance(text, str) else json_bytes(text)
-        description = parse_description(content)
-        chosen = request.operations
+        text, chosen = request.openapi, request.operations
+        description = parse_description(text.encode() if isinstance(text, str) else json_bytes(text))
         overlay = propose(description, request.name, operations=chosen, server=request.server, earlier=earlier)
     else:
         assert earlier is not None

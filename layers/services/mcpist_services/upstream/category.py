@@ -100,11 +100,6 @@ class CategoryModule(Module):
         """Whether any of its tools are known."""
         return bool(self._listings)
 
-    @property
-    def _is_complete(self) -> bool:
-        """Whether the tools of all its servers are known."""
-        return len(self._listings) == len(self.servers)
-
     @cached_property
     def entry(self) -> ModuleEntry:
         """The category's entry in the index."""
@@ -124,7 +119,8 @@ class CategoryModule(Module):
         """Return why a tool, or every tool, is missing, where more can be said than that."""
         failures = [failure for server in self.servers if (failure := self._known[server].failure)]
         if tool:
-            found = self.withheld.get(tool) or (failures[0] if failures and not self._is_complete else None)
+            may_be_unlisted = failures and len(self._listings) < len(self.servers)
+            found = self.withheld.get(tool) or (failures[0] if may_be_unlisted else None)
         elif self.is_listed:
             found = None
         else:

@@ -184,7 +184,9 @@ def approve(server: str, approved: Iterable[Pin], *, again: bool = True, owner: 
                 values={":fingerprint": pin.fingerprint, ":by": pin.by, ":at": pin.approved_at},
                 condition="" if again else "attribute_not_exists(#fingerprint)",
             )
-            _store_text(partition, pin)
+            text = zlib.compress(pin.text.encode())  # in place of the text of the approval before
+            if pin.text and len(text) <= MAX_TEXT_BYTES:
+                _table().update(f"{partition}{_TEXTS}", pin.tool, "SET #content = :content", values={":content": text})
 
     with ThreadPoolExecutor(MAX_CONCURRENT_WRITES) as workers:
         list(workers.map(write, approved))
@@ -201,13 +203,6 @@ def approved_texts_of(server: str, pins: Mapping[str, Pin]) -> dict[str, str]:
         for name, content in found.items()
         if hashlib.sha256(content).hexdigest() == pins[name].fingerprint
     }
-
-
-def _store_text(partition: str, pin: Pin) -> None:
-    """Store the text of an approval, in place of the one before."""
-    content = zlib.compress(pin.text.encode())
-    if pin.text and len(content) <= MAX_TEXT_BYTES:
-        _table().update(f"{partition}{_TEXTS}", pin.tool, "SET #content = :content", values={":content": content})
 
 
 def forget(server: str) -> None:

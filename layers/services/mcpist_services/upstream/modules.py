@@ -21,7 +21,6 @@ from mcpist.tools.search.word_index import WordIndex
 from mcpist_services.upstream import lists
 from mcpist_services.upstream.categories import ResolvedCategory, counts, resolve
 from mcpist_services.upstream.category import CategoryModule
-from mcpist_services.upstream.configuration import Category
 from mcpist_services.upstream.connections import Listing, upstreams
 from mcpist_services.upstream.lists import ServerState
 from mcpist_services.upstream.peers import identity_for, owner
@@ -57,7 +56,8 @@ class Categories(ModuleSource):
         permitted = {name for role in caller.roles for name in role.modules}
         self._permitted = {name: one for name, one in self._offer.categories.items() if name in permitted}
         servers = _servers_of(self._permitted)
-        known = dict(zip(servers, _map_concurrently(self._cached_state, servers), strict=True))
+        states = _map_concurrently(lambda server: lists.server_state(server, owner(caller, server)), servers)
+        known = dict(zip(servers, states, strict=True))
         self._states = dict.fromkeys(self._offer.servers, ServerState()) | known
         self._latest_build: BuiltCategories | None = None
 
@@ -110,9 +110,6 @@ class Categories(ModuleSource):
             self._states[server] = lists.server_state(server, owner(self._caller, server), APPROVAL_SECONDS)
             self._latest_build = None
 
-    def _cached_state(self, server: str) -> ServerState:
-        return lists.server_state(server, owner(self._caller, server))
-
     def _refreshed_state(self, server: str) -> ServerState:
         seconds = REFRESH_TIMEOUT_SECONDS if self._states[server].cached else FIRST_LIST_TIMEOUT_SECONDS
         deadline = time.monotonic() + seconds
@@ -143,7 +140,8 @@ def _build(known: Mapping[str, ServerState], offer: OfferedServers) -> BuiltCate
 def _build_modules(
     resolved: Collection[ResolvedCategory], known: Mapping[str, ServerState], offer: OfferedServers
 ) -> BuiltCategories:
-    owners = _owning_categories(offer.categories)
+    # The first category that names a server offers its resources and prompts.
+    owners = {server: name for name in reversed([*offer.categories]) for server in offer.categories[name].servers}
     modules = {
         one.name: CategoryModule(
             one,
@@ -202,11 +200,6 @@ def _log_resolution(resolved: Collection[ResolvedCategory], modules: Iterable[Ca
 def _servers_of(categories: Mapping[str, Any]) -> list[str]:
     """Return the servers of some categories, each once."""
     return list(dict.fromkeys(server for category in categories.values() for server in category.servers))
-
-
-def _owning_categories(offered: Mapping[str, Category]) -> dict[str, str]:
-    """Return for each server the first category that names it, which offers its resources and prompts."""
-    return {server: name for name in reversed(list(offered)) for server in offered[name].servers}
 
 
 def _map_concurrently(ask: Callable[[str], ServerState], servers: list[str]) -> list[ServerState]:

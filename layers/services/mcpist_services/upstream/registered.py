@@ -69,16 +69,14 @@ def define_server(name: str, server: Mapping[str, Any], tools: Mapping[str, Any]
     Its headers may refer to the accounts that people connect for it alone: neither the operator's parameters nor
     accounts of other services are an organization's to send anywhere.
     """
+    place = ""
     try:
         configured = UpstreamServer.model_validate(server)
-    except ValidationError as error:
-        field, problem = next(problems_of(error))
-        raise InvalidRequest(field=field, problem=problem) from None
-    try:
+        place = "tools."
         ToolSelection.model_validate(tools, by_alias=True, by_name=False)
     except ValidationError as error:
         field, problem = next(problems_of(error))
-        raise InvalidRequest(field=f"tools.{field}", problem=problem) from None
+        raise InvalidRequest(field=f"{place}{field}", problem=problem) from None
     for reference in configured.references - {f"grant:{name}"}:
         problem = f"it refers to {reference}: a registered server may refer to grant:{name} only"
         raise InvalidRequest(field="headers", problem=problem)

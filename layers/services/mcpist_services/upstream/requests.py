@@ -76,7 +76,8 @@ async def list_tools(link: Link, service: str, *, deadline: float, private: bool
 
 def for_client(method: str, name: str, arguments: Mapping[str, Any]) -> Request[Any]:
     """Return a request as a connected client sends it."""
-    meta = _trace()
+    traceparent = invocation.traceparent()
+    meta: Any = {"traceparent": traceparent} if traceparent else None  # there is none outside of an invocation
 
     async def request(client: Client) -> Any:
         if method == "call":
@@ -107,12 +108,6 @@ async def _call(client: Client, tool: str, arguments: Mapping[str, Any], meta: A
     if isinstance(answer, mcp_types.InputRequiredResult):
         raise MCPError(code=INVALID_REQUEST, message="it asks a person for input, which cannot be passed on")
     return answer
-
-
-def _trace() -> Any:
-    """Return the `_meta` of a request that continues the trace; None outside of an invocation."""
-    traceparent = invocation.traceparent()
-    return {"traceparent": traceparent} if traceparent else None
 
 
 class StdioServer:
