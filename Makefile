@@ -2,7 +2,7 @@
 # packages into .venv, and the SAM CLI, checkov and ministack beside the lock, since their pins would drag boto3 back.
 
 .DEFAULT_GOAL := help
-.PHONY: help up shell test test-all test-rest mutate check cover scan build deploy rehearse sam-local bench docs lock htmx contracts clean
+.PHONY: help up shell test test-all mutate check cover scan build deploy rehearse sam-local bench docs lock htmx contracts clean
 .DELETE_ON_ERROR:
 
 UV_VERSION := 0.13.9
@@ -43,14 +43,12 @@ up: .venv/.synced ## Run the whole house on this machine, e.g. make up ARGS="--h
 shell: .venv/.synced ## Open a shell in which `mcpist` is found.
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" $${SHELL:-/bin/sh} || true
 
+# REST=yes runs the slow tests as well, but none that `make cover` has run.
 test: .venv/.peers ## Run the tests, e.g. make test ARGS="-k batch".
-	@$(PYTEST) $(ARGS)
+	@$(PYTEST) $(if $(REST),-m "" $(COVERED:%=--ignore=%)) $(ARGS)
 
 test-all: .venv/.peers ## Run the slow tests as well: they repeat on a larger scale what quick ones show.
 	@$(PYTEST) -m "" $(ARGS)
-
-test-rest: .venv/.peers ## Run all tests, but for those that `make cover` runs.
-	@$(PYTEST) -m "" $(COVERED:%=--ignore=%) $(ARGS)
 
 mutate: .venv/.synced ## Remove each defence of docs/security.md and demand red tests, e.g. make mutate ARGS="state_*".
 	@$(RUN) python -m tests.mutations $(ARGS)
