@@ -35,6 +35,20 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 PROGRAMS = ("jq", "pandoc", "ripgrep", "writers")
 MODULES = ("files", "github", "library", "probe", "rag", *HOSTS)
+# A whole deployment repeats what the tests of its parts show. `make test` keeps the stories that use each door of the
+# usual one once; browsers, other clients, kills and deployments with other parameters are of the slow tier.
+QUICK = {
+    *("test_agreement", "test_examples", "test_four_services", "test_grants", "test_imported_apis", "test_in_flight"),
+    *("test_local_deployment", "test_login", "test_machines", "test_observability", "test_programs", "test_smoke"),
+}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the other files of this folder as slow."""
+    for item in items:
+        if item.path.parent == HERE and item.path.stem not in QUICK:
+            item.add_marker(pytest.mark.slow)
 
 
 @dataclass(frozen=True)
