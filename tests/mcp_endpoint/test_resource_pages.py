@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from infra.local.login import LocalLogin
 from mcp_endpoint import resources
 from mcp_endpoint.resources import MAX_LISTED_RESOURCES
 from mcpist.caller import Role
@@ -12,18 +13,22 @@ from mcpist.people import directory
 from mcpist_services.rag.document_store import DocumentStore
 from tests import members
 from tests.mcp_endpoint.endpoint_client import EndpointClient
+from tests.mocked_aws import make_once
 
 PATHS = ["guides/100 %.md", *(f"notes/{number:03}.md" for number in range(MAX_LISTED_RESOURCES + 3)), "設計.md"]
 
 
 @pytest.fixture
-def documents(organization: str) -> DocumentStore:
+def documents(organization: str, login: LocalLogin) -> DocumentStore:
     """A store with more documents than a page has."""
+
+    def write() -> None:
+        for path in PATHS:
+            DocumentStore.of(organization).write(path=path, text=f"# {path}\n\nHello.", replaces=None)
+
     DocumentStore.of.cache_clear()
-    store = DocumentStore.of(organization)
-    for path in PATHS:
-        store.write(path=path, text=f"# {path}\n\nHello.", replaces=None)
-    return store
+    make_once(f"pages of documents of {login.issuer}", write)
+    return DocumentStore.of(organization)
 
 
 def pages(endpoint: EndpointClient) -> list[dict[str, Any]]:

@@ -123,6 +123,7 @@ def test_a_batch_continues_in_another_execution_where_settled_steps_replay(
     assert names == [names[0], *(f"{names[0]}-r{number}" for number in range(1, len(names)))]
 
 
+@pytest.mark.slow
 def test_a_graph_without_a_machine_runs_on_the_relay_each_step_once(hasty: LocalDeployment, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     summary, names = run(hasty, tangled(tmp_path / "trace", gate), gate)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from mcpist.render.answer import compact, compact_json, document
 from mcpist.render.shows import project, shows
 from tests.core.render.reading import read
+from tests.examples import examples
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -28,7 +29,7 @@ def issues(count: int) -> list[dict[str, Any]]:
 ISSUES = shows("number", "title", "state", "labels[*].name as labels", "body")
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(ROW, max_size=4) | ROW)
 def test_an_answer_is_never_longer_than_the_minified_json_of_its_projection(raw: Any) -> None:
     rows = project(raw, ABC)
@@ -37,7 +38,7 @@ def test_an_answer_is_never_longer_than_the_minified_json_of_its_projection(raw:
         assert len(compact(raw, ABC)) <= len(compact_json(rows[0]))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.fixed_dictionaries({"a": VALUES, "b": VALUES, "t": st.text() | st.none()}))
 def test_a_document_is_never_longer_than_its_json(row: Any) -> None:
     assert len(document(row, "t")) <= len(compact_json(row))
@@ -45,7 +46,7 @@ def test_a_document_is_never_longer_than_its_json(row: Any) -> None:
         assert document(row, "t").endswith(row["t"])
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.lists(st.fixed_dictionaries({"a": st.text(), "b": st.integers(), "c": st.booleans()}), min_size=2))
 def test_flat_rows_lose_nothing(raw: Any) -> None:
     text = compact(raw, ABC)

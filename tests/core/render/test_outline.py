@@ -15,6 +15,7 @@ from mcpist.render.outline_texts import quote
 from mcpist.render.pruning import prune
 from tests.core.render.operations import count_calls
 from tests.core.render.reading import read
+from tests.examples import examples
 
 TEXT = st.text(max_size=6) | st.sampled_from(
     [
@@ -55,7 +56,7 @@ ROWS = st.lists(st.dictionaries(NAMES, JSON, max_size=4), min_size=2, max_size=4
 BASE = "https://api.example.com/users/1"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.dictionaries(NAMES, JSON | ROWS, max_size=6) | ROWS | st.lists(JSON, max_size=5))
 def test_every_value_and_its_path_can_be_read_from_an_outline(value: Any) -> None:
     kept = prune(value)

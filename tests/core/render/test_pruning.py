@@ -11,6 +11,7 @@ from mcpist.render.answer import compact, compact_json
 from mcpist.render.pruning import Noise, prune
 from mcpist.render.shows import shows
 from tests.core.render.operations import count_calls
+from tests.examples import examples
 
 USER = {
     "login": "octocat",
@@ -59,7 +60,7 @@ PARTS = st.sampled_from(["a", "b", "url", "a_url", "*", "?", "[ab]", "[", "]", "
 PATTERNS = st.lists(st.builds("{}{}".format, st.sampled_from(["", "!"]), st.lists(PARTS, min_size=1).map("".join)))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(PATTERNS, st.lists(st.sampled_from(["a", "b", "url", "a_url", "[", "x"]), min_size=1).map(".".join))
 def test_the_last_pattern_that_matches_the_end_of_a_path_counts(patterns: list[str], path: str) -> None:
     matching = [pattern for pattern in patterns if fnmatchcase(f".{path}", f"*.{pattern.removeprefix('!')}")]

@@ -26,7 +26,7 @@ from mcpist.caller import Subject
 from mcpist.errors import McpistError, StoreUnavailable, Timeout
 from mcpist.running.run import ToolResult
 from mcpist.settings import settings as stack
-from tests.examples import examples
+from tests.examples import all_examples, examples
 
 type Happening = Literal["killed", "outage", "delivered twice", "executed twice", "cancelled"]
 
@@ -258,6 +258,11 @@ def check_one(world: World, item: Entry) -> None:
             pytest.fail(f"a step ended as {other} without a reason")
 
 
+def moments(count: int) -> range:
+    """Return each of so many moments, or every third of them for the quick tests."""
+    return range(0, count, 1 if all_examples() else 3)
+
+
 HAPPENINGS = st.dictionaries(
     st.integers(0, 40),
     st.sampled_from(["killed", "killed", "outage", "delivered twice", "executed twice"]),
@@ -285,7 +290,7 @@ def test_every_step_happens_once_with_any_fault_at_any_moment(shape: Shape, happ
 @pytest.mark.usefixtures("aws")
 @pytest.mark.parametrize("happening", ["killed", "outage", "delivered twice", "executed twice"])
 def test_a_write_for_an_element_happens_once_with_any_fault_at_each_moment(happening: Happening) -> None:
-    for moment in range(14):
+    for moment in moments(14):
         world = World(Shape((NONE,), writes=frozenset({0}), map_steps={0: 1}), {moment: happening})
         with world.happening():
             world.execute("first")
@@ -295,7 +300,7 @@ def test_a_write_for_an_element_happens_once_with_any_fault_at_each_moment(happe
 @pytest.mark.usefixtures("aws")
 def test_a_batch_that_is_cancelled_at_any_moment_ends_in_a_consistent_state() -> None:
     shape = Shape((NONE, frozenset({0}), frozenset({1})), writes=frozenset({1}), map_steps={1: 2})
-    for moment in range(16):
+    for moment in moments(16):
         world = World(shape, {moment: "cancelled"})
         with world.happening():
             world.execute("first")
