@@ -26,7 +26,7 @@ UV = shutil.which("uv") or str(ROOT / ".tools/bin/uv")
 
 # Commands that are too long or need another machine, and what stands for them here.
 REPLACED = {
-    "make test": "make test ARGS=tests/infra/cli/test_tool_arguments.py",
+    "make test": "make test ARGS=tests/infra/cli/test_tools.py",
     "mcpist api import https://example.com/openapi.json --name example": (
         "mcpist api import functions/rest_api/openapi.json --server https://mcp.example.com --name example"
     ),
