@@ -17,12 +17,12 @@ from mcpist.audit.verification import verify
 from mcpist.errors import InvalidRequest
 from rest_api.administration.changes import administration
 from rest_api.exchange import current
-from rest_api.router import new_router
+from rest_api.router import Operations
 
 DEFAULT_AUDIT_DAYS = 7
 CURSOR_HEADER = "x-next-cursor"
 
-router = new_router()
+router = Operations("administration")
 
 
 _COLUMNS: Any = {name: (kind, Field(description=text)) for name, kind, text in column_types()}
@@ -91,9 +91,7 @@ FOUND: Any = {
 }
 
 
-@router.get(
-    "/v1/audit", tags=["administration"], summary="Search the audit", operation_id="search_audit", responses=FOUND
-)
+@router.operation("GET", "/v1/audit", "Search the audit", FOUND)
 def search_audit(
     since: Annotated[datetime | None, Query(description="The first moment; a week ago if it is left out")] = None,
     until: Annotated[datetime | None, Query(description="The moment after the last; now if it is left out")] = None,
@@ -136,9 +134,7 @@ def search_audit(
     return Response(200, media_type, write(page.rows), headers=headers)
 
 
-@router.get(
-    "/v1/audit/verification", tags=["administration"], summary="Verify the audit's seals", operation_id="verify_audit"
-)
+@router.operation("GET", "/v1/audit/verification", "Verify the audit's seals")
 def verify_audit(
     since: Annotated[date | None, Query(description="The first day; the oldest seal if it is left out")] = None,
     head: Annotated[str, Query(max_length=64, description="A digest that the chain must contain")] = "",
@@ -152,9 +148,7 @@ def verify_audit(
     return VerificationPage.model_validate(asdict(found))
 
 
-@router.get(
-    "/v1/audit/<row>", tags=["administration"], summary="Show a row with its story", operation_id="get_audit_row"
-)
+@router.operation("GET", "/v1/audit/<row>", "Show a row with its story")
 def get_audit_row(row: str) -> AuditStory:
     """Show a row and all rows of the request that it belongs to; yours, unless you are an administrator."""
     story = find_story(current().caller.organization, row, user=visible_user(""))

@@ -7,11 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from mcpist.running import broker
 from rest_api.exchange import current
-from rest_api.router import new_router
+from rest_api.router import Operations
 
-TAGS = ["administration"]
-
-router = new_router()
+router = Operations("administration")
 
 User = Annotated[str | None, Query(max_length=128, description="Only this user's own accounts")]
 Role = Annotated[str | None, Query(max_length=128, description="Only this role's accounts")]
@@ -99,7 +97,7 @@ class Killed(BaseModel):
     more: Annotated[bool, Field(description="Whether some are left: send the request again")]
 
 
-@router.get("/v1/grants", tags=TAGS, summary="List connected accounts", operation_id="list_grants")
+@router.operation("GET", "/v1/grants", "List connected accounts")
 def list_grants(
     user: User = None,
     role: Role = None,
@@ -111,7 +109,7 @@ def list_grants(
     return GrantList.model_validate(page)
 
 
-@router.post("/v1/grants", tags=TAGS, summary="Connect a key", operation_id="create_grant")
+@router.operation("POST", "/v1/grants", "Connect a key")
 def create_grant(body: NewGrant) -> Connected:
     """Store a key that was made at a service, one's own or, for an administrator, a role's."""
     fields = {"service": body.service, "key": body.key.get_secret_value(), "role": body.role}
@@ -119,20 +117,20 @@ def create_grant(body: NewGrant) -> Connected:
     return Connected.model_validate(answer)
 
 
-@router.post("/v1/grants/confirm", tags=TAGS, summary="Answer a question", operation_id="confirm_grant")
+@router.operation("POST", "/v1/grants/confirm", "Answer a question")
 def confirm_grant(body: Confirmation) -> Connected:
     """Answer the question whether a connection may replace another one."""
     answer = broker.administer(current().caller, "confirm", question=body.question, agreed=body.agreed)
     return Connected.model_validate(answer)
 
 
-@router.post("/v1/grants/kill", tags=TAGS, summary="Revoke many accounts", operation_id="kill_grants")
+@router.operation("POST", "/v1/grants/kill", "Revoke many accounts")
 def kill_grants(body: Selection) -> Killed:
     """Revoke and delete many accounts at once, with proof of each."""
     return Killed.model_validate(broker.administer(current().caller, "kill", **body.model_dump()))
 
 
-@router.delete("/v1/grants/<service>", tags=TAGS, summary="Revoke an account", operation_id="revoke_grant")
+@router.operation("DELETE", "/v1/grants/<service>", "Revoke an account")
 def revoke_grant(
     service: str, role: Annotated[str | None, Query(max_length=128, description="The role's account")] = None
 ) -> Revoked:

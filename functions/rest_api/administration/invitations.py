@@ -8,11 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from mcpist.people import invitations
 from rest_api.administration.changes import Name, Names, administration, body_of
 from rest_api.exchange import current
-from rest_api.router import json_responses, new_router
+from rest_api.router import Operations, json_responses
 
-TAGS = ["administration"]
-
-router = new_router()
+router = Operations("administration")
 
 
 class InvitationBody(BaseModel):
@@ -65,7 +63,7 @@ class Withdrawal(BaseModel):
 MADE = json_responses(MadeInvitation, _201="The link was made")
 
 
-@router.get("/v1/invitations", tags=TAGS, summary="List the invitations that wait", operation_id="list_invitations")
+@router.operation("GET", "/v1/invitations", "List the invitations that wait")
 def list_invitations() -> InvitationList:
     """List the invitations that nobody has used yet, the newest first."""
     work = administration()
@@ -74,7 +72,7 @@ def list_invitations() -> InvitationList:
     return InvitationList(invitations=[body_of(InvitationBody, one) for one in found])
 
 
-@router.post("/v1/invitations", tags=TAGS, summary="Invite a person", operation_id="create_invitation", responses=MADE)
+@router.operation("POST", "/v1/invitations", "Invite a person", MADE)
 def create_invitation(body: NewInvitation) -> Response[MadeInvitation]:
     """Make a link by which one person joins the organization as a user with these roles."""
     work = administration()
@@ -85,7 +83,7 @@ def create_invitation(body: NewInvitation) -> Response[MadeInvitation]:
     return Response(201, "application/json", made, headers={"cache-control": "no-store"})
 
 
-@router.delete("/v1/invitations/<user>", tags=TAGS, summary="Withdraw an invitation", operation_id="delete_invitation")
+@router.operation("DELETE", "/v1/invitations/<user>", "Withdraw an invitation")
 def delete_invitation(user: str) -> Withdrawal:
     """Make the link of an invitation useless."""
     invitations.withdraw_of(administration(), user)

@@ -21,12 +21,10 @@ from mcpist_services.registered.registration import everything_of
 from mcpist_services.registered.request import ModuleRequest, check
 from rest_api.administration.changes import ChangeReport, DryRun, Name, administration, body_of, change, report
 from rest_api.exchange import current
-from rest_api.router import Body, RequestBody, json_responses, new_router
+from rest_api.router import Body, Operations, RequestBody, json_responses
 from rest_api.tools import names
 
-TAGS = ["modules"]
-
-router = new_router()
+router = Operations("modules")
 
 
 class ModuleSummary(Body):
@@ -104,7 +102,7 @@ class ApprovalRequest(RequestBody):
 REGISTERED = json_responses(ModuleDetail, _200="What would be registered", _201="The module was registered")
 
 
-@router.get("/v1/modules", tags=TAGS, summary="List the modules", operation_id="list_modules")
+@router.operation("GET", "/v1/modules", "List the modules")
 def list_modules(
     category: Annotated[str, Query(description="Only modules of this category")] = "",
     tag: Annotated[str, Query(description="Only modules with this tag")] = "",
@@ -115,9 +113,7 @@ def list_modules(
     return ModuleList(modules=[_summary(entry) for entry in _registry().modules(wanted)])
 
 
-@router.post(
-    "/v1/modules", tags=TAGS, summary="Register a module", operation_id="register_module", responses=REGISTERED
-)
+@router.operation("POST", "/v1/modules", "Register a module", REGISTERED)
 def register_module(body: ModuleRequest, dry_run: DryRun = False) -> Response[ModuleDetail]:
     """Register an API by its OpenAPI description, or an MCP server by its URL, for the organization.
 
@@ -129,14 +125,14 @@ def register_module(body: ModuleRequest, dry_run: DryRun = False) -> Response[Mo
     return Response(200 if dry_run else 201, "application/json", detail)
 
 
-@router.get("/v1/modules/<name>", tags=TAGS, summary="Show a registered module", operation_id="get_module")
+@router.operation("GET", "/v1/modules/<name>", "Show a registered module")
 def get_module(name: str) -> ModuleDetail:
     """Show a registered module with the states of its tools."""
     with administration().permitted("modules.read", f"modules.{name}"):
         return _registered(name)
 
 
-@router.patch("/v1/modules/<name>", tags=TAGS, summary="Switch a module on or off", operation_id="switch_module")
+@router.operation("PATCH", "/v1/modules/<name>", "Switch a module on or off")
 def switch_module(name: str, body: SwitchRequest, dry_run: DryRun = False) -> Response[ChangeReport]:
     """Switch a module on or off for the whole organization; every door obeys within seconds."""
     catalogue = _everything().catalogue
@@ -145,20 +141,20 @@ def switch_module(name: str, body: SwitchRequest, dry_run: DryRun = False) -> Re
     return _switch(name, enabled=body.enabled, dry_run=dry_run)
 
 
-@router.delete("/v1/modules/<name>", tags=TAGS, summary="Remove a registered module", operation_id="delete_module")
+@router.operation("DELETE", "/v1/modules/<name>", "Remove a registered module")
 def delete_module(name: str, dry_run: DryRun = False) -> Response[ChangeReport]:
     """Remove a registered module from the organization and its roles, with the accounts connected for it."""
     return report(registration.unregister(administration(), name, dry_run=dry_run))
 
 
-@router.post("/v1/modules/<name>/approve", tags=TAGS, summary="Approve tools", operation_id="approve_module_tools")
+@router.operation("POST", "/v1/modules/<name>/approve", "Approve tools")
 def approve_module_tools(name: str, body: ApprovalRequest) -> ModuleDetail:
     """Let the doors show and run tools of a registered server as they are now."""
     registration.approve(administration(), name, body.tools, body.fingerprints)
     return _registered(name)
 
 
-@router.patch("/v1/tools/<name>", tags=["tools"], summary="Switch a tool on or off", operation_id="switch_tool")
+@router.operation("PATCH", "/v1/tools/<name>", "Switch a tool on or off", tag="tools")
 def switch_tool(name: str, body: SwitchRequest, dry_run: DryRun = False) -> Response[ChangeReport]:
     """Switch a tool on or off for the whole organization; every door obeys within seconds."""
     # So that who is no administrator gets no answer about tools of others.

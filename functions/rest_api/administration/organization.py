@@ -24,11 +24,9 @@ from rest_api.administration.changes import (
     show,
 )
 from rest_api.exchange import current
-from rest_api.router import new_router
+from rest_api.router import Operations
 
-TAGS = ["administration"]
-
-router = new_router()
+router = Operations("administration")
 
 
 class Membership(BaseModel):
@@ -56,7 +54,7 @@ class OrganizationChange(BaseModel):
     enable: Annotated[Names, Field(description="Masks to remove from those that are switched off")] = ()
 
 
-@router.get("/v1/organizations", tags=TAGS, summary="List your organizations", operation_id="list_organizations")
+@router.operation("GET", "/v1/organizations", "List your organizations")
 def list_organizations() -> MembershipList:
     """List the organizations of the person, with user id and roles in each."""
     callers = bearer.memberships(current().request)
@@ -65,7 +63,7 @@ def list_organizations() -> MembershipList:
     return MembershipList(organizations=[body_of(Membership, one, roles=one.role_names) for one in callers])
 
 
-@router.get("/v1/organization", tags=TAGS, summary="Show the organization", operation_id="get_organization")
+@router.operation("GET", "/v1/organization", "Show the organization")
 def get_organization() -> Response[OrganizationDocument]:
     """Show the organization with its roles and users."""
     return show(
@@ -73,14 +71,14 @@ def get_organization() -> Response[OrganizationDocument]:
     )
 
 
-@router.patch("/v1/organization", tags=TAGS, summary="Change the organization", operation_id="change_organization")
+@router.operation("PATCH", "/v1/organization", "Change the organization")
 def change_organization(body: OrganizationChange, dry_run: DryRun = False) -> Response[ChangeReport]:
     """Rename the organization, or switch tools off and on for everybody in it."""
     edit = edits.change_own_fields(name=body.name, disable=body.disable, enable=body.enable)
     return change("organization.update", "organization", edit, dry_run=dry_run)
 
 
-@router.put("/v1/organization", tags=TAGS, summary="Replace the organization", operation_id="replace_organization")
+@router.operation("PUT", "/v1/organization", "Replace the organization")
 def replace_organization(
     body: OrganizationDocument, dry_run: DryRun = False, with_grants: WithGrants = False
 ) -> Response[ChangeReport]:

@@ -14,11 +14,9 @@ from mcpist.people.organization import Organization, User
 from mcpist.tools.access.effects import preview_tools
 from mcpist_services.catalogue import CATALOGUE
 from rest_api.administration.changes import CREATED, ChangeReport, DryRun, Name, Names, WithGrants, change, show
-from rest_api.router import new_router
+from rest_api.router import Operations
 
-TAGS = ["administration"]
-
-router = new_router()
+router = Operations("administration")
 
 
 class SubjectBody(BaseModel):
@@ -121,75 +119,75 @@ class Preview(BaseModel):
 NameTools = Annotated[bool, Query(description="Name every tool")]
 
 
-@router.get("/v1/users", tags=TAGS, summary="List the users", operation_id="list_users")
+@router.operation("GET", "/v1/users", "List the users")
 def list_users() -> Response[UserList]:
     """List the users of the organization."""
     return show("users.list", "", lambda found: UserList(organization=found.id, users=_users(found)))
 
 
-@router.post("/v1/users", tags=TAGS, summary="Add a user", operation_id="create_user", responses=CREATED)
+@router.operation("POST", "/v1/users", "Add a user", CREATED)
 def create_user(body: NewUser, dry_run: DryRun = False) -> Response[ChangeReport]:
     """Add a user to the organization."""
     return change("users.create", f"users.{body.user}", edits.add_user(**_given(body)), dry_run=dry_run)
 
 
-@router.get("/v1/users/<user>", tags=TAGS, summary="Show a user", operation_id="get_user")
+@router.operation("GET", "/v1/users/<user>", "Show a user")
 def get_user(user: str) -> Response[UserBody]:
     """Show a user."""
     return show("users.read", f"users.{user}", lambda found: _user(found.user(user)))
 
 
-@router.patch("/v1/users/<user>", tags=TAGS, summary="Change a user", operation_id="change_user")
+@router.operation("PATCH", "/v1/users/<user>", "Change a user")
 def change_user(user: str, body: UserChange, dry_run: DryRun = False) -> Response[ChangeReport]:
     """Change the named fields of a user."""
     return change("users.update", f"users.{user}", edits.change_user(user, **_given(body)), dry_run=dry_run)
 
 
-@router.delete("/v1/users/<user>", tags=TAGS, summary="Remove a user", operation_id="delete_user")
+@router.operation("DELETE", "/v1/users/<user>", "Remove a user")
 def delete_user(user: str, dry_run: DryRun = False, with_grants: WithGrants = False) -> Response[ChangeReport]:
     """Remove a user; one with connected accounts only together with them."""
     edit = edits.remove_user(user)
     return change("users.delete", f"users.{user}", edit, dry_run=dry_run, with_grants=with_grants)
 
 
-@router.get("/v1/users/<user>/preview", tags=TAGS, summary="Preview a user's tools", operation_id="preview_user")
+@router.operation("GET", "/v1/users/<user>/preview", "Preview a user's tools")
 def preview_user(user: str, tools: NameTools = False) -> Response[Preview]:
     """Show the tools that a user sees with all roles."""
     return show("users.preview", f"users.{user}", lambda found: _preview(found, found.user(user).roles, tools=tools))
 
 
-@router.get("/v1/roles", tags=TAGS, summary="List the roles", operation_id="list_roles")
+@router.operation("GET", "/v1/roles", "List the roles")
 def list_roles() -> Response[RoleList]:
     """List the roles of the organization."""
     return show("roles.list", "", lambda found: RoleList(organization=found.id, roles=_roles(found)))
 
 
-@router.post("/v1/roles", tags=TAGS, summary="Add a role", operation_id="create_role", responses=CREATED)
+@router.operation("POST", "/v1/roles", "Add a role", CREATED)
 def create_role(body: NewRole, dry_run: DryRun = False) -> Response[ChangeReport]:
     """Add a role to the organization."""
     return change("roles.create", f"roles.{body.name}", edits.add_role(**_given(body)), dry_run=dry_run)
 
 
-@router.get("/v1/roles/<role>", tags=TAGS, summary="Show a role", operation_id="get_role")
+@router.operation("GET", "/v1/roles/<role>", "Show a role")
 def get_role(role: str) -> Response[RoleBody]:
     """Show a role and the users who have it."""
     return show("roles.read", f"roles.{role}", lambda found: _role(found, found.role(role)))
 
 
-@router.patch("/v1/roles/<role>", tags=TAGS, summary="Change a role", operation_id="change_role")
+@router.operation("PATCH", "/v1/roles/<role>", "Change a role")
 def change_role(role: str, body: RoleChange, dry_run: DryRun = False) -> Response[ChangeReport]:
     """Change the named fields of a role; with `dryRun`, see who would gain and lose which tools."""
     return change("roles.update", f"roles.{role}", edits.change_role(role, **_given(body)), dry_run=dry_run)
 
 
-@router.delete("/v1/roles/<role>", tags=TAGS, summary="Remove a role", operation_id="delete_role")
+@router.operation("DELETE", "/v1/roles/<role>", "Remove a role")
 def delete_role(role: str, dry_run: DryRun = False, with_grants: WithGrants = False) -> Response[ChangeReport]:
     """Remove a role that no user has; one with connected accounts only together with them."""
     edit = edits.remove_role(role)
     return change("roles.delete", f"roles.{role}", edit, dry_run=dry_run, with_grants=with_grants)
 
 
-@router.get("/v1/roles/<role>/preview", tags=TAGS, summary="Preview a role's tools", operation_id="preview_role")
+@router.operation("GET", "/v1/roles/<role>/preview", "Preview a role's tools")
 def preview_role(role: str, tools: NameTools = False) -> Response[Preview]:
     """Show the tools that a user with only this role sees."""
     return show("roles.preview", f"roles.{role}", lambda found: _preview(found, [role], tools=tools))

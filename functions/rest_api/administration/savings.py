@@ -10,11 +10,11 @@ from mcpist.audit.savings import read_uses, summarize
 from mcpist_services.catalogue import CATALOGUE
 from rest_api.administration.audit import visible_user, window
 from rest_api.exchange import current
-from rest_api.router import new_router
+from rest_api.router import Operations
 
 DEFAULT_SAVINGS_DAYS = 28
 
-router = new_router()
+router = Operations("administration")
 
 
 class Totals(BaseModel):
@@ -68,9 +68,7 @@ class Savings(Totals):
     complete: Annotated[bool, Field(description="False where there are more rows than can be read at once")]
 
 
-@router.get(
-    "/v1/audit/savings", tags=["administration"], summary="Show what programs did and saved", operation_id="get_savings"
-)
+@router.operation("GET", "/v1/audit/savings", "Show what programs did and saved")
 def get_savings(
     since: Annotated[datetime | None, Query(description="The first moment; 28 days ago if it is left out")] = None,
     until: Annotated[datetime | None, Query(description="The moment after the last; now if it is left out")] = None,
