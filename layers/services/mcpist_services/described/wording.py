@@ -1,9 +1,8 @@
 """Wording: words of names and texts, in the forms that tools' names and descriptions need."""
 
 import re
-import tomllib
-from functools import cache
-from pathlib import Path
+
+from mcpist.toml_table import toml_beside
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _MARKUP = re.compile(r"\[([^\[\]]*)\]\([^)\[]*\)|<[^<>]*>|[`*]")
@@ -21,11 +20,10 @@ _INVARIANT = listed(
 )
 
 
-@cache
 def word_lists(table: str) -> dict[str, str]:
     """Return the words of a table of `words.toml`, which an import alone needs."""
-    tables: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
-    return tables[table]
+    lists: dict[str, str] = toml_beside(__file__, "words.toml")[table]
+    return lists
 
 
 def words(text: str) -> list[str]:
