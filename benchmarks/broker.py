@@ -15,6 +15,7 @@ from benchmarks.report import Row
 from infra.local.demo import ORGANIZATION, ROLE, USER
 from infra.local.deployment import ROOT, LocalDeployment
 from infra.local.stack import EmbeddedAws
+from tests.traffic import traffic_of
 
 ROUNDS = 10
 SERVICE = "stub"
@@ -65,9 +66,9 @@ def sandboxes(deployment: LocalDeployment, folder: Path) -> Iterator[Row]:
 
 
 def _requests(deployment: LocalDeployment, message: dict[str, Any]) -> Counter[str]:
-    deployment.aws.requests.clear()
+    traffic_of(deployment.aws).requests.clear()
     _ask(deployment, message)
-    return Counter(request.operation for request in deployment.aws.requests if request.function == FUNCTION)
+    return Counter(request.operation for request in traffic_of(deployment.aws).requests if request.function == FUNCTION)
 
 
 def _ask(deployment: LocalDeployment, message: dict[str, Any]) -> dict[str, Any]:

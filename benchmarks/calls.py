@@ -14,6 +14,7 @@ from infra.cli.endpoint import Endpoint
 from infra.local.demo import USER
 from infra.local.deployment import ROOT, LocalDeployment
 from tests import accounts
+from tests.traffic import traffic_of
 
 TIMED_RUNS = 3
 
@@ -27,9 +28,9 @@ def requests(deployment: LocalDeployment) -> list[Row]:
         if state == "cold":
             for pool in deployment.aws.functions.values():
                 pool.stop_idle()
-        deployment.aws.requests.clear()
+        traffic_of(deployment.aws).requests.clear()
         endpoint.call("call", {"module": "stub", "tool": "ask"})
-        counted = Counter(request.function for request in deployment.aws.requests)
+        counted = Counter(request.function for request in traffic_of(deployment.aws).requests)
         ours, broker = counted["McpEndpointFunction"], counted["TokenBrokerFunction"]
         aim = "3 + 3" if state == "cold" else "1 + 0"
         rows.append((f"AWS requests of a {state} `call` with a grant (endpoint + broker)", f"{ours} + {broker}", aim))
@@ -86,9 +87,11 @@ def shapes(deployment: LocalDeployment) -> list[Row]:
     for size in (10, 50, 100):
         steps = [{**idle, "id": f"s{n}"} for n in range(size)]
         _run_to_end(endpoint, steps)
-        deployment.aws.requests.clear()
+        traffic_of(deployment.aws).requests.clear()
         _run_to_end(endpoint, steps)
-        asked = [request for request in deployment.aws.requests if request.function == "McpEndpointFunction"]
+        asked = [
+            request for request in traffic_of(deployment.aws).requests if request.function == "McpEndpointFunction"
+        ]
         polls = sum(request.operation == "GetItem" for request in asked)
         counts[size] = f"{len(asked) - polls} + {polls} polls"
     seen = ", ".join(f"{size} steps: {count}" for size, count in counts.items())

@@ -21,6 +21,7 @@ from benchmarks.report import BENCHMARKS, keep, measured, table
 from infra.local.demo import ADMINISTRATOR, ORGANIZATION
 from infra.local.deployment import DeploymentOptions, LocalDeployment, operating, run_local_deployment
 from mcpist.caller import Subject
+from tests.traffic import traffic_of
 
 PAGES = (
     "/",
@@ -122,13 +123,13 @@ def _visit(deployment: LocalDeployment, web: httpx2.Client, request: httpx2.Requ
     used, asked, size, answers = [], [], 0, True
     for _ in range(visits + WARM_UPS):
         before = _cpu_milliseconds(deployment, function)
-        deployment.aws.requests.clear()
+        traffic_of(deployment.aws).requests.clear()
         answer = web.send(request, stream=True)
         size = sum(map(len, answer.iter_raw()))
         answer.close()
         answers = answers and answer.status_code < HTTPStatus.INTERNAL_SERVER_ERROR
         used.append(_cpu_milliseconds(deployment, function) - before)
-        asked.append(Counter(one.function for one in deployment.aws.requests)[function])
+        asked.append(Counter(one.function for one in traffic_of(deployment.aws).requests)[function])
     return Visited(statistics.median(used[WARM_UPS:]), size, answers, round(statistics.median(asked[WARM_UPS:])))
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from benchmarks.prices import Usage, total
 from benchmarks.usage import Tables, billed
-from infra.local.aws_requests import AwsRequest, HookPhase
 from infra.local.deployment import LocalDeployment
 from infra.local.template import Function
 from mcpist.aws.attributes import Item
+from tests.traffic import AwsRequest, HookPhase, traffic_of
 
 # Assumed, not measured: Lambda's own log lines for an invocation, and a request to a service.
 PLATFORM_LOG_BYTES, SERVICE_REQUEST_BYTES = 700, 1024
@@ -55,12 +55,12 @@ class Meter:
         """Return the usage of a piece of work, which returns the bytes of its answers."""
         aws = self.deployment.aws
         before, logged = set(self._sandboxes()), self._logged()
-        aws.requests.clear()
-        aws.on_request = stopwatch = Stopwatch()
+        traffic_of(aws).requests.clear()
+        traffic_of(aws).on_request = stopwatch = Stopwatch()
         out = work()
         executions = list(self._executions())
-        aws.on_request = None
-        requests = [one for one in aws.requests if one.caller != "client" or one.operation == "Invoke"]
+        traffic_of(aws).on_request = None
+        requests = [one for one in traffic_of(aws).requests if one.caller != "client" or one.operation == "Invoke"]
         tables = self._tables()
         started = [function for id_, function in self._sandboxes().items() if id_ not in before]
         logs = self._logged() - logged + PLATFORM_LOG_BYTES * len(stopwatch.took)
@@ -88,7 +88,7 @@ class Meter:
     def _executions(self) -> Iterator[float]:
         """Wait until all executions have ended, and yield the seconds of each."""
         states = self.deployment.aws.client("stepfunctions")
-        started = [one.body for one in self.deployment.aws.requests if one.operation == "StartExecution"]
+        started = [one.body for one in traffic_of(self.deployment.aws).requests if one.operation == "StartExecution"]
         # The first start of a new machine fails and is repeated with the same name.
         for machine, name in {(one["stateMachineArn"], one["name"]) for one in started}:
             execution = f"{machine.replace(':stateMachine:', ':execution:')}:{name}"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.prices import MissingPrice, Usage
-from infra.local.aws_requests import AwsRequest
+from tests.traffic import AwsRequest
 
 READ_BYTES, WRITE_BYTES = 4096, 1024
 

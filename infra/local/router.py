@@ -8,15 +8,16 @@ import json
 import secrets
 import threading
 from base64 import b64decode
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from io import BytesIO
 from typing import Any
 from urllib.parse import quote, unquote
 
 from werkzeug.formparser import parse_form_data
 
-from infra.local import aws_requests
+from infra.local.access_keys import KeyHolder, Keyring, credential_scope
 from infra.local.http_api import HttpApi
 from infra.local.lambda_api import LambdaApi, RuntimeApi, is_invoke
 from infra.local.pool import Pool, Sandbox
@@ -24,19 +25,20 @@ from infra.local.server import App, DropConnection, LoopbackRequest, LoopbackRes
 
 ZYGOTE_CREDENTIALS_SECONDS = 300
 SANDBOX_CREDENTIALS_SECONDS = 6 * 3600
-MAX_RECORDED_REQUESTS = 50_000
-STEP_FUNCTIONS = aws_requests.KeyHolder("states")
+STEP_FUNCTIONS = KeyHolder("states")
 # Fields that no condition must name.
 _UNCHECKED = {"policy", "x-amz-signature", "file"}
+
+type Observer = Callable[[LoopbackRequest, KeyHolder, str, Sandbox | None, App], LoopbackResponse]
+"""Sees each AWS request with its caller, its service and the caller's sandbox, and forwards it or answers instead."""
 
 
 class RequestRouter:
     """Dispatches every request on the port; `moto` serves all AWS requests except Lambda's Invoke."""
 
-    def __init__(self, keyring: aws_requests.Keyring, sandboxes: Mapping[str, tuple[Sandbox, Pool]]) -> None:
+    def __init__(self, keyring: Keyring, sandboxes: Mapping[str, tuple[Sandbox, Pool]]) -> None:
         self.secret = secrets.token_hex(16)
-        self.requests: list[aws_requests.AwsRequest] = []
-        self.on_request: aws_requests.RequestHook | None = None
+        self.observer: Observer | None = None
         self.lambda_api: LambdaApi | None = None
         self.http_api: HttpApi | None = None
         self.moto: App | None = None
@@ -53,7 +55,7 @@ class RequestRouter:
         if is_post_form(request):
             put = put_of(request)
             return put if isinstance(put, LoopbackResponse) else self(put)
-        scope = aws_requests.credential_scope(request)
+        scope = credential_scope(request)
         if scope is not None:
             access_key, service = scope
             caller = self._keyring.caller(access_key)
@@ -89,27 +91,14 @@ class RequestRouter:
         }
         return LoopbackResponse(200, (("content-type", "application/json"),), json.dumps(body).encode())
 
-    def _aws(self, request: LoopbackRequest, caller: aws_requests.KeyHolder, service: str) -> LoopbackResponse:
+    def _aws(self, request: LoopbackRequest, caller: KeyHolder, service: str) -> LoopbackResponse:
+        forward = partial(self._forward, service)
+        if self.observer is None:
+            return forward(request)
         sandbox = self._sandboxes[caller.id][0] if caller.id in self._sandboxes else None
-        current = sandbox.current if sandbox else None
-        recorded = aws_requests.to_aws_request(request, caller, service, current.id if current else None)
-        self.requests.append(recorded)
-        if len(self.requests) > 2 * MAX_RECORDED_REQUESTS:
-            del self.requests[:-MAX_RECORDED_REQUESTS]
-        hook = self.on_request
-        if hook is None:
-            return self._forward(request, service)
-        try:
-            hook(recorded, "before")
-            _require_running(sandbox)
-            response = self._forward(request, service)
-            hook(recorded, "after")
-            _require_running(sandbox)
-        except aws_requests.InjectedResponse as fault:
-            return fault.response
-        return response
+        return self.observer(request, caller, service, sandbox, forward)
 
-    def _forward(self, request: LoopbackRequest, service: str) -> LoopbackResponse:
+    def _forward(self, service: str, request: LoopbackRequest) -> LoopbackResponse:
         if is_invoke(request):
             assert self.lambda_api is not None
             return self.lambda_api.invoke(request)
@@ -121,12 +110,6 @@ class RequestRouter:
                     raise DropConnection
                 return self.moto(request)
         return self.moto(request)
-
-
-def _require_running(sandbox: Sandbox | None) -> None:
-    """Drop the connection of a sandbox that a hook has killed."""
-    if sandbox is not None and sandbox.exited.is_set():
-        raise DropConnection
 
 
 def _invalid_token_response(service: str) -> LoopbackResponse:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
 
-from infra.local.aws_requests import KeyHolder, Keyring
+from infra.local.access_keys import KeyHolder, Keyring
 from infra.local.names import REGION
 from infra.local.pool import Pool, Sandbox
 from infra.local.template import Function

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
-from infra.local.aws_requests import AwsRequest, KeyHolder, Keyring, RequestHook
+from infra.local.access_keys import KeyHolder, Keyring
 from infra.local.http_api import HttpApi
 from infra.local.lambda_api import LambdaApi
 from infra.local.names import REGION
@@ -64,7 +64,7 @@ class EmbeddedAws:
         self._sandboxes: dict[str, tuple[Sandbox, Pool]] = {}
         self._zygotes: dict[str, ZygoteProcess] = {}
         self._exit = ExitStack()
-        self._router = RequestRouter(self._keyring, self._sandboxes)
+        self.router = RequestRouter(self._keyring, self._sandboxes)
         self._access_key = self._keyring.issue(KeyHolder("client"))
         self._session: Any = None
         self._session_lock = threading.Lock()
@@ -98,20 +98,6 @@ class EmbeddedAws:
             "AWS_REGION": REGION,
             "AWS_EC2_METADATA_DISABLED": "true",
         }
-
-    @property
-    def requests(self) -> list[AwsRequest]:
-        """The AWS requests since the start (the last 50,000), oldest first; a test may clear the list."""
-        return self._router.requests
-
-    @property
-    def on_request(self) -> RequestHook | None:
-        """A hook that is called before an AWS request is forwarded, and before its response is sent."""
-        return self._router.on_request
-
-    @on_request.setter
-    def on_request(self, hook: RequestHook | None) -> None:
-        self._router.on_request = hook
 
     def resource(self, logical_id: str) -> str:
         """Return the value of `Ref` for a resource, e.g. `Ledger` or `StepRunnerFunction.Alias`."""
@@ -159,10 +145,10 @@ class EmbeddedAws:
         self.endpoint_url = f"http://{address}"
         self.template = read_template(self._root / "template.yaml", self._template_parameters(), code=self._code)
         for one in (listener, *listen_beside(listener)):
-            stack.enter_context(LoopbackServer(one, self._router))
+            stack.enter_context(LoopbackServer(one, self.router))
         if self._bridge:
-            stack.enter_context(LoopbackServer(listen(self._bridge, listener.getsockname()[1]), self._router))
-        secret_address = f"{address}/{self._router.secret}"
+            stack.enter_context(LoopbackServer(listen(self._bridge, listener.getsockname()[1]), self.router))
+        secret_address = f"{address}/{self.router.secret}"
         context = self._context = RunContext(
             self.endpoint_url, secret_address, self.logs, self._keyring, self._sandboxes
         )
@@ -172,22 +158,21 @@ class EmbeddedAws:
                 self._start(function, context, stack)
         from infra.local.moto_backend import running_moto
 
-        moto = stack.enter_context(running_moto(self._router.invoke_by_machine))
-        self._router.moto = moto
-        self._router.lambda_api = LambdaApi(self.functions)
+        moto = stack.enter_context(running_moto(self.router.invoke_by_machine))
+        self.router.moto = moto
+        self.router.lambda_api = LambdaApi(self.functions)
         self._create_keys(moto)
         self._create_stores()
         if self._state:
             from infra.local.kept_stores import KeptStores, load_stores
 
             load_stores(self._state, self.template.tables, self.template.buckets)
-            self._router.moto = KeptStores(moto, self._state)
+            self.router.moto = KeptStores(moto, self._state)
         for zygote in self._zygotes.values():
             zygote.wait_until_ready()
-        self._router.http_api = HttpApi(
+        self.router.http_api = HttpApi(
             self.template.routes, self.functions, domain=reachable_host, turns=self._account is None
         )
-        self._router.requests.clear()
 
     def _start(self, function: Function, context: RunContext, stack: ExitStack) -> None:
         zygote = ZygoteProcess(function, context, self._extra)

@@ -1,7 +1,7 @@
 from benchmarks.costs import Case, cost_table, usage_table
 from benchmarks.meter import Stopwatch
 from benchmarks.prices import Usage
-from infra.local.aws_requests import AwsRequest
+from tests.traffic import AwsRequest
 
 
 def case(name: str, *, parts: int = 1) -> Case:

@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.prices import MissingPrice, Usage
 from benchmarks.usage import Tables, billed, size
-from infra.local.aws_requests import AwsRequest
+from tests.traffic import AwsRequest
 
 
 def item(sk: str, characters: int) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from mcpist.programs import client
 from mcpist.programs.messages import MAX_INLINE_BYTES, ProgramRequest, ProgramResult, ServerRequest
 from program_runner.outputs import _client
 from tests.program_runner.conftest import HOSTILE
+from tests.traffic import traffic_of
 from tests.upstreams.connected import faulty
 
 ROOT = Path(__file__).parents[2]
@@ -61,6 +62,7 @@ def aws(programs: dict[str, Path]) -> Iterator[EmbeddedAws]:
     ):
         patch.setenv("PROGRAM_RUNNER", aws.resource("ProgramRunnerFunction.Alias"))
         forget_all()
+        traffic_of(aws)  # each test finds what the ones before it have sent
         yield aws
     _client().close()
     _client.cache_clear()
@@ -79,7 +81,7 @@ def refused(error: type[McpistError], *arguments: Any, **fields: Any) -> McpistE
 
 
 def of_bucket(aws: EmbeddedAws) -> list[str]:
-    return [request.request_line.partition("?")[0] for request in aws.requests if request.service == "s3"]
+    return [request.request_line.partition("?")[0] for request in traffic_of(aws).requests if request.service == "s3"]
 
 
 @pytest.mark.usefixtures("aws")
@@ -91,10 +93,10 @@ def test_the_function_has_no_credential_and_its_programs_see_none(programs: dict
 
 
 def test_small_files_stay_within_the_messages(aws: EmbeddedAws, programs: dict[str, Path]) -> None:
-    aws.requests.clear()
+    traffic_of(aws).requests.clear()
     result = run(programs["copy"], "1", files={"a": b"small"}, outputs=BYTES)
     assert [(output.name, output.content) for output in result.outputs] == [("a.0.out", b"small")]
-    assert [request.operation for request in aws.requests] == ["Invoke"]
+    assert [request.operation for request in traffic_of(aws).requests] == ["Invoke"]
 
 
 def test_large_files_go_by_presigned_transfers_and_come_back_checked(
@@ -102,13 +104,13 @@ def test_large_files_go_by_presigned_transfers_and_come_back_checked(
 ) -> None:
     large, other = b"x" * (MAX_INLINE_BYTES + 1), b"y" * (MAX_INLINE_BYTES + 1)
     kept = records.record("acme", "uma", other, "application/octet-stream")
-    aws.requests.clear()
+    traffic_of(aws).requests.clear()
     result = run(programs["copy"], "1", files={"a": large, "b": kept}, outputs=BYTES)
     assert {output.name: output.content for output in result.outputs} == {"a.0.out": large, "b.0.out": other}
     sent = of_bucket(aws)
     assert len([line for line in sent if line.startswith("PUT /") and "/incoming/acme/" in line]) == 3
     assert sum(line.endswith(kept.path) for line in sent) == 1
-    assert {request.function for request in aws.requests} == {None}, "the function signs nothing itself"
+    assert {request.function for request in traffic_of(aws).requests} == {None}, "the function signs nothing itself"
 
 
 @pytest.mark.usefixtures("aws")
@@ -181,7 +183,7 @@ def test_an_upload_is_bound_to_its_key_its_size_and_its_type(aws: EmbeddedAws) -
     assert post(b"ten bytes!") == 200
     assert client.load_output(key, hashlib.sha256(b"ten bytes!").hexdigest()) == b"ten bytes!"
     assert key.startswith("incoming/acme/")
-    assert aws.requests
+    assert traffic_of(aws).requests
 
 
 def test_a_download_is_bound_to_its_key_and_its_minutes(aws: EmbeddedAws) -> None:
@@ -205,10 +207,10 @@ def test_a_bucket_that_is_down_is_said(programs: dict[str, Path], aws: EmbeddedA
 
     def down(request: Any, phase: str) -> None:
         if request.service == "s3" and request.request_line.startswith("GET") and phase == "before":
-            from infra.local.aws_requests import InjectedResponse
+            from tests.traffic import InjectedResponse
 
             raise InjectedResponse(503, b"<Error><Code>SlowDown</Code></Error>")
 
-    aws.on_request = down
+    traffic_of(aws).on_request = down
     refused(StoreUnavailable, programs["copy"], "1", files={"a": large})
-    aws.on_request = None
+    traffic_of(aws).on_request = None

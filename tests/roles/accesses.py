@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from infra.local.aws_requests import AwsRequest
 from infra.local.names import ACCOUNT, REGION, arn
 from infra.local.router import STEP_FUNCTIONS
 from tests.roles.evaluator import Context, Question
 from tests.roles.operations import Operation, operation_of
 from tests.roles.stack import PARAMETER_KEY, Stack
+from tests.traffic import AwsRequest
 
 # S3's operations whose action has another name.
 S3_ACTIONS = {

@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 
-from infra.local.aws_requests import AwsRequest
 from infra.local.stack import EmbeddedAws
 from tests.roles.accesses import questions
 from tests.roles.evaluator import allowed
 from tests.roles.operations import operation_of
 from tests.roles.stack import Stack, stack_of
+from tests.traffic import AwsRequest, traffic_of
 
 
 def check_requests(aws: EmbeddedAws) -> None:
     """Fail if AWS would have refused a recorded request: by the caller's role, or by its own model of the request."""
-    requests = tuple(aws.requests)
+    requests = tuple(traffic_of(aws).requests)
     assert not malformed(requests)
     assert not refused(stack_of(aws.template), requests)
 

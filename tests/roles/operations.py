@@ -11,7 +11,7 @@ from botocore.loaders import create_loader
 from botocore.model import OperationModel, ServiceModel
 from botocore.validate import ParamValidator
 
-from infra.local.aws_requests import AwsRequest
+from tests.traffic import AwsRequest
 
 # The services whose name in a signature is not that of their model.
 MODEL_NAMES = {"states": "stepfunctions"}

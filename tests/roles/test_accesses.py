@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from infra.local.aws_requests import AwsRequest
 from infra.local.deployment import ROOT
 from infra.local.names import ACCOUNT, REGION
 from infra.local.template import read_template
@@ -16,6 +15,7 @@ from tests.roles.evaluator import allowed
 from tests.roles.judgement import refused
 from tests.roles.operations import Operation
 from tests.roles.stack import Stack, stack_of, trust
+from tests.traffic import AwsRequest
 
 
 @cache

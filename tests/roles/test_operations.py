@@ -2,8 +2,8 @@
 
 import pytest
 
-from infra.local.aws_requests import AwsRequest
 from tests.roles.operations import Operation, operation_of
+from tests.traffic import AwsRequest
 
 
 def rest(service: str, line: str, **headers: str) -> AwsRequest:

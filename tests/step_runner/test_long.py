@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from infra.local.aws_requests import AwsRequest, HookPhase
 from infra.local.demo import ORGANIZATION, ROLE
 from infra.local.deployment import DeploymentOptions, LocalDeployment, operating, run_local_deployment
 from mcpist.caller import Role
 from tests import members
 from tests.project_copy import with_modules
 from tests.roles.judgement import check_requests
+from tests.traffic import AwsRequest, HookPhase, traffic_of
 from tests.whole.conftest import HERE, McpUser
 
 MODULES = ("probe", "rag")
@@ -39,7 +39,7 @@ def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalDeployment]
     with run_local_deployment(DeploymentOptions(docs=HERE / "documents", root=root, modules=MODULES)) as deployment:
         with operating(deployment.aws):
             members.put_role(ORGANIZATION, Role(ROLE, modules=MODULES, allow=("probe.*",)))
-        deployment.aws.requests.clear()
+        traffic_of(deployment.aws).requests.clear()
         yield deployment
         check_requests(deployment.aws)
 
@@ -99,9 +99,9 @@ def run(deployment: LocalDeployment, steps: list[dict[str, Any]], gate: Path) ->
             openings.append(threading.Timer(OPEN_SECONDS, gate.write_text, ["go"]))
             openings[-1].start()
 
-    deployment.aws.on_request = open_later
+    traffic_of(deployment.aws).on_request = open_later
     (summary, *_) = user.texts("batch", commands=steps)
-    deployment.aws.on_request = None
+    traffic_of(deployment.aws).on_request = None
     openings[-1].join()
     batch = summary.split()[1].rstrip(":")
     while "running" in summary:

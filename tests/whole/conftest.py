@@ -16,7 +16,6 @@ from mcp.client.session import ElicitationFnT
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent
 
-from infra.local.aws_requests import AwsRequest
 from infra.local.demo import ADMINISTRATOR, ORGANIZATION, ROLE, USER
 from infra.local.deployment import DeploymentOptions, LocalDeployment, operating, run_local_deployment
 from mcpist.aws.table import directory_table
@@ -26,6 +25,7 @@ from tests import members
 from tests.core.loopback import listening
 from tests.project_copy import with_modules
 from tests.roles.judgement import check_requests
+from tests.traffic import AwsRequest, traffic_of
 from tests.whole.library_server import LibraryServer
 from tests.whole.vendors import HOSTS, Vendors
 
@@ -149,7 +149,7 @@ def deployment(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
     """The deployment of the probes and vendors, or the one that a test builds: one stands in a process at a time."""
     build: Callable[[pytest.FixtureRequest], AbstractContextManager[LocalDeployment]] = getattr(request, "param", usual)
     with build(request) as deployment:
-        deployment.aws.requests.clear()
+        traffic_of(deployment.aws).requests.clear()
         yield deployment
         check_requests(deployment.aws)
 

@@ -30,7 +30,6 @@ import pytest
 
 from infra.cli.main import run
 from infra.cli.up import _facts
-from infra.local.aws_requests import AwsRequest, HookPhase, InjectedResponse
 from infra.local.demo import ORGANIZATION, USER
 from infra.local.deployment import ROOT, DeploymentOptions, LocalDeployment, run_local_deployment
 from infra.local.names import STACK
@@ -43,6 +42,7 @@ from tests.roles.made_up import made_up
 from tests.roles.removal import unneeded
 from tests.roles.stack import stack_of
 from tests.token_broker.test_secrets import assert_silent
+from tests.traffic import AwsRequest, HookPhase, InjectedResponse, traffic_of
 from tests.upstreams.fake_upstream import FakeUpstream, serving_fake
 from tests.whole import workload
 from tests.whole.conftest import McpUser, built
@@ -408,11 +408,11 @@ def faulty(story: Story, operation: str, table: str, status: int, code: str) -> 
             raise InjectedResponse(status, {"__type": code})
 
     name = story.deployment.aws.resource(table)
-    story.deployment.aws.on_request = hook
+    traffic_of(story.deployment.aws).on_request = hook
     try:
         yield
     finally:
-        story.deployment.aws.on_request = None
+        traffic_of(story.deployment.aws).on_request = None
 
 
 def change_version(story: Story, version: str) -> str:
@@ -598,5 +598,5 @@ def test_every_right_of_a_role_and_a_key_is_needed_by_a_request(
     workload.remove_machines(story.user)
     workload.finish_publications(story.deployment)
     stack = stack_of(story.deployment.aws.template)
-    without = unneeded(stack, [*questions(stack, story.deployment.aws.requests), *made_up(stack)])
+    without = unneeded(stack, [*questions(stack, traffic_of(story.deployment.aws).requests), *made_up(stack)])
     assert not sorted(map(str, without))

@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, Page
 from infra.local.demo import ADMINISTRATOR, USER
 from infra.local.deployment import DeploymentOptions, LocalDeployment, run_local_deployment
 from infra.local.stack import MAX_SANDBOXES
+from tests.traffic import traffic_of
 from tests.whole.browser import new_page
 from tests.whole.conftest import HERE, built
 
@@ -121,10 +122,10 @@ def test_a_page_of_another_origin_reads_nothing_and_sends_nothing_with_a_token(
     deployment: LocalDeployment, pages: list[str], page: Page
 ) -> None:
     page.goto(pages[1])
-    before = len(deployment.aws.requests)
+    before = len(traffic_of(deployment.aws).requests)
     token = deployment.token(ADMINISTRATOR)
     assert posted(page, deployment, "tools/list", token=token) == {"error": "TypeError: Failed to fetch"}
-    assert deployment.aws.requests[before:] == []
+    assert traffic_of(deployment.aws).requests[before:] == []
     assert "error" in posted(page, deployment, "tools/list")
     assert "error" in fetched(page, f"{deployment.aws.api_url}/.well-known/oauth-protected-resource")
 

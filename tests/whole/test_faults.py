@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from infra.local.aws_requests import AwsRequest, HookPhase, InjectedResponse
 from infra.local.demo import ORGANIZATION
 from infra.local.deployment import LocalDeployment
+from tests.traffic import AwsRequest, HookPhase, InjectedResponse, traffic_of
 from tests.whole.conftest import HERE, McpUser
 
 DOCUMENTS = [path.relative_to(HERE / "documents").as_posix() for path in (HERE / "documents").rglob("*.md")]
@@ -78,11 +78,11 @@ def killing(deployment: LocalDeployment, point: Point, *, of: str = f"step#{FIRS
             killed.append(request)
         deployment.aws.kill(request.caller)
 
-    deployment.aws.on_request = hook
+    traffic_of(deployment.aws).on_request = hook
     try:
         yield killed
     finally:
-        deployment.aws.on_request = None
+        traffic_of(deployment.aws).on_request = None
 
 
 def steps(tool: str, trace: Path) -> str:
@@ -197,9 +197,9 @@ def test_every_invocation_of_a_batch_with_elements_may_be_delivered_twice(
             pools.append(threading.Thread(target=again, args=[event]))
             pools[-1].start()
 
-    deployment.aws.on_request = hook
+    traffic_of(deployment.aws).on_request = hook
     (summary, *_) = user.texts("batch", commands=each(trace))
-    deployment.aws.on_request = None
+    traffic_of(deployment.aws).on_request = None
     for pool in pools:
         pool.join()
     assert len(pools) > 8
@@ -247,9 +247,9 @@ def test_a_step_that_is_invoked_twice_at_once_runs_once(
             started[0].start()
 
     started: list[threading.Thread] = []
-    deployment.aws.on_request = hook
+    traffic_of(deployment.aws).on_request = hook
     (summary, *_) = user.texts("batch", commands=json.dumps(step))
-    deployment.aws.on_request = None
+    traffic_of(deployment.aws).on_request = None
     started[0].join()
     assert "slow succeeded" in summary
     assert busy[0]["errorType"] == "StepBusy"
@@ -273,9 +273,9 @@ def test_a_batch_that_is_executed_twice_settles_each_step_once(
                 return
             twins.append(twin["executionArn"])
 
-    deployment.aws.on_request = hook
+    traffic_of(deployment.aws).on_request = hook
     (summary, *_) = user.texts("batch", commands=lines(trace))
-    deployment.aws.on_request = None
+    traffic_of(deployment.aws).on_request = None
     assert twins
     assert "done, 3 of 3 steps" in summary
     assert "next succeeded" in summary
@@ -301,9 +301,9 @@ def test_a_lost_answer_of_the_ledger_does_not_lose_a_step(
                 lost.append(expression)
                 raise InjectedResponse(500, {"__type": "InternalServerError"})
 
-    deployment.aws.on_request = hook
+    traffic_of(deployment.aws).on_request = hook
     (summary, *_) = user.texts("batch", commands=steps("note", trace))
-    deployment.aws.on_request = None
+    traffic_of(deployment.aws).on_request = None
     assert len(lost) > 2
     assert "done, 3 of 3 steps: first succeeded, next succeeded, other succeeded" in summary
     assert [count(trace, name) for name in ("first", "next", "other")] == [1, 1, 1]

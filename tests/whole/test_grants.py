@@ -8,6 +8,7 @@ import pytest
 from infra.local.demo import ROLE
 from infra.local.deployment import LocalDeployment
 from tests.accounts import connect, disconnect, forget
+from tests.traffic import traffic_of
 from tests.whole.conftest import McpUser, is_quota_request
 
 GET_ME = {"module": "github", "tool": "get_me"}
@@ -61,9 +62,9 @@ def test_the_aws_requests_of_a_call_stay_within_the_designs_numbers(
 ) -> None:
     counts = []
     for _ in ("cold", "warm"):
-        before = len(deployment.aws.requests)
+        before = len(traffic_of(deployment.aws).requests)
         connected.texts("call", **GET_ME)
-        asked = [request for request in deployment.aws.requests[before:] if not is_quota_request(request)]
+        asked = [request for request in traffic_of(deployment.aws).requests[before:] if not is_quota_request(request)]
         counts.append(Counter(request.function for request in asked))
     cold, warm = counts
     assert cold["McpEndpointFunction"] <= 3

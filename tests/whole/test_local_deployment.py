@@ -9,6 +9,7 @@ from mcp_types import ResourceTemplateReference
 
 from infra.local.demo import USER
 from infra.local.deployment import LocalDeployment
+from tests.traffic import traffic_of
 from tests.whole.conftest import McpUser
 
 BATCH = """\
@@ -59,12 +60,14 @@ def test_a_batch_is_seen_in_step_functions_with_its_parallel_branches(
 
 
 def test_a_dry_run_shows_the_plan_and_runs_nothing(deployment: LocalDeployment, user: McpUser) -> None:
-    before = len(deployment.aws.requests)
+    before = len(traffic_of(deployment.aws).requests)
     (shown,) = user.texts("batch", commands=BATCH, dry_run=True)
     plan = json.loads(shown)
     assert [step["needs"] for step in plan["steps"]] == [[], ["find"], []]
     assert plan["form"] == "machine"
-    assert not [request for request in deployment.aws.requests[before:] if request.service in {"states", "lambda"}]
+    assert not [
+        request for request in traffic_of(deployment.aws).requests[before:] if request.service in {"states", "lambda"}
+    ]
 
 
 def test_a_batch_is_fetched_again_by_who_started_it_and_by_an_administrator(

@@ -16,6 +16,7 @@ from infra.local.deployment import ROOT, DeploymentOptions, LocalDeployment, run
 from mcpist_services.definitions import parse_commented_json
 from mcpist_services.upstream.configuration import UpstreamServer
 from tests.accounts import connect, forget
+from tests.traffic import traffic_of
 from tests.upstreams.servers import clock, everything, modern_http
 from tests.whole.conftest import McpUser, built, is_quota_request
 
@@ -142,11 +143,11 @@ def test_a_sandbox_that_is_cold_asks_little_and_a_warm_one_only_for_the_audit_ro
     directory = deployment.aws.resource("Directory")
     counts = []
     for _ in ("cold", "warm"):
-        before = len(deployment.aws.requests)
+        before = len(traffic_of(deployment.aws).requests)
         user.texts("call", **asked)
         made = [
             request
-            for request in deployment.aws.requests[before:]
+            for request in traffic_of(deployment.aws).requests[before:]
             if request.function and not is_quota_request(request)
         ]
         counts.append(Counter(request.operation for request in made if directory not in request.tables))

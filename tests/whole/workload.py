@@ -13,7 +13,6 @@ from urllib.parse import parse_qs, parse_qsl, urlsplit
 import httpx2
 from mcp_types import ElicitRequestParams, ElicitResult
 
-from infra.local.aws_requests import AwsRequest, HookPhase, InjectedResponse
 from infra.local.demo import ADMINISTRATOR, ORGANIZATION, ROLE
 from infra.local.deployment import LocalDeployment, operating
 from infra.local.login_page import Person
@@ -25,6 +24,7 @@ from tests import members
 from tests.accounts import forget
 from tests.audit_items import audit_items
 from tests.mcp_endpoint.endpoint_client import EVENTS
+from tests.traffic import AwsRequest, HookPhase, InjectedResponse, traffic_of
 from tests.upstreams.fake_upstream import ECHO, FakeUpstream
 from tests.whole.conftest import McpUser
 
@@ -267,11 +267,11 @@ def _old_machines(deployment: LocalDeployment, name: str) -> Iterator[None]:
             created = shown["creationDate"].timestamp() - OLD_SECONDS
             raise InjectedResponse(200, {"stateMachines": [{**shown, "creationDate": created}]})
 
-    deployment.aws.on_request = hook
+    traffic_of(deployment.aws).on_request = hook
     try:
         yield
     finally:
-        deployment.aws.on_request = None
+        traffic_of(deployment.aws).on_request = None
 
 
 def _tidy(deployment: LocalDeployment) -> Any:

@@ -5,11 +5,12 @@ import socket
 
 import pytest
 
-from infra.local.aws_requests import AwsRequest, HookPhase, InjectedResponse, KeyHolder, Keyring
+from infra.local.access_keys import KeyHolder, Keyring
 from infra.local.pool import Sandbox
 from infra.local.router import RequestRouter
 from infra.local.server import DropConnection, LoopbackRequest, LoopbackResponse
 from tests.infra.local.web import request, signed
+from tests.traffic import AwsRequest, HookPhase, InjectedResponse, Traffic
 
 GET_ITEM = {"X-Amz-Target": "DynamoDB_20120810.GetItem", "Content-Type": "application/x-amz-json-1.0"}
 
@@ -22,6 +23,7 @@ class RouterHarness:
         self.sandbox = Sandbox("F-1")
         self.router = RequestRouter(self.keyring, {"F-1": (self.sandbox, None)})  # type: ignore[dict-item]
         self.router.moto = self.moto
+        self.router.observer = self.traffic = Traffic()
         self.forwarded: list[LoopbackRequest] = []
 
     def moto(self, sent: LoopbackRequest) -> LoopbackResponse:
@@ -42,7 +44,7 @@ def harness() -> RouterHarness:
 
 def test_a_request_with_issued_credentials_is_forwarded_and_recorded(harness: RouterHarness) -> None:
     assert harness.get_item(KeyHolder("F-1", "F")).body == b"moto"
-    assert harness.router.requests == [AwsRequest("F-1", "F", "dynamodb", "GetItem", {"TableName": "T"})]
+    assert harness.traffic.requests == [AwsRequest("F-1", "F", "dynamodb", "GetItem", {"TableName": "T"})]
 
 
 def test_an_abandoned_request_is_dropped_before_it_is_served(harness: RouterHarness) -> None:
@@ -62,7 +64,7 @@ def test_foreign_credentials_are_refused(harness: RouterHarness, service: str) -
     answer = harness.router(request("POST", "/", headers=signed("ak", service)))
     assert answer.status == 403
     assert not harness.forwarded
-    assert not harness.router.requests
+    assert not harness.traffic.requests
 
 
 def test_an_unsigned_request_never_reaches_moto(harness: RouterHarness) -> None:
@@ -88,7 +90,7 @@ def test_credentials_are_given_for_a_token_of_this_run(harness: RouterHarness) -
 
 def test_a_hook_sees_a_request_before_and_after(harness: RouterHarness) -> None:
     seen: list[tuple[str, HookPhase, int]] = []
-    harness.router.on_request = lambda one, moment: seen.append((one.operation, moment, len(harness.forwarded)))
+    harness.traffic.on_request = lambda one, moment: seen.append((one.operation, moment, len(harness.forwarded)))
     harness.get_item(KeyHolder("client"))
     assert seen == [("GetItem", "before", 0), ("GetItem", "after", 1)]
 
@@ -99,7 +101,7 @@ def test_a_faulty_answer_replaces_the_real_one(harness: RouterHarness, when: Hoo
         if moment == when:
             raise InjectedResponse(400, {"__type": "ThrottlingException"})
 
-    harness.router.on_request = hook
+    harness.traffic.on_request = hook
     answer = harness.get_item(KeyHolder("client"))
     assert (answer.status, json.loads(answer.body)) == (400, {"__type": "ThrottlingException"})
     assert len(harness.forwarded) == forwarded
@@ -111,7 +113,7 @@ def test_a_sandbox_killed_by_the_hook_gets_no_response(harness: RouterHarness, w
         if moment == when:
             harness.sandbox.exited.set()
 
-    harness.router.on_request = hook
+    harness.traffic.on_request = hook
     with pytest.raises(DropConnection):
         harness.get_item(KeyHolder("F-1", "F"))
     assert len(harness.forwarded) == forwarded

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from infra.local.aws_requests import Keyring
+from infra.local.access_keys import Keyring
 from infra.local.pool import Pool, Sandbox
 from infra.local.router import RequestRouter
 from infra.local.sandbox import HandlerImportError, RunContext, ZygoteProcess

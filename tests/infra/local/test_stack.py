@@ -14,10 +14,10 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from infra.local.aws_requests import AwsRequest, HookPhase, InjectedResponse
 from infra.local.server import PortInUse
 from infra.local.stack import EmbeddedAws
 from tests.core.loopback import has_ipv6
+from tests.traffic import AwsRequest, HookPhase, InjectedResponse, traffic_of
 
 TEMPLATE = """
 Transform: AWS::Serverless-2016-10-31
@@ -148,9 +148,9 @@ def running(functions: Path) -> Iterator[EmbeddedAws]:
 @pytest.fixture
 def aws(running: EmbeddedAws) -> Iterator[EmbeddedAws]:
     """The shared stack with nothing recorded."""
-    running.requests.clear()
+    traffic_of(running).requests.clear()
     yield running
-    running.on_request = None
+    traffic_of(running).on_request = None
 
 
 def door(aws: EmbeddedAws, name: str) -> tuple[httpx2.Response, Any]:
@@ -195,7 +195,7 @@ def test_localhost_is_answered_on_ipv6_too(aws: EmbeddedAws) -> None:
 
 def test_requests_are_recorded_with_their_function_and_invocation(aws: EmbeddedAws) -> None:
     door(aws, "counted")
-    by_door, by_worker = aws.requests
+    by_door, by_worker = traffic_of(aws).requests
     assert (by_door.function, by_door.service, by_door.operation) == ("DoorFunction", "lambda", "Invoke")
     assert (by_worker.function, by_worker.operation, by_worker.table) == ("WorkerFunction", "PutItem", "mcpist-Items")
     assert by_worker.body["Item"] == {"pk": {"S": "counted"}}
@@ -214,7 +214,10 @@ def test_a_machine_runs_sandboxed_handlers_in_parallel(aws: EmbeddedAws) -> None
     found = run_machine(aws, "parallel", "left", "right")
     assert found["status"] == "SUCCEEDED"
     assert [branch["put"] for branch in json.loads(found["output"])] == ["left", "right"]
-    assert [request.caller for request in aws.requests if request.operation == "Invoke"] == ["states", "states"]
+    assert [request.caller for request in traffic_of(aws).requests if request.operation == "Invoke"] == [
+        "states",
+        "states",
+    ]
 
 
 def test_a_sandbox_killed_after_its_write_leaves_the_write_and_loses_the_answer(aws: EmbeddedAws) -> None:
@@ -222,12 +225,12 @@ def test_a_sandbox_killed_after_its_write_leaves_the_write_and_loses_the_answer(
         if moment == "after" and request.table and request.body["Item"]["pk"]["S"] == "doomed-after":
             aws.kill(request.caller)
 
-    aws.on_request = hook
+    traffic_of(aws).on_request = hook
     found = run_machine(aws, "killed", "doomed-after", "spared")
     left, right = json.loads(found["output"])
     assert left == {"lost": True}
     assert right["put"] == "spared"
-    aws.on_request = None
+    traffic_of(aws).on_request = None
     assert "doomed-after" in items(aws)
 
 
@@ -236,10 +239,10 @@ def test_a_sandbox_killed_before_its_write_leaves_nothing(aws: EmbeddedAws) -> N
         if moment == "before" and request.table:
             aws.kill(request.caller)
 
-    aws.on_request = hook
+    traffic_of(aws).on_request = hook
     result = door(aws, "doomed-before")[1]
     assert (result["error"], result["result"]["errorType"]) == ("Unhandled", "Runtime.ExitError")
-    aws.on_request = None
+    traffic_of(aws).on_request = None
     assert "doomed-before" not in items(aws)
 
 
@@ -252,9 +255,9 @@ def test_a_throttled_request_is_retried_by_the_sdk(aws: EmbeddedAws) -> None:
                 400, {"__type": "com.amazonaws.dynamodb.v20120810#ThrottlingException", "message": "slow"}
             )
 
-    aws.on_request = hook
+    traffic_of(aws).on_request = hook
     assert door(aws, "throttled")[1]["error"] is None
-    assert [request.operation for request in aws.requests if request.table] == ["PutItem", "PutItem"]
+    assert [request.operation for request in traffic_of(aws).requests if request.table] == ["PutItem", "PutItem"]
 
 
 def test_keys_encrypt_and_decrypt_under_the_arn_of_the_template(aws: EmbeddedAws) -> None:

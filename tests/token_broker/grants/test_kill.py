@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from infra.local.aws_requests import AwsRequest, HookPhase, InjectedResponse
 from tests.token_broker.stack import OWNER, PACE, BrokerProcess, BrokerStack
+from tests.traffic import AwsRequest, HookPhase, InjectedResponse, traffic_of
 
 # Takeovers within a moment: here nothing but a killed process is late.
 QUICK: dict[str, Any] = {"lease": 0.6, "beat": 0.1, "margin": 0.2}
@@ -53,9 +53,9 @@ def killing(stack: BrokerStack, sandbox: BrokerProcess, point: str) -> Iterator[
         sandbox.kill()
         raise InjectedResponse(500, {"__type": "InternalServerError"})
 
-    stack.aws.on_request = hook
+    traffic_of(stack.aws).on_request = hook
     yield killed
-    stack.aws.on_request = None
+    traffic_of(stack.aws).on_request = None
 
 
 def kill_when(is_there: Callable[[], object], sandbox: BrokerProcess, killed: threading.Event) -> None:
@@ -107,9 +107,9 @@ def test_the_points_are_those_of_a_refresh_in_their_order(stack: BrokerStack) ->
             seen.append(f"{request.operation}{redeemed}")
 
     with stack.sandboxes(1) as sandboxes:
-        stack.aws.on_request = hook
+        traffic_of(stack.aws).on_request = hook
         stack.play(sandboxes, threads=1, beat=30)
-        stack.aws.on_request = None
+        traffic_of(stack.aws).on_request = None
     # On a loaded machine a lease may grow too old before the provider is asked; then it begins anew.
     assert seen[:6] == ["BatchGetItem", "BatchGetItem", "UpdateItem", "GetItem", "Decrypt", "GenerateDataKey"]
     assert seen[-4:] == [

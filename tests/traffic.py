@@ -1,28 +1,21 @@
-"""AWS requests as recorded values, their callers, and the hook by which a test makes a request fail."""
+"""The requests to an embedded AWS as recorded values, and the hook by which a test makes one fail."""
 
 import json
-import secrets
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
-from urllib.parse import parse_qs, unquote
+from urllib.parse import unquote
 
-from infra.local.server import LoopbackRequest, LoopbackResponse
+from infra.local.access_keys import KeyHolder
+from infra.local.pool import Sandbox
+from infra.local.server import App, DropConnection, LoopbackRequest, LoopbackResponse
+from infra.local.stack import EmbeddedAws
 
 RECORDED_HEADERS = ("x-amz-", "if-", "content-")
 SECRET_HEADERS = {"x-amz-security-token"}
 
 type HookPhase = Literal["before", "after"]
 type RequestHook = Callable[[AwsRequest, HookPhase], None]
-
-
-@dataclass(frozen=True, slots=True)
-class KeyHolder:
-    """The holder of an access key: a function's sandbox, `client` (tests, seeding) or `states` (Step Functions)."""
-
-    id: str
-    function: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,40 +69,46 @@ class InjectedResponse(Exception):
         self.response = LoopbackResponse(status, tuple(defaults.items()), content)
 
 
-class Keyring:
-    """The access keys that this run issued; all others are refused. Nobody reads signatures: any secret fits a key."""
+class Traffic:
+    """Records the requests to an AWS, and calls a hook before one is forwarded and before its response is sent."""
 
     def __init__(self) -> None:
-        self._callers: dict[str, KeyHolder] = {}
-        self._lock = threading.Lock()
+        self.requests: list[AwsRequest] = []
+        """Oldest first; a test may clear the list."""
+        self.on_request: RequestHook | None = None
 
-    def issue(self, caller: KeyHolder) -> str:
-        """Return a new random access key for a caller."""
-        access_key = f"ASIA{secrets.token_hex(16).upper()}"
-        with self._lock:
-            self._callers[access_key] = caller
-        return access_key
+    def __call__(
+        self, request: LoopbackRequest, caller: KeyHolder, service: str, sandbox: Sandbox | None, forward: App
+    ) -> LoopbackResponse:
+        """Record a request and forward it."""
+        current = sandbox.current if sandbox else None
+        recorded = to_aws_request(request, caller, service, current.id if current else None)
+        self.requests.append(recorded)
+        hook = self.on_request
+        if hook is None:
+            return forward(request)
+        try:
+            hook(recorded, "before")
+            _require_running(sandbox)
+            response = forward(request)
+            hook(recorded, "after")
+            _require_running(sandbox)
+        except InjectedResponse as fault:
+            return fault.response
+        return response
 
-    def caller(self, access_key: str) -> KeyHolder | None:
-        """Return the holder of an access key, if this run issued it."""
-        return self._callers.get(access_key)
+
+def traffic_of(aws: EmbeddedAws) -> Traffic:
+    """Return the record of an AWS, which begins with the first call."""
+    if not isinstance(aws.router.observer, Traffic):
+        aws.router.observer = Traffic()
+    return aws.router.observer
 
 
-def credential_scope(request: LoopbackRequest) -> tuple[str, str] | None:
-    """Return the access key and the service of a signature; None for a request that is not signed for AWS."""
-    authorization = request.headers.get("authorization", "")
-    if authorization.startswith("AWS4-HMAC-SHA256"):
-        _, _, rest = authorization.partition("Credential=")
-        credential = rest.split(",", 1)[0].strip()
-    elif "X-Amz-Signature=" in request.query:
-        credential = parse_qs(request.query).get("X-Amz-Credential", [""])[0]
-    elif "AWSAccessKeyId=" in request.query:
-        # A presigned URL of signature version 2, which S3 refuses for buckets under a KMS key.
-        return "", "s3"
-    else:
-        return None
-    parts = credential.split("/")
-    return (parts[0], parts[-2].lower()) if len(parts) >= 5 else ("", "")
+def _require_running(sandbox: Sandbox | None) -> None:
+    """Drop the connection of a sandbox that a hook has killed."""
+    if sandbox is not None and sandbox.exited.is_set():
+        raise DropConnection
 
 
 def to_aws_request(request: LoopbackRequest, caller: KeyHolder, service: str, invocation: str | None) -> AwsRequest:
