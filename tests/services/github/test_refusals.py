@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mcpist.errors import RateLimitExceeded, ScopeMissing, ToolExecutionError
-from mcpist_services.github.refusals import REFUSALS
+from mcpist_services.github.module import github
 from tests.core.refused import refused
 
 
@@ -17,7 +17,7 @@ from tests.core.refused import refused
     ],
 )
 def test_a_403_may_be_a_rate_limit(content: Any, headers: dict[str, str]) -> None:
-    error = refused(403, content, REFUSALS, **headers).error
+    error = refused(403, content, github.refusals, **headers).error
     assert isinstance(error, RateLimitExceeded)
     assert error.details["retry_after"] == 30
 
@@ -25,8 +25,8 @@ def test_a_403_may_be_a_rate_limit(content: Any, headers: dict[str, str]) -> Non
 @pytest.mark.parametrize(("resource", "path_only"), [("core", False), ("search", True), ("graphql", True)])
 @pytest.mark.parametrize("status", [403, 429])
 def test_a_limit_of_one_resource_affects_only_its_path(status: int, resource: str, path_only: bool) -> None:
-    assert refused(status, {}, REFUSALS, x_ratelimit_resource=resource, retry_after="60").path_only is path_only
-    assert not refused(status, {}, REFUSALS, retry_after="60").path_only
+    assert refused(status, {}, github.refusals, x_ratelimit_resource=resource, retry_after="60").path_only is path_only
+    assert not refused(status, {}, github.refusals, retry_after="60").path_only
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_a_limit_of_one_resource_affects_only_its_path(status: int, resource: st
     ],
 )
 def test_a_missing_scope_is_named(status: int, message: str, headers: dict[str, str], scope: str) -> None:
-    error = refused(status, {"message": message}, REFUSALS, **headers).error
+    error = refused(status, {"message": message}, github.refusals, **headers).error
     assert type(error) is ScopeMissing
     assert error.details["scope"] == scope
 
@@ -65,4 +65,4 @@ def test_a_missing_scope_is_named(status: int, message: str, headers: dict[str, 
     ],
 )
 def test_a_refusal_for_another_reason_is_not_a_missing_scope(status: int, headers: dict[str, str]) -> None:
-    assert isinstance(refused(status, {"message": "no"}, REFUSALS, **headers).error, ToolExecutionError)
+    assert isinstance(refused(status, {"message": "no"}, github.refusals, **headers).error, ToolExecutionError)

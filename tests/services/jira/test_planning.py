@@ -7,7 +7,7 @@ import pytest
 
 from mcpist.errors import InvalidRequest
 from mcpist.tools.declare.call import Call
-from mcpist_services.jira.presentation import MAX_ALLOWED_VALUES
+from mcpist_services.jira.fields import MAX_ALLOWED_VALUES
 from mcpist_services.jira.tools import jira
 from tests.services.conversation import converse, work_of
 

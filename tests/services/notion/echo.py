@@ -22,7 +22,7 @@ from mcpist.markdown.tree import (
     TableBlock,
     TextRun,
 )
-from mcpist_services.notion.languages import PLAIN, language_of
+from mcpist_services.notion.blocks import PLAIN, language_of
 from tests.services.answers.notion import block, text
 
 _numbers = count(1)

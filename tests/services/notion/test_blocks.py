@@ -24,10 +24,9 @@ from mcpist.markdown.tree import (
 )
 from mcpist.markdown.writer import write
 from mcpist.toml_table import toml_beside
-from mcpist_services.notion import languages
+from mcpist_services.notion import blocks
 from mcpist_services.notion.block_reading import tree_of
-from mcpist_services.notion.blocks import block_changes, blocks_of, single_block
-from mcpist_services.notion.languages import language_of
+from mcpist_services.notion.blocks import block_changes, blocks_of, language_of, single_block
 from tests.core.markdown.trees import markdown, trees
 from tests.services.answers.notion import PAGE_ID, SMALL_PAGE, USER_ID, block, text
 from tests.services.notion.echo import echoed, held
@@ -187,7 +186,7 @@ def test_code_that_is_too_long_for_notion_is_refused() -> None:
 )
 def test_languages_are_known_by_what_people_call_them(said: str, known: str) -> None:
     assert language_of(said) == known
-    table = toml_beside(languages.__file__, "languages.toml")
+    table = toml_beside(blocks.__file__, "languages.toml")
     assert set(table["aliases"].values()) <= set(table["names"]) == set(map(language_of, table["names"]))
 
 

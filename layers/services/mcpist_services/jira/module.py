@@ -17,7 +17,7 @@ from mcpist.tools.declare.module import Module, Scopes
 from mcpist.tools.declare.paging import ExtraColumns, NextPage, Paging, Position, by_offset
 from mcpist.tools.declare.tool import PagePath
 from mcpist_services.atlassian.refusals import read_refusal
-from mcpist_services.jira.presentation import LIST_FIELDS, other_fields
+from mcpist_services.jira.fields import LIST_FIELDS, other_fields
 
 
 def _is_last(page: Any, end: int) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 
 from mcpist.markdown import tree
-from mcpist_services.notion.languages import PLAIN
+from mcpist_services.notion.blocks import PLAIN
 from mcpist_services.notion.rich_text import Json, plain, runs_of
 
 # Adjacent blocks of these types form one list or table.

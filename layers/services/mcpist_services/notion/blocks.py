@@ -13,7 +13,7 @@ from typing import Any
 
 from mcpist.errors import InvalidRequest
 from mcpist.markdown import tree
-from mcpist_services.notion.languages import language_of
+from mcpist.toml_table import toml_beside
 from mcpist_services.notion.rich_text import (
     MAX_TEXT_OBJECTS,
     Json,
@@ -26,6 +26,7 @@ from mcpist_services.notion.rich_text import (
 )
 
 MAX_EQUATION_CHARACTERS = 1000
+PLAIN = "plain text"  # the language of code without one
 
 
 def blocks_of(top_level: Iterable[tree.Block]) -> list[Json]:
@@ -140,3 +141,12 @@ def _trimmed(runs: tree.Runs) -> Sequence[tree.Run]:
     while trimmed and isinstance(trimmed[-1], tree.Break):
         trimmed.pop()
     return trimmed
+
+
+def language_of(name: str) -> str:
+    """Return Notion's name of a language; plain text for one that it does not know."""
+    table = toml_beside(__file__, "languages.toml")
+    for word in (name.strip().lower(), name.strip().lower().partition(" ")[0]):
+        if language := word if word in table["names"] else table["aliases"].get(word):
+            return str(language)
+    return PLAIN

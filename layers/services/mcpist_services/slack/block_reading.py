@@ -14,7 +14,6 @@ from mcpist_services.slack.mrkdwn import read_mrkdwn
 type Json = dict[str, Any]
 
 _MARKS: dict[str, tree.Mark] = {"bold": "strong", "italic": "emphasis", "strike": "strike", "code": "code"}
-_RICH_TEXT_SECTION = "rich_text_section"
 
 
 def message_markdown(message: Json) -> str:

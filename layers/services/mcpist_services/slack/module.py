@@ -12,16 +12,61 @@ from urllib.parse import parse_qs, urlsplit
 
 from pydantic import BeforeValidator, Field
 
+from mcpist.toml_table import toml_beside
 from mcpist.tools.declare.argument_types import from_url
 from mcpist.tools.declare.call import Call, ServiceResponse
+from mcpist.tools.declare.dialect import MissingScope, RateLimited, Refusal, Refusals, TokenRefused, Unavailable
 from mcpist.tools.declare.module import Module, Scopes
 from mcpist.tools.declare.paging import ExtraColumns, NextPage, Paging, Position, by_field
 from mcpist_services.slack.block_reading import Json, message_markdown
-from mcpist_services.slack.refusals import REFUSALS
 
 MAX_PAGE = 200  # more are allowed, but not recommended
 
 BY_CURSOR = Paging("limit", MAX_PAGE, ("cursor",), by_field("response_metadata.next_cursor", "cursor"))
+
+_TOKEN_ERRORS = {
+    "account_inactive",
+    "invalid_auth",
+    "not_allowed_token_type",
+    "not_authed",
+    "token_expired",
+    "token_revoked",
+}
+_LIMITS = {"message_limit_exceeded", "rate_limited", "ratelimited"}
+_OUTAGES = {"fatal_error", "internal_error", "request_timeout", "service_unavailable", "team_added_to_org"}
+
+
+def _read_refusal(response: ServiceResponse) -> Refusal | None:
+    """Return the refusal in a response, an HTTP 200 with `{"ok": false, "error": code}`; limits are each method's own.
+
+    The errors are in the table on each method's page.
+    """
+    body = response.json if isinstance(response.json, dict) else {}
+    code = str(body.get("error", ""))
+    if code in _LIMITS or response.status == 429:
+        return RateLimited(path_only=True)
+    if body.get("ok") is not False:
+        return None
+    if code in _TOKEN_ERRORS:
+        return TokenRefused(problem=code)
+    if code == "missing_scope":
+        return MissingScope(scope=str(body.get("needed", "")), problem="the account did not grant it")
+    if code in _OUTAGES:
+        return Unavailable(problem=code)
+    return Refusal(problem="; ".join([_explained(code), *_details(body)]))
+
+
+def _explained(code: str) -> str:
+    hint = toml_beside(__file__, "refusals.toml").get(code)
+    return f"{code}: {hint}" if hint else code or "it gave no reason"
+
+
+def _details(body: dict[str, Any]) -> list[str]:
+    """Return Slack's messages about single arguments."""
+    about = body.get("response_metadata")
+    messages = about.get("messages", []) if isinstance(about, dict) else []
+    return [str(message) for message in messages] if isinstance(messages, list) else []
+
 
 slack = Module(
     "slack",
@@ -31,7 +76,7 @@ slack = Module(
     origins=r"https://files\.slack\.com",
     token_origins=("https://files.slack.com",),
     paging=BY_CURSOR,
-    refusals=REFUSALS,
+    refusals=Refusals(_read_refusal),
     scopes=Scopes(),
     category="communication",
     tags=("chat", "messages", "channels"),

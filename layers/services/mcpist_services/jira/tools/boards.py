@@ -7,6 +7,7 @@ from pydantic import Field
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.argument_types import Moment
 from mcpist.tools.declare.call import Call, changes, given, path
+from mcpist_services.jira.fields import LIST_FIELDS, other_fields
 from mcpist_services.jira.module import (
     FOUND,
     SEARCH,
@@ -19,7 +20,6 @@ from mcpist_services.jira.module import (
     offset_paging,
     search_call,
 )
-from mcpist_services.jira.presentation import LIST_FIELDS, other_fields
 
 BOARDS = shows("id", "name", "type", "location.projectKey as project", "page_url as url", rows="values")
 AGILE = offset_paging(max_size=50)

@@ -8,9 +8,8 @@ from pydantic import Field
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.argument_types import Moment
 from mcpist.tools.declare.call import Call, given
-from mcpist_services.jira.fields import adf
+from mcpist_services.jira.fields import adf, comment_text
 from mcpist_services.jira.module import IssueKey, Markdown, issue_path, jira, offset_paging, remark_path
-from mcpist_services.jira.presentation import comment_text
 
 WRITTEN = shows("id", "created", "page_url as url")
 COMMENTS = shows(

@@ -8,7 +8,7 @@ from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.argument_types import Day
 from mcpist.tools.declare.call import Call, Calls, changes, given
-from mcpist_services.jira.fields import custom_fields, issue_fields
+from mcpist_services.jira.fields import LIST_FIELDS, custom_fields, field_changes, issue_fields, issue_page
 from mcpist_services.jira.module import (
     CHANGED,
     FOUND,
@@ -25,7 +25,6 @@ from mcpist_services.jira.module import (
     offset_paging,
     search_call,
 )
-from mcpist_services.jira.presentation import LIST_FIELDS, field_changes, issue_page
 
 MAX_COMMENTS = 20
 _DETAIL_FIELDS = ["issuetype", "resolution", "reporter", "parent", "labels", "components", "fixVersions", "duedate"]

@@ -5,9 +5,8 @@ from typing import Annotated
 from mcpist.files.content import ContentArgument
 from mcpist.render.shows import DONE, DOWNLOADED, shows
 from mcpist.tools.declare.call import Call, Calls, FilePart, given, path
-from mcpist_services.jira.fields import by_key_or_id, comment_body
+from mcpist_services.jira.fields import by_key_or_id, comment_body, linked_issue
 from mcpist_services.jira.module import IssueKey, Markdown, Name, issue_path, jira
-from mcpist_services.jira.presentation import linked_issue
 
 LINKS = shows(
     "id",

@@ -5,9 +5,8 @@ from typing import Annotated, Any
 from mcpist.errors import InvalidRequest, McpistError
 from mcpist.render.shows import shows, value_at
 from mcpist.tools.declare.call import Call, Calls, given, path
-from mcpist_services.jira.fields import comment_body, custom_fields
+from mcpist_services.jira.fields import comment_body, custom_fields, field_values
 from mcpist_services.jira.module import IssueKey, Markdown, Name, Project, issue_path, jira
-from mcpist_services.jira.presentation import field_values
 
 TRANSITIONS = shows(
     "id", "name", "to.name as to", "to.statusCategory.name as category", "hasScreen as has_fields", rows="transitions"

@@ -1,5 +1,6 @@
 """The database of a project: SQL, tables, migrations, types."""
 
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
@@ -7,8 +8,9 @@ from pydantic import Field
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.call import Call, Calls, given
 from mcpist_services.supabase.module import ROWS, Name, ProjectRef, project_path, supabase
-from mcpist_services.supabase.sql import TABLES
 
+# Tables and views of the schemas in $1, which is comma-separated.
+TABLES = Path(__file__).with_name("tables.sql").read_text("utf-8").strip()
 TABLE_COLUMNS = shows("schema", "name", "kind", "rows", "rls", "columns", "primary_key", "comment")
 
 Value = Annotated[str | int | float | bool | None, "e.g. open"]

@@ -1,5 +1,6 @@
 """Logs and advice."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal
 
@@ -9,7 +10,6 @@ from mcpist.running.refusals import error_message
 from mcpist.tools.declare.argument_types import UtcMoment
 from mcpist.tools.declare.call import Call, Calls, PartialList
 from mcpist_services.supabase.module import Limit, ProjectRef, project_path, supabase
-from mcpist_services.supabase.sql import LogSource, logs_of
 
 ADVICE = shows("level", "title", "detail", "remediation", rows="lints")
 MAX_LOG_WINDOW = timedelta(hours=24)
@@ -18,6 +18,22 @@ _UTC = "%Y-%m-%dT%H:%M:%SZ"
 LOG_LINES = shows("timestamp", "level", "status", "method", "path", "message", rows="result")
 LOG_WINDOWS = ({"iso_timestamp_start": "2026-01-31T09:00:00Z", "iso_timestamp_end": "2026-01-31T10:00:00Z"},)
 
+# One table of ClickHouse has all logs, each line with its source; the other fields of a source are in a map.
+# https://supabase.com/docs/guides/observability/log-field-reference
+_SOURCES: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "api": ("edge_logs", {"status": "response.status_code", "method": "request.method", "path": "request.path"}),
+    "postgres": ("postgres_logs", {"level": "parsed.error_severity", "status": "parsed.sql_state_code"}),
+    "auth": ("auth_logs", {"level": "level", "status": "status", "path": "path"}),
+    "storage": ("storage_logs", {}),
+    "realtime": ("realtime_logs", {}),
+    "functions": ("function_logs", {"level": "level"}),
+    "function_requests": (
+        "function_edge_logs",
+        {"status": "response.status_code", "method": "request.method", "path": "request.pathname"},
+    ),
+}
+
+LogSource = Literal["api", "postgres", "auth", "storage", "realtime", "functions", "function_requests"]
 Service = Annotated[
     LogSource, "api: requests to the data API; functions: what Edge Functions print, function_requests: their calls"
 ]
@@ -37,7 +53,7 @@ def get_logs(
     """Read what a service of a project has logged, the newest first."""
     window = _log_window(iso_timestamp_start, iso_timestamp_end)
     place = project_path(project_ref, "/analytics/endpoints/logs")
-    return _logs(Call("GET", place, {"sql": logs_of(service, limit), **window}), limit)
+    return _logs(Call("GET", place, {"sql": _query_of(service, limit), **window}), limit)
 
 
 @supabase.reads(ADVICE, "v1-get-security-advisors", uses=({}, {"about": "performance"}))
@@ -74,3 +90,13 @@ def _logs(call: Call, limit: int) -> Calls:
     if len(answer.json.get("result") or []) < limit:
         return answer.json
     return PartialList(answer.json, f"Cut after {limit} lines: raise limit, or end before the last one shown.")
+
+
+def _query_of(service: str, limit: int) -> str:
+    """Return the query for the newest log lines of a service."""
+    source, attributes = _SOURCES[service]
+    known = [f"log_attributes['{attribute}'] as {column}" for column, attribute in attributes.items()]
+    if "level" not in attributes:
+        known.append("severity_text as level")
+    columns = ", ".join(["timestamp", *known, "event_message as message"])
+    return f"select {columns} from logs where source = '{source}' order by timestamp desc limit {limit}"  # noqa: S608  # nosec B608
