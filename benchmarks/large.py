@@ -8,7 +8,7 @@ from typing import Any
 
 from moto.dynamodb.models import dynamodb_backends
 
-from infra.local.dynamodb_tables import load_item
+from infra.local.dynamodb import load_item
 from infra.local.names import ACCOUNT, REGION
 from mcpist.audit import record as audit
 from mcpist.aws.attributes import Item, serialize

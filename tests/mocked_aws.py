@@ -1,7 +1,8 @@
 """AWS mocked in this process: what is the same for each test is made once, and its stores are put back for each."""
 
+import base64
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -10,15 +11,17 @@ from typing import Any, Self
 import boto3
 import moto.core.models
 from botocore.loaders import create_loader
+from botocore.model import MapShape
 from botocore.session import Session
 from moto import mock_aws
+from moto.core.serialize import SERVICE_SPECIFIC_SERIALIZERS, JSONSerializer
 from moto.dynamodb.models import dynamodb_backends
 from moto.dynamodb.parsing.ast_nodes import DepthFirstTraverser
 from moto.dynamodb.parsing.validators import ActionCountValidator
 from moto.kms.models import kms_backends
 from moto.s3.models import s3_backends
 
-from infra.local import dynamodb_tables
+from infra.local import dynamodb
 from infra.local.names import ACCOUNT, REGION
 from mcpist.aws import clients
 from mcpist.memory import forget_all
@@ -30,7 +33,8 @@ _LOADER_PATHS = tuple(LOADER.search_paths)
 
 def install() -> None:
     """Let moto and botocore spare work in this process that makes no difference to a test."""
-    dynamodb_tables.install()
+    dynamodb.install()
+    SERVICE_SPECIFIC_SERIALIZERS["dynamodb"] = {"json": DynamoDbSerializer}
     # No test uses AWS through `requests`, for which moto would write down a thousand addresses each time.
     moto.core.models.RESPONSES_METHODS.clear()
     # Each of ten walks through an expression asked for each node what the walk looks for, and one of them counted all
@@ -56,6 +60,36 @@ def nodes_to_be_processed(traverser: Any) -> tuple[type, ...]:
     if "kinds" not in traverser.__dict__:
         traverser.kinds = tuple(traverser._processing_map())
     return traverser.kinds  # type: ignore[no-any-return]
+
+
+class DynamoDbSerializer(JSONSerializer):
+    """Writes items without botocore's model, by which moto looks for each member of each value under a dozen names."""
+
+    def _serialize_type_map(self, serialized: MutableMapping[str, Any], value: Any, shape: MapShape, key: str) -> None:
+        if getattr(shape.value, "name", "") != "AttributeValue":
+            super()._serialize_type_map(serialized, value, shape, key)
+        else:
+            self._default_serialize(serialized, {name: json_of(typed) for name, typed in value.items()}, shape, key)
+
+
+def json_of(typed: dict[str, Any]) -> dict[str, Any]:
+    """One attribute value, `{type: value}`, as DynamoDB's JSON."""
+    ((kind, value),) = typed.items()
+    match kind:
+        case "B":
+            return {kind: _base64_of(value)}
+        case "BS":
+            return {kind: [_base64_of(one) for one in value]}
+        case "M":
+            return {kind: {name: json_of(inner) for name, inner in value.items()}}
+        case "L":
+            return {kind: [json_of(inner) for inner in value]}
+        case _:
+            return {kind: value}
+
+
+def _base64_of(value: bytes | str) -> str:
+    return base64.b64encode(value.encode() if isinstance(value, str) else value).decode()
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from moto.dynamodb.models.dynamo_type import DynamoType, Item
 from moto.s3.models import FakeKey, s3_backends
 from moto.ssm.models import Parameter, ssm_backends
 
-from infra.local.dynamodb_tables import json_of, load_item
+from infra.local.dynamodb import base64_text, load_item, with_bytes
 from infra.local.names import ACCOUNT, REGION
 from infra.local.server import App, LoopbackRequest, LoopbackResponse
 from infra.local.state import State
@@ -73,7 +73,7 @@ def _changed_items(operation: str, body: dict[str, Any]) -> Iterator[tuple[str, 
         typed = [DynamoType(key[name]) for name in table.table_key_attrs]
         item = table.get_item(typed[0], typed[1] if table.has_range_key else None)
         name = json.dumps([table_name, *(key[name] for name in table.table_key_attrs)], ensure_ascii=False)
-        yield name, json.dumps(_wire(item), ensure_ascii=False).encode() if item else None
+        yield name, _item_record(item) if item else None
 
 
 def _written_keys(operation: str, body: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -92,15 +92,15 @@ def _written_keys(operation: str, body: dict[str, Any]) -> Iterator[tuple[str, d
                 yield write["TableName"], write.get("Item") or write["Key"]
 
 
-def _wire(item: Item) -> dict[str, Any]:
-    return {name: json_of(typed) for name, typed in item.to_json()["Attributes"].items()}
+def _item_record(item: Item) -> bytes:
+    return json.dumps(item.to_json()["Attributes"], default=base64_text, ensure_ascii=False).encode()
 
 
 def _load_items(state: State, tables: Mapping[str, DeclaredTable]) -> Iterator[tuple[str, None]]:
     """Load the items of these tables; yield the names of those that have expired."""
     now = time.time()
     for name, record in state.all(ITEMS):
-        declared, attributes = tables.get(json.loads(name)[0]), json.loads(record)
+        declared, attributes = tables.get(json.loads(name)[0]), json.loads(record, object_hook=with_bytes)
         if declared is None:
             continue
         expires = attributes.get(declared.ttl_attribute, {}).get("N")

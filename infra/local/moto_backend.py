@@ -22,8 +22,8 @@ from moto.moto_api._internal.models import moto_api_backend
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.test import run_wsgi_app
 
-from infra.local import dynamodb_tables
-from infra.local.dynamodb_items import ItemRequests
+from infra.local import dynamodb
+from infra.local.dynamodb import ItemRequests
 from infra.local.names import ACCOUNT, REGION
 from infra.local.server import App, LoopbackRequest, LoopbackResponse
 from infra.local.template import Key
@@ -41,7 +41,7 @@ def running_moto(invoke: App) -> Iterator["Moto"]:
     try:
         _import_without("moto.stepfunctions.parser.models", without="moto.batch")
         _import_without("moto.ssm.models", without="moto.ec2", ec2_backends=None)  # which would find instances by tags
-        dynamodb_tables.install()
+        dynamodb.install()
         # It logs each path that a Choice does not find as an error.
         logging.getLogger("moto.stepfunctions.parser.asl.component.eval_component").setLevel(logging.CRITICAL)
         from infra.local import step_functions  # the parser takes a second to import

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from infra.local.dynamodb_items import METHODS, ItemRequests
+from infra.local.dynamodb import METHODS, ItemRequests
 from infra.local.server import App, LoopbackRequest, LoopbackResponse
 
 KEY = {"pk": {"S": "a"}, "sk": {"S": "1"}}
@@ -76,6 +76,11 @@ REQUESTS: list[tuple[str, dict[str, Any]]] = [
     ("Query", QUERY),
     ("Query", QUERY | {"ExclusiveStartKey": KEY, "Limit": 2}),
     ("Query", QUERY | {"ExpressionAttributeValues": {":pk": {"S": "b"}}}),
+    ("Scan", {"TableName": "T"}),
+    ("Scan", {"TableName": "T", "Limit": 1, "ProjectionExpression": "pk, sealed"}),
+    ("Scan", {"TableName": "missing"}),
+    ("TransactGetItems", {"TransactItems": [{"Get": {"TableName": "T", "Key": key}} for key in (KEY, OTHER)]}),
+    ("TransactGetItems", {"TransactItems": [{"Get": {"TableName": "missing", "Key": KEY}}]}),
     ("TransactWriteItems", {"TransactItems": [{"Put": PUT | NEW}, {"Delete": {"TableName": "T", "Key": OTHER}}]}),
     ("TransactWriteItems", {"TransactItems": [{"Put": PUT}, {"Delete": {"TableName": "T", "Key": OTHER}}]}),
     ("DeleteItem", {"TableName": "T", "Key": KEY, "ReturnValues": "ALL_OLD"}),

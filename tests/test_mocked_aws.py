@@ -1,10 +1,12 @@
+"""The answers of the mocked AWS are those of moto."""
+
 import json
 
 import pytest
 from moto.core.serialize import JSONSerializer, XFormedAttributePicker
 from moto.core.utils import get_service_model
 
-from infra.local.dynamodb_tables import DynamoDbSerializer
+from tests.mocked_aws import DynamoDbSerializer
 
 ITEM = {
     "pk": {"S": "org#acme"},

@@ -13,7 +13,7 @@ from moto.dynamodb.models import dynamodb_backends
 from moto.dynamodb.models.dynamo_type import DynamoType
 from moto.dynamodb.models.table import Table
 
-from infra.local import dynamodb_tables
+from infra.local import dynamodb as dynamodb_patches
 from infra.local.names import ACCOUNT, REGION
 
 STRINGS = {"AttributeType": "S"}
@@ -91,7 +91,7 @@ def test_a_query_answers_as_without_us(dynamodb: Any, rows: list[tuple[str, str,
     fill(rows)
     for asked in QUERIES:
         answers = []
-        for answer in (dynamodb_tables.query, dynamodb_tables._query):
+        for answer in (dynamodb_patches.query, dynamodb_patches._query):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(Table, "query", answer)
                 found = dynamodb.query(TableName="rows", **asked)
@@ -138,7 +138,7 @@ NESTED: dict[str, Any] = {
 def test_an_update_returns_its_item_before_or_after_it(
     dynamodb: Any, returned: str, before: str | None, after: str | None
 ) -> None:
-    dynamodb_tables.install()
+    dynamodb_patches.install()
     dynamodb.put_item(TableName="rows", Item=NESTED)
     found = dynamodb.update_item(
         TableName="rows",
@@ -154,8 +154,8 @@ def test_an_update_returns_its_item_before_or_after_it(
 
 def test_json_of_a_value_is_the_value_and_shares_nothing_with_it() -> None:
     value = DynamoType(NESTED["deep"])
-    seen = dynamodb_tables.to_json(value)
+    seen = dynamodb_patches.to_json(value)
     assert seen == NESTED["deep"]
     seen["M"]["tags"]["SS"].append("z")
     seen["M"]["list"]["L"].clear()
-    assert dynamodb_tables.to_json(value) == NESTED["deep"]
+    assert dynamodb_patches.to_json(value) == NESTED["deep"]
