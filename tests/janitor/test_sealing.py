@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import boto3
 import pytest
 
-from janitor import sealing
-from janitor.sealing import seal_audit
+from janitor import handler
+from janitor.handler import seal_audit
 from mcpist.audit import record as audit
 from mcpist.audit.verification import verify
 from mcpist.settings import settings
@@ -50,7 +50,7 @@ def test_every_organization_is_sealed(organizations: list[str]) -> None:
 
 
 def test_sealing_leaves_half_of_the_time_and_the_next_run_continues(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sealing, "MAX_CONCURRENT_ORGANIZATIONS", 1)
+    monkeypatch.setattr(handler, "MAX_CONCURRENT_ORGANIZATIONS", 1)
     assert seal_audit(Context(29_000, 29_000, 14_000)) == {"sealed_rows": 1, "unsealed_organizations": 1}
     assert seal_audit(Context(29_000)) == {"sealed_rows": 1, "unsealed_organizations": 0}
 

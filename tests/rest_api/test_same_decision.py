@@ -29,8 +29,7 @@ from mcpist.batch_id import new_batch_id
 from mcpist.caller import Role, Subject
 from mcpist.errors import McpistError, from_message
 from mcpist.people import directory
-from mcpist.people.known_subject import KnownSubject
-from mcpist.people.organization import Organization, User
+from mcpist.people.organization import KnownSubject, Organization, User
 from mcpist_services.catalogue import CATALOGUE
 from step_runner.handler import handler as step_runner
 from tests import members

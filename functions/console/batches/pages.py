@@ -1,30 +1,30 @@
-"""The page `/batches`: a list, a batch with `id`, or a question about one with `confirm`."""
+"""The page `/batches`: a list, a batch with `id`, or a question about one with `confirm`; and what its forms change."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
-from console.batches import changing, watching
+from console.batches import watching
 from console.visit import Visit
+from mcpist.batch.execution import submission
+from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.ledger import list_recent
 from mcpist.batch.ledger.records import Header
-from mcpist.errors import InvalidRequest
+from mcpist.errors import BatchNotFound, ConfirmationDeclined, ConfirmationPending, InvalidRequest
+from mcpist.files import access
 from mcpist.http.request import HttpResponse
 from mcpist.people import questions
+from mcpist.running.confirmation import Agreement
 
-_ACTIONS: Mapping[str, Callable[[Visit], HttpResponse]] = {
-    "cancel": changing.cancel,
-    "resume": changing.resume,
-    "keep": changing.keep,
-    "confirm": changing.confirm,
-}
 PAGE_BATCHES = 20
 EXAMPLE_BATCH = """mcpist batch --watch - <<'STEPS'
 {"id":"list","module":"files","tool":"list","params":{"limit":5}}
 {"id":"look","module":"files","tool":"stat","each":"${list.items}","params":{"path":"${each.path}"},"output":true}
 STEPS"""
 EVERYBODY = "everybody"
+ASKED = Agreement(can_ask=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +49,22 @@ class BatchRow:
 def show(visit: Visit) -> HttpResponse:
     """Show what the query names."""
     if visit.request.query.get("confirm"):
-        return changing.ask(visit)
+        return _ask(visit)
     return watching.show(visit) if visit.request.query.get("id") else _list(visit)
 
 
 def submit(visit: Visit) -> HttpResponse:
     """Perform the action of a form."""
-    action = _ACTIONS.get(visit.request.form_value("action"))
-    if action is None:
-        raise InvalidRequest(field="action", problem="this action is unknown")
-    return action(visit)
+    match visit.request.form_value("action"):
+        case "cancel":
+            return _cancel(visit)
+        case "resume":
+            return _resume(visit)
+        case "keep":
+            return _keep(visit)
+        case "confirm":
+            return _confirm(visit)
+    raise InvalidRequest(field="action", problem="this action is unknown")
 
 
 def _list(visit: Visit) -> HttpResponse:
@@ -75,3 +81,71 @@ def _list(visit: Visit) -> HttpResponse:
         example=EXAMPLE_BATCH,
         questions={} if everybody else questions.find_waiting(visit.caller),
     )
+
+
+def _cancel(visit: Visit) -> HttpResponse:
+    """Let no further step of a batch start."""
+    batch = visit.request.form_value("id")
+    submission.cancel(visit.caller, batch)
+    return visit.redirect(_address(id=batch), done="batch_cancelled")
+
+
+def _resume(visit: Visit) -> HttpResponse:
+    """Start a new batch with what succeeded in this one, or ask first where it destroys something."""
+    again = visit.request.form.get("again", [])
+    context = {"resume": visit.request.form_value("id"), "again": again}
+    prepared = submission.prepare_described(visit.permissions, context, visit.request_id)
+    try:
+        head = prepared.submit(visit.permissions, ASKED, context, seconds=visit.remaining)
+    except ConfirmationPending as question:
+        return visit.redirect(_address(confirm=question.details["confirmation"]))
+    return visit.redirect(_address(id=head.batch), done="batch_resumed")
+
+
+def _keep(visit: Visit) -> HttpResponse:
+    """Keep a step's result as a file of the batch's user, and show it."""
+    head = submission.find_own(visit.caller, visit.request.form_value("id"))
+    # Also for an administrator, who may look at it: the result is the user's alone.
+    if head.user != visit.caller.user:
+        raise BatchNotFound(batch=head.batch)
+    entry = watching.find_entry(ledger.get_entries(head.pk), visit.request.form_value("step"))
+    if entry.result is None:
+        raise InvalidRequest(field="step", problem="it has no result")
+    made = watching.file_content(head, entry, visit.permissions)
+    file = access.put(visit.caller, made.content, made.content_type)
+    return visit.redirect(f"/files?{urlencode({'sha256': file.sha256})}", done="file_kept")
+
+
+def _ask(visit: Visit) -> HttpResponse:
+    """Show what a batch destroys, with tools, targets and accounts, to the person who is to agree to it."""
+    question = visit.request.query["confirm"]
+    context = submission.find_question(visit.caller, question)
+    prepared = submission.prepare_described(visit.permissions, context, visit.request_id)
+    asked = questions.load(visit.caller, question, questions.digest_of(visit.caller, *prepared.subject))
+    if asked.accepted_at is not None:
+        return visit.redirect(_address(id=question))
+    return visit.page(
+        "batches/confirm.html",
+        question=question,
+        uses=prepared.describe_destruction(visit.permissions, visit.remaining),
+        steps=len(prepared.runs),
+        resumed=context.get("resume", ""),
+    )
+
+
+def _confirm(visit: Visit) -> HttpResponse:
+    """Start the batch of a question once its person agrees; otherwise the question is closed."""
+    question = visit.request.form_value("question")
+    context = submission.find_question(visit.caller, question)
+    prepared = submission.prepare_described(visit.permissions, context, visit.request_id)
+    consent = Agreement(can_ask=True, question=question, agreed=visit.request.form_value("agreed") == "yes")
+    try:
+        head = prepared.submit(visit.permissions, consent)
+    except ConfirmationDeclined:
+        return visit.redirect(_address(id=context.get("resume", "")), done="batch_declined")
+    return visit.redirect(_address(id=head.batch), done="batch_confirmed")
+
+
+def _address(**query: str) -> str:
+    given = {name: value for name, value in query.items() if value}
+    return f"/batches?{urlencode(given)}" if given else "/batches"

@@ -30,8 +30,7 @@ from mcpist.caller import Caller, Proof, Subject
 from mcpist.memory import Memory
 from mcpist.people import publication
 from mcpist.people.change import NO_OPTIONS, Change, ChangeOptions, Journal
-from mcpist.people.known_subject import KnownSubject
-from mcpist.people.organization import Organization
+from mcpist.people.organization import KnownSubject, Organization
 from mcpist.people.part import UserEdit, read_part
 from mcpist.settings import settings
 

@@ -7,11 +7,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Annotated, Self
 
 from mcpist.audit.record import OPERATOR
 from mcpist.aws.attributes import INLINE, Attribute, Item, decode, encode
-from mcpist.caller import RegisteredModule, Role, Subject, SystemRole
+from mcpist.caller import Caller, RegisteredModule, Role, Subject, SystemRole
 from mcpist.errors import InvalidRequest, Locale, RoleInUse, RoleNotFound, UserNotFound
 from mcpist.suggestions import nearest
 
@@ -206,6 +207,19 @@ class Organization:
                 "roles": [roles[name] for name in user.roles],
                 **modules,
             }
+
+
+@dataclass(frozen=True)
+class KnownSubject:
+    """A subject with all its items, of which the callers are made once."""
+
+    subject: Subject
+    items: list[Item]
+
+    @cached_property
+    def callers(self) -> tuple[Caller, ...]:
+        """One caller for each membership, with all its roles and without a proof."""
+        return tuple(decode(Caller, item, subject=self.subject) for item in self.items if item["sk"].startswith("org#"))
 
 
 def _check_id(place: str, value: str) -> None:
