@@ -92,13 +92,10 @@ class IdempotencyKey:
         return answer
 
     def _finish(self, state: str, answer: Any) -> None:
-        value: bytes | str = pack(answer)
-        name = "answer"
-        if len(value) > MAX_INLINE_ANSWER_BYTES:
-            name, value = "file", access.put(self.caller, pack(answer), PACKED_TYPE).sha256
-        ledger_table().update(
-            self._pk, self._sk, f"SET #state = :state, #{name} = :value", values={":state": state, ":value": value}
-        )
+        packed = pack(answer)
+        is_small = len(packed) <= MAX_INLINE_ANSWER_BYTES
+        kept = {"answer": packed} if is_small else {"file": access.put(self.caller, packed, PACKED_TYPE).sha256}
+        ledger_table().set(self._pk, self._sk, {"state": state, **kept})
 
     @property
     def _pk(self) -> str:

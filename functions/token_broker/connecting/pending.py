@@ -13,7 +13,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, Self
-from uuid import uuid4
 
 from pydantic import SecretStr
 
@@ -178,28 +177,16 @@ def _store(intent: ConnectionIntent, id_: str, phase: Phase, condition: str = ""
 
 
 def _advance(key: tuple[str, str], before: Phase, after: Phase, browser: str, provider: str = "") -> Pending:
-    """Advance the phase by one conditional write.
-
-    A condition that failed on our own writer id means success: the SDK retried after a lost response.
-    """
-    writer = uuid4().hex
+    """Advance the phase by one conditional write."""
     condition = "#phase = :before AND #browser = :browser AND #until > :now"
     values: dict[str, Any] = {":before": before, ":browser": browser, ":now": int(time.time())}
     if provider:
         condition += " AND #provider = :provider"
         values[":provider"] = provider
     try:
-        item = grants.table().update(
-            *key,
-            "SET #phase = :after, #writer = :writer",
-            values={**values, ":after": after, ":writer": writer},
-            condition=condition,
-        )
+        item = grants.table().set_once(*key, {"phase": after}, condition=condition, values=values)
     except ConditionFailed:
-        existing = grants.table().get(*key)
-        if existing is None or existing.get("writer") != writer:
-            raise StaleConnection from None
-        item = existing
+        raise StaleConnection from None
     return Pending.from_item(item)
 
 

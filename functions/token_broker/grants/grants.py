@@ -167,32 +167,18 @@ def remove(grant: StoredGrant) -> bool:
 
 
 def _store_version(key: tuple[str, str], changed: Item, *, condition: str, values: Item) -> StoredGrant:
-    """Compare and set new tokens.
-
-    A condition that failed on our own writer id means success: the SDK retried after a lost response.
-    """
-    writer = uuid4().hex
-    changed = {**changed, "writer": writer, "updated_at": int(time.time())}
-    absent = [f"#{name}" for name in OPTIONAL_ATTRIBUTES if name not in changed]
-    expression = _set(changed) + (f" REMOVE {', '.join(absent)}" if absent else "")
-    try:
-        with _translating_conflict(key):
-            return grant_from_item(
-                table().update(*key, expression, values=_values(changed) | values, condition=condition)
-            )
-    except Conflict:
-        existing = table().get(*key)
-        if existing is None or existing["writer"] != writer:
-            raise
-        return grant_from_item(existing)
+    """Compare and set new tokens."""
+    absent = [name for name in OPTIONAL_ATTRIBUTES if name not in changed]
+    changed = {**changed, "updated_at": int(time.time())}
+    with _translating_conflict(key):
+        return grant_from_item(table().set_once(*key, changed, remove=absent, condition=condition, values=values))
 
 
 def _update_version(grant: StoredGrant, changed: Item) -> StoredGrant:
     """Change attributes of a version without making a new one; repeating it changes nothing more."""
     condition = "#id = :grant AND #version = :expected_version"
     with _translating_conflict(grant.key):
-        values = _values(changed) | _version_values(grant)
-        return grant_from_item(table().update(*grant.key, _set(changed), values=values, condition=condition))
+        return grant_from_item(table().set(*grant.key, changed, condition=condition, values=_version_values(grant)))
 
 
 @contextmanager
@@ -205,14 +191,6 @@ def _translating_conflict(key: tuple[str, str]) -> Iterator[None]:
     finally:
         organization, provider = key[0].split("#")
         forget_credentials(organization, provider)
-
-
-def _set(changed: Item) -> str:
-    return "SET " + ", ".join(f"#{name} = :{name}" for name in changed)
-
-
-def _values(changed: Item) -> Item:
-    return {f":{name}": value for name, value in changed.items()}
 
 
 def _version_values(grant: StoredGrant) -> Item:

@@ -13,7 +13,6 @@ import time
 from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any, Self
-from uuid import uuid4
 
 from mcpist.aws.attributes import Item
 from mcpist.aws.clients import AwsError, ConditionFailed
@@ -183,24 +182,20 @@ def read_with_grant(grant: StoredGrant) -> tuple[StoredGrant | None, LeaseState]
 
 
 def acquire(grant: StoredGrant, state: LeaseState, pace: LeaseTiming) -> Lease | None:
-    """Take the lease if it is still in this state; None if another sandbox was faster.
-
-    A condition that failed on our own id means success: the SDK retried after a lost response.
-    """
-    holder, began = uuid4().hex, time.monotonic()
+    """Take the lease if it is still in this state; None if another sandbox was faster."""
+    began = time.monotonic()
     stale = {":stale": state.holder, ":seen": state.beat} if state.holder else {}
     try:
-        item = grants.table().update(
+        item = grants.table().set_once(
             *_key(grant),
-            "SET #holder = :holder, #beat = :beat, #expires_at = :expires_at",
-            values={":holder": holder, ":beat": 0, ":expires_at": int(time.time()) + LEASE_RETENTION_SECONDS, **stale},
+            {"beat": 0, "expires_at": int(time.time()) + LEASE_RETENTION_SECONDS},
+            writer="holder",
+            values=stale,
             condition="#holder = :stale AND #beat = :seen" if stale else "attribute_not_exists(#holder)",
         )
     except ConditionFailed:
-        item = grants.table().get(*_key(grant)) or {}
-        if item.get("holder") != holder:
-            return None
-    return Lease(grant, holder, began, LeaseState.from_item(item).trouble, pace)
+        return None
+    return Lease(grant, item["holder"], began, LeaseState.from_item(item).trouble, pace)
 
 
 def _parse_recorded_error(message: Item, provider: str) -> McpistError:

@@ -59,6 +59,25 @@ def test_an_update_names_what_it_changes(table: Table) -> None:
     assert after["status"] == "x"
 
 
+def test_attributes_are_set_and_others_removed(table: Table) -> None:
+    table.put({"pk": "a", "sk": "b", "old": 1, "kept": 2})
+    assert table.set("a", "b", {"new": 3}, remove=["old"]) == {"pk": "a", "sk": "b", "kept": 2, "new": 3}
+
+
+def test_a_write_whose_answer_was_lost_succeeds_when_it_is_sent_again_and_another_does_not(table: Table) -> None:
+    class SendingTwice(Table):
+        def update(self, *keys: str, **options: Any) -> dict[str, Any]:
+            super().update(*keys, **options)
+            return super().update(*keys, **options)
+
+    condition = "attribute_not_exists(#n)"
+    first = SendingTwice(table.name, table.label).set_once("a", "b", {"n": 1}, condition=condition)
+    assert first["n"] == 1
+    with pytest.raises(ConditionFailed):
+        table.set_once("a", "b", {"n": 2}, condition=condition)
+    assert table.get("a", "b") == first
+
+
 def test_items_are_written_25_in_a_request_and_read_in_one(table: Table, aws: list[str]) -> None:
     table.put_many([{"pk": "a", "sk": str(n)} for n in range(51)])
     assert len(table.get_many([("a", str(n)) for n in range(60)])) == 51

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import batched
 from typing import Any, Protocol
 from uuid import uuid4
@@ -144,12 +144,35 @@ class Table:
         return deserialize(response["Attributes"])
 
     def set(
-        self, pk: str, sk: str, change: Item, *, condition: str = "", values: Mapping[str, Any] | None = None
+        self,
+        pk: str,
+        sk: str,
+        change: Item,
+        *,
+        remove: Iterable[str] = (),
+        condition: str = "",
+        values: Mapping[str, Any] | None = None,
     ) -> Item:
-        """Set some attributes of one item, and return its new state; `values` are those of the condition."""
+        """Set some attributes of one item, remove others, and return its new state; `values` are the condition's."""
         expression = "SET " + ", ".join(f"#{name} = :{name}" for name in change)
+        removed = ", ".join(f"#{name}" for name in remove)
         changed = {f":{name}": value for name, value in change.items()}
+        expression += f" REMOVE {removed}" if removed else ""
         return self.update(pk, sk, expression, values={**changed, **(values or {})}, condition=condition)
+
+    def set_once(self, pk: str, sk: str, change: Item, *, writer: str = "writer", **options: Any) -> Item:
+        """Set attributes as `set` does, on a condition that then holds no more; `writer` is set to an id of this write.
+
+        A condition that failed on our own id means success: the request was sent again after a lost response.
+        """
+        own = uuid4().hex
+        try:
+            return self.set(pk, sk, {**change, writer: own}, **options)
+        except ConditionFailed:
+            item = self.get(pk, sk)
+            if item is None or item.get(writer) != own:
+                raise
+            return item
 
     def delete(self, pk: str, sk: str, *, condition: str = "", values: Mapping[str, Any] | None = None) -> bool:
         """Remove one item and return whether it existed; ConditionFailed if the condition does not hold."""

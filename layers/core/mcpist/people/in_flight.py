@@ -74,12 +74,7 @@ class InFlight:
         lease, now = f"{self._prefix}{_user_digits(caller.user)}{self._sandbox}", int(self._clock())
         try:
             ends = now + KEPT_LEASE_SECONDS + self._seconds
-            item = ledger_table().update(
-                f"{caller.organization}#quota",
-                "in_flight",
-                f"SET #{lease} = :ends, #expires_at = :ends",
-                values={":ends": ends},
-            )
+            item = ledger_table().set(f"{caller.organization}#quota", "in_flight", {lease: ends, "expires_at": ends})
         except StoreUnavailable:
             logger.warning("request not counted", extra={"organization": caller.organization, "user": caller.user})
             return ""

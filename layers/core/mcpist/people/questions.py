@@ -101,11 +101,10 @@ def _find_open(caller: Caller, state: str) -> Question | None:
 def accept(caller: Caller, state: str) -> bool:
     """Use the answer to a question; return whether this request was the first to use it."""
     try:
-        ledger_table().update(
+        ledger_table().set(
             _partition_key(caller, state),
             SORT_KEY,
-            "SET #accepted_at = :now",
-            values={":now": int(time.time())},
+            {"accepted_at": int(time.time())},
             condition="attribute_exists(#digest) AND attribute_not_exists(#accepted_at)",
         )
     except ConditionFailed:
@@ -115,7 +114,7 @@ def accept(caller: Caller, state: str) -> bool:
 
 def close(caller: Caller, state: str) -> None:
     """End the time for an answer: a question that was declined cannot be agreed to later."""
-    ledger_table().update(_partition_key(caller, state), SORT_KEY, "SET #until = :past", values={":past": 0})
+    ledger_table().set(_partition_key(caller, state), SORT_KEY, {"until": 0})
 
 
 def _partition_key(caller: Caller, state: str) -> str:

@@ -12,12 +12,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcpist.telemetry import metrics
 from mcpist.telemetry.log_lines import LineLogger
 from mcpist.telemetry.metrics import Metric, MetricTotals
 from mcpist.telemetry.tracing import TraceContext, annotate, follow, span
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 
 @dataclass(slots=True)
@@ -29,36 +32,8 @@ class _Invocation:
     correlation: str = ""
     trace: TraceContext | None = None
     counted: MetricTotals = field(default_factory=dict)
-    beside: list["Beside[Any]"] = field(default_factory=list)
+    beside: list["Future[Any]"] = field(default_factory=list)
     """The work that was started beside its own."""
-
-
-class Beside[Result]:
-    """Work in a thread of its own, beside that of the invocation which started it."""
-
-    def __init__(self, work: Callable[[], Result]) -> None:
-        self._work = work
-        self._results: list[Result] = []
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="beside", daemon=True)
-        self._thread.start()
-
-    def wait(self) -> BaseException | None:
-        """Wait for its end, and return the error that ended it."""
-        self._thread.join()
-        return self._error
-
-    def result(self) -> Result:
-        """Wait for its end, and return its result or raise its error."""
-        if error := self.wait():
-            raise error
-        return self._results[0]
-
-    def _run(self) -> None:
-        try:
-            self._results.append(self._work())
-        except BaseException as error:  # noqa: BLE001 - it is raised in the thread that waits for the result
-            self._error = error
 
 
 logger = logging.getLogger(__name__)
@@ -81,7 +56,7 @@ def begin(door: str, log: LineLogger, correlation: str, traceparent: str = "", *
             yield
     finally:
         for one in current.beside:
-            if error := one.wait():
+            if error := one.exception():
                 logger.error("work beside the request failed", extra={"defect": type(error).__name__})
         _current.reset(before)
         current.logger.keys = {}
@@ -190,8 +165,18 @@ def beside[Result](work: Callable[[], Result]) -> Callable[[], Result]:
     if (current := _current.get()) is None:
         done = work()
         return lambda: done
-    started = Beside(with_context(work))
+    from concurrent.futures import Future  # one function starts nothing beside itself, and imports it for nothing else
+
+    started, work = Future[Result](), with_context(work)
     current.beside.append(started)
+
+    def run() -> None:
+        try:
+            started.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - it is raised in the thread that waits for the result
+            started.set_exception(error)
+
+    threading.Thread(target=run, name="beside", daemon=True).start()
 
     def result() -> Result:
         current.beside.remove(started)

@@ -40,16 +40,11 @@ def acquire_start(head: Header, name: str, owner: str) -> Literal["mine", "taken
     """Acquire the lease to start a further execution of the batch, for START_LEASE_SECONDS."""
     requested_at = now()
     try:
-        ledger_table().update(
+        ledger_table().set(
             head.pk,
             _execution_key(name),
-            "SET #owner = :owner, #until = :until, #expires_at = :expires",
-            values={
-                ":owner": owner,
-                ":until": requested_at + START_LEASE_SECONDS,
-                ":now": requested_at,
-                ":expires": int(head.expires_at),
-            },
+            {"owner": owner, "until": requested_at + START_LEASE_SECONDS, "expires_at": int(head.expires_at)},
+            values={":now": requested_at},
             condition="attribute_not_exists(#started_at) "
             "AND (attribute_not_exists(#until) OR #until < :now OR #owner = :owner)",
         )
@@ -61,7 +56,7 @@ def acquire_start(head: Header, name: str, owner: str) -> Literal["mine", "taken
 
 def mark_started(head: Header, name: str) -> None:
     """Record that a further execution was started, so that no sandbox starts it again."""
-    ledger_table().update(head.pk, _execution_key(name), "SET #started_at = :now", values={":now": now()})
+    ledger_table().set(head.pk, _execution_key(name), {"started_at": now()})
 
 
 def _execution_key(name: str) -> str:

@@ -131,13 +131,7 @@ def _update_entry(head: Header, entry: Entry, change: Item, condition: str, valu
     if entry.element is not None:  # its first change creates the item
         change = change | {"element": entry.element, "expires_at": int(head.expires_at)}
     try:
-        item = ledger_table().update(
-            head.pk,
-            sort_key(entry),
-            "SET " + ", ".join(f"#{name} = :{name}" for name in change),
-            values={f":{name}": value for name, value in change.items()} | (values or {}),
-            condition=condition,
-        )
+        item = ledger_table().set(head.pk, sort_key(entry), change, condition=condition, values=values)
     except ConditionFailed:
         item = ledger_table().get(head.pk, sort_key(entry)) or {}
     return read_entry(item) if entry.element is None else read_element(entry, entry.element, item)

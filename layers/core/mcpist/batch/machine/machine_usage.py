@@ -60,12 +60,8 @@ def record_use(name: str, states: int) -> bool:
     used_at = now()
     if recorded_uses.get(name):
         return True
-    item = ledger_table().update(
-        MACHINES_PK,
-        name,
-        "SET #used_at = :now, #states = :states, #expires_at = :later",
-        values={":now": used_at, ":states": states, ":later": int(used_at) + USE_RETENTION_SECONDS},
-    )
+    use = {"used_at": used_at, "states": states, "expires_at": int(used_at) + USE_RETENTION_SECONDS}
+    item = ledger_table().set(MACHINES_PK, name, use)
     if "removing_at" in item:
         return False
     recorded_uses.put(name, used_at)
@@ -81,12 +77,11 @@ def mark_removing(name: str, seen: MachineUse | None) -> bool:
     """Mark a machine as being removed; return False if a batch has used it since its use was `seen`."""
     before, marked_at = seen.used_at if seen else None, now()
     try:
-        ledger_table().update(
+        ledger_table().set(
             MACHINES_PK,
             name,
-            "SET #removing_at = :now, #expires_at = :later",
-            values={":now": marked_at, ":later": int(marked_at) + USE_RETENTION_SECONDS}
-            | ({} if before is None else {":before": before}),
+            {"removing_at": marked_at, "expires_at": int(marked_at) + USE_RETENTION_SECONDS},
+            values={} if before is None else {":before": before},
             condition="attribute_not_exists(#used_at)" if before is None else "#used_at = :before",
         )
     except ConditionFailed:
@@ -101,15 +96,10 @@ def delete_use(name: str) -> None:
 
 def list_machines() -> Iterator[DeployedMachine]:
     """Yield all machines of the account."""
-    page: dict[str, str] = {}
-    while True:
-        with store_errors("Step Functions"):
-            answer = client("stepfunctions").list_state_machines(maxResults=1000, **page)
-        for machine in answer["stateMachines"]:
+    with store_errors("Step Functions"):
+        pages = client("stepfunctions").get_paginator("list_state_machines").paginate(maxResults=1000)
+        for machine in pages.search("stateMachines"):
             yield DeployedMachine(machine["name"], machine["stateMachineArn"], machine["creationDate"].timestamp())
-        if "nextToken" not in answer:
-            return
-        page = {"nextToken": answer["nextToken"]}
 
 
 def is_generated(name: str, stack: str) -> bool:
