@@ -113,7 +113,7 @@ class UpstreamConnection:
 
     def retire(self) -> None:
         """Take no more requests, and close after the last response."""
-        self.faults.drain()
+        self.faults.draining = True
         self._close_if_drained()
 
     async def close(self) -> None:

@@ -13,17 +13,19 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from mcpist.aws.attributes import unpack
 from mcpist.errors import Timeout, UpstreamUnavailable
 from mcpist.programs import client
+from mcpist.programs.messages import ServerDeclaration, ServerRequest
 from mcpist_services.upstream import requests
 from mcpist_services.upstream.configuration import UpstreamServer, configuration
 from mcpist_services.upstream.connection import BackgroundLoop, Request, UpstreamConnection
 from mcpist_services.upstream.http import open_http
 from mcpist_services.upstream.link import Link
-from mcpist_services.upstream.listing import Listing
+from mcpist_services.upstream.listing import Listing, listing_from_json
 from mcpist_services.upstream.network import ConnectionPool
 from mcpist_services.upstream.registered import label, server_of
-from mcpist_services.upstream.requests import Ask, ItemRequest, StdioServer
+from mcpist_services.upstream.requests import Ask, ItemRequest
 
 __all__ = ["SHARED", "Identity", "Listing", "Upstreams", "upstreams"]
 
@@ -49,6 +51,8 @@ class Identity:
     organization: str = ""
     user: str = ""
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    versions: Mapping[str, int] = field(default_factory=dict)
+    """Per service: the version of its grant among the secrets."""
 
 
 SHARED = Identity()
@@ -77,8 +81,8 @@ class Upstreams:
         Raises `UpstreamUnavailable` or `Timeout` if it cannot be reached, and `SchemaFetchError` if it can but does not
         list its tools.
         """
-        if stdio := self._stdio(server, identity):
-            return stdio.list_tools(deadline=deadline)
+        if self._server(server).type == "stdio":
+            return listing_from_json(self._ask_runner(server, identity, deadline, method="list", reads=True))
         return self._run(self._list_tools(server, identity, deadline), server, deadline)
 
     def send[Result: BaseModel](
@@ -90,21 +94,23 @@ class Upstreams:
         (`http_status` 401 if it refuses the token), `Timeout` and `UpstreamUnavailable`, with the detail
         `may_have_happened`, if it does not answer, and `AnswerTooLarge`.
         """
-        if stdio := self._stdio(server, identity):
-            return stdio.send(request, deadline=deadline)
+        if self._server(server).type == "stdio":
+            fields = {"name": request.name, "parameters": dict(request.arguments), "reads": request.reads}
+            answer = self._ask_runner(server, identity, deadline, method=request.method, **fields)
+            return request.result.model_validate(answer)
         return self._run(self._send(server, identity, request, deadline), server, deadline)
 
-    def start(self, identity: Identity = SHARED) -> None:
-        """Begin to connect to all servers by HTTP that need no user; return at once. A second call does nothing.
+    def start(self) -> None:
+        """Begin to connect to all servers by HTTP that need no secret; return at once. A second call does nothing.
 
-        A server that cannot be reached is tried again with growing pauses. `identity` holds the stored parameters.
+        A server that cannot be reached is tried again with growing pauses.
         """
         if self._is_started:
             return
         self._is_started = True
         for name, server in self.servers.items():
-            if server.type != "stdio" and not server.grants and server.references <= set(identity.secrets):
-                self._background.submit(self._keep_trying(name, identity))
+            if server.type != "stdio" and not server.references:
+                self._background.submit(self._keep_trying(name))
 
     def close(self) -> None:
         """End all connections."""
@@ -142,8 +148,8 @@ class Upstreams:
         private = bool(self._server(name).grants)
         return await requests.list_tools(self._link(name, identity), label(name), deadline=deadline, private=private)
 
-    async def _keep_trying(self, name: str, identity: Identity) -> None:
-        await self._link(name, identity).keep_trying()
+    async def _keep_trying(self, name: str) -> None:
+        await self._link(name, SHARED).keep_trying()
 
     def _link(self, name: str, identity: Identity) -> Link:
         """Return the link to a server as this identity; links that were not used for a while are closed."""
@@ -170,12 +176,21 @@ class Upstreams:
                 self._closing.add(task := asyncio.create_task(self._links.pop(key).close()))
                 task.add_done_callback(self._closing.discard)
 
-    def _stdio(self, name: str, identity: Identity) -> StdioServer | None:
-        """Return a server that speaks over stdio; None if it has another transport."""
+    def _ask_runner(self, name: str, identity: Identity, deadline: float, /, **fields: Any) -> Any:
+        """Have the program runner ask a server that speaks over stdio, and return the answer's JSON."""
         server = self._server(name)
-        if server.type != "stdio":
-            return None
-        return StdioServer(label(name), server, self._values(name, server, identity), identity.organization, self._ask)
+        declaration = ServerDeclaration(
+            name=label(name),
+            command=server.command,
+            arguments=server.args,
+            environment=self._values(name, server, identity),
+            timeout_seconds=server.timeout_seconds,
+            result_bytes=server.result_bytes,
+            concurrency=server.concurrency,
+        )
+        seconds = max(0.001, deadline - time.monotonic())
+        request = ServerRequest(organization=identity.organization, server=declaration, seconds=seconds, **fields)
+        return unpack(self._ask(request, deadline=deadline))
 
     def _values(self, name: str, server: UpstreamServer, identity: Identity) -> dict[str, str]:
         """Return the server's headers or variables, with this identity's secrets."""

@@ -23,8 +23,8 @@ _TOKEN = re.compile(r"fault-[0-9a-f]{32}")
 class Faults:
     """The transport failures of one connection.
 
-    `closed` is set once the connection has ended, `draining` is true when it takes no further requests; `is_fresh` asks
-    a child process, whose end is otherwise noticed a moment later.
+    `closed` is set once the connection has ended, `draining` is true when it takes no further requests, while those
+    under way may still be answered; `is_fresh` asks a child process, whose end is otherwise noticed a moment later.
     """
 
     def __init__(self, service: str, secrets: Iterable[str] = ()) -> None:
@@ -53,10 +53,6 @@ class Faults:
         """Mark the connection as ended, and fail all requests that wait."""
         self._close_failure = self._close_failure or failure
         self.closed.set()
-
-    def drain(self) -> None:
-        """Take no further requests; requests under way may still be answered."""
-        self.draining = True
 
     def from_exception(self, error: Exception, seconds: float = 0) -> Failure:
         """Return the failure that an exception of the SDK means; `seconds` is how long the request waited."""

@@ -91,7 +91,7 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
                 return None
             return self._faults.unavailable("it redirects to another origin, which is not followed", safe_to_retry=True)
         if "mcp-session-id" in request.headers and (status == 404 or (status == 400 and b"session" in body.lower())):
-            self._faults.drain()
+            self._faults.draining = True
             return self._faults.unavailable("it has forgotten the session", safe_to_retry=True)
         if status not in _STATUSES_OVER_BODY and _is_jsonrpc_error(body):
             return None
@@ -102,7 +102,7 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
     def _failure_response(self, failure: Failure) -> httpx2.Response:
         """Return a failure as a response; if the connection was not made, the next request begins a new one."""
         if failure.safe_to_retry:
-            self._faults.drain()
+            self._faults.draining = True
         if self._is_sse:  # on this transport the SDK receives responses by the stream only
             self._faults.close(failure)
         error = self._faults.error_response(None, failure).model_dump(mode="json", by_alias=True)

@@ -115,7 +115,7 @@ class Categories(ModuleSource):
         deadline = time.monotonic() + seconds
 
         def fetch() -> Listing:
-            return upstreams().list_tools(server, identity_for(self._caller, server).identity, deadline=deadline)
+            return upstreams().list_tools(server, identity_for(self._caller, server), deadline=deadline)
 
         return lists.refreshed(server, owner(self._caller, server), fetch)
 

@@ -3,7 +3,6 @@
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 import mcp_types
 from pydantic import BaseModel
@@ -100,13 +99,13 @@ class CategoryPeers:
 def _with_fresh_credentials[T](caller: Caller, server: str, ask: Callable[[Identity], T]) -> T:
     identity = identity_for(caller, server)
     try:
-        return ask(identity.identity)
+        return ask(identity)
     # The token in memory may have been refreshed or replaced by another sandbox meanwhile.
     except ToolExecutionError as error:
         if error.details.get("http_status") != UNAUTHORIZED or not server_of(server).references:
             raise
     try:
-        return ask(identity_for(caller, server, refused=identity).identity)
+        return ask(identity_for(caller, server, refused=identity))
     except ToolExecutionError as error:
         grants = sorted(server_of(server).grants)
         if error.details.get("http_status") != UNAUTHORIZED or not grants:
@@ -120,15 +119,7 @@ def owner(caller: Caller, server: str) -> ListOwner:
     return (caller.organization, caller.user) if server_of(server).grants else EVERYBODY
 
 
-@dataclass(frozen=True, slots=True)
-class ActingIdentity:
-    """An identity, and the version of each grant in it."""
-
-    identity: Identity
-    versions: Mapping[str, int] = field(default_factory=dict)
-
-
-def identity_for(caller: Caller, server: str, *, refused: ActingIdentity | None = None) -> ActingIdentity:
+def identity_for(caller: Caller, server: str, *, refused: Identity | None = None) -> Identity:
     """Return the identity that a server is called as; after it `refused` one, its secrets are resolved again.
 
     It is the caller's own identity if the server uses an account of the caller's, the organization's if it is a child
@@ -146,8 +137,8 @@ def identity_for(caller: Caller, server: str, *, refused: ActingIdentity | None 
     if not owners:
         # A child process keeps what its callers say: each organization has its own.
         organization = caller.organization if configured.type == "stdio" else ""
-        return ActingIdentity(Identity(organization, secrets=secrets))
-    return ActingIdentity(Identity(caller.organization, " ".join([caller.user, *owners]), secrets), versions)
+        return Identity(organization, secrets=secrets)
+    return Identity(caller.organization, " ".join([caller.user, *owners]), secrets, versions)
 
 
 def _parameter(path: str, server: str, fresh: bool) -> str:

@@ -3,7 +3,6 @@
 `_meta` has the W3C `traceparent` of the request that causes them, as the protocol reserves it for every transport.
 """
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -14,16 +13,13 @@ from mcp.client import Client
 from mcp_types import HEADER_MISMATCH, INVALID_REQUEST
 from pydantic import BaseModel, TypeAdapter
 
-from mcpist.aws.attributes import unpack
 from mcpist.errors import McpistError, SchemaFetchError
-from mcpist.programs.messages import ServerDeclaration, ServerRequest
 from mcpist.running.refusals import Failure
 from mcpist.telemetry import invocation
 from mcpist_services.upstream import listing
-from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.connection import Request
 from mcpist_services.upstream.link import Link
-from mcpist_services.upstream.listing import Listing, listing_from_json
+from mcpist_services.upstream.listing import Listing
 
 _CALL_RESULT: TypeAdapter[mcp_types.CallToolResult | mcp_types.InputRequiredResult] = TypeAdapter(
     mcp_types.CallToolResult | mcp_types.InputRequiredResult
@@ -108,42 +104,3 @@ async def _call(client: Client, tool: str, arguments: Mapping[str, Any], meta: A
     if isinstance(answer, mcp_types.InputRequiredResult):
         raise MCPError(code=INVALID_REQUEST, message="it asks a person for input, which cannot be passed on")
     return answer
-
-
-class StdioServer:
-    """A server of an organization that the program runner starts; a `deadline` is on the monotonic clock."""
-
-    def __init__(
-        self, name: str, server: UpstreamServer, values: Mapping[str, str], organization: str, ask: Ask
-    ) -> None:
-        self._organization = organization
-        self._ask = ask
-        self._declaration = ServerDeclaration(
-            name=name,
-            command=server.command,
-            arguments=server.args,
-            environment=dict(values),
-            timeout_seconds=server.timeout_seconds,
-            result_bytes=server.result_bytes,
-            concurrency=server.concurrency,
-        )
-
-    def list_tools(self, *, deadline: float) -> Listing:
-        """Return everything that it offers."""
-        return listing_from_json(self._send(deadline, method="list", reads=True))
-
-    def send[Result: BaseModel](self, request: ItemRequest[Result], *, deadline: float) -> Result:
-        """Send a request and return its result."""
-        answer = self._send(
-            deadline,
-            method=request.method,
-            name=request.name,
-            parameters=dict(request.arguments),
-            reads=request.reads,
-        )
-        return request.result.model_validate(answer)
-
-    def _send(self, deadline: float, **fields: Any) -> Any:
-        seconds = max(0.001, deadline - time.monotonic())
-        request = ServerRequest(organization=self._organization, server=self._declaration, seconds=seconds, **fields)
-        return unpack(self._ask(request, deadline=deadline))

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -187,18 +187,12 @@ def changes(before: str, after: str) -> list[TextLine]:
     end = 0
     for group in matcher.get_grouped_opcodes(CONTEXT_LINES):
         found += _skipped(group[0][1] - end)
-        found += (line for opcode in group for line in _changed(opcode, old, new))
+        for tag, old_start, old_end, new_start, new_end in group:
+            same = tag == "equal"
+            found += (TextLine("same" if same else "removed", line) for line in old[old_start:old_end])
+            found += (TextLine("added", line) for line in new[new_start:new_end] if not same)
         end = group[-1][2]
     return [*found, *_skipped(len(old) - end)]
-
-
-def _changed(opcode: tuple[str, int, int, int, int], old: Sequence[str], new: Sequence[str]) -> Iterator[TextLine]:
-    tag, old_start, old_end, new_start, new_end = opcode
-    if tag == "equal":
-        yield from (TextLine("same", line) for line in old[old_start:old_end])
-        return
-    yield from (TextLine("removed", line) for line in old[old_start:old_end])
-    yield from (TextLine("added", line) for line in new[new_start:new_end])
 
 
 def _skipped(count: int) -> list[TextLine]:
