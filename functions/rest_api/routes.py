@@ -2,13 +2,14 @@
 
 import binascii
 import json
-from typing import Any, NoReturn
+from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from mcpist.errors import InvalidRequest, McpistError, UnsupportedMediaType
 from mcpist.http.front import Exchange, error_headers, limited
 from mcpist.http.request import HttpRequest, HttpResponse, json_response, preflight_response
+from mcpist.strict_json import load_json
 from rest_api.exchange import RestExchange, begin, current, timestamp
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
@@ -69,7 +70,7 @@ def _normalized(request: HttpRequest) -> dict[str, Any]:
 def _check(content: str) -> None:
     """Refuse text that is not JSON, and numbers that JSON does not have."""
     try:
-        value = json.loads(content, parse_constant=_refuse_constant)
+        value = load_json(content)
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise InvalidRequest(field="body", problem="it has half of a surrogate pair") from None
@@ -78,7 +79,3 @@ def _check(content: str) -> None:
         raise InvalidRequest(field="body", problem=problem) from None
     if not isinstance(value, dict):
         raise InvalidRequest(field="body", problem="it is not a JSON object")
-
-
-def _refuse_constant(text: str) -> NoReturn:
-    raise ValueError(f"JSON has no {text}")

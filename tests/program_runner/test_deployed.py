@@ -22,7 +22,7 @@ from mcpist.errors import (
     Timeout,
     UpstreamUnavailable,
 )
-from mcpist.files import records
+from mcpist.files import records, storage
 from mcpist.memory import forget_all
 from mcpist.programs import client
 from mcpist.programs.messages import MAX_INLINE_BYTES, ProgramRequest, ProgramResult, ServerRequest
@@ -122,7 +122,7 @@ def test_more_large_outputs_than_uploads_are_refused(programs: dict[str, Path]) 
 @pytest.mark.usefixtures("aws")
 def test_a_stored_file_that_was_changed_is_not_given_to_a_program(programs: dict[str, Path]) -> None:
     kept = records.record("acme", "uma", b"as it was", "text/plain")
-    client.storage.store(kept.path, b"as it is!", "text/plain")
+    storage.store(kept.path, b"as it is!", "text/plain")
     refused(IntegrityError, programs["copy"], "1", files={"a": kept})
 
 
@@ -181,7 +181,7 @@ def test_an_upload_is_bound_to_its_key_its_size_and_its_type(aws: EmbeddedAws) -
     assert post(b"other key", key=f"files/acme/uma/{'0' * 64}") == 403
     assert post(b"more", acl="public-read") == 403
     assert post(b"ten bytes!") == 200
-    assert client.load_output(key, hashlib.sha256(b"ten bytes!").hexdigest()) == b"ten bytes!"
+    assert storage.load(key, hashlib.sha256(b"ten bytes!").hexdigest()) == b"ten bytes!"
     assert key.startswith("incoming/acme/")
     assert traffic_of(aws).requests
 
@@ -199,7 +199,7 @@ def test_a_download_is_bound_to_its_key_and_its_minutes(aws: EmbeddedAws) -> Non
 def test_an_output_that_is_not_what_the_runner_said_is_refused() -> None:
     key = client.store_input("acme", b"another")
     with pytest.raises(IntegrityError):
-        client.load_output(key, "0" * 64)
+        storage.load(key, "0" * 64)
 
 
 def test_a_bucket_that_is_down_is_said(programs: dict[str, Path], aws: EmbeddedAws) -> None:

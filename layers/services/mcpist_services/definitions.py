@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from mcpist.bounded_yaml import MAX_YAML_VALUES, YamlError, load_yaml
 from mcpist.errors import InvalidRequest
+from mcpist.strict_json import load_json
 from mcpist.validation import parse_model
 from mcpist_services import NAMES
 
@@ -108,8 +109,7 @@ def parse_commented_json(text: str) -> Any:
 
 
 def _parse_json(text: str, *, unique_keys: bool = True) -> Any:
-    hook = _reject_duplicate_keys if unique_keys else None
-    return json.loads(text, object_pairs_hook=hook, parse_constant=_refuse_constant)
+    return load_json(text, object_pairs_hook=_reject_duplicate_keys if unique_keys else None)
 
 
 def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -119,10 +119,6 @@ def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise ValueError(f'"{key}" stands twice in one object')
         found[key] = value
     return found
-
-
-def _refuse_constant(word: str) -> Any:
-    raise ValueError(f"{word} is no JSON value")
 
 
 def is_reserved_name(name: str) -> bool:

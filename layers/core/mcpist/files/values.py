@@ -1,6 +1,5 @@
 """Values in files: JSON, JSON Lines and YAML, the rows that they hold, and JSON as text in which a line is a row."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from mcpist.bounded_yaml import load_yaml
 from mcpist.files.content import YAML
 from mcpist.render.answer import compact_json
+from mcpist.strict_json import load_json
 
 MAX_YAML_CHARACTERS = 2_000_000  # some seconds
 
@@ -79,10 +79,6 @@ def _is_rows(value: Any) -> bool:
 
 def _parse_json(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return load_json(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-
-
-def _refuse_constant(constant: str) -> Any:
-    raise ValueError(f"{constant} is no JSON")

@@ -65,8 +65,8 @@ def run(
     result = ProgramResult.model_validate(functions.result_of(answer))
     outputs = []
     for output in result.outputs:
-        # A large output is not in the answer: the program left it under one of the keys.
-        left = {} if output.upload is None else {"content": load_output(uploads[output.upload][0], output.sha256)}
+        # A large output is not in the answer: the program left it under one of the keys, and the hash is checked.
+        left = {} if output.upload is None else {"content": storage.load(uploads[output.upload][0], output.sha256)}
         outputs.append(output.model_copy(update=left))
     return result.model_copy(update={"outputs": tuple(outputs)})
 
@@ -104,11 +104,6 @@ def upload_forms(organization: str, max_bytes: int = MAX_FILE_BYTES) -> tuple[tu
     """Return the keys of large outputs, and the form with which each can be left once."""
     keys = [new_key(organization) for _ in range(MAX_UPLOADS)]
     return tuple((key, _upload(key, max_bytes)) for key in keys)
-
-
-def load_output(key: str, sha256: str) -> bytes:
-    """Return an output that was left under a key; IntegrityError if its hash is not the one that the runner names."""
-    return storage.load(key, sha256)
 
 
 def _send(request: ProgramRequest | ServerRequest, timeout: int, *, reads: bool) -> dict[str, Any] | McpistError:

@@ -9,6 +9,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mcpist.strict_json import load_json
+
 type Block = Mapping[str, Any]
 
 _BLOCK_TYPES = frozenset({"image", "audio", "resource_link", "resource"})
@@ -56,14 +58,9 @@ def _value(text: str) -> Any:
     if text.lstrip()[:1] not in {"{", "["}:
         return text
     try:
-        value = json.loads(text, parse_constant=_reject_constant)
+        value = load_json(text)
         if _SURROGATE_ESCAPE.search(text):  # half of a surrogate pair can be neither stored nor sent
             value = json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
     except (ValueError, RecursionError):
         return text
     return value
-
-
-def _reject_constant(constant: str) -> Any:
-    """Refuse NaN and the infinities, which Python accepts and JSON does not have."""
-    raise ValueError(constant)

@@ -4,7 +4,7 @@ Reference: https://docs.github.com/en/rest?apiVersion=2022-11-28
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -142,8 +142,3 @@ def repository_of(url: str | None) -> dict[str, Any]:
     # The website leads from an issue's address to the pull request of the same number.
     web_url = f"https://github.com/{owner}/{repo}/issues/{number}" if number else None
     return given(owner=owner, repo=repo, number=number and int(number), web_url=web_url)
-
-
-def comma_separated(values: Sequence[str] | None) -> str | None:
-    """Join the values of a query parameter."""
-    return ",".join(values) if values else None

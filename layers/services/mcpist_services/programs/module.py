@@ -59,9 +59,12 @@ def module(declaration: Declaration, run: RunProgram = client.run) -> Module:
 
 @cached
 def program_modules() -> DefinedModules:
-    """Return the modules of this deployment's programs."""
-    declared = declared_programs()
-    return DefinedModules(declared, lambda name: module(declared[name]))
+    """Return the modules of this deployment's programs; wrong declarations are logged, and the others work."""
+    loaded = load_folder(Path(settings().programs))
+    for error in loaded.problems.values():
+        place, problem = error.details["field"], error.details["problem"]
+        logger.error("program declaration left out", extra={"place": place, "problem": problem})
+    return DefinedModules(loaded.declarations, lambda name: module(loaded.declarations[name]))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -150,28 +153,11 @@ def load_folder(folder: Path) -> LoadedFolder:
 
 def load_file(file: Path) -> Declaration:
     """Return the declaration of a file; InvalidRequest names the file and the place in it that is wrong."""
+    from mcpist.tools.declare.bounded_schema import is_schema
+
     declaration = load_definition(Declaration, file, MAX_DECLARATION_BYTES, names())
     for index, tool in enumerate(declaration.tools):
-        if not _is_schema(tool.input_schema):
+        # Without a schema by which they can be checked, arguments would go to the program as they are.
+        if not is_schema(tool.input_schema):
             raise refuse(f"{file.name}: tools.{index}.inputSchema", "it is no JSON Schema")
     return declaration
-
-
-@cached
-def declared_programs() -> dict[str, Declaration]:
-    """Return the declarations of this deployment; wrong ones are logged, and everything else works without them."""
-    loaded = load_folder(Path(settings().programs))
-    for error in loaded.problems.values():
-        place, problem = error.details["field"], error.details["problem"]
-        logger.error("program declaration left out", extra={"place": place, "problem": problem})
-    return loaded.declarations
-
-
-def _is_schema(schema: dict[str, Any]) -> bool:
-    """Whether arguments can be checked by a schema: without it they would go to the program unchecked."""
-    from mcpist.tools.declare.bounded_schema import OverBudget, is_schema
-
-    try:
-        return is_schema(schema)
-    except (OverBudget, RecursionError):
-        return False

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from mcpist.errors import InvalidRequest
-from mcpist.tools.declare.call import Call, Calls, PartialList, path
+from mcpist.tools.declare.call import Call, Calls, PartialList, comma_separated, path
 
 _OPERATOR = re.compile(
     r"(not\.)?(((eq|neq|gte?|lte?|i?like|i?match)(\((any|all)\))?|is|isdistinct|in|cs|cd|ov|sl|sr|nxr|nxl|adj)"
@@ -41,11 +41,6 @@ def conditions(filters: Mapping[str, str | Sequence[str]], *, changing: bool = F
     return {column: _condition(column, values, changing) for column, values in filters.items()}
 
 
-def listed(names: Sequence[str] | None) -> str | None:
-    """Join names for the API."""
-    return ",".join(names) if names else None
-
-
 def same_keys(rows: Sequence[Mapping[str, Any]]) -> str | None:
     """Return the columns of all rows if rows differ in their columns, since the API then needs the list."""
     columns = dict.fromkeys(column for row in rows for column in row)
@@ -57,7 +52,7 @@ def same_keys(rows: Sequence[Mapping[str, Any]]) -> str | None:
 def with_preferences(call: Call, returning: Sequence[str] | None, *preferences: str) -> Call:
     """Add to a Call the columns of the written rows to return, and other preferences."""
     answer = "return=minimal" if returning == [] else "return=representation"
-    query = {**call.query, "select": listed(returning)} if returning else call.query
+    query = {**call.query, "select": comma_separated(returning)} if returning else call.query
     return replace(call, query=query, headers={**call.headers, "prefer": ", ".join([answer, *preferences])})
 
 

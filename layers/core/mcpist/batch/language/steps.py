@@ -28,6 +28,7 @@ from pydantic_core import PydanticCustomError
 
 from mcpist.batch.language.references import EACH, FindSource, find_references, resolve
 from mcpist.errors import DuplicateStep, EmptyBatch, InvalidLine, McpistError, TooManySteps, UnresolvedReference
+from mcpist.strict_json import load_json
 from mcpist.validation import field_path
 
 MAX_BATCH_STEPS = 100
@@ -155,7 +156,7 @@ def _read_list(text: str) -> str | list[Any]:
     if not text.lstrip("\ufeff \t\r\n").startswith("["):
         return text
     try:
-        read = json.loads(text.removeprefix("\ufeff"), parse_constant=_refuse_constant)
+        read = load_json(text.removeprefix("\ufeff"))
     except (ValueError, RecursionError):
         return text
     return read if isinstance(read, list) else text
@@ -188,17 +189,13 @@ def _parse_step(number: int, line: Any, problems: Problems, *, encoded: bool) ->
 def _decode(number: int, text: str) -> Any:
     """Return the JSON of a line, or raise InvalidLine."""
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return load_json(text)
     except json.JSONDecodeError as error:
         raise InvalidLine(line=number, field=f"column {error.colno}", problem=error.msg) from None
     except ValueError as error:
         raise InvalidLine(line=number, field="line", problem=str(error)) from None
     except RecursionError:
         raise InvalidLine(line=number, field="line", problem=TOO_DEEP_MESSAGE) from None
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
 
 
 def _to_problems(number: int, value: Any, error: ValidationError) -> Iterator[InvalidLine]:

@@ -38,9 +38,12 @@ def all_errors(schema: Mapping[str, Any], value: Any) -> list[ValidationError]:
 
 
 def is_schema(schema: Mapping[str, Any]) -> bool:
-    """Whether a schema is valid by its own dialect; OverBudget where that takes too long."""
+    """Whether a schema is valid by its own dialect; one that is too deep, or takes too long to check, is not."""
     kind = validator_for(schema, default=Draft202012Validator)
-    return not _errors(bounded(kind)(kind.META_SCHEMA, registry=REGISTRY), schema)
+    try:
+        return not _errors(bounded(kind)(kind.META_SCHEMA, registry=REGISTRY), schema)
+    except (OverBudget, RecursionError):
+        return False
 
 
 @cache

@@ -174,6 +174,11 @@ def changes(**fields: Any) -> dict[str, Any]:
     return changed
 
 
+def comma_separated(values: Sequence[str] | None) -> str | None:
+    """Join the values of a query parameter; none are left out."""
+    return ",".join(values) if values else None
+
+
 def _part(name: str, value: str | int | list[str]) -> str:
     texts = value if isinstance(value, list) else [str(value)]
     if value == "" or any(segment in {".", ".."} for text in texts for segment in _SLASHES.split(text)):

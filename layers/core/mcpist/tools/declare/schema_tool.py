@@ -63,12 +63,9 @@ class SchemaTool(Tool):
     @cached_property
     def _is_usable(self) -> bool:
         """Whether we can validate by the schema; else only the service does."""
-        from mcpist.tools.declare.bounded_schema import OverBudget, is_schema
+        from mcpist.tools.declare.bounded_schema import is_schema
 
-        try:
-            return is_schema(self.input_schema)
-        except (RecursionError, OverBudget):
-            return False
+        return is_schema(self.input_schema)
 
 
 def properties_of(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 from typing import Annotated, Literal
 
 from mcpist.render.shows import shows
-from mcpist.tools.declare.call import Call, given
-from mcpist_services.github.module import Name, Number, Owner, Repo, comma_separated, github, repo_path
+from mcpist.tools.declare.call import Call, comma_separated, given
+from mcpist_services.github.module import Name, Number, Owner, Repo, github, repo_path
 
 CODE_ALERTS = shows(
     "number",

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mcpist.render.shows import shows
-from mcpist.tools.declare.call import Call, Calls, changes, given
+from mcpist.tools.declare.call import Call, Calls, changes, comma_separated, given
 from mcpist_services.github.module import (
     CHANGED,
     Direction,
@@ -17,7 +17,6 @@ from mcpist_services.github.module import (
     Repo,
     State,
     Time,
-    comma_separated,
     github,
     link_paging,
     repo_path,

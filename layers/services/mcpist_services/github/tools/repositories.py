@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mcpist.render.shows import DONE, shows
-from mcpist.tools.declare.call import Call, Calls, given, path
-from mcpist_services.github.module import Direction, Name, Owner, Ref, Repo, Time, comma_separated, github, repo_path
+from mcpist.tools.declare.call import Call, Calls, comma_separated, given, path
+from mcpist_services.github.module import Direction, Name, Owner, Ref, Repo, Time, github, repo_path
 
 REPO = (
     "owner.login as owner",

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.argument_types import Moment
-from mcpist.tools.declare.call import Call, changes, given, path
+from mcpist.tools.declare.call import Call, changes, comma_separated, given, path
 from mcpist_services.jira.fields import LIST_FIELDS, other_fields
 from mcpist_services.jira.module import (
     FOUND,
@@ -84,7 +84,7 @@ def list_sprints(
 ) -> Call:
     """List the sprints of a board."""
     place = path("/rest/agile/1.0/board/{board_id}/sprint", board_id=board_id)
-    return Call("GET", place, given(state=",".join(state) if state else None))
+    return Call("GET", place, given(state=comma_separated(state)))
 
 
 @jira.lists(FOUND, "searchAndReconsileIssuesUsingJqlPost", paging=SEARCH)

@@ -9,11 +9,10 @@ from mcpist.markdown.writer import write
 from mcpist.render.shows import shows
 from mcpist.tools.declare.argument_types import UtcMoment
 from mcpist.tools.declare.call import Call, Work
-from mcpist.tools.declare.paging import Paging, by_field
+from mcpist.tools.declare.paging import Paging
 from mcpist_services.slack.blocks import message
 from mcpist_services.slack.directory import in_channel, name_authors
 from mcpist_services.slack.module import (
-    MAX_PAGE,
     ChannelId,
     Markdown,
     ThreadTs,
@@ -123,11 +122,10 @@ def _row(message: Any, _: Any = None) -> dict[str, Any]:
     return {"row": {"time": time_of(message.get("post_at")), "text": write(read_mrkdwn(message.get("text") or ""))}}
 
 
-PAGING = Paging("limit", MAX_PAGE, ("cursor",), by_field("response_metadata.next_cursor", "cursor"), _row)
 PostAt = Annotated[UtcMoment, "At most 120 days away, e.g. 2026-01-31T09:00:00+09:00"]
 
 
-@slack.lists(SCHEDULED, "chat.scheduledMessages.list", paging=PAGING)
+@slack.lists(SCHEDULED, "chat.scheduledMessages.list", paging=cursor_paging(_row))
 def list_scheduled_messages() -> Call:
     """List the messages that wait to be sent."""
     return Call("GET", "/chat.scheduledMessages.list")

@@ -5,12 +5,11 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from mcpist.errors import InvalidRequest
-from mcpist.tools.declare.call import Call, Calls, given, path
+from mcpist.tools.declare.call import Call, Calls, comma_separated, given, path
 from mcpist_services.supabase.module import ROWS, Limit, Name, ProjectRef, supabase
 from mcpist_services.supabase.rows import (
     call_function,
     conditions,
-    listed,
     read_page,
     same_keys,
     with_preferences,
@@ -57,7 +56,7 @@ def select(
     schema: Schema | None = None,
 ) -> Calls:
     """Read rows of a table with the project's public key: only those that row level security shows to everybody."""
-    own = given(select=listed(columns), order=order)
+    own = given(select=comma_separated(columns), order=order)
     call = Call("GET", _table_path(table), conditions(filters or {}) | own, headers=_schema_header("accept", schema))
     return read_page(project_ref, call, limit, offset)
 
@@ -82,7 +81,7 @@ def insert(
         raise InvalidRequest(field="on_conflict", problem="it needs upsert")
     columns = same_keys(rows)
     preferences = ["resolution=merge-duplicates"] * upsert + ["missing=default"] * bool(columns)
-    own = given(columns=columns, on_conflict=listed(on_conflict))
+    own = given(columns=columns, on_conflict=comma_separated(on_conflict))
     call = Call("POST", _table_path(table), own, rows, _schema_header("content", schema))
     return write_rows(project_ref, with_preferences(call, returning, *preferences))
 
