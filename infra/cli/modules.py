@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from infra.cli.document import CommandError, CommandResult
-from infra.cli.options import DryRun, command_group, given, items_of, text_of
+from infra.cli.options import DryRun, Items, command_group, given, items, text_of
 from infra.cli.organization_yaml import to_result
 from infra.cli.rest_client import Access, part
 from infra.cli.rest_commands import shows, switches
@@ -57,21 +57,19 @@ def register_module(
         list[str] | None,
         Option(metavar="NAME:VALUE", help="Sent to the MCP server; grant:MODULE is the account of whoever calls."),
     ] = None,
-    include: Annotated[str | None, Option(metavar="A,B", help="Tools of the MCP server to approve at once.")] = None,
+    include: Annotated[Items | None, items("Tools of the MCP server to approve at once.")] = None,
     description: Annotated[str | None, Option(metavar="TEXT", help="What a model chooses it by.")] = None,
     version: Annotated[str | None, Option(metavar="VERSION", help="[default: 1.0.0]")] = None,
     category: Annotated[str | None, Option(metavar="CATEGORY", help="Its category.")] = None,
     author: Annotated[str | None, Option(metavar="AUTHOR", help="Who made it.")] = None,
-    tags: Annotated[str | None, Option(metavar="A,B", help="Its tags.")] = None,
+    tags: Annotated[Items | None, items("Its tags.")] = None,
     overwrite: Annotated[bool, Option("--overwrite", help="Replace a registered module of this name.")] = False,
     dry_run: DryRun = False,
 ) -> CommandResult:
     """Register an API or an MCP server for the organization; it is in no role yet."""
     from mcpist_services.described.overlay_files import load_file  # which no other command of this file needs
 
-    body: dict[str, Any] = given(
-        name=name, description=description, version=version, category=category, author=author, tags=items_of(tags)
-    )
+    body = given(name=name, description=description, version=version, category=category, author=author, tags=tags)
     body |= {"overwrite": True} if overwrite else {}
     body |= {"openapi": text_of(api)} if api else {}
     body |= {"overlay": load_file(overlay).dump()} if overlay else {}
@@ -79,7 +77,7 @@ def register_module(
     body |= {"server": server} if server else {}
     body |= {"url": mcp, "transport": "sse" if sse else "http"} if mcp else {}
     body |= {"headers": dict(map(_header, header))} if header else {}
-    body |= {"tools": {"includeNames": items_of(include)}} if include else {}
+    body |= {"tools": {"includeNames": include}} if include else {}
     return to_result(access.session().change("POST", "/v1/modules", body, dry_run=dry_run))
 
 

@@ -104,9 +104,19 @@ def chosen(url: str | None, token: str | None = None) -> tuple[str | None, str |
     return (url or before[0], token or before[1])
 
 
-def items_of(text: str | None) -> tuple[str, ...] | None:
-    """Return the items of a list that is separated by commas; None where none was given."""
-    return None if text is None else tuple(filter(None, map(str.strip, text.split(","))))
+class Items(tuple[str, ...]):
+    """The value of an option that is a list, separated by commas."""
+
+    # typer would take a plain tuple for an option with several values.
+    @classmethod
+    def parse(cls, text: str) -> "Items":
+        """Return the items of a text."""
+        return cls(filter(None, map(str.strip, text.split(","))))
+
+
+def items(text: str) -> Any:
+    """Return the declaration of an option for Items, with its help."""
+    return typer.Option(metavar="A,B", parser=Items.parse, help=text)
 
 
 def given(**fields: Any) -> dict[str, Any]:

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 from typer import Argument, Option
 
 from infra.cli.document import CommandError, CommandResult
-from infra.cli.options import MASKS, DryRun, Target, WithGrants, command_group, items_of, text_of
+from infra.cli.options import MASKS, DryRun, Items, Target, WithGrants, command_group, given, items, text_of
 from infra.cli.organization_yaml import line_of, parse_organization, to_result, write
 from infra.cli.rest_client import Access
 from infra.cli.rest_commands import shows_all
@@ -83,12 +83,12 @@ def change_organization(
     access: Access,
     chosen: OrgArgument = None,
     name: Annotated[str | None, NAME] = None,
-    disable: Annotated[str, Option(metavar="A,B", help=f"Switch these tools off for everybody: {MASKS}.")] = "",
-    enable: Annotated[str, Option(metavar="A,B", help="Remove these masks from the tools that are switched off.")] = "",
+    disable: Annotated[Items | None, items(f"Switch these tools off for everybody: {MASKS}.")] = None,
+    enable: Annotated[Items | None, items("Remove these masks from the tools that are switched off.")] = None,
     dry_run: DryRun = False,
 ) -> CommandResult:
     """Change an organization; switch tools off and on for everybody in it."""
-    body: dict[str, Any] = {"name": name, "disable": items_of(disable), "enable": items_of(enable)}
+    body = given(name=name, disable=disable, enable=enable)
     session = access.session(organization=chosen)
     return to_result(session.change("PATCH", "/v1/organization", body, dry_run=dry_run))
 

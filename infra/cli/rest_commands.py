@@ -1,12 +1,13 @@
-"""Commands that are one request of the REST API on a named thing."""
+"""Commands that are one request of the REST API, and whose options are the fields of its body."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from typer import Option
 
 from infra.cli.document import CommandResult
-from infra.cli.options import DryRun, WithGrants
+from infra.cli.options import DryRun, WithGrants, given
 from infra.cli.organization_yaml import to_preview, to_result
 from infra.cli.rest_client import Access, part
 
@@ -29,6 +30,31 @@ def shows(path: str, argument: Any, *, own: bool = False) -> Command:
         return to_result(access.session(own=own).get(f"{path}/{part(name)}"))
 
     return show
+
+
+def creates(path: str, fields: type[Any]) -> Command:
+    """Return the command that adds a thing to a path; its options are the fields of a dataclass."""
+
+    def create(access: Access, named: fields, dry_run: DryRun = False) -> CommandResult:  # type: ignore[valid-type]
+        return to_result(access.session().change("POST", path, given(**asdict(named)), dry_run=dry_run))
+
+    return create
+
+
+def changes(path: str, argument: Any, fields: type[Any]) -> Command:
+    """Return the command that changes of a thing only the fields that are named."""
+
+    def change(
+        access: Access,
+        name_or_id: str = argument,
+        *,
+        named: fields,  # type: ignore[valid-type]
+        dry_run: DryRun = False,
+    ) -> CommandResult:
+        target = f"{path}/{part(name_or_id)}"
+        return to_result(access.session().change("PATCH", target, given(**asdict(named)), dry_run=dry_run))
+
+    return change
 
 
 def previews(noun: str, argument: Any) -> Command:

@@ -7,10 +7,9 @@ from typing import Annotated, Any, Literal
 from typer import Argument, Option
 
 from infra.cli.document import CommandResult
-from infra.cli.options import DryRun, command_group, given, items_of
-from infra.cli.organization_yaml import to_result
+from infra.cli.options import Items, command_group, given, items
 from infra.cli.rest_client import Access, part
-from infra.cli.rest_commands import previews, removes, shows, shows_all
+from infra.cli.rest_commands import changes, creates, previews, removes, shows, shows_all
 from infra.cli.table import render_table
 
 ID = Argument(metavar="ID", help="The user's id.")
@@ -19,63 +18,36 @@ SUB = Option(metavar="SUB", help="The user's `sub` at the issuer, as in access t
 UserId = Annotated[str, ID]
 UserLocale = Annotated[Literal["en", "ja"] | None, Option(help="Language of errors. [default: en]")]
 
-user = command_group()
-_COLUMNS = ("user", "name", "roles", "invited by", "until (UTC)")
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserFields:
+    """The fields of a user; those that are not named stay as they are."""
 
-@dataclass(frozen=True, slots=True)
-class UserOptions:
-    """The fields of a user that each has a default; those that are not named stay as they are."""
-
+    name: Annotated[str | None, NAME] = None
+    sub: Annotated[str | None, SUB] = None
     issuer: Annotated[
         str | None, Option(metavar="URL", help="The user's OIDC issuer. [default for a new user: that of all others]")
     ] = None
     system_role: Annotated[
         Literal["admin", "user"] | None, Option(help="An admin administers the organization. [default: user]")
     ] = None
-    roles: Annotated[str | None, Option(metavar="A,B", help="The user's roles, in the order in which they count.")] = (
-        None
-    )
+    roles: Annotated[Items | None, items("The user's roles, in the order in which they count.")] = None
     locale: UserLocale = None
 
-    def named(self) -> dict[str, Any]:
-        """Return the fields that the command line names."""
-        fields = {"issuer": self.issuer, "system_role": self.system_role, "locale": self.locale}
-        return given(**fields, roles=items_of(self.roles))
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewUser(UserFields):
+    """The fields of a new user, of which three have no default."""
+
+    user: UserId
+    name: Annotated[str, NAME]
+    sub: Annotated[str, SUB]
 
 
+user = command_group()
 user.command("list", help="List the users.")(shows_all("/v1/users"))
-
-
-@user.command("create")
-def create_user(
-    access: Access,
-    user_id: UserId,
-    name: Annotated[str, NAME],
-    sub: Annotated[str, SUB],
-    options: UserOptions,
-    dry_run: DryRun = False,
-) -> CommandResult:
-    """Add a user."""
-    body = {"user": user_id, "name": name, "sub": sub, **options.named()}
-    return to_result(access.session().change("POST", "/v1/users", body, dry_run=dry_run))
-
-
-@user.command("set")
-def change_user(
-    access: Access,
-    user_id: UserId,
-    *,
-    name: Annotated[str | None, NAME] = None,
-    sub: Annotated[str | None, SUB] = None,
-    options: UserOptions,
-    dry_run: DryRun = False,
-) -> CommandResult:
-    """Change a user: only what is named changes."""
-    body = given(name=name, sub=sub) | options.named()
-    return to_result(access.session().change("PATCH", f"/v1/users/{part(user_id)}", body, dry_run=dry_run))
-
-
+user.command("create", help="Add a user.")(creates("/v1/users", NewUser))
+user.command("set", help="Change a user: only what is named changes.")(changes("/v1/users", ID, UserFields))
 user.command("show", help="Show a user.")(shows("/v1/users", ID))
 user.command("preview", help="Show the tools that a user sees.")(previews("user", ID))
 user.command("remove", help="Remove a user.")(removes("/v1/users", ID))
@@ -86,14 +58,14 @@ def invite(
     access: Access,
     user_id: UserId,
     name: Annotated[str | None, NAME] = None,
-    roles: Annotated[str | None, Option(metavar="A,B", help="The roles, in the order in which they count.")] = None,
+    roles: Annotated[Items | None, items("The roles, in the order in which they count.")] = None,
     locale: UserLocale = None,
     days: Annotated[
         int | None, Option(metavar="DAYS", help="How long the link works, 30 at most. [default: 7]")
     ] = None,
 ) -> CommandResult:
     """Make a link: the first person who signs in by it is the user. It is shown only now."""
-    body = {"user": user_id, **given(name=name, roles=items_of(roles), locale=locale, days=days)}
+    body = given(user=user_id, name=name, roles=roles, locale=locale, days=days)
     made = access.session().request("POST", "/v1/invitations", json=body)
     return CommandResult(metadata=made, drawing=f"Send this link to {user_id} alone:\n{made['link']}")
 
@@ -102,18 +74,13 @@ def invite(
 def list_invitations(access: Access) -> CommandResult:
     """List the invitations that nobody has used yet."""
     found = access.session().get("/v1/invitations")["invitations"]
-    rows = [
-        (
-            one["user"],
-            one["name"],
-            ", ".join(one["roles"]),
-            one["invited_by"],
-            f"{datetime.fromtimestamp(one['expires_at'], UTC):%Y-%m-%d %H:%M}",
-        )
-        for one in found
-    ]
-    table = render_table(_COLUMNS, rows)
+    rows = [(one["user"], one["name"], ", ".join(one["roles"]), one["invited_by"], _end(one)) for one in found]
+    table = render_table(("user", "name", "roles", "invited by", "until (UTC)"), rows)
     return CommandResult(metadata={"invitations": found}, drawing=table if rows else "No invitation waits.")
+
+
+def _end(invitation: dict[str, Any]) -> str:
+    return f"{datetime.fromtimestamp(invitation['expires_at'], UTC):%Y-%m-%d %H:%M}"
 
 
 @user.command("withdraw")

@@ -12,7 +12,6 @@ import typer
 
 from infra.cli import main
 from infra.cli.document import CALLER, CommandDocument
-from infra.cli.options import items_of
 from infra.cli.organization_yaml import parse_organization
 from infra.local.deployment import ROOT
 
@@ -67,7 +66,7 @@ def test_the_pages_file_is_an_organization() -> None:
 
 def test_lists_are_separated_by_commas_and_may_be_empty() -> None:
     given = parsed("role", "set", "writers", "--allow", " rag.*, jira.get_* ,", "--deny", "").params
-    assert [items_of(given[name]) for name in ("allow", "deny", "modules")] == [("rag.*", "jira.get_*"), (), None]
+    assert [given[name] for name in ("allow", "deny", "modules")] == [("rag.*", "jira.get_*"), (), None]
     assert given["destructive"] is None
 
 
