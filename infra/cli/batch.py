@@ -11,7 +11,7 @@ from infra.cli.document import CALLER, TRY_AGAIN, CommandError, CommandResult, e
 from infra.cli.endpoint import Endpoint
 from infra.cli.options import BatchFile, Token, Url, text_of
 from infra.cli.plan import draw_plan
-from infra.cli.progress_view import LiveTable, ProgressLog, progress_view
+from infra.cli.progress import LiveTable, ProgressLog, progress_view
 from mcpist.batch.timeline import parse_progress, progress_uri
 from mcpist.polling import Polling
 

@@ -28,7 +28,7 @@ COMMANDS = {
     "why": ("infra.cli.modules:why", "Show why a tool can or cannot be used, and who can change it."),
     "batch": ("infra.cli.batch:batch", "Run, fetch or watch a batch."),
     "plan": ("infra.cli.plan:plan_file", "Check a batch and show its machine, without a server."),
-    "timeline": ("infra.cli.timeline:timeline", "Show which step of a batch waited for which."),
+    "timeline": ("infra.cli.progress:timeline", "Show which step of a batch waited for which."),
     "machine": ("infra.cli.machines:machine", "Show the state machines that batches run on."),
     "org": ("infra.cli.organizations:org", "Administer organizations: create, change, export, import."),
     "user": ("infra.cli.users:user", "Administer the users of an organization."),

@@ -12,8 +12,16 @@ from infra.cli.options import Target, UpstreamsFile, command_group
 from infra.cli.stacks import is_up, last_up
 from infra.cli.stored_secrets import secret
 from infra.cli.upstream_import import import_client_config
-from infra.cli.upstream_listings import ListingResult, resolve_categories, rows
-from infra.cli.upstream_stack import StackView, changed_lines, find_rows, record_approvals, stack_view
+from infra.cli.upstream_listings import (
+    ListingResult,
+    StackView,
+    changed_lines,
+    find_rows,
+    record_approvals,
+    resolve_categories,
+    rows,
+    stack_view,
+)
 from mcpist.visible_text import visible
 from mcpist_services.upstream import lists
 from mcpist_services.upstream.categories import counts

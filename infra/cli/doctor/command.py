@@ -10,7 +10,7 @@ import httpx2
 from botocore.exceptions import BotoCoreError, ClientError
 from typer import Option
 
-from infra.cli.doctor import apps, configuration, endpoint, issuer, limits, people, stores
+from infra.cli.doctor import apps, configuration, endpoint, people, stores
 from infra.cli.doctor.deployment import CheckFinding, Deployment, State, problem, read_deployment, skipped
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.options import OrganizationOption, Target
@@ -52,10 +52,10 @@ CHECKS = (
     Check("endpoint", "resource metadata", endpoint.resource),
     Check("endpoint", "challenge", endpoint.challenge),
     Check("endpoint", "login metadata", endpoint.login_metadata),
-    Check("issuer", "metadata", issuer.discovery),
-    Check("issuer", "keys", issuer.keys),
-    Check("issuer", "clients", issuer.login),
-    Check("issuer", "connect client", issuer.connect_client),
+    Check("issuer", "metadata", endpoint.discovery),
+    Check("issuer", "keys", endpoint.keys),
+    Check("issuer", "clients", endpoint.login),
+    Check("issuer", "connect client", endpoint.connect_client),
     Check("keys", "VaultKey", partial(stores.key, id_="VaultKey")),
     Check("keys", "VaultKey policy", stores.policy),
     Check("keys", "DataKey", partial(stores.key, id_="DataKey")),
@@ -67,8 +67,8 @@ CHECKS = (
     Check("directory", "organizations", people.organizations),
     Check("directory", "roles", people.roles),
     Check("clock", "endpoint", endpoint.clock),
-    Check("limits", "concurrency", limits.concurrency),
-    Check("limits", "machines", limits.machines),
+    Check("limits", "concurrency", configuration.concurrency),
+    Check("limits", "machines", configuration.machines),
 )
 
 
@@ -97,14 +97,15 @@ def run_doctor(
     return report(lines, "mcpist doctor")
 
 
-def run_check(findings: Callable[[], Iterable[CheckFinding]]) -> Iterator[CheckFinding]:
-    """Yield a check's findings; an error only skips the rest of this check."""
+def run_check(findings: Callable[[], Iterable[CheckFinding]], remedy: str = "") -> Iterator[CheckFinding]:
+    """Yield a check's findings; an error is a problem if there is a `remedy`, else it skips the rest of this check."""
     try:
         yield from findings()
     except ClientError as error:
-        yield skipped(f"AWS refused {error.operation_name}: {error.response['Error'].get('Code')}")
+        refusal = f"AWS refused {error.operation_name}: {error.response['Error'].get('Code')}"
+        yield problem(str(error), remedy) if remedy else skipped(refusal)
     except (AwsError, BotoCoreError, CommandError, McpistError, OSError, httpx2.HTTPError, httpx2.InvalidURL) as error:
-        yield skipped(str(error))
+        yield problem(str(error), remedy) if remedy else skipped(str(error))
 
 
 def report(lines: Sequence[CheckResult], command: str) -> CommandResult:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Literal, NoReturn
 
@@ -145,28 +145,18 @@ def _embedded() -> Deployment:
 
 @dataclass(frozen=True, slots=True)
 class CheckFinding:
-    """One line; a `problem` prevents work or endangers secrets, and a `warning` may do so soon."""
+    """One line; a `problem` prevents work or endangers secrets, a `warning` may do so soon.
+
+    A check that could not be made is `skipped`.
+    """
 
     state: State
     found: str
     remedy: str = ""
 
 
-def ok(found: str) -> CheckFinding:
-    """Return a finding without a problem."""
-    return CheckFinding("ok", found)
-
-
-def warning(found: str, remedy: str) -> CheckFinding:
-    """Return a finding that works now but needs attention."""
-    return CheckFinding("warning", found, remedy)
-
-
-def problem(found: str, remedy: str) -> CheckFinding:
-    """Return a finding that does not work or is not safe."""
-    return CheckFinding("problem", found, remedy)
-
-
-def skipped(why: str) -> CheckFinding:
-    """Return the finding of a check that could not be made."""
-    return CheckFinding("skipped", why)
+# Each says what was found; a warning and a problem also how to correct it.
+ok = partial(CheckFinding, "ok")
+warning = partial(CheckFinding, "warning")
+problem = partial(CheckFinding, "problem")
+skipped = partial(CheckFinding, "skipped")

@@ -5,15 +5,13 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Annotated
 
-import httpx2
-from botocore.exceptions import BotoCoreError, ClientError
 from typer import Argument, Option
 
 from infra.cli import login_store
 from infra.cli.doctor import configuration
-from infra.cli.doctor.command import CheckResult, report
+from infra.cli.doctor.command import CheckResult, report, run_check
 from infra.cli.doctor.deployment import CheckFinding, Deployment, ok, problem, read_deployment, skipped, warning
-from infra.cli.document import CommandError, CommandResult
+from infra.cli.document import CommandResult
 from infra.cli.endpoint import Endpoint
 from infra.cli.options import Target, Token, chosen
 from infra.cli.rest_client import RestSession, origin_of
@@ -86,10 +84,7 @@ def _in_account(target: Target, since: datetime, wait: int) -> Iterator[CheckRes
 
 def _lines(area: str, about: str, findings: Callable[[], Iterable[CheckFinding]]) -> Iterator[CheckResult]:
     """Yield a check's findings; an error, after which nothing is known, is a problem here."""
-    try:
-        yield from (CheckResult(area, about, finding) for finding in findings())
-    except (BotoCoreError, ClientError, CommandError, OSError, httpx2.HTTPError, httpx2.InvalidURL) as error:
-        yield CheckResult(area, about, problem(str(error), _REMEDIES[area]))
+    return (CheckResult(area, about, finding) for finding in run_check(findings, _REMEDIES[area]))
 
 
 def logs(deployment: Deployment, since: datetime, seconds: float) -> Iterator[CheckFinding]:

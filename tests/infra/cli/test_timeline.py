@@ -9,7 +9,7 @@ import pytest
 
 from infra.cli.document import CALLER, CommandDocument, CommandResult
 from infra.cli.main import run
-from infra.cli.timeline import render_timeline
+from infra.cli.progress import render_timeline
 from mcpist.batch.timeline import Progress, critical_path, parse_progress, timeline_rows
 from tests.infra.cli.fake_endpoint import BATCH, FakeEndpoint, scene, serving_scenes, step
 

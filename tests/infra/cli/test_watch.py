@@ -22,7 +22,7 @@ from rich.console import Console
 
 from infra.cli.document import CALLER, TRY_AGAIN
 from infra.cli.main import run
-from infra.cli.progress_view import LiveTable
+from infra.cli.progress import LiveTable
 from infra.local.deployment import ROOT
 from mcpist.batch.timeline import parse_progress
 from tests.infra.cli.fake_endpoint import BATCH, FakeEndpoint, Json, scene, serving_scenes, step

@@ -6,7 +6,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from infra.cli.doctor import issuer
+from infra.cli.doctor import endpoint
 from infra.cli.doctor.command import run_check
 from infra.local.login import LocalLogin
 from tests.core.loopback import Service, json_response
@@ -26,13 +26,13 @@ def own() -> Iterator[LocalLogin]:
 
 def test_the_local_login_passes_all_checks_of_an_issuer(made: Made, own: LocalLogin) -> None:
     stands = made(URL, Issuer=own.issuer)
-    for check in (issuer.discovery, issuer.keys, issuer.login, issuer.connect_client):
+    for check in (endpoint.discovery, endpoint.keys, endpoint.login, endpoint.connect_client):
         assert set(states(check(stands))) == {"ok"}
 
 
 @pytest.mark.parametrize(("client", "url"), [("unknown", URL), ("connect", "http://127.0.0.1:3998")])
 def test_a_client_that_the_login_refuses_is_a_problem(made: Made, own: LocalLogin, client: str, url: str) -> None:
-    refused = only(issuer.connect_client(made(url, Issuer=own.issuer, ConnectClientId=client)))
+    refused = only(endpoint.connect_client(made(url, Issuer=own.issuer, ConnectClientId=client)))
     assert refused.state == "problem"
     assert f"{url}/connect/login" in refused.remedy
 
@@ -40,26 +40,26 @@ def test_a_client_that_the_login_refuses_is_a_problem(made: Made, own: LocalLogi
 def test_a_login_that_redirects_with_an_error_refuses_as_well(made: Made, service: Service) -> None:
     described = {"jwks_uri": "x", "authorization_endpoint": f"{service.url}/authorize?tenant=t"}
     service.reply_with(json_response(described), json_response({}, 302, location="/error?error=redirect_mismatch"))
-    refused = only(issuer.connect_client(made(URL, Issuer=service.url)))
+    refused = only(endpoint.connect_client(made(URL, Issuer=service.url)))
     assert (refused.state, "redirect_mismatch" in refused.found) == ("problem", True)
     assert service.received[1].path.startswith("/authorize?tenant=t&response_type=code&client_id=connect&")
     service.reply_with(json_response(described), json_response({}, 503))
-    assert only(issuer.connect_client(made(URL, Issuer=service.url))).state == "skipped"
+    assert only(endpoint.connect_client(made(URL, Issuer=service.url))).state == "skipped"
 
 
 def test_an_issuer_of_another_name_is_a_problem_with_the_right_one(made: Made, service: Service) -> None:
     service.reply_with(json_response({"issuer": "https://login.example.com", "jwks_uri": "x"}))
-    wrong = only(issuer.discovery(made(Issuer=service.url)))
+    wrong = only(endpoint.discovery(made(Issuer=service.url)))
     assert wrong.state == "problem"
     assert "Issuer=https://login.example.com" in wrong.remedy
 
 
 def test_an_unreachable_issuer_is_one_problem(made: Made) -> None:
     stands = made(Issuer="http://127.0.0.1:1")
-    assert only(issuer.discovery(stands)).state == "problem"
-    for check in (issuer.keys, issuer.login, issuer.connect_client):
+    assert only(endpoint.discovery(stands)).state == "problem"
+    for check in (endpoint.keys, endpoint.login, endpoint.connect_client):
         assert only(run_check(lambda check=check: check(stands))).state == "skipped"
-    assert only(issuer.discovery(made(Issuer=""))).state == "problem"
+    assert only(endpoint.discovery(made(Issuer=""))).state == "problem"
 
 
 @pytest.mark.parametrize(
@@ -75,15 +75,15 @@ def test_only_public_keys_with_an_id_are_usable(
     made: Made, service: Service, keys: list[dict[str, str]], state: str
 ) -> None:
     service.reply_with(json_response({"jwks_uri": f"{service.url}/jwks"}), json_response({"keys": keys}))
-    assert only(issuer.keys(made(Issuer=service.url))).state == state
+    assert only(endpoint.keys(made(Issuer=service.url))).state == state
 
 
 def test_missing_pkce_is_a_problem_and_missing_registration_a_warning(made: Made, service: Service) -> None:
     bare = {"issuer": service.url, "jwks_uri": "x"}
     service.reply_with(json_response(bare))
-    assert states(issuer.login(made(Issuer=service.url))) == ["problem", "warning"]
+    assert states(endpoint.login(made(Issuer=service.url))) == ["problem", "warning"]
     service.reply_with(json_response({**bare, "code_challenge_methods_supported": ["plain", "S256"]}))
-    assert states(issuer.login(made(Issuer=service.url))) == ["ok", "warning"]
+    assert states(endpoint.login(made(Issuer=service.url))) == ["ok", "warning"]
 
 
 def test_the_doctor_says_how_clients_get_their_ids(made: Made, service: Service) -> None:
@@ -93,12 +93,12 @@ def test_the_doctor_says_how_clients_get_their_ids(made: Made, service: Service)
     }
     for name, (value, told) in offers.items():
         service.reply_with(json_response({"issuer": service.url, "jwks_uri": "x", name: value}))
-        *_, ids = issuer.login(made(Issuer=service.url))
+        *_, ids = endpoint.login(made(Issuer=service.url))
         assert (ids.state, ids.found.startswith(told)) == ("ok", True)
 
 
 def test_clients_of_the_own_pool_use_the_endpoints_metadata(made: Made, service: Service) -> None:
     variables = {"LOGIN_URL": "https://login.example.com", "ISSUER": "http://127.0.0.1:1"}
     service.reply_with(json_response({"code_challenge_methods_supported": ["S256"]}))
-    assert states(issuer.login(made(service.url, Issuer="", variables=variables))) == ["ok", "ok"]
+    assert states(endpoint.login(made(service.url, Issuer="", variables=variables))) == ["ok", "ok"]
     assert [one.path for one in service.received] == ["/.well-known/oauth-authorization-server"]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from infra.cli.doctor import limits
+from infra.cli.doctor import configuration
 from infra.local.names import ACCOUNT
 from mcpist.aws.clients import client
 from tests.core.loopback import Reply, Service, json_response
@@ -35,7 +35,7 @@ def test_a_reservation_leaves_the_minimum_of_aws_and_a_small_account_is_a_warnin
 ) -> None:
     account.reply_with(account_of(limit, reserved))
     own = {"BrokerConcurrency": "1", "UserConcurrency": "9", "OrganizationConcurrency": "90"} if state == "ok" else {}
-    found = only(limits.concurrency(made(embedded=False, StepConcurrency=reserved, **own)))
+    found = only(configuration.concurrency(made(embedded=False, StepConcurrency=reserved, **own)))
     assert found.state == state
     assert "GetAccountSettings" in aws
     if state != "ok":
@@ -45,7 +45,7 @@ def test_a_reservation_leaves_the_minimum_of_aws_and_a_small_account_is_a_warnin
 @pytest.mark.usefixtures("aws")
 def test_the_limits_of_a_new_account_are_a_warning_in_a_large_one(made: Made, account: Service) -> None:
     account.reply_with(account_of(1000))
-    found = only(limits.concurrency(made(embedded=False, UserConcurrency="7")))
+    found = only(configuration.concurrency(made(embedded=False, UserConcurrency="7")))
     assert found.state == "warning"
     assert 'BrokerConcurrency=50 OrganizationConcurrency=250"`' in found.remedy
 
@@ -55,14 +55,14 @@ def test_the_limits_of_a_new_account_are_a_warning_in_a_large_one(made: Made, ac
 def test_machines_are_counted_against_the_limit(made: Made, limit: str, state: str) -> None:
     for name in ("one", "two", "three"):
         machine(name)
-    assert only(limits.machines(made(MachineLimit=limit))).state == state
+    assert only(configuration.machines(made(MachineLimit=limit))).state == state
 
 
 @pytest.mark.usefixtures("aws")
 def test_machines_near_the_limit_are_a_warning(made: Made) -> None:
     for number in range(10):
         machine(f"m{number}")
-    assert only(limits.machines(made(MachineLimit="11"))).state == "warning"
+    assert only(configuration.machines(made(MachineLimit="11"))).state == "warning"
 
 
 def machine(name: str) -> None:

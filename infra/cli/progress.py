@@ -1,18 +1,40 @@
-"""The view of a running batch: a live table on a terminal, and a log of lines anywhere else."""
+"""A batch's progress: a live table on a terminal, a log of lines anywhere else, and `mcpist timeline`.
 
+The timeline is read from the endpoint, not from the table: so the endpoint checks who may see the batch, no right in
+AWS is needed, and only the functions know the ledger's format.
+"""
+
+import shutil
 import time
-from typing import Self, TextIO
+from dataclasses import asdict
+from typing import Annotated, Any, Self, TextIO
 
+from rich.cells import cell_len
 from rich.console import Console, Group
 from rich.live import Live
 from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
+from typer import Argument
 
-from mcpist.batch.timeline import Progress, StepProgress
+from infra.cli.document import CommandResult
+from infra.cli.endpoint import Endpoint
+from infra.cli.options import Token, Url
+from infra.cli.table import render_table
+from mcpist.batch.timeline import (
+    Progress,
+    StepProgress,
+    TimelineRow,
+    critical_path,
+    parse_progress,
+    progress_uri,
+    timeline_rows,
+)
 
 FRAMES_PER_SECOND = 8
 RESERVED_ROWS = 4  # the title, the head, the row for omitted steps, the prompt
+MIN_BAR_WIDTH = 20
+MAX_BAR_WIDTH = 80
 STATE_STYLES = {
     "succeeded": "green",
     "failed": "bold red",
@@ -67,35 +89,27 @@ class ProgressLog:
         return step.started_at if step.started_at is not None and step.id not in self._printed else now
 
 
-class LiveTable:
+class LiveTable(Live):
     """A table that is redrawn; durations continue between two responses of the endpoint."""
 
     def __init__(self, console: Console) -> None:
-        self._console = console
         self._progress: Progress | None = None
         self._received_at = 0.0
         self._spinner = Spinner("dots")
-        self._live = Live(
-            console=console,
-            get_renderable=self._render,
-            refresh_per_second=FRAMES_PER_SECOND,
-            redirect_stdout=False,
-            redirect_stderr=False,
+        super().__init__(
+            console=console, refresh_per_second=FRAMES_PER_SECOND, redirect_stdout=False, redirect_stderr=False
         )
 
-    def __enter__(self) -> Self:
-        self._live.__enter__()
-        return self
-
     def __exit__(self, *_: object) -> None:
-        self._live.transient = self._progress is None
-        self._live.stop()
+        self.transient = self._progress is None
+        self.stop()
 
     def show(self, progress: Progress) -> None:
         """Draw this progress from now on."""
         self._progress, self._received_at = progress, time.monotonic()
 
-    def _render(self) -> Group | Text:
+    def get_renderable(self) -> Group | Text:
+        """Return what rich draws next."""
         if self._progress is None:
             return Text("starting")
         now = self._progress.now + time.monotonic() - self._received_at
@@ -113,7 +127,7 @@ class LiveTable:
         table.add_column("state", no_wrap=True)
         table.add_column("time", justify="right", no_wrap=True)
         table.add_column("", no_wrap=True, overflow="ellipsis", style="dim")
-        shown = _most_important(progress.steps, self._console.height - RESERVED_ROWS)
+        shown = _most_important(progress.steps, self.console.height - RESERVED_ROWS)
         for step in shown:
             took = step.duration(now)
             state = Text(step.state, STATE_STYLES.get(step.state, ""))
@@ -125,7 +139,7 @@ class LiveTable:
 
     def _sign(self, step: StepProgress) -> Text:
         if step.state == "running":
-            frame = self._spinner.render(self._console.get_time())
+            frame = self._spinner.render(self.console.get_time())
             return frame if isinstance(frame, Text) else Text("*")
         signs = {"succeeded": "✓", "failed": "✗", "unknown": "?", "skipped": "-", "cancelled": "-"}
         return Text(signs.get(step.state, "·"), STATE_STYLES.get(step.state, ""))
@@ -169,3 +183,68 @@ def _most_important(steps: tuple[StepProgress, ...], room: int) -> list[StepProg
     )
     kept = {step.id for step in ranked[: max(room, 1)]}
     return [step for step in steps if step.id in kept]
+
+
+def timeline(
+    batch_id: Annotated[str, Argument(metavar="BATCH_ID")], url: Url = None, token: Token = None
+) -> CommandResult:
+    """Show which step of a batch waited for which, and which steps took the batch's time."""
+    endpoint = Endpoint.from_options(url, token)
+    progress = parse_progress(endpoint.read(progress_uri(batch_id)))
+    lines = timeline_rows(progress)
+    drawing = render_timeline(progress, lines, shutil.get_terminal_size((100, 24)).columns)
+    return CommandResult([drawing], facts(progress, lines), drawing=drawing)
+
+
+def facts(progress: Progress, lines: list[TimelineRow]) -> dict[str, Any]:
+    """Return the timeline for programs."""
+    steps = [
+        {name: round(value, 3) if isinstance(value, float) else value for name, value in asdict(line).items()}
+        for line in lines
+    ]
+    took = round(progress.ended_at - progress.started_at, 3)
+    return {
+        "batch": progress.batch,
+        "done": progress.done,
+        "seconds": took,
+        "critical": critical_path(progress),
+        "steps": steps,
+    }
+
+
+def render_timeline(progress: Progress, lines: list[TimelineRow], columns: int) -> str:
+    """Draw a row and a bar for each step; `*` marks the critical path."""
+    whole = max(progress.ended_at - progress.started_at, 0.001)
+    rows = [_cells(line) for line in lines]
+    head = ["", "step", "tool", "state", "opened", "began", "ended", "after"]
+    widths = [max(map(cell_len, column)) for column in zip(head, *rows, strict=True)]
+    room = min(max(columns - sum(widths) - 2 * len(widths), MIN_BAR_WIDTH), MAX_BAR_WIDTH)
+    scale = f"0{f'{whole:.2f} s':>{room - 1}}"
+    critical = " -> ".join(critical_path(progress)) or "nothing ran"
+    return "\n".join(
+        [
+            f"{title(progress)}, {whole:.2f} s; critical path: {critical}",
+            render_table(
+                [*head, scale], [[*row, _bar(line, whole, room)] for row, line in zip(rows, lines, strict=True)]
+            ),
+        ]
+    )
+
+
+def _cells(line: TimelineRow) -> list[str]:
+    times = ["" if moment is None else f"{moment:.2f}" for moment in (line.opened, line.started, line.ended)]
+    return ["*" if line.critical else "", line.id, line.tool, line.state, *times, line.after]
+
+
+def _bar(line: TimelineRow, whole: float, room: int) -> str:
+    """Draw dots while a step could have started and a bar while it ran; one that never ran is a `|`."""
+
+    def column(moment: float) -> int:
+        return min(round(moment / whole * room), room)
+
+    if line.started is None:
+        return "" if line.ended is None else " " * min(column(line.ended), room - 1) + "|"
+    first = column(line.started)
+    last = max(column(whole if line.ended is None else line.ended), first + 1)
+    opened = min(column(line.started if line.opened is None else line.opened), first)
+    return " " * opened + "·" * (first - opened) + "█" * (last - first)
