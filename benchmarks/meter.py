@@ -107,7 +107,7 @@ class Meter:
         return {sandbox.id: pool.function for pool in pools for sandbox in pool.sandboxes}
 
     def _logged(self) -> int:
-        return sum(log.stat().st_size for log in self.deployment.logs.iterdir())
+        return sum(log.stat().st_size for log in self.deployment.aws.logs.iterdir())
 
     def _tables(self) -> Tables:
         dynamodb = self.deployment.aws.client("dynamodb").get_paginator("scan")

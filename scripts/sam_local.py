@@ -62,7 +62,7 @@ def run(event: Path | None, port: int, more: list[str]) -> int:
         raise MissingPrerequisite(f"{BUILT_TEMPLATE} does not exist: run `make build` first")
     url = EXAMPLE_HOST if event else f"http://127.0.0.1:{port}"
     with run_local_deployment(DeploymentOptions(bridge=address, public_url=url, report=_print_progress)) as deployment:
-        environments = values(deployment.aws.template, f"http://{address}:{urlsplit(deployment.aws.endpoint_url).port}")
+        environments = values(deployment.aws.template, f"http://{address}:{urlsplit(deployment.aws.api_url).port}")
         LOCAL_TEMPLATE.write_text(yaml.safe_dump(with_endpoint_variable(read_yaml(BUILT_TEMPLATE))), "utf-8")
         VARIABLES_FILE.write_text(json.dumps(environments), "utf-8")
         if event is None:

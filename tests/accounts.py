@@ -53,7 +53,9 @@ def forget(deployment: LocalDeployment) -> None:
 def _broker(deployment: LocalDeployment) -> Iterator[None]:
     """Let the broker's functions in this process act on the embedded AWS."""
     aws = deployment.aws
-    with operating(aws, GRANTS_TABLE=aws.resource("Grants"), VAULT_KEY=aws.attribute("VaultKey", "Arn")):
+    with operating(
+        aws, GRANTS_TABLE=aws.resource("Grants"), VAULT_KEY=aws.template.intrinsics.get_att("VaultKey", "Arn")
+    ):
         try:
             yield
         finally:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from infra.local.documents import DocumentFolder, watched
 from infra.local.login import LocalLogin
 from infra.local.login_page import Person
 from infra.local.server import listen
-from infra.local.stack import EmbeddedAws
+from infra.local.stack import EmbeddedAws, StackOptions
 from infra.local.state import State
 from infra.local.zygote import SMALL_LOOP_VARIABLE
 from mcpist.loopback import same_urls
@@ -41,16 +41,12 @@ TABLES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeploymentOptions:
-    """The choices for a deployment."""
+class DeploymentOptions(StackOptions):
+    """The choices for a deployment; with a `state` people stay logged in, and the documents follow their folder."""
 
-    host: str = "127.0.0.1"
-    port: int = 0
-    """The port; 0 for a free one."""
+    root: Path = ROOT
     docs: Path = ROOT / "docs"
     """The folder of Markdown for the module rag."""
-    root: Path = ROOT
-    """The folder of the template, the functions and the layers."""
     modules: Sequence[str] = NAMES
     """The modules of the seeded role, besides what `upstreams`, `apis` and `programs` add."""
     upstreams: Path | None = None
@@ -59,18 +55,8 @@ class DeploymentOptions:
     """The folder of imported APIs; by default the config layer's."""
     programs: Path | None = None
     """A declaration of programs, or a folder of them; by default the config layer's."""
-    parameters: Mapping[str, str] = field(default_factory=dict)
-    """Parameters of the template, besides those that every deployment sets."""
-    bridge: str = ""
-    """The address at which containers reach this machine."""
     public_url: str = ""
     """The URL at which containers serve the API; empty where it is that of `host` and `port`."""
-    concurrency: int = 0
-    """How many events all functions together run at once, as in an account; 0 for no such limit."""
-    state: State | None = None
-    """Keeps what is stored, and who is logged in, for the next start; with it the documents follow their folder."""
-    logs: Path | None = None
-    """The folder of the functions' logs; by default one in `root`."""
     small_loop: bool = False
     """Whether sandboxes run on the loop of runtime_loop.py where AWS's runtime client is installed, too."""
     report: Report = lambda _: None
@@ -85,8 +71,6 @@ class LocalDeployment:
     login: LocalLogin
     documents: int
     """The number of documents that were loaded."""
-    logs: Path
-    """The folder of the functions' logs."""
     upstreams: Path
     """The file of the upstream servers."""
     apis: Path
@@ -134,7 +118,7 @@ def run_local_deployment(options: DeploymentOptions = DeploymentOptions()) -> It
             seed(login.issuer, (*options.modules, *imported), (*categories, *declared.names), options.state)
         options.report(f"loading the documents of {options.docs}")
         with _loaded(options.docs, aws, options.state) as documents:
-            yield LocalDeployment(aws, login, len(documents), aws.logs, upstreams, compiled, declared.environment)
+            yield LocalDeployment(aws, login, len(documents), upstreams, compiled, declared.environment)
 
 
 def _with_address(options: DeploymentOptions) -> DeploymentOptions:
@@ -171,8 +155,8 @@ def _login(options: DeploymentOptions) -> Iterator[LocalLogin]:
         yield login
 
 
-def _embedded_aws(options: DeploymentOptions, login: LocalLogin, extra: Mapping[str, str]) -> EmbeddedAws:
-    """Return the AWS of a deployment; `extra` is added to its functions' environment."""
+def _embedded_aws(options: DeploymentOptions, login: LocalLogin, added: Mapping[str, str]) -> EmbeddedAws:
+    """Return the AWS of a deployment, with variables that are added to its functions' environment."""
     parameters = {
         "SnapStart": "all",
         "PublicUrl": options.public_url,
@@ -181,22 +165,13 @@ def _embedded_aws(options: DeploymentOptions, login: LocalLogin, extra: Mapping[
         **({} if options.concurrency else ROOMY_ACCOUNT),
         **options.parameters,
     }
-    return EmbeddedAws(
-        options.root,
-        host=options.host,
-        port=options.port,
-        bridge=options.bridge,
-        parameters=parameters,
-        extra={
-            "PATH": tool_path(),
-            "SERVERS_FOLDER": str(Path.cwd()),
-            **({SMALL_LOOP_VARIABLE: "on"} if options.small_loop else {}),
-            **extra,
-        },
-        concurrency=options.concurrency,
-        state=options.state,
-        logs=options.logs,
-    )
+    environment = {
+        "PATH": tool_path(),
+        "SERVERS_FOLDER": str(Path.cwd()),
+        **({SMALL_LOOP_VARIABLE: "on"} if options.small_loop else {}),
+        **added,
+    }
+    return EmbeddedAws(replace(options, parameters=parameters, environment=environment))
 
 
 @contextmanager

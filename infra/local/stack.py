@@ -5,6 +5,7 @@ import json
 import threading
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,41 +26,43 @@ MAX_STEP_SANDBOXES = 20
 MAX_QUEUED = 100
 
 
+@dataclass(frozen=True, kw_only=True)
+class StackOptions:
+    """The choices for a stack."""
+
+    root: Path
+    """The folder of the template, the functions and the layers."""
+    host: str = "127.0.0.1"
+    port: int = 0
+    """The port; 0 for a free one."""
+    bridge: str = ""
+    """The address at which containers reach this machine, on the same port."""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    """The template's parameters, in whose values `{api_url}` becomes the address."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Is added to the environment of each function."""
+    only: Collection[str] | None = None
+    """The ids of the functions that are started; None for all."""
+    concurrency: int = 0
+    """How many events all functions together run at once, as in an account; 0 for no such limit."""
+    state: State | None = None
+    """Keeps what is stored for the next start; without one nothing outlives the context."""
+    logs: Path | None = None
+    """The folder of the functions' logs; by default one in `root`."""
+
+
 class EmbeddedAws:
     """AWS on one machine, for one stack.
 
-    `parameters` are the template's, in whose values `{api_url}` becomes the address. `functions` replaces the
-    functions' folder, `only` starts no other functions, `extra` is added to each function's environment. At the
-    address `bridge` the same port serves containers. With `concurrency` all functions together run so many events at
-    once and more are throttled; without it each function queues what its sandboxes cannot take, and the API serves its
-    clients in turns. What the stores hold is loaded from `state` and recorded in it; without one nothing outlives the
-    context. Entering raises `PortInUse`, `TemplateError` or `HandlerImportError`.
+    With a limit of concurrency more events are throttled; without it each function queues what its sandboxes cannot
+    take, and the API serves its clients in turns. Entering raises `PortInUse`, `TemplateError` or `HandlerImportError`.
     """
 
-    def __init__(
-        self,
-        root: Path,
-        *,
-        host: str = "127.0.0.1",
-        port: int = 0,
-        bridge: str = "",
-        parameters: Mapping[str, str] | None = None,
-        functions: Path | None = None,
-        only: Collection[str] | None = None,
-        extra: Mapping[str, str] | None = None,
-        concurrency: int = 0,
-        state: State | None = None,
-        logs: Path | None = None,
-    ) -> None:
-        self._root = root.resolve()
-        self._state = state
-        self.logs = logs or self._root / ".mcpist/logs"
-        self._host, self._port, self._bridge = host, port, bridge
-        self._parameters = parameters or {}
-        self._code = functions
-        self._only = only
-        self._extra = extra or {}
-        self._account = AccountLimit(concurrency) if concurrency else None
+    def __init__(self, options: StackOptions) -> None:
+        self._options = options
+        self._root = options.root.resolve()
+        self.logs = options.logs or self._root / ".mcpist/logs"
+        self._account = AccountLimit(options.concurrency) if options.concurrency else None
         self._keyring = Keyring()
         self._sandboxes: dict[str, tuple[Sandbox, Pool]] = {}
         self._zygotes: dict[str, ZygoteProcess] = {}
@@ -71,7 +74,8 @@ class EmbeddedAws:
         self._context: RunContext | None = None
         self.template: Template
         self.functions: dict[str, Pool] = {}
-        self.endpoint_url = ""
+        self.api_url = ""
+        """The URL of the HTTP API, and of AWS."""
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -83,15 +87,10 @@ class EmbeddedAws:
         self._exit.close()
 
     @property
-    def api_url(self) -> str:
-        """The URL of the HTTP API."""
-        return self.endpoint_url
-
-    @property
     def environment(self) -> dict[str, str]:
         """The environment variables with which another process reaches this AWS by boto3."""
         return {
-            "AWS_ENDPOINT_URL": self.endpoint_url,
+            "AWS_ENDPOINT_URL": self.api_url,
             "AWS_ACCESS_KEY_ID": self._access_key,
             "AWS_SECRET_ACCESS_KEY": self._access_key,
             "AWS_DEFAULT_REGION": REGION,
@@ -103,10 +102,6 @@ class EmbeddedAws:
         """Return the value of `Ref` for a resource, e.g. `Ledger` or `StepRunnerFunction.Alias`."""
         return str(self.template.intrinsics.resolve({"Ref": logical_id}))
 
-    def attribute(self, logical_id: str, name: str) -> str:
-        """Return the value of `GetAtt` for a resource, e.g. of `MachinesRole` and `Arn`."""
-        return str(self.template.intrinsics.resolve({"Fn::GetAtt": [logical_id, name]}))
-
     def client(self, service: str) -> Any:
         """Return a boto3 client of this AWS."""
         import boto3
@@ -115,7 +110,7 @@ class EmbeddedAws:
             self._session = self._session or boto3.session.Session(
                 self._access_key, self._access_key, region_name=REGION
             )
-            return self._session.client(service, endpoint_url=self.endpoint_url)
+            return self._session.client(service, endpoint_url=self.api_url)
 
     def kill(self, sandbox_id: str) -> None:
         """End a sandbox with SIGKILL and wait for its end."""
@@ -128,7 +123,9 @@ class EmbeddedAws:
         template = read_template(root / "template.yaml", self._template_parameters())
         for function in template.functions:
             if function.id in functions:
-                zygote = ZygoteProcess(function, self._context, self._extra, replaces=self._zygotes[function.id])
+                zygote = ZygoteProcess(
+                    function, self._context, self._options.environment, replaces=self._zygotes[function.id]
+                )
                 self._exit.callback(zygote.close)
                 zygote.pool = self.functions[function.id]
                 zygote.wait_until_ready()
@@ -136,25 +133,24 @@ class EmbeddedAws:
                 self._zygotes[function.id] = zygote
 
     def _template_parameters(self) -> dict[str, str]:
-        return {name: value.replace("{api_url}", self.api_url) for name, value in self._parameters.items()}
+        return {name: value.replace("{api_url}", self.api_url) for name, value in self._options.parameters.items()}
 
     def _open(self, stack: ExitStack) -> None:
-        listener = stack.enter_context(contextlib.closing(listen(self._host, self._port)))
-        reachable_host = "127.0.0.1" if self._host == "0.0.0.0" else self._host  # noqa: S104 - a comparison  # nosec B104
+        options = self._options
+        listener = stack.enter_context(contextlib.closing(listen(options.host, options.port)))
+        reachable_host = "127.0.0.1" if options.host == "0.0.0.0" else options.host  # noqa: S104 - a comparison  # nosec B104
         address = f"{reachable_host}:{listener.getsockname()[1]}"
-        self.endpoint_url = f"http://{address}"
-        self.template = read_template(self._root / "template.yaml", self._template_parameters(), code=self._code)
+        self.api_url = f"http://{address}"
+        self.template = read_template(self._root / "template.yaml", self._template_parameters())
         for one in (listener, *listen_beside(listener)):
             stack.enter_context(LoopbackServer(one, self.router))
-        if self._bridge:
-            stack.enter_context(LoopbackServer(listen(self._bridge, listener.getsockname()[1]), self.router))
+        if options.bridge:
+            stack.enter_context(LoopbackServer(listen(options.bridge, listener.getsockname()[1]), self.router))
         secret_address = f"{address}/{self.router.secret}"
-        context = self._context = RunContext(
-            self.endpoint_url, secret_address, self.logs, self._keyring, self._sandboxes
-        )
+        context = self._context = RunContext(self.api_url, secret_address, self.logs, self._keyring, self._sandboxes)
         # The handlers are imported in their own processes while this process imports moto.
         for function in self.template.functions:
-            if self._only is None or function.id in self._only:
+            if options.only is None or function.id in options.only:
                 self._start(function, context, stack)
         from infra.local.moto_backend import running_moto
 
@@ -163,11 +159,11 @@ class EmbeddedAws:
         self.router.lambda_api = LambdaApi(self.functions)
         self._create_keys(moto)
         self._create_stores()
-        if self._state:
+        if options.state:
             from infra.local.kept_stores import KeptStores, load_stores
 
-            load_stores(self._state, self.template.tables, self.template.buckets)
-            self.router.moto = KeptStores(moto, self._state)
+            load_stores(options.state, self.template.tables, self.template.buckets)
+            self.router.moto = KeptStores(moto, options.state)
         for zygote in self._zygotes.values():
             zygote.wait_until_ready()
         self.router.http_api = HttpApi(
@@ -175,7 +171,7 @@ class EmbeddedAws:
         )
 
     def _start(self, function: Function, context: RunContext, stack: ExitStack) -> None:
-        zygote = ZygoteProcess(function, context, self._extra)
+        zygote = ZygoteProcess(function, context, self._options.environment)
         stack.callback(zygote.close)
         most = MAX_STEP_SANDBOXES if function.id == "StepRunnerFunction" else MAX_SANDBOXES
         pool = Pool(function, zygote, max_sandboxes=most, max_queued=MAX_QUEUED, account=self._account)
@@ -186,10 +182,11 @@ class EmbeddedAws:
 
     def _create_keys(self, moto: Any) -> None:
         """Create the template's keys, with the material that they had before."""
+        state = self._options.state
         for key in self.template.keys:
-            material = moto.create_key(key, self._state.get("kms", key.key_id) if self._state else None)
-            if self._state:
-                self._state.put("kms", key.key_id, material)
+            material = moto.create_key(key, state.get("kms", key.key_id) if state else None)
+            if state:
+                state.put("kms", key.key_id, material)
 
     def _create_stores(self) -> None:
         """Create the template's tables, buckets and machines."""

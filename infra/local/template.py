@@ -123,15 +123,14 @@ class Template:
     intrinsics: Intrinsics
 
 
-def read_template(path: Path, parameters: Mapping[str, str], *, code: Path | None = None) -> Template:
-    """Read the template at `path`; `code` replaces every function's CodeUri."""
-    return _TemplateReader(path, read_yaml(path), parameters, code).template()
+def read_template(path: Path, parameters: Mapping[str, str]) -> Template:
+    """Read the template at `path`."""
+    return _TemplateReader(path, read_yaml(path), parameters).template()
 
 
 class _TemplateReader:
-    def __init__(self, path: Path, document: dict[str, Any], given: Mapping[str, str], code: Path | None) -> None:
+    def __init__(self, path: Path, document: dict[str, Any], given: Mapping[str, str]) -> None:
         self._folder = path.parent
-        self._code = code
         self._resources: dict[str, dict[str, Any]] = document.get("Resources", {})
         self._globals: dict[str, Any] = document.get("Globals", {}).get("Function", {})
         parameters = parameter_values(document.get("Parameters", {}), given)
@@ -205,7 +204,7 @@ class _TemplateReader:
             id=id_,
             name=self._name(id_),
             handler=str(value("Handler", "")),
-            code=self._code or self._folder / str(value("CodeUri", ".")),
+            code=self._folder / str(value("CodeUri", ".")),
             layers=tuple(layers),
             timeout_seconds=int(value("Timeout", LAMBDA_DEFAULT_TIMEOUT_SECONDS)),
             memory_mb=int(value("MemorySize", LAMBDA_DEFAULT_MEMORY_MB)),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from infra.local.deployment import operating
-from infra.local.stack import EmbeddedAws
+from infra.local.stack import EmbeddedAws, StackOptions
 from mcpist.aws.attributes import unpack
 from mcpist.errors import (
     IntegrityError,
@@ -53,10 +53,12 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def aws(programs: dict[str, Path]) -> Iterator[EmbeddedAws]:
-    extra = {"ALLOWED_PROGRAMS": ",".join(map(str, programs.values()))}
+    allowed = {"ALLOWED_PROGRAMS": ",".join(map(str, programs.values()))}
     parameters = {"OwnLogin": "off"}
     with (
-        EmbeddedAws(ROOT, only={"ProgramRunnerFunction"}, parameters=parameters, extra=extra) as aws,
+        EmbeddedAws(
+            StackOptions(root=ROOT, only={"ProgramRunnerFunction"}, parameters=parameters, environment=allowed)
+        ) as aws,
         operating(aws),
         pytest.MonkeyPatch.context() as patch,
     ):
@@ -192,7 +194,7 @@ def test_a_download_is_bound_to_its_key_and_its_minutes(aws: EmbeddedAws) -> Non
     assert client.PRESIGNED_SECONDS <= 300
     assert "X-Amz-Algorithm=AWS4-HMAC-SHA256" in url
     assert "/incoming/acme/a%20b?" in url
-    assert aws.endpoint_url in url
+    assert aws.api_url in url
 
 
 @pytest.mark.usefixtures("aws")

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import SecretStr
 
-from infra.local.stack import EmbeddedAws
+from infra.local.stack import EmbeddedAws, StackOptions
 from mcpist.memory import forget_all
 from tests.token_broker import sandbox
 from tests.token_broker.authorization_server import AuthorizationServer, Minted
@@ -145,7 +145,10 @@ class BrokerStack:
 def running_stack(server: AuthorizationServer) -> Iterator[BrokerStack]:
     """The stack while the context lasts; this process reaches it as its sandboxes do."""
     parameters = {"Issuer": "https://login.example.com", "PublicUrl": "{api_url}"}
-    with EmbeddedAws(ROOT, parameters=parameters, only=()) as aws, pytest.MonkeyPatch.context() as monkeypatch:
+    with (
+        EmbeddedAws(StackOptions(root=ROOT, parameters=parameters, only=())) as aws,
+        pytest.MonkeyPatch.context() as monkeypatch,
+    ):
         broker = next(one for one in aws.template.functions if one.id == "TokenBrokerFunction")
         # Hundreds of threads share two cores with the AWS that they ask.
         surroundings = {**broker.environment, **aws.environment, "STORE_SECONDS": "61"}

@@ -455,7 +455,7 @@ def told(story: Story, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_every_function_was_heard_at_debug(story: Story, told: str) -> None:
-    logs = {log.stem: log.read_text("utf-8") for log in story.deployment.logs.iterdir()}
+    logs = {log.stem: log.read_text("utf-8") for log in story.deployment.aws.logs.iterdir()}
     for function in ("ConsoleFunction", "McpEndpointFunction", "StepRunnerFunction", "TokenBrokerFunction"):
         assert "every logger is heard" in logs[function]
         assert '"level":' in logs[function]
@@ -464,7 +464,7 @@ def test_every_function_was_heard_at_debug(story: Story, told: str) -> None:
 
 
 def test_no_log_holds_a_secret(story: Story, told: str) -> None:  # noqa: ARG001 - the end of the story
-    for log in story.deployment.logs.iterdir():
+    for log in story.deployment.aws.logs.iterdir():
         keeps_silent(story, log.read_text("utf-8"))
 
 
@@ -502,7 +502,7 @@ def test_no_trace_holds_a_secret_and_each_says_where_the_time_went(story: Story,
 
 @pytest.fixture(scope="module")
 def counted(story: Story, told: str) -> list[emf.EmittedMetric]:  # noqa: ARG001
-    return [one for log in story.deployment.logs.iterdir() for one in emf.seen(log.read_text("utf-8"))]
+    return [one for log in story.deployment.aws.logs.iterdir() for one in emf.seen(log.read_text("utf-8"))]
 
 
 def test_every_alarm_of_ours_watches_what_a_door_has_counted(
@@ -547,7 +547,7 @@ def test_each_message_to_the_broker_goes_by_the_id_of_the_door_that_sent_it(stor
 def logs(deployment: LocalDeployment) -> dict[str, Path]:
     """The doors' logs by their names."""
     handlers = {function.id: function.handler.partition(".")[0] for function in deployment.aws.template.functions}
-    return {handlers[log.stem]: log for log in deployment.logs.iterdir()}
+    return {handlers[log.stem]: log for log in deployment.aws.logs.iterdir()}
 
 
 def names(one: emf.EmittedMetric | watch.WatchedMetric) -> frozenset[str]:

@@ -79,7 +79,7 @@ def test_no_token_is_in_a_history_a_ledger_an_audit_row_or_a_log(
     written = [
         *tables(deployment),
         *histories(deployment),
-        *(log.read_text("utf-8") for log in deployment.logs.iterdir()),
+        *(log.read_text("utf-8") for log in deployment.aws.logs.iterdir()),
     ]
     secrets = (*CANARIES, connected.token)
     assert not [text for text in written for secret in secrets if secret in text]

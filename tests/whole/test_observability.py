@@ -24,7 +24,7 @@ def connected(user: McpUser) -> Iterator[McpUser]:
 def test_a_batch_is_found_by_one_id_in_the_logs_of_the_endpoint_its_steps_and_the_broker(
     deployment: LocalDeployment, connected: McpUser
 ) -> None:
-    before = {log: log.stat().st_size for log in deployment.logs.iterdir()}
+    before = {log: log.stat().st_size for log in deployment.aws.logs.iterdir()}
     steps = [{"id": "me", **GET_ME}, {"id": "again", **GET_ME, "after": ["me"]}]
     assert "2 of 2 steps" in connected.texts("batch", commands=steps)[0]
 

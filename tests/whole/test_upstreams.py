@@ -170,7 +170,7 @@ def test_the_proxy_tools_serve_the_same_categories(user: McpUser) -> None:
 
 def test_each_use_of_an_upstream_is_logged_without_what_was_said(deployment: LocalDeployment, user: McpUser) -> None:
     user.texts("call", module="everything.basics", tool="echo", params={"message": "a-canary-in-a-message"})
-    logs = "\n".join(log.read_text("utf-8") for log in deployment.logs.iterdir())
+    logs = "\n".join(log.read_text("utf-8") for log in deployment.aws.logs.iterdir())
     lines = [line for line in logs.splitlines() if "upstream asked" in line and '"echo"' in line]
     assert lines
     assert {"category", "server", "tool", "outcome", "milliseconds"} <= json.loads(lines[-1]).keys()

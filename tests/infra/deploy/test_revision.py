@@ -9,7 +9,7 @@ from infra.deploy.revision import RULE, VARIABLE, revised, revision
 from infra.local.intrinsics import TemplateError
 from infra.local.template import parameter_values, read_template
 from tests.examples import all_examples
-from tests.translation import ROOT, template, translate
+from tests.translation import template, translate
 
 type Json = dict[str, Any]
 
@@ -85,7 +85,7 @@ def test_the_built_template_refuses_other_values_than_its_revision_and_names_the
     built = revised(template(), DEFAULTS | {"OwnLogin": "off"})
     file = tmp_path / "template.yaml"
     file.write_text(yaml.safe_dump(built), "utf-8")
-    assert read_template(file, {"OwnLogin": "off"}, code=ROOT).functions
+    assert read_template(file, {"OwnLogin": "off"}).functions
     with pytest.raises(
         TemplateError, match=r"another value of RequestRate: deploy with `make deploy ARGS=RequestRate="
     ):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from infra.local.stack import EmbeddedAws
+from infra.local.stack import EmbeddedAws, StackOptions
 from infra.local.state import opened_state
 
 TEMPLATE = """
@@ -51,7 +51,7 @@ EVERY_TYPE: dict[str, Any] = {
 def started(folder: Path, template: str = TEMPLATE) -> Iterator[EmbeddedAws]:
     """Start the stack with the state of its last run."""
     (folder / "template.yaml").write_text(template)
-    with opened_state(folder / "state") as state, EmbeddedAws(folder, state=state) as aws:
+    with opened_state(folder / "state") as state, EmbeddedAws(StackOptions(root=folder, state=state)) as aws:
         yield aws
 
 

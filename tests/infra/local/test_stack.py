@@ -15,7 +15,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from infra.local.server import PortInUse
-from infra.local.stack import EmbeddedAws
+from infra.local.stack import EmbeddedAws, StackOptions
 from tests.core.loopback import has_ipv6
 from tests.traffic import AwsRequest, HookPhase, InjectedResponse, traffic_of
 
@@ -41,11 +41,13 @@ Resources:
     Type: AWS::Serverless::Function
     Properties:
       Handler: door.handler
+      CodeUri: functions
       Environment: {Variables: {WORKER: !Ref WorkerFunction.Alias}}
   WorkerFunction:
     Type: AWS::Serverless::Function
     Properties:
       Handler: worker.handler
+      CodeUri: functions
       Environment: {Variables: {TABLE: !Ref Items, BUCKET: !Ref Files}}
   Items:
     Type: AWS::DynamoDB::Table
@@ -141,7 +143,7 @@ def functions(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def running(functions: Path) -> Iterator[EmbeddedAws]:
     parameters = {"PublicUrl": "{api_url}"}
-    with EmbeddedAws(functions, bridge=BRIDGE, parameters=parameters, functions=functions / "functions") as aws:
+    with EmbeddedAws(StackOptions(root=functions, bridge=BRIDGE, parameters=parameters)) as aws:
         yield aws
 
 
@@ -261,7 +263,7 @@ def test_a_throttled_request_is_retried_by_the_sdk(aws: EmbeddedAws) -> None:
 
 
 def test_keys_encrypt_and_decrypt_under_the_arn_of_the_template(aws: EmbeddedAws) -> None:
-    kms, arn = aws.client("kms"), aws.attribute("Vault", "Arn")
+    kms, arn = aws.client("kms"), aws.template.intrinsics.get_att("Vault", "Arn")
     made = kms.generate_data_key(KeyId=arn, KeySpec="AES_256", EncryptionContext={"a": "1"})
     assert made["KeyId"] == arn
     opened = kms.decrypt(CiphertextBlob=made["CiphertextBlob"], EncryptionContext={"a": "1"})
@@ -279,7 +281,7 @@ def test_stores_and_keys_are_kept_as_the_template_says(aws: EmbeddedAws) -> None
     closed = s3.get_public_access_block(Bucket=bucket)["PublicAccessBlockConfiguration"]
     assert (closed["BlockPublicAcls"], closed["IgnorePublicAcls"]) == (True, False)
     (rule,) = s3.get_bucket_encryption(Bucket=bucket)["ServerSideEncryptionConfiguration"]["Rules"]
-    sealed = {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": aws.attribute("Vault", "Arn")}
+    sealed = {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": aws.template.intrinsics.get_att("Vault", "Arn")}
     assert (rule["BucketKeyEnabled"], rule["ApplyServerSideEncryptionByDefault"]) == (True, sealed)
     assert kms.get_key_rotation_status(KeyId=key)["KeyRotationEnabled"]
     policy = json.loads(kms.get_key_policy(KeyId=key, PolicyName="default")["Policy"])
@@ -307,7 +309,7 @@ def test_a_presigned_url_works_with_the_signature_that_encrypted_buckets_want(aw
     aws.client("s3").put_object(Body=b"x", **wanted)
     old, new = (
         boto3.session.Session(aws.environment["AWS_ACCESS_KEY_ID"], "s", region_name="us-east-1")
-        .client("s3", endpoint_url=aws.endpoint_url, config=Config(signature_version=version))
+        .client("s3", endpoint_url=aws.api_url, config=Config(signature_version=version))
         .generate_presigned_url("get_object", Params=wanted)
         for version in ("s3", "s3v4")
     )
@@ -319,7 +321,7 @@ def test_foreign_credentials_are_refused(aws: EmbeddedAws) -> None:
     session = boto3.session.Session("AKIAFOREIGN", "secret", region_name="us-east-1")
     for service, call in [("dynamodb", "list_tables"), ("s3", "list_buckets"), ("lambda", "list_functions")]:
         with pytest.raises(ClientError) as refused:
-            getattr(session.client(service, endpoint_url=aws.endpoint_url), call)()
+            getattr(session.client(service, endpoint_url=aws.api_url), call)()
         assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 403
 
 
@@ -332,7 +334,7 @@ def test_another_process_reaches_it_by_its_environment(aws: EmbeddedAws, monkeyp
 def test_a_container_reaches_it_on_the_bridge_with_the_same_credentials(
     aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in (aws.environment | {"AWS_ENDPOINT_URL": aws.endpoint_url.replace("127.0.0.1", BRIDGE)}).items():
+    for name, value in (aws.environment | {"AWS_ENDPOINT_URL": aws.api_url.replace("127.0.0.1", BRIDGE)}).items():
         monkeypatch.setenv(name, value)
     assert aws.resource("Items") in boto3.session.Session().client("dynamodb").list_tables()["TableNames"]
 
@@ -344,11 +346,14 @@ def test_retired_sandboxes_make_the_next_call_cold(aws: EmbeddedAws) -> None:
 
 
 def test_a_second_embedded_aws_in_the_same_process_is_refused(aws: EmbeddedAws, functions: Path) -> None:  # noqa: ARG001 - runs
-    with pytest.raises(RuntimeError, match="already runs"), EmbeddedAws(functions, parameters={"PublicUrl": ""}):
+    with (
+        pytest.raises(RuntimeError, match="already runs"),
+        EmbeddedAws(StackOptions(root=functions, parameters={"PublicUrl": ""})),
+    ):
         pass
 
 
 def test_a_busy_port_is_refused(aws: EmbeddedAws, functions: Path) -> None:
-    port = int(aws.endpoint_url.rpartition(":")[2])
-    with pytest.raises(PortInUse), EmbeddedAws(functions, port=port, parameters={"PublicUrl": ""}):
+    port = int(aws.api_url.rpartition(":")[2])
+    with pytest.raises(PortInUse), EmbeddedAws(StackOptions(root=functions, port=port, parameters={"PublicUrl": ""})):
         pass
