@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pydantic.json_schema import GenerateJsonSchema
+
 from benchmarks.month import month_page
 from benchmarks.report import COSTS, replaced
 from mcpist import errors
@@ -21,8 +23,9 @@ from mcpist_services.described.overlay_files import load_folder
 from mcpist_services.programs.declaration import Declaration
 from mcpist_services.programs.module import load_folder as load_programs
 from mcpist_services.programs.module import module as program_module
-from mcpist_services.upstream import configuration
+from mcpist_services.upstream.configuration import UpstreamConfiguration
 
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs/tools"
 ERRORS = ROOT / "docs/errors.md"
@@ -81,14 +84,21 @@ def pages() -> dict[str, str]:
     return {"README.md": overview(modules)} | {f"{module.name}.md": page(module) for module in modules}
 
 
+class _UntitledSchema(GenerateJsonSchema):
+    """A schema without titles, which only repeat the names."""
+
+    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002 - as pydantic has it
+        return False
+
+
 def upstreams_schema() -> str:
-    """Return the JSON Schema of `upstreams.json`."""
-    return _json(configuration.schema())
+    """Return the JSON Schema of `upstreams.json`, for editors and for people."""
+    return _json({"$schema": DIALECT} | UpstreamConfiguration.model_json_schema(schema_generator=_UntitledSchema))
 
 
 def apis_schema() -> str:
     """Return the JSON Schema of an imported API's overlay."""
-    return _json({"$schema": "https://json-schema.org/draft/2020-12/schema", **Overlay.model_json_schema()})
+    return _json({"$schema": DIALECT, **Overlay.model_json_schema()})
 
 
 def openapi_document() -> str:

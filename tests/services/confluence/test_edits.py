@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mcpist.errors import Conflict, InvalidRequest
 from mcpist.tools.declare.call import Call
-from mcpist_services.confluence.edits import append, replace_text, section
+from mcpist_services.confluence.edits import append, replaced_text, section
 from mcpist_services.confluence.presentation import markdown, storage
 from mcpist_services.confluence.tools import confluence
 from tests.examples import examples
@@ -158,9 +158,9 @@ def test_a_text_that_is_not_there_is_refused() -> None:
 @MANY
 def test_what_was_replaced_is_replaced_back(old: str, new: str) -> None:
     source = f"{TOC}{storage('begin')}<p>.</p>{DIAGRAM}"
-    changed, times = replace_text(source, ".", old)
+    changed, times = replaced_text(source, ".", old)
     assert times == 1
-    assert replace_text(changed, old, new)[1] >= 1 or not old.strip()
+    assert replaced_text(changed, old, new)[1] >= 1 or not old.strip()
     assert TOC in changed
     assert DIAGRAM in changed
 

@@ -10,7 +10,7 @@ from mcpist.aws.clients import client
 from mcpist.errors import ConnectionRequired, StoreUnavailable, UpstreamUnavailable
 from mcpist.memory import forget_entries
 from mcpist_services.upstream import lists
-from mcpist_services.upstream.connections import Listing
+from mcpist_services.upstream.listing import Listing
 from mcpist_services.upstream.lists import EVERYBODY
 from mcpist_services.upstream.trust import Pin
 from tests.upstreams.configured import Upstreams

@@ -56,7 +56,7 @@ def replace_all(body: str | None) -> Callable[[str], str]:
     return lambda source: source if body is None else storage(body, page=source)
 
 
-def replace_text(source: str, old: str, new: str) -> tuple[str, int]:
+def replaced_text(source: str, old: str, new: str) -> tuple[str, int]:
     """Return a page with another text in the place of each occurrence, and their number; macros stay untouched."""
     parts: list[str] = []
     end = times = 0

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcpist.toml_table import toml_beside
 from mcpist_services.described.description import Description, Operation
 from mcpist_services.described.overlay import MAX_SHOWN_COLUMNS
 from mcpist_services.described.wording import listed, singular, word_lists, words
@@ -19,6 +20,7 @@ _WRAPPERS = listed(_WORDS["wrappers"])
 _NAMED, _RELATED, _IDS, _NAMES, _STATES, _URLS, _TEXTS = (
     tuple(_WORDS[kind].split()) for kind in ("named", "related", "ids", "names", "states", "urls", "texts")
 )
+_QUOTAS: Mapping[str, int] = toml_beside(__file__, "words.toml")["quotas"]
 _ENVELOPE = re.compile(
     r"(total|count|limit|offset|page|next|prev|previous|cursor|marker|more|size|start|last|first|links?|meta|metadata|"
     r"paging|pagination|object|kind|etag|ok|self|order|max|token|is_?last|incomplete)",
@@ -176,20 +178,6 @@ class _Column:
     rank: int
 
 
-_QUOTAS = {
-    "id": 2,
-    "name": 2,
-    "kind": 1,
-    "state": 2,
-    "time": 2,
-    "url": 1,
-    "objects": 2,
-    "lists": 1,
-    "text": 1,
-    "other": 2,
-    "flag": 1,
-    "links": 0,
-}
 _TIME = re.compile(r"(_at|_on|_time|_date|At|Time|Date|DateTime)$|^(created|updated|modified|date|time|due|start|end)$")
 
 

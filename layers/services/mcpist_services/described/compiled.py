@@ -43,7 +43,9 @@ class ImportedApis:
         from mcpist.tools.search.index import Index
 
         return DefinedModules(
-            self.names, self._module, lambda: Index.load((self._folder / API_INDEX_FILE).read_text("utf-8"))
+            self.names,
+            lambda name: module_of(self._read(f"{name}.json")),
+            lambda: Index.load((self._folder / API_INDEX_FILE).read_text("utf-8")),
         )
 
     def account(self, name: str) -> "AccountRule":
@@ -51,9 +53,6 @@ class ImportedApis:
         from mcpist_services.described.overlay import AccountRule
 
         return AccountRule.model_validate(self._accounts[name])
-
-    def _module(self, name: str) -> "Module":
-        return module_of(self._read(f"{name}.json"))
 
     @cached_property
     def _accounts(self) -> dict[str, Any]:

@@ -33,11 +33,6 @@ Tag = Annotated[str, Field(min_length=1, max_length=100)]
 Title = Annotated[str, Field(pattern=r"\S", max_length=MAX_TITLE_CHARACTERS)]
 Tags = Annotated[list[Tag], Field(max_length=50)]
 Version = Annotated[str, Field(pattern=r'^"?[0-9A-Za-z-]{1,100}"?$')]
-
-
-# -- finding and reading ------------------------------------------------------------------------------
-
-
 Content = Annotated[
     str, Field(min_length=1), "The whole document in Markdown, with its front matter if any, e.g. # Deploy"
 ]
@@ -99,9 +94,6 @@ def list_docs_by_date(
     return Lookup(DocumentStore.dated, since=since, until=until, limit=limit)
 
 
-# -- writing ------------------------------------------------------------------------------------------
-
-
 @rag.writes(shows("path", "title", "version", "state"), idempotent=True)
 def put_doc(
     path: Annotated[Text, "Folders and a name that ends in .md, e.g. guides/deploy.md"],
@@ -123,9 +115,6 @@ def put_doc(
 def delete_doc(path: Path, version: DeletedVersion | None = None) -> Lookup:
     """Delete a document. An administrator of the bucket can restore it for 30 days."""
     return Lookup(DocumentStore.remove, path=path, version=version)
-
-
-# -- resources and prompts ----------------------------------------------------------------------------
 
 
 rag.addresses("rag://docs/{+path}", get_doc, "document", "A document as Markdown.", listed_by=list_docs)

@@ -90,16 +90,6 @@ class CategoryModule(Module):
             return label(self.servers[0])
         return {name: label(tool.server) for name, tool in self.tools.items() if isinstance(tool, UpstreamTool)}
 
-    @property
-    def awaits_approval(self) -> bool:
-        """Whether a tool is withheld until somebody approves it."""
-        return bool(self.waiting)
-
-    @property
-    def is_listed(self) -> bool:
-        """Whether any of its tools are known."""
-        return bool(self._listings)
-
     @cached_property
     def entry(self) -> ModuleEntry:
         """The category's entry in the index."""
@@ -112,7 +102,7 @@ class CategoryModule(Module):
             resources={one.template: one for one in self._resource_entries()},
             prompts={one.name: one for one in self._prompt_entries()},
             notes=self._notes(),
-            listed=self.is_listed,
+            listed=bool(self._listings),
         )
 
     def missing_reason(self, tool: str) -> McpistError | None:
@@ -121,7 +111,7 @@ class CategoryModule(Module):
         if tool:
             may_be_unlisted = failures and len(self._listings) < len(self.servers)
             found = self.withheld.get(tool) or (failures[0] if may_be_unlisted else None)
-        elif self.is_listed:
+        elif self._listings:
             found = None
         else:
             not_listed = SchemaFetchError(service=label(self.servers[0]), problem="it has not answered yet")

@@ -16,7 +16,6 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticCustomError
 
 from mcpist.errors import InvalidConfiguration
@@ -256,19 +255,6 @@ def configuration() -> UpstreamConfiguration:
     """Return this process's configuration: the file in the config layer or in the settings, else empty."""
     path = Path(settings().upstreams)
     return load(path) if path.is_file() and path.stat().st_size else UpstreamConfiguration()
-
-
-class _UntitledSchema(GenerateJsonSchema):
-    """A schema without titles, which only repeat the names."""
-
-    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002 - as pydantic has it
-        return False
-
-
-def schema() -> dict[str, Any]:
-    """Return the JSON Schema of the file, for editors and for people."""
-    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    return dialect | UpstreamConfiguration.model_json_schema(schema_generator=_UntitledSchema)
 
 
 def _resolve_value(name: str, value: str, secrets: Mapping[str, str]) -> str:

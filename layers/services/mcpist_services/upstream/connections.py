@@ -27,8 +27,6 @@ from mcpist_services.upstream.network import ConnectionPool
 from mcpist_services.upstream.registered import label, server_of
 from mcpist_services.upstream.requests import Ask, ItemRequest
 
-__all__ = ["SHARED", "Identity", "Listing", "Upstreams", "upstreams"]
-
 MAX_LINKS = 100
 MAX_IDLE_SECONDS = 300.0
 CLOSE_TIMEOUT_SECONDS = 6.0

@@ -21,7 +21,8 @@ from mcpist.tools.search.word_index import WordIndex
 from mcpist_services.upstream import lists
 from mcpist_services.upstream.categories import ResolvedCategory, counts, resolve
 from mcpist_services.upstream.category import CategoryModule
-from mcpist_services.upstream.connections import Listing, upstreams
+from mcpist_services.upstream.connections import upstreams
+from mcpist_services.upstream.listing import Listing
 from mcpist_services.upstream.lists import ServerState
 from mcpist_services.upstream.peers import identity_for, owner
 from mcpist_services.upstream.registered import OfferedServers, columns_of, offered_to
@@ -105,7 +106,7 @@ class Categories(ModuleSource):
             for name in names
             if name in self._permitted and any(self._states[server].cached for server in self._permitted[name].servers)
         ]
-        waiting = [name for name in known if self._current_build.modules[name].awaits_approval]
+        waiting = [name for name in known if self._current_build.modules[name].waiting]
         for server in _servers_of({name: self._permitted[name] for name in waiting}):
             self._states[server] = lists.server_state(server, owner(self._caller, server), APPROVAL_SECONDS)
             self._latest_build = None

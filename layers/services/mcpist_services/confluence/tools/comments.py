@@ -8,7 +8,7 @@ from mcpist.errors import InvalidRequest
 from mcpist.render.shows import shows, value_at
 from mcpist.tools.declare.call import Call, Calls, given, path
 from mcpist.tools.declare.paging import Paging, by_offset
-from mcpist_services.confluence.edits import replace_text
+from mcpist_services.confluence.edits import replaced_text
 from mcpist_services.confluence.module import (
     CHANGED,
     COMMENTS,
@@ -87,7 +87,7 @@ def add_inline_comment(
     """Comment on words of a page."""
     page = (yield Call("GET", page_path(page_id), {"body-format": "storage"})).json
     # Confluence wants to know how often the words are there; replacing them by themselves counts them.
-    times = replace_text(value_at(page, "body.storage.value") or "", text, text)[1]
+    times = replaced_text(value_at(page, "body.storage.value") or "", text, text)[1]
     if (place or 1) > times or (times > 1 and place is None):
         raise InvalidRequest(field="place" if times else "text", problem=f"the page has this text {times} times")
     marked = {"textSelection": text, "textSelectionMatchCount": times, "textSelectionMatchIndex": (place or 1) - 1}

@@ -8,8 +8,7 @@ from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.call import Call, Calls, changes, given, path
 from mcpist.tools.declare.paging import Paging, by_link
-from mcpist_services.confluence.edits import ReadVersion, Why, append, replace_all, section, update
-from mcpist_services.confluence.edits import replace_text as replaced_text
+from mcpist_services.confluence.edits import ReadVersion, Why, append, replace_all, replaced_text, section, update
 from mcpist_services.confluence.module import (
     CHANGED,
     Body,
