@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from infra.local.fair_queue import FairQueue, KnownTokens, TooLate
 from infra.local.lambda_api import MAX_EVENT_BYTES
 from infra.local.names import ACCOUNT
-from infra.local.pool import InvocationResult, StillRunning, Throttled
+from infra.local.pool import InvocationResult, Throttled
 from infra.local.server import LoopbackRequest, LoopbackResponse
 from infra.local.template import Function, Route
 
@@ -39,7 +39,7 @@ class Invocable(Protocol):
         ...
 
     def invoke(self, event: bytes, arn: str, *, timeout_seconds: float | None = ...) -> InvocationResult:
-        """Run one event; raise `Throttled`, or `StillRunning` after `timeout_seconds`."""
+        """Run one event; raise `Throttled`, or `TimeoutError` after `timeout_seconds`."""
         ...
 
 
@@ -88,7 +88,7 @@ class HttpApi:
         arn = f"{pool.function.arn}:{pool.function.alias}" if pool.function.alias else pool.function.arn
         try:
             outcome = pool.invoke(content, arn, timeout_seconds=INTEGRATION_TIMEOUT_SECONDS)
-        except (StillRunning, Throttled):
+        except (TimeoutError, Throttled):
             return _message(503, "Service Unavailable", request_id)
         return to_response(outcome, request_id)
 

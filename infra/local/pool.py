@@ -5,6 +5,8 @@ import threading
 import time
 import uuid
 from collections import deque
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Protocol
@@ -27,10 +29,6 @@ class Throttled(Exception):
     """No sandbox may run the event; its text is Lambda's `Reason`."""
 
 
-class StillRunning(Exception):
-    """The caller's timeout ended before the invocation."""
-
-
 @dataclass(slots=True)
 class Invocation:
     """One event, its sandbox's deadline and its result."""
@@ -40,8 +38,7 @@ class Invocation:
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     deadline_ms: int = 0
     assigned: threading.Event = field(default_factory=threading.Event)
-    done: threading.Event = field(default_factory=threading.Event)
-    outcome: InvocationResult | None = None
+    outcome: Future[InvocationResult] = field(default_factory=Future)
 
 
 @dataclass(slots=True)
@@ -86,7 +83,7 @@ class AccountLimit:
     def admit(self, invocation: Invocation) -> None:
         """Count an invocation until it is done; raise `Throttled` if there are too many already."""
         with self._lock:
-            self._running = [one for one in self._running if not one.done.is_set()]
+            self._running = [one for one in self._running if not one.outcome.done()]
             if len(self._running) >= self._concurrency:
                 raise Throttled("ConcurrentInvocationLimitExceeded")
             self._running.append(invocation)
@@ -127,7 +124,7 @@ class Pool:
     ) -> InvocationResult:
         """Run one event and return its result.
 
-        With `queued` the queue has no maximum. Raise `Throttled`, or `StillRunning` after `timeout_seconds`, while
+        With `queued` the queue has no maximum. Raise `Throttled`, or `TimeoutError` after `timeout_seconds`, while
         the invocation continues without its caller.
         """
         until = None if timeout_seconds is None else time.monotonic() + timeout_seconds
@@ -137,14 +134,14 @@ class Pool:
         try:
             self._submit(invocation, queued=queued)
         except Throttled:
-            invocation.done.set()
+            invocation.outcome.cancel()
             raise
-        if self._wait_until_done(invocation, until):
-            assert invocation.outcome is not None
-            return invocation.outcome
-        # The function's own timeout counts on when its caller no longer waits.
-        threading.Thread(target=self._wait_until_done, args=(invocation, None), daemon=True).start()
-        raise StillRunning
+        try:
+            return self._wait(invocation, until)
+        except TimeoutError:
+            # The function's own timeout counts on when its caller no longer waits.
+            threading.Thread(target=self._wait, args=(invocation, None), daemon=True).start()
+            raise
 
     def next(self, sandbox: Sandbox) -> Invocation | None:
         """Wait for a sandbox's next invocation; None tells the sandbox to end."""
@@ -168,7 +165,7 @@ class Pool:
             if len(outcome.payload) > MAX_PAYLOAD_BYTES:
                 limit = f"Response payload size exceeded maximum allowed payload size ({MAX_PAYLOAD_BYTES} bytes)."
                 outcome = failure("Function.ResponseSizeTooLarge", limit, request_id)
-            _complete(invocation, outcome)
+            invocation.outcome.set_result(outcome)
             return True
 
     def replace(self, function: Function, factory: SandboxFactory) -> None:
@@ -205,7 +202,7 @@ class Pool:
                 lost = self._pending.popleft()
             if lost is not None:
                 error = sandbox.init_error or failure("Runtime.ExitError", reason, lost.id)
-                _complete(lost, error)
+                lost.outcome.set_result(error)
                 lost.assigned.set()
             self._grow()
 
@@ -251,7 +248,7 @@ class Pool:
     def _fail_pending(self, reason: str) -> None:
         while self._pending:
             invocation = self._pending.popleft()
-            _complete(invocation, failure("Runtime.ExitError", reason, invocation.id))
+            invocation.outcome.set_result(failure("Runtime.ExitError", reason, invocation.id))
             invocation.assigned.set()
 
     def _assign(self, sandbox: Sandbox, invocation: Invocation) -> None:
@@ -260,16 +257,17 @@ class Pool:
         invocation.assigned.set()
         sandbox.mailbox.put(invocation)
 
-    def _wait_until_done(self, invocation: Invocation, until: float | None) -> bool:
-        """Wait for the result, and enforce the function's timeout; return False if `until` comes first."""
+    def _wait(self, invocation: Invocation, until: float | None) -> InvocationResult:
+        """Wait for the result, and enforce the function's timeout; raise `TimeoutError` if `until` comes first."""
         if not invocation.assigned.wait(None if until is None else max(0.0, until - time.monotonic())):
-            return False
+            raise TimeoutError
         left = max(0.0, invocation.deadline_ms / 1000 - time.time())
         if until is not None and until - time.monotonic() < left:
-            return invocation.done.wait(max(0.0, until - time.monotonic()))
-        if not invocation.done.wait(left):
-            self._time_out(invocation)
-        return True
+            return invocation.outcome.result(max(0.0, until - time.monotonic()))
+        with suppress(TimeoutError):
+            return invocation.outcome.result(left)
+        self._time_out(invocation)
+        return invocation.outcome.result()
 
     def _time_out(self, invocation: Invocation) -> None:
         seconds = self.function.timeout_seconds
@@ -279,12 +277,7 @@ class Pool:
             if sandbox is None:
                 return
             sandbox.current = None
-            _complete(
-                invocation, failure("Sandbox.Timedout", f"Task timed out after {seconds}.00 seconds", invocation.id)
+            invocation.outcome.set_result(
+                failure("Sandbox.Timedout", f"Task timed out after {seconds}.00 seconds", invocation.id)
             )
         self._factory.kill(sandbox)
-
-
-def _complete(invocation: Invocation, outcome: InvocationResult) -> None:
-    invocation.outcome = outcome
-    invocation.done.set()

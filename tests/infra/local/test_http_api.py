@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from infra.local.http_api import HttpApi, to_event, to_response
-from infra.local.pool import InvocationResult, StillRunning, Throttled
+from infra.local.pool import InvocationResult, Throttled
 from infra.local.template import Route
 from tests.infra.local.web import request
 
@@ -130,7 +130,7 @@ def test_a_body_over_ten_megabytes_and_an_event_over_six_are_413() -> None:
     assert api(ROUTE).handle(request("POST", "/mcp/a", body=b"x" * 6_000_000, headers=headers)).status == 200
 
 
-@pytest.mark.parametrize("trouble", [Throttled(), StillRunning()])
+@pytest.mark.parametrize("trouble", [Throttled(), TimeoutError()])
 def test_a_busy_or_slow_function_is_503(trouble: Exception) -> None:
     made = api(ROUTE, trouble=trouble).handle(request("GET", "/mcp/a"))
     assert (made.status, json.loads(made.body)) == (503, {"message": "Service Unavailable"})
