@@ -16,7 +16,7 @@ from benchmarks.report import Row, show
 from benchmarks.stub_deployment import run_stub_deployment, say
 from infra.local.demo import ORGANIZATION
 from infra.local.deployment import ROOT, LocalDeployment, operating
-from infra.local.login_page import Person
+from infra.local.login import Person
 from mcpist.caller import Role, Subject
 from tests import accounts, members
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import httpx2
 
-from infra.local.login import LocalLogin
-from infra.local.login_page import Person
+from infra.local.login import LocalLogin, Person
 from rehearsal import gaps
 from rehearsal.account import Stack, remove, resources
 from rehearsal.address import serving

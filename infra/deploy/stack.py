@@ -10,6 +10,8 @@ from typing import Any
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
+from infra.local.template import text_of
+
 # A first creation that failed: CloudFormation can only delete such a stack, in which nothing is left.
 FAILED_CREATION = {"CREATE_FAILED", "ROLLBACK_COMPLETE"}
 # AWS does not let them be reserved.
@@ -101,19 +103,12 @@ def _overrides(path: Path, written: Any) -> dict[str, str]:
     """Return `parameter_overrides`: a text or a list of `NAME=VALUE`, or a table."""
     match written:
         case dict():
-            return {name: _text(value) for name, value in written.items()}
+            return {name: text_of(value) for name, value in written.items()}
         case str():
             return assignments(shlex.split(written))
         case list() if all(isinstance(one, str) for one in written):
             return assignments(word for one in written for word in shlex.split(one))
     raise ConfigurationError(f"{path}: parameter_overrides must be a table, or NAME=VALUE in a text or a list")
-
-
-def _text(value: Any) -> str:
-    """Return a value of a TOML table as CloudFormation writes it."""
-    if isinstance(value, list):
-        return ",".join(map(_text, value))
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 @dataclass(frozen=True, slots=True)

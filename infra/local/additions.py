@@ -4,7 +4,6 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,21 +15,12 @@ from mcpist_services.upstream.configuration import UpstreamConfiguration
 INSTALLED = Path(__file__).resolve().parents[2] / ".tools/bin"
 
 
-@dataclass(frozen=True, slots=True)
-class LocalPrograms:
-    """The declared programs, as the functions see them."""
-
-    names: tuple[str, ...]
-    """The names of the modules."""
-    environment: Mapping[str, str]
-
-
 @contextmanager
-def local_programs(source: Path, report: Callable[[str], None]) -> Iterator[LocalPrograms]:
-    """Yield the programs of a declaration or of a folder of them; only what they name may run.
+def local_programs(source: Path, report: Callable[[str], None]) -> Iterator[tuple[tuple[str, ...], Mapping[str, str]]]:
+    """Yield the modules of a declaration of programs or of a folder of them, and the settings with which they run.
 
-    They and their packages are copied, so that a change reaches no running deployment in part. A wrong declaration and
-    a program that is not installed are reported, and everything else starts.
+    Only what they name may run. They and their packages are copied, so that a change reaches no running deployment in
+    part. A wrong declaration and a program that is not installed are reported, and everything else starts.
     """
     loaded = programs.load_folder(source)
     for error in loaded.problems.values():
@@ -45,7 +35,7 @@ def local_programs(source: Path, report: Callable[[str], None]) -> Iterator[Loca
                 shutil.copytree(beside / module, folder / module)
         installed = {path for one in loaded.declarations.values() for path in _installed(one, folder, report)}
         environment = {"PROGRAMS": str(folder), "ALLOWED_PROGRAMS": ",".join(sorted(installed))}
-        yield LocalPrograms(tuple(loaded.declarations), environment)
+        yield tuple(loaded.declarations), environment
 
 
 def _installed(declaration: Declaration, folder: Path, report: Callable[[str], None]) -> Iterator[str]:

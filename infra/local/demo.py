@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from infra.local.login_page import Person
+from infra.local.login import Person
 from infra.local.state import State
 from mcpist.caller import Role, Subject
 from mcpist.people import directory

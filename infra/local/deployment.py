@@ -10,8 +10,7 @@ from typing import Any
 from infra.local.additions import compiled_apis, local_programs, report_missing_commands, tool_path
 from infra.local.demo import ADMINISTRATOR, ORGANIZATION, USER, seed
 from infra.local.documents import DocumentFolder, watched
-from infra.local.login import LocalLogin
-from infra.local.login_page import Person
+from infra.local.login import LocalLogin, Person
 from infra.local.server import listen
 from infra.local.stack import EmbeddedAws, StackOptions
 from infra.local.state import State
@@ -107,18 +106,16 @@ def run_local_deployment(options: DeploymentOptions = DeploymentOptions()) -> It
     options.report(f"starting the login and the embedded AWS on http://{options.host}:{options.port}")
     with (
         compiled_apis(options.apis or options.root / APIS) as (imported, compiled),
-        local_programs(options.programs or options.root / PROGRAMS, options.report) as declared,
+        local_programs(options.programs or options.root / PROGRAMS, options.report) as (declared, settings),
         _login(options) as login,
-        _embedded_aws(
-            options, login, {"UPSTREAMS": str(upstreams), "APIS": str(compiled), **declared.environment}
-        ) as aws,
+        _embedded_aws(options, login, {"UPSTREAMS": str(upstreams), "APIS": str(compiled), **settings}) as aws,
     ):
         with operating(aws):
             options.report(f"seeding the organization {ORGANIZATION}")
-            seed(login.issuer, (*options.modules, *imported), (*categories, *declared.names), options.state)
+            seed(login.issuer, (*options.modules, *imported), (*categories, *declared), options.state)
         options.report(f"loading the documents of {options.docs}")
         with _loaded(options.docs, aws, options.state) as documents:
-            yield LocalDeployment(aws, login, len(documents), upstreams, compiled, declared.environment)
+            yield LocalDeployment(aws, login, len(documents), upstreams, compiled, settings)
 
 
 def _with_address(options: DeploymentOptions) -> DeploymentOptions:

@@ -20,7 +20,7 @@ from infra.local.lambda_api import MAX_EVENT_BYTES
 from infra.local.names import ACCOUNT
 from infra.local.pool import InvocationResult, Throttled
 from infra.local.server import LoopbackRequest, LoopbackResponse
-from infra.local.template import Function, Route
+from infra.local.template import Function, Route, text_of
 
 MAX_API_BODY_BYTES = 10 * 1024 * 1024
 INTEGRATION_TIMEOUT_SECONDS = 30.0
@@ -199,7 +199,7 @@ def to_response(outcome: InvocationResult, request_id: str) -> LoopbackResponse:
         status, body = int(result["statusCode"]), _body(result)
     except (ValueError, TypeError, binascii.Error):
         return _message(500, "Internal Server Error", request_id)
-    given = {str(name).lower(): _header(value) for name, value in (result.get("headers") or {}).items()}
+    given = {str(name).lower(): text_of(value) for name, value in (result.get("headers") or {}).items()}
     headers = {"content-type": "text/plain;charset=UTF-8", **given, "apigw-requestid": request_id}
     renamed = [(f"x-amzn-remapped-{name}" if name in _REMAPPED else name, value) for name, value in headers.items()]
     cookies = [("set-cookie", str(cookie)) for cookie in result.get("cookies") or []]
@@ -213,10 +213,6 @@ def _body(result: dict[str, Any]) -> bytes:
     if not isinstance(body, str):
         raise TypeError
     return base64.b64decode(body, validate=True) if result.get("isBase64Encoded") else body.encode()
-
-
-def _header(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _message(status: int, text: str, request_id: str) -> LoopbackResponse:

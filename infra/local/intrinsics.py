@@ -4,7 +4,7 @@ Reference: https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReferenc
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,11 +45,9 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return document
 
 
-class _NoValue:
-    """The value of `AWS::NoValue`, whose property is dropped."""
-
-
-NO_VALUE = _NoValue()
+NO_VALUE = object()
+"""The value of `AWS::NoValue`: the property that has it is dropped."""
+_LOGIC: dict[str, Callable[[Iterable[bool]], bool]] = {"And": all, "Or": any, "Not": lambda found: not any(found)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +79,9 @@ class Intrinsics:
 
     def test(self, value: Any) -> bool:
         """Return whether a condition, named or written out, is true."""
-        if isinstance(value, dict) and len(value) == 1:
-            ((name, argument),) = value.items()
-            if name == "Condition":
-                return self.holds(argument)
-            if name in {"Fn::And", "Fn::Or"}:
-                return (all if name == "Fn::And" else any)(self.test(item) for item in argument)
-            if name == "Fn::Not":
-                return not self.test(argument[0])
+        # Elsewhere, as in the statements of a policy, `Condition` is a key like any other.
+        if isinstance(value, dict) and value.keys() == {"Condition"}:
+            return self.holds(value["Condition"])
         return bool(self.resolve(value))
 
     def _call(self, name: str, argument: Any) -> Any:
@@ -105,7 +98,7 @@ class Intrinsics:
             case "Equals":
                 return self.resolve(argument[0]) == self.resolve(argument[1])
             case "And" | "Or" | "Not":
-                return self.test({f"Fn::{name}": argument})
+                return _LOGIC[name](map(self.test, argument))
             case "Join":
                 return str(argument[0]).join(str(item) for item in self.resolve(argument[1]))
             case "Select":

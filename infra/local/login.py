@@ -11,11 +11,15 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
 import jwt
 import uvicorn
+from jinja2 import Environment, StrictUndefined, Template
 from mcp.server.auth.provider import construct_redirect_uri
 from mcp.server.auth.routes import build_metadata, cors_middleware, create_auth_routes
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions, RevocationOptions
@@ -27,7 +31,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from infra.local.login_page import Person, expired_page, login_page
 from infra.local.login_provider import ACCESS_TOKEN_SECONDS, LoginProvider, listener_of, signing_key
 from infra.local.server import listen_beside
 from infra.local.state import State
@@ -35,6 +38,7 @@ from infra.local.state import State
 SCOPES = ["mcp"]
 CHOICE_COOKIE = "mcpist-local-person"
 CHOICE_SECONDS = 60
+EXPIRED = "This login has ended"
 SHUTDOWN_TIMEOUT_SECONDS = 1  # a client's open connection must not delay the end
 # The SDK accepts no other plain http issuer. It uses it only in the metadata, which we serve ourselves.
 _LOOPBACK = AnyHttpUrl("http://127.0.0.1")
@@ -43,6 +47,17 @@ _PAGE_HEADERS = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
     "referrer-policy": "no-referrer",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A person who can log in."""
+
+    sub: str
+    """The subject of the person's tokens; the other fields are only shown."""
+    name: str
+    email: str
+    role: str
 
 
 class LocalLogin:
@@ -174,7 +189,7 @@ class LocalLogin:
         """Redeem a link: the browser's next login is answered with its person."""
         sub, destination = self._links.pop(request.query_params.get("ticket", ""), ("", ""))
         if not sub:
-            return HTMLResponse(expired_page(), 404, _PAGE_HEADERS)
+            return _page(404, EXPIRED)
         choice = secrets.token_urlsafe(24)
         self._choices[choice] = sub
         response = RedirectResponse(destination, 303, {"cache-control": "no-store"})
@@ -185,7 +200,7 @@ class LocalLogin:
         form = await request.form() if request.method == "POST" else request.query_params
         pending = self._provider.pending.get(str(form.get("request", "")))
         if pending is None:
-            return HTMLResponse(expired_page(), 404, _PAGE_HEADERS)
+            return _page(404, EXPIRED)
         client, parameters = pending
         chosen = self._choices.pop(request.cookies.get(CHOICE_COOKIE, ""), form.get("sub"))
         person = next((one for one in self.people if one.sub == chosen), None)
@@ -196,13 +211,14 @@ class LocalLogin:
             )
             return RedirectResponse(url, 303, {"cache-control": "no-store"})
         destination = urlsplit(str(parameters.redirect_uri))
-        page = login_page(
+        return _page(
+            200,
+            "Who are you?",
             self.people,
             request=str(form["request"]),
             client=client.client_name or "An MCP client",
             destination=f"{destination.scheme}://{destination.netloc}",
         )
-        return HTMLResponse(page, 200, _PAGE_HEADERS)
 
 
 def _document(path: str, content: dict[str, Any]) -> Route:
@@ -210,3 +226,15 @@ def _document(path: str, content: dict[str, Any]) -> Route:
         return JSONResponse(content)
 
     return Route(path, cors_middleware(answer, ["GET", "OPTIONS"]), methods=["GET", "OPTIONS"])
+
+
+def _page(status: int, title: str, people: Sequence[Person] = (), **shown: str) -> HTMLResponse:
+    """Return the page, with a button for each person and one to deny, or a title alone."""
+    return HTMLResponse(_template().render(title=title, people=people, **shown), status, _PAGE_HEADERS)
+
+
+@cache
+def _template() -> Template:
+    source = Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
+    # A client names itself, so every value is escaped.
+    return Environment(autoescape=True, undefined=StrictUndefined).from_string(source)

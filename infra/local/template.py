@@ -208,7 +208,7 @@ class _TemplateReader:
             layers=tuple(layers),
             timeout_seconds=int(value("Timeout", LAMBDA_DEFAULT_TIMEOUT_SECONDS)),
             memory_mb=int(value("MemorySize", LAMBDA_DEFAULT_MEMORY_MB)),
-            environment={name: _text(variable) for name, variable in variables.items()},
+            environment={name: text_of(variable) for name, variable in variables.items()},
             alias=value("AutoPublishAlias", None),
             snap_start=value("SnapStart", {}).get("ApplyOn") == "PublishedVersions",
             traced=value("Tracing", None) == "Active",
@@ -298,7 +298,7 @@ def parameter_values(declared: dict[str, Any], given: Mapping[str, str]) -> dict
     missing = sorted(name for name, spec in declared.items() if name not in given and "Default" not in spec)
     if missing:
         raise TemplateError(f"the template needs a value for {', '.join(missing)}")
-    values = {name: _text(given.get(name, spec.get("Default"))) for name, spec in declared.items()}
+    values = {name: text_of(given.get(name, spec.get("Default"))) for name, spec in declared.items()}
     for name, value in values.items():
         if not _is_accepted(value, declared[name]):
             reason = declared[name].get("ConstraintDescription", "")
@@ -316,7 +316,7 @@ def check_rules(rules: Mapping[str, Any], parameters: Mapping[str, str]) -> None
 
 
 def _is_accepted(value: str, spec: dict[str, Any]) -> bool:
-    if "AllowedValues" in spec and value not in map(_text, spec["AllowedValues"]):
+    if "AllowedValues" in spec and value not in map(text_of, spec["AllowedValues"]):
         return False
     if spec["Type"] == "Number":
         number = float(value) if re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", value) else math.nan
@@ -324,8 +324,10 @@ def _is_accepted(value: str, spec: dict[str, Any]) -> bool:
     return "AllowedPattern" not in spec or re.fullmatch(spec["AllowedPattern"], value) is not None
 
 
-def _text(value: Any) -> str:
-    """Return a scalar as CloudFormation writes it."""
+def text_of(value: Any) -> str:
+    """Return a scalar, or a list of them, as CloudFormation writes it."""
+    if isinstance(value, list):
+        return ",".join(map(text_of, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -19,8 +19,7 @@ import pytest
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from console.handler import handler
-from infra.local.login import LocalLogin
-from infra.local.login_page import Person
+from infra.local.login import LocalLogin, Person
 from mcpist import settings
 from mcpist.audit import search as audit_search
 from mcpist.aws import clients

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Dialog, Page, expect, sync_playwright
 
 from infra.local.deployment import LocalDeployment
-from infra.local.login_page import Person
+from infra.local.login import Person
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 TIMEOUT_MILLISECONDS = 60_000

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from infra.local.demo import ADMINISTRATOR, ORGANIZATION, USER
 from infra.local.deployment import LocalDeployment
-from infra.local.login_page import Person
+from infra.local.login import Person
 from tests.token_broker.authorization_server import AuthorizationServer
 from tests.whole.browser import complaints, new_page
 from tests.whole.conftest import McpUser

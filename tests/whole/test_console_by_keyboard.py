@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from infra.local.demo import ADMINISTRATOR, ORGANIZATION, ROLE, USER
 from infra.local.deployment import LocalDeployment, operating
-from infra.local.login_page import Person
+from infra.local.login import Person
 from mcpist.people import directory
 from tests import members
 from tests.whole.browser import new_page

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from infra.local.demo import ADMINISTRATOR, USER
 from infra.local.deployment import LocalDeployment
-from infra.local.login_page import Person
+from infra.local.login import Person
 from tests.peers.npm import modules
 from tests.whole.browser import complaints, new_page, signed_in
 from tests.whole.console_pages import PAGES, ConsolePage

@@ -12,7 +12,7 @@ import pytest
 
 from infra.local.demo import USER
 from infra.local.deployment import LocalDeployment, operating
-from infra.local.login_page import Person
+from infra.local.login import Person
 from mcpist.caller import Subject
 from tests import members
 from tests.whole.gate import held

@@ -14,7 +14,7 @@ import pytest
 from infra.local.demo import ADMINISTRATOR, USER
 from infra.local.deployment import LocalDeployment
 from infra.local.http_api import INTEGRATION_TIMEOUT_SECONDS
-from infra.local.login_page import Person
+from infra.local.login import Person
 from tests.accounts import connect
 from tests.whole.conftest import McpUser
 from tests.whole.test_in_flight import post

@@ -15,7 +15,7 @@ from mcp_types import ElicitRequestParams, ElicitResult
 
 from infra.local.demo import ADMINISTRATOR, ORGANIZATION, ROLE
 from infra.local.deployment import LocalDeployment, operating
-from infra.local.login_page import Person
+from infra.local.login import Person
 from mcpist.audit.record import audit_table, keyed, timestamp
 from mcpist.aws.table import directory_table
 from mcpist.batch.machine import machine_usage

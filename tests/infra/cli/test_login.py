@@ -19,8 +19,7 @@ from infra.cli.login_store import KeptLogin
 from infra.cli.loopback import CallbackServer
 from infra.cli.rest_client import open_session, origin_of
 from infra.cli.stacks import chosen_stack
-from infra.local.login import LocalLogin
-from infra.local.login_page import Person
+from infra.local.login import LocalLogin, Person
 from tests.core.loopback import Service, json_response, serving
 from tests.infra.cli.conftest import Mcpist
 

@@ -116,19 +116,19 @@ def test_one_machine_runs_packaged_programs_and_those_that_declarations_name(
     (tmp_path / "sample/run").rename(installed)
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
     said: list[str] = []
-    with local_programs(tmp_path, said.append) as found:
-        folder = Path(found.environment["PROGRAMS"])
+    with local_programs(tmp_path, said.append) as (names, settings):
+        folder = Path(settings["PROGRAMS"])
         assert (folder / "sample.json").is_file()
         assert os.access(folder / "sample/own", os.X_OK)
-        assert found.environment["ALLOWED_PROGRAMS"] == str(installed)
-        assert found.names == ("sample",)
+        assert settings["ALLOWED_PROGRAMS"] == str(installed)
+        assert names == ("sample",)
     assert not folder.exists()
     assert said == [
         "left out broken.json: it is no object",
         "sample: the program bin/own is neither in its folder nor installed here",
         "sample: the program missing is neither in its folder nor installed here",
     ]
-    with local_programs(tmp_path / "sample.json", said.append) as found:
-        assert found.names == ("sample",)
-    with local_programs(tmp_path / "nothing", said.append) as found:
-        assert found.environment["ALLOWED_PROGRAMS"] == ""
+    with local_programs(tmp_path / "sample.json", said.append) as (names, settings):
+        assert names == ("sample",)
+    with local_programs(tmp_path / "nothing", said.append) as (names, settings):
+        assert settings["ALLOWED_PROGRAMS"] == ""

@@ -12,8 +12,7 @@ import httpx2
 import jwt
 import pytest
 
-from infra.local.login import LocalLogin
-from infra.local.login_page import Person
+from infra.local.login import LocalLogin, Person
 from infra.local.server import PortInUse, listen
 from infra.local.state import opened_state
 from tests.core.loopback import has_ipv6
