@@ -2,7 +2,6 @@
 
 import time
 from datetime import UTC, datetime
-from typing import Any
 
 from console import activity
 from console.batches.watching import state_of
@@ -26,7 +25,8 @@ def show(visit: Visit) -> HttpResponse:
     caller, now = visit.caller, datetime.fromtimestamp(visit.now, UTC)
     modules = list(visit.permissions.modules())
     week = activity.week_of(caller.organization, caller.user, now)
-    accounts = _accounts(visit, sorted({module.service for module in modules if module.service}))
+    services = sorted({module.service for module in modules if module.service})
+    accounts = broker.accounts(caller, services)
     batches = list_recent(caller.organization, caller.user, limit=SHOWN_BATCHES).batches
     return visit.page(
         "home.html",
@@ -34,7 +34,7 @@ def show(visit: Visit) -> HttpResponse:
         tools=sum(len(visit.permissions.tools(module)) for module in modules),
         broken=[row for row in accounts if row["acts"] and not row["usable"]],
         connected={row["service"] for row in accounts if row["acts"]},
-        services=sorted({module.service for module in modules if module.service}),
+        services=services,
         batches=[(batch, state_of(batch)) for batch in batches],
         week=week,
         bars=activity.bars(week.days),
@@ -42,15 +42,6 @@ def show(visit: Visit) -> HttpResponse:
         failures=activity.failures_of(caller.organization, now) if visit.is_administrator else None,
         approvals=count_waiting(permissions_of(visit)) if visit.is_administrator else {},
     )
-
-
-def _accounts(visit: Visit, services: list[str]) -> list[dict[str, Any]]:
-    """Return the accounts with which the person's tools act."""
-    # The broker is asked only where a tool needs an account.
-    if not services:
-        return []
-    rows: list[dict[str, Any]] = broker.request(visit.caller, "status", services=services)["grants"]
-    return rows
 
 
 def show_status(request: BrowserRequest) -> HttpResponse:  # noqa: ARG001 - every route takes the request

@@ -15,13 +15,19 @@ from mcp_endpoint.exchange import McpExchange
 from mcp_endpoint.tasks import Status, Task
 from mcpist.batch.execution import submission
 from mcpist.batch.execution.submission import Submission
-from mcpist.batch.ledger.records import Header
+from mcpist.batch.ledger.records import BatchState, Header
 from mcpist.caller import Caller
 from mcpist.errors import InvalidRequest
 from mcpist.render.answer import compact_json
 from mcpist.tools.access.permissions import Permissions
 
 # How often the client of a task should poll: a tenth of the task's age, within these bounds.
+_STATUSES: Mapping[BatchState, Status] = {
+    "running": "working",
+    "cancelling": "working",
+    "done": "completed",
+    "cancelled": "cancelled",
+}
 MIN_POLL_INTERVAL_SECONDS, MAX_POLL_INTERVAL_SECONDS = 1.0, 10.0
 
 
@@ -64,7 +70,7 @@ def as_task(head: Header, outcome: Mapping[str, Any] | None = None) -> Task:
     age = time.time() - head.started_at
     return Task(
         id=head.batch,
-        status=_status(head),
+        status=_STATUSES[head.state],
         message=f"{batch_report.describe_state(head)}: {batch_report.count_settled(head)}",
         created_at=head.started_at,
         updated_at=head.changed_at or head.started_at,
@@ -99,9 +105,3 @@ def _check(request: BatchArguments) -> None:
         raise InvalidRequest(field=sources[1], problem=f"give {sources[0]} or {sources[1]}, not both")
     if request.again and not request.resume:
         raise InvalidRequest(field="again", problem="it belongs to resume")
-
-
-def _status(head: Header) -> Status:
-    if not head.done:
-        return "working"
-    return "completed" if head.cancelled_at is None else "cancelled"

@@ -55,9 +55,7 @@ def count_settled(head: Header) -> str:
 
 def describe_state(head: Header) -> str:
     """Return the state of a batch in a word or two."""
-    if head.cancelled_at is not None:
-        return "cancelled" if head.done else "being cancelled"
-    return "done" if head.done else "running"
+    return "being cancelled" if head.state == "cancelling" else head.state
 
 
 def _is_returned(head: Header, entry: Entry) -> bool:

@@ -5,8 +5,7 @@ permits nothing that would not be permitted without it: it says which call to wa
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from mcp.shared.exceptions import UrlElicitationRequiredError
 from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitRequestURLParams, InputRequiredResult
@@ -31,28 +30,15 @@ FORM_TEXTS: dict[Locale, tuple[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class FormElicitation:
-    """A question that the client asks its user by a form."""
-
-    state: str
-    message: str
-    label: str
-    """The text of the box to tick."""
-
-    @classmethod
-    def of(cls, error: ConfirmationPending, locale: Locale) -> Self:
-        """Return the question that an error wants answered."""
-        message, label = FORM_TEXTS[locale]
-        steps = "\n".join(f"- {use}" for use in error.uses)
-        return cls(error.details["confirmation"], message.format(steps=steps), label)
-
-    def as_result(self) -> InputRequiredResult:
-        """Return the question as the protocol's: a form with one box to tick."""
-        properties = {CONFIRM_INPUT: {"type": "boolean", "title": self.label, "default": False}}
-        schema = {"type": "object", "properties": properties, "required": [CONFIRM_INPUT]}
-        request = ElicitRequest(params=ElicitRequestFormParams(message=self.message, requested_schema=schema))
-        return InputRequiredResult(input_requests={CONFIRM_INPUT: request}, request_state=self.state)
+def form_of(error: ConfirmationPending, locale: Locale) -> InputRequiredResult:
+    """Return the question that an error wants answered: a form with one box to tick."""
+    message, label = FORM_TEXTS[locale]
+    steps = "\n".join(f"- {use}" for use in error.uses)
+    properties = {CONFIRM_INPUT: {"type": "boolean", "title": label, "default": False}}
+    schema = {"type": "object", "properties": properties, "required": [CONFIRM_INPUT]}
+    form = ElicitRequestFormParams(message=message.format(steps=steps), requested_schema=schema)
+    state = error.details["confirmation"]
+    return InputRequiredResult(input_requests={CONFIRM_INPUT: ElicitRequest(params=form)}, request_state=state)
 
 
 def consent_of(client: McpClient, *, claimed: bool) -> Agreement:
@@ -62,23 +48,9 @@ def consent_of(client: McpClient, *, claimed: bool) -> Agreement:
     return Agreement(claimed, client.supports_forms, client.request_state, agreed)
 
 
-@dataclass(frozen=True, slots=True)
-class UrlElicitation:
-    """A question that the client asks its user by opening a page."""
-
-    state: str
-    message: str
-    url: str
-
-    def as_result(self) -> InputRequiredResult:
-        """Return the question as the protocol's: an address to open."""
-        request = ElicitRequest(params=ElicitRequestURLParams(message=self.message, url=self.url))
-        return InputRequiredResult(input_requests={CONNECT_INPUT: request}, request_state=self.state)
-
-
 def run_or_elicit[Result](
     exchange: McpExchange, subject: Sequence[Any], run_call: Callable[[], Result]
-) -> Result | UrlElicitation:
+) -> Result | InputRequiredResult:
     """Return the result of a call, or a question if it lacks an account and the client can ask its person.
 
     The call waits for a person who agrees to connect an account, as long as the exchange allows; for one who declines
@@ -112,14 +84,20 @@ def to_protocol_error(error: AccountError, locale: Locale) -> UrlElicitationRequ
     return UrlElicitationRequiredError([params], f"{message} {hint}")
 
 
-def _elicit(exchange: McpExchange, error: AccountError, digest: str, asked: dict[str, Any] | None) -> UrlElicitation:
-    """Ask, or ask again under the same state: then the grant of the first question is still the one to replace."""
+def _elicit(
+    exchange: McpExchange, error: AccountError, digest: str, asked: dict[str, Any] | None
+) -> InputRequiredResult:
+    """Ask for an account by an address to open.
+
+    A question that is asked again keeps its state: then the grant of the first one is still the one to replace.
+    """
     caller, service = exchange.caller, error.details["service"]
     grant = asked["grant"] if asked else _acting_grant(caller, service)[0]
     context = {"error": to_message(error), "service": service, "grant": grant}
     state = exchange.client.request_state if asked else ""
     state = questions.save(caller, digest, context, state=state, kind="connect")
-    return UrlElicitation(state, error.text(caller.locale).message, error.details["url"])
+    page = ElicitRequestURLParams(message=error.text(caller.locale).message, url=error.details["url"])
+    return InputRequiredResult(input_requests={CONNECT_INPUT: ElicitRequest(params=page)}, request_state=state)
 
 
 def _wait(exchange: McpExchange, service: str, previous: list[Any]) -> None:
@@ -140,7 +118,7 @@ def _wait(exchange: McpExchange, service: str, previous: list[Any]) -> None:
 def _acting_grant(caller: Caller, service: str) -> tuple[list[Any], bool]:
     """Return the owner and version of the grant that acts, and whether it works; empty if the broker cannot tell."""
     try:
-        rows = broker.request(caller, "status", services=[service])["grants"]
+        rows = broker.accounts(caller, [service])
     except McpistError:
         return [], False
     row = next((row for row in rows if row["acts"]), None)

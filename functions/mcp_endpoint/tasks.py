@@ -108,11 +108,6 @@ def install(
     server.add_request_handler("tasks/cancel", TaskParams, checked(cancel))
 
 
-def supported(context: Context) -> bool:
-    """Return whether the client accepts tasks; others must not be sent one."""
-    return supported_by(context.protocol_version, context.session.client_capabilities)
-
-
 def supported_by(version: str, can: ClientCapabilities | None) -> bool:
     """Return whether a client of this protocol version with these capabilities accepts tasks."""
     return version in MODERN_PROTOCOL_VERSIONS and can is not None and EXTENSION in (can.extensions or {})
@@ -120,7 +115,7 @@ def supported_by(version: str, can: ClientCapabilities | None) -> bool:
 
 def require_support(context: Context) -> None:
     """Refuse a client that does not accept tasks, and name the capability to declare."""
-    if not supported(context):
+    if not supported_by(context.protocol_version, context.session.client_capabilities):
         required: dict[str, Any] = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
         raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "Missing required client capability", required)
 

@@ -2,14 +2,14 @@
 
 import time
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from mcpist.batch.execution.submission import MAX_BATCH_WAIT_SECONDS
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.progress import progress
-from mcpist.batch.ledger.records import Entry, Header
+from mcpist.batch.ledger.records import BatchState, Entry, Header
 from mcpist.batch.options import BatchOptions
 from mcpist.caller import Caller
 from mcpist.errors import from_message
@@ -25,7 +25,6 @@ JSON_TYPE = "application/json"
 WaitSeconds = Annotated[
     float, Field(ge=0, le=MAX_BATCH_WAIT_SECONDS, description="Seconds to wait for the end before the answer")
 ]
-BatchState = Literal["running", "done", "cancelling", "cancelled"]
 
 
 class BatchRequest(RequestBody, BatchOptions):
@@ -127,7 +126,7 @@ def batch_view(head: Header, permissions: Permissions) -> BatchView:
     steps = zip(entries, progress(head, entries, time.time())["steps"], strict=True)
     return BatchView(
         id=head.batch,
-        state=_state(head),
+        state=head.state,
         done=head.done,
         form=head.form,
         resumes=head.resumes,
@@ -143,12 +142,6 @@ def batch_view(head: Header, permissions: Permissions) -> BatchView:
 def iso_time(seconds: float) -> str:
     """Return a moment in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _state(head: Header) -> BatchState:
-    if head.cancelled_at is not None:
-        return "cancelled" if head.done else "cancelling"
-    return "done" if head.done else "running"
 
 
 def _step_view(head: Header, entry: Entry, fields: dict[str, Any], permissions: Permissions, share: int) -> StepView:

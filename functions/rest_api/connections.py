@@ -51,12 +51,13 @@ class Disconnection(Body):
 @router.operation("GET", "/v1/connections", "List accounts")
 def list_connections() -> ConnectionList:
     """List the accounts with which the caller's tools act, and the services that still need one."""
-    rows = _rows()
+    services = _services()
+    rows = broker.accounts(current().caller, services)
     connected = {row["service"] for row in rows if row["acts"]}
     return ConnectionList(
         connections=[_connection(row) for row in rows],
-        missing={service: _connect_url(service) for service in _services() if service not in connected},
-        services=sorted({*connectable_services(current().caller), *_services()}),
+        missing={service: _connect_url(service) for service in services if service not in connected},
+        services=sorted({*connectable_services(current().caller), *services}),
     )
 
 
@@ -65,7 +66,7 @@ def delete_connection(
     id: Annotated[str, Path(max_length=200)],  # noqa: A002 - the path's variable
 ) -> Response[Disconnection]:
     """Delete an account here and revoke its tokens at the provider; a role's account needs an administrator."""
-    row = next((row for row in _rows() if _connection_id(row) == id), None)
+    row = next((row for row in broker.accounts(current().caller, _services()) if _connection_id(row) == id), None)
     if row is None:
         raise ConnectionNotFound(id=id)
     kind, _, name = str(row["owner"]).partition("#")
@@ -74,14 +75,6 @@ def delete_connection(
     result = broker.request(caller, "revoke", service=row["service"], **role)
     broker.forget(caller, row["service"])
     return Response(200, "application/json", Disconnection(id=id, service=row["service"], result=result))
-
-
-def _rows() -> list[dict[str, Any]]:
-    services = _services()
-    if not services:
-        return []
-    rows: list[dict[str, Any]] = broker.request(current().caller, "status", services=services)["grants"]
-    return rows
 
 
 def _services() -> list[str]:

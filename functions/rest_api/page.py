@@ -10,12 +10,12 @@ from typing import Any
 from aws_lambda_powertools.event_handler import Response
 
 from rest_api.exchange import current
-from rest_api.router import new_router
+from rest_api.router import Operations
 
 FOLDER = Path(__file__).parent
 FILE = FOLDER / "openapi.json"
 
-router = new_router()
+router = Operations()
 
 
 @router.get("/v1/openapi.json", include_in_schema=False)

@@ -49,9 +49,9 @@ def is_too_deep(value: Any) -> bool:
 
 
 class Operations(Router):
-    """A router whose operations share a tag of the document."""
+    """A router whose operations share a tag of the document, if they are in it."""
 
-    def __init__(self, tag: str) -> None:
+    def __init__(self, tag: str = "") -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # powertools leaves its constructor without types
         self._tag = tag
 
@@ -70,11 +70,6 @@ class Operations(Router):
             return self.route(rule, method, **named, **options)(function)
 
         return declare
-
-
-def new_router() -> Router:
-    """Return a router without routes."""
-    return Router()  # type: ignore[no-untyped-call]  # powertools leaves its constructor without types
 
 
 def json_responses(model: Any, **descriptions: str) -> dict[int, OpenAPIResponse]:

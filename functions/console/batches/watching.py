@@ -73,11 +73,7 @@ def show(visit: Visit) -> HttpResponse:
 
 def state_of(head: Header) -> str:
     """Return the state of a batch: running, done, failed (done, but not with all steps), cancelling or cancelled."""
-    if head.cancelled_at is not None:
-        return "cancelled" if head.done else "cancelling"
-    if not head.done:
-        return "running"
-    return "failed" if {"failed", "unknown"} & set(head.outcome.values()) else "done"
+    return "failed" if head.state == "done" and {"failed", "unknown"} & set(head.outcome.values()) else head.state
 
 
 def poll_seconds(head: Header, now: float) -> int:

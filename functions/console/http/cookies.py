@@ -4,7 +4,6 @@ Scripts cannot read them, and browsers do not send them with other sites' forms.
 binds them to this host; a loopback address without https cannot use it.
 """
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from urllib.parse import parse_qsl, urlencode
 
@@ -40,14 +39,12 @@ class LoginAttempt:
 
 def read_session(request: BrowserRequest) -> BrowserSession | None:
     """Return the session that the browser sent."""
-    fields = _read_cookie(request, "session", BrowserSession)
-    return BrowserSession(**fields) if fields else None
+    return _read_cookie(request, "session", BrowserSession)
 
 
 def read_login_attempt(request: BrowserRequest) -> LoginAttempt | None:
     """Return the login that the browser began."""
-    fields = _read_cookie(request, "login", LoginAttempt)
-    return LoginAttempt(**fields) if fields else None
+    return _read_cookie(request, "login", LoginAttempt)
 
 
 def set_session_cookie(request: BrowserRequest, session: BrowserSession, *, seconds: int) -> str:
@@ -75,7 +72,9 @@ def _set_cookie(request: BrowserRequest, name: str, value: str, seconds: int) ->
     return f"{request.cookie_name(name)}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
 
 
-def _read_cookie(request: BrowserRequest, name: str, kind: type[BrowserSession | LoginAttempt]) -> Mapping[str, str]:
-    """Return the fields of a cookie, or nothing if one is missing."""
+def _read_cookie[Kind: (BrowserSession, LoginAttempt)](
+    request: BrowserRequest, name: str, kind: type[Kind]
+) -> Kind | None:
+    """Return what a cookie holds; None if one of its fields is missing."""
     fields = dict(parse_qsl(request.cookies.get(request.cookie_name(name), ""), keep_blank_values=True))
-    return fields if set(fields) == set(kind.__slots__) else {}
+    return kind(**fields) if set(fields) == set(kind.__slots__) else None

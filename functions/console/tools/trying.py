@@ -14,7 +14,7 @@ from mcpist.render.answer import compact, compact_json
 from mcpist.render.contents import split_content
 from mcpist.running import gate
 from mcpist.running.gate import ToolUse
-from mcpist.tools.declare.parameters import ToolParameter
+from mcpist.tools.declare.parameters import Parameter
 from mcpist.tools.declare.tool import Tool
 
 MAX_TRIAL_CHARACTERS = 12_000
@@ -39,7 +39,7 @@ class Trial:
 class ArgumentField:
     """A field of the form."""
 
-    parameter: ToolParameter
+    parameter: Parameter
     kind: FieldKind
     value: str
     choices: Sequence[str] = ()
@@ -78,7 +78,7 @@ def try_tool(visit: Visit, tool: Tool, fields: list[ArgumentField]) -> Trial:
 
 
 def fields_of(
-    parameters: Iterable[ToolParameter], sent: Callable[[str], str] | None, example: Mapping[str, Any]
+    parameters: Iterable[Parameter], sent: Callable[[str], str] | None, example: Mapping[str, Any]
 ) -> Sequence[ArgumentField]:
     """Return the fields with what was sent, else with the values of an example call."""
     fields = []
@@ -94,7 +94,7 @@ def arguments_of(fields: Iterable[ArgumentField]) -> dict[str, Any]:
     return {field.parameter.name: field.argument for field in fields if field.value and not field.problem}
 
 
-def _field(parameter: ToolParameter, value: str) -> ArgumentField:
+def _field(parameter: Parameter, value: str) -> ArgumentField:
     kind, choices = _kind(parameter)
     field = ArgumentField(parameter, kind, value, choices)
     if not value:
@@ -108,7 +108,7 @@ def _field(parameter: ToolParameter, value: str) -> ArgumentField:
     return replace(field, argument=argument, problem="" if is_right else "not_json")
 
 
-def _kind(parameter: ToolParameter) -> tuple[FieldKind, Sequence[str]]:
+def _kind(parameter: Parameter) -> tuple[FieldKind, Sequence[str]]:
     if parameter.type == "boolean":
         return "choice", ("true", "false")
     options = parameter.enum or ()
@@ -119,7 +119,7 @@ def _kind(parameter: ToolParameter) -> tuple[FieldKind, Sequence[str]]:
     return ("text", ()) if parameter.type == "string" else ("json", ())
 
 
-def _argument(parameter: ToolParameter, kind: FieldKind, value: str) -> Any:
+def _argument(parameter: Parameter, kind: FieldKind, value: str) -> Any:
     """Return the value of a text; ValueError for one that is no value of its kind."""
     match kind:
         case "number":

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mcp_types import Tool, ToolAnnotations
+from mcp_types import InputRequiredResult, Tool, ToolAnnotations
 
 from mcp_endpoint.arguments import (
     INPUT_SCHEMAS,
@@ -30,7 +30,6 @@ from mcpist_services.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
     from mcp_endpoint.batch import BatchAnswer
-    from mcp_endpoint.elicitation import UrlElicitation
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ class ToolAnswer:
     """The name of the account that acted; empty if none was needed."""
 
 
-type MetaAnswer = Sequence[Part] | ToolAnswer | BatchAnswer | UrlElicitation
+type MetaAnswer = Sequence[Part] | ToolAnswer | BatchAnswer | InputRequiredResult
 """The parts of an answer, the state of a batch, or an address to open first."""
 
 GET_MODULE_SCHEMA_DESCRIPTION = (
@@ -143,10 +142,12 @@ def run_meta_tool(exchange: McpExchange, name: str, arguments: dict[str, Any]) -
             raise TypeError(other)
 
 
-def _run_tool(exchange: McpExchange, permissions: Permissions, request: CallArguments) -> "ToolAnswer | UrlElicitation":
+def _run_tool(
+    exchange: McpExchange, permissions: Permissions, request: CallArguments
+) -> ToolAnswer | InputRequiredResult:
     """Run one tool; a truncated list has a second part about the next page, and other blocks follow."""
-    # `tools/list` need not wait for these.
-    from mcp_endpoint.elicitation import UrlElicitation, consent_of, run_or_elicit
+    # `tools/list` need not wait for it.
+    from mcp_endpoint.elicitation import consent_of, run_or_elicit
 
     caller, consent = exchange.caller, consent_of(exchange.client, claimed=request.confirm)
     tool = permissions.own_name(request.module, request.tool)
@@ -157,7 +158,7 @@ def _run_tool(exchange: McpExchange, permissions: Permissions, request: CallArgu
         return admitted.run(exchange.remaining), admitted.tool
 
     answer = run_or_elicit(exchange, use.subject, run_call)
-    if isinstance(answer, UrlElicitation):
+    if isinstance(answer, InputRequiredResult):
         return answer
     result, used = answer
     value, blocks = split_content(result.json)

@@ -14,6 +14,7 @@ from mcp_types import (
     CompleteResult,
     GetPromptRequestParams,
     GetPromptResult,
+    InputRequiredResult,
     ListPromptsResult,
     ListResourcesResult,
     ListResourceTemplatesResult,
@@ -93,11 +94,10 @@ def _to_result(exchange: McpExchange, answer: declaration.MetaAnswer) -> Any:
         meta: Any = {ACCOUNT_META_KEY: answer.account} if answer.account else None
         return CallToolResult(content=content(answer.parts, **blocks), _meta=meta)
     from mcp_endpoint import batch
-    from mcp_endpoint.elicitation import UrlElicitation
 
     match answer:
-        case UrlElicitation():
-            return answer.as_result()
+        case InputRequiredResult():
+            return answer
         case batch.BatchAnswer(head) if client.supports_tasks and not head.done:
             return batch.as_task(head).as_create_task_result()
         case batch.BatchAnswer():
@@ -108,9 +108,9 @@ def _to_result(exchange: McpExchange, answer: declaration.MetaAnswer) -> Any:
 
 def _form(exchange: McpExchange, error: ConfirmationPending) -> Any:
     """Return the question that must be answered first, as a form."""
-    from mcp_endpoint.elicitation import FormElicitation
+    from mcp_endpoint.elicitation import form_of
 
-    return FormElicitation.of(error, exchange.caller.locale).as_result()
+    return form_of(error, exchange.caller.locale)
 
 
 def _unknown_tool(name: str, known: dict[str, Any]) -> MCPError:

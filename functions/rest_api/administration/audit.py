@@ -3,7 +3,6 @@
 An administrator sees all rows of the organization, everybody else those about themselves.
 """
 
-from dataclasses import asdict
 from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any, Literal
 
@@ -13,7 +12,7 @@ from pydantic import BaseModel, Field, create_model
 
 from mcpist.audit.rows import EXPORTS, column_types
 from mcpist.audit.search import MAX_ROWS, Filters, find, find_story
-from mcpist.audit.verification import verify
+from mcpist.audit.verification import VerificationPage, verify
 from mcpist.errors import InvalidRequest
 from rest_api.administration.changes import administration
 from rest_api.exchange import current
@@ -48,34 +47,6 @@ class AuditStory(BaseModel):
     row: AuditRow
     rows: list[AuditRow]
     complete: Annotated[bool, Field(description="False where there are more rows than can be read at once")]
-
-
-class VerificationFinding(BaseModel):
-    """A part of a day that is not as it was sealed."""
-
-    kind: Annotated[
-        Literal["rows", "seal", "chain"],
-        Field(description="Rows were altered, removed or inserted; a seal was altered; a seal is missing or misplaced"),
-    ]
-    since: str
-    until: str
-    sealed: Annotated[int, Field(description="The number of rows when it was sealed")]
-    found: Annotated[int, Field(description="The number of rows now")]
-    missing: Annotated[int, Field(description="The sealed rows that are not there as they were")]
-    unexpected: Annotated[list[str], Field(description="The ids of rows that were altered or inserted; 100 at most")]
-
-
-class VerificationPage(BaseModel):
-    """The result of comparing some seals with the chain and their rows."""
-
-    findings: list[VerificationFinding]
-    seals: int
-    rows: Annotated[int, Field(description="The rows that are as they were sealed")]
-    expired: Annotated[int, Field(description="The rows that are not compared, since they expired")]
-    head: Annotated[str, Field(description="The digest of the last seal: keep it elsewhere")]
-    sealed_until: str
-    contains_head: Annotated[bool, Field(description="Whether these seals contain the digest `head` of the request")]
-    cursor: str
 
 
 def _filter(description: str) -> Any:
@@ -144,8 +115,7 @@ def verify_audit(
     work = administration()
     with work.permitted("audit.verify"):
         begin = since.isoformat() if since else "0"
-        found = verify(work.caller.organization, datetime.now(UTC), since=begin, head=head, cursor=cursor)
-    return VerificationPage.model_validate(asdict(found))
+        return verify(work.caller.organization, datetime.now(UTC), since=begin, head=head, cursor=cursor)
 
 
 @router.operation("GET", "/v1/audit/<row>", "Show a row with its story")

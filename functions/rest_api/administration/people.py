@@ -122,7 +122,11 @@ NameTools = Annotated[bool, Query(description="Name every tool")]
 @router.operation("GET", "/v1/users", "List the users")
 def list_users() -> Response[UserList]:
     """List the users of the organization."""
-    return show("users.list", "", lambda found: UserList(organization=found.id, users=_users(found)))
+    return show(
+        "users.list",
+        "",
+        lambda found: UserList(organization=found.id, users=[_user(user) for user in found.users.values()]),
+    )
 
 
 @router.operation("POST", "/v1/users", "Add a user", CREATED)
@@ -159,7 +163,11 @@ def preview_user(user: str, tools: NameTools = False) -> Response[Preview]:
 @router.operation("GET", "/v1/roles", "List the roles")
 def list_roles() -> Response[RoleList]:
     """List the roles of the organization."""
-    return show("roles.list", "", lambda found: RoleList(organization=found.id, roles=_roles(found)))
+    return show(
+        "roles.list",
+        "",
+        lambda found: RoleList(organization=found.id, roles=[_role(found, role) for role in found.roles.values()]),
+    )
 
 
 @router.operation("POST", "/v1/roles", "Add a role", CREATED)
@@ -198,16 +206,8 @@ def _given(body: BaseModel) -> dict[str, Any]:
     return body.model_dump(exclude_none=True)
 
 
-def _users(organization: Organization) -> list[UserBody]:
-    return [_user(user) for user in organization.users.values()]
-
-
 def _user(user: User) -> UserBody:
     return UserBody.model_validate({"user": user.id, **user_fields(user)})
-
-
-def _roles(organization: Organization) -> list[RoleBody]:
-    return [_role(organization, role) for role in organization.roles.values()]
 
 
 def _role(organization: Organization, role: Role) -> RoleBody:

@@ -7,7 +7,6 @@ Gemini: https://ai.google.dev/gemini-api/docs/function-calling
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from aws_lambda_powertools.event_handler.openapi.params import Query
@@ -24,9 +23,7 @@ from rest_api.router import Operations
 from rest_api.tools import names
 from rest_api.tools.models import (
     MAX_PAGE_SIZE,
-    Example,
     Pagination,
-    Parameter,
     SearchHit,
     SearchRequest,
     SearchResponse,
@@ -90,10 +87,10 @@ def get_tool(name: str) -> ToolDetail:
     description, schema = translation.text(tool.description), translation.schema(tool.input_schema)
     return ToolDetail(
         **_summary(permissions, entry, working_services(permissions, [entry])) | {"description": description},
-        parameters=[Parameter(**asdict(parameter)) for parameter in parameters_of(schema)],
+        parameters=parameters_of(schema),
         input_schema=schema,
         output_fields=list(tool.shows.fields),
-        examples=[Example(**example) for example in tool.examples],
+        examples=tool.examples,
     )
 
 

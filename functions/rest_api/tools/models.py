@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from mcpist.tools.declare.module import ModuleKind
-from mcpist.tools.declare.parameters import ParameterType
-from mcpist.tools.declare.tool import Effect
+from mcpist.tools.declare.parameters import Parameter
+from mcpist.tools.declare.tool import Effect, Example
 from rest_api.router import Body, RequestBody, RequestId
 
 MAX_PAGE_SIZE = 100
@@ -15,28 +15,6 @@ ToolName = Annotated[
     str,
     Field(max_length=200, description="The REST name, as module-tool-name, or the full one: module.tool_name"),
 ]
-
-
-class Parameter(Body):
-    """A parameter of a tool."""
-
-    name: str
-    type: ParameterType
-    description: str
-    required: bool
-    default: Any = None
-    enum: list[Any] | None = None
-    pattern: str | None = None
-    minimum: float | None = None
-    maximum: float | None = None
-
-
-class Example(Body):
-    """An example call."""
-
-    description: str
-    parameters: dict[str, Any]
-    expected_result: str
 
 
 class ToolSummary(Body):

@@ -26,6 +26,7 @@ from token_broker.resolving.lease import DEFAULT_LEASE_TIMING, Lease, LeaseTimin
 from token_broker.vault import SingleFlight
 
 if TYPE_CHECKING:
+    from mcpist.audit.rows import AuditColumns
     from mcpist.oauth.provider import App, Provider
     from token_broker.providers.oauth import TokenResponse
 
@@ -51,18 +52,8 @@ class AuditContext:
     def record(self, event: audit.Event, account: str, outcome: str) -> None:
         """Write one row about an account; a failure is only counted, since the event has already happened."""
         with audit.best_effort():
-            row = audit.new_row(
-                organization=self.caller.organization,
-                user=self.caller.user,
-                roles=self.caller.role_names,
-                client=self.caller.client,
-                event=event,
-                service=self.service,
-                account=account,
-                outcome=outcome,
-                request=invocation.request_id(),
-            )
-            audit.write_row(row)
+            columns: AuditColumns = {"account": account, "outcome": outcome, "request": invocation.request_id()}
+            audit.record_account(self.caller, event, self.service, **columns)
 
 
 def refresh_grant(

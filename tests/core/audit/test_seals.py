@@ -14,7 +14,7 @@ from mcpist.audit import record as audit
 from mcpist.audit import seals, verification
 from mcpist.audit.record import SHARDS
 from mcpist.audit.seals import Seal, latest_seal, make_seal, seal_organization
-from mcpist.audit.verification import verify, verify_chain
+from mcpist.audit.verification import verify
 from mcpist.aws.attributes import Item
 from mcpist.aws.table import Table
 from mcpist.errors import InvalidRequest
@@ -48,8 +48,11 @@ def between(rows: Sequence[Item], seal: Seal) -> list[Item]:
     return sorted(found, key=lambda one: str(one["sk"]))
 
 
-def findings(rows: Sequence[Item], chain: Sequence[Seal]) -> Sequence[verification.Finding]:
-    return verify_chain((seal, between(rows, seal)) for seal in chain)
+def findings(rows: Sequence[Item], chain: Sequence[Seal]) -> Sequence[verification.VerificationFinding]:
+    checker = verification.SealChecker()
+    for seal in chain:
+        checker.check(seal, between(rows, seal))
+    return tuple(checker.findings)
 
 
 def sealed(dice: random.Random) -> Audit:

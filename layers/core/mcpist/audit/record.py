@@ -45,6 +45,11 @@ def record_use(caller: Caller, module: str, tool: str, /, **columns: "Unpack[Aud
     write_row(_row_of(caller, {**columns, "event": "use", "service": module, "tool": f"{module}.{tool}"}))
 
 
+def record_account(caller: Caller, event: Event, service: str, /, **columns: "Unpack[AuditColumns]") -> None:
+    """Append a row about an account: it was connected, refreshed, refused or revoked."""
+    write_row(_row_of(caller, {**columns, "event": event, "service": service}))
+
+
 def record_look(caller: Caller, *, action: str, batch: str, request: str) -> None:
     """Append a row about an administrator who reads or steers another user's batch."""
     row = administration_row(caller, "look", action, request=request, target=f"batches.{batch}", batch=batch)

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import batched, pairwise
 
 from mcpist.audit.record import SECONDS_PER_DAY, audit_table, partitions_of, timestamp
@@ -94,24 +95,22 @@ def latest_seal(organization: str) -> Seal | None:
 
 def seals_from(organization: str, since: str) -> Iterator[Seal]:
     """Iterate over the seals that begin at a moment or later, one request a page."""
-    end: str | None = since
-    while end:
-        items, next_end = _table().query_page("pk", organization, (end, "~"))
-        yield from (decode(Seal, item) for item in items if item["sk"] > end or end == since)
-        end = next_end
+    return map(partial(decode, Seal), _items(_table(), organization, since, "~"))
 
 
 def rows_between(organization: str, since: str, until: str) -> Iterator[Item]:
     """Iterate over the rows from one sort key to before another, in their order."""
-    partitions = [_partition_rows(partition, since, until) for partition in partitions_of(organization)]
-    return heapq.merge(*partitions, key=lambda row: str(row["sk"]))
+    partitions = [_items(audit_table(), partition, since, until) for partition in partitions_of(organization)]
+    return (row for row in heapq.merge(*partitions, key=lambda row: str(row["sk"])) if row["sk"] < until)
 
 
-def _partition_rows(partition: str, since: str, until: str) -> Iterator[Item]:
-    start = since
+def _items(table: Table, partition: str, first: str, last: str) -> Iterator[Item]:
+    """Iterate over the items of a partition from one sort key to another, one request a page."""
+    start = first
     while start:
-        rows, end = audit_table().query_page("pk", partition, (start, until))
-        yield from (row for row in rows if row["sk"] < until and (row["sk"] > start or start == since))
+        items, end = table.query_page("pk", partition, (start, last))
+        # A range includes its ends: a further page begins with the item at which the one before ended.
+        yield from (item for item in items if item["sk"] > start or start == first)
         start = end
 
 

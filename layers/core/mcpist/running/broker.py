@@ -80,10 +80,16 @@ def connected(caller: Caller, services: Sequence[str]) -> frozenset[str]:
     key = (caller.organization, caller.user, caller.role_names, " ".join(services))
 
     def fetch() -> frozenset[str]:
-        rows = request(caller, "status", services=list(services))["grants"]
+        rows = accounts(caller, services)
         return frozenset(row["service"] for row in rows if row["acts"] and row["usable"])
 
     return status_cache.get_or_make(key, fetch)
+
+
+def accounts(caller: Caller, services: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the broker's rows about the caller's accounts at these services; it is not asked about none."""
+    rows: list[dict[str, Any]] = request(caller, "status", services=list(services))["grants"] if services else []
+    return rows
 
 
 def warrant(caller: Caller, services: Iterable[str], *, expires_at: int) -> str:

@@ -15,7 +15,7 @@ from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.paging import PageRequest, pages, paging_parameters
 from mcpist.tools.declare.schema import model_of, parameter_lines, parameters_of, schema_of
 from mcpist.tools.declare.schema_tool import SchemaTool
-from mcpist.tools.declare.tool import PAGING_PARAMETERS, ModuleMetadata, ToolExample
+from mcpist.tools.declare.tool import PAGING_PARAMETERS, Example, ModuleMetadata
 from mcpist_services.described.overlay import FORM_TYPE, Overlay, OverlayParameter, Style, ToolRule
 from mcpist_services.described.paging import paging_of
 from mcpist_services.described.samples import closure, sample
@@ -109,11 +109,11 @@ class DescribedTool(SchemaTool):
         return parameter_lines({"properties": specs, "required": required})
 
     @property
-    def examples(self) -> list[ToolExample]:
+    def examples(self) -> list[Example]:
         """The call with the required arguments alone."""
         least = {name: sample(one.spec, self.definitions) for name, one in self.rule.parameters.items() if one.required}
         brings = f"{self.shows.format}: {', '.join(self.shows.fields)}"
-        return [ToolExample(description=self.description, parameters=least, expectedResult=brings)]
+        return [Example(description=self.description, parameters=least, expectedResult=brings)]
 
     def describe_work(self, arguments: Mapping[str, Any]) -> Work:
         """Return the request, or the requests of a list's pages."""

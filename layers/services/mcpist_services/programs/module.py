@@ -16,7 +16,7 @@ from mcpist.tools.declare.call import TimedLookup, Work
 from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.schema import parameter_lines
 from mcpist.tools.declare.schema_tool import SchemaTool
-from mcpist.tools.declare.tool import ModuleMetadata, ToolExample
+from mcpist.tools.declare.tool import Example, ModuleMetadata
 from mcpist.tools.search.catalogue import DefinedModules
 from mcpist_services import names
 from mcpist_services.definitions import load_definition, refuse
@@ -96,14 +96,14 @@ class ProgramTool(SchemaTool):
         return f"{self.name}({', '.join(lines)}) -> {', '.join(self.shows.fields)}"
 
     @property
-    def examples(self) -> list[ToolExample]:
+    def examples(self) -> list[Example]:
         """The call with the required arguments alone, or those of the schema's own `examples`."""
         required = self.input_schema.get("required", ())
         least = {name: _example(self.declaration.properties[name]) for name in required}
         uses = [use for use in self.input_schema.get("examples", ()) if isinstance(use, dict)] or [least]
         brings = f"{self.shows.format}: {', '.join(self.shows.fields)}"
         first = self.description.partition("\n")[0]
-        return [ToolExample(description=first, parameters=use, expectedResult=brings) for use in uses]
+        return [Example(description=first, parameters=use, expectedResult=brings) for use in uses]
 
     def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments with the schema's defaults, or raise InvalidArguments."""

@@ -20,11 +20,11 @@ from mcpist.people import questions
 from mcpist.polling import Polling
 from mcpist.render.answer import compact_json
 from mcpist.running import broker, gate
+from mcpist.running.accounts import service_of
 from mcpist.running.confirmation import Agreement, DestructiveUse, order_targets, require_confirmation
 from mcpist.settings import settings
 from mcpist.telemetry import invocation
 from mcpist.tools.access.permissions import Permissions, acting_caller
-from mcpist.tools.declare.schema_tool import UpstreamTool
 from mcpist.tools.declare.tool import Tool
 
 MAX_BATCH_WAIT_SECONDS = 20.0
@@ -179,12 +179,13 @@ def with_accounts(
 ) -> list[DestructiveUse]:
     """Return the steps with the names of the accounts that will act for each of them, where the broker knows them."""
     destructive, tools = list(destructive), {step.id: tool for step, tool in runs}
-    services = {use.id: _service_of(tools[use.id], permissions) for use in destructive}
+    modules = permissions.catalogue.module
+    services = {use.id: service_of(modules(tools[use.id].module), tools[use.id]) for use in destructive}
     callers = {use.id: acting_caller(permissions.caller, tools[use.id]) for use in destructive}
     accounts: dict[tuple[str, ...], dict[str, str]] = {}
     for caller in {caller.role_names: caller for caller in callers.values()}.values():
         wanted = sorted({service for service in services.values() if service})
-        accounts[caller.role_names] = _account_names(caller, wanted) if wanted else {}
+        accounts[caller.role_names] = _account_names(caller, wanted)
     return [
         replace(use, account=accounts[callers[use.id].role_names].get(service, ""))
         if (service := services[use.id])
@@ -193,15 +194,10 @@ def with_accounts(
     ]
 
 
-def _service_of(tool: Tool, permissions: Permissions) -> str | None:
-    """Return the service whose account a tool acts with; the servers of one category may need several."""
-    return tool.service if isinstance(tool, UpstreamTool) else permissions.catalogue.module(tool.module).service
-
-
 def _account_names(caller: Caller, services: list[str]) -> dict[str, str]:
     """Return the names of the accounts that act for a caller by service; empty if the broker cannot tell."""
     try:
-        rows = broker.request(caller, "status", services=services)["grants"]
+        rows = broker.accounts(caller, services)
     except McpistError:
         return {}
     return {row["service"]: row["account_name"] for row in rows if row["acts"]}

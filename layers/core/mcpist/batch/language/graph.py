@@ -55,16 +55,6 @@ class Graph:
         place = {i: k for k, i in enumerate(order)}
         return Graph(tuple(frozenset(place[k] for k in self.needs[i]) for i in order))
 
-    @property
-    def components(self) -> tuple[Steps, ...]:
-        """The parts that no need connects."""
-        return components(self.needs, self.steps)
-
-    @property
-    def series(self) -> tuple[Steps, ...]:
-        """The parts each of which follows the whole part before it."""
-        return series(self.ancestors, self.steps)
-
     def tails(self, steps: Steps) -> Steps:
         """Return those of `steps` that only a chain of `steps` follows, up to an end of the graph.
 

@@ -21,6 +21,8 @@ MIN_TAIL_READ_SECONDS = 0.01
 
 type Status = Literal["succeeded", "failed", "skipped", "cancelled", "unknown"]
 type ExecutionForm = Literal["machine", "relay"]
+# No `type`: the document of the REST API would name it.
+BatchState = Literal["running", "done", "cancelling", "cancelled"]
 
 
 def partition_key(organization: str, batch: str) -> str:
@@ -86,6 +88,13 @@ class Header:
     def done(self) -> bool:
         """Whether every step has settled."""
         return len(self.seq) == len(self.ids)
+
+    @property
+    def state(self) -> BatchState:
+        """Whether it runs or is done; once cancelled it is `cancelling` until what was running has ended."""
+        if self.cancelled_at is not None:
+            return "cancelled" if self.done else "cancelling"
+        return "done" if self.done else "running"
 
     @property
     def is_stopped(self) -> bool:

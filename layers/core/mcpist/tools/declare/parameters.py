@@ -17,7 +17,7 @@ _COPIED_KEYWORDS: dict[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolParameter:
+class Parameter:
     """A parameter of a tool."""
 
     name: str
@@ -31,7 +31,7 @@ class ToolParameter:
     maximum: float | None = None
 
 
-def parameters_of(schema: Mapping[str, Any]) -> list[ToolParameter]:
+def parameters_of(schema: Mapping[str, Any]) -> list[Parameter]:
     """Return the parameters that a schema of arguments has; the schema itself says more about nested ones."""
     required, definitions = schema.get("required", ()), schema.get("$defs", {})
     properties = schema.get("properties")
@@ -41,11 +41,11 @@ def parameters_of(schema: Mapping[str, Any]) -> list[ToolParameter]:
     ]
 
 
-def _parameter(name: str, spec: Mapping[str, Any], *, required: bool) -> ToolParameter:
+def _parameter(name: str, spec: Mapping[str, Any], *, required: bool) -> Parameter:
     # A schema of an upstream server may be broken.
     copied = {name: value for name, kinds in _COPIED_KEYWORDS.items() if isinstance(value := spec.get(name), kinds)}
     description = spec.get("description", "")
-    return ToolParameter(name=name, type=_type(spec), description=str(description), required=required, **copied)
+    return Parameter(name=name, type=_type(spec), description=str(description), required=required, **copied)
 
 
 def _resolved(spec: Any, definitions: Any) -> Mapping[str, Any]:

@@ -35,8 +35,8 @@ class ModuleMetadata(TypedDict, total=False):
     tags: tuple[str, ...]
 
 
-class ToolExample(TypedDict):
-    """An example call of a tool."""
+class Example(TypedDict):
+    """An example call."""
 
     description: str
     parameters: dict[str, Any]
@@ -113,7 +113,7 @@ class Tool(ABC):
         }
 
     @property
-    def examples(self) -> list[ToolExample]:
+    def examples(self) -> list[Example]:
         """Example calls, where any are known."""
         return []
 
@@ -177,14 +177,14 @@ class DeclaredTool(Tool):
         return f"{self.name}({parameters}) -> {', '.join(self.shows.fields)}"
 
     @cached_property
-    def examples(self) -> list[ToolExample]:
+    def examples(self) -> list[Example]:
         """The call with the required arguments alone; with each of `uses` added, where the declaration gives any."""
         properties, required = self.input_schema["properties"], self.input_schema.get("required", [])
         least = {name: example_of(properties[name]) for name in required}
         brings = f"{self.shows.format}: {', '.join(self.shows.fields)}"
         first = self.description.partition("\n")[0]
         uses = [{**least, **use} for use in self.uses or ({},)]
-        return [ToolExample(description=first, parameters=use, expectedResult=brings) for use in uses]
+        return [Example(description=first, parameters=use, expectedResult=brings) for use in uses]
 
     def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments with defaults; InvalidArguments with the tool's schema for the next try."""
