@@ -128,7 +128,7 @@ def _tokens(deployment: LocalDeployment, servers: dict[str, UpstreamServer]) -> 
 def _whole(deployment: LocalDeployment) -> Row:
     """Compare the same call through the embedded stack, where each writes an audit row, with one of `rag`."""
     endpoint = Endpoint.at(deployment.mcp_url, deployment.token(USER))
-    with endpoint.connected():
+    with endpoint.session.connected():
         proxied = _timed(lambda: endpoint.call("call", _call()))
         own = _timed(lambda: endpoint.call("call", {"module": "rag", "tool": "list_tags"}))
     return "a proxied `call` through the embedded stack, against one of `rag` there, median", _ratio(proxied, own), ""
@@ -157,7 +157,7 @@ def _concurrent_users(deployment: LocalDeployment) -> Row:
     def work(_: int) -> list[float]:
         endpoint = Endpoint.at(deployment.mcp_url, deployment.token(USER))
         try:
-            with endpoint.connected():
+            with endpoint.session.connected():
                 return [_seconds(lambda: endpoint.call("call", _call())) for _ in range(CALLS_A_USER)]
         except (
             CommandError

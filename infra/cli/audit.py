@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
@@ -20,19 +21,26 @@ COLUMNS = ("command", "runs", "failed", "files", "tokens_saved", "token_efficien
 PERIOD_COLUMNS = ("period", "runs", "failed", "files", "tokens_saved")
 
 
-def show_audit(
-    access: Access,
-    user: Annotated[str, Option(metavar="USER", help="Only rows of this user.")] = "",
-    service: Annotated[str, Option(metavar="SERVICE", help="Only rows of this service, or `administration`.")] = "",
+@dataclass(frozen=True, slots=True)
+class AuditRows:
+    """The rows that are wanted; what is not named may have any value."""
+
+    user: Annotated[str, Option(metavar="USER", help="Only rows of this user.")] = ""
+    service: Annotated[str, Option(metavar="SERVICE", help="Only rows of this service, or `administration`.")] = ""
     event: Annotated[
         str, Option(metavar="EVENT", help="use, connect, refresh, failure, change, look, sign_in, ...")
-    ] = "",
-    outcome: Annotated[str, Option(metavar="CODE", help="succeeded, started, an error's code, or failed.")] = "",
-    tool: Annotated[str, Option(metavar="TOOL", help="A tool, or an action such as users.update.")] = "",
-    client: Annotated[str, Option(metavar="NAME", help="Only rows of the program of this name.")] = "",
-    request: Annotated[str, Option(metavar="ID", help="Only rows of this request.")] = "",
-    batch: Annotated[str, Option(metavar="ID", help="Only rows of this batch.")] = "",
-    text: Annotated[str, Option(metavar="TEXT", help="Only rows with this text in any column.")] = "",
+    ] = ""
+    outcome: Annotated[str, Option(metavar="CODE", help="succeeded, started, an error's code, or failed.")] = ""
+    tool: Annotated[str, Option(metavar="TOOL", help="A tool, or an action such as users.update.")] = ""
+    client: Annotated[str, Option(metavar="NAME", help="Only rows of the program of this name.")] = ""
+    request: Annotated[str, Option(metavar="ID", help="Only rows of this request.")] = ""
+    batch: Annotated[str, Option(metavar="ID", help="Only rows of this batch.")] = ""
+    text: Annotated[str, Option(metavar="TEXT", help="Only rows with this text in any column.")] = ""
+
+
+def show_audit(
+    access: Access,
+    rows: AuditRows,
     story: Annotated[
         str | None, Option(metavar="ROW", help="Show all rows of the request that this row belongs to.")
     ] = None,
@@ -58,10 +66,8 @@ def show_audit(
         return _verify(session, head)
     times = {"since": parse_time(since).isoformat(), "until": parse_time(until).isoformat() if until else ""}
     if savings:
-        return _savings(session.get("/v1/audit/savings", user=user, **times))
-    query = {"user": user, "service": service, "event": event, "outcome": outcome, "tool": tool}
-    query |= {"client": client, "request": request, "batch": batch, "text": text}
-    query |= times
+        return _savings(session.get("/v1/audit/savings", user=rows.user, **times))
+    query = asdict(rows) | times
     return _export(session, {**query, "format": export}) if export else _page(session, query, limit, cursor)
 
 

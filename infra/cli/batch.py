@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated, Any, TextIO
 
@@ -11,8 +12,8 @@ from infra.cli.document import CALLER, TRY_AGAIN, CommandError, CommandResult, e
 from infra.cli.endpoint import Endpoint
 from infra.cli.options import BatchFile, Token, Url, text_of
 from infra.cli.plan import draw_plan
-from infra.cli.progress import LiveTable, ProgressLog, progress_view
-from mcpist.batch.timeline import parse_progress, progress_uri
+from infra.cli.progress import progress_view
+from mcpist.batch.timeline import Progress, parse_progress, progress_uri
 from mcpist.polling import Polling
 
 POLLING = Polling(initial_seconds=0.2, max_seconds=1.0, growth=1.2)
@@ -53,53 +54,44 @@ def batch(
         return replace(plan, drawing=draw_plan(plan.texts[0]))
     if not watch and not sys.stderr.isatty():
         return endpoint.call("batch", request)
-    return BatchWatcher(sys.stderr).run(endpoint, request)
+    return _watch(endpoint, request, sys.stderr)
 
 
-class BatchWatcher:
-    """Watches one batch; if that ends early, it prints how to continue."""
+def _watch(endpoint: Endpoint, request: dict[str, Any], out: TextIO) -> CommandResult:
+    """Start or fetch a batch, show it until its end, and return its results; else print how to continue."""
+    batch = ""
+    try:
+        with endpoint.session.connected():
+            with progress_view(out) as show:
+                begun = request.get("batch_id") or endpoint.begin("batch", request)
+                if isinstance(begun, CommandResult):
+                    return begun
+                batch = begun
+                for progress in _poll(endpoint, batch):
+                    show(progress)
+            return endpoint.call("batch", {"batch_id": batch})
+    # Ctrl-C too: the batch runs on without this command, and only here is its id known.
+    except BaseException as error:
+        if batch and not (isinstance(error, CommandError) and exit_code(error.error["code"]) == CALLER):
+            print(CONTINUE_HINT.format(batch=batch), file=out, flush=True)
+        raise
 
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
-        self._batch = ""
 
-    def run(self, endpoint: Endpoint, request: dict[str, Any]) -> CommandResult:
-        """Start or fetch a batch, show it until its end, and return its results."""
+def _poll(endpoint: Endpoint, batch: str) -> Iterator[Progress]:
+    """Yield a batch's progress until it is done."""
+    failed_polls = 0
+    for delay in POLLING.delays():
+        began = time.monotonic()
         try:
-            with endpoint.connected():
-                return self._follow(endpoint, request)
-        # Ctrl-C too: the batch runs on without this command, and only here is its id known.
-        except BaseException as error:
-            if self._batch and not (isinstance(error, CommandError) and exit_code(error.error["code"]) == CALLER):
-                print(CONTINUE_HINT.format(batch=self._batch), file=self._out, flush=True)
-            raise
-
-    def _follow(self, endpoint: Endpoint, request: dict[str, Any]) -> CommandResult:
-        with progress_view(self._out) as shown:
-            begun = request.get("batch_id") or endpoint.begin("batch", request)
-            if isinstance(begun, CommandResult):
-                return begun
-            self._batch = begun
-            self._until_done(endpoint, shown)
-        done = endpoint.call("batch", {"batch_id": begun})
-        # The results are here, so nobody needs to be told how to fetch them.
-        self._batch = ""
-        return done
-
-    def _until_done(self, endpoint: Endpoint, shown: LiveTable | ProgressLog) -> None:
-        failed_polls = 0
-        for delay in POLLING.delays():
-            began = time.monotonic()
-            try:
-                progress = parse_progress(endpoint.read(progress_uri(self._batch)))
-            except CommandError as error:
-                failed_polls += 1
-                if exit_code(error.error["code"]) != TRY_AGAIN or failed_polls > MAX_FAILED_POLLS:
-                    raise
-            else:
-                failed_polls = 0
-                shown.show(progress)
-                if progress.done:
-                    return
-            # Poll less often where each request takes longer.
-            time.sleep(max(delay, time.monotonic() - began))
+            progress = parse_progress(endpoint.read(progress_uri(batch)))
+        except CommandError as error:
+            failed_polls += 1
+            if exit_code(error.error["code"]) != TRY_AGAIN or failed_polls > MAX_FAILED_POLLS:
+                raise
+        else:
+            failed_polls = 0
+            yield progress
+            if progress.done:
+                return
+        # Poll less often where each request takes longer.
+        time.sleep(max(delay, time.monotonic() - began))

@@ -5,7 +5,6 @@ Source: https://modelcontextprotocol.io/specification/2026-07-28
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -45,10 +44,6 @@ class Endpoint:
     def url(self) -> str:
         """The MCP URL."""
         return self.session.url + self.path
-
-    def connected(self) -> AbstractContextManager[None]:
-        """Keep one connection for several requests."""
-        return self.session.connected()
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> CommandResult:
         """Call one of the meta-tools; its error is a CommandError."""

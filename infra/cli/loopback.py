@@ -2,7 +2,8 @@
 
 import threading
 from hmac import compare_digest
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from queue import Empty, SimpleQueue
 from typing import Any, Self
 from urllib.parse import parse_qsl, urlsplit
 
@@ -14,69 +15,59 @@ CLOSING_PAGE = (
 )
 
 
-class CallbackServer:
-    """Listens on loopback until the redirect with this `state` comes; port 0 is any free one.
+class _Handler(BaseHTTPRequestHandler):
+    server: "CallbackServer"
 
-    Any web page can send the browser here with another state: that is no answer.
-    """
+    def do_GET(self) -> None:
+        place = urlsplit(self.path)
+        query = dict(parse_qsl(place.query))
+        # Any web page can send the browser here with another state: that is no answer.
+        has_state = compare_digest(query.get("state", "").encode(), self.server.state.encode())
+        is_expected = place.path == CALLBACK_PATH and has_state
+        if is_expected:
+            self.server.answers.put(query)
+        self.send_response(200 if is_expected else 404)
+        self.send_header("content-type", "text/html")
+        self.send_header("cache-control", "no-store")
+        self.send_header("referrer-policy", "no-referrer")
+        self.end_headers()
+        self.wfile.write(CLOSING_PAGE if is_expected else b"This is not the end of a login.")
+
+    def log_message(self, *_: Any) -> None:
+        """Write no line: it would hold the code."""
+
+
+class CallbackServer(ThreadingHTTPServer):
+    """Listens on loopback until the redirect with this `state` comes; port 0 is any free one."""
+
+    # Threads, since a browser may open a connection beforehand and send nothing on it.
 
     def __init__(self, port: int, state: str) -> None:
-        self._state = state
-        self._answered = threading.Event()
-        self._answer: dict[str, str] = {}
+        self.state = state
+        self.answers: SimpleQueue[dict[str, str]] = SimpleQueue()
         try:
-            self._server = HTTPServer(("127.0.0.1", port), self._handler())
+            super().__init__(("127.0.0.1", port), _Handler)
         except OSError as error:
             hint = "Choose another port with --port, or stop what uses it."
             raise CommandError("VALIDATION_ERROR", f"Port {port} cannot be used: {error}", hint) from None
-        self._thread = threading.Thread(target=self._server.serve_forever, name="login-callback", daemon=True)
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        threading.Thread(target=self.serve_forever, name="login-callback", daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        self.shutdown()
+        self.server_close()
 
     @property
     def url(self) -> str:
         """The address to redirect to."""
-        return f"http://localhost:{self._server.server_port}{CALLBACK_PATH}"
+        return f"http://localhost:{self.server_port}{CALLBACK_PATH}"
 
     def wait(self, seconds: float) -> dict[str, str]:
-        """Return the redirect's query; CommandError if none comes in time."""
-        if not self._answered.wait(seconds):
+        """Return the first redirect's query; CommandError if none comes in time."""
+        try:
+            return self.answers.get(timeout=seconds)
+        except Empty:
             hint = "Run it again, and finish the login in the browser."
-            raise CommandError("TIMEOUT", f"Nobody has logged in within {seconds:.0f} s.", hint)
-        return self._answer
-
-    def _receive(self, query: dict[str, str]) -> bool:
-        """Return whether a redirect is the expected one."""
-        if not compare_digest(query.get("state", "").encode(), self._state.encode()):
-            return False
-        if not self._answered.is_set():
-            self._answer = query
-            self._answered.set()
-        return True
-
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        receive = self._receive
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                """Receive the redirect."""
-                place = urlsplit(self.path)
-                is_expected = place.path == CALLBACK_PATH and receive(dict(parse_qsl(place.query)))
-                self.send_response(200 if is_expected else 404)
-                self.send_header("content-type", "text/html")
-                self.send_header("cache-control", "no-store")
-                self.send_header("referrer-policy", "no-referrer")
-                self.end_headers()
-                self.wfile.write(CLOSING_PAGE if is_expected else b"This is not the end of a login.")
-
-            def log_message(self, *_: Any) -> None:
-                """Write no line: it would hold the code."""
-
-        return Handler
+            raise CommandError("TIMEOUT", f"Nobody has logged in within {seconds:.0f} s.", hint) from None

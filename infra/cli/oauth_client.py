@@ -78,7 +78,9 @@ def log_in(url: str, client_id: str, port: int, show: Callable[[str], None]) -> 
     # Without a fixed client, any port will do: the client registers with the one that is free.
     with CallbackServer(port or (REGISTERED_PORT if client_id else 0), state) as callback:
         client = client_id or _register(server, callback.url)
-        show(_authorization_url(server, client, callback.url, state, verifier))
+        challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
+        own = {"client_id": client, "redirect_uri": callback.url, "state": state, "code_challenge": challenge}
+        show(authorization_url(server.authorization_endpoint, server.resource, " ".join(server.scopes), **own))
         answer = callback.wait(LOGIN_TIMEOUT_SECONDS)
         _check_answer(answer, server)
         tokens = _request_tokens(
@@ -134,20 +136,11 @@ def revoke(login: KeptLogin) -> bool:
     return answer.is_success
 
 
-def _authorization_url(server: AuthorizationServer, client: str, redirect: str, state: str, verifier: str) -> str:
-    challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
-    query = {
-        "response_type": "code",
-        "client_id": client,
-        "redirect_uri": redirect,
-        "state": state,
-        "code_challenge": challenge,
-        "code_challenge_method": "S256",
-        "resource": server.resource,
-        **({"scope": " ".join(server.scopes)} if server.scopes else {}),
-    }
-    separator = "&" if urlsplit(server.authorization_endpoint).query else "?"
-    return f"{server.authorization_endpoint}{separator}{urlencode(query)}"
+def authorization_url(endpoint: str, resource: str, scope: str, **own: str) -> str:
+    """Return where a browser asks for a code with PKCE; `own` are the client's, the attempt's and the challenge."""
+    query = {"response_type": "code", **own, "code_challenge_method": "S256", "resource": resource}
+    query |= {"scope": scope} if scope else {}
+    return f"{endpoint}{'&' if urlsplit(endpoint).query else '?'}{urlencode(query)}"
 
 
 def _check_answer(answer: Mapping[str, str], server: AuthorizationServer) -> None:

@@ -6,8 +6,10 @@ AWS is needed, and only the functions know the ledger's format.
 
 import shutil
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Annotated, Any, Self, TextIO
+from typing import Annotated, Any, TextIO
 
 from rich.cells import cell_len
 from rich.console import Console, Group
@@ -49,10 +51,15 @@ STATE_STYLES = {
 STATES_BY_IMPORTANCE = ("running", "failed", "unknown", "ready", "waiting", "cancelled", "skipped", "succeeded")
 
 
-def progress_view(out: TextIO) -> "LiveTable | ProgressLog":
-    """Return a live table for a terminal, and a log for everything else."""
+@contextmanager
+def progress_view(out: TextIO) -> Iterator[Callable[[Progress], None]]:
+    """Yield what shows a progress: in a live table on a terminal, and in a log everywhere else."""
     console = Console(file=out)
-    return LiveTable(console) if console.is_terminal and not console.is_dumb_terminal else ProgressLog(out)
+    if console.is_terminal and not console.is_dumb_terminal:
+        with LiveTable(console) as table:
+            yield table.show
+    else:
+        yield ProgressLog(out).show
 
 
 class ProgressLog:
@@ -61,12 +68,6 @@ class ProgressLog:
     def __init__(self, out: TextIO) -> None:
         self._out = out
         self._printed: dict[str, str] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._out.flush()
 
     def show(self, progress: Progress) -> None:
         """Print the changes since the last call, in their order."""

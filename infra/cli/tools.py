@@ -83,7 +83,7 @@ def call(
     if not isinstance(given, dict):
         raise CommandError("VALIDATION_ERROR", "--params is no JSON object.", "Write --params '{\"limit\": 3}'.")
     endpoint = Endpoint.from_options(url, token)
-    with endpoint.connected():
+    with endpoint.session.connected():
         if arguments:
             answer = endpoint.call("get_module_schema", {"modules": [module], "tools": [tool]}).texts[0]
             shown = (one for found in answer["modules"] for one in found["tools"] if isinstance(one, dict))

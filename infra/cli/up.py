@@ -23,7 +23,7 @@ from infra.local.intrinsics import TemplateError
 from infra.local.names import PSEUDO, STACK
 from infra.local.sandbox import HandlerImportError
 from infra.local.server import PortInUse
-from infra.local.state import State, StateUnreadable, opened_state, remove_state
+from infra.local.state import StateUnreadable, opened_state, remove_state
 from mcpist.batch.machine.definition import stack_prefix
 from mcpist.bounded_http.addresses import is_loopback
 
@@ -92,8 +92,11 @@ def up(
         logs=stack.logs.resolve(),
         report=_print_progress,
     )
-    with _failures_as_errors(), _kept(stack, fresh=fresh) as state:
-        _serve(run_local_deployment(replace(options, state=state)), ctx.obj, stack)
+    with _failures_as_errors(), stack.held():
+        if fresh:
+            remove_state(stack.state_file)
+        with opened_state(stack.state_file) as state:
+            _serve(run_local_deployment(replace(options, state=state)), ctx.obj, stack)
     sys.exit(0)
 
 
@@ -113,16 +116,6 @@ def _check_places(docs: Path, upstreams: Path | None, apis: Path | None, program
     for place, is_usable, problem, hint in checks:
         if place and not is_usable(place):
             raise CommandError("FILE_NOT_FOUND", f"{place} {problem}", hint)
-
-
-@contextmanager
-def _kept(stack: LocalStack, *, fresh: bool) -> Iterator[State]:
-    """Open the state of a stack that runs nowhere else."""
-    with stack.held():
-        if fresh:
-            remove_state(stack.state_file)
-        with opened_state(stack.state_file) as state:
-            yield state
 
 
 @contextmanager

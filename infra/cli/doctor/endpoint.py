@@ -6,12 +6,13 @@ import time
 from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
 from typing import Any
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 import jwt
 
 from infra.cli.doctor.deployment import CheckFinding, Deployment, ok, problem, skipped, warning
+from infra.cli.oauth_client import authorization_url
 from mcpist.errors import UpstreamUnavailable
 from mcpist.people.identity import ALGORITHMS, METADATA_PATHS
 
@@ -232,17 +233,9 @@ def connect_client(deployment: Deployment) -> Iterator[CheckFinding]:
     found = _described(deployment.issuer)
     redirect = f"{deployment.url}/connect/login"
     place = str(found.get("authorization_endpoint", ""))
-    asked = {
-        "response_type": "code",
-        "client_id": deployment.connect_client,
-        "redirect_uri": redirect,
-        "state": "mcpist-doctor",
-        "code_challenge": CHALLENGE,
-        "code_challenge_method": "S256",
-        "resource": deployment.resource,
-        **({"scope": "openid"} if "openid" in found.get("scopes_supported", ()) else {}),
-    }
-    response = ask("GET", f"{place}{'&' if urlsplit(place).query else '?'}{urlencode(asked)}")
+    scope = "openid" if "openid" in found.get("scopes_supported", ()) else ""
+    own = {"client_id": deployment.connect_client, "redirect_uri": redirect, "state": "mcpist-doctor"}
+    response = ask("GET", authorization_url(place, deployment.resource, scope, **own, code_challenge=CHALLENGE))
     errors = parse_qs(urlsplit(response.headers.get("location", "")).query).get("error", [])
     if response.is_server_error:
         yield skipped(f"the login returned {response.status_code}")
