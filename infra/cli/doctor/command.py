@@ -19,7 +19,8 @@ from infra.cli.target import TABLES, opened
 from mcpist.aws.clients import AwsError
 from mcpist.errors import McpistError
 
-type Findings = Callable[[Deployment], Iterable[CheckFinding]]
+type Findings = CheckFinding | Iterable[CheckFinding]
+"""What a check found: one thing, or several."""
 
 
 class Check(NamedTuple):
@@ -27,7 +28,7 @@ class Check(NamedTuple):
 
     area: str
     about: str
-    findings: Findings
+    run: Callable[[Deployment], Findings]
 
 
 class CheckResult(NamedTuple):
@@ -97,10 +98,11 @@ def run_doctor(
     return report(lines, "mcpist doctor")
 
 
-def run_check(findings: Callable[[], Iterable[CheckFinding]], remedy: str = "") -> Iterator[CheckFinding]:
+def run_check(check: Callable[[], Findings], remedy: str = "") -> Iterator[CheckFinding]:
     """Yield a check's findings; an error is a problem if there is a `remedy`, else it skips the rest of this check."""
     try:
-        yield from findings()
+        found = check()
+        yield from [found] if isinstance(found, CheckFinding) else found
     except ClientError as error:
         refusal = f"AWS refused {error.operation_name}: {error.response['Error'].get('Code')}"
         yield problem(str(error), remedy) if remedy else skipped(refusal)

@@ -33,87 +33,79 @@ WARNING_SHARE = 0.9
 REDEPLOY = "Deploy again with `make deploy`."
 
 
-def stack(deployment: Deployment) -> Iterator[CheckFinding]:
+def stack(deployment: Deployment) -> CheckFinding:
     """Check CloudFormation's status of the stack."""
     events = deployment.aws(f"cloudformation describe-stack-events --stack-name {deployment.name}")
     summary = f"{deployment.name} is {deployment.status}"
     if deployment.embedded:
-        yield skipped("the embedded AWS has no CloudFormation")
-    elif deployment.status in GOOD:
-        yield ok(summary)
-    elif deployment.status in ROLLED_BACK:
-        yield warning(f"{summary}: the last deployment failed", f"{events} says why; deploy again.")
-    elif deployment.status.endswith("_IN_PROGRESS"):
-        yield warning(f"{summary}: a change is running", "Wait for its end, and run the doctor again.")
-    else:
-        yield problem(summary, f"{events} says why; deploy again, or remove the stack with `sam delete`.")
+        return skipped("the embedded AWS has no CloudFormation")
+    if deployment.status in GOOD:
+        return ok(summary)
+    if deployment.status in ROLLED_BACK:
+        return warning(f"{summary}: the last deployment failed", f"{events} says why; deploy again.")
+    if deployment.status.endswith("_IN_PROGRESS"):
+        return warning(f"{summary}: a change is running", "Wait for its end, and run the doctor again.")
+    return problem(summary, f"{events} says why; deploy again, or remove the stack with `sam delete`.")
 
 
-def public_url(deployment: Deployment) -> Iterator[CheckFinding]:
+def public_url(deployment: Deployment) -> CheckFinding:
     """Check that clients elsewhere can reach the endpoint's address."""
     if not deployment.embedded and urlsplit(deployment.url).hostname in LOOPBACK:
         found = f"PublicUrl is {deployment.url}, which is this machine's own address"
-        yield problem(found, deployment.redeploy(PublicUrl="''"))
-    else:
-        yield ok(deployment.url)
+        return problem(found, deployment.redeploy(PublicUrl="''"))
+    return ok(deployment.url)
 
 
-def audience(deployment: Deployment) -> Iterator[CheckFinding]:
+def audience(deployment: Deployment) -> CheckFinding:
     """Check that clients will request tokens for the URL that they connect to."""
     mcp_url = f"{deployment.url}/mcp"
     if f"{mcp_url}/".startswith(f"{deployment.resource}/"):
-        yield ok(deployment.resource)
-    else:
-        found = f"Audience is {deployment.resource}, and clients connect to {mcp_url}: strict ones refuse"
-        yield warning(found, deployment.redeploy(Audience="''"))
+        return ok(deployment.resource)
+    found = f"Audience is {deployment.resource}, and clients connect to {mcp_url}: strict ones refuse"
+    return warning(found, deployment.redeploy(Audience="''"))
 
 
-def connect_client(deployment: Deployment) -> Iterator[CheckFinding]:
+def connect_client(deployment: Deployment) -> CheckFinding:
     """Check that the pages under /connect have a client."""
     if deployment.connect_client:
-        yield ok(deployment.connect_client)
-        return
+        return ok(deployment.connect_client)
     register = f"Register a public client with the redirect URI {deployment.url}/connect/login at the issuer."
     found = "ConnectClientId is empty: the pages under /connect cannot log people in"
-    yield problem(found, f"{register} {deployment.redeploy(ConnectClientId='ITS_ID')}")
+    return problem(found, f"{register} {deployment.redeploy(ConnectClientId='ITS_ID')}")
 
 
-def redirects(deployment: Deployment) -> Iterator[CheckFinding]:
+def redirects(deployment: Deployment) -> CheckFinding:
     """Check that the own user pool has the redirect URIs of the clients that this release knows.
 
     A deployment keeps a stack's former value, also where a release has a longer default.
     """
     if not deployment.login_url:
-        yield skipped("the clients' redirect URIs are registered at the issuer (docs/clients.md)")
-        return
+        return skipped("the clients' redirect URIs are registered at the issuer (docs/clients.md)")
     given = deployment.parameters["LocalRedirects"].split(",")
     missing = [uri for uri in str(template().intrinsics.parameters["LocalRedirects"]).split(",") if uri not in given]
     if missing:
         found = f"the own user pool does not know {', '.join(missing)}: clients with these cannot log in"
-        yield warning(found, deployment.redeploy(LocalRedirects=",".join([*given, *missing])))
-    else:
-        yield ok(f"{len(given)} redirect URIs of clients on people's machines")
+        return warning(found, deployment.redeploy(LocalRedirects=",".join([*given, *missing])))
+    return ok(f"{len(given)} redirect URIs of clients on people's machines")
 
 
-def kept(deployment: Deployment) -> Iterator[CheckFinding]:
+def kept(deployment: Deployment) -> CheckFinding:
     """Check that large results are kept as long as their batches."""
     days, hours = int(deployment.parameters["FileDays"]), int(deployment.parameters["KeepHours"])
     if days * 24 < hours:
         found = f"FileDays is {days} and KeepHours is {hours}: large results are deleted before their batches"
-        yield warning(found, deployment.redeploy(FileDays=str(-(-hours // 24))))
-    else:
-        yield ok(f"batches for {hours} hours, large results for {days} days")
+        return warning(found, deployment.redeploy(FileDays=str(-(-hours // 24))))
+    return ok(f"batches for {hours} hours, large results for {days} days")
 
 
-def former_key(deployment: Deployment) -> Iterator[CheckFinding]:
+def former_key(deployment: Deployment) -> CheckFinding:
     """Check that a change of the vault's key is complete."""
     former = deployment.parameters["FormerVaultKey"]
     if not former:
-        yield ok("no former key of the vault is in use")
-        return
+        return ok("no former key of the vault is in use")
     reseal = deployment.mcpist("grant reencrypt --organization ORG --token TOKEN")
     remedy = f"Run {reseal} for each organization. {deployment.redeploy(FormerVaultKey=chr(39) * 2)}"
-    yield warning(f"FormerVaultKey is still {former}", remedy)
+    return warning(f"FormerVaultKey is still {former}", remedy)
 
 
 def upstreams(deployment: Deployment) -> Iterator[CheckFinding]:
@@ -182,11 +174,10 @@ def _differences(latest: Mapping[str, Any], live: Mapping[str, Any]) -> Iterator
             yield field
 
 
-def concurrency(deployment: Deployment) -> Iterator[CheckFinding]:
+def concurrency(deployment: Deployment) -> CheckFinding:
     """Check that the account's concurrency exceeds the reserved one."""
     if deployment.embedded:
-        yield skipped("the embedded AWS has no account limit")
-        return
+        return skipped("the embedded AWS has no account limit")
     account = client("lambda").get_account_settings()["AccountLimit"]
     limit, unreserved = account["ConcurrentExecutions"], account["UnreservedConcurrentExecutions"]
     reserved = sum(int(deployment.parameters[name]) for name in ("BrokerConcurrency", "StepConcurrency"))
@@ -195,16 +186,15 @@ def concurrency(deployment: Deployment) -> Iterator[CheckFinding]:
     summary = f"the account runs {limit} functions at once, and {reserved} are reserved"
     if reserved and limit - reserved < MIN_UNRESERVED_CONCURRENCY:
         smaller = deployment.redeploy(BrokerConcurrency="0", StepConcurrency="0")
-        yield problem(
+        return problem(
             f"{summary}: AWS needs {MIN_UNRESERVED_CONCURRENCY} unreserved", f"{more}, or until then: {smaller}"
         )
-    elif limit < MIN_UNRESERVED_CONCURRENCY:
-        yield warning(f"{summary}: a batch and a few people use all of them", f"{more}.")
-    elif suitable := _suitable(deployment, Concurrency(limit, unreserved)):
+    if limit < MIN_UNRESERVED_CONCURRENCY:
+        return warning(f"{summary}: a batch and a few people use all of them", f"{more}.")
+    if suitable := _suitable(deployment, Concurrency(limit, unreserved)):
         names = ", ".join(suitable)
-        yield warning(f"{summary}: {names} could be larger", deployment.redeploy(**suitable))
-    else:
-        yield ok(summary)
+        return warning(f"{summary}: {names} could be larger", deployment.redeploy(**suitable))
+    return ok(summary)
 
 
 def _suitable(deployment: Deployment, account: Concurrency) -> dict[str, str]:
@@ -215,17 +205,16 @@ def _suitable(deployment: Deployment, account: Concurrency) -> dict[str, str]:
     }
 
 
-def machines(deployment: Deployment) -> Iterator[CheckFinding]:
+def machines(deployment: Deployment) -> CheckFinding:
     """Check that new batches can have machines."""
     limit = int(deployment.parameters["MachineLimit"])
     count = sum(1 for _ in machine_usage.list_machines())
     summary = f"{count} state machines in the account, MachineLimit is {limit}"
     if count >= limit:
         remedy = f"Remove machines that do not belong to this stack. {deployment.redeploy(MachineLimit='THE_QUOTA')}"
-        yield problem(f"{summary}: batches of new shapes all run on one machine, the relay", remedy)
-    elif count > limit * WARNING_SHARE:
-        yield warning(
+        return problem(f"{summary}: batches of new shapes all run on one machine, the relay", remedy)
+    if count > limit * WARNING_SHARE:
+        return warning(
             summary, "The janitor removes this stack's unused ones every hour; remove others, or raise the quota."
         )
-    else:
-        yield ok(summary)
+    return ok(summary)

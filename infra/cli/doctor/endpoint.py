@@ -27,12 +27,11 @@ CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"  # the example of RFC 
 CLOCK_REMEDY = "Set this machine's clock: `sudo timedatectl set-ntp true`, or on macOS `sudo sntp -sS time.apple.com`."
 
 
-def tls(deployment: Deployment) -> Iterator[CheckFinding]:
+def tls(deployment: Deployment) -> CheckFinding:
     """Check the certificate and its end."""
     parts = urlsplit(deployment.url)
     if parts.scheme != "https" or not parts.hostname:
-        yield skipped(f"{deployment.url} is not https")
-        return
+        return skipped(f"{deployment.url} is not https")
     try:
         with (
             socket.create_connection((parts.hostname, parts.port or 443), PROBE_TIMEOUT_SECONDS) as plain,
@@ -41,11 +40,10 @@ def tls(deployment: Deployment) -> Iterator[CheckFinding]:
             certificate: Any = secured.getpeercert()
             version = secured.version()
     except OSError as error:
-        yield problem(f"{deployment.url}: {error}", _renew(parts.hostname))
-        return
+        return problem(f"{deployment.url}: {error}", _renew(parts.hostname))
     days = int((ssl.cert_time_to_seconds(certificate["notAfter"]) - time.time()) // 86_400)
     summary = f"{version}, the certificate ends in {days} days"
-    yield warning(summary, _renew(parts.hostname)) if days < MIN_CERTIFICATE_DAYS else ok(summary)
+    return warning(summary, _renew(parts.hostname)) if days < MIN_CERTIFICATE_DAYS else ok(summary)
 
 
 def resource(deployment: Deployment) -> Iterator[CheckFinding]:
@@ -70,39 +68,35 @@ def resource(deployment: Deployment) -> Iterator[CheckFinding]:
             yield ok(f"{path} names the resource and the issuer")
 
 
-def challenge(deployment: Deployment) -> Iterator[CheckFinding]:
+def challenge(deployment: Deployment) -> CheckFinding:
     """Check that a client without a token gets the challenge to log in."""
     url = f"{deployment.url}/mcp"
     try:
         response = ask("POST", url, json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
     except httpx2.HTTPError as error:
-        yield problem(f"{url} cannot be reached: {error}", _unreached(deployment))
-        return
+        return problem(f"{url} cannot be reached: {error}", _unreached(deployment))
     announced = {
         name: "resource_metadata=" in response.headers.get(name, "") for name in ("www-authenticate", REMAPPED)
     }
     if response.status_code != httpx2.codes.UNAUTHORIZED:
-        yield problem(f"POST {url} without a token returns {response.status_code}, not 401", _log(deployment))
-    elif announced["www-authenticate"]:
-        yield ok("401 with www-authenticate")
-    elif announced[REMAPPED]:
-        yield ok(f"401; www-authenticate arrives as {REMAPPED}, and clients find the metadata at the host's root")
-    else:
-        yield problem(f"POST {url} returns 401 without resource_metadata", _log(deployment))
+        return problem(f"POST {url} without a token returns {response.status_code}, not 401", _log(deployment))
+    if announced["www-authenticate"]:
+        return ok("401 with www-authenticate")
+    if announced[REMAPPED]:
+        return ok(f"401; www-authenticate arrives as {REMAPPED}, and clients find the metadata at the host's root")
+    return problem(f"POST {url} returns 401 without resource_metadata", _log(deployment))
 
 
-def login_metadata(deployment: Deployment) -> Iterator[CheckFinding]:
+def login_metadata(deployment: Deployment) -> CheckFinding:
     """Check the endpoint's metadata of the user pool's login, since clients refuse the pool's own."""
     if not deployment.login_url:
-        yield skipped("the issuer has its own metadata")
-        return
+        return skipped("the issuer has its own metadata")
     url = f"{deployment.url}{LOGIN_PATH}"
     found = document(url) or {}
     authorize = f"{deployment.login_url}/oauth2/authorize"
     if (found.get("issuer"), found.get("authorization_endpoint")) == (deployment.url, authorize):
-        yield ok(f"{url} names {deployment.login_url}")
-    else:
-        yield problem(f"{url} does not name {deployment.login_url}", f"Deploy again; {_unreached(deployment)}")
+        return ok(f"{url} names {deployment.login_url}")
+    return problem(f"{url} does not name {deployment.login_url}", f"Deploy again; {_unreached(deployment)}")
 
 
 def _unreached(deployment: Deployment) -> str:
@@ -137,18 +131,18 @@ def document(url: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def clock(deployment: Deployment) -> Iterator[CheckFinding]:
+def clock(deployment: Deployment) -> CheckFinding:
     """Compare this machine's clock with the endpoint's."""
-    yield _skew(deployment.url)
+    return _skew(deployment.url)
 
 
-def clock_of_aws(profile: str | None, region: str | None) -> Iterator[CheckFinding]:
+def clock_of_aws(profile: str | None, region: str | None) -> CheckFinding:
     """Compare this machine's clock with AWS's; this needs neither a right nor a stack."""
     import botocore.session
 
     session = botocore.session.Session(profile=profile)
     region = region or session.get_config_variable("region") or "us-east-1"
-    yield _skew(session.create_client("sts", region_name=region).meta.endpoint_url)
+    return _skew(session.create_client("sts", region_name=region).meta.endpoint_url)
 
 
 def _skew(url: str) -> CheckFinding:
@@ -169,42 +163,37 @@ def _skew(url: str) -> CheckFinding:
     return warning(found, CLOCK_REMEDY) if abs(ahead) > WARNING_SKEW_SECONDS else ok(found)
 
 
-def discovery(deployment: Deployment) -> Iterator[CheckFinding]:
+def discovery(deployment: Deployment) -> CheckFinding:
     """Check that the issuer's metadata has the name that tokens must have."""
     issuer = deployment.issuer
     if not issuer:
-        yield problem("no issuer is configured: nobody can log in", deployment.redeploy(Issuer="YOUR_OIDC_ISSUER"))
-        return
+        return problem("no issuer is configured: nobody can log in", deployment.redeploy(Issuer="YOUR_OIDC_ISSUER"))
     try:
         found = _described(issuer)
     except UpstreamUnavailable:
         tried = " and ".join(METADATA_PATHS)
-        yield problem(
+        return problem(
             f"{issuer} cannot be read at {tried}",
             f"{deployment.redeploy(Issuer='ITS_URL')} Or wait until it is available again.",
         )
-        return
     named = str(found.get("issuer", ""))
     if named.rstrip("/") == issuer:
-        yield ok(named)
-    else:
-        yield problem(f"{issuer} calls itself {named}, and so do its tokens", deployment.redeploy(Issuer=named))
+        return ok(named)
+    return problem(f"{issuer} calls itself {named}, and so do its tokens", deployment.redeploy(Issuer=named))
 
 
-def keys(deployment: Deployment) -> Iterator[CheckFinding]:
+def keys(deployment: Deployment) -> CheckFinding:
     """Check that the issuer publishes keys with which tokens can be verified."""
     uri = str(_described(deployment.issuer).get("jwks_uri", ""))
     try:
         published = jwt.PyJWKSet.from_dict(document(uri) or {}).keys
     except (jwt.PyJWTError, httpx2.HTTPError, httpx2.InvalidURL) as error:
-        yield problem(f"{uri or 'jwks_uri'}: {error}", "Let the issuer publish its signing keys there.")
-        return
+        return problem(f"{uri or 'jwks_uri'}: {error}", "Let the issuer publish its signing keys there.")
     usable = [key for key in published if key.key_id and key.algorithm_name in ALGORITHMS]
     if usable:
-        yield ok(f"{len(usable)} keys at {uri}: {', '.join(sorted({key.algorithm_name for key in usable}))}")
-    else:
-        remedy = f"Let the issuer sign with {', '.join(ALGORITHMS)}, under a key id."
-        yield problem(f"no key at {uri} has an id and an algorithm that is accepted", remedy)
+        return ok(f"{len(usable)} keys at {uri}: {', '.join(sorted({key.algorithm_name for key in usable}))}")
+    remedy = f"Let the issuer sign with {', '.join(ALGORITHMS)}, under a key id."
+    return problem(f"no key at {uri} has an id and an algorithm that is accepted", remedy)
 
 
 def login(deployment: Deployment) -> Iterator[CheckFinding]:
@@ -228,7 +217,7 @@ def login(deployment: Deployment) -> Iterator[CheckFinding]:
         yield warning("clients cannot register themselves", remedy)
 
 
-def connect_client(deployment: Deployment) -> Iterator[CheckFinding]:
+def connect_client(deployment: Deployment) -> CheckFinding:
     """Check that the issuer accepts the client of the pages under /connect."""
     found = _described(deployment.issuer)
     redirect = f"{deployment.url}/connect/login"
@@ -238,13 +227,12 @@ def connect_client(deployment: Deployment) -> Iterator[CheckFinding]:
     response = ask("GET", authorization_url(place, deployment.resource, scope, **own, code_challenge=CHALLENGE))
     errors = parse_qs(urlsplit(response.headers.get("location", "")).query).get("error", [])
     if response.is_server_error:
-        yield skipped(f"the login returned {response.status_code}")
-    elif response.is_client_error or errors:
+        return skipped(f"the login returned {response.status_code}")
+    if response.is_client_error or errors:
         reason = errors[0] if errors else str(response.status_code)
         remedy = f"Give the issuer's client the redirect URI {redirect}; it must be public and use PKCE."
-        yield problem(f"the login refuses the client {deployment.connect_client} ({reason})", remedy)
-    else:
-        yield ok(f"the login accepts {deployment.connect_client} with {redirect}")
+        return problem(f"the login refuses the client {deployment.connect_client} ({reason})", remedy)
+    return ok(f"the login accepts {deployment.connect_client} with {redirect}")
 
 
 def _described(issuer: str) -> dict[str, Any]:

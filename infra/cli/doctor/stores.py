@@ -13,7 +13,7 @@ from mcpist.aws.clients import client
 type Right = tuple[str, str, str, str]
 
 
-def table(deployment: Deployment, id_: str) -> Iterator[CheckFinding]:
+def table(deployment: Deployment, id_: str) -> list[CheckFinding]:
     """Check a table's status, encryption, point-in-time recovery and time to live."""
     (expected,) = (one for one in template().tables if one.id == id_)
     name = deployment.resources[id_]
@@ -22,8 +22,7 @@ def table(deployment: Deployment, id_: str) -> Iterator[CheckFinding]:
         about = dynamodb.describe_table(TableName=name)["Table"]
     except dynamodb.exceptions.ResourceNotFoundException:
         restore = "restore it from a backup or to a point in time, under this name, or deploy a new stack."
-        yield problem(f"there is no table {name}", f"If it was removed: {restore}")
-        return
+        return [problem(f"there is no table {name}", f"If it was removed: {restore}")]
     faults = []
     if about["TableStatus"] != "ACTIVE":
         remedy = f"Wait until {deployment.aws(f'dynamodb wait table-exists --table-name {name}')} returns."
@@ -41,10 +40,10 @@ def table(deployment: Deployment, id_: str) -> Iterator[CheckFinding]:
         expires = f"--time-to-live-specification Enabled=true,AttributeName={expected.ttl_attribute}"
         remedy = deployment.aws(f"dynamodb update-time-to-live --table-name {name} {expires}")
         faults.append(warning(f"{name} keeps expired items: its time to live is off", remedy))
-    yield from faults or [ok(f"{name} is active, encrypted with DataKey and as in the template")]
+    return faults or [ok(f"{name} is active, encrypted with DataKey and as in the template")]
 
 
-def bucket(deployment: Deployment) -> Iterator[CheckFinding]:
+def bucket(deployment: Deployment) -> list[CheckFinding]:
     """Check the bucket's public access, encryption and versions."""
     (expected,) = template().buckets
     name = deployment.resources[expected.id]
@@ -63,7 +62,7 @@ def bucket(deployment: Deployment) -> Iterator[CheckFinding]:
     if expected.versioned and client("s3").get_bucket_versioning(Bucket=name).get("Status") != "Enabled":
         put = f"s3api put-bucket-versioning --bucket {name} --versioning-configuration Status=Enabled"
         faults.append(warning(f"{name} keeps no former versions", deployment.aws(put)))
-    yield from faults or [ok(f"{name} is closed to the public, encrypted with DataKey and keeps former versions")]
+    return faults or [ok(f"{name} is closed to the public, encrypted with DataKey and keeps former versions")]
 
 
 def _can_recover(name: str) -> bool:
@@ -95,17 +94,14 @@ def _encryption_key(name: str) -> str:
     return str(next((one["KMSMasterKeyID"] for one in defaults if "KMSMasterKeyID" in one), ""))
 
 
-def key(deployment: Deployment, id_: str) -> Iterator[CheckFinding]:
+def key(deployment: Deployment, id_: str) -> CheckFinding:
     """Check that a key of the stack is enabled and rotates."""
     named = deployment.resources[id_]
-    about = _state(deployment, named)
-    if about is not None:
-        yield about
-        return
+    if about := _state(deployment, named):
+        return about
     if client("kms").get_key_rotation_status(KeyId=named)["KeyRotationEnabled"]:
-        yield ok(f"{named} is enabled and rotates")
-    else:
-        yield warning(f"{named} does not rotate", deployment.aws(f"kms enable-key-rotation --key-id {named}"))
+        return ok(f"{named} is enabled and rotates")
+    return warning(f"{named} does not rotate", deployment.aws(f"kms enable-key-rotation --key-id {named}"))
 
 
 def former_key(deployment: Deployment) -> Iterator[CheckFinding]:

@@ -60,23 +60,21 @@ def login(url: str) -> Iterator[CheckFinding]:
             yield ok(f"{issuer}: authorization code with PKCE, {_registration(found)}")
 
 
-def challenge(url: str) -> Iterator[CheckFinding]:
+def challenge(url: str) -> CheckFinding:
     """Check the response to a client without a token, with its headers as they arrive."""
     response = ask("POST", url, json=PING)
     if response.status_code != httpx2.codes.UNAUTHORIZED:
-        yield problem(f"POST {url} without a token returns {response.status_code}, not 401", ADDRESS_HINT)
-        return
+        return problem(f"POST {url} without a token returns {response.status_code}, not 401", ADDRESS_HINT)
     headers = {
         name: response.headers[name] for name in ("www-authenticate", REMAPPED, COPY) if name in response.headers
     }
     arrived = "; ".join(f"{name}: {value}" for name, value in headers.items())
     if not any("resource_metadata=" in value for value in headers.values()):
-        yield problem(f"401 without the address of the metadata, {arrived or 'and no challenge'}", ADDRESS_HINT)
-    elif "www-authenticate" in headers or REMAPPED in headers:
-        yield ok(f"401, {arrived}")  # clients that do not see the renamed header look at the host's root
-    else:
-        remedy = "Clients find the metadata at the host's root; a proxy in front of the API may remove the header."
-        yield warning(f"401 without www-authenticate, {arrived}", remedy)
+        return problem(f"401 without the address of the metadata, {arrived or 'and no challenge'}", ADDRESS_HINT)
+    if "www-authenticate" in headers or REMAPPED in headers:
+        return ok(f"401, {arrived}")  # clients that do not see the renamed header look at the host's root
+    remedy = "Clients find the metadata at the host's root; a proxy in front of the API may remove the header."
+    return warning(f"401 without www-authenticate, {arrived}", remedy)
 
 
 def resource_addresses(url: str) -> tuple[str, str]:
@@ -104,26 +102,24 @@ def _registration(metadata: dict[str, Any]) -> str:
     return "clients register themselves" if metadata.get("registration_endpoint") else "clients are given an id"
 
 
-def claims(url: str, token: str) -> Iterator[CheckFinding]:
+def claims(url: str, token: str) -> CheckFinding:
     """Check for whom, by whom and until when the token was issued."""
     try:
         found = jwt.decode(token, options={"verify_signature": False})
     except jwt.PyJWTError:
-        yield problem("the token is no JWT", LOGIN_HINT)
-        return
+        return problem("the token is no JWT", LOGIN_HINT)
     shown = ", ".join(f"{name} {found[name]}" for name in SHOWN if name in found)
     ends = float(found.get("exp", 0))
     until = f"{datetime.fromtimestamp(ends, UTC):%Y-%m-%d %H:%M} UTC"
     metadata = document(resource_addresses(url)[0]) or {}
     audiences = {found["aud"]} if isinstance(found.get("aud"), str) else set(found.get("aud", ()))
     if ends < time.time():
-        yield problem(f"{shown}: it ended at {until}", LOGIN_HINT)
-    elif str(found.get("iss", "")).rstrip("/") not in _issuer_names(metadata):
-        yield problem(f"{shown}: of another issuer than {', '.join(issuers(metadata))}", LOGIN_HINT)
-    elif audiences and metadata.get("resource") not in audiences:
-        yield problem(f"{shown}: not issued for {metadata.get('resource')}", LOGIN_HINT)
-    else:
-        yield ok(f"{shown}, until {until}")
+        return problem(f"{shown}: it ended at {until}", LOGIN_HINT)
+    if str(found.get("iss", "")).rstrip("/") not in _issuer_names(metadata):
+        return problem(f"{shown}: of another issuer than {', '.join(issuers(metadata))}", LOGIN_HINT)
+    if audiences and metadata.get("resource") not in audiences:
+        return problem(f"{shown}: not issued for {metadata.get('resource')}", LOGIN_HINT)
+    return ok(f"{shown}, until {until}")
 
 
 def _issuer_names(metadata: dict[str, object]) -> set[str]:
@@ -135,30 +131,27 @@ def _issuer_names(metadata: dict[str, object]) -> set[str]:
     return names
 
 
-def three_tools(endpoint: Endpoint) -> Iterator[CheckFinding]:
+def three_tools(endpoint: Endpoint) -> CheckFinding:
     """Check that the endpoint lists its three tools to the token's user."""
     try:
         found = {str(tool["name"]) for tool in endpoint.tools()}
     except CommandError as error:
-        yield _refused("tools/list", error)
-        return
+        return _refused("tools/list", error)
     if found >= TOOLS:
-        yield ok(", ".join(sorted(found)))
-    else:
-        yield problem(f"tools/list has {', '.join(sorted(found)) or 'nothing'}", "Deploy this release: `make deploy`.")
+        return ok(", ".join(sorted(found)))
+    return problem(f"tools/list has {', '.join(sorted(found)) or 'nothing'}", "Deploy this release: `make deploy`.")
 
 
-def call(endpoint: Endpoint) -> Iterator[CheckFinding]:
+def call(endpoint: Endpoint) -> CheckFinding:
     """Check one call of rag."""
     try:
         answer = endpoint.call("call", {"module": "rag", "tool": "list_tags"})
     except CommandError as error:
-        yield _refused("rag.list_tags", error)
-    else:
-        yield ok(f"rag.list_tags: {len(answer.texts[0])} tags")
+        return _refused("rag.list_tags", error)
+    return ok(f"rag.list_tags: {len(answer.texts[0])} tags")
 
 
-def batch(endpoint: Endpoint) -> Iterator[CheckFinding]:
+def batch(endpoint: Endpoint) -> CheckFinding:
     """Check a batch of two steps, of which one waits for the other, on a generated machine."""
     commands = "\n".join(map(json.dumps, STEPS))
     try:
@@ -171,14 +164,10 @@ def batch(endpoint: Endpoint) -> Iterator[CheckFinding]:
             BATCH_SECONDS,
         )
     except CommandError as error:
-        yield _refused("the batch", error)
-        return
+        return _refused("the batch", error)
     if ": done, 2 of 2 steps" in summary and "failed" not in summary:
-        yield ok(summary)
-    else:
-        yield problem(
-            summary, f"`mcpist batch --id {batch_id} --watch` and `mcpist timeline {batch_id}` show its steps."
-        )
+        return ok(summary)
+    return problem(summary, f"`mcpist batch --id {batch_id} --watch` and `mcpist timeline {batch_id}` show its steps.")
 
 
 def _summary(endpoint: Endpoint, arguments: dict[str, Any]) -> str:

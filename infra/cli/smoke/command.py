@@ -1,15 +1,16 @@
 """`mcpist smoke`: use a deployment once, and succeed if nothing is a problem."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
 from infra.cli import login_store
 from infra.cli.doctor import configuration
-from infra.cli.doctor.command import CheckResult, report, run_check
+from infra.cli.doctor.command import CheckResult, Findings, report, run_check
 from infra.cli.doctor.deployment import CheckFinding, Deployment, ok, problem, read_deployment, skipped, warning
 from infra.cli.document import CommandResult
 from infra.cli.endpoint import Endpoint
@@ -21,8 +22,23 @@ from infra.cli.target import opened
 from mcpist.aws.clients import client
 from mcpist.polling import Polling
 
-NO_TOKEN = skipped("nobody is logged in there: mcpist login --url URL, or --token")
-NO_STACK = skipped("no stack was named: --stack")
+type Checks = Mapping[str, Callable[[Any], Findings]]
+
+_PUBLIC: Checks = {
+    "resource metadata": checks.resource,
+    "authorization server": checks.login,
+    "challenge": checks.challenge,
+}
+_WITH_TOKEN: Checks = {
+    "token": lambda endpoint: checks.claims(endpoint.url, endpoint.session.access_token()),
+    "tools": checks.three_tools,
+    "call": checks.call,
+    "batch": checks.batch,
+}
+_UNKNOWN = {
+    "use": skipped("nobody is logged in there: mcpist login --url URL, or --token"),
+    "account": skipped("no stack was named: --stack"),
+}
 _REMEDIES = {
     "login": "Check the URL (the output McpUrl), its DNS name and its certificate.",
     "use": "`mcpist doctor --stack STACK` checks what the endpoint needs.",
@@ -46,48 +62,26 @@ def run_smoke(
     elif token is None and (login := login_store.find(origin_of(url))):
         token = RestSession(login.url, login=login).access_token()
     since = datetime.now(UTC)
-    public = {
-        "resource metadata": checks.resource,
-        "authorization server": checks.login,
-        "challenge": checks.challenge,
-    }
-    lines = [line for about, check in public.items() for line in _lines("login", about, partial(check, url))]
-    lines += [*_with_token(url, token or ""), *_in_account(target, since, wait)]
-    return report(lines, "mcpist smoke")
-
-
-def _with_token(url: str, token: str) -> Iterator[CheckResult]:
-    steps: dict[str, Callable[[Endpoint], Iterable[CheckFinding]]] = {
-        "token": lambda endpoint: checks.claims(endpoint.url, endpoint.session.access_token()),
-        "tools": checks.three_tools,
-        "call": checks.call,
-        "batch": checks.batch,
-    }
-    for about, check in steps.items():
-        yield from _lines("use", about, partial(check, Endpoint.at(url, token)) if token else lambda: (NO_TOKEN,))
-
-
-def _in_account(target: Target, since: datetime, wait: int) -> Iterator[CheckResult]:
-    found: dict[str, Callable[[Deployment], Iterable[CheckFinding]]] = {
+    in_account: Checks = {
         "live": configuration.functions,
         "logs": partial(logs, since=since, seconds=wait),
         "metrics": partial(metrics, since=since, seconds=wait),
     }
-    if not target.deployed:
-        yield from (CheckResult("account", about, NO_STACK) for about in found)
-        return
-    with opened(target):
-        deployment = read_deployment(target, None, None)
-        for about, check in found.items():
-            yield from _lines("account", about, partial(check, deployment))
+    lines = [*_run("login", _PUBLIC, url), *_run("use", _WITH_TOKEN, Endpoint.at(url, token) if token else None)]
+    with opened(target) if target.deployed else nullcontext():
+        deployment = read_deployment(target, None, None) if target.deployed else None
+        lines += _run("account", in_account, deployment)
+    return report(lines, "mcpist smoke")
 
 
-def _lines(area: str, about: str, findings: Callable[[], Iterable[CheckFinding]]) -> Iterator[CheckResult]:
-    """Yield a check's findings; an error, after which nothing is known, is a problem here."""
-    return (CheckResult(area, about, finding) for finding in run_check(findings, _REMEDIES[area]))
+def _run(area: str, checks: Checks, subject: Any) -> Iterator[CheckResult]:
+    """Run the checks of an area; without a subject they are skipped, and an error is a problem here."""
+    for about, check in checks.items():
+        found = run_check(partial(check, subject), _REMEDIES[area]) if subject else (_UNKNOWN[area],)
+        yield from (CheckResult(area, about, finding) for finding in found)
 
 
-def logs(deployment: Deployment, since: datetime, seconds: float) -> Iterator[CheckFinding]:
+def logs(deployment: Deployment, since: datetime, seconds: float) -> CheckFinding:
     """Check that the endpoint's responses since then are in its log."""
     name = deployment.resources[FUNCTION]
     configuration = client("lambda").get_function_configuration(FunctionName=name, Qualifier="live")
@@ -100,13 +94,12 @@ def logs(deployment: Deployment, since: datetime, seconds: float) -> Iterator[Ch
 
     count = POLLING.wait(read(), bool, read, seconds)
     if count:
-        yield ok(f"{group}: {count} responses")
-    else:
-        tail = deployment.aws(f"logs tail {group} --since 10m")
-        yield problem(f"{group} got no response within {seconds:.0f} s", f"{tail}; LogLevel must be INFO or DEBUG.")
+        return ok(f"{group}: {count} responses")
+    tail = deployment.aws(f"logs tail {group} --since 10m")
+    return problem(f"{group} got no response within {seconds:.0f} s", f"{tail}; LogLevel must be INFO or DEBUG.")
 
 
-def metrics(deployment: Deployment, since: datetime, seconds: float) -> Iterator[CheckFinding]:
+def metrics(deployment: Deployment, since: datetime, seconds: float) -> CheckFinding:
     """Check that the calls since then are counted by CloudWatch."""
     namespace = deployment.environment(FUNCTION)["POWERTOOLS_METRICS_NAMESPACE"]
     # CloudWatch counts by whole minutes, and the calls were in the course of the first.
@@ -126,7 +119,6 @@ def metrics(deployment: Deployment, since: datetime, seconds: float) -> Iterator
 
     total = POLLING.wait(read(), bool, read, seconds)
     if total:
-        yield ok(f"{namespace}: {total:.0f} calls")
-    else:
-        show = deployment.aws(f"cloudwatch list-metrics --namespace {namespace}")
-        yield warning(f"{namespace} counted no call within {seconds:.0f} s", f"CloudWatch may need minutes: {show}")
+        return ok(f"{namespace}: {total:.0f} calls")
+    show = deployment.aws(f"cloudwatch list-metrics --namespace {namespace}")
+    return warning(f"{namespace} counted no call within {seconds:.0f} s", f"CloudWatch may need minutes: {show}")

@@ -104,5 +104,5 @@ def test_a_shell_completes_commands_actions_and_options() -> None:
 def test_help_imports_no_command() -> None:
     script = "import sys; from infra.cli.main import run; run(['--help']); print([*sys.modules], file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
-    for module in ("botocore", "mcp", "moto", "mcpist_services", "infra.cli.users"):
+    for module in ("botocore", "mcp", "moto", "mcpist_services", "infra.cli.people"):
         assert f"'{module}'" not in done.stderr

@@ -53,24 +53,24 @@ class _Ok:
 
 def test_responses_in_the_log_are_counted(answers: Answers) -> None:
     answers(events=3)
-    (found,) = logs(DEPLOYMENT, LONG_AGO, 0)
+    found = logs(DEPLOYMENT, LONG_AGO, 0)
     assert (found.state, found.found) == ("ok", "/acme/log: 3 responses")
 
 
 def test_a_log_without_responses_is_a_problem_with_its_remedy(answers: Answers) -> None:
     answers()
-    (found,) = logs(DEPLOYMENT, LONG_AGO, 0)
+    found = logs(DEPLOYMENT, LONG_AGO, 0)
     assert (found.state, found.found) == ("problem", "/acme/log got no response within 0 s")
     assert "logs tail /acme/log --since 10m" in found.remedy
 
 
 def test_calls_are_added_up_over_the_minutes(answers: Answers) -> None:
     answers(sums=(2.0, 3.0))
-    (found,) = metrics(DEPLOYMENT, LONG_AGO, 0)
+    found = metrics(DEPLOYMENT, LONG_AGO, 0)
     assert (found.state, found.found) == ("ok", "mcpist/acme: 5 calls")
 
 
 def test_a_metric_without_calls_is_a_warning_since_it_may_come_late(answers: Answers) -> None:
     answers()
-    (found,) = metrics(DEPLOYMENT, LONG_AGO, 0)
+    found = metrics(DEPLOYMENT, LONG_AGO, 0)
     assert (found.state, found.found) == ("warning", "mcpist/acme counted no call within 0 s")

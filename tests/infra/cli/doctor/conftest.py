@@ -1,11 +1,12 @@
 """A deployment whose parts a test replaces, and its findings."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from infra.cli.doctor.command import Findings
 from infra.cli.doctor.deployment import CheckFinding, Deployment, RequiredNames
 from infra.cli.upstream import DEPLOYED_FILE
 from infra.local.login import LocalLogin
@@ -50,12 +51,12 @@ def service() -> Iterator[Service]:
         yield service
 
 
-def states(findings: Iterable[CheckFinding]) -> list[str]:
-    return [finding.state for finding in findings]
+def states(found: Findings) -> list[str]:
+    return [finding.state for finding in ([found] if isinstance(found, CheckFinding) else found)]
 
 
-def only(findings: Iterable[CheckFinding]) -> CheckFinding:
+def only(found: Findings) -> CheckFinding:
     """Return the only finding; unless it is ok or skipped, it must have a remedy."""
-    (finding,) = findings
+    (finding,) = [found] if isinstance(found, CheckFinding) else found
     assert bool(finding.remedy) == (finding.state in {"warning", "problem"})
     return finding

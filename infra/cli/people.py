@@ -1,4 +1,4 @@
-"""`mcpist user`: the people of an organization, the tools that they see, and the links by which people join."""
+"""`mcpist user` and `mcpist role`: people, the links by which they join, and the permissions that they have."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -7,15 +7,16 @@ from typing import Annotated, Any, Literal
 from typer import Argument, Option
 
 from infra.cli.document import CommandResult
-from infra.cli.options import Items, command_group, given, items
+from infra.cli.options import MASKS, Items, command_group, given, items
 from infra.cli.rest_client import Access, part
 from infra.cli.rest_commands import changes, creates, previews, removes, shows, shows_all
 from infra.cli.table import render_table
 
-ID = Argument(metavar="ID", help="The user's id.")
+USER_ID = Argument(metavar="ID", help="The user's id.")
+ROLE_ID = Argument(metavar="ID", help="The role's id.")
 NAME = Option(metavar="NAME", help="The user's name, for people.")
 SUB = Option(metavar="SUB", help="The user's `sub` at the issuer, as in access tokens.")
-UserId = Annotated[str, ID]
+UserId = Annotated[str, USER_ID]
 UserLocale = Annotated[Literal["en", "ja"] | None, Option(help="Language of errors. [default: en]")]
 
 
@@ -47,10 +48,10 @@ class NewUser(UserFields):
 user = command_group()
 user.command("list", help="List the users.")(shows_all("/v1/users"))
 user.command("create", help="Add a user.")(creates("/v1/users", NewUser))
-user.command("set", help="Change a user: only what is named changes.")(changes("/v1/users", ID, UserFields))
-user.command("show", help="Show a user.")(shows("/v1/users", ID))
-user.command("preview", help="Show the tools that a user sees.")(previews("user", ID))
-user.command("remove", help="Remove a user.")(removes("/v1/users", ID))
+user.command("set", help="Change a user: only what is named changes.")(changes("/v1/users", USER_ID, UserFields))
+user.command("show", help="Show a user.")(shows("/v1/users", USER_ID))
+user.command("preview", help="Show the tools that a user sees.")(previews("user", USER_ID))
+user.command("remove", help="Remove a user.")(removes("/v1/users", USER_ID))
 
 
 @user.command("invite")
@@ -88,3 +89,31 @@ def withdraw(access: Access, user_id: UserId) -> CommandResult:
     """Make the link of an invitation useless."""
     done = access.session().request("DELETE", f"/v1/invitations/{part(user_id)}")
     return CommandResult(metadata=done, drawing=f"The invitation of {user_id} works no more.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleFields:
+    """The fields of a role; those that are not named stay as they are."""
+
+    modules: Annotated[Items | None, items("The role's modules, separated by commas.")] = None
+    allow: Annotated[Items | None, items(f"More than the tools that read and reveal no secret: {MASKS}.")] = None
+    deny: Annotated[Items | None, items(f"Tools that the role never has: {MASKS}.")] = None
+    destructive: Annotated[
+        bool | None, Option("--destructive/--no-destructive", help="Allow tools that destroy, if --allow names them.")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRole(RoleFields):
+    """The fields of a role, and its id."""
+
+    name: Annotated[str, ROLE_ID]
+
+
+role = command_group()
+role.command("list", help="List the roles.")(shows_all("/v1/roles"))
+role.command("create", help="Add a role.")(creates("/v1/roles", NewRole))
+role.command("set", help="Change a role: only what is named changes.")(changes("/v1/roles", ROLE_ID, RoleFields))
+role.command("show", help="Show a role and the users who have it.")(shows("/v1/roles", ROLE_ID))
+role.command("preview", help="Show the tools that a user with only this role sees.")(previews("role", ROLE_ID))
+role.command("remove", help="Remove a role that no user has.")(removes("/v1/roles", ROLE_ID))
