@@ -40,6 +40,10 @@ class DefinitionPart(BaseModel):
         frozen=True, extra="forbid", populate_by_name=True, hide_input_in_errors=True, use_attribute_docstrings=True
     )
 
+    def dump(self) -> dict[str, Any]:
+        """Return it as JSON values, without what has its default."""
+        return self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+
 
 class ModuleDefinition(DefinitionPart):
     """A module that one file defines."""

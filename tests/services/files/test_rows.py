@@ -6,7 +6,7 @@ import pytest
 
 from mcpist.errors import InvalidRequest
 from mcpist.tools.declare.call import PartialList
-from mcpist_services.files.rows import RowSelection, select
+from mcpist_services.files.rows import select
 from tests.faults import for_each
 
 ROWS: list[dict[str, Any]] = [
@@ -17,7 +17,7 @@ ROWS: list[dict[str, Any]] = [
 
 
 def numbers(*where: str, **others: Any) -> list[Any]:
-    found = select(ROWS, RowSelection(where=where, **others))
+    found = select(ROWS, where=where, **others)
     assert not isinstance(found, PartialList)
     return [row["n"] for row in found]
 
@@ -74,13 +74,13 @@ def test_rows_are_sorted_with_empty_cells_last(order_by: str, found: list[Any]) 
 
 
 def test_a_selection_is_a_page_with_its_columns() -> None:
-    page = select(ROWS, RowSelection(columns=["n", "user.login"], offset=1, limit=1))
+    page = select(ROWS, columns=["n", "user.login"], offset=1, limit=1)
     assert page == PartialList([{"n": 10, "user.login": "bob"}], "3 of 3 rows fit: go on with offset=2.")
-    assert select(ROWS, RowSelection(offset=5)) == []
+    assert select(ROWS, offset=5) == []
 
 
 def test_a_long_cell_is_cut() -> None:
-    (row,) = select([{"body": "x" * 1_500}], RowSelection())  # type: ignore[misc]
+    (row,) = select([{"body": "x" * 1_500}])  # type: ignore[misc]
     assert row["body"] == "x" * 1_000 + "… (1,500 characters)"
 
 
@@ -99,6 +99,6 @@ def test_a_long_cell_is_cut() -> None:
 )
 def test_a_wrong_selection_names_the_place(selection: dict[str, Any], field: str, problem: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
-        select(ROWS, RowSelection(**selection))
+        select(ROWS, **selection)
     assert refused.value.details["field"] == field
     assert refused.value.details["problem"].startswith(problem)

@@ -19,7 +19,7 @@ def reference_names(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> 
     """Return the arguments that are file references in the place of something else."""
     properties = schema.get("properties", {})
     return frozenset(
-        name for name, value in arguments.items() if is_reference(value) and not _takes_files(properties.get(name, {}))
+        name for name, value in arguments.items() if is_reference(value) and not takes_file(properties.get(name, {}))
     )
 
 
@@ -38,7 +38,7 @@ def named_files(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> Iter
     properties = schema.get("properties", {})
     for name, value in arguments.items():
         spec = properties.get(name, {})
-        takes_files = _takes_files(spec) or _takes_files(spec.get("items", {}))
+        takes_files = takes_file(spec) or takes_file(spec.get("items", {}))
         for address in value if isinstance(value, list) else [value]:
             is_address = takes_files and isinstance(address, str) and "${" not in address
             if is_address or is_reference(address):
@@ -66,5 +66,6 @@ def _load(caller: Caller, reference: Any, schema: Mapping[str, Any], name: str) 
         raise InvalidRequest(field=field, problem=f"the file: {error}") from None
 
 
-def _takes_files(schema: Mapping[str, Any]) -> bool:
-    return schema.get("format") == FILE_FORMAT
+def takes_file(schema: Any) -> bool:
+    """Whether a parameter, or an item of a list, takes a file by its reference."""
+    return isinstance(schema, Mapping) and schema.get("format") == FILE_FORMAT

@@ -15,8 +15,6 @@ type Block = Mapping[str, Any]
 
 _BLOCK_TYPES = frozenset({"image", "audio", "resource_link", "resource"})
 _ENVELOPE_KEYS = {"value", "content"}
-# Structured content must be an object, so servers wrap other values.
-_WRAPPER_KEYS = {"result"}
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -24,7 +22,13 @@ def json_of_result(result: Mapping[str, Any]) -> Any:
     """Return the JSON of a tool's result in the protocol's form."""
     blocks = [block for block in result.get("content", ()) if block.get("type") in _BLOCK_TYPES]
     texts = [block["text"] for block in result.get("content", ()) if block.get("type") == "text"]
-    value = _structured(result["structuredContent"]) if "structuredContent" in result else _read(texts)
+    if "structuredContent" in result:
+        value = result["structuredContent"]
+        # Structured content must be an object, so servers wrap other values.
+        value = value["result"] if isinstance(value, dict) and value.keys() == {"result"} else value
+    else:
+        values = [_value(text) for text in texts]
+        value = values[0] if len(values) == 1 else values or None
     return {"value": value, "content": blocks} if blocks else value
 
 
@@ -41,16 +45,6 @@ def text_of(result: Mapping[str, Any]) -> str:
     """Return all texts of a result, for people."""
     texts = (block["text"] for block in result.get("content", ()) if block.get("type") == "text")
     return "\n".join(texts)
-
-
-def _structured(content: Any) -> Any:
-    return content["result"] if isinstance(content, dict) and content.keys() == _WRAPPER_KEYS else content
-
-
-def _read(texts: Sequence[str]) -> Any:
-    """Return the value of one text, a list of the values of several, or None."""
-    values = [_value(text) for text in texts]
-    return values[0] if len(values) == 1 else values or None
 
 
 def _value(text: str) -> Any:

@@ -214,10 +214,6 @@ class Overlay(ModuleDefinition):
         scopes = dict.fromkeys(scope for rule in self.tools.values() for scope in rule.scopes)
         return AccountRule(name=self.name, title=self.title, security=self.security, scopes=tuple(scopes))
 
-    def dump(self) -> dict[str, Any]:
-        """Return it as JSON values, without what has its default."""
-        return self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-
 
 def load_overlay(values: Mapping[str, Any]) -> Overlay:
     """Return an overlay from its JSON values; InvalidRequest names the first field that is wrong."""

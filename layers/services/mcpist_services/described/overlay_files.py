@@ -111,7 +111,7 @@ def compile_overlays(overlays: Iterable[Overlay], target: Path, *, loopback: boo
 def with_corrections(proposed: Overlay, earlier: Overlay | None) -> Overlay:
     """Return a proposal with the corrections of an earlier overlay, and with the fingerprints of the proposal."""
     marks = {WHOLE: _marks(proposed.dump(), _WHOLE_FIELDS)} | {
-        rule.operation: _marks(_values(rule)) for rule in proposed.tools.values()
+        rule.operation: _marks(rule.dump()) for rule in proposed.tools.values()
     }
     values = proposed.dump() | {"proposed": marks}
     if earlier is None:
@@ -152,13 +152,13 @@ def _tools(proposed: Overlay, earlier: Overlay) -> Iterator[tuple[str, dict[str,
     """Yield the tools of a proposal as they were corrected; those that a person removed stay away."""
     former = {rule.operation: (name, rule) for name, rule in earlier.tools.items()}
     for name, rule in proposed.tools.items():
-        values = _values(rule)
+        values = rule.dump()
         if rule.operation in former:
             former_name, former_rule = former[rule.operation]
             marks = earlier.proposed.get(rule.operation)
-            former_values = _values(former_rule)
+            former_values = former_rule.dump()
             corrected = {} if marks is None else _keep(values, former_values, marks)
-            changed = [field for field in corrected if _mark(_values(rule).get(field)) != corrected[field]]
+            changed = [field for field in corrected if _mark(rule.dump().get(field)) != corrected[field]]
             if changed:
                 notes = [f"the vendor changed {field}, which you had corrected" for field in changed]
                 values["review"] = list(dict.fromkeys([*values.get("review", ()), *notes]))
@@ -183,10 +183,6 @@ def _keep(
     return corrected
 
 
-def _values(rule: ToolRule) -> dict[str, Any]:
-    return rule.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-
-
 def _marks(values: Mapping[str, Any], fields: tuple[str, ...] = ()) -> dict[str, str]:
     names = fields or tuple(name for name in ToolRule.model_fields if name != "operation")
     return {name: _mark(values[name]) for name in names if name in values}
@@ -201,7 +197,7 @@ _ABSENT = _mark(None)
 
 
 def _changed(old: ToolRule, new: ToolRule) -> Iterator[str]:
-    before, after = _values(old), _values(new)
+    before, after = old.dump(), new.dump()
     for field in _COMPARED_OF_TOOLS:
         if before.get(field) != after.get(field):
             yield f"{field} {_brief(before.get(field))} -> {_brief(after.get(field))}"

@@ -3,7 +3,6 @@
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mcpist.errors import InvalidRequest
@@ -31,27 +30,24 @@ _CONDITION_SYNTAX = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RowSelection:
-    """The columns, conditions and limit of a request for rows."""
-
-    columns: Sequence[str] = ()
-    where: Sequence[str] = ()
-    order_by: str = ""
-    offset: int = 0
-    limit: int = 50
-
-
-def select(rows: Sequence[Row], selection: RowSelection) -> list[Row] | PartialList:
+def select(
+    rows: Sequence[Row],
+    *,
+    columns: Sequence[str] = (),
+    where: Sequence[str] = (),
+    order_by: str = "",
+    offset: int = 0,
+    limit: int = 50,
+) -> list[Row] | PartialList:
     """Return the rows that meet all conditions, sorted and with the columns that are wanted."""
     known = columns_of(rows)
-    for place, column in enumerate(selection.columns):
+    for place, column in enumerate(columns):
         _check_column(column, known, rows, f"columns.{place}")
-    tests = [_parse(condition, known, rows, f"where.{place}") for place, condition in enumerate(selection.where)]
+    tests = [_parse(condition, known, rows, f"where.{place}") for place, condition in enumerate(where)]
     fitting = [row for row in rows if all(test(value_at(row, column)) for column, test in tests)]
-    wanted = _sorted(fitting, selection.order_by, known)
-    end = selection.offset + selection.limit
-    shown = [_cells(row, selection.columns) for row in wanted[selection.offset : end]]
+    wanted = _sorted(fitting, order_by, known)
+    end = offset + limit
+    shown = [_cells(row, columns) for row in wanted[offset:end]]
     if end >= len(wanted):
         return shown
     return PartialList(shown, f"{len(wanted):,} of {len(rows):,} rows fit: go on with offset={end}.")

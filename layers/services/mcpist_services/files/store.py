@@ -13,7 +13,7 @@ from mcpist.files.values import Row, find_rows, parse
 from mcpist.tools.declare.call import PartialList
 from mcpist_services.files import queries
 from mcpist_services.files.lines import Part, compare, read_bytes, read_lines, search_lines
-from mcpist_services.files.rows import RowSelection, select
+from mcpist_services.files.rows import select
 
 SHOWN_OF_OTHERS = ("user", "size_bytes", "content_type", "created_at", "expires_at", "roles")
 
@@ -40,12 +40,12 @@ class FileStore:
         return queries.search(self._value(path), expression)
 
     def table(self, path: Address, **selection: Any) -> list[Row] | PartialList:
-        """Return rows of a file; `selection` has the fields of a RowSelection."""
+        """Return rows of a file; `selection` has the options of `select`."""
         found = find_rows(self._value(path))
         if found is None:
             problem = "it holds no list of objects: look at it with read, or reach into it with query"
             raise InvalidRequest(field="path", problem=problem)
-        return select(found.rows, RowSelection(**selection))
+        return select(found.rows, **selection)
 
     def stat(self, path: Address) -> Row:
         """Return the record of a file, without reading its content."""

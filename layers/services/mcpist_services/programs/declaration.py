@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from mcpist.files.parameters import FILE_FORMAT
+from mcpist.files.parameters import takes_file
 from mcpist.programs.messages import ContentType, FileName
 from mcpist_services.definitions import (
     DefinitionPart,
@@ -175,7 +175,7 @@ class ToolDeclaration(DefinitionPart):
         if not is_list and (binding.item_separator or binding.items):
             raise ValueError(f"argv: {binding.input} is no list")
         inner = spec.get("items", {}) if is_list else spec
-        if not is_file(inner) and not (kinds_of(inner) and kinds_of(inner) <= _SCALARS):
+        if not takes_file(inner) and not (kinds_of(inner) and kinds_of(inner) <= _SCALARS):
             raise ValueError(
                 f"argv: {binding.input} must be text, numbers, booleans or files, or a list of one of them"
             )
@@ -204,11 +204,6 @@ class Declaration(ModuleDefinition):
         return self
 
 
-def is_file(spec: Any) -> bool:
-    """Whether an input, or an item of a list, is a file."""
-    return isinstance(spec, dict) and spec.get("format") == FILE_FORMAT
-
-
 def kinds_of(spec: Any) -> set[str]:
     """Return the JSON types of an input, without null."""
     options = [spec, *spec.get("anyOf", ()), *spec.get("oneOf", ())] if isinstance(spec, dict) else []
@@ -223,6 +218,6 @@ _KINDS = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 def _with_file_type(spec: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of an input in which a file is a path, a hash, or a reference."""
-    if spec.get("type") == "array" and is_file(spec.get("items")):
+    if spec.get("type") == "array" and takes_file(spec.get("items")):
         return {**spec, "items": _with_file_type(spec["items"])}
-    return {"type": ["string", "object"], **spec} if is_file(spec) else spec
+    return {"type": ["string", "object"], **spec} if takes_file(spec) else spec

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mcpist.errors import InvalidRequest
+from mcpist.files.parameters import takes_file
 from mcpist.memory import cached
 from mcpist.programs import client
 from mcpist.render.shows import shows
@@ -21,7 +22,7 @@ from mcpist.tools.search.catalogue import DefinedModules
 from mcpist_services import names
 from mcpist_services.definitions import load_definition, refuse
 from mcpist_services.described.samples import sample
-from mcpist_services.programs.declaration import Declaration, ToolDeclaration, is_file
+from mcpist_services.programs.declaration import Declaration, ToolDeclaration
 from mcpist_services.programs.runs import ProgramRuns, RunProgram
 
 EXAMPLE_FILE = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
@@ -118,15 +119,15 @@ class ProgramTool(SchemaTool):
 
 def _brief(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schema in which a file is of the type `file`."""
-    if is_file(spec):
+    if takes_file(spec):
         return {"type": "file"}
-    return {**spec, "items": {"type": "file"}} if is_file(spec.get("items")) else dict(spec)
+    return {**spec, "items": {"type": "file"}} if takes_file(spec.get("items")) else dict(spec)
 
 
 def _example(spec: Mapping[str, Any]) -> Any:
-    if is_file(spec):
+    if takes_file(spec):
         return EXAMPLE_FILE
-    return [EXAMPLE_FILE] if is_file(spec.get("items")) else sample(spec, {})
+    return [EXAMPLE_FILE] if takes_file(spec.get("items")) else sample(spec, {})
 
 
 @dataclass(frozen=True, slots=True)

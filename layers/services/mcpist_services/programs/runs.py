@@ -14,6 +14,7 @@ from mcpist.caller import Caller
 from mcpist.errors import InternalError, InvalidRequest, McpistError, ProgramFailed, ProgramKilled
 from mcpist.files import access
 from mcpist.files.content import JSON, MARKDOWN, PLAIN, YAML
+from mcpist.files.parameters import takes_file
 from mcpist.files.records import FileRecord
 from mcpist.programs.messages import (
     MAX_FILE_BYTES,
@@ -36,7 +37,7 @@ from mcpist.telemetry.metrics import (
 from mcpist.tools.declare.call import Measured
 from mcpist_services.programs.answers import answer_of
 from mcpist_services.programs.command_line import command_line
-from mcpist_services.programs.declaration import ToolDeclaration, is_file
+from mcpist_services.programs.declaration import ToolDeclaration
 
 # Programs write what the machine's language is; ours is the same everywhere.
 ENVIRONMENT = {"NO_COLOR": "1", "LC_ALL": "C.UTF-8"}
@@ -163,9 +164,9 @@ def stage(caller: Caller, tool: ToolDeclaration, arguments: Mapping[str, Any]) -
         value = arguments.get(name)
         if value is None:
             continue
-        if is_file(spec):
+        if takes_file(spec):
             staged.arguments[name] = _add(staged, caller, value, name, name)
-        elif is_file(spec.get("items")):
+        elif takes_file(spec.get("items")):
             staged.arguments[name] = [
                 _add(staged, caller, one, f"{name}-{number}", f"{name}.{number - 1}")
                 for number, one in enumerate(value, 1)
@@ -173,7 +174,7 @@ def stage(caller: Caller, tool: ToolDeclaration, arguments: Mapping[str, Any]) -
     if len(staged.files) > MAX_FILES:
         raise InvalidRequest(field="params", problem=f"a run takes at most {MAX_FILES} files")
     if tool.stdin is not None:
-        _set_stdin(staged, tool.stdin, by_file=is_file(tool.properties[tool.stdin]))
+        _set_stdin(staged, tool.stdin, by_file=takes_file(tool.properties[tool.stdin]))
     return staged
 
 

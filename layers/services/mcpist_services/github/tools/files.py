@@ -3,7 +3,7 @@
 from base64 import b64decode, b64encode
 from typing import Annotated, Any, TypedDict
 
-from pydantic import ConfigDict, Field
+from pydantic import Field, with_config
 
 from mcpist.files.content import ContentArgument
 from mcpist.render.shows import DOWNLOADED, shows
@@ -18,10 +18,9 @@ Ref = Annotated[str, "A branch, tag or commit; the default branch if left out, e
 FILES = 'Whole texts, e.g. [{"path": "docs/setup.md", "content": "# Setup"}]'
 
 
+@with_config(extra="forbid")
 class TextFile(TypedDict):
     """A file of a commit."""
-
-    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
     path: Annotated[str, Field(min_length=1)]
     content: str

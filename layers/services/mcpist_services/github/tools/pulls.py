@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 
-from pydantic import ConfigDict, Field
+from pydantic import Field, with_config
 
 from mcpist.render.shows import DOWNLOADED, shows
 from mcpist.tools.declare.call import Call, changes, given
@@ -41,10 +41,9 @@ PULL_DETAILS = shows(
 REVIEWERS = shows("number", "requested_reviewers[*].login as reviewers", "html_url as url")
 
 
+@with_config(extra="forbid")
 class LineComment(TypedDict):
     """A comment on lines of a file: on one, or from start_line to line."""
-
-    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
     path: str
     line: Annotated[int, Field(ge=1)]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, Required, TypedDict
 
-from pydantic import ConfigDict, Field, WrapValidator
+from pydantic import Field, WrapValidator, with_config
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
@@ -52,13 +52,12 @@ Categories = Annotated[
 Weekday = Literal["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"]
 
 
+@with_config(extra="forbid")
 class Repetition(TypedDict, total=False):
     """How a task repeats, by the names of Graph's recurrencePattern and recurrenceRange.
 
     An end by a date is refused for tasks: https://github.com/microsoftgraph/msgraph-sdk-dotnet/issues/2677
     """
-
-    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
     type: Required[Literal["daily", "weekly", "absoluteMonthly", "relativeMonthly", "absoluteYearly", "relativeYearly"]]
     interval: Required[Annotated[int, Field(ge=1)]]

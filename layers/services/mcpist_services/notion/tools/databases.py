@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, TypedDict
 
-from pydantic import ConfigDict
+from pydantic import with_config
 
 from mcpist.render.shows import shows
 from mcpist.tools.declare.call import Call, Calls, given, path
@@ -39,10 +39,9 @@ Direction = Literal["ascending", "descending"]
 _Groups = TypedDict("_Groups", {"and": list[Json], "or": list[Json]}, total=False)
 
 
+@with_config(extra="allow")
 class QueryFilter(_Groups, total=False):
     """A property with a condition under its type; rarer types, and times that are no property, are accepted too."""
-
-    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
 
     property: str
     title: Json
@@ -57,19 +56,17 @@ class QueryFilter(_Groups, total=False):
     relation: Json
 
 
+@with_config(extra="forbid")
 class PropertySort(TypedDict):
     """An order by a property."""
-
-    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
     property: str
     direction: Direction
 
 
+@with_config(extra="forbid")
 class TimestampSort(TypedDict):
     """An order by a time of the rows themselves."""
-
-    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
     timestamp: Literal["created_time", "last_edited_time"]
     direction: Direction

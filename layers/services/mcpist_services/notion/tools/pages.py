@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NotRequired, Required, TypedDict
 from urllib.parse import unquote
 
-from pydantic import ConfigDict, Field
+from pydantic import Field, with_config
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import shows
@@ -65,10 +65,9 @@ Properties = Annotated[
 ]
 
 
+@with_config(extra="forbid")
 class Replacement(TypedDict):
     """A text of a page, and what takes its place."""
-
-    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
     old_str: Required[Annotated[str, Field(min_length=1)]]
     new_str: Required[str]

@@ -5,7 +5,7 @@ from email.parser import BytesParser
 from email.policy import HTTP
 from typing import Annotated, Any, TypedDict
 
-from pydantic import ConfigDict, Field
+from pydantic import Field, with_config
 
 from mcpist.errors import ToolExecutionError
 from mcpist.files.content import FileContent
@@ -15,10 +15,9 @@ from mcpist_services.supabase.module import Name, ProjectRef, project_path, supa
 from mcpist_services.supabase.rows import masked
 
 
+@with_config(extra="forbid")
 class SourceFile(TypedDict):
     """A source file of an Edge Function."""
-
-    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
     path: Annotated[str, Field(min_length=1)]
     content: str
