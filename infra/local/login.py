@@ -116,11 +116,6 @@ class LocalLogin:
     def __exit__(self, *_: object) -> None:
         self._exit.close()
 
-    @property
-    def jwks_uri(self) -> str:
-        """The URL of the public key."""
-        return f"{self.issuer}/jwks.json"
-
     def register(self, client_id: str, *, name: str, redirect_uri: str) -> None:
         """Register a public client, as an administrator does at an issuer."""
         self._provider.add_client(client_id, name=name, redirect_uri=redirect_uri)
@@ -163,7 +158,7 @@ class LocalLogin:
         revocation = RevocationOptions(enabled=True)
         metadata = build_metadata(issuer, None, registration, revocation).model_dump(mode="json", exclude_none=True)
         metadata |= {
-            "jwks_uri": self.jwks_uri,
+            "jwks_uri": f"{self.issuer}/jwks.json",
             "scopes_supported": SCOPES,
             "token_endpoint_auth_methods_supported": ["none", "client_secret_post", "client_secret_basic"],
             "authorization_response_iss_parameter_supported": True,

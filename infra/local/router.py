@@ -69,12 +69,9 @@ class RequestRouter:
     def _internal(self, request: LoopbackRequest, path: str) -> LoopbackResponse:
         """Respond to a request whose path begins with this run's secret."""
         kind, _, rest = path.partition("/")
-        match kind:
-            case "runtime":
-                return self._runtime.handle(request, rest)
-            case "credentials":
-                return self._credentials(request)
-        return LoopbackResponse(404)
+        if kind == "runtime":
+            return self._runtime.handle(request, rest)
+        return self._credentials(request) if kind == "credentials" else LoopbackResponse(404)
 
     def _credentials(self, request: LoopbackRequest) -> LoopbackResponse:
         """Return the container credentials of SnapStart functions; those of a zygote end with its snapshot."""

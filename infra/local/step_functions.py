@@ -8,6 +8,7 @@ one, and a path each time a state reads it. Both are the same for all executions
 import http.client
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from http import HTTPStatus
 from io import BytesIO
@@ -37,11 +38,11 @@ def install() -> None:
     AmazonStateLanguageParser.parse = lru_cache(MAX_PROGRAMS)(_parse)  # type: ignore[method-assign]
 
 
+@dataclass(frozen=True)
 class TaskClient:
     """The part of boto3's Lambda client that moto uses."""
 
-    def __init__(self, serve: App) -> None:
-        self._serve = serve
+    serve: App
 
     def invoke(self, *, FunctionName: str, Payload: bytes = b"", Qualifier: str = "") -> dict[str, Any]:  # noqa: N803
         """Return the response to an Invoke request, as boto3 does; ClientError where it is refused."""
@@ -51,7 +52,7 @@ class TaskClient:
             "QUERY_STRING": urlencode({"Qualifier": Qualifier}) if Qualifier else "",
             "REMOTE_ADDR": LOOPBACK,
         }
-        response = self._serve(LoopbackRequest(environ, http.client.HTTPMessage(), Payload))
+        response = self.serve(LoopbackRequest(environ, http.client.HTTPMessage(), Payload))
         headers = {name.lower(): value for name, value in response.headers}
         if response.status >= HTTPStatus.MULTIPLE_CHOICES:
             raise _refusal(response.status, headers, response.body)

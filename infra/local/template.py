@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 from infra.local.intrinsics import Intrinsics, TemplateError, read_yaml
 from infra.local.names import ACCOUNT, NAME_PROPERTIES, PSEUDO, REF_IS_ARN, REGION, arn, generated_name
@@ -336,12 +336,7 @@ def _merge(base: dict[str, Any], override: dict[str, Any]) -> dict[str, Any]:
     merged = dict(base)
     for name, value in override.items():
         under = merged.get(name)
-        if (
-            isinstance(under, dict)
-            and isinstance(value, dict)
-            and not _is_intrinsic(under)
-            and not _is_intrinsic(value)
-        ):
+        if _is_map(under) and _is_map(value):
             merged[name] = _merge(under, value)
         elif isinstance(under, list) and isinstance(value, list):
             merged[name] = [*under, *value]
@@ -350,5 +345,6 @@ def _merge(base: dict[str, Any], override: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _is_intrinsic(value: dict[str, Any]) -> bool:
-    return len(value) == 1 and next(iter(value)).startswith(("Ref", "Fn::"))
+def _is_map(value: Any) -> TypeGuard[dict[str, Any]]:
+    # The map with which an intrinsic function is written is one value: merged, it would be two functions.
+    return isinstance(value, dict) and not (len(value) == 1 and next(iter(value)).startswith(("Ref", "Fn::")))

@@ -78,7 +78,7 @@ def exchange(web: httpx2.Client, client_id: str, **more: str) -> httpx2.Response
 
 
 def claims(login: LocalLogin, token: str, audience: str = AUDIENCE) -> dict[str, Any]:
-    key = jwt.PyJWKClient(login.jwks_uri).get_signing_key_from_jwt(token)
+    key = jwt.PyJWKClient(f"{login.issuer}/jwks.json").get_signing_key_from_jwt(token)
     found: dict[str, Any] = jwt.decode(token, key, ["RS256"], audience=audience, issuer=login.issuer)
     return found
 
@@ -167,7 +167,7 @@ def test_a_dangerous_redirect_cannot_be_registered(web: httpx2.Client, redirect:
 def test_the_metadata_has_all_that_clients_need(login: LocalLogin, web: httpx2.Client, path: str) -> None:
     metadata = web.get(path).json()
     assert metadata["issuer"] == login.issuer
-    assert metadata["jwks_uri"] == login.jwks_uri
+    assert metadata["jwks_uri"] == f"{login.issuer}/jwks.json"
     assert metadata["code_challenge_methods_supported"] == ["S256"]
     assert "none" in metadata["token_endpoint_auth_methods_supported"]
     assert metadata["registration_endpoint"] == f"{login.issuer}/register"
