@@ -1,6 +1,5 @@
 """The page of the person: roles, accounts, language, the endpoint's address, browsers, and own rows of the audit."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -9,6 +8,7 @@ from typing import Any, cast
 from console import logs
 from console.activity import newest_uses
 from console.http.cookies import clear_cookie, set_language_cookie
+from console.rendering import json_text
 from console.sign_in.sessions import SIGN_OUT_EVERYWHERE, record_sign_out
 from console.visit import Visit
 from mcpist.caller import Role
@@ -88,17 +88,13 @@ def client_lines(mcp_url: str) -> Sequence[tuple[str, str, str]]:
         ("Claude Code", "shell", f"claude mcp add --transport http mcpist {mcp_url}"),
         ("Claude Desktop, claude.ai", "connector", mcp_url),
         ("Codex", "shell", f"codex mcp add mcpist --url {mcp_url}"),
-        ("Cursor", "cursor", _json({"mcpServers": {"mcpist": {"url": mcp_url}}})),
-        ("OpenCode", "opencode", _json({"mcp": {"mcpist": {"type": "remote", "url": mcp_url}}})),
-        ("VS Code", "vscode", _json({"servers": {"mcpist": {"type": "http", "url": mcp_url}}})),
+        ("Cursor", "cursor", json_text({"mcpServers": {"mcpist": {"url": mcp_url}}})),
+        ("OpenCode", "opencode", json_text({"mcp": {"mcpist": {"type": "remote", "url": mcp_url}}})),
+        ("VS Code", "vscode", json_text({"servers": {"mcpist": {"type": "http", "url": mcp_url}}})),
         ("Gemini CLI", "shell", f"gemini mcp add --transport http mcpist {mcp_url}"),
         ("mcp-remote", "command", f"npx -y mcp-remote {mcp_url}"),
         ("Inspector", "shell", inspector),
     ]
-
-
-def _json(content: object) -> str:
-    return json.dumps(content, indent=2)
 
 
 def _own_connections(visit: Visit) -> Sequence[tuple[Row, Row | None]]:

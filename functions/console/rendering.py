@@ -46,6 +46,7 @@ AUDIT_COLUMNS = {
     "client_name": "logs.client",
 }
 """The columns of the audit that a table shows, with the texts of their heads."""
+json_text = partial(json.dumps, ensure_ascii=False, indent=2)
 ASSETS = Path(__file__).parent / "assets"
 ASSET_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
@@ -89,7 +90,7 @@ def environment() -> Environment:
         "shown_lines": lambda text: visible(str(text), lines=True),
     }
     made.filters |= {"title_of": title, "moment": _moment, "day": _day, "duration": _duration, "one_line": quote_json}
-    made.filters["json_text"] = partial(json.dumps, ensure_ascii=False, indent=2)
+    made.filters["json_text"] = json_text
     made.filters["said"] = lambda name, texts: texts(name)
     made.globals |= {"asset": asset_address, "service_path": service_path, "provider_title": provider_title}
     made.globals |= {"key_page": key_page, "key_example": key_example, "EXPLAINED_CODES": EXPLAINED_CODES}

@@ -12,7 +12,8 @@ from mcpist.programs.messages import MESSAGE_ADAPTER, Message, ProgramRequest, P
 from mcpist.telemetry import invocation
 from mcpist.telemetry.door import Door
 from mcpist.validation import field_path, first_error
-from program_runner.process import forbid_inspection, has_namespaces
+from program_runner.confinement.kernel import forbid_inspection
+from program_runner.process import has_namespaces
 from program_runner.run import run
 
 if TYPE_CHECKING:

@@ -95,7 +95,7 @@ def _read(name: str, folder: int, max_bytes: int) -> bytes:
 
 def content_of(file: InputFile) -> bytes:
     """Return an input's content; IntegrityError if it is not the one that the door means."""
-    content = file.content if file.content is not None else _download(file.url)
+    content = file.content if file.content is not None else _exchange("GET", file.url).body
     if len(content) != file.size_bytes or hashlib.sha256(content).hexdigest() != file.sha256:
         raise IntegrityError(what=f"the input {file.name}")
     return content
@@ -125,10 +125,6 @@ def _upload(program: str, output: Output, waiting: list[tuple[int, Upload]]) -> 
     kind, content = multipart_body([*fields, file])
     _exchange("POST", upload.url, content=content, headers={"content-type": kind})
     return number
-
-
-def _download(url: str) -> bytes:
-    return _exchange("GET", url).body
 
 
 def _exchange(

@@ -8,8 +8,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from program_runner.confinement import kernel
-
 # How programs are found and how their texts are read: of our own environment a process gets no more.
 _INHERITED = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR")
 # How a server, which may use the network, reaches it from this machine.
@@ -53,12 +51,3 @@ def has_namespaces() -> bool:
     command = [sys.executable, "-I", "-S", "-c", attempt]
     tried = subprocess.run(command, stderr=subprocess.DEVNULL, env=inherited_environment(), check=False)  # noqa: S603
     return tried.returncode == 0
-
-
-def forbid_inspection() -> None:
-    """Close /proc to other processes of our user: files of a process that is not dumpable belong to root.
-
-    So they can read neither our memory nor our environment, and cannot trace us.
-    """
-    if sys.platform == "linux":
-        kernel.prctl(kernel.PR_SET_DUMPABLE, 0)

@@ -26,7 +26,8 @@ from mcpist_services.upstream.faults import Faults
 from mcpist_services.upstream.link import Link
 from mcpist_services.upstream.listing import listing_to_json
 from program_runner.child import Surroundings, child
-from program_runner.process import forbid_inspection, has_namespaces
+from program_runner.confinement.kernel import forbid_inspection
+from program_runner.process import has_namespaces
 
 MAX_SESSIONS = 20
 MAX_PACKED_BYTES = 4_000_000  # base64 makes a third more of it, and Lambda's responses have 6 MB

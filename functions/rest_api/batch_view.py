@@ -1,7 +1,6 @@
 """A batch and its results as JSON for programs."""
 
 import time
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -18,6 +17,7 @@ from mcpist.render.answer import compact_json
 from mcpist.render.shows import project
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.tool import Effect
+from rest_api.exchange import timestamp
 from rest_api.router import Body, RequestBody, is_too_deep
 
 MAX_RESULT_CHARACTERS = 2_000_000  # of all results in a response; a Lambda response may have 6 MB
@@ -130,23 +130,18 @@ def batch_view(head: Header, permissions: Permissions) -> BatchView:
         done=head.done,
         form=head.form,
         resumes=head.resumes,
-        started_at=iso_time(head.started_at),
-        closes_at=iso_time(head.closes_at),
-        expires_at=iso_time(head.expires_at),
+        started_at=timestamp(head.started_at),
+        closes_at=timestamp(head.closes_at),
+        expires_at=timestamp(head.expires_at),
         settled=len(head.seq),
         total=len(head.ids),
         steps=[_step_view(head, entry, fields, permissions, share) for entry, fields in steps],
     )
 
 
-def iso_time(seconds: float) -> str:
-    """Return a moment in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 def _step_view(head: Header, entry: Entry, fields: dict[str, Any], permissions: Permissions, share: int) -> StepView:
     caller, ending = permissions.caller, entry.ending
-    times = {name: iso_time(fields.pop(name)) for name in ("started_at", "ended_at") if name in fields}
+    times = {name: timestamp(fields.pop(name)) for name in ("started_at", "ended_at") if name in fields}
     elements = fields.pop("elements", None)
     return StepView(
         **fields,

@@ -51,6 +51,7 @@ def begin(exchange: RestExchange) -> None:
     _current.set(exchange)
 
 
-def timestamp() -> str:
-    """Return the time in UTC, as answers have it."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def timestamp(seconds: float | None = None) -> str:
+    """Return a moment, else the present one, in UTC, as answers have it."""
+    moment = datetime.fromtimestamp(time.time() if seconds is None else seconds, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

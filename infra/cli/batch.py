@@ -13,7 +13,7 @@ from infra.cli.endpoint import Endpoint
 from infra.cli.options import BatchFile, Token, Url, text_of
 from infra.cli.plan import draw_plan
 from infra.cli.progress import progress_view
-from mcpist.batch.timeline import Progress, parse_progress, progress_uri
+from mcpist.batch.timeline import Progress, progress_uri
 from mcpist.polling import Polling
 
 POLLING = Polling(initial_seconds=0.2, max_seconds=1.0, growth=1.2)
@@ -83,7 +83,7 @@ def _poll(endpoint: Endpoint, batch: str) -> Iterator[Progress]:
     for delay in POLLING.delays():
         began = time.monotonic()
         try:
-            progress = parse_progress(endpoint.read(progress_uri(batch)))
+            progress = Progress.model_validate(endpoint.read(progress_uri(batch)))
         except CommandError as error:
             failed_polls += 1
             if exit_code(error.error["code"]) != TRY_AGAIN or failed_polls > MAX_FAILED_POLLS:

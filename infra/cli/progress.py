@@ -28,7 +28,6 @@ from mcpist.batch.timeline import (
     StepProgress,
     TimelineRow,
     critical_path,
-    parse_progress,
     progress_uri,
     timeline_rows,
 )
@@ -191,7 +190,7 @@ def timeline(
 ) -> CommandResult:
     """Show which step of a batch waited for which, and which steps took the batch's time."""
     endpoint = Endpoint.from_options(url, token)
-    progress = parse_progress(endpoint.read(progress_uri(batch_id)))
+    progress = Progress.model_validate(endpoint.read(progress_uri(batch_id)))
     lines = timeline_rows(progress)
     drawing = render_timeline(progress, lines, shutil.get_terminal_size((100, 24)).columns)
     return CommandResult([drawing], facts(progress, lines), drawing=drawing)

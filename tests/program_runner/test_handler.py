@@ -61,7 +61,8 @@ def test_the_functions_process_can_be_inspected_by_nobody() -> None:
 def test_a_process_that_forbids_its_inspection_is_read_by_no_other_of_its_user(call: str, is_read: bool) -> None:
     """Without capabilities, which would make a difference between two processes of root."""
     functions = Path(__file__).parents[2] / "functions"
-    ours = f"import sys; sys.path.insert(0, {str(functions)!r}); from program_runner.process import forbid_inspection"
+    imports = "from program_runner.confinement.kernel import forbid_inspection"
+    ours = f"import sys; sys.path.insert(0, {str(functions)!r}); {imports}"
     waiting = [sys.executable, "-I", "-c", f"{ours}; {call}; print('ready', flush=True); sys.stdin.read()"]
     pipe = subprocess.PIPE
     with subprocess.Popen(

@@ -18,7 +18,7 @@ import pytest
 
 from mcpist.errors import AnswerTooLarge, McpistError, OutputRefused, ProgramLimitReached, Timeout
 from mcpist.programs.messages import Limits
-from program_runner.process import forbid_inspection
+from program_runner.confinement.kernel import forbid_inspection
 from tests.program_runner.conftest import Run
 
 TEXT = [{"glob": "**", "content_type": "text/plain"}]

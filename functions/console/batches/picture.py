@@ -37,21 +37,13 @@ class StepBox:
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnLine:
-    """The lines that leave a step or a junction."""
-
-    path: str
-    settled: bool
-    """Whether the steps behind which it leads on have settled."""
-
-
-@dataclass(frozen=True, slots=True)
 class Picture:
     """A batch as a picture."""
 
     drawn: Layout
     boxes: Sequence[StepBox]
-    lines: Sequence[DrawnLine]
+    settled: frozenset[int]
+    """The steps that have settled; a line has where all are that it leads on behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +72,7 @@ def picture(progress: Progress, critical: Sequence[str] = ()) -> Picture:
     for step, place in zip(progress.steps, drawn.boxes, strict=True):
         label, tool = fitted(step.id, MAX_LABEL_COLUMNS), fitted(step.tool, MAX_TOOL_COLUMNS)
         boxes.append(StepBox(step, *place, label, tool, step.duration(progress.now), step.id in critical))
-    lines = [DrawnLine(line.path, all(progress.steps[step].settled for step in line.steps)) for line in drawn.lines]
-    return Picture(drawn, boxes, lines)
+    return Picture(drawn, boxes, frozenset(index for index, step in enumerate(progress.steps) if step.settled))
 
 
 def fitted(text: str, columns: int) -> str:

@@ -12,7 +12,7 @@ from mcpist.batch.execution import submission
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.progress import progress
 from mcpist.batch.ledger.records import Entry, Header
-from mcpist.batch.timeline import Progress, critical_path, parse_progress
+from mcpist.batch.timeline import Progress, critical_path
 from mcpist.errors import Locale, UnknownStep, from_message
 from mcpist.files import access
 from mcpist.files.answers import content_of
@@ -45,7 +45,7 @@ def show(visit: Visit) -> HttpResponse:
     """Show a batch; an administrator's look at another user's has an audit row, and shows no results."""
     head = submission.find_own(visit.caller, visit.request.query["id"])
     entries = ledger.get_entries(head.pk)
-    seen = parse_progress(progress(head, entries, visit.now))
+    seen = Progress.model_validate(progress(head, entries, visit.now))
     # What its user may read is not an administrator's to see: progress and errors are.
     own = head.user == visit.caller.user
     step = visit.request.query.get("step", "")

@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from console import connections
+from console.rendering import json_text
 from console.tools import listing
 from console.tools.listing import permissions_of
 from console.tools.trying import Trial, fields_of, try_tool
@@ -132,14 +133,10 @@ def _calls(entry: RegistryEntry, example: Mapping[str, Any]) -> Mapping[str, str
     call = {"module": entry.module, "tool": entry.tool, "params": example}
     body = {"name": entry.name, "parameters": example}
     return {
-        "call": _json(call),
+        "call": json_text(call),
         "batch": json.dumps({"id": entry.tool, **call, "output": True}, ensure_ascii=False),
-        "rest": f"POST /v1/tools/call\n{_json(body)}",
+        "rest": f"POST /v1/tools/call\n{json_text(body)}",
     }
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def reasons(visit: Visit, name: str) -> Explanation:

@@ -31,6 +31,15 @@ def prctl(option: int, *arguments: int) -> None:
     _check(_libc().prctl(option, *(ctypes.c_ulong(argument) for argument in (*arguments, 0, 0, 0, 0)[:4])))
 
 
+def forbid_inspection() -> None:
+    """Close /proc to other processes of our user: files of a process that is not dumpable belong to root.
+
+    So they can read neither our memory nor our environment, and cannot trace us; processes that we fork have it, too.
+    """
+    if sys.platform == "linux":
+        prctl(PR_SET_DUMPABLE, 0)
+
+
 def drop_capabilities() -> None:
     """Let no program that this process executes have any capability, even as root."""
     for capability in range(_LAST_CAPABILITY + 1):

@@ -34,7 +34,7 @@ def main() -> NoReturn:
     with suppress(OSError):
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     isolation = kernel.enter_namespaces(network=order.network, mounts=bool(order.root)) if order.namespaces else ()
-    _forbid_inspection()
+    kernel.forbid_inspection()
     watcher = os.fork()
     if watcher == 0:
         _exit_after(lambda: _watch(control, order, isolation))
@@ -178,12 +178,6 @@ def _reaped(program: int) -> int | None:
             return None
         if pid == program:
             return os.waitstatus_to_exitcode(status)
-
-
-def _forbid_inspection() -> None:
-    """Close /proc/PID of this process, and of those that it forks, to other processes of our user."""
-    with suppress(OSError):
-        kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
 
 
 def _drop_streams() -> None:

@@ -1,6 +1,6 @@
 """Administration: an organization's people, connected accounts and audit."""
 
-from rest_api.administration import audit, grants, invitations, modules, organization, people, savings
+from rest_api.administration import audit, grants, invitations, modules, organization, people
 
 ROUTERS = (
     organization.router,
@@ -8,6 +8,5 @@ ROUTERS = (
     invitations.router,
     grants.router,
     audit.router,
-    savings.router,
     modules.router,
 )

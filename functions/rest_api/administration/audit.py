@@ -1,4 +1,4 @@
-"""The audit: who did what with which account, with filters, pages and an export.
+"""The audit: who did what with which account, with filters, pages and an export; and what programs did and saved.
 
 An administrator sees all rows of the organization, everybody else those about themselves.
 """
@@ -11,14 +11,16 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, Field, create_model
 
 from mcpist.audit.rows import EXPORTS, column_types
+from mcpist.audit.savings import read_uses, summarize
 from mcpist.audit.search import MAX_ROWS, Filters, find, find_story
 from mcpist.audit.verification import VerificationPage, verify
 from mcpist.errors import InvalidRequest
+from mcpist_services.catalogue import CATALOGUE
 from rest_api.administration.changes import administration
 from rest_api.exchange import current
 from rest_api.router import Operations
 
-DEFAULT_AUDIT_DAYS = 7
+DEFAULT_AUDIT_DAYS, DEFAULT_SAVINGS_DAYS = 7, 28
 CURSOR_HEADER = "x-next-cursor"
 
 router = Operations("administration")
@@ -87,13 +89,13 @@ def search_audit(
 
     Without the right to administer only your own rows are searched.
     """
-    first, last = window(since, until, DEFAULT_AUDIT_DAYS)
+    first, last = _window(since, until, DEFAULT_AUDIT_DAYS)
     page = find(
         current().caller.organization,
         since=first,
         until=last,
         filters=Filters(
-            visible_user(user), service, event, outcome, tool, request, batch, client, correlation, trace, text
+            _visible_user(user), service, event, outcome, tool, request, batch, client, correlation, trace, text
         ),
         limit=limit,
         cursor=cursor,
@@ -121,11 +123,76 @@ def verify_audit(
 @router.operation("GET", "/v1/audit/<row>", "Show a row with its story")
 def get_audit_row(row: str) -> AuditStory:
     """Show a row and all rows of the request that it belongs to; yours, unless you are an administrator."""
-    story = find_story(current().caller.organization, row, user=visible_user(""))
+    story = find_story(current().caller.organization, row, user=_visible_user(""))
     return AuditStory.model_validate({"row": story.row, "rows": story.rows, "complete": story.is_complete})
 
 
-def visible_user(user: str) -> str:
+class Totals(BaseModel):
+    """The work of some runs; sizes, times and tokens are those of the runs that succeeded."""
+
+    runs: int
+    failed: int
+    files: Annotated[int, Field(description="The files that they left")]
+    input_bytes: int
+    tokens_before: Annotated[int, Field(description="The estimated tokens of all that they left")]
+    tokens_after: Annotated[int, Field(description="The estimated tokens of their answers")]
+    tokens_saved: int
+    token_efficiency: Annotated[float, Field(description="The share of the tokens that was not sent")]
+    p50_ms: int
+    p95_ms: int
+
+
+class CommandTotals(Totals):
+    """The work of the runs of one tool."""
+
+    command: str
+
+
+class Period(BaseModel):
+    """The work of a day or a week."""
+
+    period: Annotated[str, Field(description="A day such as 2026-11-22, or a week such as 2026-W47, in UTC")]
+    runs: int
+    failed: int
+    files: int
+    tokens_saved: int
+
+
+class ErrorRate(BaseModel):
+    """The number of runs that failed in one way."""
+
+    code: str
+    runs: int
+    rate: Annotated[float, Field(description="The share of all runs")]
+
+
+class Savings(Totals):
+    """The work of programs between two moments."""
+
+    since: str
+    until: str
+    days: list[Period]
+    weeks: list[Period]
+    commands: list[CommandTotals]
+    errors: list[ErrorRate]
+    complete: Annotated[bool, Field(description="False where there are more rows than can be read at once")]
+
+
+@router.operation("GET", "/v1/audit/savings", "Show what programs did and saved")
+def get_savings(
+    since: Annotated[datetime | None, Query(description="The first moment; 28 days ago if it is left out")] = None,
+    until: Annotated[datetime | None, Query(description="The moment after the last; now if it is left out")] = None,
+    user: Annotated[str, Query(max_length=256, description="Only what this user ran")] = "",
+) -> Savings:
+    """Show runs, files, times, errors and saved tokens of programs: your own, as an administrator all."""
+    first, last = _window(since, until, DEFAULT_SAVINGS_DAYS)
+    modules = [name for name, module in CATALOGUE.index.modules.items() if module.kind == "program"]
+    used = read_uses(current().caller.organization, modules, first, last, _visible_user(user))
+    times = {"since": first.isoformat(timespec="seconds"), "until": last.isoformat(timespec="seconds")}
+    return Savings.model_validate({**summarize(used.rows), **times, "complete": used.is_complete})
+
+
+def _visible_user(user: str) -> str:
     """Return the user whose rows the caller may see, empty for all; another's need the right to administer."""
     caller = current().caller
     if caller.system_role != "admin" and not user:
@@ -137,14 +204,14 @@ def visible_user(user: str) -> str:
     return user
 
 
-def window(since: datetime | None, until: datetime | None, days: int) -> tuple[datetime, datetime]:
+def _window(since: datetime | None, until: datetime | None, days: int) -> tuple[datetime, datetime]:
     """Return the moments between which rows are read, in UTC; without `since` the last days."""
     now = datetime.now(UTC)
     # A minute ahead, since other sandboxes' clocks write the rows.
-    return in_utc(since or now - timedelta(days=days)), in_utc(until or now + timedelta(minutes=1))
+    return _in_utc(since or now - timedelta(days=days)), _in_utc(until or now + timedelta(minutes=1))
 
 
-def in_utc(moment: datetime) -> datetime:
+def _in_utc(moment: datetime) -> datetime:
     """Return a moment in UTC, which is the zone of one that names none."""
     try:
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)

@@ -14,7 +14,6 @@ version; only new tokens make a new version.
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import batched
 from uuid import uuid4
 
 from mcpist.aws.attributes import Item, decode, encode
@@ -42,7 +41,6 @@ from token_broker.grants.grant import (
 
 __all__ = ["GrantRejection", "GrantedAccount", "StoredGrant", "Tokens", "personal_owner", "shared_owner"]
 
-MAX_KEYS_PER_REQUEST = 100
 OWNER_PREFIXES = ("user#", "role#")
 # Attributes that a grant may lack: storing a version removes those that it does not set.
 OPTIONAL_ATTRIBUTES = ("refresh_token", "access_expires_at", "lives", "dead")
@@ -59,10 +57,7 @@ def fetch(caller: Caller, services: Iterable[str]) -> list[StoredGrant]:
         for provider in sorted(map(provider_name, wanted))
         for owner in owners
     ]
-    keys = list(dict.fromkeys(keys))
-    items = (
-        item for batch in batched(keys, MAX_KEYS_PER_REQUEST, strict=False) for item in table().get_many(list(batch))
-    )
+    items = table().get_many(list(dict.fromkeys(keys)))
     return [grant for grant in map(grant_from_item, items) if not wanted.isdisjoint(grant.account.services)]
 
 

@@ -10,7 +10,7 @@ import pytest
 from infra.cli.document import CALLER, CommandDocument, CommandResult
 from infra.cli.main import run
 from infra.cli.progress import render_timeline
-from mcpist.batch.timeline import Progress, critical_path, parse_progress, timeline_rows
+from mcpist.batch.timeline import Progress, critical_path, timeline_rows
 from tests.infra.cli.fake_endpoint import BATCH, FakeEndpoint, scene, serving_scenes, step
 
 # `tags` runs beside; `page` waits for `find`, `book` for both, and `send` is skipped with the failed `book`.
@@ -28,7 +28,7 @@ FINISHED["steps"][4]["ended_at"] = FINISHED["started_at"] + 4.1
 
 @pytest.fixture
 def finished() -> Progress:
-    return parse_progress(FINISHED)
+    return Progress.model_validate(FINISHED)
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_the_drawing_holds_a_bar_for_each_step(finished: Progress) -> None:
 
 
 def test_a_running_batch_is_drawn_up_to_now() -> None:
-    progress = parse_progress(
+    progress = Progress.model_validate(
         scene(2.0, step("find", "running", at=(0.5,)), step("page", "waiting", "find", waits=("find",), at=()))
     )
     lines = timeline_rows(progress)
@@ -79,7 +79,7 @@ def test_a_running_batch_is_drawn_up_to_now() -> None:
 
 
 def test_a_step_kept_from_the_batch_that_this_one_resumes_has_no_times() -> None:
-    progress = parse_progress(
+    progress = Progress.model_validate(
         scene(2.0, step("find", "succeeded", kept=True), step("page", "succeeded", "find", at=(0.5, 1.5)), done=True)
     )
     kept, page = timeline_rows(progress)

@@ -24,7 +24,7 @@ from infra.cli.document import CALLER, TRY_AGAIN
 from infra.cli.main import run
 from infra.cli.progress import LiveTable
 from infra.local.deployment import ROOT
-from mcpist.batch.timeline import parse_progress
+from mcpist.batch.timeline import Progress
 from tests.infra.cli.fake_endpoint import BATCH, FakeEndpoint, Json, scene, serving_scenes, step
 
 COMMAND_TIMEOUT_SECONDS = 30
@@ -205,7 +205,7 @@ def test_a_small_terminal_keeps_the_rows_that_matter() -> None:
     ]
     seen = StringIO()
     console = Console(file=seen, width=80, height=8, force_terminal=True, color_system=None)
-    progress = parse_progress(scene(2, *steps))
+    progress = Progress.model_validate(scene(2, *steps))
     console.print(LiveTable(console).drawn(progress, progress.now))
     rows = [line.split()[:2] for line in seen.getvalue().splitlines()[2:]]
     assert rows == [["s0", "rag.s0"], ["late", "rag.late"], ["slow", "rag.slow"], ["bad", "rag.bad"], ["and", "29"]]

@@ -14,7 +14,7 @@ from mcpist.memory import cached
 from mcpist.settings import settings
 from mcpist.shortcuts import shortcut
 
-MAX_BATCH_WRITE_ITEMS = 25
+MAX_BATCH_READ_ITEMS, MAX_BATCH_WRITE_ITEMS = 100, 25
 # The condition of a write that must not replace another item.
 IS_NEW = "attribute_not_exists(pk)"
 # DynamoDB returns what it has no capacity for as unprocessed; it is requested again after these delays.
@@ -43,13 +43,14 @@ class Table:
         return deserialize(response["Item"]) if "Item" in response else None
 
     def get_many(self, keys: list[tuple[str, str]]) -> list[Item]:
-        """Read up to 100 items consistently; missing ones are left out."""
-        if not keys:
-            return []
-        wanted = [serialize({"pk": pk, "sk": sk}) for pk, sk in keys]
-        request = {self.name: {"Keys": wanted, "ConsistentRead": True}}
-        responses = self._send_until_processed("BatchGetItem", request, "UnprocessedKeys")
-        return [deserialize(item) for response in responses for item in response["Responses"].get(self.name, [])]
+        """Read items consistently, 100 in each request; missing ones are left out."""
+        found: list[Item] = []
+        for chunk in batched(keys, MAX_BATCH_READ_ITEMS, strict=False):
+            wanted = [serialize({"pk": pk, "sk": sk}) for pk, sk in chunk]
+            request = {self.name: {"Keys": wanted, "ConsistentRead": True}}
+            for response in self._send_until_processed("BatchGetItem", request, "UnprocessedKeys"):
+                found += map(deserialize, response["Responses"].get(self.name, []))
+        return found
 
     def query(self, pk: str, prefix: str = "") -> list[Item]:
         """Read all items of a partition whose sort keys begin with the prefix, consistently."""

@@ -1,7 +1,6 @@
 """A batch as people watch it: its progress, and afterwards which step waited for which, on the critical path."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
@@ -72,11 +71,6 @@ class Progress(_ProgressModel):
 def progress_uri(batch: str) -> str:
     """Return the URI of the resource with a batch's progress."""
     return f"mcpist://batches/{batch}/progress"
-
-
-def parse_progress(payload: Any) -> Progress:
-    """Parse the endpoint's progress."""
-    return Progress.model_validate(payload)
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,19 +79,14 @@ def find_waiting(caller: Caller) -> dict[str, Question]:
 
 def load(caller: Caller, state: str, digest: str) -> Question:
     """Return the question of a state; StaleConfirmation for another request's, or one not answered in time."""
-    question = _find_open(caller, state)
+    question = find_open(caller, state)
     if question is None or question.digest != digest:
         raise StaleConfirmation(field="requestState")
     return question
 
 
-def read_context(caller: Caller, state: str) -> dict[str, Any] | None:
-    """Return the value that was stored with a question; None if no question waits for an answer, or has had one."""
-    question = _find_open(caller, state)
-    return question.context if question else None
-
-
-def _find_open(caller: Caller, state: str) -> Question | None:
+def find_open(caller: Caller, state: str) -> Question | None:
+    """Return a question that waits for an answer in time, or has had one; None if there is none."""
     # A state may be any text of a client: no other item of the table must be read by it.
     item = ledger_table().get(_partition_key(caller, state), SORT_KEY) if is_batch_id(state) else None
     question = decode(Question, item) if item else None

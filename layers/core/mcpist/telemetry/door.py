@@ -9,6 +9,8 @@ The line `request` is logged when an invocation begins and `response` when it en
 """
 
 import logging
+import signal
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -18,16 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcpist.aws.clients import AwsError
-from mcpist.errors import DefectError, InternalError, McpistError
+from mcpist.errors import DefectError, InternalError, McpistError, RequestTimeout
 from mcpist.telemetry import invocation
 from mcpist.telemetry.log_lines import LineLogger
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
-import signal
-import threading
-
-from mcpist.errors import RequestTimeout
 
 RESPONSE_SECONDS = 2.0  # for the answer, after the work was interrupted
 

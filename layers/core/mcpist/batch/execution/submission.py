@@ -137,10 +137,10 @@ def prepare_described(permissions: Permissions, context: Mapping[str, Any], requ
 
 def find_question(caller: Caller, question: str) -> Mapping[str, Any]:
     """Return the batch that a caller was asked about before it begins; BatchNotFound for other questions."""
-    context = questions.read_context(caller, question)
-    if not context or not {"commands", "resume"} & context.keys():
+    asked = questions.find_open(caller, question)
+    if asked is None or not {"commands", "resume"} & asked.context.keys():
         raise BatchNotFound(batch=question)
-    return context
+    return asked.context
 
 
 def find_own(caller: Caller, batch: str, action: str = "batches.read") -> Header:

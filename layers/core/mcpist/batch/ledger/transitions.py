@@ -89,7 +89,7 @@ def store_list(head: Header, entry: Entry, values: list[Any]) -> Entry:
 
 def settle(pk: str, step: int, status: Status) -> Header:
     """Give a step that has ended its place in the order of settling, once, and return the header."""
-    head = _try_update_header(
+    head = _update_header(
         pk,
         f"SET #seq.#{step} = #settled, #outcome.#{step} = :status, #settled = #settled + :one",
         {":status": status, ":one": 1},
@@ -104,20 +104,17 @@ def settle(pk: str, step: int, status: Status) -> Header:
 def mark_cancelled(head: Header) -> Header:
     """Mark a batch that is not done as cancelled, so that no further step starts, and return the header."""
     open_and_uncancelled = "attribute_not_exists(#cancelled_at) AND #settled < :steps"
-    return _update_header(head.pk, "SET #cancelled_at = :now", {":steps": len(head.ids)}, open_and_uncancelled)
+    change = "SET #cancelled_at = :now"
+    return _update_header(head.pk, change, {":steps": len(head.ids)}, open_and_uncancelled) or _load_header(head.pk)
 
 
 def mark_relayed(head: Header) -> Header:
     """Mark a batch as running on the relay, and return the header."""
-    return _update_header(head.pk, "SET #form = :form", {":form": "relay"}, "attribute_exists(#form)")
+    marked = _update_header(head.pk, "SET #form = :form", {":form": "relay"}, "attribute_exists(#form)")
+    return marked or _load_header(head.pk)
 
 
-def _update_header(pk: str, change: str, values: Item, condition: str) -> Header:
-    """Return the header after a change, or as it is where the condition fails."""
-    return _try_update_header(pk, change, values, condition) or _load_header(pk)
-
-
-def _try_update_header(pk: str, change: str, values: Item, condition: str) -> Header | None:
+def _update_header(pk: str, change: str, values: Item, condition: str) -> Header | None:
     """Return the header after a change; None where the condition fails."""
     try:
         change, values = f"{change}, #changed_at = :now", {**values, ":now": now()}

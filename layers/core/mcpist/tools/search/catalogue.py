@@ -148,7 +148,7 @@ class Catalogue(ModuleSource):
         self.deployed = deployed
         self.sources_of = sources_of
         self.written_module = cache(self._import)
-        self._translation = cache(self._read_translation)
+        self._translation = cache(lambda module, locale: read_translation(self.folder / module, locale))
 
     @property
     def names(self) -> Collection[str]:
@@ -207,9 +207,6 @@ class Catalogue(ModuleSource):
     def write(self) -> None:
         """Write the index, as the build does."""
         (self.folder / INDEX_FILE).write_text(self.read().dump(), "utf-8")
-
-    def _read_translation(self, module: str, locale: Locale) -> Translation:
-        return read_translation(self.folder / module, locale)
 
     def _import(self, name: str) -> Module:
         """Import a module; an ImportError says what its folder lacks."""
