@@ -9,7 +9,7 @@ import re
 import select
 import shutil
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
@@ -20,8 +20,8 @@ from mcp_types import JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from mcpist.errors import ProgramUnavailable
+from mcpist.programs.messages import ServerDeclaration
 from mcpist.visible_text import visible
-from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.faults import Faults
 from mcpist_services.upstream.secret_detection import without_secrets
 from program_runner.confinement.order import GRACE_SECONDS, Order
@@ -159,18 +159,16 @@ class ChildProcess:
 
 
 @asynccontextmanager
-async def child(
-    server: UpstreamServer, variables: Mapping[str, str], surroundings: Surroundings, faults: Faults
-) -> AsyncIterator[Streams]:
+async def child(server: ServerDeclaration, surroundings: Surroundings, faults: Faults) -> AsyncIterator[Streams]:
     """Open a server's streams for the context; raises ProgramUnavailable if there is no such command."""
-    environment = inherited_environment() | network_environment() | {"HOME": surroundings.home} | dict(variables)
+    environment = inherited_environment() | network_environment() | {"HOME": surroundings.home} | server.environment
     program = shutil.which(server.command, path=environment.get("PATH"))
     if program is None:
         raise ProgramUnavailable(service=faults.service, program=server.command, problem="there is no such command")
     process, control = await _start_supervisor()
     # It lives long and may use the network, so neither its memory nor its files have a limit.
     order = Order(
-        (program, *server.args), surroundings.folder, environment, network=True, namespaces=surroundings.namespaces
+        (program, *server.arguments), surroundings.folder, environment, network=True, namespaces=surroundings.namespaces
     )
     control.sendall(order.encode())
     running = ChildProcess(process, control, faults, server.result_bytes)

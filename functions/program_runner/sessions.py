@@ -9,7 +9,6 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import cache, partial
 from pathlib import Path
@@ -20,7 +19,6 @@ from mcpist.errors import AnswerTooLarge, Timeout
 from mcpist.programs.messages import ServerDeclaration, ServerRequest
 from mcpist.settings import settings
 from mcpist_services.upstream import requests
-from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.connection import BackgroundLoop, UpstreamConnection
 from mcpist_services.upstream.faults import Faults
 from mcpist_services.upstream.link import Link
@@ -93,26 +91,20 @@ class Sessions:
         key = (request.organization, digest)
         if key not in self._links:
             await self._end(self._idle_beyond_the_most())
-            server = _configured(declaration)
-            start = partial(self._start, request.organization)
-            make = partial(UpstreamConnection, declaration.name, server, declaration.environment, start)
+            start = partial(self._start, request.organization, declaration)
+            make = partial(UpstreamConnection, declaration.name, declaration, declaration.environment.values(), start)
             self._links[key] = Link(declaration.name, make, asyncio.Semaphore(declaration.concurrency))
         return self._links[key]
 
     async def _start(
-        self,
-        organization: str,
-        server: UpstreamServer,
-        values: Mapping[str, str],
-        faults: Faults,
-        _: AsyncExitStack,
+        self, organization: str, server: ServerDeclaration, faults: Faults, _: AsyncExitStack
     ) -> AbstractAsyncContextManager[Any]:
         forbid_inspection()
         home = self._home(organization)
         if self._homes is not None:
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
         surroundings = Surroundings(self._folder or str(home), str(home), self._namespaces)
-        return child(server, values, surroundings, faults)
+        return child(server, surroundings, faults)
 
     def _home(self, organization: str) -> Path:
         """Return the HOME of an organization's servers, in whose name nothing leads elsewhere."""
@@ -142,14 +134,3 @@ def _homes_of_this_machine() -> Path:
         if not shared.is_symlink() and shared.stat().st_uid == os.getuid():
             return shared
     return Path(tempfile.mkdtemp(prefix="mcpist-servers-"))
-
-
-def _configured(declaration: ServerDeclaration) -> UpstreamServer:
-    return UpstreamServer(
-        description=declaration.name,
-        command=declaration.command,
-        args=declaration.arguments,
-        timeout_seconds=declaration.timeout_seconds,
-        result_bytes=declaration.result_bytes,
-        concurrency=declaration.concurrency,
-    )

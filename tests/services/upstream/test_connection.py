@@ -54,7 +54,7 @@ class ScriptedServer:
 def with_connection(server: ScriptedServer, use: Callable[[UpstreamConnection], Awaitable[None]]) -> None:
     async def run() -> None:
         configured = UpstreamServer(description="Scripted", command="scripted")
-        connection = UpstreamConnection("scripted", configured, {}, server.open, "legacy")
+        connection = UpstreamConnection("scripted", configured, (), server.open, "legacy")
         assert await connection.open() is None
         await use(connection)
         await connection.close()

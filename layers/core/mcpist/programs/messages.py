@@ -4,7 +4,7 @@ A response is `{"result": ...}` or `{"error": {"type", "details"}}`. Bytes are b
 """
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter
 
@@ -164,6 +164,8 @@ class ProgramResult(MessageModel):
 class ServerDeclaration(MessageModel):
     """A stdio MCP server, with its secrets in place."""
 
+    type: ClassVar[Literal["stdio"]] = "stdio"
+    """As of any upstream server."""
     name: str
     """The server's name, as errors say it."""
     command: str

@@ -5,7 +5,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any
 
@@ -16,6 +16,7 @@ from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, Implementation
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
+from mcpist.programs.messages import ServerDeclaration
 from mcpist.running.refusals import Failure
 from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.faults import Faults
@@ -31,26 +32,26 @@ DEADLINE_GRACE_SECONDS = 1.0
 JOIN_TIMEOUT_SECONDS = 8.0
 
 type Request[T] = Callable[[Client], Awaitable[T]]
-type OpenTransport = Callable[
-    [UpstreamServer, Mapping[str, str], Faults, AsyncExitStack], Awaitable[AbstractAsyncContextManager[Any]]
-]
-"""Opens what carries the messages to a server, which is sent these values; the stack ends with the connection."""
+type OpenTransport = Callable[[Faults, AsyncExitStack], Awaitable[AbstractAsyncContextManager[Any]]]
+"""Opens what carries the messages to a server; the stack ends with the connection."""
 
 
 class UpstreamConnection:
-    """A session with a server as one identity; `mode` is the protocol's era: `auto`, or `legacy`."""
+    """A session with a server as one identity, whose secrets are in no error.
+
+    `mode` is the protocol's era: `auto`, or `legacy`.
+    """
 
     def __init__(
         self,
         name: str,
-        server: UpstreamServer,
-        resolved_values: Mapping[str, str],
+        server: UpstreamServer | ServerDeclaration,
+        secrets: Iterable[str],
         open_transport: OpenTransport,
         mode: str = "auto",
     ) -> None:
-        self.faults = Faults(name, resolved_values.values())
+        self.faults = Faults(name, secrets)
         self._server = server
-        self._resolved_values = resolved_values
         self._open_transport = open_transport
         self._mode = mode
         self._client: Client | None = None
@@ -142,7 +143,7 @@ class UpstreamConnection:
         """Hold the client open until the connection ends: the SDK wants it left by the task that entered it."""
         async with AsyncExitStack() as stack:
             async with asyncio.timeout(max(HANDSHAKE_TIMEOUT_SECONDS, self._server.timeout_seconds)):
-                transport = await self._open_transport(self._server, self._resolved_values, self.faults, stack)
+                transport = await self._open_transport(self.faults, stack)
                 entered = Client(transport, mode=self._mode, cache=None, client_info=CLIENT_INFO)
                 self._client = await stack.enter_async_context(entered)
                 check_lists(self._client.session)

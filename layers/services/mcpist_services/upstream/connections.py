@@ -159,7 +159,8 @@ class Upstreams:
         if key not in self._links:
             self._evict_idle_links()
             semaphore = self._semaphores.setdefault(name, asyncio.Semaphore(server.concurrency))
-            make = partial(UpstreamConnection, label(name), server, values, partial(open_http, self._open_pool()))
+            open_transport = partial(open_http, self._open_pool(), server, values)
+            make = partial(UpstreamConnection, label(name), server, values.values(), open_transport)
             self._links[key] = Link(label(name), make, semaphore)
         return self._links[key]
 
