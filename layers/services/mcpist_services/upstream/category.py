@@ -51,7 +51,7 @@ class CategoryModule(Module):
         self._known = known
         self._listings = {server: kept.listing for server in self.servers if (kept := known[server].cached)}
         self._owned_servers = [server for server in owned_servers if server in self._listings]
-        prefixes = {
+        self._prefixes = {
             server: URI_PREFIX.format(category=resolved.name, server=label(server)) for server in self._owned_servers
         }
         self._materials = {server: self._approved_materials(server) for server in self._owned_servers}
@@ -61,7 +61,7 @@ class CategoryModule(Module):
             for one in self._materials[server]
             if isinstance(one, mcp_types.Prompt)
         }
-        peers = CategoryPeers(resolved.name, prefixes, prompts)
+        peers = CategoryPeers(resolved.name, self._prefixes, prompts)
         super().__init__(
             resolved.name,
             resolved.category.description,
@@ -185,7 +185,6 @@ class CategoryModule(Module):
 
     def _resource_entries(self) -> Iterator[ResourceEntry]:
         for server, materials in self._materials.items():
-            prefix = URI_PREFIX.format(category=self.name, server=label(server))
             for one in materials:
                 if isinstance(one, mcp_types.Prompt):
                     continue
@@ -193,7 +192,7 @@ class CategoryModule(Module):
                 address = one.uri_template if isinstance(one, mcp_types.ResourceTemplate) else str(one.uri)
                 yield ResourceEntry(
                     one.name,
-                    f"{prefix}{address}",
+                    f"{self._prefixes[server]}{address}",
                     one.description or "",
                     one.mime_type or DEFAULT_MIME_TYPE,
                     ("...",) if is_template else (),

@@ -13,7 +13,6 @@ import httpcore2
 import httpx2
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared._httpx_utils import McpHttpClientFactory
 
 from mcpist.bounded_http.addresses import ForbiddenAddress
 from mcpist.bounded_http.client import parse_json
@@ -143,21 +142,6 @@ class LimitedEventStream(httpx2.AsyncByteStream):
         return self._faults.store(failure)
 
 
-def client_factory(transport: UpstreamTransport, headers: Mapping[str, str], seconds: float) -> McpHttpClientFactory:
-    """Return a factory of the HTTP client that the SDK uses, which ignores the SDK's own settings.
-
-    The client uses no proxy and asks for no compression: through a proxy no address could be checked, and compressed
-    content could grow past every limit.
-    """
-    named = {"user-agent": "mcpist", **headers, "accept-encoding": "identity"}
-    timeout = httpx2.Timeout(seconds, connect=TCP_CONNECT_TIMEOUT_SECONDS)
-
-    def make(*_: Any, **__: Any) -> httpx2.AsyncClient:
-        return httpx2.AsyncClient(transport=transport, headers=named, timeout=timeout, trust_env=False)
-
-    return make
-
-
 def _to_httpcore_request(request: httpx2.Request, content: bytes) -> httpcore2.Request:
     url, seconds = request.url, dict(request.extensions.get("timeout", {}))
     if request.method == "GET":
@@ -211,7 +195,14 @@ async def open_http(
     is_sse = server.type == "sse"
     limit = min(server.result_bytes, MAX_SSE_EVENT_BYTES) if is_sse else server.result_bytes
     transport = UpstreamTransport(pool, faults, limit, is_sse=is_sse)
-    make = client_factory(transport, headers, server.timeout_seconds)
+    # No compression, since compressed content could grow past every limit.
+    named = {"user-agent": "mcpist", **headers, "accept-encoding": "identity"}
+    timeout = httpx2.Timeout(server.timeout_seconds, connect=TCP_CONNECT_TIMEOUT_SECONDS)
+
+    def make(*_: Any, **__: Any) -> httpx2.AsyncClient:  # whatever settings the SDK would give it
+        # No proxy of the environment: through one no address could be checked.
+        return httpx2.AsyncClient(transport=transport, headers=named, timeout=timeout, trust_env=False)
+
     if is_sse:
         return sse_client(server.url, httpx_client_factory=make)
     client = await stack.enter_async_context(make())
