@@ -6,19 +6,31 @@ The response names in `each` the elements that must run first. Quick reads in a 
 with log lines of its own; the machine then enters them one by one, and finds them settled.
 """
 
+import time
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from mcpist.aws.snapshot import prepare
-from mcpist.batch.execution.attempts import StepBusy, StepWaits
+from mcpist.batch.execution import executions
+from mcpist.batch.execution.attempts import AHEAD, AttemptResult, StepAttempt, StepBusy, StepWaits
+from mcpist.batch.execution.settling import enter
+from mcpist.batch.ledger import ledger
+from mcpist.batch.ledger.records import Header
+from mcpist.errors import InternalError
+from mcpist.telemetry import invocation
 from mcpist.telemetry.door import Door
 from mcpist_services import NAMES
 from mcpist_services.catalogue import preloads
-from step_runner.attempt import Attempted, run_attempt
+from step_runner.step import ToolStepWork
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
+# What an event says of its execution, and not of its step.
+EXECUTION_FIELDS = ("batch", "execution", "started", "machine")
 LOGGED_FIELDS = ("batch", "step", "element", "gather", "retry", "lost")
 # A step that begins so late in an invocation still has twice the longest `timeout` of a line.
 MAX_AHEAD_SECONDS = 5
@@ -31,6 +43,139 @@ prepare(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Attempted:
+    """The outcome of an attempt."""
+
+    response: dict[str, Any]
+    """The response for the machine."""
+    ahead: dict[str, Any] | None = None
+    """The event of the step that the same invocation may enter now, ahead of the machine."""
+
+
+def run_attempt(event: dict[str, Any], context: "LambdaContext") -> Attempted:
+    """Run the attempt that an event describes."""
+    attempted = _run(_parse(event, context), event)
+    invocation.add_fields(opened=list(attempted.response["go"]))
+    return attempted
+
+
+def _run(attempt: StepAttempt, event: dict[str, Any]) -> Attempted:
+    """Return the answer to the machine; on the relay no step, since the opened ones have been started here."""
+    response: dict[str, Any] = {"batch": attempt.pk, "go": {}}
+    relayed = event.get("relay", False)
+    if attempt.step < 0:  # the start of a batch on the relay, before any step has settled
+        head = ledger.get_header(attempt.pk)
+        _log_entered(head)
+        start_ready_steps(head, event["machine"])
+        return Attempted(response)
+    with ToolStepWork(attempt, _log_entered) as work:
+        result = enter(attempt, work)
+    if result.must_continue:
+        continue_batch(attempt, result.head, event["machine"], relayed=relayed)
+        return Attempted(response)
+    if result.pending_elements is not None:
+        return Attempted({**response, "each": list(result.pending_elements)})
+    if attempt.element is not None:
+        return Attempted(response)
+    if relayed:
+        start_opened_steps(attempt, result, event["machine"])
+        return Attempted(response)
+    opened = result.head.opened_by(attempt.step)
+    response["go"] = {f"s{step}": True for step in opened}
+    return Attempted(response, _find_ahead(attempt, result.head, opened, event))
+
+
+def _find_ahead(
+    attempt: StepAttempt, head: Header, opened: Sequence[int], event: dict[str, Any]
+) -> dict[str, Any] | None:
+    """Return the event of the only step that a first attempt opened, if it is a read that only reads in a row follow.
+
+    Nothing else in the batch waits for this invocation then. If it is lost on the way, the machine tries its own step
+    again, which replays and goes no further, and then enters the read, whose claim is dead.
+    """
+    if attempt.retry > 0 or attempt.lost or len(opened) != 1:
+        return None
+    (step,) = opened
+    if step in head.seq or step not in head.tail_reads:
+        return None
+    return {name: event[name] for name in EXECUTION_FIELDS if name in event} | {"step": step, "retry": AHEAD}
+
+
+def _log_entered(head: Header) -> None:
+    """Log the request under the correlation id of the batch, which its header holds."""
+    invocation.bind_correlation(head.correlation, head.traceparent)
+    invocation.log_request()
+
+
+def _parse(event: dict[str, Any], context: "LambdaContext") -> StepAttempt:
+    return StepAttempt(
+        pk=event["batch"],
+        step=event["step"],
+        execution=event["execution"],
+        retry=event.get("retry", 0),
+        request_id=context.aws_request_id,
+        remaining_seconds=context.get_remaining_time_in_millis() / 1000,
+        age_seconds=_age_seconds(event.get("started", "")),
+        lost=event.get("lost", False),
+        element=event.get("element"),
+        gather=event.get("gather", False),
+    )
+
+
+def _age_seconds(started: str) -> float:
+    """Return the seconds since the execution began; 0 for a machine of an older release, which does not send it."""
+    return time.time() - datetime.fromisoformat(started).timestamp() if started else 0
+
+
+def start_ready_steps(head: Header, machine: str) -> None:
+    """Start an execution of the relay for each step that is ready."""
+    _start_steps(head, [step for step in head.open_steps if head.is_ready(step)], machine)
+
+
+def start_opened_steps(attempt: StepAttempt, result: AttemptResult, machine: str) -> None:
+    """Start an execution of the relay for each step that settling this one opened.
+
+    Where the step had settled before, its dependents were most likely started then: only those without a claim are
+    started again.
+    """
+    head = result.head
+    opened = head.opened_by(attempt.step)
+    if result.replayed and opened:
+        entries = ledger.get_entries(head.pk, opened)
+        opened = [entry.index for entry in entries if entry.index not in head.seq and entry.claim is None]
+    _start_steps(head, opened, machine)
+
+
+def continue_batch(attempt: StepAttempt, head: Header, machine: str, *, relayed: bool) -> None:
+    """Start the same machine again, once; settled steps replay there, and the others run."""
+    name = executions.next_execution_name(attempt.execution)
+    match executions.acquire_start(head, name, attempt.request_id):
+        case "taken":
+            raise StepBusy(name)
+        case "mine":
+            payload: dict[str, Any] = {"batch": head.pk} | ({"step": attempt.step} if relayed else {})
+            _start_execution(machine, name, payload, attempt.request_id)
+            executions.mark_started(head, name)
+
+
+def _start_steps(head: Header, steps: list[int], machine: str) -> None:
+    for step in steps:
+        _start_execution(machine, f"{head.batch}-{step}", {"batch": head.pk, "step": step}, head.batch)
+
+
+def _start_execution(machine: str, name: str, payload: dict[str, Any], request: str) -> None:
+    """Start an execution of a machine that has executions already, so it must exist."""
+    if not executions.start_execution(machine, name, payload):
+        raise InternalError(request_id=request)
+
+
+def _attempt(event: dict[str, Any], context: "LambdaContext") -> Attempted:
+    logged = {name: event[name] for name in LOGGED_FIELDS if name in event}
+    attempted: Attempted = DOOR.answer(context, lambda: run_attempt(event, context), correlation=None, **logged)
+    return attempted
+
+
 def handler(event: dict[str, Any], context: "LambdaContext") -> dict[str, Any]:
     """Settle one step, or run one of its elements, and name the steps that this opened."""
     until = context.get_remaining_time_in_millis() - MAX_AHEAD_SECONDS * 1000
@@ -39,9 +184,3 @@ def handler(event: dict[str, Any], context: "LambdaContext") -> dict[str, Any]:
         while latest.ahead and context.get_remaining_time_in_millis() > until:
             latest = _attempt(latest.ahead, context)
     return first.response
-
-
-def _attempt(event: dict[str, Any], context: "LambdaContext") -> Attempted:
-    logged = {name: event[name] for name in LOGGED_FIELDS if name in event}
-    attempted: Attempted = DOOR.answer(context, lambda: run_attempt(event, context), correlation=None, **logged)
-    return attempted

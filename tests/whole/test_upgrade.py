@@ -54,7 +54,7 @@ class Entry(Entry):
     "layers/core/mcpist/batch/machine/states.py": """
 EXECUTION_CONTEXT["next"] = True
 """,
-    "functions/step_runner/attempt.py": """
+    "functions/step_runner/handler.py": """
 def run_attempt(*arguments, this_release=run_attempt):
     attempted = this_release(*arguments)
     return Attempted({"next": True} | attempted.response, attempted.ahead)
