@@ -65,10 +65,20 @@ class Walk:
             self._run("" if command == "make shell" else command)
         self.seconds.append((time.perf_counter() - started, command.splitlines()[0]))
 
-    def _run(self, command: str, attempts: int = 3) -> None:
-        """Run a command in `make shell`, where the README says that it is run; again where its error says so."""
+    def _run(self, command: str) -> None:
+        """Run a command in `make shell`, where the README says that it is run; again while its error says so."""
+        until = time.monotonic() + COMMAND_SECONDS
+        while '"retryable": true' in (done := self._shell(command)).stdout and time.monotonic() < until:
+            self.seconds.append((0.0, f"again: {command.splitlines()[0]}"))  # a server starts slowly on a busy machine
+        assert done.stderr.rstrip().endswith("it ended well"), f"{command}\n{done.stdout}\n{done.stderr}"
+        if command.startswith("mcpist"):
+            document = json.loads(done.stdout)
+            assert document["success"], document
+            assert "failed" not in str(document["metadata"].get("texts", "")).partition("\n")[0], document
+
+    def _shell(self, command: str) -> subprocess.CompletedProcess[str]:
         script = f"set -e\n{command}\necho it ended well >&2\n"
-        done = subprocess.run(
+        return subprocess.run(
             ["make", "--silent", "shell"],
             cwd=self.folder,
             env=self.environment,
@@ -78,15 +88,6 @@ class Walk:
             timeout=COMMAND_SECONDS,
             check=False,
         )
-        if attempts > 1 and '"retryable": true' in done.stdout:  # as where a server starts slowly on a busy machine
-            self.seconds.append((0.0, f"again: {command.splitlines()[0]}"))
-            self._run(command, attempts - 1)
-            return
-        assert done.stderr.rstrip().endswith("it ended well"), f"{command}\n{done.stdout}\n{done.stderr}"
-        if command.startswith("mcpist"):
-            document = json.loads(done.stdout)
-            assert document["success"], document
-            assert "failed" not in str(document["metadata"].get("texts", "")).partition("\n")[0], document
 
     @contextmanager
     def _up(self, command: str) -> Iterator[None]:
