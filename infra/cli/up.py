@@ -181,8 +181,7 @@ def _facts(deployment: LocalDeployment) -> dict[str, object]:
             "PUBLIC_URL": deployment.aws.api_url,
             "LOCAL_SERVICES": "on",
             **{variable: deployment.aws.resource(table) for variable, table in TABLES.items()},
-            "APIS": str(deployment.apis),
-            **deployment.programs,
+            **deployment.settings,
             "TOKEN_BROKER": deployment.aws.resource("TokenBrokerFunction.Alias"),
         },
     }
@@ -197,12 +196,7 @@ def _deployment(deployment: LocalDeployment) -> dict[str, object]:
         "parameters": dict(template.intrinsics.parameters),
         "resources": {id_: deployment.aws.resource(id_) for id_ in (*tables, *buckets, *keys, "TokenBrokerRole")},
         "environments": {
-            one.id: {
-                **one.environment,
-                "UPSTREAMS": str(deployment.upstreams),
-                "APIS": str(deployment.apis),
-                **deployment.programs,
-            }
+            one.id: {**one.environment, "UPSTREAMS": str(deployment.upstreams), **deployment.settings}
             for one in template.functions
         },
     }

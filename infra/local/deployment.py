@@ -72,10 +72,8 @@ class LocalDeployment:
     """The number of documents that were loaded."""
     upstreams: Path
     """The file of the upstream servers."""
-    apis: Path
-    """The folder of the imported APIs, as the functions read them."""
-    programs: Mapping[str, str]
-    """The settings of programs."""
+    settings: Mapping[str, str]
+    """The variables that name the imported APIs and the programs, as the functions read them."""
 
     @property
     def mcp_url(self) -> str:
@@ -106,16 +104,16 @@ def run_local_deployment(options: DeploymentOptions = DeploymentOptions()) -> It
     options.report(f"starting the login and the embedded AWS on http://{options.host}:{options.port}")
     with (
         compiled_apis(options.apis or options.root / APIS) as (imported, compiled),
-        local_programs(options.programs or options.root / PROGRAMS, options.report) as (declared, settings),
+        local_programs(options.programs or options.root / PROGRAMS, options.report) as (declared, allowed),
         _login(options) as login,
-        _embedded_aws(options, login, {"UPSTREAMS": str(upstreams), "APIS": str(compiled), **settings}) as aws,
+        _embedded_aws(options, login, {"UPSTREAMS": str(upstreams), "APIS": str(compiled), **allowed}) as aws,
     ):
         with operating(aws):
             options.report(f"seeding the organization {ORGANIZATION}")
             seed(login.issuer, (*options.modules, *imported), (*categories, *declared), options.state)
         options.report(f"loading the documents of {options.docs}")
         with _loaded(options.docs, aws, options.state) as documents:
-            yield LocalDeployment(aws, login, len(documents), upstreams, compiled, settings)
+            yield LocalDeployment(aws, login, len(documents), upstreams, {"APIS": str(compiled), **allowed})
 
 
 def _with_address(options: DeploymentOptions) -> DeploymentOptions:
