@@ -7,9 +7,8 @@ from typer import Argument, Option
 
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.options import DryRun, Items, command_group, given, items, text_of
-from infra.cli.organization_yaml import to_result
 from infra.cli.rest_client import Access, part
-from infra.cli.rest_commands import shows, switches
+from infra.cli.rest_commands import shows, switches, to_result
 from infra.cli.table import render_table
 from mcpist.visible_text import visible
 

@@ -1,19 +1,26 @@
-"""`mcpist org`: organizations, the tools that they switch off, and whole organizations as YAML."""
+"""`mcpist org`: organizations, the tools that they switch off, and whole organizations as YAML.
 
+Every scalar of YAML is read as text: `no` and `007` become neither a boolean nor a number.
+"""
+
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
+import yaml
+from pydantic import ValidationError
 from typer import Argument, Option
 
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.options import MASKS, DryRun, Items, Target, WithGrants, command_group, given, items, text_of
-from infra.cli.organization_yaml import line_of, parse_organization, to_result, write
 from infra.cli.rest_client import Access
-from infra.cli.rest_commands import shows_all
+from infra.cli.rest_commands import dump, shows_all, to_result
 from infra.cli.stacks import last_up
 from infra.cli.target import opened
 from mcpist.caller import Subject
+from mcpist.errors import InvalidRequest
 from mcpist.people.administration import Administration, operator
 from mcpist.people.change import ChangeOptions, fields_of
 from mcpist.people.documents import OrganizationDocument
@@ -102,7 +109,12 @@ def export_organization(
     """Write an organization as YAML."""
     document = access.session(organization=chosen).get("/v1/organization")
     found = OrganizationDocument.model_validate(document).to_organization()
-    text = write(found, file)
+    text = dump(fields_of(found))
+    if file:
+        try:
+            Path(file).write_text(text, "utf-8")
+        except OSError as error:
+            raise CommandError("FILE_NOT_FOUND", f"{file}: {error}", "Name a file that can be written.") from None
     facts = {"organization": found.id, "roles": len(found.roles), "users": len(found.users)}
     wrote = f"wrote {file}: {len(found.roles)} roles, {len(found.users)} users"
     return CommandResult([file or text], facts, drawing=wrote if file else text.rstrip())
@@ -127,3 +139,67 @@ def import_organization(
             details = error.error["details"] | {"line": line}
             error.error |= {"message": f"Line {line}: {error.error['message']}", "details": details}
         raise
+
+
+def parse_organization(text: str) -> tuple[Organization, yaml.Node]:
+    """Parse an organization; return it with the nodes in which `line_of` finds lines. InvalidRequest has the line."""
+    try:
+        loader = _StrictLoader(text)
+        node = loader.get_single_node()
+        plain = loader.construct_document(node) if node else None
+    except yaml.MarkedYAMLError as error:
+        place = {"line": error.problem_mark.line + 1} if error.problem_mark else {}
+        raise InvalidRequest(field="file", problem=error.problem).with_details(**place) from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise InvalidRequest(field="file", problem=error.reason).with_details(line=line) from None
+    except RecursionError:
+        raise InvalidRequest(field="file", problem="it is nested too deeply") from None
+    if node is None or not isinstance(plain, dict):
+        raise InvalidRequest(field="file", problem="it is not a mapping with an organization, roles and users")
+    try:
+        return OrganizationDocument.model_validate(plain).to_organization(), node
+    except ValidationError as error:
+        first, *others = (_problem(one["loc"], one["msg"], node) for one in error.errors())
+        raise first.with_details(**({"problems": others} if others else {})) from None
+
+
+class _StrictLoader(yaml.loader.BaseLoader):
+    """Reads only texts, lists and mappings; a duplicate key is an error."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Return the mapping of a node."""
+        known: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in known:
+                problem = f"{key.value} is there twice"
+                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+            known.add(str(key.value))
+        return super().construct_mapping(node, deep)
+
+
+def _problem(place: Iterable[str | int], problem: str, node: yaml.Node) -> InvalidRequest:
+    field = ".".join(map(str, place)) or "file"
+    return InvalidRequest(field=field, problem=problem).with_details(line=line_of(node, field))
+
+
+def line_of(node: yaml.Node, path: str) -> int:
+    """Return the line of the key or element at a path, in which ids may have dots themselves."""
+    line, found = node.start_mark.line + 1, True
+    while path and found:
+        found = False
+        for name, key, value in _children(node):
+            if path == name or path.startswith(f"{name}."):
+                line, node, path, found = key.start_mark.line + 1, value, path[len(name) + 1 :], True
+                break
+    return line
+
+
+def _children(node: yaml.Node) -> list[tuple[str, yaml.Node, yaml.Node]]:
+    match node:
+        case yaml.MappingNode():
+            return [(str(key.value), key, value) for key, value in node.value]
+        case yaml.SequenceNode():
+            return [(str(number), value, value) for number, value in enumerate(node.value)]
+        case _:
+            return []

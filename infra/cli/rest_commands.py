@@ -1,15 +1,19 @@
-"""Commands that are one request of the REST API, and whose options are the fields of its body."""
+"""Commands that are one request of the REST API, whose options are the fields of its body and whose result is YAML."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Annotated, Any
 
+import yaml
 from typer import Option
 
 from infra.cli.document import CommandResult
 from infra.cli.options import DryRun, WithGrants, given
-from infra.cli.organization_yaml import to_preview, to_result
 from infra.cli.rest_client import Access, part
+from infra.cli.table import render_table
+
+MAX_SHOWN_TOOLS = 10  # of those that a change gives or takes; of more a terminal shows their modules
 
 type Command = Callable[..., CommandResult]
 
@@ -89,3 +93,52 @@ def removes(path: str, argument: Any) -> Command:
         return to_result(access.session().change("DELETE", target, dry_run=dry_run, with_grants=with_grants))
 
     return remove
+
+
+def to_result(facts: dict[str, Any]) -> CommandResult:
+    """Return facts as JSON for programs and as YAML for a terminal."""
+    # Programs get every tool by name; on a terminal a role of 1,000 tools would hide everything else.
+    effects = [_shortened(one) for one in facts.get("effects") or ()]
+    shown = {**facts, "effects": effects} if effects else facts
+    return CommandResult(metadata=facts, drawing=dump(shown).rstrip())
+
+
+def to_preview(facts: dict[str, Any]) -> CommandResult:
+    """Return the tools of each module that somebody sees, for a terminal as a table where they are not named."""
+    if any(module["names"] for module in facts["modules"]):
+        return to_result(facts)
+    rows = [(one["module"], f"{one['tools']} of {one['of']}") for one in facts["modules"]]
+    return CommandResult(metadata=facts, drawing=render_table(("module", "tools"), rows))
+
+
+def _shortened(effect: dict[str, Any]) -> dict[str, Any]:
+    """Return an effect with the numbers of tools by module in place of long lists."""
+    return {
+        name: [
+            f"{module}: {number} tools" for module, number in Counter(tool.rpartition(".")[0] for tool in tools).items()
+        ]
+        if name in {"appear", "vanish"} and len(tools) > MAX_SHOWN_TOOLS
+        else tools
+        for name, tools in effect.items()
+    }
+
+
+def dump(value: Any) -> str:
+    """Return a value as YAML for people: short lists in one line, the order kept."""
+    return str(
+        yaml.dump(
+            value, Dumper=_OrganizationDumper, allow_unicode=True, sort_keys=False, default_flow_style=None, width=110
+        )
+    )
+
+
+class _OrganizationDumper(yaml.SafeDumper):
+    """Escapes texts with unprintable characters, since some line breaks would be read as others."""
+
+    def represent_str(self, text: str) -> yaml.ScalarNode:
+        """Return the node of a text."""
+        style = None if text.isprintable() else '"'
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style)
+
+
+_OrganizationDumper.add_representer(str, _OrganizationDumper.represent_str)

@@ -12,7 +12,7 @@ import typer
 
 from infra.cli import main
 from infra.cli.document import CALLER, CommandDocument
-from infra.cli.organization_yaml import parse_organization
+from infra.cli.organizations import parse_organization
 from infra.local.deployment import ROOT
 
 PAGE = (ROOT / "docs/administration.md").read_text("utf-8")

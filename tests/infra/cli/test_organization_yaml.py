@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infra.cli.organization_yaml import dump, parse_organization
+from infra.cli.organizations import parse_organization
+from infra.cli.rest_commands import dump
 from mcpist.caller import Role, Subject
 from mcpist.errors import InvalidRequest
 from mcpist.people.change import fields_of
