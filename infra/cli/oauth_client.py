@@ -104,12 +104,11 @@ def fresh(login: KeptLogin, *, refused: bool = False) -> KeptLogin:
         return login
     with login_store.locked():
         stored = login_store.find(login.url)
-        if stored is None:
-            raise _log_in_again(login.url)
-        if stored.access_token != login.access_token and not _is_ending(stored):
+        if stored and stored.access_token != login.access_token and not _is_ending(stored):
             return stored  # another process was faster
-        if not stored.refresh_token:
-            raise _log_in_again(login.url)
+        if stored is None or not stored.refresh_token:
+            hint = f"Run: mcpist login --url {login.url}"
+            raise CommandError("AUTHENTICATION_ERROR", f"The login at {login.url} has ended.", hint)
         tokens = _request_tokens(
             stored.token_endpoint,
             grant_type="refresh_token",
@@ -236,7 +235,3 @@ def _object(answer: httpx2.Response) -> dict[str, Any]:
 def _unusable(url: str, problem: str) -> CommandError:
     hint = "Give the URL of the deployment, e.g. https://mcp.example.com/mcp."
     return CommandError("UPSTREAM_UNAVAILABLE", f"{url} cannot be used for a login: {problem}", hint)
-
-
-def _log_in_again(url: str) -> CommandError:
-    return CommandError("AUTHENTICATION_ERROR", f"The login at {url} has ended.", f"Run: mcpist login --url {url}")

@@ -10,7 +10,7 @@ import httpx2
 from botocore.exceptions import BotoCoreError, ClientError
 from typer import Option
 
-from infra.cli.doctor import apps, configuration, endpoint, people, stores
+from infra.cli.doctor import configuration, endpoint, people, stores
 from infra.cli.doctor.deployment import CheckFinding, Deployment, State, problem, read_deployment, skipped
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.options import OrganizationOption, Target
@@ -63,8 +63,8 @@ CHECKS = (
     Check("keys", "FormerVaultKey", stores.former_key),
     *(Check("stores", table, partial(stores.table, id_=table)) for table in TABLES.values()),
     Check("stores", "FilesBucket", stores.bucket),
-    Check("apps", "stored", apps.stored),
-    Check("apps", "usable", apps.usable),
+    Check("apps", "stored", people.apps_stored),
+    Check("apps", "usable", people.apps_usable),
     Check("directory", "organizations", people.organizations),
     Check("directory", "roles", people.roles),
     Check("clock", "endpoint", endpoint.clock),
