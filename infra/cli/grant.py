@@ -6,8 +6,7 @@ token. `app`, and `reencrypt`, `export` and `import`, for the rotation of keys a
 
 import sys
 import webbrowser
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
 from urllib.parse import urlencode
@@ -26,7 +25,7 @@ from mcpist.errors import ModuleNotFound
 from mcpist.running import broker
 from mcpist.suggestions import nearest
 
-# An invocation of the broker ends after 29 s. It is never repeated: a revocation must not run twice unseen.
+# An invocation of the broker ends after 29 s.
 BROKER_TIMEOUT_SECONDS = 32.0
 _GRANT_COLUMNS = ("owner", "services", "account_name", "works", "updated_at")
 _REVOCATION_COLUMNS = ("owner", "provider", "account_name", "at_provider", "deleted", "forgotten_by")
@@ -131,9 +130,13 @@ def reencrypt(
     """Encrypt all accounts of the organization again with the current key."""
     resealed, failed = 0, []
     following: str | None = cursor
-    with _broker(target, organization, token) as ask:
+    with opened(target):
+        name = organization_of(target, organization)
+        proof = {"kind": "jwt", "value": token or _administrator_token(target)}
+        message = {"operation": "reencrypt", "proof": proof, "organization": name}
         while following is not None:
-            answer = ask("reencrypt", cursor=following)
+            # Never repeated: an operation that may have happened must not run twice unseen.
+            answer = broker.invoke({**message, "cursor": following}, seconds=BROKER_TIMEOUT_SECONDS, attempts=1)
             resealed += answer["resealed"]
             failed += answer["failed"]
             following = answer["cursor"] or None
@@ -147,20 +150,6 @@ def reencrypt(
 grant.command("app")(store_app)
 grant.command("export")(export_grants)
 grant.command("import")(import_grants)
-
-
-@contextmanager
-def _broker(target: Target, organization: str | None, token: str | None) -> Iterator[Callable[..., dict[str, Any]]]:
-    """Yield a function that sends the broker an operation of the person with a token, the last `up`'s administrator."""
-    with opened(target):
-        name = organization_of(target, organization)
-        proof = {"kind": "jwt", "value": token or _administrator_token(target)}
-
-        def ask(operation: str, **fields: Any) -> dict[str, Any]:
-            message = {"operation": operation, "proof": proof, "organization": name, **fields}
-            return broker.invoke(message, seconds=BROKER_TIMEOUT_SECONDS, attempts=1)
-
-        yield ask
 
 
 def _administrator_token(target: Target) -> str:

@@ -41,7 +41,7 @@ COMMANDS = {
     "api": ("infra.cli.apis:api", "Make modules from OpenAPI descriptions, and check them."),
     "program": ("infra.cli.programs:program", "Check the command-line programs that are offered as tools."),
     "completion": ("infra.cli.tools:completion", "Print the script by which a shell completes this command."),
-    "smoke": ("infra.cli.smoke.command:run_smoke", "Use a deployment once and show what does not work."),
+    "smoke": ("infra.cli.smoke:run_smoke", "Use a deployment once and show what does not work."),
     "doctor": ("infra.cli.doctor.command:run_doctor", "Check a deployment and show how to correct it."),
 }
 

@@ -11,11 +11,10 @@ from infra.cli.document import CommandError, CommandResult, draw_error
 from infra.cli.options import Target, UpstreamsFile, command_group
 from infra.cli.stacks import is_up, last_up
 from infra.cli.stored_secrets import secret
-from infra.cli.upstream_import import import_client_config
+from infra.cli.upstream_import import import_upstreams
 from infra.cli.upstream_listings import (
     ListingResult,
     StackView,
-    changed_lines,
     find_rows,
     record_approvals,
     resolve_categories,
@@ -94,7 +93,7 @@ def list_tools(
     with stack_view(target, configured) as view:
         found = find_rows(view, list(configured.servers))
         shown = [row for row in found if name in {None, row.category, row.chosen.server}]
-        changes = changed_lines(shown, view.approved_texts)
+        changes = view.changed_lines(shown)
     lines, tools = [], []
     for row in shown:
         changed = changes.get((row.chosen.server, row.pin.tool), [])
@@ -136,15 +135,7 @@ def approve_tools(
     return CommandResult(metadata=facts, drawing="\n".join(lines))
 
 
-@upstream.command("import")
-def import_upstreams(
-    client: Annotated[Path, Argument(metavar="CLIENT_FILE", help="For example ~/.claude.json or .mcp.json.")],
-    output: Annotated[Path | None, Option(metavar="FILE", help="Write the proposal to this new file.")] = None,
-    stack: Annotated[str, Option(metavar="STACK", help="The stack that may read the secrets.")] = "mcpist",
-    offline: Annotated[bool, Option("--offline", help="Do not start the servers to list their tools.")] = False,
-) -> CommandResult:
-    """Propose a file from the servers in an MCP client's configuration."""
-    return import_client_config(client, output, stack, offline=offline)
+upstream.command("import")(import_upstreams)
 
 
 # -- reports -------------------------------------------------------------------------------------

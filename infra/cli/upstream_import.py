@@ -5,7 +5,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from typer import Argument, Option
 
 from infra.cli.client_config import ClientServer, read_client_config
 from infra.cli.document import CommandError, CommandResult
@@ -30,8 +32,13 @@ VERBS = re.compile(
 SYNONYMS = {"dir": "file", "directory": "file", "folder": "file", "path": "file", "memories": "memory"}
 
 
-def import_client_config(client: Path, output: Path | None, stack: str, *, offline: bool) -> CommandResult:
-    """Propose a file, and write it if a new file is named; the notes say what a person has to do."""
+def import_upstreams(
+    client: Annotated[Path, Argument(metavar="CLIENT_FILE", help="For example ~/.claude.json or .mcp.json.")],
+    output: Annotated[Path | None, Option(metavar="FILE", help="Write the proposal to this new file.")] = None,
+    stack: Annotated[str, Option(metavar="STACK", help="The stack that may read the secrets.")] = "mcpist",
+    offline: Annotated[bool, Option("--offline", help="Do not start the servers to list their tools.")] = False,
+) -> CommandResult:
+    """Propose a file from the servers in an MCP client's configuration."""
     if output and output.exists():
         hint = "Choose a new file; copy by hand what you need."
         raise CommandError("VALIDATION_ERROR", f"{output} already exists", hint)

@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -33,8 +33,6 @@ from mcpist_services.upstream.trust import Pin, TextLine, approval_of, changes, 
 PERSONAL_ACCOUNT_PROBLEM = "it acts with each caller's own account, and this command has none"
 FUNCTIONS = Path(__file__).resolve().parents[2] / "functions"
 _MARKS = {"added": "+ ", "removed": "- ", "same": "  "}
-type FindTexts = Callable[[str, Sequence[str]], Mapping[str, str]]
-"""Returns the approved texts of tools of a server, by their names; older approvals have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,16 +187,24 @@ class StackView:
         """Return the approvals of a server's tools."""
         return lists.pins(server) if self.has_stack else {}
 
-    def approved_texts(self, server: str, tools: Iterable[str]) -> Mapping[str, str]:
-        """Return the texts of tools as they were approved, where they were kept."""
-        approved = self.pins(server)
-        return lists.approved_texts_of(server, {tool: approved[tool] for tool in tools if tool in approved})
-
     def fetch_listings(self, names: Iterable[str]) -> dict[str, ListingResult]:
         """List these servers' tools now."""
         servers = {name: self.configured.servers[name] for name in names}
         references = {one for server in servers.values() for one in server.references}
         return fetch_listings(servers, _stored(references) if self.has_stack else {}, embedded=self.embedded)
+
+    def changed_lines(self, rows: Iterable[ToolRow]) -> dict[tuple[str, str], list[str]]:
+        """Return the lines of each changed tool, by its server and name, where the approved texts were kept."""
+        changed = [row for row in rows if row.state == "changed"]
+        found: dict[tuple[str, str], list[str]] = {}
+        for server in dict.fromkeys(row.chosen.server for row in changed):
+            now = {row.pin.tool: row.pin.text for row in changed if row.chosen.server == server}
+            approved = self.pins(server)
+            # The texts of a server are read at once.
+            texts = lists.approved_texts_of(server, {tool: approved[tool] for tool in now if tool in approved})
+            for tool, text in texts.items():
+                found[server, tool] = list(map(_line, changes(text, now[tool])))
+        return found
 
 
 @contextmanager
@@ -247,19 +253,6 @@ def record_approvals(server: str, before: Mapping[str, Pin], approved: Sequence[
             before=old,
             after=new,
         )
-
-
-def changed_lines(rows: Iterable[ToolRow], find_texts: FindTexts) -> dict[tuple[str, str], list[str]]:
-    """Return the lines of each changed tool, by its server and name; each server's texts are read once."""
-    changed = [row for row in rows if row.state == "changed"]
-    found: dict[tuple[str, str], list[str]] = {}
-    for server in dict.fromkeys(row.chosen.server for row in changed):
-        own = [row for row in changed if row.chosen.server == server]
-        texts = find_texts(server, [row.pin.tool for row in own])
-        for row in own:
-            if row.pin.tool in texts:
-                found[server, row.pin.tool] = list(map(_line, changes(texts[row.pin.tool], row.pin.text)))
-    return found
 
 
 def _line(line: TextLine) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from infra.cli.doctor.deployment import Deployment
-from infra.cli.smoke.command import logs, metrics
+from infra.cli.smoke import logs, metrics
 from mcpist.aws import clients
 
 type Answers = Callable[..., None]

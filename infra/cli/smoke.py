@@ -1,22 +1,47 @@
-"""Checks of the way on which a client finds the login, of the token that it gets, and of tools, a call and a batch."""
+"""`mcpist smoke`: use a deployment once, and succeed if nothing is a problem.
+
+The login is found as a client finds it, then the token, the tools, a call and a batch are tried, and their traces.
+"""
 
 import json
 import time
-from collections.abc import Iterator
-from datetime import UTC, datetime
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import httpx2
 import jwt
+from typer import Argument, Option
 
-from infra.cli.doctor.deployment import CheckFinding, ok, problem, warning
+from infra.cli import login_store
+from infra.cli.doctor import configuration
+from infra.cli.doctor.command import CheckResult, Findings, report, run_check
+from infra.cli.doctor.deployment import CheckFinding, Deployment, ok, problem, read_deployment, skipped, warning
 from infra.cli.doctor.endpoint import LOGIN_PATH, REMAPPED, RESOURCE_PATH, ask, document
-from infra.cli.document import CommandError
+from infra.cli.document import CommandError, CommandResult
 from infra.cli.endpoint import Endpoint
+from infra.cli.options import Target, Token, chosen
+from infra.cli.rest_client import RestSession, origin_of
+from infra.cli.stacks import last_up
+from infra.cli.target import opened
+from mcpist.aws.clients import client
 from mcpist.people.identity import METADATA_PATHS
 from mcpist.polling import Polling
 
+type Checks = Mapping[str, Callable[[Any], Findings]]
+
+_UNKNOWN = {
+    "use": skipped("nobody is logged in there: mcpist login --url URL, or --token"),
+    "account": skipped("no stack was named: --stack"),
+}
+_REMEDIES = {
+    "login": "Check the URL (the output McpUrl), its DNS name and its certificate.",
+    "use": "`mcpist doctor --stack STACK` checks what the endpoint needs.",
+    "account": "Use a profile that may read the stack, Lambda, logs and metrics: --profile.",
+}
 COPY = "x-mcpist-www-authenticate"
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 ADDRESS_HINT = "Use the output McpUrl of the stack: `mcpist doctor --stack STACK` says what is wrong with its address."
@@ -28,7 +53,46 @@ STEPS = (
     {"id": "find", "module": "rag", "tool": "search_docs", "after": ["tags"], "params": {"query": "mcpist"}},
 )
 BATCH_SECONDS = 60
-POLLING = Polling(initial_seconds=0.5, max_seconds=3)
+BATCH_POLLING = Polling(initial_seconds=0.5, max_seconds=3)
+FUNCTION = "McpEndpointFunction"
+POLLING = Polling(initial_seconds=0.5, max_seconds=5)
+
+
+def run_smoke(
+    target: Target,
+    url: Annotated[str | None, Argument(metavar="URL", help="The output McpUrl. [default: the last `up`'s]")] = None,
+    token: Token = None,
+    wait: Annotated[int, Option(metavar="SECONDS", help="How long to wait for log lines, and for a metric.")] = 60,
+) -> CommandResult:
+    """Use a deployment once, as a client does; with --stack, look for the traces in the account as well."""
+    url, token = chosen(url, token)
+    if url is None:
+        last = last_up("give the URL")
+        url, token = str(last["mcp_url"]), token or str(last["access_token"])
+    elif token is None and (known := login_store.find(origin_of(url))):
+        token = RestSession(known.url, login=known).access_token()
+    endpoint = Endpoint.at(url, token) if token else None
+    since = datetime.now(UTC)
+    in_account: Checks = {
+        "live": configuration.functions,
+        "logs": partial(logs, since=since, seconds=wait),
+        "metrics": partial(metrics, since=since, seconds=wait),
+    }
+    lines = [
+        *_run("login", {"resource metadata": resource, "authorization server": login, "challenge": challenge}, url),
+        *_run("use", {"token": claims, "tools": three_tools, "call": call, "batch": batch}, endpoint),
+    ]
+    with opened(target) if target.deployed else nullcontext():
+        deployment = read_deployment(target, None, None) if target.deployed else None
+        lines += _run("account", in_account, deployment)
+    return report(lines, "mcpist smoke")
+
+
+def _run(area: str, checks: Checks, subject: Any) -> Iterator[CheckResult]:
+    """Run the checks of an area; without a subject they are skipped, and an error is a problem here."""
+    for about, check in checks.items():
+        found = run_check(partial(check, subject), _REMEDIES[area]) if subject else (_UNKNOWN[area],)
+        yield from (CheckResult(area, about, finding) for finding in found)
 
 
 def resource(url: str) -> Iterator[CheckFinding]:
@@ -102,16 +166,16 @@ def _registration(metadata: dict[str, Any]) -> str:
     return "clients register themselves" if metadata.get("registration_endpoint") else "clients are given an id"
 
 
-def claims(url: str, token: str) -> CheckFinding:
+def claims(endpoint: Endpoint) -> CheckFinding:
     """Check for whom, by whom and until when the token was issued."""
     try:
-        found = jwt.decode(token, options={"verify_signature": False})
+        found = jwt.decode(endpoint.session.access_token(), options={"verify_signature": False})
     except jwt.PyJWTError:
         return problem("the token is no JWT", LOGIN_HINT)
     shown = ", ".join(f"{name} {found[name]}" for name in SHOWN if name in found)
     ends = float(found.get("exp", 0))
     until = f"{datetime.fromtimestamp(ends, UTC):%Y-%m-%d %H:%M} UTC"
-    metadata = document(resource_addresses(url)[0]) or {}
+    metadata = document(resource_addresses(endpoint.url)[0]) or {}
     audiences = {found["aud"]} if isinstance(found.get("aud"), str) else set(found.get("aud", ()))
     if ends < time.time():
         return problem(f"{shown}: it ended at {until}", LOGIN_HINT)
@@ -157,7 +221,7 @@ def batch(endpoint: Endpoint) -> CheckFinding:
     try:
         summary = _summary(endpoint, {"commands": commands})
         batch_id = summary.split()[1].rstrip(":")
-        summary = POLLING.wait(
+        summary = BATCH_POLLING.wait(
             summary,
             lambda text: ": running" not in text,
             lambda: _summary(endpoint, {"batch_id": batch_id}),
@@ -180,3 +244,46 @@ def _refused(what: str, error: CommandError) -> CheckFinding:
     if error.error["code"] in {"AUTHORIZATION_ERROR", "TOOL_DISABLED", "MODULE_NOT_FOUND", "TOOL_NOT_FOUND"}:
         remedy += " An administrator adds rag to the role: `mcpist role set ROLE --modules rag,... --stack STACK`."
     return problem(f"{what}: {error.error['code']}: {error}", remedy)
+
+
+def logs(deployment: Deployment, since: datetime, seconds: float) -> CheckFinding:
+    """Check that the endpoint's responses since then are in its log."""
+    name = deployment.resources[FUNCTION]
+    configuration = client("lambda").get_function_configuration(FunctionName=name, Qualifier="live")
+    group = configuration["LoggingConfig"]["LogGroup"]
+    start = round(since.timestamp() * 1000)
+
+    def read() -> int:
+        found = client("logs").filter_log_events(logGroupName=group, startTime=start, filterPattern='"response"')
+        return len(found["events"])
+
+    count = POLLING.wait(read(), bool, read, seconds)
+    if count:
+        return ok(f"{group}: {count} responses")
+    tail = deployment.aws(f"logs tail {group} --since 10m")
+    return problem(f"{group} got no response within {seconds:.0f} s", f"{tail}; LogLevel must be INFO or DEBUG.")
+
+
+def metrics(deployment: Deployment, since: datetime, seconds: float) -> CheckFinding:
+    """Check that the calls since then are counted by CloudWatch."""
+    namespace = deployment.environment(FUNCTION)["POWERTOOLS_METRICS_NAMESPACE"]
+    # CloudWatch counts by whole minutes, and the calls were in the course of the first.
+    start = since.replace(second=0, microsecond=0)
+
+    def read() -> float:
+        found = client("cloudwatch").get_metric_statistics(
+            Namespace=namespace,
+            MetricName="Calls",
+            Dimensions=[{"Name": "service", "Value": "mcpist"}],
+            StartTime=start,
+            EndTime=datetime.now(UTC) + timedelta(minutes=1),
+            Period=60,
+            Statistics=["Sum"],
+        )
+        return float(sum(point["Sum"] for point in found["Datapoints"]))
+
+    total = POLLING.wait(read(), bool, read, seconds)
+    if total:
+        return ok(f"{namespace}: {total:.0f} calls")
+    show = deployment.aws(f"cloudwatch list-metrics --namespace {namespace}")
+    return warning(f"{namespace} counted no call within {seconds:.0f} s", f"CloudWatch may need minutes: {show}")

@@ -1,1 +1,0 @@
-"""`mcpist smoke`: one use of a deployment, from the login's metadata to a batch and its traces in the account."""
