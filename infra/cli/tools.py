@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from types import NoneType
 from typing import Annotated, Any, Literal
 
 import typer
@@ -15,7 +16,15 @@ from infra.cli.options import Token, Url
 from infra.cli.table import render_table
 from mcpist.visible_text import visible
 
-_WORDS = {"true": True, "false": False, "null": None}
+# What a value of each type of JSON is in Python; a text is one already.
+_TYPES: dict[str, Any] = {
+    "integer": int | float,
+    "number": int | float,
+    "boolean": bool,
+    "null": NoneType,
+    "array": list,
+    "object": dict,
+}
 Shell = Annotated[
     Literal["bash", "zsh", "fish"], typer.Argument(help="e.g. in ~/.bashrc: source <(mcpist completion bash)")
 ]
@@ -165,21 +174,12 @@ def _typed(text: str, kind: Mapping[str, Any], whole: Mapping[str, Any]) -> Any:
 
 def _as_type(text: str, name: str, kind: Mapping[str, Any], whole: Mapping[str, Any]) -> Any:
     """Return a text as one type, or the same text where it is not of this type."""
-    match name:
-        case "integer" | "number":
-            # Python takes true for 1, JSON does not.
-            value = parsed(text)
-            return value if isinstance(value, int | float) and not isinstance(value, bool) else text
-        case "boolean" | "null":
-            value = _WORDS.get(text, text)
-            return value if (value is None) == (name == "null") else text
-        case "array":
-            value = parsed(text) if text.startswith("[") else text
-            items = kind.get("items", {})
-            return value if isinstance(value, list) else [_typed(one.strip(), items, whole) for one in text.split(",")]
-        case "object":
-            value = parsed(text)
-            return value if isinstance(value, dict) else text
+    value = parsed(text)
+    # Python takes true for 1, JSON does not.
+    if isinstance(value, _TYPES.get(name, ())) and isinstance(value, bool) == (name == "boolean"):
+        return value
+    if name == "array":
+        return [_typed(one.strip(), kind.get("items", {}), whole) for one in text.split(",")]
     return text
 
 
