@@ -198,6 +198,7 @@ def load_item(table: Any, attributes: dict[str, Any]) -> None:
     hash_key, *rest = (DynamoType(attributes[name]) for name in table.table_key_attrs)
     item = Item(hash_key, rest[0] if rest else None, {})
     typed = {name: DynamoType(value) for name, value in attributes.items()}
+    # Each assignment to moto's own dict measures the whole item again.
     item.attrs = LimitedSizeDict.__new__(LimitedSizeDict)
     dict.update(item.attrs, typed)
     if rest:

@@ -134,7 +134,7 @@ class Pool:
         try:
             self._submit(invocation, queued=queued)
         except Throttled:
-            invocation.outcome.cancel()
+            invocation.outcome.cancel()  # so that the account no longer counts it
             raise
         try:
             return self._wait(invocation, until)

@@ -142,6 +142,7 @@ class EmbeddedAws:
         address = f"{reachable_host}:{listener.getsockname()[1]}"
         self.api_url = f"http://{address}"
         self.template = read_template(self._root / "template.yaml", self._template_parameters())
+        # Served from now on: a handler that asks for its credentials on import must find them.
         for one in (listener, *listen_beside(listener)):
             stack.enter_context(LoopbackServer(one, self.router))
         if options.bridge:
