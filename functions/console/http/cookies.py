@@ -75,6 +75,6 @@ def _set_cookie(request: BrowserRequest, name: str, value: str, seconds: int) ->
 def _read_cookie[Kind: (BrowserSession, LoginAttempt)](
     request: BrowserRequest, name: str, kind: type[Kind]
 ) -> Kind | None:
-    """Return what a cookie holds; None if one of its fields is missing."""
+    """Return the fields of a cookie as an object; None if one is missing."""
     fields = dict(parse_qsl(request.cookies.get(request.cookie_name(name), ""), keep_blank_values=True))
     return kind(**fields) if set(fields) == set(kind.__slots__) else None

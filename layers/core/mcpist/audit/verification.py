@@ -105,7 +105,7 @@ class SealChecker:
             self.findings.append(_difference(seal, present))
 
     def result(self, head: str, cursor: str) -> VerificationPage:
-        """Return what was found; `head` is the digest that is looked for."""
+        """Return the findings so far; `head` is the digest that is looked for."""
         return VerificationPage(
             findings=tuple(self.findings),
             seals=self.seals,
