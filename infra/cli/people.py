@@ -21,7 +21,7 @@ UserLocale = Annotated[Literal["en", "ja"] | None, Option(help="Language of erro
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UserFields:
+class UserOptions:
     """The fields of a user; those that are not named stay as they are."""
 
     name: Annotated[str | None, NAME] = None
@@ -37,7 +37,7 @@ class UserFields:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewUser(UserFields):
+class NewUserOptions(UserOptions):
     """The fields of a new user, of which three have no default."""
 
     user: UserId
@@ -47,8 +47,8 @@ class NewUser(UserFields):
 
 user = command_group()
 user.command("list", help="List the users.")(shows_all("/v1/users"))
-user.command("create", help="Add a user.")(creates("/v1/users", NewUser))
-user.command("set", help="Change a user: only what is named changes.")(changes("/v1/users", USER_ID, UserFields))
+user.command("create", help="Add a user.")(creates("/v1/users", NewUserOptions))
+user.command("set", help="Change a user: only what is named changes.")(changes("/v1/users", USER_ID, UserOptions))
 user.command("show", help="Show a user.")(shows("/v1/users", USER_ID))
 user.command("preview", help="Show the tools that a user sees.")(previews("user", USER_ID))
 user.command("remove", help="Remove a user.")(removes("/v1/users", USER_ID))
@@ -92,7 +92,7 @@ def withdraw(access: Access, user_id: UserId) -> CommandResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoleFields:
+class RoleOptions:
     """The fields of a role; those that are not named stay as they are."""
 
     modules: Annotated[Items | None, items("The role's modules, separated by commas.")] = None
@@ -104,7 +104,7 @@ class RoleFields:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewRole(RoleFields):
+class NewRoleOptions(RoleOptions):
     """The fields of a role, and its id."""
 
     name: Annotated[str, ROLE_ID]
@@ -112,8 +112,8 @@ class NewRole(RoleFields):
 
 role = command_group()
 role.command("list", help="List the roles.")(shows_all("/v1/roles"))
-role.command("create", help="Add a role.")(creates("/v1/roles", NewRole))
-role.command("set", help="Change a role: only what is named changes.")(changes("/v1/roles", ROLE_ID, RoleFields))
+role.command("create", help="Add a role.")(creates("/v1/roles", NewRoleOptions))
+role.command("set", help="Change a role: only what is named changes.")(changes("/v1/roles", ROLE_ID, RoleOptions))
 role.command("show", help="Show a role and the users who have it.")(shows("/v1/roles", ROLE_ID))
 role.command("preview", help="Show the tools that a user with only this role sees.")(previews("role", ROLE_ID))
 role.command("remove", help="Remove a role that no user has.")(removes("/v1/roles", ROLE_ID))
