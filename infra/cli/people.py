@@ -41,6 +41,7 @@ class NewUserOptions(UserOptions):
     """The fields of a new user, of which three have no default."""
 
     user: UserId
+    # A field that is declared again keeps its place, so both commands list their options in one order.
     name: Annotated[str, NAME]
     sub: Annotated[str, SUB]
 

@@ -39,6 +39,7 @@ def shows(path: str, argument: Any, *, own: bool = False) -> Command:
 def creates(path: str, fields: type[Any]) -> Command:
     """Return the command that adds a thing to a path; its options are the fields of a dataclass."""
 
+    # typer reads the options from the annotation, which is a variable for mypy.
     def create(access: Access, named: fields, dry_run: DryRun = False) -> CommandResult:  # type: ignore[valid-type]
         return to_result(access.session().change("POST", path, given(**asdict(named)), dry_run=dry_run))
 

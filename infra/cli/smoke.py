@@ -82,6 +82,7 @@ def run_smoke(
         *_run("login", {"resource metadata": resource, "authorization server": login, "challenge": challenge}, url),
         *_run("use", {"token": claims, "tools": three_tools, "call": call, "batch": batch}, endpoint),
     ]
+    # Last: the traces of what was done above are there only now.
     with opened(target) if target.deployed else nullcontext():
         deployment = read_deployment(target, None, None) if target.deployed else None
         lines += _run("account", in_account, deployment)
