@@ -52,7 +52,7 @@ STATES_BY_IMPORTANCE = ("running", "failed", "unknown", "ready", "waiting", "can
 
 @contextmanager
 def progress_view(out: TextIO) -> Iterator[Callable[[Progress], None]]:
-    """Yield what shows a progress: in a live table on a terminal, and in a log everywhere else."""
+    """Yield a function that shows a progress: in a live table on a terminal, and in a log everywhere else."""
     console = Console(file=out)
     if console.is_terminal and not console.is_dumb_terminal:
         with LiveTable(console) as table:
@@ -109,7 +109,7 @@ class LiveTable(Live):
         self._progress, self._received_at = progress, time.monotonic()
 
     def get_renderable(self) -> Group | Text:
-        """Return what rich draws next."""
+        """Return the drawing that rich shows next."""
         if self._progress is None:
             return Text("starting")
         now = self._progress.now + time.monotonic() - self._received_at

@@ -1,6 +1,7 @@
 """`mcpist login` and `logout`: a whole login at the local issuer, as a browser would do it."""
 
 import json
+import socket
 import stat
 import threading
 import time
@@ -159,6 +160,12 @@ def test_only_the_redirect_with_the_state_is_an_answer() -> None:
         assert callback.wait(5)["code"] == "c-1"
     with CallbackServer(0, "s-1") as callback, pytest.raises(CommandError, match="Nobody has logged in"):
         callback.wait(0)
+
+
+def test_a_browsers_idle_connection_does_not_hold_up_the_redirect() -> None:
+    with CallbackServer(0, "s-1") as callback, socket.create_connection(callback.server_address):
+        assert httpx2.get(callback.url, params={"code": "c-1", "state": "s-1"}).status_code == 200
+        assert callback.wait(5)["code"] == "c-1"
 
 
 def test_an_answer_of_another_server_is_refused(deployment: Service) -> None:
