@@ -94,7 +94,16 @@ def test_a_task_repeats_a_number_of_times() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{}, {"type": "weekly"}, MONDAYS | {"until": "2026-12-31"}, MONDAYS | {"interval": 0}]
+    "wrong",
+    [
+        {},
+        {"type": "weekly"},
+        MONDAYS | {"until": "2026-12-31"},
+        MONDAYS | {"interval": 0},
+        *({"type": "absoluteYearly", "interval": 1, "dayOfMonth": day, "month": 2} for day in (0, 32)),
+        *({"type": "absoluteYearly", "interval": 1, "dayOfMonth": 1, "month": month} for month in (0, 13)),
+        MONDAYS | {"numberOfOccurrences": 0},
+    ],
 )
 def test_a_repetition_that_graph_would_not_understand_is_refused(wrong: Any) -> None:
     with pytest.raises(InvalidArguments):
