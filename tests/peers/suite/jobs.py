@@ -128,7 +128,9 @@ def _begin(context: Context, job: Job) -> dict[str, Any]:
     return job.store().task().as_create_task_result()
 
 
-_may = tasks.supported
+def _may(context: Context) -> bool:
+    return tasks.supported_by(context.protocol_version, context.session.client_capabilities)
+
 
 TOOLS = (
     *(greet, slow_compute, failing_job, protocol_error_job, confirm_delete, multi_input),
