@@ -8,6 +8,7 @@ quick one shows: whatever a test proves alone stays quick.
 import gc
 import os
 import random
+import re
 import resource
 import time
 from collections import Counter
@@ -82,7 +83,9 @@ class Scheduling(LoadFileScheduling):
 
 @cache
 def has_usual_deployment(file: str) -> bool:
-    return file.startswith("tests/whole/") and "built(" not in (ROOT / file).read_text("utf-8")
+    """Whether tests of a file take the deployment that no file has for itself."""
+    source = (ROOT / file).read_text("utf-8") if file.startswith("tests/whole/") else ""
+    return "built(" not in source and re.search(r"\b(deployment: LocalDeployment|McpUser)\b", source) is not None
 
 
 @pytest.hookimpl(optionalhook=True)
