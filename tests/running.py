@@ -25,6 +25,8 @@ from tests.examples import ALL_EXAMPLES, examples
 ROOT = Path(__file__).parents[1]
 BOUND = "make test: 5 min on two cores, 8 min of CPU"
 STARTED = time.monotonic()
+# Servers as processes, and no AWS: these need no process without a deployment, so they fill what it leaves at the end.
+LAST = ROOT / "tests/upstreams"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -62,7 +64,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def deployment_rank(item: pytest.Item) -> int:
-    """The place of a test: no deployment, the usual one, one of its own."""
+    """The place of a test: no deployment, the usual one, one of its own, and the LAST."""
+    if item.path.is_relative_to(LAST):
+        return 3
     if "deployment" not in getattr(item, "fixturenames", ()):
         return 0
     params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 from infra.cli.document import CommandError
 
 CALLBACK_PATH = "/callback"
+POLL_SECONDS = 0.05  # the end of a login waits for it
 CLOSING_PAGE = (
     b"<!doctype html><meta charset=utf-8><title>mcpist</title><p>You can close this page and return to the terminal."
 )
@@ -52,7 +53,7 @@ class CallbackServer(ThreadingHTTPServer):
             raise CommandError("VALIDATION_ERROR", f"Port {port} cannot be used: {error}", hint) from None
 
     def __enter__(self) -> Self:
-        threading.Thread(target=self.serve_forever, name="login-callback", daemon=True).start()
+        threading.Thread(target=self.serve_forever, args=[POLL_SECONDS], name="login-callback", daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:

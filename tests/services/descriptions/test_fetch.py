@@ -130,7 +130,7 @@ def site() -> Iterator[str]:
             """Silent."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
-        thread = Thread(target=server.serve_forever)
+        thread = Thread(target=server.serve_forever, args=[0.01])
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()

@@ -65,7 +65,7 @@ def kill_when(is_there: Callable[[], object], sandbox: BrokerProcess, killed: th
     killed.set()
 
 
-@pytest.mark.parametrize("mode", ["strict", "lenient"])
+@pytest.mark.parametrize("mode", ["strict", pytest.param("lenient", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("point", [*AWS_POINTS, *PROVIDER_POINTS])
 def test_a_killed_refresh_loses_no_grant_that_the_provider_honours_and_never_loops(
     stack: BrokerStack, point: str, mode: str
