@@ -41,6 +41,7 @@ def test_all_shortcuts_are_taken_where_their_files_are_there(whole: Any) -> None
     assert [status for status, _ in whole["answers"]] == [200] * 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", SHORTCUTS)
 def test_without_its_file_the_library_serves_the_same_bytes(file: str, whole: Any, tmp_path: Path) -> None:
     found = serve_without(file, tmp_path)

@@ -8,6 +8,7 @@ import pytest
 from scripts import sizes
 
 
+@pytest.mark.slow
 def test_the_table_counts_files_functions_and_tools(capsys: pytest.CaptureFixture[str]) -> None:
     sizes.main()
     printed = capsys.readouterr().out.splitlines()

@@ -112,6 +112,7 @@ def run(deployment: LocalDeployment, steps: list[dict[str, Any]], gate: Path) ->
 ALL = "slow succeeded, find succeeded, notes succeeded (3 elements: 3 succeeded), last succeeded"
 
 
+@pytest.mark.slow
 def test_a_batch_continues_in_another_execution_where_settled_steps_replay(
     hasty: LocalDeployment, tmp_path: Path
 ) -> None:
