@@ -178,6 +178,7 @@ def test_a_child_and_its_children_end_with_the_connections() -> None:
     wait_until_dead(child, grandchild)
 
 
+@pytest.mark.slow
 def test_a_child_that_does_not_want_to_end_is_killed() -> None:
     with connected_to(one=faulty("deaf")) as upstreams:
         child = int(call(upstreams, "echo"))

@@ -58,6 +58,7 @@ def test_a_gateway_of_another_machine_is_refused(engine: Engine) -> None:
         bridge()
 
 
+@pytest.mark.slow
 def test_the_command_ends_with_the_message(tmp_path: Path) -> None:
     environment = {**os.environ, "PATH": str(tmp_path)}
     asked = [sys.executable, "-m", "scripts.sam_local"]

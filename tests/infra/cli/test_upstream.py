@@ -283,6 +283,7 @@ def test_an_approval_holds_until_the_tool_changes(capsys: pytest.CaptureFixture[
     assert command(capsys, "approve", "disk", "--upstreams", disk, *STACK)["approved"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("deployed")
 def test_a_changed_tool_is_listed_with_what_changed_since_its_approval(
     capsys: pytest.CaptureFixture[str], disk: str

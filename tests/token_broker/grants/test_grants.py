@@ -231,7 +231,7 @@ def tamper(door: Broker, **changes: Any) -> None:
     boto3.client("dynamodb").put_item(TableName="mcpist-Grants", Item=door.items()[0] | changes)
 
 
-@pytest.mark.parametrize("answers", [True, False], ids=["silent", "gone"])
+@pytest.mark.parametrize("answers", [pytest.param(True, marks=pytest.mark.slow), False], ids=["silent", "gone"])
 @pytest.mark.parametrize(("service", "store"), [("kms", "vault"), ("dynamodb", "directory")])
 def test_an_outage_is_a_typed_answer_that_may_be_tried_again_within_five_seconds(
     door: Broker, monkeypatch: pytest.MonkeyPatch, service: str, store: str, answers: bool

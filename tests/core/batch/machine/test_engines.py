@@ -64,6 +64,7 @@ def definitions() -> list[Asl]:
     return [*shapes, *batches, build_relay(SHAPES["single"], STEP_RUNNER).definition]
 
 
+@pytest.mark.slow
 def test_a_third_party_validator_accepts_our_machines_and_refuses_a_broken_one(definitions: list[Asl]) -> None:
     broken = json.loads(json.dumps(definitions[0]).replace('"Next": "s0 lost"', '"Next": "nowhere"'))
     *ours, refused = json.loads(node(VALIDATE, json.dumps([*definitions, broken])))
