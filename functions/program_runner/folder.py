@@ -4,10 +4,9 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from mcpist.errors import InvalidRequest, ProgramUnavailable
 from mcpist.settings import settings
@@ -22,7 +21,8 @@ def run_folder() -> Iterator[Path]:
             (root / name).mkdir(mode=0o700)
         yield root
     finally:
-        shutil.rmtree(root, onexc=_open_and_retry)
+        _open(root)
+        shutil.rmtree(root)
 
 
 def write(work: Path, name: str, content: bytes) -> None:
@@ -36,15 +36,15 @@ def write(work: Path, name: str, content: bytes) -> None:
         raise InvalidRequest(field="inputs", problem=f"two files cannot both be at {name}") from None
 
 
-def _open_and_retry(remove: Callable[[str], Any], path: str, _: BaseException) -> None:
-    """Remove what is in a folder that the program has closed to its own user."""
-    for closed in (os.path.dirname(path), path):
-        if not os.path.islink(closed):
-            os.chmod(closed, stat.S_IRWXU)
-    if remove in (os.open, os.scandir, os.lstat) or os.path.isdir(path):
-        shutil.rmtree(path)
-    else:
-        remove(path)
+def _open(root: Path) -> None:
+    """Open each folder, since a program may have closed some to its own user, and with them what is inside."""
+    root.chmod(stat.S_IRWXU)
+    for folder, names, _ in os.walk(root):
+        for path in (os.path.join(folder, name) for name in names):
+            # A path may be longer than the kernel takes; rmtree, which goes by descriptors, needs none.
+            with suppress(OSError):
+                if not os.path.islink(path):
+                    os.chmod(path, stat.S_IRWXU)
 
 
 def locate(program: str) -> Path:
