@@ -37,7 +37,7 @@ def write(work: Path, name: str, content: bytes) -> None:
 
 
 def _open(root: Path) -> None:
-    """Open each folder, since a program may have closed some to its own user, and with them what is inside."""
+    """Let our user read and change all folders of a run: its program may have closed some, also within each other."""
     root.chmod(stat.S_IRWXU)
     for folder, names, _ in os.walk(root):
         for path in (os.path.join(folder, name) for name in names):

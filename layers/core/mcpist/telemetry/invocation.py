@@ -165,7 +165,7 @@ def beside[Result](work: Callable[[], Result]) -> Callable[[], Result]:
     if (current := _current.get()) is None:
         done = work()
         return lambda: done
-    from concurrent.futures import Future  # one function starts nothing beside itself, and imports it for nothing else
+    from concurrent.futures import Future  # imported late: some functions never start such work
 
     started, work = Future[Result](), with_context(work)
     current.beside.append(started)
