@@ -2,6 +2,7 @@
 
 import binascii
 import json
+from contextlib import suppress
 from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -22,6 +23,7 @@ JSON_TYPE = "application/json"
 JSON_LINES_TYPES = ("application/jsonl", "application/x-ndjson")
 BATCHES_PATH = "/v1/batches"
 MODULES_PATH = "/v1/modules"
+TRUE_WORDS = {"true", "1", "yes", "on", "t", "y"}  # as pydantic reads a query's boolean
 
 
 def respond(request: HttpRequest, context: LambdaContext, arrived: Exchange) -> HttpResponse:
@@ -40,11 +42,23 @@ def respond(request: HttpRequest, context: LambdaContext, arrived: Exchange) -> 
 
 def refuse(request: HttpRequest, error: McpistError, request_id: str) -> HttpResponse:
     """Return an error as `{success, error, code, hint, details, request_id}`."""
+    if error.details.get("may_have_happened") and _changes_nothing(request):
+        error.details = {name: value for name, value in error.details.items() if name != "may_have_happened"}
     fields = error.as_dict(request.locale())
     content = {"success": False, "error": fields.pop("message"), **fields, "request_id": request_id}
     if request.path == CALL_PATH:
         content |= {"executionTime": current().elapsed_milliseconds, "timestamp": timestamp()}
     return json_response(error.status, content, error_headers(request, error))
+
+
+def _changes_nothing(request: HttpRequest) -> bool:
+    """Whether a request only reads, or is a dry run: one that timed out can be sent again."""
+    if request.method == "GET" or request.query.get("dryRun", "").lower() in TRUE_WORDS:
+        return True
+    with suppress(McpistError, ValueError, RecursionError):
+        body = load_json(request.body(MAX_BODY_BYTES).decode())
+        return isinstance(body, dict) and True in {body.get("dryRun") is True, body.get("dry_run") is True}
+    return False
 
 
 def _normalized(request: HttpRequest) -> dict[str, Any]:

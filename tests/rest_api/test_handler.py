@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from rest_api import page
+from mcpist.errors import RequestTimeout
+from mcpist.http.request import HttpRequest
+from rest_api import page, routes
 from tests.faults import for_each
 from tests.rest_api.rest_client import EVENTS, RestClient, handle
 
@@ -73,6 +75,26 @@ def test_a_defect_is_answered_without_its_message(rest: RestClient) -> None:
     assert (answer.status, answer.json["code"]) == (500, "INTERNAL_ERROR")
     assert "http" not in answer.json["error"]
     assert "'http'" not in answer.text
+
+
+@for_each(
+    "method, body, query, may_have_happened",
+    {
+        "a change": ("PATCH", {"deny": ["rag.*"]}, {}, True),
+        "a dry run": ("PATCH", {"deny": ["rag.*"]}, {"dryRun": "true"}, False),
+        "a dry run that its body names": ("POST", {"commands": [], "dryRun": True}, {}, False),
+        "a change that names no dry run": ("POST", {"commands": [], "dryRun": False}, {}, True),
+        "a body that is no JSON": ("POST", "{", {}, True),
+        "a read": ("GET", None, {}, False),
+    },
+)
+def test_a_timeout_may_have_happened_only_where_something_could(
+    rest: RestClient, method: str, body: Any, query: dict[str, str], may_have_happened: bool
+) -> None:
+    request = HttpRequest(rest.event(method, "/v1/roles/members", body, **query))
+    error = RequestTimeout(service="mcpist", seconds=27.0, may_have_happened=True)
+    details = json.loads(routes.refuse(request, error, "request-1")["body"])["details"]
+    assert ("may_have_happened" in details, "retryable" in details) == (may_have_happened, not may_have_happened)
 
 
 @pytest.mark.parametrize("event", sorted(file.stem for file in EVENTS.glob("rest_api_*.json")))

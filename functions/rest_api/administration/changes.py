@@ -64,7 +64,7 @@ class RefusedCalls(BaseModel):
 
     days: int
     complete: Annotated[
-        bool, Field(description="False where there are more rows than can be read: older ones are left out")
+        bool, Field(description="False where counting took too long: each call was made at least so many times")
     ]
     calls: list[RefusedCall]
 

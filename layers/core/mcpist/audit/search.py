@@ -87,6 +87,7 @@ def find(
     filters: Filters = Filters(),
     limit: int = 100,
     cursor: str = "",
+    max_requests: int = MAX_PAGE_REQUESTS,
 ) -> Page:
     """Return an organization's rows between two times that have the values of the filters, the newest first."""
     if not 0 < limit <= MAX_ROWS:
@@ -99,7 +100,7 @@ def find(
         return Page([])
     # A free text is no condition of DynamoDB: as many rows as one request reads are searched here.
     wanted, rows, rest = filters.text.casefold(), list[Item](), last
-    for items, rest in _read(_sources(organization, filters), first, last, 0 if wanted else limit):  # noqa: B007
+    for items, rest in _read(_sources(organization, filters), first, last, 0 if wanted else limit, max_requests):  # noqa: B007
         rows += [item for item in items if _is_of(organization, item) and _matches(item, filters, wanted)]
         if len(rows) > limit:
             return Page(list(map(row_of, rows[:limit])), rows[limit - 1]["sk"])
@@ -201,7 +202,9 @@ def _sources(organization: str, filters: Filters) -> list[RowSource]:
     return sources or [RowSource("pk", partitions_of(organization), values)]
 
 
-def _read(sources: list[RowSource], first: str, last: str, limit: int) -> Iterator[tuple[list[Item], str]]:
+def _read(
+    sources: list[RowSource], first: str, last: str, limit: int, max_requests: int = MAX_PAGE_REQUESTS
+) -> Iterator[tuple[list[Item], str]]:
     """Yield the rows of each round below `last`, and the sort key below which the rest is; empty at the end.
 
     Of several indexes the first round reads all. The one that comes the farthest goes on alone: its rows between two
@@ -213,7 +216,7 @@ def _read(sources: list[RowSource], first: str, last: str, limit: int) -> Iterat
     requests = sum(reader.round_requests for reader in readers)
     rows, best = min(((reader.read(), reader) for reader in readers), key=lambda pair: pair[1].reached)
     best.limit = best.limit if is_plain else 0
-    while best.reached > first and requests + best.round_requests <= MAX_PAGE_REQUESTS:
+    while best.reached > first and requests + best.round_requests <= max_requests:
         yield rows, best.reached
         requests += best.round_requests
         rows = best.read()

@@ -1,13 +1,15 @@
 """Calls that a change of permissions would have refused."""
 
+import itertools
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from mcpist.audit import record as audit
 from mcpist.audit.record import SHARDS
-from mcpist.tools.access import effects as room
-from mcpist.tools.access.effects import changes, count_refused_calls, lost_tools
+from mcpist.tools.access.effects import MAX_COUNT_SECONDS, changes, count_refused_calls, lost_tools
+
+PAGE_ROWS = 100
 
 
 def use(user: str, tool: str, *, outcome: str = "succeeded", days_ago: int = 0) -> None:
@@ -49,13 +51,26 @@ def test_successful_calls_of_lost_tools_are_counted_by_user_and_tool(aws: list[s
 
 
 @pytest.mark.usefixtures("aws")
-def test_a_preview_of_more_rows_than_it_reads_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "MAX_PREVIEW_PAGES", 1)
-    monkeypatch.setattr(room, "MAX_ROWS", 2)
-    for _ in range(3):
+@pytest.mark.parametrize("others", [(), ("ada", "eve")], ids=["by user", "by module"])
+def test_a_preview_counts_until_its_time_is_over_and_says_so(others: tuple[str, ...]) -> None:
+    for _ in range(2 * PAGE_ROWS):
         use("uma", "shop.get_item")
-    found = count_refused_calls("acme", {"uma": {"shop.get_item"}})
-    assert (found["calls"][0]["calls"], found["complete"]) == (2, False)
+    looks = itertools.count()
+    lost = {user: {"shop.get_item"} for user in ("uma", *others)}
+    # The deadline is read off the first look, and each page looks once more.
+    found = count_refused_calls("acme", lost, clock=lambda: next(looks) * MAX_COUNT_SECONDS / 1.5)
+    assert [(row["user"], row["calls"]) for row in found["calls"]] == [("uma", PAGE_ROWS)]
+    assert not found["complete"]
+
+
+@pytest.mark.usefixtures("aws")
+def test_a_preview_counts_for_each_user_before_it_counts_more_for_the_first() -> None:
+    for user in ("ada", "uma"):
+        for _ in range(PAGE_ROWS + 1):
+            use(user, "shop.get_item")
+    looks, lost = itertools.count(), {user: {"shop.a", "shop.get_item", "b.c.d"} for user in ("ada", "uma")}
+    found = count_refused_calls("acme", lost, clock=lambda: next(looks) * MAX_COUNT_SECONDS / 2.5)
+    assert [(row["user"], row["calls"]) for row in found["calls"]] == [("ada", PAGE_ROWS), ("uma", PAGE_ROWS)]
 
 
 def test_only_users_lose_tools_that_vanish_for_them() -> None:

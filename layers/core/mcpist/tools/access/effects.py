@@ -1,5 +1,6 @@
 """Effects of a change of an organization: the tools that people see, gain and lose."""
 
+import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -7,8 +8,10 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
-from mcpist.audit.search import MAX_ROWS, Filters, find
+from mcpist.audit.record import SHARDS
+from mcpist.audit.search import Filters, find
 from mcpist.caller import Caller, Role, Subject
+from mcpist.memory import Clock
 from mcpist.people.administration import AppliedChange
 from mcpist.people.change import fields_of
 from mcpist.people.organization import Organization
@@ -156,28 +159,26 @@ def _tools_by_name(
 
 
 COUNTED_DAYS = 30
-MAX_PREVIEW_PAGES = 20
-"""The pages of audit rows that one preview reads; what is older is not counted then."""
+MAX_COUNT_SECONDS = 1.0
+"""After these a preview counts no further row: what it has counted is then the least that would have been refused."""
 
 type LostTools = Mapping[str, Collection[str]]
 """The full names of the tools that each user loses."""
 
 
-def count_refused_calls(organization: str, lost: LostTools) -> dict[str, Any]:
+def count_refused_calls(organization: str, lost: LostTools, clock: Clock = time.monotonic) -> dict[str, Any]:
     """Count the calls that succeeded in the last days and that the users could no longer make.
 
     Return `{days, complete, calls: [{user, tool, calls, last}]}`, the most frequent first.
     """
     counts: dict[tuple[str, str], dict[str, Any]] = {}
-    now = datetime.now(UTC)
+    now, deadline = datetime.now(UTC), clock() + MAX_COUNT_SECONDS
     since, searches = now - timedelta(days=COUNTED_DAYS), deque((filters, "") for filters in _partitions(lost))
-    for _ in range(MAX_PREVIEW_PAGES):
-        if not searches:
-            break
+    while searches and clock() < deadline:
         filters, cursor = searches.popleft()
-        page = find(organization, since=since, until=now, filters=filters, limit=MAX_ROWS, cursor=cursor)
+        page = find(organization, since=since, until=now, filters=filters, cursor=cursor, max_requests=SHARDS)
         if page.cursor:
-            searches.appendleft((filters, page.cursor))
+            searches.append((filters, page.cursor))  # behind the others, so that each has its share of the time
         for row in page.rows:
             user, tool = row["user"], row["tool"]
             if tool in lost.get(user, ()):
