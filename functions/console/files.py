@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from console.http.response import download
 from console.visit import Visit
 from mcpist.errors import InvalidRequest, PayloadTooLarge
 from mcpist.files import access, records
 from mcpist.files.content import JSON, MARKDOWN, PLAIN, YAML
 from mcpist.files.records import FileRecord
 from mcpist.files.values import columns_of, find_rows, parse
+from mcpist.http.page import download
 from mcpist.http.request import HttpResponse
 from mcpist.render.answer import compact_json
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 from snapshot_restore_py import register_before_snapshot
 
 from console import messages, rendering, routes
-from console.http.request import BrowserRequest
 from mcpist.aws.snapshot import prepare
+from mcpist.http.browser import BrowserRequest
 from mcpist.http.front import serve
 from mcpist.http.request import HttpResponse
 from mcpist.telemetry.door import Door

@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 
 from console import activity
 from console.batches.watching import state_of
-from console.http.request import BrowserRequest
 from console.modules import count_waiting
 from console.tools.listing import permissions_of
 from console.visit import Visit
 from mcpist.batch.ledger.ledger import list_recent
+from mcpist.http.browser import BrowserRequest
 from mcpist.http.request import HttpResponse, json_response
 from mcpist.people import questions
 from mcpist.running import broker

@@ -3,11 +3,11 @@
 import re
 from datetime import UTC, datetime, timedelta
 
-from console.http.response import download
 from console.visit import Visit
 from mcpist.audit.rows import EXPORTS
 from mcpist.audit.search import MAX_ROWS, Filters, Page, find, find_story
 from mcpist.errors import InvalidRequest
+from mcpist.http.page import download
 from mcpist.http.request import HttpResponse
 
 DAYS = (1, 7, 30, 90)

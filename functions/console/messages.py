@@ -8,8 +8,6 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from console import rendering
-from console.http.request import START_PAGE, BrowserRequest
-from console.http.response import html_response
 from console.texts import texts
 from mcpist.errors import (
     AccountError,
@@ -24,6 +22,8 @@ from mcpist.errors import (
     TransientError,
 )
 from mcpist.errors import ToolExecutionError as ServiceError
+from mcpist.http.browser import START_PAGE, BrowserRequest
+from mcpist.http.page import html_response
 from mcpist.http.request import HttpResponse, json_response
 
 WHO_ACTS: tuple[tuple[type[McpistError], str], ...] = (

@@ -12,8 +12,6 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from console.http.request import BrowserRequest
-from console.http.response import file_response
 from console.texts import Texts
 from mcpist.errors import (
     AccountError,
@@ -25,6 +23,8 @@ from mcpist.errors import (
     UpstreamUnavailable,
     concrete_errors,
 )
+from mcpist.http.browser import BrowserRequest
+from mcpist.http.page import file_response
 from mcpist.http.request import HttpResponse
 from mcpist.render.answer import estimate_tokens
 from mcpist.running.confirmation import quote as quote_json

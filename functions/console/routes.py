@@ -6,14 +6,14 @@ from contextlib import nullcontext
 from console import connections, files, home, logs, modules, profile, rendering
 from console.batches import pages as batches
 from console.http.cookies import BrowserSession, read_session, set_session_cookie
-from console.http.request import BrowserRequest
-from console.http.response import HEADERS, redirect
 from console.organization import roles, users
 from console.sign_in import login, sessions
 from console.tools import pages as tools
 from console.visit import Visit
 from mcpist.errors import AuthenticationError, MethodNotAllowed, PageNotFound
+from mcpist.http.browser import BrowserRequest
 from mcpist.http.front import Exchange
+from mcpist.http.page import HEADERS, redirect
 from mcpist.http.request import HttpResponse
 from mcpist.people.in_flight import in_flight
 

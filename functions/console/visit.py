@@ -9,13 +9,13 @@ from urllib.parse import urlencode
 
 from console import rendering
 from console.http import csrf
-from console.http.request import BrowserRequest
-from console.http.response import html_response, redirect
 from console.sign_in.sessions import OpenSession
 from console.texts import Texts, texts
 from mcpist.caller import Caller
 from mcpist.errors import FormRefused
+from mcpist.http.browser import BrowserRequest
 from mcpist.http.front import Exchange
+from mcpist.http.page import html_response, redirect
 from mcpist.http.request import HttpResponse
 from mcpist.people.administration import Administration
 from mcpist.running.accounts import BrokerAccounts

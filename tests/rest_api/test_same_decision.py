@@ -16,7 +16,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-from console.http.request import BrowserRequest
 from console.sign_in.sessions import OpenSession
 from console.tools.trying import try_tool
 from console.visit import Visit
@@ -28,6 +27,7 @@ from mcpist.batch.ledger.records import Entry, Header
 from mcpist.batch_id import new_batch_id
 from mcpist.caller import Role, Subject
 from mcpist.errors import McpistError, from_message
+from mcpist.http.browser import BrowserRequest
 from mcpist.people import directory
 from mcpist.people.organization import KnownSubject, Organization, User
 from mcpist_services.catalogue import CATALOGUE

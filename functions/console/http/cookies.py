@@ -7,7 +7,7 @@ binds them to this host; a loopback address without https cannot use it.
 from dataclasses import asdict, dataclass, field
 from urllib.parse import parse_qsl, urlencode
 
-from console.http.request import BrowserRequest
+from mcpist.http.browser import BrowserRequest
 
 LOGIN_SECONDS = 600
 LANGUAGE_SECONDS = 400 * 86_400
@@ -49,27 +49,22 @@ def read_login_attempt(request: BrowserRequest) -> LoginAttempt | None:
 
 def set_session_cookie(request: BrowserRequest, session: BrowserSession, *, seconds: int) -> str:
     """Return the `set-cookie` header of a session."""
-    return _set_cookie(request, "session", urlencode(asdict(session)), seconds)
+    return request.set_cookie("session", urlencode(asdict(session)), seconds)
 
 
 def set_login_cookie(request: BrowserRequest, attempt: LoginAttempt) -> str:
     """Return the `set-cookie` header of a login that has begun."""
-    return _set_cookie(request, "login", urlencode(asdict(attempt)), LOGIN_SECONDS)
+    return request.set_cookie("login", urlencode(asdict(attempt)), LOGIN_SECONDS)
 
 
 def set_language_cookie(request: BrowserRequest, language: str) -> str:
     """Return the `set-cookie` header of a chosen language."""
-    return _set_cookie(request, "language", language, LANGUAGE_SECONDS)
+    return request.set_cookie("language", language, LANGUAGE_SECONDS)
 
 
 def clear_cookie(request: BrowserRequest, name: str) -> str:
     """Return the `set-cookie` header that removes the cookie `session` or `login`."""
-    return _set_cookie(request, name, "", 0)
-
-
-def _set_cookie(request: BrowserRequest, name: str, value: str, seconds: int) -> str:
-    secure = "; Secure" if request.is_https else ""
-    return f"{request.cookie_name(name)}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
+    return request.set_cookie(name, "", 0)
 
 
 def _read_cookie[Kind: (BrowserSession, LoginAttempt)](

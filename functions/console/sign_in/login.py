@@ -20,12 +20,12 @@ from console.http.cookies import (
     set_login_cookie,
     set_session_cookie,
 )
-from console.http.request import OWN_PATH, START_PAGE, BrowserRequest
-from console.http.response import redirect
 from console.sign_in import sessions
 from mcpist.bounded_http.failures import ExchangeFailed, ExchangeTimeout
 from mcpist.errors import AuthenticationError, FormRefused, NotConfigured, StaleConnection, Timeout, UpstreamUnavailable
 from mcpist.http import bearer
+from mcpist.http.browser import OWN_PATH, START_PAGE, BrowserRequest
+from mcpist.http.page import redirect
 from mcpist.http.request import HttpResponse
 from mcpist.memory import Memory
 from mcpist.people import browsers, invitations

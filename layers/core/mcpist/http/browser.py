@@ -54,6 +54,11 @@ class BrowserRequest(HttpRequest):
         """Return the name of a cookie of ours."""
         return f"__Host-mcpist-{name}" if self.is_https else f"mcpist-{name}"
 
+    def set_cookie(self, name: str, value: str, seconds: int) -> str:
+        """Return the `set-cookie` header of a cookie of ours, which no script reads and no other site's form sends."""
+        secure = "; Secure" if self.is_https else ""
+        return f"{self.cookie_name(name)}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
+
     @cached_property
     def form(self) -> dict[str, list[str]]:
         """The fields of the form that is sent, empty ones included."""

@@ -4,7 +4,7 @@ import base64
 import gzip
 from collections.abc import Mapping, Sequence
 
-from console.http.request import BrowserRequest
+from mcpist.http.browser import BrowserRequest
 from mcpist.http.request import HttpResponse
 
 MIN_COMPRESSED_BYTES = 1_000
