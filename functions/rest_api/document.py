@@ -9,6 +9,7 @@ from typing import Any
 from aws_lambda_powertools.event_handler.openapi.models import HTTPBearer, Tag
 
 from mcpist.version import VERSION
+from rest_api.idempotency import KEY_HEADER, MAX_KEY_CHARACTERS, WRITING_METHODS
 from rest_api.page import operations
 from rest_api.resolver import RESOLVER, routes
 from rest_api.router import ErrorBody
@@ -20,6 +21,16 @@ DESCRIPTION = (
     "permissions of the person whose access token it carries; a header `x-mcpist-organization` names one of several "
     "organizations, and `x-mcpist-role` one of several roles."
 )
+IDEMPOTENCY_KEY = {
+    "name": KEY_HEADER,
+    "in": "header",
+    "description": "A request that is sent again with its key within a day runs once, and has the first answer",
+    "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY_CHARACTERS},
+}
+KEYED_RESPONSES = {
+    "409": "Something has changed or exists, or the first request with this key is running (`Retry-After`) or was lost",
+    "422": "Another request has used this idempotency key",
+}
 # powertools documents its own answer to a malformed request; ours is an error like any other.
 UNUSED_SCHEMAS = ("HTTPValidationError", "ValidationError", "ResponseValidationError")
 
@@ -44,14 +55,18 @@ def _tags(routes: list[Any]) -> list[str]:
 
 
 def _with_errors(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document in which every operation may answer with our error."""
+    """Return the document in which every operation may answer with our error, and writing ones take a key."""
     schemas = document["components"]["schemas"]
     for name in UNUSED_SCHEMAS:
         schemas.pop(name, None)
     schemas["ErrorBody"] = ErrorBody.model_json_schema(ref_template=SCHEMA_REF)
     content = {"application/json": {"schema": {"$ref": SCHEMA_REF.format(model="ErrorBody")}}}
-    for _, _, operation in operations(document):
+    for method, _, operation in operations(document):
         operation["responses"].pop("422", None)
+        if method.upper() in WRITING_METHODS:
+            operation["parameters"] = [*operation.get("parameters", ()), IDEMPOTENCY_KEY]
+            for status, description in KEYED_RESPONSES.items():
+                operation["responses"][status] = {"description": description, "content": content}
         operation["responses"]["default"] = {"description": "An error: see docs/errors.md", "content": content}
     document["servers"] = [{"url": "/"}]
     return document

@@ -12,6 +12,7 @@ from mcpist.http.front import Exchange, error_headers, limited
 from mcpist.http.request import HttpRequest, HttpResponse, json_response, preflight_response
 from mcpist.strict_json import load_json
 from rest_api.exchange import RestExchange, begin, current, timestamp
+from rest_api.idempotency import respond_once
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 REQUEST_HEADERS = ("idempotency-key", "if-match", "if-none-match", "range")
@@ -37,7 +38,8 @@ def respond(request: HttpRequest, context: LambdaContext, arrived: Exchange) -> 
     if request.path in PUBLIC_PATHS:
         return resolve(_normalized(request), context)
     with limited(exchange.caller, exchange.request_id):
-        return resolve(_normalized(request), context)
+        event = _normalized(request)
+        return respond_once(exchange, event, lambda: resolve(event, context))
 
 
 def refuse(request: HttpRequest, error: McpistError, request_id: str) -> HttpResponse:

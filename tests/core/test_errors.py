@@ -15,6 +15,7 @@ DETAILS: dict[str, Any] = {
     "allowed": "GET",
     "batch": "b1",
     "confirmation": "b_1",
+    "by": "b_2",
     "cycle": "a -> b -> a",
     "elements": 101,
     "exit_code": 2,

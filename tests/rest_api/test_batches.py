@@ -106,6 +106,27 @@ def test_a_batch_is_resumed_with_what_succeeded(rest: RestClient) -> None:
     assert [step["kept"] for step in resumed.json["steps"]] == [True, False]
 
 
+def test_a_batch_is_resumed_once_and_its_second_resumption_names_the_first(destroyer: RestClient) -> None:
+    batch, driver = started(destroyer, TAGS, AGAIN)
+    driver.finish("tags", raw=[])
+    driver.finish("again", "failed", error=FileNotFound(path="x.md"))
+    resumed = destroyer.post(f"/v1/batches/{batch}/resume", {}).json["id"]
+    second = destroyer.post(f"/v1/batches/{batch}/resume", {"again": []})
+    assert (second.status, second.json["code"], second.json["details"]["by"]) == (409, "CONFLICT", resumed)
+
+
+def test_nobody_is_asked_about_a_second_resumption_and_a_yes_sent_twice_is_one(destroyer: RestClient) -> None:
+    batch = destroyer.post("/v1/batches", {"commands": [DROP]}).json["details"]["confirmation"]
+    destroyer.post(f"/v1/batches/{batch}/confirm")
+    LedgerDriver(batch).finish("drop", "failed", error=FileNotFound(path="x.md"))
+    asked, other = (destroyer.post(f"/v1/batches/{batch}/resume", {}).json["details"] for _ in range(2))
+    answers = [destroyer.post(f"/v1/batches/{asked['confirmation']}/confirm") for _ in range(2)]
+    assert [answer.json["id"] for answer in answers] == [asked["confirmation"]] * 2
+    late = destroyer.post(f"/v1/batches/{other['confirmation']}/confirm")
+    assert (late.status, late.json["details"]["by"]) == (409, asked["confirmation"])
+    assert destroyer.post(f"/v1/batches/{batch}/resume", {}).status == 409
+
+
 def test_a_batch_of_others_does_not_exist_but_for_an_administrator(rest: RestClient) -> None:
     batch, _ = started(rest, TAGS)
     members.put_user("acme", "eve", name="Eve", subject=Subject(rest.login.issuer, "eve"), roles=["members"])

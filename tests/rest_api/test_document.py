@@ -2,6 +2,7 @@
 
 import base64
 import io
+import itertools
 import json
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -54,10 +55,11 @@ def test_the_document_is_valid_openapi_and_that_of_the_routes(rest: RestClient) 
 
 def test_every_operation_is_named_tagged_and_may_answer_with_our_error() -> None:
     names = []
-    for _, _, operation in page.operations(page.document()):
+    for method, _, operation in page.operations(page.document()):
         names.append(operation["operationId"])
         assert operation["tags"]
-        assert "422" not in operation["responses"]
+        keys = [one for one in operation.get("parameters", ()) if one["name"] == "Idempotency-Key"]
+        assert len(keys) == ("422" in operation["responses"]) == (method != "get")
         assert operation["responses"]["default"]
     assert len(set(names)) == len(names)
 
@@ -77,6 +79,32 @@ def test_every_operation_answers_any_request_as_the_document_says(
         error = json.loads(response.content or b"{}") if response.status_code >= 400 else {}
         assert error.get("code") not in {"INTERNAL_ERROR", "INTEGRITY_ERROR"}, (case, error)
         case.validate_response(response, checks=CONFORMANCE)
+
+    answers()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("label", [label for label in OPERATIONS if not label.startswith("GET")])
+def test_every_writing_operation_answers_a_repeated_request_as_the_first_time(
+    administrator: RestClient, label: str
+) -> None:
+    keys = (f"{label} {number}" for number in itertools.count())
+
+    @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck), database=None)
+    @given(case=OPERATIONS[label].as_strategy(generation_mode=GenerationMode.POSITIVE))
+    def answers(case: Any) -> None:
+        case.headers = {**(case.headers or {}), "Idempotency-Key": next(keys)}
+        first, again = send(administrator, case), send(administrator, case)
+        case.validate_response(again, checks=CONFORMANCE)
+        if first.status_code < 400:
+            is_secret = first.headers.get("cache-control") == ["no-store"]
+            replayed = (409, None) if is_secret else (first.status_code, ["true"])
+            assert (again.status_code, again.headers.get("idempotency-replayed")) == replayed
+            assert is_secret or again.content == first.content
+            case.query = {**(case.query or {}), "wait": "1"}
+            assert send(administrator, case).status_code == 422
+        else:
+            assert "idempotency-replayed" not in again.headers
 
     answers()
 

@@ -44,7 +44,10 @@ McpistError
 │   ├── AuditRowNotFound           AUDIT_ROW_NOT_FOUND 404
 │   ├── Conflict                   CONFLICT 409
 │   │   ├── AlreadyExists
-│   │   └── RequestInProgress
+│   │   ├── AlreadyResumed
+│   │   ├── RequestInProgress
+│   │   └── AnswerNotKept
+│   ├── IdempotencyKeyReused       IDEMPOTENCY_KEY_REUSED 422
 │   └── PayloadTooLarge            PAYLOAD_TOO_LARGE 413
 │       ├── AnswerTooLarge
 │       └── FileTooLarge
@@ -275,8 +278,20 @@ class AlreadyExists(Conflict):
     """The creation of something whose name is taken."""
 
 
+class AlreadyResumed(Conflict):
+    """The resumption of a batch that another one resumes already; `by` is its id."""
+
+
 class RequestInProgress(Conflict):
-    """A request whose idempotency key another one holds, which is running or was lost."""
+    """A request whose idempotency key another one holds that is running."""
+
+
+class AnswerNotKept(Conflict):
+    """A request whose first answer is not known any more: it was interrupted, or its answer is shown only once."""
+
+
+class IdempotencyKeyReused(CallerError, code="IDEMPOTENCY_KEY_REUSED", status=422):
+    """An idempotency key that another request has used, or the same one with other permissions."""
 
 
 class PayloadTooLarge(CallerError, code="PAYLOAD_TOO_LARGE", status=413):

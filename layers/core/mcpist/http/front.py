@@ -70,7 +70,7 @@ def serve_programs(
 def error_headers(request: HttpRequest, error: McpistError) -> dict[str, str]:
     """Return the headers that tell a program how or when to continue after an error."""
     headers = challenge(error, request.asked_url)
-    if isinstance(error, RateLimitExceeded):
+    if "retry_after" in error.details:
         headers["retry-after"] = str(error.details["retry_after"])
     if isinstance(error, MethodNotAllowed):
         headers["allow"] = error.details["allowed"]

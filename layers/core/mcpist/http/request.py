@@ -20,7 +20,10 @@ from mcpist.settings import settings
 
 HSTS = "max-age=31536000"  # a year; the host's other subdomains are not ours
 ALLOWED_HEADERS = ("accept", "authorization", "content-type", "x-mcpist-organization", "x-mcpist-role")
-EXPOSED_HEADERS = "content-range, link, mcp-session-id, retry-after, www-authenticate, x-mcpist-www-authenticate"
+EXPOSED_HEADERS = (
+    "content-range, idempotency-replayed, link, mcp-session-id, retry-after, www-authenticate, "
+    "x-mcpist-www-authenticate"
+)
 PREFLIGHT_MAX_AGE_SECONDS = 7_200  # the longest that Chromium caches a preflight
 type HttpResponse = dict[str, Any]
 

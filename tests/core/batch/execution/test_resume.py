@@ -1,7 +1,9 @@
 """A batch that begins with the results of another one."""
 
 import json
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +15,7 @@ from mcpist.batch.execution.start import resume, start
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Claim, Ending, Header, Status
 from mcpist.caller import Role
-from mcpist.errors import AuthorizationError, BatchNotFound, InvalidRequest, McpistError, UnknownStep
+from mcpist.errors import AlreadyResumed, AuthorizationError, BatchNotFound, InvalidRequest, McpistError, UnknownStep
 from mcpist.settings import settings
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
@@ -95,8 +97,9 @@ def test_a_write_in_doubt_is_repeated_only_by_name() -> None:
     ends(old, "last", "skipped")
     resumed = ledger.get_header(resume(again(old), SHELF).pk)
     assert resumed.outcome == {0: "succeeded", 1: "unknown"}
-    assert [step.id for step, _ in again(old, "make").steps_to_run] == ["make", "last"]
-    assert ledger.get_header(resume(again(old, "make"), SHELF).pk).outcome == {0: "succeeded"}
+    ends(resumed, "last", "skipped")
+    assert [step.id for step, _ in again(resumed, "make").steps_to_run] == ["make", "last"]
+    assert ledger.get_header(resume(again(resumed, "make"), SHELF).pk).outcome == {0: "succeeded"}
 
 
 def test_a_batch_with_all_steps_carried_over_is_done_at_once(aws: list[str]) -> None:
@@ -120,7 +123,8 @@ def test_elements_that_succeeded_are_carried_over_when_their_step_runs_again() -
         "unknown",
         "failed",
     ]
-    head = resume(again(old, "make"), SHELF)
+    ends(resumed, "last", "skipped")
+    head = resume(again(resumed, "make"), SHELF)
     (entry,) = ledger.get_entries(head.pk, [1])
     assert entry.map_items
     assert ledger.load_json(head, entry.map_items.values) == [{"path": "0"}, {"path": "1"}, {"path": "2"}]
@@ -210,3 +214,38 @@ def test_a_large_result_is_kept_as_long_as_the_batch_that_takes_it_over(
     head = resume(again(old), SHELF)
     assert ("CopyObject" in aws) == renewed
     assert len(ledger.load_json(head, ledger.get_entries(head.pk)[0].result)) == 20_000
+
+
+def test_of_concurrent_resumptions_one_starts(aws: list[str]) -> None:
+    old = begun(FIND, MAKE)
+    ends(old, "find", "succeeded", b'{"results": []}')
+    ends(old, "make", "failed")
+    found, together = again(old), threading.Barrier(4)
+    aws.clear()
+
+    def resumed(_: int) -> str:
+        together.wait()
+        try:
+            return resume(found, SHELF).batch
+        except AlreadyResumed as error:
+            return f"not {error.details['by']}"
+
+    with ThreadPoolExecutor(4) as pool:
+        answers = sorted(pool.map(resumed, range(4)))
+    (started,) = {answer.removeprefix("not ") for answer in answers}
+    assert answers == [started, *[f"not {started}"] * 3]
+    assert aws.count("StartExecution") == 1
+    assert [head.batch for head in ledger.list_recent("acme").batches] == [started, old.batch]
+
+
+def test_a_resumption_that_loses_the_race_takes_nothing_from_the_quota(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BATCH_STEPS", "6")
+    settings.cache_clear()
+    old = begun(FIND, MAKE)
+    ends(old, "find", "failed")
+    ends(old, "make", "skipped")
+    found = again(old)
+    resume(found, SHELF)
+    with pytest.raises(AlreadyResumed):
+        resume(found, SHELF)
+    assert begun(FIND, MAKE)

@@ -7,7 +7,7 @@ from mcpist.batch.execution.plan import Plan, replan
 from mcpist.batch.language.steps import Step
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Entry, Header
-from mcpist.errors import BatchNotFound, InvalidRequest, UnknownStep
+from mcpist.errors import AlreadyResumed, BatchNotFound, InvalidRequest, UnknownStep
 from mcpist.suggestions import nearest
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.tool import Tool
@@ -30,6 +30,11 @@ class Resumption:
     def steps_to_run(self) -> list[tuple[Step, Tool]]:
         """The steps that will run, with their tools, in the order of their lines."""
         return [(step, tool) for index, step, tool in self.plan.steps_by_line if index not in self.carried_entries]
+
+    def require_first(self, batch: str) -> None:
+        """Raise AlreadyResumed where another batch than this one resumes the old one, before anybody is asked."""
+        if (successor := ledger.find_successor(self.old.pk)) not in {"", batch}:
+            raise AlreadyResumed(batch=self.old.batch, by=successor)
 
     def with_settled_steps(self, head: Header) -> Header:
         """Return the new batch's header with the steps that have settled, in the order in which they did.

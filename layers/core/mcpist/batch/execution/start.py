@@ -18,7 +18,7 @@ from mcpist.batch.machine.machine_usage import STACK_TAG, record_use
 from mcpist.batch.options import DEFAULT_OPTIONS, BatchOptions
 from mcpist.batch_id import new_batch_id
 from mcpist.caller import Caller
-from mcpist.errors import McpistError, StoreUnavailable, UpstreamUnavailable
+from mcpist.errors import AlreadyResumed, McpistError, StoreUnavailable, UpstreamUnavailable
 from mcpist.files import access, records, storage
 from mcpist.files.content import JSON
 from mcpist.files.parameters import named_files
@@ -70,9 +70,17 @@ def _write_and_start(
     keep_results(head, [*entries, *elements])
     machine = plan.build_machine(settings().step_runner)
     head = replace(head, form=machine.form, warrant=_request_warrant(plan, head, permissions))
-    quota.reserve_steps(head.organization, _count_runs(entries, elements), time.time())
-    ledger.write(head, entries, elements)
-    return head if head.done else _start_batch_execution(machine, head)
+    runs, reserved_at = _count_runs(entries, elements), time.time()
+    quota.reserve_steps(head.organization, runs, reserved_at)
+    try:
+        ledger.write(head, entries, elements)
+    except AlreadyResumed:
+        quota.release_steps(head.organization, runs, reserved_at)
+        raise
+    try:
+        return head if head.done else _start_batch_execution(machine, head)
+    except McpistError as error:  # its machine may have started, and only the answer was lost
+        raise error.with_details(may_have_happened=True, batch=head.batch) from None
 
 
 def _build_header(plan: Plan, permissions: Permissions, options: BatchOptions, batch: str) -> Header:

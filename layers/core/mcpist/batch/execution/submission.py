@@ -57,6 +57,8 @@ class Submission:
 
         If a question is asked, the reads for it take no more than half of `seconds`, and `context` is stored with it.
         """
+        if self.resumption:
+            self.resumption.require_first(consent.question)
         if not self.destructive:
             return self._start(permissions, "")
 

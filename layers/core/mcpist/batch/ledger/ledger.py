@@ -5,6 +5,7 @@ Items, all under `pk` ORGANIZATION#BATCH:
     step#007            one step: its request, its claim, and its ending with a result or an error
     element#007#0042    one element of a step with `each`: its claim and its ending
     execution#NAME      a further execution of the batch, which one sandbox starts
+    resumed             the batch that resumes this one
 Two items list the batch, with its start and its id as sort key: one under `pk` ORGANIZATION#batches, the other under
 ORGANIZATION#batches#USER. A page of the newest batches costs two requests, however many there are.
 A step first ends, by its item, and then settles, by the header. An element has no place in the header: it only ends.
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcpist.aws.attributes import Item
-from mcpist.aws.table import ledger_table
+from mcpist.aws.table import IS_NEW, ledger_table
 from mcpist.batch.ledger import transitions
 from mcpist.batch.ledger.items import (
     element_key,
@@ -33,10 +34,11 @@ from mcpist.batch.ledger.items import (
 from mcpist.batch.ledger.records import Ending, Entry, Header, Status, StoredJson
 from mcpist.batch.ledger.records import partition_key as partition_key
 from mcpist.batch.ledger.transitions import gather_results
-from mcpist.errors import BatchNotFound, InvalidRequest
+from mcpist.errors import AlreadyResumed, BatchNotFound, InvalidRequest
 from mcpist.files import storage
 
 MAX_PAGE_BATCHES = 50
+RESUMED = "resumed"
 _CURSOR = re.compile(r"[0-9]{13}#b_[0-9a-f]{16}")
 _FIRST, _LAST = "0", "9" * 14
 
@@ -51,9 +53,25 @@ class BatchPage:
 
 
 def write(header: Header, entries: Iterable[Entry], elements: Iterable[Entry] = ()) -> None:
-    """Store a new batch: its header, its steps, and elements that ended in another batch; 25 items a request."""
+    """Store a new batch: its steps, elements that ended in another batch, and last its header; 25 items a request.
+
+    AlreadyResumed, and no header, where another batch resumes the same one.
+    """
     items = [entry_item(header, entry) for entry in (*entries, *elements)]
-    ledger_table().put_many([header_item(header), *items, *listing_items(header)])
+    last = [header_item(header), *listing_items(header)]
+    if not header.resumes:
+        ledger_table().put_many([*items, *last])
+        return
+    ledger_table().put_many(items)
+    old = {"pk": partition_key(header.organization, header.resumes), "sk": RESUMED}
+    guard = {**old, "batch": header.batch, "expires_at": int(header.expires_at)}
+    if not ledger_table().transact(last, [], guard=guard, condition=IS_NEW, values={}):
+        raise AlreadyResumed(batch=header.resumes, by=find_successor(old["pk"]))
+
+
+def find_successor(pk: str) -> str:
+    """Return the id of the batch that resumes a batch; empty if none does."""
+    return str((ledger_table().get(pk, RESUMED) or {}).get("batch", ""))
 
 
 def get_header(pk: str) -> Header:
