@@ -3,7 +3,7 @@ import json
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import mcp_types
 import pytest
@@ -14,6 +14,7 @@ from mcpist.caller import Caller, ClientInfo, Proof, Role
 from mcpist.errors import (
     ConnectionRequired,
     InvalidArguments,
+    InvalidRequest,
     McpistError,
     RateLimitExceeded,
     ReconnectRequired,
@@ -32,12 +33,14 @@ from mcpist.running.run import ToolResult, run_tool
 from mcpist.tools.declare.call import Call, Calls, Lookup, PartialList, ProxiedCall, ProxiedResponse
 from mcpist.tools.declare.dialect import Refusals, TokenRefused
 from mcpist.tools.declare.module import Module, Scopes
+from mcpist.tools.declare.pasted import address_reader, from_url
 from mcpist.tools.declare.schema_tool import UpstreamTool
 from mcpist.tools.declare.tool import Effect
 from tests.audit_items import audit_items
 from tests.core.loopback import Reply, Service, close_connections, json_response, serving
 from tests.core.sample import caller
 
+ADDRESS = address_reader(r"https://(?P<site>[\w.]+)/browse/(?P<item_id>\d+)")
 UMA: Caller = replace(caller(Role("members")), proof=Proof("jwt", "j.w.t"))
 
 
@@ -99,7 +102,7 @@ def declared(host: str) -> Module:
     )
 
     @module.reads(shows("id"))
-    def get_item(item_id: str) -> Call:
+    def get_item(item_id: Annotated[str, from_url(ADDRESS, "item_id")]) -> Call:
         """Read one item."""
         return Call("GET", f"/items/{item_id}")
 
@@ -447,6 +450,15 @@ def test_items_have_the_addresses_of_their_pages_at_the_account_s_site(vendor: V
     first, second, *_ = vendor.run("list_pages")
     assert first == {"id": 7, "page_url": "https://acme.example.com/browse/7"}
     assert second == {"id": 0}
+
+
+def test_an_address_at_another_site_than_the_accounts_is_refused_before_any_request(vendor: Vendor) -> None:
+    vendor.site_url = "https://acme.example.com/"
+    with pytest.raises(InvalidRequest, match=r"at another site than the connected account"):
+        vendor.run("get_item", item_id="https://other.example.com/browse/7")
+    assert (vendor.service.received, vendor.outcomes()) == ([], ["VALIDATION_ERROR"])
+    vendor.service.reply_with(json_response({"id": 7}))
+    assert vendor.run("get_item", item_id="https://ACME.example.com/browse/7") == {"id": 7}
 
 
 def test_an_account_without_a_site_has_no_addresses(vendor: Vendor) -> None:

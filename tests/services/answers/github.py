@@ -42,6 +42,8 @@ def amend(document: dict[str, Any]) -> None:
     comments["items"]["properties"]["side"]["enum"] = ["LEFT", "RIGHT"]
     confine(document, "/user/repos", "affiliation", ("owner", "collaborator", "organization_member"), several=True)
     add_operations(document)
+    issue = document["paths"]["/repos/{owner}/{repo}/issues/{issue_number}"]["patch"]["requestBody"]
+    issue["content"]["application/json"]["schema"]["properties"]["milestone"] = {"type": "integer", "nullable": True}
     alerts = "/repos/{owner}/{repo}/dependabot/alerts"
     confine(document, alerts, "state", ("auto_dismissed", "dismissed", "fixed", "open"), several=True)
     confine(document, alerts, "severity", ("low", "medium", "high", "critical"), several=True)

@@ -78,11 +78,12 @@ def run_tool(
     For a tool that writes, a row is written before anything is sent: nothing changes without an audit trail.
     """
     deadline = time.monotonic() + seconds
-    checked = tool.validate(load_arguments(caller, tool.input_schema, arguments))
+    arguments = load_arguments(caller, tool.input_schema, arguments)
+    checked = tool.validate(arguments)
     work = tool.describe_work(checked)
     changing = nullcontext() if tool.reads else response_cache.invalidating((caller.organization, module.name))
     with audited(caller, tool.module, tool.name, request=request, batch=batch) as row:
-        running = ToolRun(acting_caller(caller, tool), module, tool, row, deadline, options, other_tools)
+        running = ToolRun(acting_caller(caller, tool), module, tool, row, deadline, options, other_tools, arguments)
         account = None
         if not tool.reads:
             account = running.resolve_account()  # so that the row names the account
@@ -162,6 +163,8 @@ class ToolRun:
     """The moment on the monotonic clock when it ends."""
     options: RunOptions = DEFAULT_OPTIONS
     other_tools: OtherTools | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    """As the caller wrote them: an address among them must be at the account's site."""
     account: Account = field(init=False)
     """The account that acted last."""
     has_written: bool = field(default=False, init=False)
@@ -178,6 +181,7 @@ class ToolRun:
         self.account = acting_account(self.caller, self.module, self.tool, refused=refused)
         self.row["account"] = self.account.name
         self.account.require_scope(self.tool.name)
+        self.tool.pasted.check_site(self.arguments, self.account.site_url)
         return self.account
 
     def produce(self, work: Work, account: Account | None = None) -> Any:

@@ -4,17 +4,18 @@ Reference: https://developer.atlassian.com/cloud/confluence/rest/v2/ and, for se
 https://developer.atlassian.com/cloud/confluence/rest/v1/
 """
 
+from base64 import urlsafe_b64decode
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from mcpist.render.shows import shows, value_at
-from mcpist.tools.declare.argument_types import from_url
 from mcpist.tools.declare.call import Call, Calls, ServiceResponse, path
 from mcpist.tools.declare.dialect import Refusals
 from mcpist.tools.declare.module import Module, Scopes
 from mcpist.tools.declare.paging import Paging, by_link
+from mcpist.tools.declare.pasted import AddressParts, address_reader, from_url
 from mcpist_services.atlassian.refusals import read_refusal
 from mcpist_services.confluence.presentation import comment_text, storage, with_markdown
 
@@ -56,19 +57,51 @@ confluence = Module(
 COMMENTS = Paging("limit", 250, ("cursor",), BY_CURSOR, comment_text)
 CHANGED = shows("id", "status", "version.number as version", "url")
 
+_WIKI = r"https://(?P<site>[\w.-]+)/wiki/"
+_IN_SPACE = rf"{_WIKI}spaces/(?P<space>~?[\w.-]+)"
+_QUERY = rf"{_WIKI}[^?#]*\?(?:[^#]*&)?"
+_PATTERNS = address_reader(
+    _IN_SPACE,
+    rf"{_IN_SPACE}/pages/(?:edit-v2/)?(?P<page_id>\d+)",
+    rf"{_IN_SPACE}/blog/(?:edit-v2/|\d{{4}}/\d\d/\d\d/)?(?P<blog_post_id>\d+)",
+    rf"{_QUERY}pageId=(?P<page_id>\d+)",
+    rf"{_QUERY}pageVersion=(?P<version>\d+)",
+    rf"{_QUERY}focusedCommentId=(?P<comment_id__parent_comment_id>\d+)",
+    rf"{_WIKI}x/(?P<tiny>[\w-]+)",
+)
+
+
+def _read_address(address: str) -> AddressParts:
+    """Read an address, and a short link: Base64 of the page's number, without the zeros at its end.
+
+    https://support.atlassian.com/confluence/kb/how-to-programmatically-generate-the-tiny-link-of-a-confluence-page/
+    """
+    parts = dict(_PATTERNS(address))
+    if tiny := parts.pop("tiny", ""):
+        # Confluence has the two last digits of URL-safe Base64 the other way round.
+        digits = tiny.translate(str.maketrans("-_", "_-")).ljust(11, "A")
+        parts["page_id"] = parts["blog_post_id"] = str(int.from_bytes(urlsafe_b64decode(f"{digits[:11]}="), "little"))
+    return parts
+
+
 Id = Annotated[str, Field(pattern=r"^[0-9]+$")]
 PageId = Annotated[
     Id,
-    from_url(
-        r"https://[\w.-]+/wiki/spaces/[^/]+/(?:pages|blog)/(?:edit-v2/)?(\d+)",
-        r"https://[\w.-]+/wiki/.*[?&]pageId=(\d+)",
-    ),
+    from_url(_read_address, "page_id", fills=("version",)),
     "The number in a page's address, e.g. 65551",
 ]
 Title = Annotated[str, Field(min_length=1, max_length=255)]
+PostId = Annotated[
+    Id, from_url(_read_address, "blog_post_id", fills=("version",)), "The number in its address, e.g. 65551"
+]
+CommentId = Annotated[
+    Id, from_url(_read_address, "comment_id__parent_comment_id"), "The id that list_comments shows, e.g. 131073"
+]
 SpaceId = Annotated[Id, "The id that list_spaces shows, which is not the key, e.g. 98306"]
 Body = Annotated[str, "Markdown; also [@](mention:account-id), > [!info], [x](page:SPACE/Title), e.g. ## Goals"]
-SpaceKey = Annotated[str, Field(pattern=r'^[^\s"/\\]+$', max_length=255), "A space's key, e.g. ENG"]
+SpaceKey = Annotated[
+    str, Field(pattern=r'^[^\s"/\\]+$', max_length=255), from_url(_read_address, "space"), "A space's key, e.g. ENG"
+]
 Dates = Literal["created-date", "-created-date", "modified-date", "-modified-date"]
 
 

@@ -11,16 +11,14 @@ from pydantic import Field
 
 from mcpist.render.shows import shows
 from mcpist.running.refusals import error_message, is_rate_limit
-from mcpist.tools.declare.argument_types import UtcMoment, from_url
+from mcpist.tools.declare.argument_types import UtcMoment
 from mcpist.tools.declare.call import ServiceResponse, given, path
 from mcpist.tools.declare.dialect import MissingScope, RateLimited, Refusal, Refusals
 from mcpist.tools.declare.module import Module, Scopes
 from mcpist.tools.declare.paging import ExtraColumns, Paging, by_link
+from mcpist.tools.declare.pasted import address_reader, from_url
 
 _NEXT = re.compile(r'<([^<>]*)>; rel="next"')
-# A page of the website, or the API's own address of the same thing.
-_ADDRESS = r"https://(?:(?:www\.)?github\.com|api\.github\.com/repos)/"
-_END = r"(?:[/?#]|$)"
 _SUBJECT = re.compile(r"https://api\.github\.com/repos/([^/]+)/([^/]+)(?:/(?:issues|pulls)/(\d+))?")
 _HIGHER_LEVELS = {"read": ("write:", "admin:", ""), "write": ("admin:",)}
 _PARENT_SCOPES = {"public_repo": "repo", "repo_deployment": "repo"}
@@ -106,23 +104,50 @@ github = Module(
 
 CHANGED = shows("number", "state", "html_url as url")
 
+# A page of the website, or the API's own address of the same thing.
+WEBSITE = r"https://(?:(?:www\.)?github\.com|api\.github\.com/repos)/"
+_REPO = rf"{WEBSITE}[\w.-]+/[\w.-]+"
+_OWNED = r"(?P<owner>[\w.-]+)/(?P<repo>[\w.-]+?)"
+_NUMBER = r"(?P<issue_number__pull_number>\d+)"
+_REVISION = r"(?P<ref__branch__sha>[^/?#]+)"
+ADDRESSES = address_reader(
+    rf"{WEBSITE}(?!orgs/)(?P<owner>[\w.-]+)(?:/(?P<repo>[\w.-]+?)(?:\.git)?)?(?:[/?#]|$)",
+    rf"{WEBSITE}orgs/(?P<owner>[\w.-]+)",
+    rf"{_REPO}/(?:issues|pulls?)/{_NUMBER}",
+    rf"{_REPO}/(?:issues|pull)/\d+[^#]*#issuecomment-(?P<comment_id__issue>\d+)",
+    rf"{_REPO}/pull/\d+[^#]*#(?:discussion_)?r(?P<comment_id__review>\d+)",
+    rf"{_REPO}/milestone/(?P<milestone>\d+)",
+    rf"{_REPO}/(?:blob|raw|blame|edit|tree)/{_REVISION}(?:/(?P<path>[^?#]+))?",
+    rf"{_REPO}/(?:tree|(?:pull/\d+/)?commits?|releases/tag)/(?P<revision>[^?#]+)",
+    rf"{_REPO}/releases/tag/(?P<tag>[^?#]+)",
+    rf"{_REPO}/actions/runs/(?P<run_id>\d+)",
+    rf"{_REPO}/(?:actions/runs/\d+(?:/attempts/\d+)?/jobs?|actions/jobs|runs)/(?P<job_id>\d+)",
+    rf"{_REPO}/actions/runs/\d+/artifacts/(?P<artifact_id>\d+)",
+    rf"{_REPO}/actions/workflows/(?P<workflow_id>[\w.-]+)",
+    rf"{_REPO}/security/dependabot/(?P<alert_number>\d+)",
+    rf"https://raw\.githubusercontent\.com/{_OWNED}/(?:refs/(?:heads|tags)/)?{_REVISION}/(?P<path>[^?#]+)",
+)
+_SHORT = rf"(?:git@github\.com:)?{_OWNED}(?:\.git)?(?:#{_NUMBER})?"
+
 Owner = Annotated[
     str,
     Field(pattern=r"^[\w.-]+$"),
-    from_url(rf"{_ADDRESS}([\w.-]+){_END}"),
+    from_url(ADDRESSES, "owner", _SHORT),
     "The account that owns the repository, e.g. octocat",
 ]
 Repo = Annotated[
     str,
     Field(pattern=r"^[\w.-]+$"),
-    from_url(rf"{_ADDRESS}[\w.-]+/([\w.-]+?)(?:\.git)?{_END}"),
+    from_url(ADDRESSES, "repo", _SHORT),
     "The repository's name without its owner, e.g. hello-world",
 ]
-Number = Annotated[int, Field(ge=1), from_url(rf"{_ADDRESS}[\w.-]+/[\w.-]+/(?:[a-z]+/)+(\d+){_END}")]
+Number = Annotated[int, Field(ge=1)]
+IssueNumber = Annotated[Number, from_url(ADDRESSES, "issue_number__pull_number", rf"(?:{_OWNED})?#{_NUMBER}")]
+FilePath = Annotated[str, Field(min_length=1), from_url(ADDRESSES, "path", fills=("ref__branch__sha",))]
 Name = Annotated[str, Field(min_length=1, max_length=255)]
 Login = Annotated[str, Field(min_length=1)]
 Markdown = Annotated[str, Field(max_length=65_536)]
-Ref = Annotated[str, Field(min_length=1), "A branch, tag or commit, e.g. main"]
+Ref = Annotated[str, Field(min_length=1), from_url(ADDRESSES, "revision"), "A branch, tag or commit, e.g. main"]
 Time = Annotated[UtcMoment, "e.g. 2026-01-31T09:00:00Z"]
 State = Literal["open", "closed", "all"]
 Direction = Literal["asc", "desc"]

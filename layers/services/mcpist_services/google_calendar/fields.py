@@ -1,14 +1,12 @@
 """Fields of an event in Google Calendar's format."""
 
-import re
-from base64 import urlsafe_b64decode
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypedDict
 from uuid import NAMESPACE_URL, uuid5
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from mcpist.errors import InvalidRequest, ToolExecutionError
 from mcpist.tools.declare.argument_types import Moment
@@ -29,21 +27,6 @@ Timezone = Annotated[str, Field(pattern=r"^[\w+-]+(/[\w+-]+)*$")]
 Attendees = Annotated[
     list[Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+$")]], "Guests' e-mail addresses, e.g. ada@example.com"
 ]
-
-
-_EVENT_PAGE = re.compile(r"https://(?:www|calendar)\.google\.com/calendar/(?:\S*[?&]eid=|\S*/eventedit/)([\w-]+)")
-
-
-def _event_of(value: object) -> object:
-    """Return the id in the address of an event's page, where it stands encoded before the calendar's."""
-    page = _EVENT_PAGE.match(value.strip()) if isinstance(value, str) else None
-    if page is None:
-        return value
-    encoded = page[1]
-    return urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode(errors="replace").partition(" ")[0]
-
-
-EVENT_OF_URL = BeforeValidator(_event_of)
 
 
 class EventOptions(TypedDict, total=False):

@@ -3,6 +3,7 @@
 Reference: https://developers.google.com/workspace/calendar/api/v3/reference
 """
 
+from base64 import urlsafe_b64decode
 from typing import Annotated
 
 from pydantic import Field
@@ -11,6 +12,7 @@ from mcpist.tools.declare.call import Call, ServiceResponse, given
 from mcpist.tools.declare.dialect import MissingScope, RateLimited, Refusal, Refusals
 from mcpist.tools.declare.module import Module, Scopes
 from mcpist.tools.declare.paging import Paging, Position
+from mcpist.tools.declare.pasted import AddressParts, address_reader, from_url
 
 CALENDARS = "https://www.googleapis.com/auth/calendar"
 _LIMITS = {"dailyLimitExceeded", "quotaExceeded", "rateLimitExceeded", "userRateLimitExceeded"}
@@ -70,4 +72,40 @@ google_calendar = Module(
     tags=("calendar", "meetings", "scheduling"),
 )
 
-CalendarId = Annotated[str, Field(min_length=1), "An id that list_calendars shows; primary is your own"]
+_PAGES = address_reader(
+    r"https://(?:www|calendar)\.google\.com/calendar/(?:[^#]*[?&]eid=|[^?#]*/(?:eventedit|event)/)(?P<eid>[\w-]+)",
+    r"https://calendar\.google\.com/calendar/(?:[^#]*[?&]cid=|[^?#]*/settings/calendar/)(?P<cid>[\w-]+)",
+    r"https://calendar\.google\.com/calendar/[^#]*[?&]src=(?P<calendar_id>[^&#]+)",
+)
+# An event's address abbreviates what most calendars end in.
+_ENDINGS = {"m": "gmail.com", "g": "group.calendar.google.com", "v": "group.v.calendar.google.com"}
+
+
+def _read_address(address: str) -> AddressParts:
+    """Read the address of an event, which is Base64 of its id and its calendar's, or of a calendar."""
+    parts = dict(_PAGES(address))
+    if cid := parts.pop("cid", ""):
+        parts["calendar_id"] = _decoded(cid)
+    if eid := parts.pop("eid", ""):
+        parts["event_id"], _, calendar = _decoded(eid).partition(" ")
+        name, _, ending = calendar.rpartition("@")
+        parts |= {"calendar_id": f"{name}@{_ENDINGS.get(ending, ending)}"} if name else {}
+    return parts
+
+
+def _decoded(text: str) -> str:
+    return urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode(errors="replace")
+
+
+CalendarId = Annotated[
+    str,
+    Field(min_length=1),
+    from_url(_read_address, "calendar_id"),
+    "An id that list_calendars shows; primary is your own",
+]
+EventId = Annotated[
+    str,
+    Field(min_length=1),
+    from_url(_read_address, "event_id", fills=("calendar_id",)),
+    "The id that list_events shows, e.g. 7k3f9q0m2a",
+]

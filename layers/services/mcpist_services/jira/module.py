@@ -10,11 +10,11 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from mcpist.render.shows import shows
-from mcpist.tools.declare.argument_types import from_url
 from mcpist.tools.declare.call import Call, ServiceResponse, path
 from mcpist.tools.declare.dialect import Refusals
 from mcpist.tools.declare.module import Module, Scopes
 from mcpist.tools.declare.paging import ExtraColumns, NextPage, Paging, Position, by_offset
+from mcpist.tools.declare.pasted import address_reader, from_url
 from mcpist.tools.declare.tool import PagePath
 from mcpist_services.atlassian.refusals import read_refusal
 from mcpist_services.jira.fields import LIST_FIELDS, other_fields
@@ -89,25 +89,39 @@ ISSUE = (
 CHANGED = shows("done", "page_url as url")
 FOUND = shows(*ISSUE, "more", rows="issues")
 
-_SITE = r"https://[\w.-]+\.atlassian\.net/"
-_KEY = r"([A-Za-z][A-Za-z0-9_]*-[0-9]+)\b"
+_SITE = r"https://(?P<site>[\w.-]+\.atlassian\.net)/"
+_KEY = r"(?P<issue_key>[A-Za-z][A-Za-z0-9_]*-[0-9]+)\b"
+_QUERY = rf"{_SITE}[^?#]*\?(?:[^#]*&)?"
+ADDRESSES = address_reader(
+    rf"{_SITE}(?:browse|(?:jira/[\w/]*)?issues)/{_KEY}",
+    rf"{_SITE}jira/[\w/]*projects/\w+/(?:issues|queues/[\w/]*)/{_KEY}",
+    rf"{_SITE}jira/servicedesk/projects/\w+/queues/(?:custom/)?\d+/{_KEY}",
+    rf"{_QUERY}selectedIssue={_KEY}",
+    rf"{_SITE}(?:browse|(?:jira/[\w/]*)?projects)/(?P<project__project_key_or_id>[A-Za-z]\w*)(?![\w-])",
+    rf"{_SITE}jira/[\w/]*boards/(?P<board_id>\d+)",
+    rf"{_QUERY}rapidView=(?P<board_id>\d+)",
+    rf"{_QUERY}sprints?=(?P<sprint_id>\d+)",
+    rf"{_QUERY}focusedCommentId=(?P<comment_id>\d+)",
+    rf"{_SITE}[^?#]*projects/\w+/versions/(?P<version_id>\d+)",
+    rf"{_QUERY}jql=(?P<jql>[^&#]+)",
+)
 IssueKey = Annotated[
     str,
     Field(pattern=r"^(?:[A-Za-z][A-Za-z0-9_]*-[0-9]+|[0-9]+)$"),
-    from_url(f"{_SITE}browse/{_KEY}", rf"{_SITE}[^?]*\?(?:[^#]*&)?selectedIssue={_KEY}"),
+    from_url(ADDRESSES, "issue_key"),
     "Its key or id, e.g. ENG-42",
 ]
 Project = Annotated[
     str,
     Field(min_length=1),
-    from_url(rf"{_SITE}(?:browse|(?:jira/[\w/]*)?projects)/([A-Za-z]\w*)"),
+    from_url(ADDRESSES, "project__project_key_or_id"),
     "The project's key or id, e.g. ENG",
 ]
 Name = Annotated[str, Field(min_length=1, max_length=255)]
 Markdown = Annotated[str, Field(max_length=32_767)]
-Jql = Annotated[str, Field(min_length=1)]
+Jql = Annotated[str, Field(min_length=1), from_url(ADDRESSES, "jql")]
 FieldIds = Annotated[list[Name], "More fields to show, by the ids of list_fields, e.g. customfield_10016"]
-Board = Annotated[int, Field(ge=1), from_url(rf"{_SITE}jira/[\w/]*boards/(\d+)"), "The id that list_boards shows"]
+Board = Annotated[int, Field(ge=1), from_url(ADDRESSES, "board_id"), "The id that list_boards shows"]
 
 SEARCH = Paging("maxResults", 100, ("nextPageToken",), _next_token, other_fields)
 

@@ -10,6 +10,7 @@ from pydantic import Field
 from mcpist.tools.declare.call import path
 from mcpist.tools.declare.module import Module, Scopes
 from mcpist.tools.declare.paging import Paging, by_link
+from mcpist.tools.declare.pasted import address_reader, from_url
 
 # Without a number of items, Graph returns some lists and no link to the rest; paging always sends a number.
 GRAPH = "https://graph.microsoft.com"
@@ -40,8 +41,12 @@ microsoft_todo = Module(
 )
 
 Id = Annotated[str, Field(pattern=r"^[\w=+-]+$")]
-ListId = Annotated[Id, "The id that list_lists shows, e.g. AAMkADIyAAAAABrJAAA="]
-TaskId = Annotated[Id, "The id that list_tasks shows, e.g. AlMKXwbQAAAJws6wcAAAA="]
+ADDRESSES = address_reader(
+    r"https://to-do\.(?:office|live|microsoft)\.com/tasks/(?:id/)?(?P<list_id>[\w=+%-]{20,})(?:[?#]|$)",
+    r"https://to-do\.(?:office|live|microsoft)\.com/tasks/(?:[^?#]*/)?id/(?P<task_id>[\w=+%-]{20,})/details",
+)
+ListId = Annotated[Id, from_url(ADDRESSES, "list_id"), "The id that list_lists shows, e.g. AAMkADIyAAAAABrJAAA="]
+TaskId = Annotated[Id, from_url(ADDRESSES, "task_id"), "The id that list_tasks shows, e.g. AlMKXwbQAAAJws6wcAAAA="]
 Timezone = Annotated[str, Field(pattern=r"^[\w/+ .()-]+$")]
 
 

@@ -3,16 +3,18 @@
 Reference: https://developers.notion.com/reference
 """
 
+import re
 from dataclasses import replace
 from typing import Annotated
+from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import Field
 
 from mcpist.errors import InvalidRequest
-from mcpist.tools.declare.argument_types import from_url
 from mcpist.tools.declare.call import given, path
 from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.paging import Paging, by_field
+from mcpist.tools.declare.pasted import AddressParts, from_url
 from mcpist_services.notion import properties as values
 from mcpist_services.notion.rich_text import Json, comment_markdown, plain
 
@@ -61,12 +63,27 @@ PAGE_EXAMPLE = "59833787-2cf9-4fdf-8782-e53db20768a5"
 BLOCK_EXAMPLE = "c02fc1d3-db8b-45c5-a222-27595b15aea7"
 SOURCE_EXAMPLE = "d9824bdc-8445-4327-be8b-5b47500af6ce"
 
-NOTION = r"https://(?:[\w-]+\.)?notion\.(?:so|site|com)/"
-Id = Annotated[
-    str,
-    Field(pattern=r"^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$"),
-    from_url(rf"{NOTION}[^?#]*?([0-9a-f]{{32}})(?:[?#]|$)"),
-]
+_UNIQUE = r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}"
+
+
+def _read_address(address: str) -> AddressParts:
+    """Read an address: of a row that is open beside its database, `p` is the page, and the path is the database's."""
+    url = urlsplit(address)
+    held = re.search(rf"{_UNIQUE}$", url.path.rstrip("/"))
+    if held is None or not re.fullmatch(r"(?:[\w-]+\.)?notion\.(?:so|site|com)", url.netloc):
+        return {}
+    query = dict(parse_qsl(url.query))
+    page = query.get("p", None if "v" in query else held[0])
+    block = url.fragment or page or held[0]
+    return given(path=held[0], page_id=page, block_id=block, view_id=query.get("v"), discussion_id=query.get("d"))
+
+
+Id = Annotated[str, Field(pattern=f"^{_UNIQUE}$")]
+DatabaseId = Annotated[Id, from_url(_read_address, "path")]
+PageId = Annotated[Id, from_url(_read_address, "page_id")]
+BlockId = Annotated[Id, from_url(_read_address, "block_id")]
+ViewId = Annotated[Id, from_url(_read_address, "view_id")]
+DiscussionId = Annotated[Id, from_url(_read_address, "discussion_id")]
 DataSourceId = Annotated[Id, f"As search or get_database shows it; not the database's own id, e.g. {SOURCE_EXAMPLE}"]
 Title = Annotated[str, Field(min_length=1)]
 Markdown = Annotated[str, Field(min_length=1)]

@@ -8,16 +8,16 @@ Reference: https://docs.slack.dev/reference/methods, https://docs.slack.dev/apis
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from mcpist.toml_table import toml_beside
-from mcpist.tools.declare.argument_types import from_url
-from mcpist.tools.declare.call import Call, ServiceResponse
+from mcpist.tools.declare.call import Call, ServiceResponse, given
 from mcpist.tools.declare.dialect import MissingScope, RateLimited, Refusal, Refusals, TokenRefused, Unavailable
 from mcpist.tools.declare.module import Module, Scopes
 from mcpist.tools.declare.paging import ExtraColumns, NextPage, Paging, Position, by_field
+from mcpist.tools.declare.pasted import AddressParts, address_reader, from_url
 from mcpist_services.slack.block_reading import Json, message_markdown
 
 MAX_PAGE = 200  # more are allowed, but not recommended
@@ -82,44 +82,48 @@ slack = Module(
     tags=("chat", "messages", "channels"),
 )
 
-_LINK = r"https://(?:[\w-]+\.)+slack\.com/"
+_PLACES = address_reader(
+    r"/archives/(?P<channel>\w+)(?:/p(?P<seconds>\d{10})(?P<digits>\d{6}))?",
+    r"/client/\w+/(?P<channel>[CDG]\w+)(?:/thread/\w+-(?P<thread_ts>[\d.]+))?",
+    r"/team/(?P<user>\w+)",
+    r"/files/\w+/(?P<file_id>F\w+)",
+)
+
+
+def _read_address(address: str) -> AddressParts:
+    """Read the link to a channel, a message, a person or a file; a message is in the thread that it begins."""
+    url = urlsplit(address)
+    if not url.netloc.endswith(".slack.com"):
+        return {}
+    parts = dict(_PLACES(url.path))
+    thread = dict(parse_qsl(url.query)).get("thread_ts") or parts.get("thread_ts")
+    ts = f"{parts.pop('seconds')}.{parts.pop('digits')}" if "seconds" in parts else None
+    return parts | given(ts=ts or thread, thread_ts=thread or ts)
+
+
 Channel = Annotated[
     str,
     Field(min_length=1, max_length=200),
-    from_url(rf"{_LINK}archives/(\w+)", rf"{_LINK}client/\w+/(\w+)"),
+    from_url(_read_address, "channel", r"<#(?P<channel>\w+)(?:\|[^<>]*)?>"),
 ]
 ChannelId = Annotated[Channel, "An id, #name, @person or a link, e.g. C0123ABCD45"]
-UserId = Annotated[str, Field(min_length=1, max_length=200), from_url(rf"{_LINK}team/(\w+)")]
+UserId = Annotated[
+    str, Field(min_length=1, max_length=200), from_url(_read_address, "user", r"<@(?P<user>\w+)(?:\|[^<>]*)?>")
+]
 Person = Annotated[UserId, "An id, @name or e-mail address, e.g. U0123ABCD45"]
 People = Annotated[list[UserId], Field(min_length=1, max_length=30)]
+FileId = Annotated[
+    str,
+    Field(pattern=r"^F[A-Z0-9]+$"),
+    from_url(_read_address, "file_id"),
+    "The id that list_files shows, e.g. F0S43PZDF",
+]
 Markdown = Annotated[str, Field(min_length=1, max_length=12_000)]
 
-
-def _message_of(value: object, *, thread: bool) -> object:
-    """Return the ts of the message that a link leads to, or of the thread that the message is in."""
-    text = value.strip() if isinstance(value, str) else ""
-    if not text.startswith("https://"):
-        return value
-    parts = urlsplit(text)
-    in_thread = parse_qs(parts.query).get("thread_ts", []) if thread else []
-    last = parts.path.rpartition("/")[2]
-    digits = last.removeprefix("p")
-    is_link = (parts.hostname or "").endswith(".slack.com") and last.startswith("p") and digits.isdecimal()
-    return (in_thread or [f"{digits[:-6]}.{digits[-6:]}"])[0] if is_link else value
-
-
 _TS = Field(pattern=r"^\d{10}\.\d{6}$")
-Ts = Annotated[
-    str,
-    _TS,
-    BeforeValidator(lambda value: _message_of(value, thread=False)),
-    "A message's ts or link, e.g. 1512085950.000216",
-]
+Ts = Annotated[str, _TS, from_url(_read_address, "ts"), "A message's ts or link, e.g. 1512085950.000216"]
 ThreadTs = Annotated[
-    str,
-    _TS,
-    BeforeValidator(lambda value: _message_of(value, thread=True)),
-    "The ts or link of its first message, e.g. 1512085950.000216",
+    str, _TS, from_url(_read_address, "thread_ts"), "The ts or link of its first message, e.g. 1512085950.000216"
 ]
 
 

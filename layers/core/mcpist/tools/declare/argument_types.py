@@ -1,4 +1,4 @@
-"""Types of arguments: times as people say them, such as `now+2h` or `now/d Asia/Tokyo`, and pasted addresses.
+"""Times as arguments, as people say them: `now+2h`, or `now/d Asia/Tokyo`.
 
 The language of times is the date math of Elasticsearch and Grafana, with a time zone after it: shifts `+1d` and `-2h`,
 and `/d`, which rounds down. The units are y, M (months), w (weeks, from Monday), d, h, m (minutes) and s.
@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Annotated
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 _OPERATION = re.compile(r"([+-]\d{1,4}|/)([yMwdhms])")
@@ -116,18 +116,3 @@ LEGENDS = {
     "day": "2026-01-31, or with a zone: now+1d Asia/Tokyo (tomorrow), now/M+1M-1d Asia/Tokyo (the month's last day)",
 }
 """What each format of a signature takes, for the model."""
-
-
-def from_url(*patterns: str) -> BeforeValidator:
-    """Take a page's address in the place of a value: the first group of the first pattern that matches is the value.
-
-    A pattern matches at the beginning of the text; a value that no pattern matches stays as it is. In `Annotated` it
-    stands after the type's `Field`, so that the published schema keeps that.
-    """
-    addresses = [re.compile(pattern) for pattern in patterns]
-
-    def value_of(value: object) -> object:
-        text = value.strip() if isinstance(value, str) else ""
-        return next((match[1] for address in addresses if (match := address.match(text))), value)
-
-    return BeforeValidator(value_of)

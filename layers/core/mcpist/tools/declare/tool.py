@@ -15,6 +15,7 @@ from mcpist.render.shows import Shows
 from mcpist.tools.declare.argument_problems import ArgumentProblem, model_problems, schema_problems
 from mcpist.tools.declare.call import Call, Work
 from mcpist.tools.declare.paging import PageRequest, Paging, pages, paging_parameters
+from mcpist.tools.declare.pasted import PastedArguments, address_of
 from mcpist.tools.declare.schema import example_of, model_of, parameter_lines, parameters_of, schema_of, values_of
 
 type PagePath = Callable[[Mapping[str, Any], Mapping[str, Any]], str | None]
@@ -113,6 +114,11 @@ class Tool(ABC):
         }
 
     @property
+    def pasted(self) -> PastedArguments:
+        """The arguments in whose place people paste addresses."""
+        return PastedArguments()
+
+    @property
     def examples(self) -> list[Example]:
         """Example calls, where any are known."""
         return []
@@ -165,6 +171,14 @@ class DeclaredTool(Tool):
         return model_of(parameters, f"{self.module}_{self.name}")
 
     @cached_property
+    def pasted(self) -> PastedArguments:
+        """The arguments in whose place people paste addresses."""
+        parameters = parameters_of(self.function)
+        addresses = {each.name: address for each in parameters if (address := address_of(each.annotation))}
+        required = [each.name for each in parameters if each.default is each.empty]
+        return PastedArguments(addresses, [each.name for each in parameters], required)
+
+    @cached_property
     def input_schema(self) -> dict[str, Any]:
         """The JSON Schema of the arguments."""
         return schema_of(self.arguments)
@@ -190,6 +204,7 @@ class DeclaredTool(Tool):
         """Return the arguments with defaults; InvalidArguments with the tool's schema for the next try."""
         if self.schema_first and (found := schema_errors(self.input_schema, dict(arguments))):
             raise self.invalid(schema_problems(found, arguments))
+        arguments = self._read_addresses(arguments)
         try:
             model = self.arguments.model_validate(arguments)
         except ValidationError as error:
@@ -202,6 +217,8 @@ class DeclaredTool(Tool):
         known = {name: value for name, value in arguments.items() if name not in unresolved}
         # Fields whose values are not known yet are left out, but one that does not exist is wrong whatever its value.
         unknown = {name: None for name in unresolved if name not in self.input_schema["properties"]}
+        read = self._read_addresses(known)
+        known |= {name: value for name, value in read.items() if name not in unresolved}
         try:
             self.arguments.model_validate(known | unknown)
         except ValidationError as error:
@@ -209,6 +226,12 @@ class DeclaredTool(Tool):
             known_now = [one for one in found if one["type"] != "missing" or one["loc"][0] not in unresolved]
             if problems := model_problems(known_now, known | unknown, self.input_schema):
                 raise self.invalid(problems) from None
+
+    def _read_addresses(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        read, problems = self.pasted.read(arguments)
+        if problems:
+            raise self.invalid(problems)
+        return read
 
     def describe_work(self, arguments: Mapping[str, Any]) -> Work:
         """Return the work for arguments that have been validated."""

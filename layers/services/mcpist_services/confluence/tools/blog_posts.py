@@ -11,7 +11,7 @@ from mcpist_services.confluence.module import (
     CHANGED,
     Body,
     Dates,
-    PageId,
+    PostId,
     SpaceId,
     Title,
     confluence,
@@ -22,8 +22,6 @@ from mcpist_services.confluence.module import (
 POST = ("id", "title", "status", "spaceId as space_id", "authorId as author_id", "createdAt as created")
 POSTS = "/wiki/api/v2/blogposts"
 CHANGING = ("read:page:confluence", "write:page:confluence")
-
-PostId = Annotated[PageId, "The number in its address, e.g. 65551"]
 
 
 @confluence.lists(shows(*POST, "page_url as url", rows="results"), "getBlogPosts")

@@ -13,8 +13,8 @@ from mcpist_services.confluence.module import (
     CHANGED,
     COMMENTS,
     Body,
+    CommentId,
     Dates,
-    Id,
     PageId,
     confluence,
     page_path,
@@ -39,8 +39,6 @@ LISTED_COMMENTS = (
     {"comment_id": "131073", "sort": "-created-date"},
 )
 NEW_COMMENTS = ({"parent_comment_id": "131073", "kind": "inline"}, {"page_id": "65551"})
-
-CommentId = Annotated[Id, "The id that list_comments shows, e.g. 131073"]
 
 
 @confluence.lists(

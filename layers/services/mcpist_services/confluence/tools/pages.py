@@ -13,7 +13,6 @@ from mcpist_services.confluence.module import (
     CHANGED,
     Body,
     Dates,
-    Id,
     PageId,
     SpaceId,
     SpaceKey,
@@ -118,7 +117,7 @@ def create_page(
     space_id: SpaceId,
     title: Annotated[Title, "Not yet in the space, e.g. Release plan"],
     body: Body = "",
-    parent_id: Annotated[Id | None, "The page to put it under; the home page if left out, e.g. 65551"] = None,
+    parent_id: Annotated[PageId | None, "The page to put it under; the home page if left out, e.g. 65551"] = None,
     status: Literal["current", "draft"] = "current",
     private: Annotated[bool, "Only you can see it"] = False,
 ) -> Calls:
@@ -133,7 +132,7 @@ def update_page(
     title: Annotated[Title | None, "The new title, e.g. Release plan 2"] = None,
     body: Annotated[Body | None, "Markdown; replaces the whole text, e.g. ## Goals"] = None,
     status: Annotated[Literal["current", "draft"] | None, "current publishes a draft"] = None,
-    parent_id: Annotated[Id | None, "Move it under this page of its space, e.g. 65552"] = None,
+    parent_id: Annotated[PageId | None, "Move it under this page of its space, e.g. 65552"] = None,
     version: ReadVersion | None = None,
     message: Why | None = None,
 ) -> Calls:

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from mcpist_services.github.module import Number, Owner, Repo, github
+from mcpist_services.github.module import IssueNumber, Owner, Repo, github
 
 from mcpist_services.github.tools import repositories, files, issues, pulls, actions  # isort: skip
 from mcpist_services.github.tools import releases, alerts, notifications  # isort: skip
@@ -19,7 +19,7 @@ def triage_issues(owner: Owner, repo: Repo) -> None:
 
 
 @github.prompt(pulls.get_pull, pulls.list_pull_files, pulls.list_reviews)
-def review_pull(owner: Owner, repo: Repo, pull_number: Annotated[Number, "The pull request's number"]) -> None:
+def review_pull(owner: Owner, repo: Repo, pull_number: Annotated[IssueNumber, "The pull request's number"]) -> None:
     """Review a pull request."""
 
 

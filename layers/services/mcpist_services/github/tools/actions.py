@@ -4,7 +4,8 @@ from typing import Annotated, Any, Literal
 
 from mcpist.render.shows import DONE, DOWNLOADED, shows
 from mcpist.tools.declare.call import Call, given
-from mcpist_services.github.module import Name, Number, Owner, Ref, Repo, github, repo_path
+from mcpist.tools.declare.pasted import from_url
+from mcpist_services.github.module import ADDRESSES, Name, Number, Owner, Ref, Repo, github, repo_path
 
 RUN = (
     "id",
@@ -34,7 +35,12 @@ ARTIFACTS = shows(
     "id", "name", "size_in_bytes as size_bytes", "expired", "created_at as created", "digest", rows="artifacts"
 )
 
-Run = Annotated[Number, "The id that list_runs shows"]
+Run = Annotated[Number, from_url(ADDRESSES, "run_id"), "The id that list_runs shows"]
+Workflow = Annotated[
+    Name,
+    from_url(ADDRESSES, "workflow_id"),
+    "The id that list_workflows shows, or its file, e.g. deploy.yml",
+]
 RunStatus = Annotated[
     Literal["queued", "in_progress", "completed", "success", "failure", "cancelled", "timed_out"],
     "A status or a conclusion",
@@ -76,7 +82,9 @@ def list_jobs(owner: Owner, repo: Repo, run_id: Run, filter: Literal["latest", "
 
 @github.reads(DOWNLOADED, "actions/download-job-logs-for-workflow-run")
 def get_job_logs(
-    owner: Owner, repo: Repo, job_id: Annotated[Number, "The id that list_jobs shows, e.g. 399444496"]
+    owner: Owner,
+    repo: Repo,
+    job_id: Annotated[Number, from_url(ADDRESSES, "job_id"), "The id that list_jobs shows, e.g. 399444496"],
 ) -> Call:
     """Download the log of a job as a file, and show its end: why it failed."""
     return Call("GET", repo_path(owner, repo, "/actions/jobs/{job_id}/logs", job_id=job_id), download=True)
@@ -108,7 +116,9 @@ def list_artifacts(owner: Owner, repo: Repo, run_id: Run) -> Call:
 
 @github.reads(DOWNLOADED, "actions/download-artifact")
 def download_artifact(
-    owner: Owner, repo: Repo, artifact_id: Annotated[Number, "The id that list_artifacts shows"]
+    owner: Owner,
+    repo: Repo,
+    artifact_id: Annotated[Number, from_url(ADDRESSES, "artifact_id"), "The id that list_artifacts shows"],
 ) -> Call:
     """Download an artifact of a run as a zip file."""
     place = repo_path(owner, repo, "/actions/artifacts/{artifact_id}/zip", artifact_id=artifact_id)
@@ -119,7 +129,7 @@ def download_artifact(
 def dispatch_workflow(
     owner: Owner,
     repo: Repo,
-    workflow_id: Annotated[Name, "The id that list_workflows shows, or its file, e.g. deploy.yml"],
+    workflow_id: Workflow,
     ref: Ref,
     inputs: Annotated[dict[str, Any] | None, 'As the workflow declares them, e.g. {"environment": "staging"}'] = None,
 ) -> Call:

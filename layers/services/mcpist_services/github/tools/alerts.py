@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from mcpist.render.shows import shows
 from mcpist.tools.declare.call import Call, comma_separated, given
-from mcpist_services.github.module import Name, Number, Owner, Repo, github, repo_path
+from mcpist.tools.declare.pasted import from_url
+from mcpist_services.github.module import ADDRESSES, Name, Number, Owner, Repo, github, repo_path
 
 CODE_ALERTS = shows(
     "number",
@@ -31,6 +32,7 @@ PACKAGE_ALERT = (
 )
 
 Severity = Literal["low", "medium", "high", "critical"]
+AlertNumber = Annotated[Number, from_url(ADDRESSES, "alert_number"), "As its list shows it"]
 SCOPES = ("security_events",)
 
 
@@ -73,6 +75,10 @@ def list_dependabot_alerts(
     "dependabot/get-alert",
     scopes=SCOPES,
 )
-def get_dependabot_alert(owner: Owner, repo: Repo, alert_number: Annotated[Number, "As its list shows it"]) -> Call:
+def get_dependabot_alert(
+    owner: Owner,
+    repo: Repo,
+    alert_number: AlertNumber,
+) -> Call:
     """Read an alert of Dependabot with the text of its advisory."""
     return Call("GET", repo_path(owner, repo, "/dependabot/alerts/{number}", number=alert_number))

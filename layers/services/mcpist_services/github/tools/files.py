@@ -8,7 +8,7 @@ from pydantic import Field, with_config
 from mcpist.files.content import ContentArgument
 from mcpist.render.shows import DOWNLOADED, shows
 from mcpist.tools.declare.call import Call, Calls, given
-from mcpist_services.github.module import Markdown, Name, Owner, Repo, github, repo_path
+from mcpist_services.github.module import FilePath, Markdown, Name, Owner, Repo, github, repo_path
 
 FILE = shows("path", "sha", "size as size_bytes", "html_url as url", "content", text="content")
 FOUND = shows("repository.owner.login as owner", "repository.name as repo", "path", "html_url as url", rows="items")
@@ -30,7 +30,7 @@ class TextFile(TypedDict):
 def get_file(
     owner: Owner,
     repo: Repo,
-    path: Annotated[str, Field(min_length=1), "From the repository's root, e.g. docs/README.md"],
+    path: Annotated[FilePath, "From the repository's root, e.g. docs/README.md"],
     ref: Ref | None = None,
 ) -> Calls:
     """Read a file as text, or list a folder. A binary file, or one over 1 MB, has no content."""
@@ -44,7 +44,7 @@ def get_file(
 def download_file(
     owner: Owner,
     repo: Repo,
-    path: Annotated[str, Field(min_length=1), "From the repository's root, e.g. docs/logo.png"],
+    path: Annotated[FilePath, "From the repository's root, e.g. docs/logo.png"],
     ref: Ref | None = None,
 ) -> Call:
     """Download a file of a repository, a binary one too, of up to 32 MB."""
@@ -76,7 +76,7 @@ def search_code(
 def put_file(
     owner: Owner,
     repo: Repo,
-    path: Annotated[str, Field(min_length=1), "From the repository's root, e.g. docs/README.md"],
+    path: Annotated[FilePath, "From the repository's root, e.g. docs/README.md"],
     content: Annotated[ContentArgument, "The whole text, or the reference of a file, e.g. # Hello"],
     message: Annotated[Name, "The commit's message, e.g. Describe the setup"],
     branch: Annotated[str | None, "The default branch if left out, e.g. main"] = None,
@@ -113,7 +113,7 @@ def commit_files(
 def delete_file(
     owner: Owner,
     repo: Repo,
-    path: Annotated[str, Field(min_length=1), "From the repository's root, e.g. docs/OLD.md"],
+    path: Annotated[FilePath, "From the repository's root, e.g. docs/OLD.md"],
     sha: Annotated[Name, "The sha of the file, as get_file shows it, e.g. 3d21ec53a331"],
     message: Annotated[Name, "The commit's message, e.g. Remove the old page"],
     branch: Annotated[str | None, "The default branch if left out, e.g. main"] = None,

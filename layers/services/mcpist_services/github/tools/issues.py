@@ -1,14 +1,18 @@
 """Issues, their comments and labels, and the sub-issues that they are divided into."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from mcpist.render.shows import shows
 from mcpist.tools.declare.call import Call, Calls, changes, comma_separated, given
+from mcpist.tools.declare.pasted import address_reader, from_url
 from mcpist_services.github.module import (
+    ADDRESSES,
     CHANGED,
+    WEBSITE,
     Direction,
+    IssueNumber,
     Login,
     Markdown,
     Name,
@@ -37,8 +41,10 @@ ISSUE_DETAILS = shows(
     text="body",
 )
 
+UPDATES: tuple[dict[str, Any], ...] = ({"state": "closed", "state_reason": "completed"}, {"milestone": "none"})
 IN_REPOSITORIES = link_paging(lambda issue, _: repository_of(issue.get("repository_url")))
 
+Milestone = Annotated[Number, from_url(ADDRESSES, "milestone"), "A milestone's number, e.g. 3"]
 SearchOrder = Annotated[
     Literal["comments", "reactions", "interactions", "created", "updated"], "Best match if left out"
 ]
@@ -64,7 +70,7 @@ def list_issues(
 
 
 @github.reads(ISSUE_DETAILS, "issues/get")
-def get_issue(owner: Owner, repo: Repo, issue_number: Number) -> Call:
+def get_issue(owner: Owner, repo: Repo, issue_number: IssueNumber) -> Call:
     """Read one issue with its text."""
     return Call("GET", _issue_path(owner, repo, issue_number))
 
@@ -80,7 +86,7 @@ def search_issues(
 
 
 @github.lists(shows(*COMMENT, "html_url as url"), "issues/list-comments")
-def list_issue_comments(owner: Owner, repo: Repo, issue_number: Number, since: Time | None = None) -> Call:
+def list_issue_comments(owner: Owner, repo: Repo, issue_number: IssueNumber, since: Time | None = None) -> Call:
     """List the comments of an issue or a pull request, the oldest first."""
     return Call("GET", _issue_path(owner, repo, issue_number, "/comments"), given(since=since))
 
@@ -99,35 +105,38 @@ def create_issue(
     body: Annotated[Markdown | None, "Markdown, e.g. Steps: ..."] = None,
     labels: Annotated[list[Name] | None, "e.g. bug, ui"] = None,
     assignees: Annotated[list[Login] | None, "Logins, e.g. octocat"] = None,
-    milestone: Annotated[Number | None, "A milestone's number"] = None,
+    milestone: Milestone | None = None,
 ) -> Call:
     """Open an issue."""
     fields = given(title=title, body=body, labels=labels, assignees=assignees, milestone=milestone)
     return Call("POST", repo_path(owner, repo, "/issues"), json=fields)
 
 
-@github.writes(CHANGED, "issues/update", idempotent=True, uses=({"state": "closed", "state_reason": "completed"},))
+@github.writes(CHANGED, "issues/update", idempotent=True, uses=UPDATES)
 def update_issue(
     owner: Owner,
     repo: Repo,
-    issue_number: Number,
+    issue_number: IssueNumber,
     title: Annotated[Name | None, "In one line, e.g. Login fails on Safari"] = None,
     body: Annotated[Markdown | None, "Markdown; replaces the text, e.g. Steps: ..."] = None,
     state: Literal["open", "closed"] | None = None,
     state_reason: StateReason | None = None,
     labels: Annotated[list[Name] | None, "Replaces all labels, e.g. bug, ui"] = None,
     assignees: Annotated[list[Login] | None, "Logins; replaces all, e.g. octocat"] = None,
-    milestone: Annotated[Number | None, "A milestone's number"] = None,
+    milestone: Annotated[
+        Milestone | Literal["none"] | None, "A milestone's number, or none to clear it, e.g. 3"
+    ] = None,
 ) -> Call:
     """Change an issue, close it or open it again."""
     content = {"title": title, "body": body, "state": state, "state_reason": state_reason}
     fields = changes(**content, labels=labels, assignees=assignees, milestone=milestone)
+    fields |= {"milestone": None} if milestone == "none" else {}
     return Call("PATCH", _issue_path(owner, repo, issue_number), json=fields)
 
 
 @github.writes(shows("id", "html_url as url"), "issues/create-comment")
 def add_issue_comment(
-    owner: Owner, repo: Repo, issue_number: Number, body: Annotated[Markdown, "Markdown, e.g. Fixed in main."]
+    owner: Owner, repo: Repo, issue_number: IssueNumber, body: Annotated[Markdown, "Markdown, e.g. Fixed in main."]
 ) -> Call:
     """Comment on an issue or a pull request."""
     return Call("POST", _issue_path(owner, repo, issue_number, "/comments"), json={"body": body})
@@ -135,7 +144,10 @@ def add_issue_comment(
 
 @github.writes(shows("name"), "issues/add-labels", idempotent=True)
 def add_labels(
-    owner: Owner, repo: Repo, issue_number: Number, labels: Annotated[list[Name], Field(min_length=1), "e.g. bug, ui"]
+    owner: Owner,
+    repo: Repo,
+    issue_number: IssueNumber,
+    labels: Annotated[list[Name], Field(min_length=1), "e.g. bug, ui"],
 ) -> Call:
     """Put labels on an issue or a pull request, in addition to those that it has."""
     return Call("POST", _issue_path(owner, repo, issue_number, "/labels"), json={"labels": labels})
@@ -156,19 +168,29 @@ SUB_ISSUES = shows(
     "html_url as url",
 )
 
-SubIssue = Annotated[Number, "The number of the issue that is a part"]
-SubRepo = Annotated[Repo | None, "The part's repository, of the same owner; the same if left out, e.g. hello-docs"]
+PARTS = address_reader(rf"{WEBSITE}(?P<owner>[\w.-]+)/(?P<sub_repo>[\w.-]+)/issues/(?P<sub_issue>\d+)")
+SubIssue = Annotated[
+    Number,
+    from_url(PARTS, "sub_issue", r"#(?P<sub_issue>\d+)", fills=("sub_repo",)),
+    "The number of the issue that is a part",
+]
+SubRepo = Annotated[
+    str,
+    Field(pattern=r"^[\w.-]+$"),
+    from_url(PARTS, "sub_repo", r"(?P<owner>[\w.-]+)/(?P<sub_repo>[\w.-]+)"),
+    "The part's repository, of the same owner; the same if left out, e.g. hello-docs",
+]
 
 
 @github.lists(SUB_ISSUES, "issues/list-sub-issues", paging=IN_REPOSITORIES)
-def list_sub_issues(owner: Owner, repo: Repo, issue_number: Number) -> Call:
+def list_sub_issues(owner: Owner, repo: Repo, issue_number: IssueNumber) -> Call:
     """List the sub-issues of an issue."""
     return Call("GET", _issue_path(owner, repo, issue_number, "/sub_issues"))
 
 
 @github.writes(CHANGED, "issues/add-sub-issue")
 def add_sub_issue(
-    owner: Owner, repo: Repo, issue_number: Number, sub_issue: SubIssue, sub_repo: SubRepo = None
+    owner: Owner, repo: Repo, issue_number: IssueNumber, sub_issue: SubIssue, sub_repo: SubRepo | None = None
 ) -> Calls:
     """Make an issue a sub-issue of another."""
     part = yield from _id_of(owner, sub_repo or repo, sub_issue)
@@ -177,7 +199,7 @@ def add_sub_issue(
 
 @github.writes(CHANGED, "issues/remove-sub-issue")
 def remove_sub_issue(
-    owner: Owner, repo: Repo, issue_number: Number, sub_issue: SubIssue, sub_repo: SubRepo = None
+    owner: Owner, repo: Repo, issue_number: IssueNumber, sub_issue: SubIssue, sub_repo: SubRepo | None = None
 ) -> Calls:
     """Let an issue be no sub-issue of another any more; both issues stay."""
     part = yield from _id_of(owner, sub_repo or repo, sub_issue)

@@ -6,9 +6,12 @@ from pydantic import Field, with_config
 
 from mcpist.render.shows import DOWNLOADED, shows
 from mcpist.tools.declare.call import Call, changes, given
+from mcpist.tools.declare.pasted import from_url
 from mcpist_services.github.module import (
+    ADDRESSES,
     CHANGED,
     Direction,
+    IssueNumber,
     Login,
     Markdown,
     Name,
@@ -75,19 +78,19 @@ def list_pulls(
 
 
 @github.reads(PULL_DETAILS, "pulls/get")
-def get_pull(owner: Owner, repo: Repo, pull_number: Number) -> Call:
+def get_pull(owner: Owner, repo: Repo, pull_number: IssueNumber) -> Call:
     """Read one pull request with its text, and whether it can be merged."""
     return Call("GET", _pull_path(owner, repo, pull_number))
 
 
 @github.lists(shows(*FILE, "patch", "blob_url as url"), "pulls/list-files")
-def list_pull_files(owner: Owner, repo: Repo, pull_number: Number) -> Call:
+def list_pull_files(owner: Owner, repo: Repo, pull_number: IssueNumber) -> Call:
     """List the files that a pull request changes, with their diffs."""
     return Call("GET", _pull_path(owner, repo, pull_number, "/files"))
 
 
 @github.lists(shows(*REVIEW, "html_url as url"), "pulls/list-reviews")
-def list_reviews(owner: Owner, repo: Repo, pull_number: Number) -> Call:
+def list_reviews(owner: Owner, repo: Repo, pull_number: IssueNumber) -> Call:
     """List the reviews of a pull request: who approved, who asked for changes."""
     return Call("GET", _pull_path(owner, repo, pull_number, "/reviews"))
 
@@ -113,7 +116,7 @@ def create_pull(
 def update_pull(
     owner: Owner,
     repo: Repo,
-    pull_number: Number,
+    pull_number: IssueNumber,
     title: Annotated[Name | None, "In one line, e.g. Fix the login on Safari"] = None,
     body: Annotated[Markdown | None, "Markdown; replaces the text, e.g. Closes #42"] = None,
     state: Literal["open", "closed"] | None = None,
@@ -128,7 +131,7 @@ def update_pull(
 def create_review(
     owner: Owner,
     repo: Repo,
-    pull_number: Number,
+    pull_number: IssueNumber,
     event: Literal["APPROVE", "REQUEST_CHANGES", "COMMENT"],
     body: Annotated[Markdown | None, "Markdown; needed unless you approve, e.g. Looks good."] = None,
     comments: LineComments | None = None,
@@ -143,7 +146,7 @@ def create_review(
 def request_reviewers(
     owner: Owner,
     repo: Repo,
-    pull_number: Number,
+    pull_number: IssueNumber,
     reviewers: Annotated[list[Login] | None, "Logins, e.g. octocat"] = None,
     team_reviewers: Annotated[list[Name] | None, "Slugs of teams, e.g. platform"] = None,
 ) -> Call:
@@ -156,7 +159,7 @@ def request_reviewers(
 def merge_pull(
     owner: Owner,
     repo: Repo,
-    pull_number: Number,
+    pull_number: IssueNumber,
     merge_method: Literal["merge", "squash", "rebase"] = "merge",
     commit_title: Annotated[str | None, "e.g. Fix the login (#42)"] = None,
     commit_message: Annotated[str | None, "e.g. Safari sends no cookie here."] = None,
@@ -171,6 +174,11 @@ def _pull_path(owner: str, repo: str, number: int, rest: str = "") -> str:
     return repo_path(owner, repo, f"/pulls/{{number}}{rest}", number=number)
 
 
+ReviewComment = Annotated[
+    Number,
+    from_url(ADDRESSES, "comment_id__review"),
+    "The id of the first comment of its thread, as list_review_comments shows it",
+]
 COMMENTS = shows(
     "id",
     "path",
@@ -184,7 +192,7 @@ COMMENTS = shows(
 
 
 @github.reads(DOWNLOADED, "pulls/get")
-def get_pull_diff(owner: Owner, repo: Repo, pull_number: Number) -> Call:
+def get_pull_diff(owner: Owner, repo: Repo, pull_number: IssueNumber) -> Call:
     """Download the diff of a pull request as a file."""
     place = _pull_path(owner, repo, pull_number)
     return Call("GET", place, headers={"accept": "application/vnd.github.diff"}, download=True)
@@ -194,7 +202,7 @@ def get_pull_diff(owner: Owner, repo: Repo, pull_number: Number) -> Call:
 def list_review_comments(
     owner: Owner,
     repo: Repo,
-    pull_number: Number,
+    pull_number: IssueNumber,
     sort: Literal["created", "updated"] = "created",
     direction: Direction = "asc",
     since: Time | None = None,
@@ -208,8 +216,8 @@ def list_review_comments(
 def reply_to_review_comment(
     owner: Owner,
     repo: Repo,
-    pull_number: Number,
-    comment_id: Annotated[Number, "The id of the first comment of its thread, as list_review_comments shows it"],
+    pull_number: IssueNumber,
+    comment_id: ReviewComment,
     body: Annotated[Markdown, "Markdown, e.g. Done in the last commit."],
 ) -> Call:
     """Answer a comment on a line of a pull request."""

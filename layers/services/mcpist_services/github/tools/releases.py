@@ -6,7 +6,8 @@ from mcpist.errors import InvalidRequest
 from mcpist.files.content import ContentArgument
 from mcpist.render.shows import DOWNLOADED, shows
 from mcpist.tools.declare.call import Call, given
-from mcpist_services.github.module import UPLOADS, Markdown, Name, Number, Owner, Repo, github, repo_path
+from mcpist.tools.declare.pasted import from_url
+from mcpist_services.github.module import ADDRESSES, UPLOADS, Markdown, Name, Number, Owner, Repo, github, repo_path
 
 RELEASE = ("id", "tag_name as tag", "name", "draft", "prerelease", "published_at as published")
 RELEASE_DETAILS = shows(
@@ -22,6 +23,7 @@ ASSETS = shows(
     "browser_download_url as url",
 )
 
+ReleaseTag = Annotated[Name, from_url(ADDRESSES, "tag")]
 ReleaseId = Annotated[Number, "The id that list_releases shows"]
 
 
@@ -36,7 +38,7 @@ def get_release(
     owner: Owner,
     repo: Repo,
     release_id: Annotated[Number | None, "The latest release if this and the tag are left out"] = None,
-    tag: Annotated[Name | None, "Its tag, in the place of its id, e.g. v1.2.0"] = None,
+    tag: Annotated[ReleaseTag | None, "Its tag, in the place of its id, e.g. v1.2.0"] = None,
 ) -> Call:
     """Read a release with its notes: the latest, or one by its id or tag."""
     if tag is not None and release_id is not None:

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.call import Call, Calls, comma_separated, given, path
-from mcpist_services.github.module import Direction, Name, Owner, Ref, Repo, Time, github, repo_path
+from mcpist_services.github.module import Direction, FilePath, Name, Owner, Ref, Repo, Time, github, repo_path
 
 REPO = (
     "owner.login as owner",
@@ -140,7 +140,7 @@ def list_commits(
     owner: Owner,
     repo: Repo,
     sha: Annotated[str | None, "The branch, tag or commit to start from, e.g. main"] = None,
-    path: Annotated[str | None, "Only commits that changed this file or folder, e.g. src/app.py"] = None,
+    path: Annotated[FilePath | None, "Only commits that changed this file or folder, e.g. src/app.py"] = None,
     author: Annotated[str | None, "A login or an e-mail address, e.g. octocat"] = None,
     since: Time | None = None,
     until: Time | None = None,

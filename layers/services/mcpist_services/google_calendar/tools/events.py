@@ -9,7 +9,6 @@ from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.argument_types import Moment, When
 from mcpist.tools.declare.call import Call, Calls, Work, changes, given, path
 from mcpist_services.google_calendar.fields import (
-    EVENT_OF_URL,
     Attendees,
     EventOptions,
     EventType,
@@ -24,7 +23,7 @@ from mcpist_services.google_calendar.fields import (
     shared_fields,
     write_query,
 )
-from mcpist_services.google_calendar.module import READING_EVENTS, CalendarId, google_calendar
+from mcpist_services.google_calendar.module import READING_EVENTS, CalendarId, EventId, google_calendar
 
 # An event has a time, or is all day and has dates.
 EVENT = ("id", "summary", "start.dateTime|start.date as start", "end.dateTime|end.date as end", "status")
@@ -57,7 +56,6 @@ NEW_EVENTS: tuple[dict[str, Any], ...] = (
 LISTED_EVENTS = ({"time_min": "2026-01-31T00:00:00+09:00"},)
 CHANGED_EVENTS: tuple[dict[str, Any], ...] = ({"summary": "Lunch with Ada"}, {"conference": True})
 
-EventId = Annotated[str, Field(min_length=1), EVENT_OF_URL, "The id that list_events shows, e.g. 7k3f9q0m2a"]
 Start = Annotated[When, "A date for all day; else a moment, or a time in timezone, e.g. 2026-01-31T09:00:00+09:00"]
 End = Annotated[When, "As start; for all day, the day after the last, e.g. 2026-01-31T10:00:00+09:00"]
 FirstMoment = Annotated[Moment, "Events that end after this, e.g. 2026-01-31T00:00:00+09:00"]
@@ -192,7 +190,7 @@ def answer_invitation(
 @google_calendar.writes(WRITTEN, "calendar.events.move")
 def move_event(
     event_id: EventId,
-    destination: Annotated[str, Field(min_length=1), "The target calendar, e.g. team@group.calendar.google.com"],
+    destination: Annotated[CalendarId, "The target calendar, e.g. team@group.calendar.google.com"],
     calendar_id: CalendarId = "primary",
     send_updates: Notified | None = None,
 ) -> Call:

@@ -7,14 +7,17 @@ from pydantic import Field
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.argument_types import Moment
 from mcpist.tools.declare.call import Call, changes, comma_separated, given, path
+from mcpist.tools.declare.pasted import from_url
 from mcpist_services.jira.fields import LIST_FIELDS, other_fields
 from mcpist_services.jira.module import (
+    ADDRESSES,
     FOUND,
     SEARCH,
     Board,
     FieldIds,
     IssueKey,
     Jql,
+    Project,
     board_path,
     jira,
     offset_paging,
@@ -38,7 +41,7 @@ MovedIssues = Annotated[list[IssueKey], Field(min_length=1, max_length=50), "Key
 )
 def list_boards(
     name: Annotated[str | None, "Part of the name, e.g. team"] = None,
-    project_key_or_id: Annotated[str | None, "Only the boards of this project, e.g. ENG"] = None,
+    project_key_or_id: Annotated[Project | None, "Only the boards of this project, e.g. ENG"] = None,
     type: Literal["scrum", "kanban", "simple"] | None = None,  # noqa: A002
 ) -> Call:
     """List the boards that you can see."""
@@ -70,7 +73,7 @@ READING = ("read:sprint:jira-software",)
 WRITING = ("write:sprint:jira-software",)
 STARTED = {"start": "2026-01-26T09:00:00+09:00", "end": "2026-02-06T18:00:00+09:00"}
 
-Sprint = Annotated[int, Field(ge=1), "The id that list_sprints shows"]
+Sprint = Annotated[int, Field(ge=1), from_url(ADDRESSES, "sprint_id"), "The id that list_sprints shows"]
 SprintName = Annotated[str, Field(min_length=1), "e.g. Sprint 10"]
 Goal = Annotated[str, "In one sentence, e.g. Log in everywhere"]
 Start = Annotated[Moment, "e.g. 2026-01-26T09:00:00+09:00"]

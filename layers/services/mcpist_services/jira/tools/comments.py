@@ -8,8 +8,9 @@ from pydantic import Field
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.argument_types import Moment
 from mcpist.tools.declare.call import Call, given
+from mcpist.tools.declare.pasted import from_url
 from mcpist_services.jira.fields import adf, comment_text
-from mcpist_services.jira.module import IssueKey, Markdown, issue_path, jira, offset_paging, remark_path
+from mcpist_services.jira.module import ADDRESSES, IssueKey, Markdown, issue_path, jira, offset_paging, remark_path
 
 WRITTEN = shows("id", "created", "page_url as url")
 COMMENTS = shows(
@@ -27,7 +28,9 @@ WORKLOGS = shows(
 )
 COMMENT_PAGE, WORKLOG_PAGE = remark_path("focusedCommentId"), remark_path("focusedWorklogId")
 
-CommentId = Annotated[str, Field(pattern=r"^[0-9]+$"), "The id that list_comments shows, e.g. 10050"]
+CommentId = Annotated[
+    str, Field(pattern=r"^[0-9]+$"), from_url(ADDRESSES, "comment_id"), "The id that list_comments shows, e.g. 10050"
+]
 Time = Annotated[Moment, "e.g. 2026-01-31T09:00:00Z"]
 Duration = Annotated[str, Field(pattern=r"^\s*\d+(\.\d+)?[wdhm](\s+\d+(\.\d+)?[wdhm])*\s*$")]
 CommentOrder = Annotated[Literal["created", "-created"], "-created: the newest first"]

@@ -84,7 +84,7 @@ def get_project(project: Project) -> Call:
 
 @jira.reads(shows("id", "name", "subtask", "description"), "getIssueAllTypes")
 def list_issue_types(
-    project: Annotated[str | None, "Only those that you can create in this project, by key or id, e.g. ENG"] = None,
+    project: Annotated[Project | None, "Only those that you can create in this project, by key or id, e.g. ENG"] = None,
 ) -> Calls:
     """List the types of issues, such as Bug or Story: all, or those of one project."""
     if project is None:

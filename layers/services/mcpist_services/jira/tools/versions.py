@@ -6,13 +6,14 @@ from typing import Annotated, Any
 from mcpist.render.shows import shows
 from mcpist.tools.declare.argument_types import Day
 from mcpist.tools.declare.call import Call, Calls, changes, given, path
-from mcpist_services.jira.module import Name, Project, jira
+from mcpist.tools.declare.pasted import from_url
+from mcpist_services.jira.module import ADDRESSES, Name, Project, jira
 
 VERSION = ("id", "name", "released", "archived", "startDate as start", "releaseDate as release", "description")
 VERSIONS = shows(*VERSION, "overdue", "page_url as url")
 MANAGING = ("read:jira-work", "manage:jira-project")
 
-VersionId = Annotated[str, "The id that list_versions shows, e.g. 10010"]
+VersionId = Annotated[str, from_url(ADDRESSES, "version_id"), "The id that list_versions shows, e.g. 10010"]
 Text = Annotated[str, "e.g. The spring release"]
 StartDay = Annotated[Day, "e.g. 2026-01-31"]
 ReleaseDay = Annotated[Day, "e.g. 2026-03-31"]

@@ -8,18 +8,16 @@ from mcpist.errors import InvalidRequest
 from mcpist.files.content import ContentArgument, FileContent
 from mcpist.markdown.reader import read
 from mcpist.render.shows import DOWNLOADED, shows
-from mcpist.tools.declare.argument_types import from_url
 from mcpist.tools.declare.call import Call, Calls, FilePart, path
 from mcpist_services.notion.block_requests import BlockChunk, append, check_size, chunks_of, read_blocks
 from mcpist_services.notion.blocks import block_changes, blocks_of, single_block
-from mcpist_services.notion.module import BLOCK_EXAMPLE, NOTION, PAGE_EXAMPLE, Id, Markdown, notion
+from mcpist_services.notion.module import BLOCK_EXAMPLE, PAGE_EXAMPLE, BlockId, Markdown, notion
 from mcpist_services.notion.rich_text import Json
 
 BLOCK = shows("id", "type", "in_trash")
 POSITIONS = ({"position": "start"}, {"after_block": BLOCK_EXAMPLE})
 
-_OF_BLOCK = from_url(rf"{NOTION}[^#]*#([0-9a-f]{{32}})$")
-BlockId = Annotated[Id, _OF_BLOCK, f"As list_blocks with ids shows it, e.g. {BLOCK_EXAMPLE}"]
+Block = Annotated[BlockId, f"As list_blocks with ids shows it, e.g. {BLOCK_EXAMPLE}"]
 Cursor = Annotated[
     str, "Go on where a cut list ended: its answer says the cursor, e.g. 7cab1e9f-4f0c-4d0b-93a4-5d1b7f3f5a11"
 ]
@@ -27,7 +25,7 @@ Cursor = Annotated[
 
 @notion.reads(shows("markdown", text="markdown"), "get-block-children")
 def list_blocks(
-    block_id: Annotated[Id, f"The id of a page, or of a block with nested ones, e.g. {PAGE_EXAMPLE}"],
+    block_id: Annotated[BlockId, f"The id of a page, or of a block with nested ones, e.g. {PAGE_EXAMPLE}"],
     ids: Annotated[bool, "Show each block's id before it, for update_block, delete_block and append_blocks"] = False,
     limit: Annotated[int, Field(ge=1, le=500)] = 100,
     cursor: Cursor | None = None,
@@ -41,10 +39,12 @@ def list_blocks(
 
 @notion.writes(shows("id", "appended", "last_id"), "patch-block-children", uses=POSITIONS)
 def append_blocks(
-    block_id: Annotated[Id, f"The page or the block to append to, e.g. {PAGE_EXAMPLE}"],
+    block_id: Annotated[BlockId, f"The page or the block to append to, e.g. {PAGE_EXAMPLE}"],
     markdown: Annotated[Markdown, "e.g. ## Next steps"],
     position: Literal["end", "start"] = "end",
-    after_block: Annotated[Id | None, f"After this block of it, instead of a position, e.g. {BLOCK_EXAMPLE}"] = None,
+    after_block: Annotated[
+        BlockId | None, f"After this block of it, instead of a position, e.g. {BLOCK_EXAMPLE}"
+    ] = None,
 ) -> Calls:
     """Append Markdown to a page or a block, as blocks."""
     if after_block and position == "start":
@@ -57,7 +57,7 @@ def append_blocks(
 
 @notion.writes(BLOCK, "update-a-block", idempotent=True)
 def update_block(
-    block_id: BlockId,
+    block_id: Block,
     markdown: Annotated[Markdown, "One block of the same kind, or only its new text, e.g. Ship on **Tuesday**"],
 ) -> Calls:
     """Replace the text of one block. Nested blocks stay."""
@@ -65,7 +65,7 @@ def update_block(
 
 
 @notion.destroys(BLOCK, "delete-a-block", idempotent=True)
-def delete_block(block_id: BlockId) -> Call:
+def delete_block(block_id: Block) -> Call:
     """Move one block, with those nested in it, to the trash."""
     return Call("DELETE", _block_path(block_id))
 
@@ -92,7 +92,7 @@ _MEDIA = ("image", "video", "audio")
 @notion.reads(DOWNLOADED, "retrieve-a-block")
 def download_file(
     block_id: Annotated[
-        Id, f"A file, image, PDF, video or audio, as list_blocks with ids shows it, e.g. {FILE_EXAMPLE}"
+        BlockId, f"A file, image, PDF, video or audio, as list_blocks with ids shows it, e.g. {FILE_EXAMPLE}"
     ],
 ) -> Calls:
     """Download the file of a block."""
@@ -107,7 +107,7 @@ def download_file(
 
 @notion.writes(shows("id as block_id", rows="results"), "patch-block-children")
 def attach_file(
-    block_id: Annotated[Id, f"The page, or the block, to put it at the end of, e.g. {PAGE_EXAMPLE}"],
+    block_id: Annotated[BlockId, f"The page, or the block, to put it at the end of, e.g. {PAGE_EXAMPLE}"],
     filename: Annotated[str, Field(pattern=r"\.\w+$", max_length=900), "With its ending, e.g. notes.txt"],
     content: Annotated[ContentArgument, "The text, or the reference of a file up to 20 MB, e.g. It fails on Safari."],
 ) -> Calls:

@@ -11,7 +11,7 @@ from mcpist_services.notion import properties as values
 from mcpist_services.notion.module import DataSourceId, Title, notion, row, source_path
 from mcpist_services.notion.properties import new_property
 from mcpist_services.notion.rich_text import Json
-from mcpist_services.notion.tools.databases import Columns, DatabaseId
+from mcpist_services.notion.tools.databases import Columns, Database
 
 CHANGED = shows("id", "title", "properties", "url")
 
@@ -56,7 +56,7 @@ def delete_property(
     shows("id", "title", "description", "url"), "update-database", idempotent=True, uses=({"title": "Tasks"},)
 )
 def update_database(
-    database_id: DatabaseId,
+    database_id: Database,
     title: Annotated[Title | None, "e.g. Tasks"] = None,
     description: Annotated[str | None, "e.g. What we have promised"] = None,
     is_inline: Annotated[bool | None, "Shown as a table in its page, not as a page of its own"] = None,

@@ -4,7 +4,17 @@ from typing import Annotated
 
 from mcpist.render.shows import shows
 from mcpist.tools.declare.call import Call, path
-from mcpist_services.notion.module import BLOCK_EXAMPLE, PAGE_EXAMPLE, Id, Markdown, notion, parent_of
+from mcpist_services.notion.module import (
+    BLOCK_EXAMPLE,
+    PAGE_EXAMPLE,
+    BlockId,
+    DiscussionId,
+    Id,
+    Markdown,
+    PageId,
+    notion,
+    parent_of,
+)
 from mcpist_services.notion.rich_text import comment
 
 USER = ("id", "name", "type", "person.email as email")
@@ -21,11 +31,11 @@ COMMENT_PLACES = ({"page_id": PAGE_EXAMPLE}, {"block_id": BLOCK_EXAMPLE}, {"disc
 BOT = shows("id", "name", "type", "bot.workspace_name as workspace", "bot.owner.user.name as owner")
 
 UserId = Annotated[Id, "As list_users shows it, e.g. d40e767c-d7af-4b18-a86d-55c61f1e39a4"]
-DiscussionId = Annotated[Id, f"In this discussion, as list_comments shows it, e.g. {DISCUSSION_EXAMPLE}"]
+Discussion = Annotated[DiscussionId, f"In this discussion, as list_comments shows it, e.g. {DISCUSSION_EXAMPLE}"]
 
 
 @notion.lists(COMMENTS, "list-comments")
-def list_comments(block_id: Annotated[Id, f"A page's id, or a block's, e.g. {PAGE_EXAMPLE}"]) -> Call:
+def list_comments(block_id: Annotated[BlockId, f"A page's id, or a block's, e.g. {PAGE_EXAMPLE}"]) -> Call:
     """List the open comments on a page or on one block."""
     return Call("GET", "/v1/comments", {"block_id": block_id})
 
@@ -33,9 +43,9 @@ def list_comments(block_id: Annotated[Id, f"A page's id, or a block's, e.g. {PAG
 @notion.writes(shows("id", "discussion_id"), "create-a-comment", uses=COMMENT_PLACES)
 def add_comment(
     markdown: Annotated[Markdown, "[@name](mention:user id) names a person, e.g. Looks **good**."],
-    page_id: Annotated[Id | None, f"On this page, e.g. {PAGE_EXAMPLE}"] = None,
-    block_id: Annotated[Id | None, f"On this block, e.g. {BLOCK_EXAMPLE}"] = None,
-    discussion_id: DiscussionId | None = None,
+    page_id: Annotated[PageId | None, f"On this page, e.g. {PAGE_EXAMPLE}"] = None,
+    block_id: Annotated[BlockId | None, f"On this block, e.g. {BLOCK_EXAMPLE}"] = None,
+    discussion_id: Discussion | None = None,
 ) -> Call:
     """Comment on a page or a block, or reply in a discussion."""
     place = parent_of(page_id=page_id, block_id=block_id, discussion_id=discussion_id)

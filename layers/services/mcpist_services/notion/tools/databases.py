@@ -11,8 +11,9 @@ from mcpist_services.notion.module import (
     PAGE,
     PAGE_EXAMPLE,
     PLAIN_PAGES,
+    DatabaseId,
     DataSourceId,
-    Id,
+    PageId,
     Title,
     notion,
     parent_of,
@@ -32,7 +33,7 @@ DATA_SOURCE = shows(
 
 TEMPLATES = shows("id", "name", "is_default", rows="templates")
 
-DatabaseId = Annotated[Id, "The 32 digits in a database's address, e.g. 248104cd-477e-80fd-b757-e945d38000bd"]
+Database = Annotated[DatabaseId, "The 32 digits in a database's address, e.g. 248104cd-477e-80fd-b757-e945d38000bd"]
 Json = dict[str, Any]
 Direction = Literal["ascending", "descending"]
 
@@ -89,7 +90,7 @@ Columns = Annotated[
 
 
 @notion.reads(DATABASE, "retrieve-database")
-def get_database(database_id: DatabaseId) -> Calls:
+def get_database(database_id: Database) -> Calls:
     """Read a database: its title, and the data sources that hold its rows."""
     database = (yield Call("GET", path("/v1/databases/{database_id}", database_id=database_id))).json
     return database | row(database)
@@ -122,7 +123,7 @@ def list_templates(
 
 @notion.writes(shows("id", "data_sources[*].id as data_source_ids", "url"), "create-database")
 def create_database(
-    parent_page_id: Annotated[Id, f"The page to put it in, e.g. {PAGE_EXAMPLE}"],
+    parent_page_id: Annotated[PageId, f"The page to put it in, e.g. {PAGE_EXAMPLE}"],
     title: Annotated[Title, "e.g. Tasks"],
     properties: Columns | None = None,
     description: Annotated[str | None, "e.g. What we have promised"] = None,

@@ -16,8 +16,10 @@ from mcpist_services.notion.module import (
     PAGE,
     PAGE_EXAMPLE,
     SOURCE_EXAMPLE,
+    BlockId,
     Id,
     Markdown,
+    PageId,
     Title,
     notion,
     parent_of,
@@ -51,8 +53,8 @@ CONTENT_CHANGES = (
 )
 NEW_PARENTS = ({"parent_page_id": PAGE_EXAMPLE}, {"data_source_id": SOURCE_EXAMPLE})
 
-PageId = Annotated[Id, f"The 32 digits in a page's address, e.g. {PAGE_EXAMPLE}"]
-ParentPage = Annotated[Id | None, "The parent page, e.g. b55c9c91-384d-452b-81db-d1ef79372b75"]
+Page = Annotated[PageId, f"The 32 digits in a page's address, e.g. {PAGE_EXAMPLE}"]
+ParentPage = Annotated[PageId | None, "The parent page, e.g. b55c9c91-384d-452b-81db-d1ef79372b75"]
 ParentSource = Annotated[
     Id | None, f"Instead of a page: the data source that it becomes a row of, e.g. {SOURCE_EXAMPLE}"
 ]
@@ -96,7 +98,7 @@ def search(
 
 
 @notion.reads(shows(*PAGE), "retrieve-a-page")
-def get_page(page_id: PageId) -> Calls:
+def get_page(page_id: Page) -> Calls:
     """Read a page's title and properties. For its text use get_page_content."""
     page = (yield Call("GET", _page_path(page_id))).json
     return page | row(page)
@@ -104,7 +106,7 @@ def get_page(page_id: PageId) -> Calls:
 
 @notion.reads(shows("unknown_block_ids as left_out", "markdown", text="markdown"), "retrieve-page-markdown")
 def get_page_content(
-    page_id: Annotated[Id, f"The id of a page, or of a block that its text left out, e.g. {PAGE_EXAMPLE}"],
+    page_id: Annotated[BlockId, f"The id of a page, or of a block that its text left out, e.g. {PAGE_EXAMPLE}"],
     fetch_all: Annotated[bool, "Also read what Notion leaves out of a very long page"] = False,
     include_transcript: Annotated[bool, "Include the transcripts of meetings"] = False,
 ) -> Calls:
@@ -115,7 +117,7 @@ def get_page_content(
 
 @notion.reads(shows("property", "type", "value"), "retrieve-a-page-property")
 def get_page_property(
-    page_id: PageId, property_id: Annotated[str, Field(min_length=1), "Its name or its id, e.g. Tasks"]
+    page_id: Page, property_id: Annotated[str, Field(min_length=1), "Its name or its id, e.g. Tasks"]
 ) -> Calls:
     """Read one property of a page in full; get_page shows at most 25 people, pages or mentions."""
     known = (yield Call("GET", _page_path(page_id))).json["properties"]
@@ -156,7 +158,7 @@ def create_page(
 
 @notion.writes(WRITTEN, "patch-page", idempotent=True, uses=PAGE_CHANGES)
 def update_page(
-    page_id: PageId,
+    page_id: Page,
     title: Annotated[Title | None, "e.g. Roadmap 2027"] = None,
     properties: Properties = None,
     icon: Icon = None,
@@ -174,7 +176,7 @@ def update_page(
 
 @notion.writes(shows("id", "truncated"), "update-page-markdown", uses=CONTENT_CHANGES)
 def update_page_content(
-    page_id: PageId,
+    page_id: Page,
     content_updates: ContentUpdates | None = None,
     replace_with: WholeText | None = None,
     allow_deleting_content: Annotated[bool, "Even if pages or databases inside are deleted"] = False,
@@ -191,14 +193,14 @@ def update_page_content(
 
 
 @notion.writes(WRITTEN, "move-page", idempotent=True, uses=NEW_PARENTS)
-def move_page(page_id: PageId, parent_page_id: ParentPage = None, data_source_id: ParentSource = None) -> Call:
+def move_page(page_id: Page, parent_page_id: ParentPage = None, data_source_id: ParentSource = None) -> Call:
     """Move a page into another page, or into a database's data source."""
     parent = parent_of(parent_page_id=parent_page_id, data_source_id=data_source_id)
     return Call("POST", _page_path(page_id, "/move"), json={"parent": parent})
 
 
 @notion.destroys(shows("id", "url", "in_trash"), "patch-page", idempotent=True)
-def trash_page(page_id: PageId) -> Call:
+def trash_page(page_id: Page) -> Call:
     """Move a page with its content to the trash. update_page can restore it."""
     return Call("PATCH", _page_path(page_id), json={"in_trash": True})
 

@@ -5,18 +5,18 @@ from typing import Annotated, Literal
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import shows
 from mcpist.tools.declare.call import Call, Calls, given, path
-from mcpist_services.notion.module import PAGE, DataSourceId, Id, Title, notion, source_path
-from mcpist_services.notion.tools.databases import DatabaseId, Filter, Sorts
+from mcpist_services.notion.module import PAGE, DataSourceId, Title, ViewId, notion, source_path
+from mcpist_services.notion.tools.databases import Database, Filter, Sorts
 
 MAX_VIEWS = 25
 VIEW = shows("id", "name", "type", "data_source_id", "filter", "sorts", "url")
 
-ViewId = Annotated[Id, "The id that list_views shows, e.g. a3f1b2c4-5678-4def-abcd-1234567890ab"]
+View = Annotated[ViewId, "The id that list_views shows, e.g. a3f1b2c4-5678-4def-abcd-1234567890ab"]
 Layout = Literal["table", "board", "list", "calendar", "timeline", "gallery"]
 
 
 @notion.reads(VIEW, "list-views")
-def list_views(database_id: DatabaseId) -> Calls:
+def list_views(database_id: Database) -> Calls:
     """List the views of a database, at most 25: their layout, their filter and their order."""
     found = (yield Call("GET", "/v1/views", {"database_id": database_id, "page_size": MAX_VIEWS})).json
     views = []
@@ -26,7 +26,7 @@ def list_views(database_id: DatabaseId) -> Calls:
 
 
 @notion.lists(shows(*PAGE, rows="results"), "post-database-query")
-def query_view(view_id: ViewId) -> Calls:
+def query_view(view_id: View) -> Calls:
     """List the rows that a view shows, in its order."""
     view = (yield Call("GET", _view_path(view_id))).json
     if not view.get("data_source_id"):

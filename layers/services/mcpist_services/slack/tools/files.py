@@ -15,7 +15,7 @@ from mcpist.tools.declare.call import Call, Calls, Work, given
 from mcpist.tools.declare.paging import Paging
 from mcpist_services.slack.blocks import message
 from mcpist_services.slack.directory import channel_id, in_channel
-from mcpist_services.slack.module import ChannelId, ThreadTs, page_numbers, slack, time_of
+from mcpist_services.slack.module import ChannelId, FileId, ThreadTs, page_numbers, slack, time_of
 
 FILES = shows(
     "id", "name", "title", "filetype as type", "size", "row.time as created", "user", "permalink as url", rows="files"
@@ -33,7 +33,6 @@ ONE = shows(
 
 DOWNLOAD = shows("name", "file", "preview", text="preview", file="file")
 
-FileId = Annotated[str, Field(pattern=r"^F[A-Z0-9]+$"), "The id that list_files shows, e.g. F0S43PZDF"]
 Kinds = Annotated[str, "all, spaces, snippets, images, gdocs, zips, pdfs; several with commas, e.g. pdfs"]
 Content = Annotated[ContentArgument, "The text, or the reference of a file, e.g. id,name"]
 

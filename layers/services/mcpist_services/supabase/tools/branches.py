@@ -6,7 +6,8 @@ from pydantic import Field
 
 from mcpist.render.shows import shows
 from mcpist.tools.declare.call import Call, given, path
-from mcpist_services.supabase.module import Name, ProjectRef, project_path, supabase
+from mcpist.tools.declare.pasted import from_url
+from mcpist_services.supabase.module import ADDRESSES, Name, ProjectRef, project_path, supabase
 
 BRANCHES = shows(
     "id",
@@ -26,6 +27,7 @@ UpTo = Annotated[Name | None, "Only up to this version of list_migrations; all i
 BranchRef = Annotated[
     str,
     Field(pattern=r"^([a-z]{20}|[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})$"),
+    from_url(ADDRESSES, "project_ref__branch_id_or_ref"),
     "The branch's own project_ref, as list_branches shows it, e.g. bcdefghijklmnopqrstu",
 ]
 

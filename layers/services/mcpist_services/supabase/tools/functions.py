@@ -11,7 +11,8 @@ from mcpist.errors import ToolExecutionError
 from mcpist.files.content import FileContent
 from mcpist.render.shows import shows
 from mcpist.tools.declare.call import Call, Calls, FilePart, ServiceResponse, given
-from mcpist_services.supabase.module import Name, ProjectRef, project_path, supabase
+from mcpist.tools.declare.pasted import from_url
+from mcpist_services.supabase.module import ADDRESSES, Name, ProjectRef, project_path, supabase
 from mcpist_services.supabase.rows import masked
 
 
@@ -24,9 +25,17 @@ class SourceFile(TypedDict):
 
 
 SOURCES = 'Whole texts, e.g. [{"path": "index.ts", "content": "Deno.serve(() => new Response())"}]'
-FunctionSlug = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$"), "As list_functions shows it, e.g. send-mail"]
+FunctionSlug = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z0-9_-]+$"),
+    from_url(ADDRESSES, "function_slug"),
+    "As list_functions shows it, e.g. send-mail",
+]
 NewSlug = Annotated[
-    str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$"), "A new one, or that of list_functions, e.g. send-mail"
+    str,
+    Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$"),
+    from_url(ADDRESSES, "function_slug"),
+    "A new one, or that of list_functions, e.g. send-mail",
 ]
 FUNCTION = ("slug", "name", "status", "version", "verify_jwt", "created_at as created", "updated_at as updated")
 
