@@ -213,10 +213,10 @@ def test_nobody_else_sees_or_answers_a_question(ada: Browser, login: LocalLogin)
     members.put_role("acme", Role("members", modules=NAMES, allow=("rag.*",), destructive=True))
     question = ask(login)
     page = ada.get(f"/batches?confirm={question}")
-    assert page["statusCode"] == 400
+    assert page["statusCode"] == 404
     assert "old.md" not in page["body"]
     answered = ada.post("/batches", [("action", "confirm"), ("question", question), ("agreed", "yes")])
-    assert answered["statusCode"] == 400
+    assert answered["statusCode"] == 404
     assert ada.get(f"/batches?id={question}")["statusCode"] == 404
 
 

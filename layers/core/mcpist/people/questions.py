@@ -40,6 +40,8 @@ class Question:
     """When a yes was used, in seconds since the epoch."""
     kind: Kind = "confirm"
     """Whether to agree to something, or to connect an account."""
+    user: str = ""
+    """The person who is asked."""
 
 
 def digest_of(caller: Caller, *subject: Any) -> str:
@@ -53,7 +55,7 @@ def save(
 ) -> str:
     """Store a question, in place of that with the same state if one is named, and return its state."""
     state, now = state or new_batch_id(), int(time.time())
-    question = Question(digest, now + MAX_REPLY_SECONDS, context or {}, kind=kind)
+    question = Question(digest, now + MAX_REPLY_SECONDS, context or {}, kind=kind, user=caller.user)
     key = {"pk": _partition_key(caller, state), "sk": SORT_KEY}
     # A used answer may be sent again for as long as its batch is kept.
     ledger_table().put(key | encode(question) | {"expires_at": now + settings().keep_seconds})

@@ -138,9 +138,9 @@ def prepare_described(permissions: Permissions, context: Mapping[str, Any], requ
 
 
 def find_question(caller: Caller, question: str) -> Mapping[str, Any]:
-    """Return the batch that a caller was asked about before it begins; BatchNotFound for other questions."""
+    """Return the batch that a caller was asked about before it begins; BatchNotFound for other questions and people."""
     asked = questions.find_open(caller, question)
-    if asked is None or not {"commands", "resume"} & asked.context.keys():
+    if asked is None or asked.user != caller.user or not {"commands", "resume"} & asked.context.keys():
         raise BatchNotFound(batch=question)
     return asked.context
 
