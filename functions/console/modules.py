@@ -13,6 +13,7 @@ from mcpist.http.request import HttpResponse
 from mcpist.registry import definitions
 from mcpist.registry.entries import Registry
 from mcpist.tools.access.permissions import Permissions
+from mcpist_services.catalogue import hidden_modules
 from mcpist_services.registered import registration
 from mcpist_services.registered.request import ModuleRequest, parse
 
@@ -50,7 +51,8 @@ def show(visit: Visit) -> HttpResponse:
     registered = {module.name: module for module in visit.caller.modules}
     name = visit.request.query.get("id", "")
     panel = _panel(visit, name) if name else {}
-    return visit.page("modules.html", entries=entries, registered=registered, panel=panel, approvals=approvals)
+    values: dict[str, Any] = {"registered": registered, "hidden": hidden_modules(visit.caller), "approvals": approvals}
+    return visit.page("modules.html", entries=entries, panel=panel, **values)
 
 
 def submit(visit: Visit) -> HttpResponse:

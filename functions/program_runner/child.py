@@ -22,6 +22,7 @@ from pydantic import ValidationError
 from mcpist.errors import ProgramUnavailable
 from mcpist.programs.messages import ServerDeclaration
 from mcpist.visible_text import visible
+from mcpist_services.upstream.checked_items import shallow
 from mcpist_services.upstream.faults import Faults
 from mcpist_services.upstream.secret_detection import without_secrets
 from program_runner.confinement.order import GRACE_SECONDS, Order
@@ -144,7 +145,7 @@ class ChildProcess:
 
     def _message(self, line: bytes) -> SessionMessage | None:
         try:
-            return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+            return SessionMessage(jsonrpc_message_adapter.validate_json(shallow(line), by_name=False))
         except ValidationError:
             return None
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from infra.cli.deployable import READABLE_PARAMETERS
 from infra.cli.document import CommandError
-from mcpist_services.definitions import is_reserved_name, parse_commented_json
+from mcpist_services.definitions import is_forbidden_header, is_own_name, parse_commented_json
 from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.secret_detection import is_secret, secret_arguments
 
@@ -74,7 +74,7 @@ def _servers(written: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 def _unique_name(name: str, taken: Mapping[str, Any]) -> str:
     """Return a name of allowed characters that is not taken."""
     plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_")[:50] or "server"
-    plain = f"{plain}-mcp" if is_reserved_name(plain) else plain
+    plain = f"{plain}-mcp" if is_own_name(plain) else plain
     others = (f"{plain}-{number}" for number in range(2, len(taken) + 3))
     return next(one for one in (plain, *others) if one not in taken)
 
@@ -94,7 +94,9 @@ def _translate(name: str, stack: str, written: Mapping[str, Any]) -> ClientServe
             "type": _TYPES.get(str(written.get("type", "")).lower(), default),
             "url": _url_without_secrets(url, found),
         }
-        _add_values(found, "headers", headers)
+        dropped = [key for key in headers if is_forbidden_header(key, holds_key=True)]
+        found.notes += [f"its header {key} was left out: MCPist sets its own" for key in dropped]
+        _add_values(found, "headers", {key: value for key, value in headers.items() if key not in dropped})
     else:
         found.server["command"] = str(written.get("command") or "")
         variables = {str(key): str(value) for key, value in (written.get("env") or {}).items()}

@@ -16,6 +16,7 @@ from infra.cli.checkout import template_file
 from infra.cli.document import CommandResult
 from infra.local.intrinsics import read_yaml
 from mcpist.errors import InvalidConfiguration
+from mcpist.public_address import is_public
 from mcpist_services.programs.declaration import Declaration
 from mcpist_services.upstream.configuration import UpstreamConfiguration, UpstreamServer
 
@@ -101,9 +102,8 @@ def _unreachable(url: str) -> str:
     except ValueError:
         local = host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
         return f"{host} is a name inside a network, and functions reach only the internet" if local else ""
-    return (
-        "" if address.is_global else f"{host} is a private or reserved address, and functions reach only the internet"
-    )
+    private = f"{host} is a private or reserved address, and functions reach only the internet"
+    return "" if is_public(address) else private
 
 
 def undeployable_programs(declaration: Declaration, folder: Path) -> Iterator[dict[str, Any]]:

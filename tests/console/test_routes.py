@@ -14,6 +14,7 @@ from console.visit import NAVIGATION
 from mcpist.caller import Role, Subject
 from mcpist.people import directory, edits
 from mcpist_services import NAMES
+from mcpist_services.definitions import ROUTE_NAMES
 from tests import members
 from tests.console.conftest import Browser, audited, put_app
 
@@ -148,6 +149,13 @@ def test_who_is_no_administrator_any_more_is_refused_at_once(ada: Browser) -> No
     directory.change("acme", edits.change_user("ada", system_role="user"))
     directory.access_cache.clear()
     assert ada.get("/users")["statusCode"] == 403
+
+
+def test_no_module_is_named_like_a_page() -> None:
+    places = [route.partition("/")[2].split("/") for route in (*PAGES, *PUBLIC)]
+    beside = {place[1] for place in places if place[0] == "connect" and len(place) > 1}
+    assert beside - {"{service}"} == {"callback", "confirm", "login"}
+    assert beside - {"{service}"} <= ROUTE_NAMES
 
 
 @pytest.mark.parametrize(

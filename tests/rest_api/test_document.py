@@ -19,6 +19,7 @@ from schemathesis.core.transport import Response
 
 from mcpist.aws import clients
 from mcpist.errors import ConnectionRequired, to_message
+from mcpist_services.definitions import ROUTE_NAMES
 from rest_api import document, page
 from tests.rest_api.rest_client import RestClient, handle
 
@@ -51,6 +52,15 @@ def test_the_document_is_valid_openapi_and_that_of_the_routes(rest: RestClient) 
     assert served["openapi"].startswith("3.1")
     assert served["servers"] == [{"url": "https://mcp.example.com"}]
     assert page.FILE.read_text("utf-8") == document.generate()
+
+
+def test_no_module_is_named_like_an_address() -> None:
+    paths = [path.split("/") for path in page.document()["paths"]]
+    parents = [path[:-1] for path in paths if path[-1] in {"{service}", "{name}"}]
+    beside = {path[-1] for path in paths if path[:-1] in parents and "{" not in path[-1]}
+    # Names of tools have a dot.
+    assert beside == {"call", "confirm", "kill", "search"}
+    assert {"confirm", "kill"} <= ROUTE_NAMES
 
 
 def test_every_operation_is_named_tagged_and_may_answer_with_our_error() -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from mcpist.running import broker
 from tests.rest_api.rest_client import RestClient
 from tests.services.described.library import library
 from tests.services.registered.conftest import fake as fake
-from tests.upstreams.configured import reset_upstreams
+from tests.upstreams.configured import configured, reset_upstreams
 from tests.upstreams.fake_upstream import FakeUpstream
 
 
@@ -42,6 +43,21 @@ def put_in_role(ada: RestClient, *modules: str) -> None:
 
 def modules_of(client: RestClient, **query: Any) -> dict[str, dict[str, Any]]:
     return {module["name"]: module for module in client.get("/v1/modules", **query).json["modules"]}
+
+
+def test_a_module_that_the_deployment_hides_is_reported(
+    ada: RestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ada.post("/v1/modules", {"name": "library", "openapi": library()}).status == 201
+    directory.access_cache.clear()
+    assert ada.get("/v1/modules/library").json["hidden"] is False
+    assert (modules_of(ada)["library"]["registeredBy"], modules_of(ada)["library"]["hidesRegistered"]) == ("ada", False)
+    with configured(tmp_path, monkeypatch) as upstreams:
+        upstreams.configure({"library": {"description": "Books", "type": "http", "url": "http://127.0.0.1:1/mcp"}})
+        put_in_role(ada, "library")
+        assert ada.get("/v1/modules/library").json["hidden"] is True
+        row = modules_of(ada)["library"]
+        assert (row["source"], row["registeredBy"], row["hidesRegistered"]) == ("upstream", "", True)
 
 
 def test_an_api_is_registered_used_and_removed(ada: RestClient) -> None:

@@ -15,7 +15,7 @@ from mcpist.registry import definitions
 from mcpist.registry.entries import Filter, Registry, RegistryEntry, disable, enable
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.module import ModuleKind
-from mcpist_services.catalogue import CATALOGUE
+from mcpist_services.catalogue import CATALOGUE, deployed_names, hidden_modules
 from mcpist_services.registered import registration
 from mcpist_services.registered.registration import everything_of
 from mcpist_services.registered.request import ModuleRequest, check
@@ -42,6 +42,9 @@ class ModuleSummary(Body):
     author: str
     dependencies: Annotated[list[str], Field(description="The services whose accounts it needs")]
     tool_count: int
+    hides_registered: Annotated[
+        bool, Field(description="Whether the organization registered a module of this name, which does not count now")
+    ]
 
 
 class ModuleList(Body):
@@ -72,6 +75,7 @@ class ModuleDetail(Body):
     registered_by: str
     sha256: Annotated[str, Field(description="The hash of its definition")]
     takes_accounts: Annotated[bool, Field(description="Whether people connect an account for it")]
+    hidden: Annotated[bool, Field(description="Whether the deployment has a module of this name, which counts")]
     dry_run: bool = False
     tools: list[ModuleTool]
     left_out: Annotated[dict[str, str], Field(description="Operations of an API that are no tools, with the reason")]
@@ -192,6 +196,7 @@ def _detail(module: RegisteredModule, definition: definitions.Definition, *, dry
         module,
         source=module.kind,
         takes_accounts=bool(module.destination),
+        hidden=module.name in deployed_names(),
         dry_run=dry_run,
         tools=[body_of(ModuleTool, state) for state in registration.tool_states(current().caller, module, definition)],
         left_out=overlay.get("left_out", {}),
@@ -200,5 +205,8 @@ def _detail(module: RegisteredModule, definition: definitions.Definition, *, dry
 
 
 def _summary(entry: RegistryEntry) -> ModuleSummary:
-    registered = {module.name: module.registered_by for module in current().caller.modules}
-    return body_of(ModuleSummary, entry, registered_by=registered.get(entry.name, ""))
+    caller = current().caller
+    hidden = entry.name in hidden_modules(caller)
+    registered = {module.name: module.registered_by for module in caller.modules}
+    by = "" if hidden else registered.get(entry.name, "")
+    return body_of(ModuleSummary, entry, registered_by=by, hides_registered=hidden)

@@ -58,7 +58,8 @@ McpistError
 │   │   └── ReadingOnly
 │   ├── ToolDisabled               TOOL_DISABLED 403
 │   │   ├── DisabledByOperator
-│   │   └── ApprovalRequired
+│   │   ├── ApprovalRequired
+│   │   └── NameTaken
 │   └── NotConfigured              NOT_CONFIGURED 503
 │       ├── ProgramUnavailable
 │       └── UpstreamSecretMissing
@@ -336,6 +337,10 @@ class DisabledByOperator(ToolDisabled):
 
 class ApprovalRequired(ToolDisabled):
     """A tool of an upstream server that is new, or has changed since it was approved."""
+
+
+class NameTaken(ToolDisabled):
+    """A tool of a registered module whose name the deployment gave to a module of its own later."""
 
 
 class NotConfigured(AdministratorError, code="NOT_CONFIGURED", status=503):

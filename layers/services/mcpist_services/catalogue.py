@@ -8,9 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mcpist.errors import McpistError, NameTaken
 from mcpist.memory import cached
 from mcpist.settings import settings
-from mcpist.tools.search.catalogue import Catalogue
+from mcpist.tools.declare.module import Module
+from mcpist.tools.search.catalogue import NO_ENTRIES, Catalogue, ModuleSource
 from mcpist_services import NAMES, providers
 from mcpist_services.described.compiled import imported_apis
 
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mcpist.caller import Caller
-    from mcpist.tools.search.catalogue import ModuleSource
 
 
 @cached
@@ -59,10 +60,9 @@ def _deployed_sources() -> "Sequence[ModuleSource]":
 def _sources_of(caller: "Caller") -> "Sequence[ModuleSource]":
     """Return the sources that depend on the caller: MCP servers, and what the caller's organization registered."""
     sources: list[ModuleSource] = []
-    if caller.modules:
-        # A deployment may take a name that was registered before: then the deployment's module counts.
-        taken = deployed_names()
-        caller = replace(caller, modules=tuple(one for one in caller.modules if one.name not in taken))
+    if hidden := hidden_modules(caller):
+        sources.append(HiddenModules(hidden))
+        caller = replace(caller, modules=tuple(one for one in caller.modules if one.name not in hidden))
     if has_upstreams() or any(module.kind == "upstream" for module in caller.modules):
         from mcpist_services.upstream.modules import Categories
 
@@ -77,7 +77,29 @@ def _sources_of(caller: "Caller") -> "Sequence[ModuleSource]":
 CATALOGUE = Catalogue("mcpist_services", NAMES, deployed=_deployed_sources, sources_of=_sources_of)
 
 
-@cached
+class HiddenModules(ModuleSource):
+    """Registered modules whose names the deployment took later: its own modules count, and say so of other tools."""
+
+    index = NO_ENTRIES
+
+    def __init__(self, hidden: frozenset[str]) -> None:
+        self._hidden = hidden
+
+    def module(self, name: str) -> Module:
+        """Return none of them."""
+        raise LookupError(name)
+
+    def missing_reason(self, module: str, tool: str = "") -> McpistError | None:
+        """Return that a tool may be one of the registered module."""
+        return NameTaken(name=f"{module}.{tool}", module=module) if tool and module in self._hidden else None
+
+
+def hidden_modules(caller: "Caller") -> frozenset[str]:
+    """Return the modules of the caller's organization whose names the deployment has taken since."""
+    registered = {module.name for module in caller.modules}
+    return frozenset(registered & deployed_names()) if registered else frozenset()
+
+
 def deployed_names() -> frozenset[str]:
     """Return the names of the modules of this deployment."""
     from mcpist_services.upstream.configuration import configuration

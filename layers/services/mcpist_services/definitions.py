@@ -17,9 +17,33 @@ from mcpist_services import NAMES
 MAX_FULL_NAME_CHARACTERS = 64
 """Of `module.tool`: clients make a function's name of it."""
 META_TOOLS = frozenset({"get_module_schema", "call", "batch", "get_category_tools", "call_category_tool"})
-# Words of addresses and commands, which a module of the same name would hide.
-ROUTE_NAMES = frozenset({"categories", "described", "mcpist", "modules", "programs", "upstream"})
+# Words of addresses and commands, which a module of the same name would hide, or be hidden by.
+ROUTE_NAMES = frozenset(
+    ("callback", "categories", "confirm", "described", "kill", "login", "mcpist", "modules", "programs", "upstream")
+)
 ModuleName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
+
+# Headers of the connection and of what its two ends agree on, and those by which proxies choose another destination
+# or another method than the request says.
+_OWN_HEADERS = frozenset(
+    (
+        *("accept", "accept-encoding", "connection", "content-encoding", "content-length", "content-type", "expect"),
+        *("forwarded", "host", "if-modified-since", "if-none-match", "keep-alive", "last-event-id"),
+        *(
+            "mcp-protocol-version",
+            "mcp-session-id",
+            "proxy-authorization",
+            "proxy-connection",
+            "range",
+            "te",
+            "trailer",
+        ),
+        *("transfer-encoding", "upgrade", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"),
+        *("x-http-method", "x-http-method-override", "x-method-override"),
+        *("x-original-host", "x-original-url", "x-rewrite-url"),
+    )
+)
+_KEY_HEADERS = frozenset({"authorization", "cookie"})
 
 _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
@@ -134,6 +158,11 @@ def is_reserved_name(name: str) -> bool:
 def is_own_name(name: str) -> bool:
     """Whether no module that is defined by data may have a name."""
     return is_reserved_name(name) or name in ROUTE_NAMES
+
+
+def is_forbidden_header(name: str, *, holds_key: bool = False) -> bool:
+    """Whether no definition may set a header; one for keys only where the definition says which key it holds."""
+    return name.lower() in _OWN_HEADERS or (name.lower() in _KEY_HEADERS and not holds_key)
 
 
 def check_full_names(module: str, tools: Iterable[str]) -> None:

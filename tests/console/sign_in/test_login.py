@@ -15,6 +15,7 @@ from mcpist.caller import Subject
 from mcpist.people import browsers, directory
 from tests.conftest import AUDIENCE, PUBLIC_URL
 from tests.console.conftest import CLIENT, Browser, audited
+from tests.core.loopback import json_response, serving
 
 FLAGS = "; HttpOnly; SameSite=Lax; Secure"
 
@@ -147,6 +148,20 @@ def test_an_unreachable_issuer_is_answered_with_status_503(browser: Browser, mon
     monkeypatch.setenv("ISSUER", "http://127.0.0.1:9")
     settings.settings.cache_clear()
     assert browser.get("/connect")["statusCode"] == 503
+
+
+@pytest.mark.parametrize("named", ["https://attacker.example.com", "", None])
+def test_metadata_that_name_another_issuer_are_not_believed(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch, named: str | None
+) -> None:
+    with serving() as service:
+        places = {f"{name}_endpoint": f"{service.url}/{name}" for name in ("authorization", "token")}
+        monkeypatch.setenv("ISSUER", service.url)
+        settings.settings.cache_clear()
+        service.reply_with(json_response(places | {"issuer": named}))
+        assert browser.get("/connect")["statusCode"] == 503
+        service.reply_with(json_response(places | {"issuer": service.url}))
+        assert browser.get("/connect")["headers"]["location"].startswith(f"{service.url}/authorization?")
 
 
 def test_the_issuers_metadata_is_read_once_an_hour(browser: Browser) -> None:

@@ -38,8 +38,17 @@ INSIDE = [
     "64:ff9b::a9fe:a9fe",
     "2002:a9fe:a9fe::",
     "64:ff9b::a00:1",
+    "64:ff9b:1::a9fe:a9fe",  # NAT64 of a network's own
+    "::ffff:0:10.0.0.1",  # IPv4-translated
+    "2002:a00:1::1",  # 6to4
+    "2001:0:a9fe:a9fe::1",  # Teredo: the server's address
+    "2001:0:4136:e378:8000:63bf:5601:5601",  # Teredo: the client's, inverted
+    "2606:4700::5efe:10.0.0.1",  # ISATAP
+    "2606:4700::200:5efe:169.254.169.254",
+    "168.63.129.16",  # the host of Azure's machines
+    "::ffff:168.63.129.16",
 ]
-LOOPBACK = ["127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "::127.0.0.1"]
+LOOPBACK = ["127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "::127.0.0.1", "::ffff:0:127.0.0.1"]
 
 
 @pytest.fixture
@@ -61,7 +70,7 @@ def test_the_embedded_stack_opens_loopback_and_nothing_else(address: str) -> Non
         check_address(ip_address(address), 443)
 
 
-@pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111", "64:ff9b::808:808"])
+@pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111", "64:ff9b::808:808", "2002:808:808::1"])
 @pytest.mark.usefixtures("hosted")
 def test_an_upstream_may_be_on_the_internet(address: str) -> None:
     check_address(ip_address(address), 443)

@@ -69,6 +69,17 @@ def test_a_person_logs_in_with_a_browser(deployment: Service, issuer: LocalLogin
     assert renewed == login
 
 
+def test_a_login_at_a_server_that_calls_itself_another_one_is_refused() -> None:
+    with serving() as service:
+        resource = {"authorization_servers": [service.url]}
+        places = {f"{name}_endpoint": f"{service.url}/{name}" for name in ("authorization", "token")}
+        service.reply_with(json_response(resource), json_response(places | {"issuer": "https://login.example.com"}))
+        with pytest.raises(CommandError, match="its metadata names another issuer"):
+            oauth_client.discover(service.url)
+        service.reply_with(json_response(resource), json_response(places | {"issuer": service.url}))
+        assert oauth_client.discover(service.url).issuer == service.url
+
+
 def test_tokens_are_kept_for_their_owner_alone_and_in_no_representation(deployment: Service, home: Path) -> None:
     login = oauth_client.log_in(deployment.url, "", 0, choosing())
     login_store.save(login)

@@ -11,12 +11,14 @@ from hypothesis import strategies as some
 from mcpist.errors import InvalidRequest
 from mcpist.files import values
 from mcpist.files.content import YAML
+from mcpist_services.described import description
 from mcpist_services.described.description import parse
 from mcpist_services.described.module import module
 from mcpist_services.described.references import MAX_API_BYTES, read_document
+from mcpist_services.described.samples import sample
 from tests.examples import examples
 from tests.faults import for_each
-from tests.services.described.library import content, library, overlay_of
+from tests.services.described.library import answers, content, library, overlay_of, takes
 
 # Nine aliases of nine aliases of ...: a few hundred bytes that unfold to 9 ** 8 values.
 BOMB = "\n".join(
@@ -181,6 +183,48 @@ def test_no_reference_leaves_the_folder(tmp_path: Path, target: str, problem: st
         parse(content(described), folder=folder)
     with pytest.raises(InvalidRequest, match="only files of the description's own folder"):
         parse(content(described))
+
+
+def composed(keywords: tuple[str, ...], levels: int = 22) -> dict[str, Any]:
+    """A description of which each schema has the next one under each keyword, twice in a list: 2 ** levels in all."""
+    described = library()
+    schemas: dict[str, Any] = described["components"]["schemas"]
+    schemas[f"S{levels}"] = {"properties": {"a": {}}} if keywords[0].endswith("Of") else {"type": "string"}
+    for level in range(levels):
+        following = {"$ref": f"#/components/schemas/S{level + 1}"}
+        lists = {keyword: [following] * 2 for keyword in keywords if keyword.endswith("Of")}
+        schemas[f"S{level}"] = dict.fromkeys(keywords, following) | lists
+    first = {"$ref": "#/components/schemas/S0"}
+    described["paths"] = {"/books": {"post": {"requestBody": takes(first), "responses": answers(first)}}}
+    return described
+
+
+@pytest.mark.parametrize("keywords", [("allOf",), ("oneOf",), ("anyOf",), ("not", "items"), ("if", "then")])
+def test_schemas_that_multiply_each_other_are_refused_at_the_budget(
+    keywords: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(description, "MAX_COMPOSITION_STEPS", 20_000)
+    assert len(content(composed(keywords))) < 5_000
+    with pytest.raises(InvalidRequest, match="takes over 20,000 steps") as refused:
+        overlay_of(composed(keywords))
+    assert refused.value.details["field"] == "#/components/schemas"
+    assert overlay_of(composed(keywords, levels=3)).tools
+
+
+def test_a_long_chain_of_references_is_refused() -> None:
+    described = library()
+    links = {f"L{link}": {"$ref": f"#/components/schemas/L{link + 1}"} for link in range(60)}
+    described["components"]["schemas"] |= {**links, "L60": {"type": "string"}}
+    described["paths"]["/books"]["get"]["parameters"][3] = {"$ref": "#/components/schemas/L0"}
+    with pytest.raises(InvalidRequest, match="through more than 50 others"):
+        parse(content(described))
+
+
+def test_an_example_of_a_schema_that_multiplies_itself_is_small() -> None:
+    levels = {f"S{level}": {"allOf": [{"$ref": f"#/$defs/S{level + 1}"}] * 2} for level in range(40)}
+    assert sample({"$ref": "#/$defs/S0"}, levels) is None
+    items = {"minLength": 10**12, "type": "string"}
+    assert sample({"type": "array", "minItems": 10**12, "items": items}, {}) == ["example".ljust(1_000, "x")] * 20
 
 
 def test_a_reference_in_an_example_is_only_text() -> None:

@@ -25,7 +25,7 @@ from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.call import Call
 from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.described.registered import read_index
-from mcpist_services.registered import registration
+from mcpist_services.registered import registration, request
 from mcpist_services.registered.request import parse
 from tests import members
 from tests.audit_items import audit_items
@@ -175,6 +175,68 @@ def test_an_accounts_destination_cannot_be_moved_under_it(registrar: Registrar) 
     assert registrar.revoked == ["library"] * 3, "before the change, and what was connected during it"
     registrar.unregister("library")
     assert registrar.revoked == ["library"] * 4
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"security": {"kind": "header", "parameter": "X-Other-Key"}},
+        {"security": {"kind": "header", "parameter": "X-Library-Key", "prefix": "Token "}},
+        {"security": {"kind": "bearer"}},
+        {"headers": {"X-Tenant": "other"}},
+    ],
+)
+def test_all_that_decides_where_a_key_is_sent_revokes_the_accounts(
+    registrar: Registrar, change: dict[str, Any]
+) -> None:
+    overlay = overlay_of(library()).dump()
+    registrar.register(name="library", overlay=overlay)
+    registrar.revoked.clear()
+    registrar.register(name="library", overlay={**overlay, "title": "Books", "tags": ["x"]}, overwrite=True)
+    assert registrar.revoked == []
+    if headers := change.pop("headers", None):
+        overlay["tools"]["get_book"]["headers"] = headers
+    registrar.register(name="library", overlay=overlay | change, overwrite=True)
+    assert registrar.revoked == ["library"] * 2
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"headers": {"Host": "other.example.com"}}, "no header that a tool may set"),
+        ({"headers": {"X-Forwarded-Host": "other.example.com"}}, "no header that a tool may set"),
+        ({"headers": {"X-HTTP-Method-Override": "DELETE"}}, "no header that a tool may set"),
+        ({"headers": {"Authorization": "Bearer of others"}}, "no header that a tool may set"),
+        ({"operation": "GET /books/../../other/{book-id}"}, "no segment of its path"),
+        ({"operation": "GET /books/%2e%2e/{book-id}"}, "no segment of its path"),
+    ],
+)
+def test_no_tool_of_a_registered_api_sends_its_key_past_the_registered_place(
+    registrar: Registrar, change: dict[str, Any], problem: str
+) -> None:
+    overlay = overlay_of(library()).dump()
+    overlay["tools"]["get_book"] |= change
+    with pytest.raises(InvalidRequest, match=problem):
+        registrar.register(name="library", overlay=overlay)
+    overlay = overlay_of(library()).dump() | {"security": {"kind": "header", "parameter": "Host"}}
+    with pytest.raises(InvalidRequest, match="no key can be sent in the header Host"):
+        registrar.register(name="library", overlay=overlay)
+
+
+def test_an_overlay_whose_schemas_take_too_long_to_check_is_refused(
+    registrar: Registrar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    overlay = overlay_of(library()).dump()
+    overlay["schemas"] = {"wide": {"properties": {f"p{number}": {"type": "string"} for number in range(900)}}}
+    monkeypatch.setattr(request, "MAX_OVERLAY_EVALUATIONS", 5_000)
+    with pytest.raises(InvalidRequest, match="take too long to check"):
+        registrar.register(name="library", overlay=overlay)
+
+
+@pytest.mark.parametrize("name", ["login", "callback", "confirm", "kill", "modules"])
+def test_no_module_has_the_name_of_an_address_or_a_command(registrar: Registrar, name: str) -> None:
+    with pytest.raises(AlreadyExists):
+        registrar.register(name=name, openapi=library())
 
 
 def test_an_organizations_administrator_cannot_name_where_our_oauth_client_is_used(registrar: Registrar) -> None:

@@ -1,9 +1,10 @@
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mcpist.errors import ApprovalRequired, InvalidRequest, UpstreamUnavailable
+from mcpist.errors import AlreadyExists, ApprovalRequired, InvalidRequest, NameTaken, UpstreamUnavailable
 from mcpist.people import directory
 from mcpist.registry import definitions
 from mcpist.render.answer import compact
@@ -15,7 +16,8 @@ from mcpist_services.upstream.connections import upstreams
 from mcpist_services.upstream.registered import partition_of, server_key
 from tests.services.registered.conftest import tool
 from tests.services.registered.people import Registrar
-from tests.upstreams.fake_upstream import ABOUT, ECHO, FakeUpstream
+from tests.upstreams.configured import configured
+from tests.upstreams.fake_upstream import ABOUT, ECHO, FakeUpstream, serving_fake
 
 
 def register(registrar: Registrar, fake: FakeUpstream, **more: Any) -> None:
@@ -97,6 +99,8 @@ def test_a_server_that_does_not_answer_is_not_registered(registrar: Registrar) -
         ({"url": "https://notes.example.com/mcp?token=ghp_0123456789abcdefghij"}, "url"),
         ({"headers": {"Authorization": "Bearer abcdef"}}, "headers"),
         ({"headers": {"Authorization": "grant:github"}}, "headers"),
+        ({"headers": {"Authorization": "grant:notes", "Host": "other.example.com"}}, "headers"),
+        ({"headers": {"Host": "grant:notes"}}, "headers"),
         ({"headers": {"X-Key": "ssm:/mcpist/mcpist/upstreams/notes"}}, "headers"),
         ({"tools": {"includeName": ["a"]}}, "tools.includeName"),
     ],
@@ -116,6 +120,46 @@ def test_a_server_that_takes_accounts_is_asked_when_a_person_has_one(registrar: 
     assert fake.received == []
     assert directory.read("acme").modules["notes"].destination == f"http://127.0.0.1:{fake.port}/mcp"
     assert registrar.revoked == ["notes"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"headers": {"Authorization": "grant:notes", "X-Key": "grant:notes"}},
+        {"headers": {"X-Key": "grant:notes"}},
+        {"headers": {"Authorization": "grant:notes", "X-Tenant": "other"}},
+        {"transport": "sse"},
+    ],
+)
+def test_other_headers_of_a_server_revoke_the_accounts(
+    registrar: Registrar, fake: FakeUpstream, change: dict[str, Any]
+) -> None:
+    register(registrar, fake, headers={"Authorization": "grant:notes"})
+    registrar.revoked.clear()
+    register(registrar, fake, headers={"Authorization": "grant:notes"}, overwrite=True, description="Notes, shared")
+    assert registrar.revoked == []
+    register(registrar, fake, **{"headers": {"Authorization": "grant:notes"}, "overwrite": True} | change)
+    assert registrar.revoked == ["notes"] * 2
+
+
+def test_a_category_of_the_deployment_hides_a_module_that_was_registered_before(
+    registrar: Registrar, fake: FakeUpstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register(registrar, fake, tools={"includeNames": ["find_note", "drop_note"]})
+    registrar.grant("notes")
+    assert registrar.permissions().tool("notes", "find_note")
+    with configured(tmp_path, monkeypatch) as upstreams, serving_fake() as deployed:
+        deployed.says["tools/list"] = {"tools": [tool("find_note", "The deployment's notes")]}
+        server = {"type": "http", "url": f"http://127.0.0.1:{deployed.port}/mcp", "description": "Notes of all"}
+        category = {"description": "Notes of all", "server": "all", "tools": {"includeNames": ["find_note"]}}
+        upstreams.configure({"all": server}, {"notes": category})
+        of = registrar.permissions()
+        assert of.tool("notes", "find_note").description == "The deployment's notes"
+        with pytest.raises(NameTaken, match="hides the one that your organization registered"):
+            of.tool("notes", "drop_note")
+        with pytest.raises(AlreadyExists):
+            register(registrar, fake, overwrite=True)
+        registrar.unregister("notes")
 
 
 def test_nothing_of_a_server_is_shared_with_another_organization(registrar: Registrar, fake: FakeUpstream) -> None:

@@ -1,5 +1,9 @@
 """Each item of a hostile server's lists is checked alone."""
 
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,13 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp_types import Tool
 
-from mcpist.errors import InvalidArguments, SchemaFetchError
+from mcpist.errors import InvalidArguments, SchemaFetchError, ToolExecutionError
 from mcpist.tools.declare.schema_tool import UpstreamTool, effect_of
 from mcpist_services.upstream import checked_items
 from mcpist_services.upstream.checked_items import BrokenItem, check_item
+from mcpist_services.upstream.configuration import UpstreamServer
 from tests.faults import for_each
-from tests.upstreams.connected import connected_to, deadline_in
-from tests.upstreams.fake_upstream import ABOUT, FakeUpstream
+from tests.upstreams.configured import SCRIPTED
+from tests.upstreams.connected import call, connected_to, deadline_in
+from tests.upstreams.fake_upstream import ABOUT, ECHO, FakeUpstream, RawResponse
 
 GOOD = {"name": "good", "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}}}
 
@@ -65,6 +71,48 @@ def test_a_broken_tool_is_withheld_and_nothing_else(fake: FakeUpstream, place: s
     assert [tool.name for tool in listing.tools] == ["good"]
     (rejected,) = listing.rejected
     assert place in rejected.problem
+
+
+@pytest.mark.usefixtures("embedded")
+@pytest.mark.parametrize("levels", [200, 800])
+@pytest.mark.parametrize("streams", [False, True])
+def test_a_tool_that_no_parser_reads_is_withheld_alone(fake: FakeUpstream, levels: int, streams: bool) -> None:
+    listed = {"tools": [with_field(nested(levels)), {**GOOD, "description": 'a "[{" b'}]}
+    fake.says["tools/list"] = streamed(listed) if streams else listed
+    with connected_to(one=fake.server()) as upstreams:
+        listing = upstreams.list_tools("one", deadline=deadline_in())
+    assert [(tool.name, tool.description) for tool in listing.tools] == [("good", 'a "[{" b')]
+    (rejected,) = listing.rejected
+    assert (rejected.name, rejected.problem) == ("bad", "it is nested deeper than 40 levels")
+
+
+def test_a_child_that_lists_a_tool_that_no_parser_reads_lists_the_others(tmp_path: Path) -> None:
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({"tools": [with_field(nested(200)), GOOD]}), "utf-8")
+    server = UpstreamServer(description="Scripted", command=sys.executable, args=(str(SCRIPTED), str(script)))
+    with connected_to(one=server) as upstreams:
+        listing = upstreams.list_tools("one", deadline=deadline_in())
+    assert ([tool.name for tool in listing.tools], [one.name for one in listing.rejected]) == (["good"], ["bad"])
+
+
+def streamed(result: dict[str, Any]) -> Callable[[dict[str, Any]], RawResponse]:
+    """Answer by a stream of events, as servers of the newer SDKs do."""
+
+    def answer(message: dict[str, Any]) -> RawResponse:
+        text = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result})
+        return RawResponse(f"event: message\ndata: {text}\n\n".encode(), headers={"content-type": "text/event-stream"})
+
+    return answer
+
+
+@pytest.mark.usefixtures("embedded")
+def test_an_answer_that_no_parser_reads_is_an_error_and_never_cut(fake: FakeUpstream) -> None:
+    fake.says["tools/call"] = {**ECHO, "structuredContent": {"value": nested(250)}}
+    with (
+        connected_to(one=fake.server()) as upstreams,
+        pytest.raises(ToolExecutionError, match="deeper than 180 levels"),
+    ):
+        call(upstreams, "echo")
 
 
 @pytest.mark.usefixtures("embedded")

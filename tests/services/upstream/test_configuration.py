@@ -121,6 +121,12 @@ def test_references_are_filled_in_and_a_grant_is_a_bearer_token() -> None:
         (with_server(noise=["a b"]), "mcpServers.one.noise[0]", "pattern"),
         (with_server(timeout_seconds=0), "mcpServers.one.timeout_seconds", "greater than 0"),
         (with_server(headers={"X-Thing": "a\r\nb"}), "mcpServers.one.headers", "pattern"),
+        (with_server(headers={"Host": "other.example.com"}), "mcpServers.one.headers", "Host is no header"),
+        (with_server(headers={"host": "grant:notes"}), "mcpServers.one.headers", "host is no header"),
+        (with_server(headers={"Transfer-Encoding": "chunked"}), "mcpServers.one.headers", "is no header"),
+        (with_server(headers={"Authorization": "none"}), "mcpServers.one.headers", "Authorization is no header"),
+        (with_server(headers={"X-A": "1", "x-a": "2"}), "mcpServers.one.headers", "stands twice"),
+        ({"mcpServers": {"login": TIME}}, "mcpServers.login", "one of MCPist's own"),
         (with_category(), 'categories["my.clock"].server', "required"),
         (with_category(server="clock"), 'categories["my.clock"].server', 'no server "clock"; there are: time'),
         (with_category(server=[]), 'categories["my.clock"].server', "each once"),
@@ -213,7 +219,7 @@ def test_a_secret_that_is_written_down_is_refused_and_not_repeated(tmp_path: Pat
 @pytest.mark.parametrize(
     "content",
     [
-        with_server(headers={"Authorization": "grant:notes", "Accept": "application/json"}),
+        with_server(headers={"Authorization": "grant:notes", "Accept-Language": "ja"}),
         with_child(
             env={"API_TOKEN": "ssm:/one/token", "TOKEN_FILE": "/opt/config/t", "USE_TOKEN": "true", "PATH": "/x"}
         ),

@@ -8,18 +8,15 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Iterable
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpcore2
 
+from mcpist.public_address import Address, embedded_address, is_public
 from mcpist.settings import settings
 
-type Address = IPv4Address | IPv6Address
-
-# Addresses that carry an IPv4 address in their last four bytes: NAT64, and IPv4-compatible ones.
-_IPV4_IN_IPV6_NETWORKS = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))
 # The sandbox's own runtime and credential endpoints: they give away credentials and other callers' events.
 _SANDBOX_ENDPOINT_VARIABLES = ("AWS_LAMBDA_RUNTIME_API", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_ENDPOINT_URL")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -42,23 +39,12 @@ def check_address(address: Address, port: int, *, embedded_aws: bool = False) ->
     """
     # Loopback is allowed in the embedded AWS, and where the owner's identity provider is there.
     is_local = settings().local_services or is_loopback(urlsplit(settings().issuer).hostname or "")
-    for one in _effective_addresses(address):
-        if one.is_loopback and is_local:
-            if not embedded_aws:
-                _check_sandbox_endpoints(one, port)
-        elif not one.is_global or one.is_multicast or (isinstance(one, IPv6Address) and one.is_site_local):
-            raise ForbiddenAddress("its host leads to an address that is private or reserved")
-
-
-def _effective_addresses(address: Address) -> Iterable[Address]:
-    """Return the address, or the IPv4 address that it embeds."""
-    if isinstance(address, IPv6Address) and not address.is_loopback:
-        embedded = address.ipv4_mapped or address.sixtofour
-        if embedded is None and any(address in network for network in _IPV4_IN_IPV6_NETWORKS):
-            embedded = IPv4Address(int(address) & 0xFFFFFFFF)
-        if embedded is not None:
-            return (embedded,)
-    return (address,)
+    reached = embedded_address(address)
+    if reached.is_loopback and is_local:
+        if not embedded_aws:
+            _check_sandbox_endpoints(reached, port)
+    elif not is_public(address):
+        raise ForbiddenAddress("its host leads to an address that is private or reserved")
 
 
 def _check_sandbox_endpoints(address: Address, port: int) -> None:

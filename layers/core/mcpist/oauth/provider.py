@@ -1,16 +1,17 @@
 """Provider: the issuer of some services' tokens, its dialect of OAuth, and our own client (app) there."""
 
 import base64
-import ipaddress
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import Annotated, Any, Literal
 from urllib.parse import SplitResult, quote, urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, StringConstraints
 
 from mcpist.errors import NotConfigured
+from mcpist.public_address import is_public
 from mcpist.settings import settings
 
 type AccountKind = Literal["person", "bot", "organization"]
@@ -39,7 +40,7 @@ def check_public_url(url: str, *, loopback: bool | None = None) -> str:
 def _is_public_host(parts: SplitResult) -> bool:
     host = parts.hostname or ""
     try:
-        return parts.scheme == "https" and ipaddress.ip_address(host).is_global
+        return parts.scheme == "https" and is_public(ip_address(host))
     except ValueError:
         named = _HOST_PATTERN.fullmatch(host) is not None and not host.endswith(_PRIVATE_SUFFIXES)
         return parts.scheme == "https" and named

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcpist.tools.declare.tool import PAGING_PARAMETERS
+from mcpist_services.definitions import is_forbidden_header
 from mcpist_services.described.answers import JSON_TYPE
 from mcpist_services.described.description import Operation
-from mcpist_services.described.overlay import FORBIDDEN_HEADERS, FORM_TYPE, OverlayParameter, Style
+from mcpist_services.described.overlay import FORM_TYPE, OverlayParameter, Style
 from mcpist_services.described.schemas import Schemas, description_of
 from mcpist_services.described.wording import listed
 
@@ -62,7 +63,7 @@ def leave_paging(
 def _described(operation: Operation, schemas: Schemas, found: Arguments) -> Iterator[OverlayParameter]:
     for stated in operation.parameters:
         name, place, required = stated["name"], stated.get("in"), bool(stated.get("required"))
-        if place == "cookie" or (place == "header" and name.lower() in FORBIDDEN_HEADERS):
+        if place == "cookie" or (place == "header" and is_forbidden_header(name)):
             if required and name.lower() not in {"accept", "content-type", "authorization"}:
                 raise NotImportable(f"it needs the {place} {name}, which no tool can set")
             continue

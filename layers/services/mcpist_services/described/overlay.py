@@ -6,6 +6,7 @@ It is one file, complete in itself: the description that it was made from is not
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import unquote
 
 from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
@@ -19,8 +20,8 @@ from mcpist_services.definitions import (
     Noise,
     ToolName,
     check_full_names,
+    is_forbidden_header,
 )
-from mcpist_services.described.wording import listed
 
 MAX_SHOWN_COLUMNS = 8
 FORM_TYPE = "application/x-www-form-urlencoded"
@@ -34,11 +35,6 @@ type Url = Annotated[
     str, StringConstraints(max_length=1000), AfterValidator(lambda url: check_public_url(url, loopback=True))
 ]
 
-# Headers that belong to the connection, to the credential, or to the JSON that a tool wants.
-FORBIDDEN_HEADERS = listed(
-    "accept accept-encoding authorization connection content-length content-type cookie host if-modified-since "
-    "if-none-match keep-alive proxy-authorization range te trailer transfer-encoding upgrade"
-)
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 
 
@@ -110,18 +106,20 @@ class ToolRule(DefinitionPart):
     @classmethod
     def _check_headers(cls, headers: Mapping[str, str]) -> Mapping[str, str]:
         for name in headers:
-            if not _HEADER_NAME.fullmatch(name) or name.lower() in FORBIDDEN_HEADERS:
+            if not _HEADER_NAME.fullmatch(name) or is_forbidden_header(name):
                 raise ValueError(f"{name[:100]} is no header that a tool may set")
         return headers
 
     @model_validator(mode="after")
     def _check_path(self) -> Self:
+        if {".", ".."} & set(unquote(self.path).split("/")):
+            raise ValueError("no segment of its path may be . or ..")
         wanted = set(re.findall(r"{([^{}]*)}", self.path))
         given = {one.wire or name for name, one in self.parameters.items() if one.place == "path"}
         if wanted != given:
             raise ValueError(f"the path needs {sorted(wanted)}, and its parameters give {sorted(given)}")
         for name, one in self.parameters.items():
-            if one.place == "header" and (one.wire or name).lower() in FORBIDDEN_HEADERS:
+            if one.place == "header" and is_forbidden_header(one.wire or name):
                 raise ValueError(f"{name} is no header that a tool may set")
         return self
 
@@ -154,6 +152,8 @@ class Security(DefinitionPart):
     def _check_parameter(self) -> Self:
         if self.kind in {"header", "query"} and not _HEADER_NAME.fullmatch(self.parameter):
             raise ValueError(f"a key in a {self.kind} needs its parameter")
+        if self.kind == "header" and is_forbidden_header(self.parameter, holds_key=True):
+            raise ValueError(f"no key can be sent in the header {self.parameter}")
         if self.oauth and self.kind != "bearer":
             raise ValueError("a token of a consent is sent as bearer")
         return self

@@ -18,6 +18,7 @@ MAX_API_VALUES = 2_000_000
 MAX_API_DEPTH = 100
 BUNDLED_FILES = "x-mcpist-files"  # where a bundled description keeps the other files
 MAX_BUNDLED_FILES = 500
+MAX_REFERENCE_CHAIN = 50  # references that lead to a reference
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 JSON = "application/json"
 
@@ -59,6 +60,8 @@ def deref(root: dict[str, Any], node: Any, place: str = "") -> Any:
         reference = node["$ref"]
         if reference in seen:
             raise refuse(place or reference, f"its $ref leads in a circle: {' -> '.join([*seen, reference])}")
+        if len(seen) == MAX_REFERENCE_CHAIN:
+            raise refuse(place or reference, f"its $ref leads through more than {MAX_REFERENCE_CHAIN} others")
         seen.add(reference)
         beside = {key: node[key] for key in ("summary", "description") if key in node} | beside
         node = resolve(root, reference, place)

@@ -5,6 +5,10 @@ from typing import Any
 
 MAX_SAMPLE_DEPTH = 6
 MAX_OPTIONAL_DEPTH = 3
+MAX_SAMPLE_VALUES = 2_000
+"""Of one sample, however often its schema refers to itself; what is left then has no value."""
+MAX_SAMPLE_CHARACTERS = 1_000
+MAX_SAMPLE_ITEMS = 20
 STEP = 0.1  # the depth of a reference or a choice, which may lead in a circle as properties may
 
 _FORMATS = {
@@ -49,9 +53,11 @@ class _Sampler:
     def __init__(self, definitions: Mapping[str, Any], *, optional: bool) -> None:
         self._definitions = definitions
         self._optional = optional
+        self._values = 0
 
     def value(self, spec: Mapping[str, Any], depth: float) -> Any:
-        if depth > MAX_SAMPLE_DEPTH:
+        self._values += 1
+        if depth > MAX_SAMPLE_DEPTH or self._values > MAX_SAMPLE_VALUES:
             return None
         if "$ref" in spec:
             return self.value(self._definitions.get(spec["$ref"].removeprefix("#/$defs/"), {}), depth + STEP)
@@ -77,14 +83,16 @@ class _Sampler:
         if kind == "object" or "properties" in spec:
             return self._object(spec, depth)
         if kind == "array":
-            return [self.value(spec.get("items", {}), depth + 1)] * max(1, spec.get("minItems", 0))
+            count = min(max(1, spec.get("minItems", 0)), MAX_SAMPLE_ITEMS)
+            return [self.value(spec.get("items", {}), depth + 1)] * count
         if kind in {"integer", "number"}:
             least = spec.get("minimum", spec.get("exclusiveMinimum", 0) + 1 if "exclusiveMinimum" in spec else 1)
             return int(least) if kind == "integer" else least
         if kind == "boolean":
             return True
         text = _FORMATS.get(str(spec.get("format")), "example")
-        return text.ljust(spec.get("minLength", 0), "x")[: spec.get("maxLength", 1000)]
+        length = min(spec.get("minLength", 0), MAX_SAMPLE_CHARACTERS)
+        return text.ljust(length, "x")[: spec.get("maxLength", MAX_SAMPLE_CHARACTERS)]
 
     def _object(self, spec: Mapping[str, Any], depth: float) -> dict[str, Any]:
         properties = spec.get("properties", {})

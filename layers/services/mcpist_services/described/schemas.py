@@ -39,6 +39,7 @@ class Schemas:
 
         What a reference leads to is kept once if it is an object or a choice, else it is put in its place.
         """
+        self.description.count_steps()
         if not isinstance(schema, dict):
             return {}
         if isinstance(schema.get("$ref"), str):

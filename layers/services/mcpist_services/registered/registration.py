@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from mcpist.audit.record import record_change
 from mcpist.caller import Caller, RegisteredModule, Role
-from mcpist.errors import AlreadyExists, InvalidRequest, NotRegistered
+from mcpist.errors import AlreadyExists, IntegrityError, InvalidRequest, NotRegistered
 from mcpist.people.administration import Administration, AppliedChange
 from mcpist.people.change import ChangeOptions
 from mcpist.people.edits import Edit
@@ -21,7 +21,7 @@ from mcpist.registry import definitions
 from mcpist.suggestions import nearest
 from mcpist_services.catalogue import is_taken
 from mcpist_services.described.registered import read_index
-from mcpist_services.registered.request import ModuleRequest, define, destination_of
+from mcpist_services.registered.request import ModuleRequest, account_handling, define, destination_of
 
 MAX_REGISTERED_MODULES = 50
 LIST_TIMEOUT_SECONDS = 15.0
@@ -68,9 +68,8 @@ def register(administration: Administration, request: ModuleRequest, *, dry_run:
         if not dry_run:
             definitions.store(organization, definition)
             old = before.modules.get(request.name)
-            destination = destination_of(definition)
-            moved = bool(destination) and not (old and old.destination == destination)
-            if moved:  # people connected their accounts for another address
+            moved = _sends_accounts_elsewhere(organization, definition, old)
+            if moved:  # people connected their accounts for another address, or for less than it takes now
                 administration.accounts.revoke_service(request.name)
     module = RegisteredModule(
         name=request.name,
@@ -85,6 +84,19 @@ def register(administration: Administration, request: ModuleRequest, *, dry_run:
         # Of accounts that were connected for the old address in between.
         administration.accounts.revoke_service(request.name)
     return Registration(module, definition, applied)
+
+
+def _sends_accounts_elsewhere(
+    organization: str, definition: definitions.Definition, old: RegisteredModule | None
+) -> bool:
+    """Whether accounts that people connected for the module before may not be sent as the new definition says."""
+    handling = account_handling(definition)
+    if not handling or old is None:
+        return bool(handling)
+    try:
+        return account_handling(definitions.load(organization, old.sha256)) != handling
+    except IntegrityError:  # nobody knows what they were connected for
+        return True
 
 
 def unregister(administration: Administration, name: str, *, dry_run: bool = False) -> AppliedChange:

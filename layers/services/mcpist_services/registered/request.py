@@ -13,6 +13,8 @@ from mcpist_services.definitions import ModuleName
 
 MAX_TAGS = 20
 MAX_PROBLEM_CHARACTERS = 300
+MAX_OVERLAY_EVALUATIONS = 500_000
+"""Of one overlay's schemas: about four seconds; those of Box's whole API take 57,000."""
 
 type Kind = Literal["api", "upstream"]
 type ShortText = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -83,6 +85,22 @@ def destination_of(definition: Definition) -> str:
     return server["url"] if any(value.startswith("grant:") for value in server["headers"].values()) else ""
 
 
+def account_handling(definition: Definition) -> Definition:
+    """Return all of a definition that decides where its accounts' secrets go and how; empty where it takes none.
+
+    A path below the host is not part of it, but every header is: gateways choose what is behind them by headers, too.
+    """
+    if not destination_of(definition):
+        return {}
+    if "overlay" in definition:
+        overlay = definition["overlay"]
+        security = {name: value for name, value in overlay["security"].items() if name != "key_page"}
+        stated = (rule.get("headers", {}).items() for rule in overlay["tools"].values())
+        fixed = sorted({(name.lower(), value) for headers in stated for name, value in headers})
+        return {"host": overlay["host"], "security": security, "headers": fixed}
+    return {name: definition["server"].get(name) for name in ("url", "type", "headers")}
+
+
 def _define_api(request: ModuleRequest) -> Definition:
     from mcpist_services.described.description import parse as parse_description
     from mcpist_services.described.overlay import load_overlay
@@ -109,17 +127,19 @@ def _define_api(request: ModuleRequest) -> Definition:
 
 def _check_schemas(overlay: Mapping[str, Any]) -> None:
     """Raise InvalidRequest for a parameter whose schema is no JSON Schema: the signature is made of it."""
-    from jsonschema import Draft202012Validator, SchemaError
+    from mcpist.tools.declare.bounded_schema import OverBudget, schema_errors
 
     tools = {
         name: {"properties": {one: spec.get("schema", {}) for one, spec in rule.get("parameters", {}).items()}}
         for name, rule in overlay["tools"].items()
     }
     try:
-        Draft202012Validator.check_schema({"$defs": overlay.get("schemas", {}), "properties": tools})
-    except SchemaError as error:
-        place = ".".join(str(part) for part in error.absolute_path if part not in {"properties", "$defs"})
-        raise InvalidRequest(field=f"overlay.{place}", problem=error.message[:MAX_PROBLEM_CHARACTERS]) from None
+        errors = schema_errors({"$defs": overlay.get("schemas", {}), "properties": tools}, MAX_OVERLAY_EVALUATIONS)
+    except (OverBudget, RecursionError):
+        raise InvalidRequest(field="overlay.schemas", problem="its schemas take too long to check") from None
+    if errors:
+        place = ".".join(str(part) for part in errors[0].absolute_path if part not in {"properties", "$defs"})
+        raise InvalidRequest(field=f"overlay.{place}", problem=errors[0].message[:MAX_PROBLEM_CHARACTERS])
 
 
 def _define_server(request: ModuleRequest) -> Definition:

@@ -5,18 +5,23 @@ A server may be hostile, so every item has bounds, and its schemas hold only wha
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import mcp_types
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 MAX_LISTED_ITEMS = 10_000
 MAX_LISTED_BYTES = 20_000_000
 """The size of all pages of one list, as compact JSON."""
 MAX_ITEM_BYTES = 100_000
 MAX_ITEM_DEPTH = 40
+MAX_MESSAGE_DEPTH = 190
+"""Of a whole message: the SDK's parser reads 200 levels, and knows nothing of a message with more."""
+MAX_ANSWER_DEPTH = MAX_MESSAGE_DEPTH - 10
 MAX_QUOTED_NAME_CHARACTERS = 200
 
 SCHEMA_FIELDS = ("inputSchema", "outputSchema")
@@ -44,6 +49,7 @@ _KEYWORDS_OF_KIND = {
     "schema": "additionalItems additionalProperties propertyNames contains not if then else unevaluatedItems "
     "unevaluatedProperties",
 }
+_STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
 _KIND_OF_KEYWORD = {keyword: kind for kind, keywords in _KEYWORDS_OF_KIND.items() for keyword in keywords.split()}
 
 
@@ -96,6 +102,39 @@ class ListCheck:
         if self._bytes > MAX_LISTED_BYTES:
             raise ListTooLarge(f"its {self.kind} are larger than {MAX_LISTED_BYTES:,} bytes")
         return True
+
+
+def shallow(message: bytes) -> bytes:
+    """Return a message of JSON that the SDK can parse: what is nested too deeply in it is null.
+
+    So one item of a list is withheld, which is too deep for a tool in any case, and the others are read.
+    """
+    if message.count(b"[") + message.count(b"{") <= MAX_MESSAGE_DEPTH or _is_parsed(message):
+        return message
+    kept, depth, start = bytearray(), 0, 0
+    for found in _STRING_OR_BRACKET.finditer(message):
+        if found[0] in {b"[", b"{"}:
+            depth += 1
+            if depth == MAX_MESSAGE_DEPTH + 1:
+                kept += message[start : found.start()] + b"null"
+        elif found[0] in {b"]", b"}"}:
+            depth -= 1
+            if depth == MAX_MESSAGE_DEPTH:
+                start = found.end()
+    return bytes(kept + message[start:])
+
+
+def _is_parsed(message: bytes) -> bool:
+    try:
+        from_json(message)
+    except ValueError as error:
+        return "recursion limit" not in str(error)  # other broken messages are for the SDK to refuse
+    return True
+
+
+def is_too_deep(answer: Any) -> bool:
+    """Whether an answer may have been cut by `shallow`."""
+    return _depth_exceeds(answer, MAX_ANSWER_DEPTH)
 
 
 def check_item(kind: str, item: Any) -> int:

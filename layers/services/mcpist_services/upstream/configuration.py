@@ -22,7 +22,14 @@ from mcpist.errors import InvalidConfiguration
 from mcpist.memory import cached
 from mcpist.settings import settings
 from mcpist.tools.declare.tool import Effect
-from mcpist_services.definitions import DefinitionPart, Description, Noise, is_reserved_name, parse_commented_json
+from mcpist_services.definitions import (
+    DefinitionPart,
+    Description,
+    Noise,
+    is_forbidden_header,
+    is_own_name,
+    parse_commented_json,
+)
 from mcpist_services.upstream.secret_detection import is_secret, secret_arguments, secret_in_url
 
 LOOPBACK = re.compile(r"^(localhost|127(\.\d{1,3}){3}|::1)$")
@@ -106,6 +113,16 @@ class UpstreamServer(DefinitionPart):
             if not _REFERENCE.match(value) and is_secret(name, value):
                 raise ValueError(f"{name} {USE_REFERENCE}")
         return values
+
+    @field_validator("headers")
+    @classmethod
+    def _refuse_headers(cls, headers: Mapping[str, str]) -> Mapping[str, str]:
+        for name, value in headers.items():
+            if is_forbidden_header(name, holds_key=bool(_REFERENCE.match(value))):
+                raise ValueError(f"{name} is no header that a module may set")
+        if len({name.lower() for name in headers}) < len(headers):
+            raise ValueError("a header stands twice, in capitals and in small letters")
+        return headers
 
     @field_validator("args")
     @classmethod
@@ -225,7 +242,7 @@ class UpstreamConfiguration(DefinitionPart):
                     raise _located_error(f"{place}.server", f'no server "{server}"; there are: {known}')
         for name in self.all_categories:
             place = _location("categories" if name in self.categories else "mcpServers", name)
-            if is_reserved_name(name.partition(".")[0]):
+            if is_own_name(name.partition(".")[0]):
                 raise _located_error(place, "the name is one of MCPist's own; choose another")
             servers = self.all_categories[name].servers
             if name in self.servers and name not in servers:

@@ -18,6 +18,7 @@ from mcpist.bounded_http.addresses import ForbiddenAddress
 from mcpist.bounded_http.client import parse_json
 from mcpist.running.refusals import Failure, failure, read_refusal
 from mcpist.tools.declare.call import ServiceResponse
+from mcpist_services.upstream.checked_items import shallow
 from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.faults import Faults
 from mcpist_services.upstream.network import ConnectionPool
@@ -72,8 +73,9 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
         refused = self._status_failure(request, answer.status, headers, body)
         if refused is not None:
             return self._failure_response(refused)
-        headers.pop("transfer-encoding", None)
-        return httpx2.Response(answer.status, headers=headers, content=body)
+        for name in ("transfer-encoding", "content-length"):
+            headers.pop(name, None)
+        return httpx2.Response(answer.status, headers=headers, content=shallow(body))
 
     def _status_failure(
         self, request: httpx2.Request, status: int, headers: httpx2.Headers, body: bytes
@@ -118,14 +120,19 @@ class LimitedEventStream(httpx2.AsyncByteStream):
         self._is_sse = is_sse
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
+        size, line = 0, bytearray()
         try:
             async for chunk in _chunks(self._answer):
                 end = max(chunk.rfind(b"\n\n"), chunk.rfind(b"\r\n\r\n")) if self._is_sse else -1
                 size = len(chunk) - end if end >= 0 else size + len(chunk)
                 if size > self._limit:
                     raise httpx2.SSEError(self._too_large())
-                yield chunk
+                line += chunk
+                if b"\n" in chunk:
+                    whole, _, rest = bytes(line).rpartition(b"\n")
+                    yield _shallow_events(whole + b"\n")
+                    line = bytearray(rest)
+            yield _shallow_events(bytes(line))
         except _TRANSPORT_ERRORS as error:
             if self._is_sse:
                 self._faults.close(self._faults.unavailable("its stream of events broke"))
@@ -155,6 +162,12 @@ def _to_httpcore_request(request: httpx2.Request, content: bytes) -> httpcore2.R
         content=content,
         extensions={"timeout": seconds},
     )
+
+
+def _shallow_events(events: bytes) -> bytes:
+    """Return lines of a stream of events, each message of which the SDK can parse."""
+    lines = events.splitlines(keepends=True)
+    return b"".join(b"data:" + shallow(line[5:]) if line.startswith(b"data:") else line for line in lines)
 
 
 def _chunks(answer: httpcore2.Response) -> AsyncIterable[bytes]:

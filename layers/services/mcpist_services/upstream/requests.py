@@ -17,6 +17,7 @@ from mcpist.errors import McpistError, SchemaFetchError
 from mcpist.running.refusals import Failure
 from mcpist.telemetry import invocation
 from mcpist_services.upstream import listing
+from mcpist_services.upstream.checked_items import MAX_ANSWER_DEPTH, is_too_deep
 from mcpist_services.upstream.connection import Request
 from mcpist_services.upstream.link import Link
 from mcpist_services.upstream.listing import Listing
@@ -101,6 +102,8 @@ async def _call(client: Client, tool: str, arguments: Mapping[str, Any], meta: A
             raise
         await listing.read(client)
         answer = await client.session.send_request(call, _CALL_RESULT)
+    if isinstance(answer, mcp_types.CallToolResult) and is_too_deep(answer.structured_content):
+        raise MCPError(code=INVALID_REQUEST, message=f"its answer is nested deeper than {MAX_ANSWER_DEPTH} levels")
     if isinstance(answer, mcp_types.InputRequiredResult):
         raise MCPError(code=INVALID_REQUEST, message="it asks a person for input, which cannot be passed on")
     return answer

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpist.tools.declare.bounded_schema import OverBudget, all_errors, is_schema
+from mcpist.tools.declare.bounded_schema import OverBudget, all_errors, is_schema, schema_errors
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def doubling(levels: int) -> dict[str, Any]:
@@ -25,6 +27,7 @@ def doubling(levels: int) -> dict[str, Any]:
         (doubling(40), {}),
         ({**doubling(40), "unevaluatedProperties": False}, {"a": 1}),
         ({"items": {"allOf": [{"minimum": 1}] * 1_000}}, [0] * 10_000),
+        ({"items": {"$schema": DIALECT, "allOf": [{"minimum": 1}] * 1_000}}, [0] * 10_000),
     ],
 )
 def test_a_schema_that_multiplies_its_work_ends_at_the_budget(schema: dict[str, Any], value: Any) -> None:
@@ -54,6 +57,13 @@ def test_a_pattern_that_our_engine_does_not_know_is_left_to_the_service() -> Non
     lookahead = {"pattern": "^(?!private)", "patternProperties": {"^(?=a)": False}, "additionalProperties": False}
     assert all_errors(lookahead, "private") == []
     assert all_errors(lookahead, {"a": 1}) == []
+
+
+def test_a_schema_is_checked_by_its_dialect_within_the_budget() -> None:
+    long = {"required": [name for number in range(20_000) for name in (number, str(number))]}
+    assert not is_schema(long)  # two kinds of values cannot be sorted: in squares this takes a minute
+    with pytest.raises(OverBudget):
+        schema_errors({"properties": {str(number): {"type": "string"} for number in range(10_000)}})
 
 
 def test_a_schema_that_is_none_by_its_dialect_is_known() -> None:

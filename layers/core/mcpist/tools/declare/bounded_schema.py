@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
+from attrs import evolve
 from jsonschema.exceptions import ValidationError, best_match, relevance
 from jsonschema.validators import Draft202012Validator, extend, validator_for
 from jsonschema_specifications import REGISTRY
@@ -39,11 +40,16 @@ def all_errors(schema: Mapping[str, Any], value: Any) -> list[ValidationError]:
 
 def is_schema(schema: Mapping[str, Any]) -> bool:
     """Whether a schema is valid by its own dialect; one that is too deep, or takes too long to check, is not."""
-    kind = validator_for(schema, default=Draft202012Validator)
     try:
-        return not _errors(bounded(kind)(kind.META_SCHEMA, registry=REGISTRY), schema)
+        return not schema_errors(schema)
     except (OverBudget, RecursionError):
         return False
+
+
+def schema_errors(schema: Mapping[str, Any], max_evaluations: int = MAX_EVALUATIONS) -> list[ValidationError]:
+    """Return where a schema breaks its own dialect; OverBudget where the check takes too long."""
+    kind = validator_for(schema, default=Draft202012Validator)
+    return _errors(bounded(kind)(kind.META_SCHEMA, registry=REGISTRY), schema, max_evaluations)
 
 
 @cache
@@ -52,11 +58,14 @@ def bounded(kind: Any) -> Any:
     keywords = {**kind.VALIDATORS, **_OWN_KEYWORDS}
     known = {name: _counted(keywords[name]) for name in kind.VALIDATORS if name not in _UNCOUNTABLE}
     # An extension cannot remove a keyword, but replace it with one that accepts everything.
-    return extend(kind, {**dict.fromkeys(_UNCOUNTABLE, _accept), **known})
+    made = extend(kind, {**dict.fromkeys(_UNCOUNTABLE, _accept), **known})
+    # Its own would leave the budget at each part that names a dialect, as the parts of JSON Schema's metaschema do.
+    made.evolve = evolve
+    return made
 
 
-def _errors(validator: Any, value: Any) -> list[ValidationError]:
-    token = _evaluations.set([MAX_EVALUATIONS])
+def _errors(validator: Any, value: Any, max_evaluations: int = MAX_EVALUATIONS) -> list[ValidationError]:
+    token = _evaluations.set([max_evaluations])
     try:
         found = sorted(validator.iter_errors(value), key=relevance, reverse=True)
         return [best_match(iter([error])) or error for error in found]
