@@ -14,7 +14,7 @@ from mcpist.batch.language.references import EACH, EachElement, NoResult, StepRe
 from mcpist.batch.language.steps import holds, is_about_element
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Entry, Header, MapItems
-from mcpist.caller import Caller, Proof
+from mcpist.caller import Caller, Proof, Role
 from mcpist.errors import CallerError, InvalidArguments, NotAList, TooManyInFlight
 from mcpist.files.answers import content_of
 from mcpist.files.records import record
@@ -119,10 +119,12 @@ class ToolStepWork:
 
     def prepare(self, head: Header, entry: Entry) -> Callable[[], ToolResult]:
         """Return the call of its tool; permissions are checked again, since roles may have changed meanwhile."""
-        permissions, step = Permissions(_caller(head), CATALOGUE), entry.step
+        step, begun = entry.step, ToolUse(entry.step.module, entry.step.tool, {}, self._request_id, head.batch)
+        with gate.refusals_audited(_starter(head), [begun]):
+            permissions = Permissions(_caller(head), CATALOGUE)
         with _locate_errors(entry):
             params = resolve(step.params, self._load_sources(head, entry))
-        use = ToolUse(step.module, step.tool, params, self._request_id, head.batch)
+        use = replace(begun, arguments=params)
 
         admitted = gate.admit(permissions, use, gate.CONFIRMED)
         self._take_place(permissions.caller)
@@ -184,6 +186,12 @@ def _caller(head: Header) -> Caller:
         proof=Proof("warrant", head.warrant) if head.warrant else None,
     )
     return replace(caller, client=head.client, reading_only=head.reading_only)
+
+
+def _starter(head: Header) -> Caller:
+    """Return who started the batch, for a row of the audit: they may be no member any more, and permit nothing."""
+    roles = tuple(map(Role, head.roles))
+    return Caller(head.organization, head.user, head.subject, "user", roles, client=head.client)
 
 
 def _find_shows(head: Header, module: str, tool: str) -> Shows:

@@ -14,7 +14,7 @@ from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Ending
 from mcpist.caller import ClientInfo, Role
 from mcpist.errors import BatchNotFound, StoreUnavailable
-from mcpist.people import directory
+from mcpist.people import directory, edits
 from tests import members
 from tests.audit_items import audit_items
 from tests.step_runner.ledger_batch import EXECUTION, PK, Write, claim_by, enter, entry, error_of, outcome
@@ -231,3 +231,20 @@ def test_a_step_whose_tool_was_switched_off_meanwhile_fails_and_does_not_run(wri
     directory.access_cache.clear()
     enter()
     assert (outcome(), error_of(entry()).code) == ("failed", "TOOL_DISABLED")
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [edits.remove_user("uma"), edits.change_user("uma", roles=())],
+    ids=["the user was removed", "the role was taken"],
+)
+def test_a_step_whose_user_lost_the_right_meanwhile_has_a_row_of_its_refusal(
+    write: Write, edit: directory.Edit
+) -> None:
+    head = write(("list_tags", {}, set()))
+    directory.change("acme", edit)
+    directory.access_cache.clear()
+    enter()
+    (row,) = audit_items("acme")
+    refused = (row["user"], row["roles"], row["tool"], row["batch"], row["outcome"])
+    assert refused == (head.user, list(head.roles), "rag.list_tags", head.batch, "AUTHORIZATION_ERROR")
