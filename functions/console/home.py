@@ -11,7 +11,7 @@ from console.visit import Visit
 from mcpist.batch.ledger.ledger import list_recent
 from mcpist.http.browser import BrowserRequest
 from mcpist.http.request import HttpResponse, json_response
-from mcpist.people import questions
+from mcpist.people import directory, questions
 from mcpist.running import broker
 from mcpist.version import VERSION
 
@@ -32,6 +32,7 @@ def show(visit: Visit) -> HttpResponse:
         "home.html",
         modules=modules,
         tools=sum(len(visit.permissions.tools(module)) for module in modules),
+        asked=directory.find_waiting(caller.subject),
         broken=[row for row in accounts if row["acts"] and not row["usable"]],
         connected={row["service"] for row in accounts if row["acts"]},
         services=services,

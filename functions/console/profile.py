@@ -14,7 +14,7 @@ from console.visit import Visit
 from mcpist.caller import Role
 from mcpist.errors import InvalidRequest, Locale
 from mcpist.http.request import HttpResponse
-from mcpist.people import administration, browsers
+from mcpist.people import administration, browsers, directory, memberships
 from mcpist.running.accounts import BrokerAccounts
 from mcpist.tools.access.role_rules import role_permits
 from mcpist.tools.search.index import ModuleEntry
@@ -35,6 +35,9 @@ def show(visit: Visit) -> HttpResponse:
         "profile.html",
         mcp_url=visit.mcp_url,
         clients=client_lines(visit.mcp_url),
+        organizations=directory.identify_all(visit.caller.subject),
+        asked=directory.find_waiting(visit.caller.subject),
+        default=directory.default_organization(visit.caller.subject),
         browsers=browsers.find(visit.caller.subject),
         this_browser=browsers.key_of(visit.session.id),
         page=logs.own_rows(visit),
@@ -46,9 +49,16 @@ def show(visit: Visit) -> HttpResponse:
 
 
 def submit(visit: Visit) -> HttpResponse:
-    """Change the language, or sign browsers out."""
+    """Change the language, answer an organization, choose the default one, or sign browsers out."""
     request, subject = visit.request, visit.caller.subject
     match request.form_value("action"):
+        case "accepted" | "declined" as given:
+            memberships.answer(subject, request.form_value("organization"), given, visit.request_id)
+            done = "membership_accepted" if given == "accepted" else "membership_declined"
+            return visit.redirect("/profile", done=done)
+        case "default":
+            memberships.choose_default(visit.caller, request.form_value("organization"), visit.request_id)
+            return visit.redirect("/profile", done="default_organization")
         case "language":
             language = request.form_value("language")
             administration.set_locale(visit.caller, cast("Locale", language), visit.request_id)

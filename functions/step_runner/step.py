@@ -189,7 +189,7 @@ def _caller(head: Header) -> Caller:
 
 
 def _starter(head: Header) -> Caller:
-    """Return who started the batch, for a row of the audit: they may be no member any more, and permit nothing."""
+    """Return the user who started the batch, for a row of the audit: it has no rights, and may be removed meanwhile."""
     roles = tuple(map(Role, head.roles))
     return Caller(head.organization, head.user, head.subject, "user", roles, client=head.client)
 

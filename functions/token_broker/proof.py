@@ -19,7 +19,13 @@ from pydantic import BaseModel, ConfigDict, SecretStr
 
 from mcpist.audit import record as audit
 from mcpist.caller import Caller, ClientInfo, Subject
-from mcpist.errors import AuthenticationError, AuthorizationError, IntegrityError, MembershipRequired
+from mcpist.errors import (
+    AcceptanceRequired,
+    AuthenticationError,
+    AuthorizationError,
+    IntegrityError,
+    MembershipRequired,
+)
 from mcpist.people import browsers, directory
 from mcpist.people.directory import identify, in_roles
 from mcpist.people.identity import verify_token
@@ -62,7 +68,8 @@ def _caller_from_jwt(message: Message) -> Caller:
     try:
         return replace(identify(token.subject, organization=message.organization), client=client)
     except MembershipRequired as error:
-        if isinstance(message, Login):
+        # A person who has yet to accept was not refused: the page that asks them follows.
+        if isinstance(message, Login) and not isinstance(error, AcceptanceRequired):
             record_refused_login(token.subject, message.organization, client, error)
         raise
 

@@ -76,7 +76,7 @@ def create_organization(
 def _with_administrator(administrator: User, before: Organization) -> Organization:
     """Make a user, known or new, an administrator with this subject."""
     known = before.users.get(administrator.id, administrator)
-    return before.with_user(replace(known, subject=administrator.subject, system_role="admin"))
+    return before.with_user(replace(known, subject=administrator.subject, system_role="admin", acceptance="accepted"))
 
 
 @org.command("show")

@@ -37,7 +37,7 @@ FOR_EVERYBODY = {
 FORMS = [route for route in PAGES if route.startswith("POST ")]
 READ = [route for route in PAGES if route.startswith("GET ")]
 OWN_ACTIONS = {"try", "begin", "paste", "disconnect", "cancel", "resume", "keep", "confirm"}
-OWN_ACTIONS |= {"language", "sign_out", "sign_out_there", "sign_out_everywhere"}
+OWN_ACTIONS |= {"accepted", "declined", "default", "language", "sign_out", "sign_out_there", "sign_out_everywhere"}
 """The actions that change what is the person's own, or nothing."""
 ADMINISTRATORS_ACTIONS: dict[str, list[tuple[str, dict[str, str]]]] = {
     "create": [

@@ -13,7 +13,7 @@ ENGLISH, JAPANESE = texts("en"), texts("ja")
 DYNAMIC = {"done.", "error.", "frame.", "connect.", "home.state_", "home.alarm_", "profile.place_"}
 DYNAMIC |= {"batches.state_", "batches.batch_", "batches.effect_"}
 DYNAMIC |= {"tools.", "tools.effect_", "tools.why_", "tools.verdict_", "tools.actor_", "tools.role_says_"}
-DYNAMIC |= {"done.tool_", "join.", "organization."}
+DYNAMIC |= {"done.tool_", "join.", "organization.", "users.acceptance_", "users.acceptance_note_"}
 DYNAMIC |= {"roles.", "roles.tab_", "roles.effect_", "modules.source_", "modules.state_"}
 """Beginnings of keys that templates complete from values."""
 

@@ -40,8 +40,9 @@ def test_a_user_is_added_changed_and_removed(ada: RestClient, login: LocalLogin)
     assert (made.status, made.headers["etag"]) == (201, f'"{made.json["version"]}"')
     assert (made.json["effects"][0]["users"], "rag.get_doc" in made.json["effects"][0]["appear"]) == (["eve"], True)
     assert directory.read("acme").user("eve") == User(
-        "eve", "Eve", Subject(login.issuer, "e-1"), "user", ("members",), "ja"
+        "eve", "Eve", Subject(login.issuer, "e-1"), "user", ("members",), "ja", "waiting"
     )
+    assert ada.get("/v1/users/eve").json["acceptance"] == "waiting"
     assert ada.get("/v1/users/eve").json["subject"] == {"issuer": login.issuer, "sub": "e-1"}
     changed = ada.send("PATCH", "/v1/users/eve", {"roles": [], "system_role": "admin"})
     assert {change["path"] for change in changed.json["changes"]} == {"users.eve.roles", "users.eve.system_role"}

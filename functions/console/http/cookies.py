@@ -35,6 +35,8 @@ class LoginAttempt:
     """The path to show after the login."""
     invitation: str = field(default="", repr=False)
     """The secret of the invitation that the person has agreed to use; empty for a login without one."""
+    answer: str = ""
+    """The person's answer, `accepted` or `declined`, to the organization that added them; empty without one."""
 
 
 def read_session(request: BrowserRequest) -> BrowserSession | None:

@@ -8,7 +8,7 @@ import base64
 import hashlib
 import secrets
 import time
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode, urlsplit
 
 from console import messages
@@ -22,13 +22,22 @@ from console.http.cookies import (
 )
 from console.sign_in import sessions
 from mcpist.bounded_http.failures import ExchangeFailed, ExchangeTimeout
-from mcpist.errors import AuthenticationError, FormRefused, NotConfigured, StaleConnection, Timeout, UpstreamUnavailable
+from mcpist.errors import (
+    AcceptanceRequired,
+    AuthenticationError,
+    FormRefused,
+    InvalidRequest,
+    NotConfigured,
+    StaleConnection,
+    Timeout,
+    UpstreamUnavailable,
+)
 from mcpist.http import bearer
 from mcpist.http.browser import OWN_PATH, START_PAGE, BrowserRequest
 from mcpist.http.page import redirect
 from mcpist.http.request import HttpResponse
 from mcpist.memory import Memory
-from mcpist.people import browsers, invitations
+from mcpist.people import browsers, directory, invitations, memberships
 from mcpist.people.identity import METADATA_PATHS
 from mcpist.running import broker
 from mcpist.settings import settings
@@ -42,7 +51,13 @@ metadata_cache: Memory[str, dict[str, Any]] = Memory(METADATA_CACHE_SECONDS, max
 
 
 def begin(
-    request: BrowserRequest, target: str, *, organization: str = "", again: bool = False, invitation: str = ""
+    request: BrowserRequest,
+    target: str,
+    *,
+    organization: str = "",
+    again: bool = False,
+    invitation: str = "",
+    answer: str = "",
 ) -> HttpResponse:
     """Redirect to the issuer, which redirects back and so to the target; `again` asks for a new login."""
     if not settings().connect_client_id:
@@ -63,7 +78,7 @@ def begin(
     }
     endpoint = issuer["authorization_endpoint"]
     url = f"{endpoint}{'&' if urlsplit(endpoint).query else '?'}{urlencode(parameters)}"
-    attempt = LoginAttempt(state, verifier, organization, target, invitation)
+    attempt = LoginAttempt(state, verifier, organization, target, invitation, answer)
     return redirect(url, cookies=[set_login_cookie(request, attempt)])
 
 
@@ -80,13 +95,35 @@ def finish(request: BrowserRequest) -> HttpResponse:
         return messages.show(request, *texts, actions, status=403, cookies=cookies)
     token = _redeem(request, request.query["code"], attempt.verifier)
     # Before the session: the broker opens none for somebody who is no member yet.
+    return _join(request, attempt, token) or _open_session(request, attempt, token)
+
+
+def _join(request: BrowserRequest, attempt: LoginAttempt, token: str) -> HttpResponse | None:
+    """Use the invitation or give the answer with which a login began; a page if the person is no member after it."""
+    if not (attempt.invitation or attempt.answer):
+        return None
+    subject = bearer.verify(token, request.public_url).subject
     if attempt.invitation:
-        subject = bearer.verify(token, request.public_url).subject
         outcome = invitations.accept(attempt.organization, attempt.invitation, subject, request.id)
-        if outcome not in {"joined", "already_member"}:
-            return _refusal(request, outcome)
+        return None if outcome in {"joined", "already_member"} else _refusal(request, outcome)
+    given = cast("memberships.Answer", attempt.answer)
+    memberships.answer(subject, attempt.organization, given, request.id)
+    if given == "accepted":
+        return None
+    actions, cookies = [("error.sign_in", START_PAGE)], [clear_cookie(request, "login")]
+    return messages.show(request, "asked.declined", "asked.declined_note", actions, cookies=cookies)
+
+
+def _open_session(request: BrowserRequest, attempt: LoginAttempt, token: str) -> HttpResponse:
+    """Redirect to the target with a session of the broker; a page that asks a person whose membership waits."""
     message = {"operation": "login", "proof": {"kind": "jwt", "value": token}, "organization": attempt.organization}
-    session = sessions.parse(broker.invoke(message), "")
+    try:
+        session = sessions.parse(broker.invoke(message), "")
+    except AcceptanceRequired:
+        subject = bearer.verify(token, request.public_url).subject
+        directory.read_subject(subject, fresh=True)
+        asked = [one for one in directory.find_waiting(subject) if attempt.organization in {"", one.organization}]
+        return messages.show_template(request, "asked.html", asked=asked, path=invitations.PATH)
     sessions.record_sign_out(session.subject, browsers.sign_out(session.subject, kept=browsers.MAX_BROWSERS - 1))
     owner, agent = (session.subject, session.id, session.organization), request.headers.get("user-agent", "")
     sessions.record_sign_in(session.subject, browsers.sign_in(*owner, agent, expires_at=session.ends_at))
@@ -97,11 +134,16 @@ def finish(request: BrowserRequest) -> HttpResponse:
 
 
 def begin_joining(request: BrowserRequest) -> HttpResponse:
-    """Begin the login of a person who agreed to an invitation on our page; FormRefused if another site sends it."""
+    """Begin the login of a person who agreed to an invitation on our page, or answered whether to accept a membership.
+
+    Whom the issuer then names, has answered; FormRefused if another site sends the form.
+    """
     if request.headers.get("origin", "") != request.public_url:
         raise FormRefused(field="csrf", url=request.public_url)
-    organization, invitation = request.form_value("organization"), request.form_value("code")
-    return begin(request, START_PAGE, organization=organization, invitation=invitation)
+    organization, invitation, answer = map(request.form_value, ("organization", "code", "answer"))
+    if answer not in {"", *memberships.ACTIONS}:
+        raise InvalidRequest(field="answer", problem=f"it is one of {', '.join(memberships.ACTIONS)}")
+    return begin(request, START_PAGE, organization=organization, invitation=invitation, answer=answer)
 
 
 def show_signed_out(request: BrowserRequest) -> HttpResponse:

@@ -6,7 +6,7 @@ from aws_lambda_powertools.event_handler import Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from mcpist.http import bearer
-from mcpist.people import edits
+from mcpist.people import directory, edits
 from mcpist.people.change import fields_of
 from mcpist.people.documents import OrganizationDocument
 from mcpist.people.quota import request_quota
@@ -36,6 +36,7 @@ class Membership(BaseModel):
     user: str
     system_role: Literal["admin", "user"]
     roles: list[str]
+    default: Annotated[bool, Field(description="Whether requests that name no organization go there")]
 
 
 class MembershipList(BaseModel):
@@ -60,7 +61,12 @@ def list_organizations() -> MembershipList:
     callers = bearer.memberships(current().request)
     # Counted here: a caller without an organization has not passed the front's count.
     request_quota.count(callers[0])
-    return MembershipList(organizations=[body_of(Membership, one, roles=one.role_names) for one in callers])
+    default = directory.default_organization(callers[0].subject)
+    return MembershipList(
+        organizations=[
+            body_of(Membership, one, roles=one.role_names, default=one.organization == default) for one in callers
+        ]
+    )
 
 
 @router.operation("GET", "/v1/organization", "Show the organization")

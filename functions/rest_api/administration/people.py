@@ -35,6 +35,10 @@ class UserBody(BaseModel):
     system_role: Literal["admin", "user"]
     roles: list[str]
     locale: Literal["en", "ja"]
+    acceptance: Annotated[
+        Literal["accepted", "waiting", "declined"],
+        Field(description="Whether the person agreed to be a user here; only who has, can act"),
+    ]
 
 
 class UserList(BaseModel):

@@ -54,6 +54,7 @@ McpistError
 ├── AdministratorError             an administrator changes a permission or the configuration
 │   ├── AuthorizationError         AUTHORIZATION_ERROR 403
 │   │   ├── MembershipRequired
+│   │   │   └── AcceptanceRequired
 │   │   ├── OrganizationAmbiguous
 │   │   └── ReadingOnly
 │   ├── ToolDisabled               TOOL_DISABLED 403
@@ -317,6 +318,10 @@ class AuthorizationError(AdministratorError, code="AUTHORIZATION_ERROR", status=
 
 class MembershipRequired(AuthorizationError):
     """A valid subject without a membership in the organization."""
+
+
+class AcceptanceRequired(MembershipRequired):
+    """A subject whose person has not accepted the membership yet."""
 
 
 class OrganizationAmbiguous(AuthorizationError):

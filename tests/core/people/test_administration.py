@@ -174,4 +174,5 @@ def test_no_door_and_no_module_changes_an_organization_without_a_row() -> None:
     assert found == {
         "administration.py": {f"directory.{name}" for name in ("change", "create", "replace_organization")},
         "invitations.py": {"directory.change"},
+        "memberships.py": {"directory.change"},
     }

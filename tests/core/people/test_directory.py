@@ -430,7 +430,7 @@ def test_two_users_can_exchange_their_subjects(uma: Subject, login: LocalLogin) 
     acme = directory.read("acme")
     ada = Subject(login.issuer, "ada")
     users = {"ada": replace(acme.users["ada"], subject=uma), "uma": replace(acme.users["uma"], subject=ada)}
-    directory.replace_organization(replace(acme, users=users))
+    directory.change("acme", lambda before: replace(before, users=users))
     assert (now(uma).user, now(uma).system_role) == ("ada", "admin")
     assert (now(ada).user, now(ada).system_role) == ("uma", "user")
 

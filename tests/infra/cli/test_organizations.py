@@ -26,7 +26,7 @@ def test_an_organization_is_created_with_its_first_administrator(mcpist: Mcpist,
     shown = mcpist("org", "show", "--token", zoe)
     assert (shown["organization"], shown["users"]["zoe"]["system_role"]) == ("globex", "admin")
     assert mcpist("org", "list")["organizations"] == [
-        {"organization": "acme", "user": "ada", "system_role": "admin", "roles": ["members"]}
+        {"organization": "acme", "user": "ada", "system_role": "admin", "roles": ["members"], "default": True}
     ]
     (row, _) = mcpist("audit", "--token", zoe)["rows"]
     assert (row["user"], row["tool"]) == ("operator", "organization.create")
@@ -37,8 +37,8 @@ def test_an_organization_is_created_with_its_first_administrator(mcpist: Mcpist,
 def test_an_organization_in_which_nobody_can_log_in_gets_an_administrator(mcpist: Mcpist, login: LocalLogin) -> None:
     mcpist("org", "create", "acme", "--restore", "--administrator", "uma", "--sub", "u-2")
     restored = directory.read("acme").user("uma")
-    assert (restored.system_role, restored.subject, restored.roles) == (
-        *("admin", Subject(login.issuer, "u-2"), ("members",)),
+    assert (restored.system_role, restored.subject, restored.roles, restored.acceptance) == (
+        *("admin", Subject(login.issuer, "u-2"), ("members",), "accepted"),
     )
     row = mcpist("audit")["rows"][0]
     assert (row["tool"], row["target"], row["before"]["system_role"]) == ("organization.restore", "users.uma", "user")

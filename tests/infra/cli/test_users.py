@@ -5,7 +5,7 @@ import pytest
 from infra.local.login import LocalLogin
 from mcpist.caller import Subject
 from mcpist.errors import MembershipRequired
-from mcpist.people import directory
+from mcpist.people import directory, memberships
 from mcpist.people.organization import User
 from tests.infra.cli.conftest import Mcpist
 from tests.rest_api.fake_broker import GRANT, FakeBroker
@@ -19,7 +19,10 @@ def test_a_user_is_created_shown_and_listed(mcpist: Mcpist, login: LocalLogin) -
     assert [change["path"] for change in made["changes"]] == ["users.eve"]
     assert made["effects"][0]["users"] == ["eve"]
     eve = Subject(login.issuer, "e-1")
-    assert directory.read("acme").user("eve") == User("eve", "Eve", eve, "user", ("readers", "members"), "ja")
+    new = User("eve", "Eve", eve, "user", ("readers", "members"), "ja", "waiting")
+    assert directory.read("acme").user("eve") == new
+    assert made["changes"][0]["after"]["acceptance"] == "waiting"
+    memberships.answer(eve, "acme", "accepted", "r1")
     caller = directory.identify(eve)
     assert (caller.user, caller.role_names, caller.locale) == ("eve", ("readers", "members"), "ja")
     shown = mcpist("user", "show", "eve")
@@ -61,7 +64,7 @@ def test_the_id_of_a_user_is_given_once(mcpist: Mcpist) -> None:
 def test_only_what_is_named_changes(mcpist: Mcpist, login: LocalLogin) -> None:
     mcpist("user", "set", "uma", "--sub", "u-2", "--system-role", "admin")
     changed = directory.read("acme").user("uma")
-    assert changed == User("uma", "Uma", Subject(login.issuer, "u-2"), "admin", ("members",), "en")
+    assert changed == User("uma", "Uma", Subject(login.issuer, "u-2"), "admin", ("members",), "en", "waiting")
     with pytest.raises(MembershipRequired):
         directory.identify(Subject(login.issuer, "uma"))
 

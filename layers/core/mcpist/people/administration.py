@@ -15,6 +15,7 @@ from mcpist.errors import AuthorizationError, GrantsRemain, Locale, McpistError,
 from mcpist.people import directory, edits
 from mcpist.people.change import NO_OPTIONS, Change, ChangeOptions, Difference, Journal
 from mcpist.people.organization import Organization
+from mcpist.people.part import UserEdit
 
 PROFILE_UPDATE = "profile.update"
 
@@ -94,6 +95,8 @@ class Administration:
     ) -> AppliedChange:
         """Change the organization; `target` is the path of what is changed, such as `users.uma`."""
         organization, journal = self.caller.organization, journal_of(self.caller, action, self.request)
+        # With rights in AWS somebody may be made an administrator where none can log in.
+        edit = edit if self.caller.user == audit.OPERATOR else _asking(edit)
         with self.permitted(action, target):
             return self._apply(lambda chosen: directory.change(organization, edit, chosen, journal=journal), options)
 
@@ -123,6 +126,13 @@ class Administration:
         if accounts:
             self.accounts.revoke({account.owner for account in accounts})
         return AppliedChange(make(options), accounts, dry_run=False)
+
+
+def _asking(edit: directory.Edit) -> directory.Edit:
+    """Return an edit after which the users that it adds, or makes another person, wait for that person to accept."""
+    if isinstance(edit, UserEdit):
+        return replace(edit, apply=lambda before: edit.apply(before).asking(before))
+    return lambda before: edit(before).asking(before)
 
 
 def journal_of(caller: Caller, action: str, request: str) -> Journal:

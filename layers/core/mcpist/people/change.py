@@ -167,14 +167,18 @@ def user_fields(user: User) -> Fields:
     """Return a user as plain values, without the id."""
     subject = {"issuer": user.subject.issuer, "sub": user.subject.sub}
     own = {"name": user.name, "subject": subject, "system_role": user.system_role}
-    return {**own, "roles": list(user.roles), "locale": user.locale}
+    return {**own, "roles": list(user.roles), "locale": user.locale, "acceptance": user.acceptance}
 
 
 def fields_of(organization: Organization) -> Fields:
-    """Return a whole organization as plain values."""
+    """Return a whole organization as its document has it; whether people accept is no part of it."""
     return {
         "organization": organization.id,
         **own_fields(organization),
         "roles": {name: unnamed_fields(role) for name, role in sorted(organization.roles.items())},
-        "users": {user: user_fields(one) for user, one in sorted(organization.users.items())},
+        "users": {user: _document_fields(one) for user, one in sorted(organization.users.items())},
     }
+
+
+def _document_fields(user: User) -> Fields:
+    return {name: value for name, value in user_fields(user).items() if name != "acceptance"}

@@ -5,8 +5,10 @@ Items (`pk`, `sk`):
     org#ACME, org                    the organization: name, disabled tool masks, and the version of all its items
     org#ACME, role#ROLE              a role
     org#ACME, module#MODULE          a module that was registered at run time
-    org#ACME, user#USER              a user: name, system_role, locale, subject, and its roles in their order
+    org#ACME, user#USER              a user: name, system_role, locale, subject, acceptance, its roles in their order
     subject#ISSUER#SUB, org#ACME     the resulting access of a user: a request reads it with one Query
+    subject#ISSUER#SUB, waiting#ACME the same of a membership that the person has not accepted, which gives no access
+    subject#ISSUER#SUB, default      the organization of requests that name none (see `memberships`)
     publications, ACME#VERSION       the mark of a change that is not published to all users yet (see `publication`)
     subject#ISSUER#SUB, browser#ID   a browser in which the user is signed in (see `browsers`); read by the same Query
 
@@ -51,12 +53,15 @@ def identify(
 ) -> Caller:
     """Return the caller for a subject, with the given roles or with all roles of its membership in their order.
 
-    MembershipRequired: the subject is no member of the named organization, or of any. OrganizationAmbiguous: it is a
-    member of several, and none is named. AuthorizationError: its membership does not have a given role.
+    Where none is named, the person's default organization counts, or the only one. MembershipRequired: the subject is
+    no member of it; AcceptanceRequired: its person has not accepted to be. OrganizationAmbiguous: it is a member of
+    several, of which none is the default. AuthorizationError: its membership does not have a given role.
     """
-    matching = [caller for caller in _callers(subject) if not organization or caller.organization == organization]
+    known = _known(subject)
+    wanted = organization or known.default
+    matching = [caller for caller in known.callers if wanted in {"", caller.organization}]
     if not matching:
-        raise errors.MembershipRequired(organization=organization)
+        raise _no_membership(known, organization)
     if len(matching) > 1:
         raise errors.OrganizationAmbiguous(known=", ".join(caller.organization for caller in matching))
     caller = in_roles(matching[0], roles) if roles else matching[0]
@@ -73,10 +78,20 @@ def in_roles(caller: Caller, roles: Collection[str]) -> Caller:
 
 def identify_all(subject: Subject) -> list[Caller]:
     """Return the callers for a subject, one for each membership; MembershipRequired if it has none."""
-    callers = _callers(subject)
-    if not callers:
-        raise errors.MembershipRequired(organization="")
-    return callers
+    known = _known(subject)
+    if not known.callers:
+        raise _no_membership(known, "")
+    return list(known.callers)
+
+
+def find_waiting(subject: Subject) -> list[Caller]:
+    """Return a subject's memberships that its person has neither accepted nor declined; they are no callers yet."""
+    return list(_known(subject).waiting)
+
+
+def default_organization(subject: Subject) -> str:
+    """Return the organization of a subject's requests that name none; empty where it is a member of several."""
+    return _known(subject).default
 
 
 def read_subject(subject: Subject, *, fresh: bool = False) -> list[Item]:
@@ -97,8 +112,11 @@ def _known(subject: Subject) -> KnownSubject:
     )
 
 
-def _callers(subject: Subject) -> list[Caller]:
-    return list(_known(subject).callers)
+def _no_membership(known: KnownSubject, organization: str) -> errors.MembershipRequired:
+    waiting = [one.organization for one in known.waiting if organization in {"", one.organization}]
+    if waiting:
+        return errors.AcceptanceRequired(organization=organization, known=", ".join(waiting))
+    return errors.MembershipRequired(organization=organization)
 
 
 type Edit = Callable[[Organization], Organization]
@@ -168,14 +186,14 @@ def replace_organization(
 ) -> Change:
     """Create an organization or replace it except for its modules; LastAdministrator if it has no administrator.
 
-    An organization of more than some dozens of users is written in several transactions, roles and administrators
-    first. Repeating a replacement that was interrupted completes it.
+    Whoever is new in an organization that exists is asked first. One of more than some dozens of users is written in
+    several transactions, roles and administrators first. Repeating a replacement that was interrupted completes it.
     """
     if not organization.administrators:
         raise errors.LastAdministrator(field="users", organization=organization.id)
     return _apply_edit(
         organization.id,
-        lambda before: replace(organization, modules=before.modules) if before else organization,
+        lambda before: replace(organization.asking(before), modules=before.modules) if before else organization,
         options,
         journal,
         publish_all=True,

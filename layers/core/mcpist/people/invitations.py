@@ -18,7 +18,7 @@ from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.table import directory_table
 from mcpist.caller import Caller, Subject
 from mcpist.errors import AlreadyExists, InvalidRequest, InvitationNotFound, Locale
-from mcpist.people import directory
+from mcpist.people import directory, memberships
 from mcpist.people.administration import Administration, journal_of
 from mcpist.people.organization import Organization, User
 from mcpist.people.part import UserEdit
@@ -135,6 +135,7 @@ def accept(organization: str, secret: str, subject: Subject, request: str) -> Ou
         subject.issuer,
         witness=found.invited_by,
     )
+    memberships.keep_default(subject)
     try:
         directory.change(organization, edit, journal=journal_of(caller, "invitations.accept", request))
     except AlreadyExists:

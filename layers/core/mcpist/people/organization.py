@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from mcpist.audit.record import OPERATOR
 from mcpist.aws.attributes import INLINE, Attribute, Item, decode, encode
@@ -16,11 +16,17 @@ from mcpist.caller import Caller, RegisteredModule, Role, Subject, SystemRole
 from mcpist.errors import InvalidRequest, Locale, RoleInUse, RoleNotFound, UserNotFound
 from mcpist.suggestions import nearest
 
+WAITING = "waiting"
+"""The kind of a subject's items that are no access yet: of memberships that its person has not accepted."""
+DEFAULT = "default"
+"""The sort key of a subject's choice among its organizations."""
 RESERVED_IDS = ("categories", "readonly")  # parts of the endpoint's addresses, where an organization's id may stand
 MAX_ID_CHARACTERS = 128
 # A client of a URL that ends in `/.` or `/..` asks for another one.
 ID = re.compile(rf"(?!\.{{1,2}}$)[^#/\x00-\x1f]{{1,{MAX_ID_CHARACTERS}}}")
 CHOICES = {"system_role": ("user", "admin"), "locale": ("en", "ja")}
+type Acceptance = Literal["accepted", "waiting", "declined"]
+
 MAX_ROLES_PER_USER = 40  # each is in the user's access item, which every request reads
 
 
@@ -40,6 +46,13 @@ class User:
     """The names of the roles, in the order in which they apply."""
     locale: Locale = "en"
     """The language of answers."""
+    acceptance: Acceptance = "accepted"
+    """Whether the person agreed to be a user here; items that were written before people were asked have no value."""
+
+    @property
+    def administers(self) -> bool:
+        """Whether the user is an administrator who can act."""
+        return self.system_role == "admin" and self.acceptance == "accepted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +85,8 @@ class Organization:
 
     @property
     def administrators(self) -> tuple[str, ...]:
-        """The ids of the users who are administrators."""
-        return tuple(user.id for user in self.users.values() if user.system_role == "admin")
+        """The ids of the administrators who have accepted to be users here."""
+        return tuple(user.id for user in self.users.values() if user.administers)
 
     @property
     def administrator_count(self) -> int:
@@ -120,6 +133,13 @@ class Organization:
         """Return a copy without a user."""
         self.user(user)
         return replace(self, users={key: other for key, other in self.users.items() if key != user})
+
+    def asking(self, before: Self) -> Self:
+        """Return a copy in which each user who is new, or another person than before, waits for that one to accept."""
+        known = {(user.id, user.subject): user.acceptance for user in before.users.values()}
+        users = {name: (user, known.get((name, user.subject), "waiting")) for name, user in self.users.items()}
+        asked = {name: replace(user, acceptance=answer) for name, (user, answer) in users.items()}
+        return replace(self, users=asked)
 
     def validated(self) -> Self:
         """Return itself if all invariants hold; else InvalidRequest, whose `field` is the path of the wrong field."""
@@ -191,15 +211,16 @@ class Organization:
         return item | {"version": version} | counts
 
     def access_items(self) -> Iterator[Item]:
-        """Iterate over the access items, one for each user."""
+        """Iterate over the access items, one for each user; requests do not look at those of `waiting#`."""
         roles = {name: encode(role) for name, role in self.roles.items()}
         modules = {"modules": [encode(module) for module in self.modules.values()]} if self.modules else {}
         for user in self.users.values():
             yield {
                 "pk": f"subject#{user.subject.issuer}#{user.subject.sub}",
-                "sk": f"org#{self.id}",
+                "sk": f"{'org' if user.acceptance == 'accepted' else WAITING}#{self.id}",
                 "organization": self.id,
                 "user": user.id,
+                **({} if user.acceptance == "accepted" else {"acceptance": user.acceptance}),
                 "name": user.name,
                 "system_role": user.system_role,
                 "locale": user.locale,
@@ -219,7 +240,23 @@ class KnownSubject:
     @cached_property
     def callers(self) -> tuple[Caller, ...]:
         """One caller for each membership, with all its roles and without a proof."""
-        return tuple(decode(Caller, item, subject=self.subject) for item in self.items if item["sk"].startswith("org#"))
+        return tuple(decode(Caller, item, subject=self.subject) for item in self._of_kind("org"))
+
+    @cached_property
+    def waiting(self) -> tuple[Caller, ...]:
+        """One for each membership that its person has yet to accept or to decline: no caller, it has no rights yet."""
+        waiting = (item for item in self._of_kind(WAITING) if item["acceptance"] == "waiting")
+        return tuple(decode(Caller, item, subject=self.subject) for item in waiting)
+
+    @cached_property
+    def default(self) -> str:
+        """The organization of requests that name none: the person's choice, or the only one; empty if none is."""
+        own = [item["organization"] for item in self._of_kind("org")]
+        chosen = [item["organization"] for item in self.items if item["sk"] == DEFAULT]
+        return next((one for one in chosen if one in own), own[0] if len(own) == 1 else "")
+
+    def _of_kind(self, kind: str) -> list[Item]:
+        return [item for item in self.items if item["sk"].startswith(f"{kind}#")]
 
 
 def _check_id(place: str, value: str) -> None:

@@ -7,10 +7,10 @@ organization's own item: how many administrators there are, and how many users o
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from mcpist.aws.attributes import Item
+from mcpist.aws.attributes import Item, decode
 from mcpist.aws.table import Table
 from mcpist.caller import Subject
-from mcpist.people.organization import Organization, Others
+from mcpist.people.organization import WAITING, Organization, Others, User
 
 MAX_ITEMS_PER_REQUEST = 100
 
@@ -52,7 +52,9 @@ def read_part(table: Table, organization: str, edit: UserEdit) -> tuple[int, Org
     keys = [(pk, f"role#{role}") for role in roles]
     subject = _new_subject(edit, head, present)
     if subject is not None:
-        keys.append((f"subject#{subject.issuer}#{subject.sub}", pk))
+        keys += [
+            (f"subject#{subject.issuer}#{subject.sub}", sort_key) for sort_key in (pk, f"{WAITING}#{organization}")
+        ]
     if len(keys) > MAX_ITEMS_PER_REQUEST:
         return 0, None
     found = table.get_many(keys)
@@ -78,5 +80,5 @@ def _others(head: Item, items: list[Item]) -> Others:
     issuers = dict(head["issuers"])
     for item in items:
         issuers[item["issuer"]] = issuers.get(item["issuer"], 0) - 1
-    administrators = head["administrators"] - sum(item["system_role"] == "admin" for item in items)
+    administrators = head["administrators"] - sum(decode(User, item).administers for item in items)
     return Others(administrators, {issuer: count for issuer, count in issuers.items() if count > 0})

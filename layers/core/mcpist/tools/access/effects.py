@@ -13,7 +13,7 @@ from mcpist.audit.search import Filters, find
 from mcpist.caller import Caller, Role, Subject
 from mcpist.memory import Clock
 from mcpist.people.administration import AppliedChange
-from mcpist.people.change import fields_of
+from mcpist.people.change import fields_of, user_fields
 from mcpist.people.organization import Organization
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.search.catalogue import Catalogue
@@ -124,7 +124,9 @@ def _may_match(mask: str, module: str) -> bool:
 
 
 def _parts(organization: Organization) -> dict[str, Any]:
-    return {name: value for name, value in fields_of(organization).items() if name != "organization"}
+    """Return the fields of an organization that a change shows, whether its users have accepted among them."""
+    users = {user: user_fields(one) for user, one in sorted(organization.users.items())}
+    return {name: value for name, value in fields_of(organization).items() if name != "organization"} | {"users": users}
 
 
 def _somebody(organization: Organization, *roles: Role, user: str = "") -> Caller:
