@@ -13,6 +13,7 @@ from mcpist.http.browser import BrowserRequest
 from mcpist.http.request import HttpResponse, json_response
 from mcpist.people import directory, questions
 from mcpist.running import broker
+from mcpist.spending import spent_today
 from mcpist.version import VERSION
 
 SHOWN_BATCHES = 5
@@ -21,7 +22,7 @@ _started_at: list[float] = []
 
 
 def show(visit: Visit) -> HttpResponse:
-    """Show the dashboard; an administrator sees the organization's errors as well."""
+    """Show the dashboard; an administrator sees the organization's errors and limits as well."""
     caller, now = visit.caller, datetime.fromtimestamp(visit.now, UTC)
     modules = list(visit.permissions.modules())
     week = activity.week_of(caller.organization, caller.user, now)
@@ -41,6 +42,7 @@ def show(visit: Visit) -> HttpResponse:
         bars=activity.bars(week.days),
         questions=questions.find_waiting(caller),
         failures=activity.failures_of(caller.organization, now) if visit.is_administrator else None,
+        spent=spent_today(caller.organization, visit.now) if visit.is_administrator else [],
         approvals=count_waiting(permissions_of(visit)) if visit.is_administrator else {},
     )
 

@@ -10,6 +10,7 @@ from mcpist.http.bearer import METADATA_PATH, audience, authorize, login_scopes
 from mcpist.http.front import Exchange, error_headers, limited
 from mcpist.http.request import HttpRequest, HttpResponse, json_response, preflight_response
 from mcpist.settings import settings
+from mcpist.spending import spending
 from mcpist.telemetry import invocation
 
 OK = 200
@@ -51,6 +52,7 @@ def respond(request: HttpRequest, arrived: Exchange) -> HttpResponse:
         except RequestTimeout:  # it may have interrupted the server anywhere
             protocol.cache_clear()
             raise
+    spending.add(caller.organization, "bytes", len(content))
     session = session_headers(message) if status == OK else {}
     return {"statusCode": status, "headers": headers | session, "body": content.decode()}
 

@@ -10,6 +10,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from mcpist.errors import InvalidRequest, McpistError, UnsupportedMediaType
 from mcpist.http.front import Exchange, error_headers, limited
 from mcpist.http.request import HttpRequest, HttpResponse, json_response, preflight_response
+from mcpist.spending import spending
 from mcpist.strict_json import load_json
 from rest_api.exchange import RestExchange, begin, current, timestamp
 from rest_api.idempotency import respond_once
@@ -39,7 +40,9 @@ def respond(request: HttpRequest, context: LambdaContext, arrived: Exchange) -> 
         return resolve(_normalized(request), context)
     with limited(exchange.caller, exchange.request_id):
         event = _normalized(request)
-        return respond_once(exchange, event, lambda: resolve(event, context))
+        response = respond_once(exchange, event, lambda: resolve(event, context))
+    spending.add(exchange.caller.organization, "bytes", len(response["body"]))
+    return response
 
 
 def refuse(request: HttpRequest, error: McpistError, request_id: str) -> HttpResponse:

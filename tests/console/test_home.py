@@ -1,6 +1,7 @@
 """The first page: for people a dashboard, for programs the state of the server."""
 
 import json
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,6 +13,7 @@ from console.texts import texts
 from infra.local.login import LocalLogin
 from mcpist.audit import record as audit
 from mcpist.caller import Caller, Subject
+from mcpist.spending import Spending
 from mcpist.version import VERSION
 from tests import members
 from tests.console.conftest import Browser
@@ -94,6 +96,21 @@ def test_an_administrator_sees_errors_of_the_whole_organization_by_kind(
     page = browser.log_in("ada", "/")["body"]
     assert "Errors and refusals of the last day" in page
     assert "<code>RATE_LIMIT_EXCEEDED</code>" in page
+
+
+def test_an_administrator_sees_limits_of_the_day_and_which_are_near_or_reached(ada: Browser) -> None:
+    Spending().reserve_steps("acme", 41_000, time.time())
+    page = ada.get("/")["body"]
+    assert "Limits of today" in page
+    assert "A limit of today is near: Steps of batches" in page
+    assert "82 %" in page
+    Spending().reserve_steps("acme", 9_000, time.time())
+    assert "A limit of today is reached: Steps of batches" in ada.get("/")["body"]
+
+
+def test_others_see_no_limits_of_the_day(uma: Browser) -> None:
+    Spending().reserve_steps("acme", 50_000, time.time())
+    assert "Limits of today" not in uma.get("/")["body"]
 
 
 def test_an_administrator_sees_which_services_did_not_answer_lately(

@@ -10,7 +10,17 @@ from tests.faults import for_each
 
 ROOT = Path(__file__).parents[2]
 ENGLISH, JAPANESE = texts("en"), texts("ja")
-DYNAMIC = {"done.", "error.", "frame.", "connect.", "home.state_", "home.alarm_", "profile.place_"}
+DYNAMIC = {
+    "done.",
+    "error.",
+    "frame.",
+    "connect.",
+    "home.state_",
+    "home.alarm_",
+    "home.limit_",
+    "home.measure_",
+    "profile.place_",
+}
 DYNAMIC |= {"batches.state_", "batches.batch_", "batches.effect_"}
 DYNAMIC |= {"tools.", "tools.effect_", "tools.why_", "tools.verdict_", "tools.actor_", "tools.role_says_"}
 DYNAMIC |= {"done.tool_", "join.", "organization.", "users.acceptance_", "users.acceptance_note_"}

@@ -12,6 +12,7 @@ from mcpist.caller import Caller, Subject
 from mcpist.errors import RateLimitExceeded
 from mcpist.people.in_flight import InFlight
 from mcpist.people.quota import request_quota
+from mcpist.spending import spending
 from tests.audit_items import audit_items
 from tests.clock import Clock
 from tests.mcp_endpoint.endpoint_client import EndpointClient
@@ -84,6 +85,42 @@ def test_a_cold_call_is_counted_later_and_warm_ones_once_a_share(given: Given, a
     seen = Counter(aws)
     assert seen.pop("UpdateItem") == 5  # shares grow up to a tenth
     assert seen == {"PutItem": 30}
+
+
+def test_calls_beyond_the_day_are_refused_and_lists_are_not(given: Given) -> None:
+    door = given(DAY_CALLS="2")
+    for _ in range(2):
+        assert door.call("call", module="rag", tool="list_tags")[0] is False
+    error = door.error("call", module="rag", tool="list_tags")
+    assert error["code"] == "RATE_LIMIT_EXCEEDED"
+    told = error["details"]
+    assert (told["measure"], told["used"], told["limit"]) == ("calls", 2, 2)
+    assert 1 <= told["retry_after"] <= 86_400
+    assert door.ask("list_tools")[0] == 200
+    begun(door)  # its steps have a limit of their own
+
+
+def test_nothing_is_called_or_begun_beyond_the_bytes_of_the_day(given: Given) -> None:
+    door = given(DAY_MEGABYTES="1")
+    spending.add("acme", "bytes", 1_000_000)
+    assert door.error("call", module="rag", tool="list_tags")["details"]["measure"] == "bytes"
+    assert door.error("batch", commands=THREE)["details"]["measure"] == "bytes"
+
+
+def test_answers_count_for_the_bytes_of_the_day(given: Given) -> None:
+    door = given(DAY_MEGABYTES="1")
+    spending.add("acme", "bytes", 999_950)
+    assert door.call("call", module="rag", tool="list_tags")[0] is False
+    assert door.error("call", module="rag", tool="list_tags")["details"]["used"] > 1_000_100
+
+
+def test_the_limits_of_the_day_cost_warm_calls_no_request(given: Given, aws: list[str]) -> None:
+    door = given(USER_REQUESTS="0", USER_CONCURRENCY="0", DAY_CALLS="100000", DAY_MEGABYTES="20000")
+    door.call("call", module="rag", tool="list_tags")
+    aws.clear()
+    for _ in range(20):
+        door.call("call", module="rag", tool="list_tags")
+    assert aws == ["PutItem"] * 20
 
 
 def taken(user: str) -> AbstractContextManager[None]:

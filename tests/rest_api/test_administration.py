@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import time
 from collections import Counter
 from typing import Any
 
@@ -14,6 +15,7 @@ from mcpist.caller import Role, Subject
 from mcpist.people import directory
 from mcpist.people.organization import User
 from mcpist.settings import settings
+from mcpist.spending import Spending
 from tests import members
 from tests.rest_api.fake_broker import GRANT, FakeBroker
 from tests.rest_api.rest_client import Answer, RestClient
@@ -119,6 +121,15 @@ def test_who_is_no_administrator_reads_and_changes_nothing(rest: RestClient, met
     (row,) = rows(rest.of("ada"), user="uma")
     assert (row["outcome"], row["door"], row["client_id"]) == ("AUTHORIZATION_ERROR", "rest_api", "local")
     assert rest.of(None).send(method, path, body).status == 401
+
+
+def test_an_administrator_sees_what_is_spent_today_of_each_limit(ada: RestClient, rest: RestClient) -> None:
+    Spending().reserve_steps("acme", 40_000, time.time())
+    limits = {one["measure"]: one for one in ada.get("/v1/organization/usage").json["limits"]}
+    assert set(limits) == {"calls", "steps", "program_seconds", "bytes"}
+    assert limits["steps"] == {"measure": "steps", "used": 40_000, "limit": 50_000, "percent": 80, "state": "near"}
+    assert (limits["calls"]["limit"], limits["calls"]["state"]) == (100_000, "ok")
+    assert rest.of("uma").get("/v1/organization/usage").status == 403
 
 
 def test_a_person_sees_the_organizations_and_acts_in_the_named_one(ada: RestClient, login: LocalLogin) -> None:

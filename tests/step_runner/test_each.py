@@ -14,8 +14,8 @@ from mcpist.batch.execution.attempts import StepBusy
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Ending
 from mcpist.batch.ledger.transitions import MAX_ELEMENTS
-from mcpist.people import quota
 from mcpist.settings import settings
+from mcpist.spending import Spending
 from tests.step_runner.ledger_batch import PK, Write, claim_by, elements, enter, entry, error_of, has_settled, outcome
 
 SEARCH = ("search_docs", {"query": "${each.q}"}, {0})
@@ -146,9 +146,9 @@ def test_a_batch_has_a_thousand_elements_in_all(write: Write) -> None:
 
 
 def used() -> int:
-    """Return how much of its daily quota the organization has used."""
+    """Return how many steps the organization has run today."""
     items = ledger_table().query("acme#quota")
-    return sum(item["used"] for item in items)
+    return sum(item.get("steps", 0) for item in items)
 
 
 def test_elements_count_once_against_the_daily_quota(fan: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,7 +166,7 @@ def test_a_list_that_exceeds_the_daily_quota_fails_before_any_element_runs(
 ) -> None:
     monkeypatch.setenv("BATCH_STEPS", "5")
     settings.cache_clear()
-    quota.reserve_steps("acme", 2, time.time())
+    Spending().reserve_steps("acme", 2, time.time())
     fan([{"q": "a"}] * 4)
     assert enter(step=1) == {"batch": PK, "go": {"s2": True}}
     error = error_of(entry(1))

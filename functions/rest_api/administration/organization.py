@@ -1,5 +1,6 @@
 """The organization as a whole, and the organizations of a person."""
 
+import time
 from typing import Annotated, Literal
 
 from aws_lambda_powertools.event_handler import Response
@@ -10,6 +11,7 @@ from mcpist.people import directory, edits
 from mcpist.people.change import fields_of
 from mcpist.people.documents import OrganizationDocument
 from mcpist.people.quota import request_quota
+from mcpist.spending import Measure, spent_today
 from rest_api.administration.changes import (
     ChangeReport,
     DryRun,
@@ -45,6 +47,24 @@ class MembershipList(BaseModel):
     organizations: list[Membership]
 
 
+class DayLimit(BaseModel):
+    """A limit of the day, and how much of it is spent."""
+
+    measure: Annotated[
+        Measure, Field(description="`steps` of batches, other `calls`, `program_seconds`, or `bytes` sent and stored")
+    ]
+    used: Annotated[int, Field(description="Sandboxes add what they count by shares, so it may lag a little")]
+    limit: int
+    percent: int
+    state: Annotated[Literal["ok", "near", "reached"], Field(description="`near` from 80 percent on")]
+
+
+class OrganizationUsage(BaseModel):
+    """The limits of the day (UTC) that the deployment has, and how much of each is spent."""
+
+    limits: list[DayLimit]
+
+
 class OrganizationChange(BaseModel):
     """The fields of an organization that change."""
 
@@ -75,6 +95,15 @@ def get_organization() -> Response[OrganizationDocument]:
     return show(
         "organization.read", "organization", lambda found: OrganizationDocument.model_validate(fields_of(found))
     )
+
+
+@router.operation("GET", "/v1/organization/usage", "Show what the organization has spent today")
+def get_organization_usage() -> OrganizationUsage:
+    """Show what the organization has spent of each limit of the day; one that is reached refuses until midnight UTC."""
+    work = administration()
+    with work.permitted("organization.usage", "organization"):
+        spent = spent_today(work.caller.organization, time.time())
+    return OrganizationUsage(limits=[body_of(DayLimit, one) for one in spent])
 
 
 @router.operation("PATCH", "/v1/organization", "Change the organization")

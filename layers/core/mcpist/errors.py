@@ -76,6 +76,7 @@ McpistError
 │   │   ├── UserLimitReached
 │   │   ├── TooManyInFlight
 │   │   ├── StepLimitReached
+│   │   ├── DayLimitReached
 │   │   └── ExecutionsExhausted
 │   ├── UpstreamUnavailable        UPSTREAM_UNAVAILABLE 503
 │   ├── SchemaFetchError           SCHEMA_FETCH_ERROR 503
@@ -408,6 +409,10 @@ class TooManyInFlight(RateLimitExceeded):
 
 class StepLimitReached(RateLimitExceeded):
     """More steps than one organization may run in a day."""
+
+
+class DayLimitReached(RateLimitExceeded):
+    """More calls, seconds of programs or bytes than one organization may have in a day; `measure` says which."""
 
 
 class ExecutionsExhausted(RateLimitExceeded):

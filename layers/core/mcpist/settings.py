@@ -88,7 +88,13 @@ class Settings:
     organization_concurrency: int = 0
     """The requests that an organization's users together may have in flight at once; 0 is no limit."""
     batch_steps: int = 0
-    """The steps that an organization may run in a day; 0 is no limit."""
+    """The steps of batches that an organization may run in a day; 0 is no limit, here and for the next three."""
+    day_calls: int = 0
+    """The calls of tools that an organization may make in a day, besides the steps of batches."""
+    day_program_seconds: int = 0
+    """The seconds for which an organization's programs and stdio servers may run in a day."""
+    day_megabytes: int = 0
+    """The megabytes that an organization may have sent to its clients and to services, or stored as files, in a day."""
     allowed_origins: tuple[str, ...] = ()
     """The origins, besides its own, whose pages may call the endpoint; separated by commas."""
     tracing: bool = False

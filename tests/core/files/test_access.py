@@ -13,6 +13,7 @@ from mcpist.aws.table import ledger_table
 from mcpist.caller import Caller
 from mcpist.errors import (
     AuthorizationError,
+    DayLimitReached,
     FileExpired,
     FileNotFound,
     FileTooLarge,
@@ -54,6 +55,17 @@ def expire(file: records.FileRecord, seconds: int = -1) -> records.FileRecord:
     key = {"pk": "acme#files", "sk": f"{file.user}#{file.sha256}"}
     ledger_table().update(**key, expression="SET #expires_at = :end", values={":end": end})
     return replace(file, expires_at=end)
+
+
+def test_no_file_is_read_beyond_the_bytes_of_the_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DAY_MEGABYTES", "1")
+    settings.cache_clear()
+    file = put(b"x" * 600_000, content_type="text/plain")
+    assert access.load(UMA, file.path)[0] == file
+    put(b"y" * 400_000, content_type="text/plain")  # what is stored counts
+    error = refused(DayLimitReached, lambda: access.load(UMA, file.path))
+    assert (error.details["measure"], error.details["used"]) == ("bytes", 1_000_000)
+    assert access.load(EVE, access.put(EVE, b"z", "text/plain").path)[1] == b"z"
 
 
 def test_a_file_is_stored_by_its_hash_for_its_user() -> None:

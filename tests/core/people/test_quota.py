@@ -1,4 +1,4 @@
-"""The limits of users and organizations, counted by several sandboxes together."""
+"""The limit of a user's minute, counted by several sandboxes together."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from mcpist.aws.clients import client
 from mcpist.aws.table import ledger_table
-from mcpist.errors import InvalidRequest, StepLimitReached, StoreUnavailable, UserLimitReached
-from mcpist.people.quota import RequestQuota, release_steps, reserve_steps
+from mcpist.errors import UserLimitReached
+from mcpist.people.quota import RequestQuota
 from mcpist.settings import settings
 from tests.core.sample import caller
 from tests.examples import examples
@@ -34,9 +34,8 @@ type Limit = Callable[..., None]
 def limit(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> Limit:
     """Set the limits; at first there is none."""
 
-    def limit(requests: int = 0, steps: int = 0) -> None:
+    def limit(requests: int = 0) -> None:
         monkeypatch.setenv("USER_REQUESTS", str(requests))
-        monkeypatch.setenv("BATCH_STEPS", str(steps))
         settings.cache_clear()
 
     limit()
@@ -170,67 +169,6 @@ def test_an_unexpected_exception_is_not_hidden(limit: Limit) -> None:
     served(sandbox)
     with failing(RuntimeError("no")), pytest.raises(RuntimeError):
         sandbox.count(UMA)
-
-
-# -- steps a day -----------------------------------------------------------------------------------------
-
-
-def test_steps_are_counted_in_one_request_and_all_refused_together(limit: Limit, aws: list[str]) -> None:
-    limit(steps=10)
-    reserve_steps("acme", 8, MORNING)
-    assert aws == ["UpdateItem"]
-    with pytest.raises(StepLimitReached) as refused:
-        reserve_steps("acme", 3, MORNING)
-    assert refused.value.details == {"steps": 3, "used": 8, "limit": 10, "retry_after": 16 * 3_600}
-    reserve_steps("acme", 2, MORNING)
-    assert [item["used"] for item in counters()] == [10]
-
-
-def test_more_steps_than_a_day_may_have_are_refused_without_a_retry_time(limit: Limit) -> None:
-    limit(steps=10)
-    with pytest.raises(InvalidRequest, match="an organization may run 10 a day") as refused:
-        reserve_steps("acme", 11, MORNING)
-    assert "retry_after" not in refused.value.details
-    assert counters() == []
-
-
-def test_released_steps_can_be_reserved_again(limit: Limit) -> None:
-    limit(steps=10)
-    reserve_steps("acme", 8, MORNING)
-    release_steps("acme", 8, MORNING)
-    reserve_steps("acme", 10, MORNING)
-    assert [item["used"] for item in counters()] == [10]
-
-
-def test_a_day_ends_at_midnight_utc(limit: Limit) -> None:
-    limit(steps=1)
-    midnight = MORNING + 16 * 3_600
-    reserve_steps("acme", 1, midnight - 0.001)
-    with pytest.raises(StepLimitReached) as refused:
-        reserve_steps("acme", 1, midnight - 0.001)
-    assert refused.value.details["retry_after"] == 1
-    reserve_steps("acme", 1, midnight)
-    reserve_steps("other", 1, midnight)
-
-
-def test_concurrent_batches_never_exceed_the_limit_of_the_day(limit: Limit) -> None:
-    limit(steps=50)
-
-    def begins(_: int) -> bool:
-        try:
-            reserve_steps("acme", 7, MORNING)
-        except StepLimitReached:
-            return False
-        return True
-
-    with atomic(), ThreadPoolExecutor(8) as threads:
-        assert sum(threads.map(begins, range(16))) == 7
-
-
-def test_steps_that_cannot_be_counted_are_refused(limit: Limit) -> None:
-    limit(steps=10)
-    with failing(EndpointConnectionError(endpoint_url="https://dynamodb")), pytest.raises(StoreUnavailable):
-        reserve_steps("acme", 1, MORNING)
 
 
 # -- DynamoDB --------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from mcpist.errors import (
+    DayLimitReached,
     InvalidRequest,
     McpistError,
     RateLimitExceeded,
@@ -29,6 +30,8 @@ from mcpist.running.accounts import Account
 from mcpist.running.broker import Credential
 from mcpist.running.options import RunOptions
 from mcpist.running.send import Unauthorized, cooldowns, send_call
+from mcpist.settings import settings
+from mcpist.spending import spending
 from mcpist.telemetry import invocation
 from mcpist.telemetry.log_lines import LineLogger
 from mcpist.tools.declare.call import Call, FilePart, ServiceResponse
@@ -91,6 +94,20 @@ def test_a_call_is_sent_as_it_was_described(service: Service, account: Account) 
     assert json.loads(asked.body) == {"ü": None}
     expected = {"authorization": "Bearer t0ken", "x-version": "7", "x-own": "1", "user-agent": "mcpist"}
     assert expected.items() <= asked.headers.items()
+
+
+def test_what_is_sent_counts_for_the_organizations_day_also_without_an_answer(
+    aws: list[str], service: Service, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DAY_MEGABYTES", "1")
+    settings.cache_clear()
+    service.replies = [Reply(status=500)]
+    with pytest.raises(UpstreamUnavailable):
+        ask(account, replace(NEW, json={"name": "a" * 999_990}))
+    aws.clear()
+    with pytest.raises(DayLimitReached):
+        spending.check("acme", "bytes")
+    spending.check("other", "bytes")
 
 
 def test_without_a_credential_there_is_no_authorization(service: Service, account: Account) -> None:

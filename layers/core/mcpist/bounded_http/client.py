@@ -86,10 +86,12 @@ class HttpClient:
         content: bytes | None = None,
         headers: Mapping[str, str] | None = None,
         max_bytes: int | None = None,
+        on_send: Callable[[int], None] | None = None,
     ) -> ExchangeResponse:
         """Send one request and read its response before the deadline; ExchangeFailed where there is none.
 
-        `max_bytes` is the size of a response that may be larger than others.
+        `max_bytes` is the size of a response that may be larger than others. `on_send` receives the size of the body
+        before it is sent.
         """
         now = self._clock()
         # The streams wait until these moments, so that the waits of one exchange cannot add up. The pool's is a time in
@@ -101,6 +103,8 @@ class HttpClient:
         request = build_request(
             method, url, query=query, json=json, form=form, content=content, headers=headers, extensions=extensions
         )
+        if on_send:
+            on_send(int(dict(request.headers).get(b"content-length", 0)))
         try:
             with closing(self._pool.handle_request(request)) as response:
                 found = _headers(response.headers)

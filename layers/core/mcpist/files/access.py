@@ -13,6 +13,7 @@ from mcpist.errors import AuthorizationError, FileExpired, FileNotFound, Invalid
 from mcpist.files import records, storage
 from mcpist.files.content import CONTENT_TYPES
 from mcpist.files.records import FileRecord
+from mcpist.spending import spending
 
 type Address = str | Mapping[str, Any]
 
@@ -29,7 +30,11 @@ def put(caller: Caller, content: bytes, content_type: str) -> FileRecord:
 
 
 def find(caller: Caller, address: Address, field: str = "path") -> FileRecord:
-    """Return the caller's file at an address, else one that is shared with it; FileNotFound, FileExpired."""
+    """Return the caller's file at an address, else one that is shared with it; FileNotFound, FileExpired.
+
+    DayLimitReached where the organization has spent its bytes: nobody takes what is stored out again then.
+    """
+    spending.check(caller.organization, "bytes")
     path, sha256 = parse_address(address, field)
     own = records.find(caller.organization, caller.user, sha256)
     if own and path in {"", own.path} and not own.is_expired:

@@ -4,12 +4,13 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import inf
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from mcpist.aws.clients import ResourceMissing, client, store_errors
 from mcpist.errors import FileNotFound, FileTooLarge, IntegrityError
 from mcpist.memory import Memory
 from mcpist.settings import settings
+from mcpist.spending import spending
 from mcpist.telemetry.invocation import count_now
 from mcpist.telemetry.metrics import INTEGRITY_FAILURES
 
@@ -37,7 +38,8 @@ def result_path(organization: str, sha256: str) -> str:
 
 
 def store(path: str, content: bytes, content_type: str) -> None:
-    """Store a content under its path."""
+    """Store a content under its path, and count its size for the organization that the path names."""
+    spending.add(unquote(path.split("/")[1]), "bytes", len(content))
     with store_errors("files"):
         client("s3").put_object(Bucket=settings().files_bucket, Key=path, Body=content, ContentType=content_type)
 

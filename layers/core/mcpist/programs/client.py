@@ -25,6 +25,7 @@ from mcpist.programs.messages import (
     Upload,
 )
 from mcpist.settings import settings
+from mcpist.spending import spending
 from mcpist.telemetry.invocation import carried
 from mcpist.telemetry.tracing import span
 
@@ -108,6 +109,7 @@ def upload_forms(organization: str, max_bytes: int = MAX_FILE_BYTES) -> tuple[tu
 
 def _send(request: ProgramRequest | ServerRequest, timeout: int, *, reads: bool) -> dict[str, Any] | McpistError:
     """Return the runner's result or its own error; an error of the way to it says whether anything may have run."""
+    spending.check(request.organization, "program_seconds")
     started = time.monotonic()
     try:
         with span("program_runner", operation=request.operation):
@@ -121,6 +123,8 @@ def _send(request: ProgramRequest | ServerRequest, timeout: int, *, reads: bool)
         is_late = isinstance(error, StoreUnavailable) and seconds >= timeout
         failed = Timeout(service=NAME, seconds=round(seconds, 1)) if is_late else error
         raise (failed if reads else failed.with_details(may_have_happened=True)) from None
+    finally:
+        spending.add(request.organization, "program_seconds", time.monotonic() - started)
 
 
 def _timeout(deadline: float) -> int:

@@ -21,6 +21,7 @@ from mcpist.running.confirmation import Agreement, DestructiveUse, order_targets
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
 from mcpist.running.run import ToolResult as ToolResult
 from mcpist.running.run import account_links, audited, run_tool
+from mcpist.spending import spending
 from mcpist.tools.access.permissions import Permissions, acting_caller
 from mcpist.tools.declare.module import Module, UpstreamClient
 from mcpist.tools.declare.tool import Tool
@@ -91,6 +92,8 @@ class AdmittedUse:
     def run(self, seconds: float) -> ToolResult:
         """Return the tool's result within some seconds."""
         use = self.use
+        if not use.batch:
+            spending.add(self.caller.organization, "calls")
         return run_tool(
             self.caller,
             self.module,
@@ -136,10 +139,13 @@ def admit(permissions: Permissions, use: ToolUse, consent: Agreement = NOT_ASKED
 
 
 def permit(permissions: Permissions, use: ToolUse) -> AdmittedUse:
-    """Return a use that the caller's roles permit, before any confirmation."""
+    """Return a use that the caller's roles permit, before any confirmation; DayLimitReached where too much is spent."""
     with refusals_audited(permissions.caller, [use]):
         tool = permissions.tool(use.module, use.tool)
-        return AdmittedUse(permissions, permissions.catalogue.module(use.module), tool, use)
+        admitted = AdmittedUse(permissions, permissions.catalogue.module(use.module), tool, use)
+    # Steps of batches were reserved when their batch started.
+    spending.check(permissions.caller.organization, "bytes", *(() if use.batch else ("calls",)))
+    return admitted
 
 
 def account_name(admitted: AdmittedUse) -> str:
@@ -225,6 +231,8 @@ def _upstream_use(
     if upstream is None:
         raise errors.ModuleNotFound(module=module, known="")
     caller = acting_caller(caller, material.listed_in(entry.name))
+    spending.check(caller.organization, "bytes", "calls")
+    spending.add(caller.organization, "calls")
     with audited(caller, entry.name, method, request=request):
         yield caller, upstream
 

@@ -19,6 +19,7 @@ from mcpist.running.accounts import Account, acting_account
 from mcpist.running.cache import response_cache
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
 from mcpist.settings import settings
+from mcpist.spending import spending
 from mcpist.telemetry import invocation
 from mcpist.telemetry.metrics import CALLS, LATENCY
 from mcpist.telemetry.tracing import span
@@ -260,6 +261,7 @@ class ToolRun:
             raise TypeError(f"the module {self.module.name} has no upstream server")
         if account is None:
             self.resolve_account()  # the client of the server finds it again, in memory
+        spending.add(self.caller.organization, "bytes", len(str(work.arguments)))
         for retries in count():
             deadline = min(self.deadline, time.monotonic() + self.options.timeout)
             try:

@@ -3,7 +3,7 @@
 import json
 import re
 import time
-from functools import cache
+from functools import cache, partial
 from itertools import count
 from math import ceil
 from typing import Any
@@ -17,6 +17,7 @@ from mcpist.memory import Memory
 from mcpist.running.accounts import Account
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
 from mcpist.running.refusals import MAX_MESSAGE_CHARACTERS, Failure, failure, read_refusal
+from mcpist.spending import spending
 from mcpist.telemetry import invocation
 from mcpist.telemetry.tracing import span
 from mcpist.tools.declare.call import Call, FilePart, ServiceResponse
@@ -124,6 +125,7 @@ def _exchange(account: Account, call: Call, deadline: float, max_bytes: int) -> 
     traceparent = invocation.traceparent()
     trace = {"traceparent": traceparent} if traceparent else {}
     body["headers"] = body.get("headers", {}) | account.headers(call) | trace
+    body["on_send"] = partial(spending.add, account.organization, "bytes")
     for redirects in count():
         response = http().exchange(call.method, url, deadline=deadline, query=query, max_bytes=max_bytes, **body)
         target = redirect_url(url, response) if call.method == "GET" and redirects < MAX_REDIRECTS else None

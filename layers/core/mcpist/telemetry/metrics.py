@@ -33,6 +33,9 @@ REFRESH_FAILURES = Metric("RefreshFailures", "Count", "access tokens that could 
 CONNECT_FAILURES = Metric("ConnectFailures", "Count", "failed attempts to connect an account")
 INTEGRITY_FAILURES = Metric("IntegrityFailures", "Count", "stored tokens and files that failed their integrity check")
 AUDIT_ROWS_LOST = Metric("AuditRowsLost", "Count", "audit rows that could not be written after the fact")
+DAY_LIMIT_WARNINGS = Metric(
+    "DayLimitWarnings", "Count", "limits of an organization's day that became near (80 %) or reached", "measure"
+)
 PROGRAM_TIME = Metric("ProgramTime", "Milliseconds", "duration of a tool that is a program, with its files", "command")
 PROGRAM_FILES = Metric("ProgramFiles", "Count", "files that programs left", "command")
 PROGRAM_INPUT_BYTES = Metric("ProgramInputBytes", "Bytes", "size of the files and texts that programs read", "command")

@@ -23,9 +23,9 @@ from mcpist.files import access, records, storage
 from mcpist.files.content import JSON
 from mcpist.files.parameters import named_files
 from mcpist.files.records import DAY_SECONDS
-from mcpist.people import quota
 from mcpist.running import broker
 from mcpist.settings import settings
+from mcpist.spending import release_steps, spending
 from mcpist.telemetry.invocation import correlation, traceparent
 from mcpist.tools.access.permissions import Permissions
 
@@ -71,11 +71,11 @@ def _write_and_start(
     machine = plan.build_machine(settings().step_runner)
     head = replace(head, form=machine.form, warrant=_request_warrant(plan, head, permissions))
     runs, reserved_at = _count_runs(entries, elements), time.time()
-    quota.reserve_steps(head.organization, runs, reserved_at)
+    spending.reserve_steps(head.organization, runs, reserved_at)
     try:
         ledger.write(head, entries, elements)
     except AlreadyResumed:
-        quota.release_steps(head.organization, runs, reserved_at)
+        release_steps(head.organization, runs, reserved_at)
         raise
     try:
         return head if head.done else _start_batch_execution(machine, head)

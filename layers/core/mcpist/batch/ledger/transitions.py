@@ -17,7 +17,7 @@ from mcpist.batch.ledger.items import now, read_element, read_entry, read_header
 from mcpist.batch.ledger.records import Claim, Ending, Entry, Header, MapItems, Status, StoredJson
 from mcpist.errors import PayloadTooLarge, from_message, to_message
 from mcpist.files import storage
-from mcpist.people import quota
+from mcpist.spending import release_steps, spending
 from mcpist.telemetry import invocation
 from mcpist.telemetry.invocation import count_error
 from mcpist.telemetry.metrics import BATCH_STEPS
@@ -58,13 +58,13 @@ def finish(head: Header, entry: Entry, owner: str | None, ending: Ending, conten
 def count_elements(head: Header, step: int, length: int) -> int | None:
     """Add the elements of a step to the batch's, once; return None, or where they exceed the limit what is left of it.
 
-    They are reserved from the organization's daily quota first, so that no element runs that the quota refuses, and
-    released where the batch does not take them. Raises StepLimitReached where the quota is too small.
+    They are reserved from the organization's day first, so that no element runs that its limit refuses, and
+    released where the batch does not take them. Raises StepLimitReached where too few are left.
     """
     if step in head.elements:
         return None
     reserved_at = time.time()
-    quota.reserve_steps(head.organization, length, reserved_at)
+    spending.reserve_steps(head.organization, length, reserved_at)
     try:
         ledger_table().update(
             head.pk,
@@ -74,7 +74,7 @@ def count_elements(head: Header, step: int, length: int) -> int | None:
             condition=f"attribute_not_exists(#elements.#{step}) AND #counted <= :room",
         )
     except ConditionFailed:
-        quota.release_steps(head.organization, length, reserved_at)
+        release_steps(head.organization, length, reserved_at)
         head = _load_header(head.pk)
         return None if step in head.elements else MAX_ELEMENTS - sum(head.elements.values())
     return None
