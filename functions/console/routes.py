@@ -92,7 +92,7 @@ def respond(request: BrowserRequest, arrived: Exchange) -> HttpResponse:
         visit.check_form()
     with in_flight.counted(visit.caller) if request.method == "POST" else nullcontext():  # a tool or a batch may wait
         response = page(visit)
-    spending.add(visit.caller.organization, "bytes", len(response["body"]))
+    spending.add(visit.caller.organization, "bytes", len(response.get("body") or ""))
     # The broker renews a session that is used, so that it ends an hour after the last use.
     if visit.session.sealed != visit.sent:
         response["cookies"] = [*response.get("cookies", ()), _renewed(visit)]

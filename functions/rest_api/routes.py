@@ -41,7 +41,7 @@ def respond(request: HttpRequest, context: LambdaContext, arrived: Exchange) -> 
     with limited(exchange.caller, exchange.request_id):
         event = _normalized(request)
         response = respond_once(exchange, event, lambda: resolve(event, context))
-    spending.add(exchange.caller.organization, "bytes", len(response["body"]))
+    spending.add(exchange.caller.organization, "bytes", len(response.get("body") or ""))
     return response
 
 
