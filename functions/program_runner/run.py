@@ -25,6 +25,7 @@ _START_PROBLEMS: Mapping[int, str] = {
     errno.ENOENT: "the interpreter or the loader that it names is missing",
     errno.ENOEXEC: "it is made for another machine, or is no program",
     errno.EACCES: "it is not executable",
+    errno.ENOSYS: "this machine's kernel has no filter of system calls, without which nothing runs",
 }
 
 

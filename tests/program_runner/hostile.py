@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import resource
@@ -176,24 +177,63 @@ def close():
 
 
 def attack():
-    """Stop, trace and kill the processes that it was told, and its parents."""
+    """Signal, trace and limit the processes that it was told, and all those above it, in ways that harm none."""
     libc, found = ctypes.CDLL(None, use_errno=True), {}
-    for pid in (os.getppid(), -1, *map(int, sys.argv[2:])):
+    targets = [*ancestors(), *map(int, sys.argv[2:])]
+    for pid in (-1, *targets, *(-pid for pid in targets)):
         try:
-            os.kill(pid, 0 if pid == -1 else signal.SIGSTOP)
+            os.kill(pid, 0)
             found[f"kill {pid}"] = "sent"
         except OSError as error:
             found[f"kill {pid}"] = error.errno
-    for pid in map(int, sys.argv[2:]):
+    for pid in targets:
+        found[f"tkill {pid}"] = 0 if libc.syscall(TKILL, pid, 0) == 0 else ctypes.get_errno()
         libc.ptrace(16, pid, 0, 0)
         found[f"ptrace {pid}"] = ctypes.get_errno()
+        for name, change in {
+            "prlimit": lambda pid: resource.prlimit(pid, resource.RLIMIT_NOFILE),
+            "affinity": lambda pid: os.sched_setaffinity(pid, os.sched_getaffinity(pid)),
+            "scheduler": lambda pid: os.sched_setscheduler(pid, os.SCHED_OTHER, os.sched_param(0)),
+            "priority": lambda pid: os.setpriority(os.PRIO_PROCESS, pid, 0),
+            "owner": signal_by_file,
+        }.items():
+            try:
+                change(pid)
+                found[f"{name} {pid}"] = "done"
+            except OSError as error:
+                found[f"{name} {pid}"] = error.errno
     with contextlib.suppress(OSError):
         os.unshare(os.CLONE_NEWUSER)
         found["unshare"] = "done"
     with contextlib.suppress(OSError):
         os.setuid(0)
-        lines = Path("/proc/self/status").read_text().splitlines()
-        found["capabilities"] = next(line for line in lines if line.startswith("CapEff")).split()[1]
+    lines = Path("/proc/self/status").read_text().splitlines()
+    found["capabilities"] = next(line for line in lines if line.startswith("CapEff")).split()[1]
+    return found
+
+
+TKILL = {"x86_64": 200, "aarch64": 130}[os.uname().machine]
+F_SETSIG = 10
+
+
+def signal_by_file(pid):
+    """Let the kernel signal a process when a pipe can be read."""
+    reader, writer = os.pipe()
+    fcntl.fcntl(reader, fcntl.F_SETOWN, pid)
+    fcntl.fcntl(reader, F_SETSIG, signal.SIGWINCH)
+    fcntl.fcntl(reader, fcntl.F_SETFL, os.O_ASYNC)
+    os.write(writer, b"x")
+
+
+def ancestors():
+    """Return the processes above it, as far as /proc shows them."""
+    pid, found = os.getppid(), []
+    while pid > 1:
+        found.append(pid)
+        try:
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            break
     return found
 
 

@@ -6,19 +6,25 @@ A test runs in namespaces, as this machine has them, and without, as on Lambda, 
 import errno
 import json
 import os
+import shutil
 import socket
+import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from pathlib import Path
+from threading import Event, get_native_id
 from typing import Any
 
 import pytest
 
 from mcpist.errors import AnswerTooLarge, McpistError, OutputRefused, ProgramLimitReached, Timeout
-from mcpist.programs.messages import Limits
+from mcpist.programs.messages import Limits, ProgramRequest
 from program_runner.confinement.kernel import forbid_inspection
+from program_runner.confinement.processes import threads
+from program_runner.run import run
 from tests.program_runner.conftest import Run
 
 TEXT = [{"glob": "**", "content_type": "text/plain"}]
@@ -195,12 +201,75 @@ def test_its_limits_are_those_of_the_request_and_there_is_no_core(hostile: Run) 
     assert found["NPROC"][0] >= 30
 
 
-def test_it_signals_traces_and_gains_nothing(hostile: Run) -> None:
+def test_it_signals_traces_and_limits_nobody(hostile: Run) -> None:
     forbid_inspection()
-    found = answer(hostile, "attack", str(os.getpid()))
-    assert found.pop("capabilities", "0000000000000000") == "0000000000000000"
+    us = [str(number) for number in {os.getpid(), *threads()}]
+    with _other_thread() as thread:
+        found = answer(hostile, "attack", *us, str(thread))
+    assert found.pop("capabilities") == "0000000000000000"
     assert set(found.values()) <= {errno.EPERM, errno.ESRCH}
-    assert {"kill -1", f"kill {os.getpid()}", f"ptrace {os.getpid()}"} <= set(found)
+    attempts = ("kill", "ptrace", "tkill", "prlimit", "affinity", "scheduler", "priority", "owner")
+    assert {"kill -1", *(f"{attempt} {os.getpid()}" for attempt in attempts)} <= set(found)
+
+
+@contextmanager
+def _other_thread() -> Iterator[int]:
+    """Yield the number of another thread of this process."""
+    ended = Event()
+    with ThreadPoolExecutor(1) as pool:
+        number = pool.submit(get_native_id).result()
+        pool.submit(ended.wait)
+        yield number
+        ended.set()
+
+
+PROGRAMS_OF_MANY_CALLS = {
+    sys.executable: """
+import asyncio, concurrent.futures, multiprocessing, os, resource, signal, socket, sqlite3, subprocess
+os.abort() if os.fork() == 0 else os.wait()
+one, other = socket.socketpair()
+resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))
+os.sched_setaffinity(0, os.sched_getaffinity(0))
+child = subprocess.Popen(["sleep", "60"], start_new_session=True)
+os.killpg(child.pid, signal.SIGTERM)
+assert child.wait() == -signal.SIGTERM
+list(concurrent.futures.ThreadPoolExecutor(4).map(str, range(9)))
+forking = multiprocessing.get_context("fork")
+list(concurrent.futures.ProcessPoolExecutor(2, forking).map(str, range(9)))
+sqlite3.connect("x.db").execute("create table a(b)")
+async def main():
+    process = await asyncio.create_subprocess_exec("sleep", "60")
+    process.kill()
+    await process.wait()
+asyncio.run(main())
+print("done")
+""",
+    "node": """
+const child = require("child_process"), fs = require("fs"), worker = require("worker_threads");
+fs.writeFileSync("a", child.execSync("echo hi"));
+const sleeping = child.spawn("sleep", ["60"]);
+sleeping.on("exit", () => new worker.Worker("1", {eval: true}).on("exit", () => console.log("done")));
+require("zlib").gzip(fs.readFileSync("a"), () => sleeping.kill());
+""",
+    "bash": """
+set -e; for i in 1 2 3; do echo $i | tr 1 2 > f$i & done; wait; sort f? | uniq -c > all
+tar cf all.tar f1 f2 && tar xf all.tar && cp -a f1 f4 && gzip -k all && mkfifo pipe && sed -i s/2/3/ f1
+(sleep 60 & kill $!; wait $! || true); timeout 0.1 sleep 60 || true; find . -type f | xargs cat > /dev/null; echo done
+""",
+    "perl": """print "done\n" if `echo hi` eq "hi\n" and !system "true" """,
+}
+
+
+@pytest.mark.parametrize("interpreter", list(PROGRAMS_OF_MANY_CALLS))
+def test_programs_have_the_system_calls_that_they_need(interpreter: str, allow: Callable[..., None]) -> None:
+    program = shutil.which(interpreter)
+    if program is None:
+        pytest.skip(f"{interpreter} is not installed")
+    allow(program)
+    option = "-c" if interpreter in {sys.executable, "bash"} else "-e"
+    asked = {"organization": "acme", "program": program, "arguments": (option, PROGRAMS_OF_MANY_CALLS[interpreter])}
+    result = run(ProgramRequest.model_validate(asked), namespaces=False)
+    assert (result.exit_code, result.stdout, result.stderr_tail) == (0, b"done\n", "")
 
 
 @pytest.mark.parametrize("hostile", ["namespaces"], indirect=True)

@@ -11,13 +11,13 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from program_runner.confinement import kernel, processes, seccomp, supervisor
+from program_runner.confinement import kernel, processes, seccomp, supervisor, system_calls
 from program_runner.confinement.order import Order, Report, read_line
 from program_runner.folder import run_folder
 
@@ -126,7 +126,7 @@ def test_it_counts_and_ends_what_runs_below_it() -> None:
             while processes.count() < 3:
                 time.sleep(0.01)
             assert processes.owned() >= 3
-            processes.kill_all(everything=False)
+            processes.kill_all()
             os._exit(10 + processes.count())
 
     assert os.waitstatus_to_exitcode(os.waitpid(fork(below), 0)[1]) == 10
@@ -210,39 +210,90 @@ def evaluate(code: bytes, data: bytes) -> int:
                 place += then if accumulator == value else otherwise
             case 0x35:
                 place += then if accumulator >= value else otherwise
+            case 0x45:
+                place += then if accumulator & value else otherwise
             case 0x06:
                 return int(value)
 
 
-@pytest.mark.parametrize("machine", sorted(seccomp.ARCHITECTURES))
-def test_the_filter_refuses_what_it_names_and_nothing_else(machine: str) -> None:
+REFUSED = {
+    "x86_64": {"ptrace": 101, "mount": 165, "keyctl": 250, "process_vm_readv": 310, "bpf": 321, "setpriority": 141},
+    "aarch64": {"ptrace": 117, "mount": 40, "keyctl": 219, "process_vm_readv": 270, "bpf": 280, "setpriority": 140},
+}
+TRIED = {"pidfd_send_signal": 424, "io_uring_setup": 425, "clone3": 435, "process_madvise": 440, "of tomorrow": 900}
+SIGNALS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "prlimit64", "sched_setaffinity")
+MACHINES = pytest.mark.parametrize("machine", sorted(seccomp.ARCHITECTURES))
+EPERM, ENOSYS = 0x00050001, 0x00050026
+
+
+def verdict_of(machine: str, *, network: bool = False, protected: Collection[int] = ()) -> Callable[..., int]:
+    """Return a function from a call's number and arguments to a filter's verdict: 0 is yes."""
     architecture = seccomp.ARCHITECTURES[machine]
-    alone = seccomp.program(architecture, network=False, protected=[77, 88])
-    server = seccomp.program(architecture, network=True, protected=[77])
-    assert len(alone) // 8 < 4096
+    code = seccomp.program(architecture, network=network, protected=protected, first=50)
+    assert len(code) // 8 < 4096
 
-    def verdict(code: bytes, number: int, argument: int = 0, audit: int = architecture.audit) -> bool:
-        data = struct.pack("=IIQQ", number, audit, 0, argument & 0xFFFFFFFFFFFFFFFF)
-        return evaluate(code, data) == 0x7FFF0000
+    def verdict(number: int, *arguments: int, audit: int = architecture.audit) -> int:
+        six = [argument & 0xFFFFFFFFFFFFFFFF for argument in (*arguments, 0, 0, 0, 0, 0, 0)[:6]]
+        return evaluate(code, struct.pack("=IIQ6Q", number, audit, 0, *six)) ^ 0x7FFF0000
 
-    calls = architecture.calls
-    quiet = {"kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"}
-    for name in set(calls) - quiet:
-        assert not verdict(alone, calls[name]), name
-    for name in ("ptrace", "process_vm_readv", "keyctl", "bpf"):
-        assert not verdict(server, calls[name]), name
-    assert verdict(server, calls["socket"])
-    for name in quiet:
-        assert {pid: verdict(alone, calls[name], pid) for pid in (77, 88, -77, -1, 0, 99, -99)} == {
-            77: False, 88: False, -77: False, -1: False, 0: True, 99: True, -99: True,
-        }  # fmt: skip
-    assert not verdict(alone, 0, audit=0x40000003), "calls of 32 bits have other numbers"
-    assert not verdict(alone, 0x40000000), "and so have those of x32"
-    assert not verdict(alone, 425), "io_uring opens sockets, too"
-    assert verdict(alone, 0)
+    return verdict
+
+
+def number_of(machine: str, name: str) -> int:
+    found = seccomp.ARCHITECTURES[machine].calls(*system_calls.OF_ALL, system_calls.CHECKED, system_calls.OF_SERVERS)
+    return found[name]
+
+
+@MACHINES
+def test_the_filter_allows_what_its_table_names_and_nothing_else(machine: str) -> None:
+    architecture = seccomp.ARCHITECTURES[machine]
+    alone, server = verdict_of(machine), verdict_of(machine, network=True)
+    allowed = set(architecture.calls(*system_calls.OF_ALL, system_calls.CHECKED).values())
+    of_servers = set(architecture.calls(system_calls.OF_SERVERS).values())
+    assert {number for number in range(1000) if alone(number) == 0} == allowed
+    assert {number for number in range(1000) if server(number) == 0} == allowed | of_servers
+    for name, number in REFUSED[machine].items():
+        assert alone(number) ^ 0x7FFF0000 == EPERM, name
+    for name, number in TRIED.items():
+        assert alone(number) ^ 0x7FFF0000 == ENOSYS, name
+    assert alone(0, audit=0x40000003), "calls of 32 bits have other numbers"
+    assert alone(0x40000000), "and so have those of x32"
+
+
+@MACHINES
+def test_a_program_signals_and_limits_itself_and_what_is_younger(machine: str) -> None:
+    verdict = verdict_of(machine, protected=[20, 77, 88])
+    for name in SIGNALS:
+        number = number_of(machine, name)
+        yes = {
+            pid for pid in (0, 50, 51, 99, -50, -99, 1, 20, 49, -1, -2, -49, 77, 88, -77) if verdict(number, pid) == 0
+        }
+        assert yes == {0, 50, 51, 99, -50, -99}, name
+
+
+@MACHINES
+def test_the_filter_looks_at_arguments(machine: str) -> None:
+    alone, server = verdict_of(machine), verdict_of(machine, network=True)
+    for name, arguments, of_servers in (
+        ("clone", (0x10000000,), True),  # CLONE_NEWUSER
+        ("socketpair", (1, socket.SOCK_DGRAM), True),
+        ("fcntl", (0, 8), False),  # F_SETOWN
+        ("ioctl", (0, 0x5412), False),  # TIOCSTI
+    ):
+        assert alone(number_of(machine, name), *arguments)
+        assert (server(number_of(machine, name), *arguments) == 0) is of_servers
+    for name, arguments in (
+        ("clone", (0x003D0F00,)), ("socketpair", (1, socket.SOCK_STREAM)), ("fcntl", (0, 2)), ("ioctl", (0, 0x5401)),
+    ):  # fmt: skip
+        assert alone(number_of(machine, name), *arguments) == 0, name
 
 
 def test_an_architecture_without_a_table_has_no_filter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seccomp.platform, "machine", lambda: "riscv64")
     with pytest.raises(OSError, match="not implemented"):
         seccomp.install(network=False, protected=[])
+
+
+def test_without_a_filter_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seccomp.platform, "machine", lambda: "riscv64")
+    assert supervise(ORDER)[0].errno == errno.ENOSYS

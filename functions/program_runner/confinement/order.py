@@ -6,6 +6,8 @@ import socket
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
+from program_runner.confinement.processes import threads
+
 GRACE_SECONDS = 1.0
 
 
@@ -21,8 +23,8 @@ class Order:
     network: bool
     root: str = ""
     """The folder to which its writing is confined; empty for no such confinement."""
-    protected: tuple[int, ...] = field(default_factory=lambda: (os.getpid(), os.getppid()))
-    """Processes outside that it must not signal."""
+    protected: tuple[int, ...] = field(default_factory=lambda: (os.getppid(), *threads()))
+    """Processes and threads outside that it must not signal."""
     seconds: float = 0
     """After these it is ended; 0 for no such limit."""
     grace_seconds: float = GRACE_SECONDS

@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -11,15 +11,42 @@ from pathlib import Path
 MIN_ENTRY_BYTES = 1024
 KILL_SECONDS = 2.0
 MAX_COUNTED = 10_000
+_KERNEL_LISTS_CHILDREN = os.path.exists("/proc/thread-self/children")  # an option of its build
 
 
-def descendants(pid: str = "self") -> Iterator[int]:
-    """Yield the processes below one, by the numbers of this /proc."""
+def children(pid: int | str = "self") -> list[int]:
+    """Return the processes whose parent is this one, by the numbers of this /proc."""
+    found: list[int] = []
     with suppress(OSError):
+        if not _KERNEL_LISTS_CHILDREN:
+            parent = os.getpid() if pid == "self" else pid
+            return [int(entry) for entry in os.listdir("/proc") if entry.isdecimal() and _parent(entry) == parent]
         for thread in os.listdir(f"/proc/{pid}/task"):
-            for child in Path(f"/proc/{pid}/task/{thread}/children").read_text().split():
-                yield int(child)
-                yield from descendants(child)
+            found += map(int, Path(f"/proc/{pid}/task/{thread}/children").read_text().split())
+    return found
+
+
+def _parent(pid: str) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+
+
+def descendants(pid: int | str = "self", spared: Collection[int] = ()) -> Iterator[int]:
+    """Yield the processes below one, but not those of its children that are `spared`, nor what is below them."""
+    for child in children(pid):
+        if child not in spared:
+            yield child
+            yield from descendants(child)
+
+
+def threads() -> list[int]:
+    """Return the numbers of this process's threads, of which its own is one."""
+    try:
+        return [int(thread) for thread in os.listdir("/proc/self/task")]
+    except OSError:
+        return [os.getpid()]
 
 
 def count() -> int:
@@ -37,10 +64,10 @@ def owned() -> int:
     return counted
 
 
-def kill_all(*, everything: bool) -> None:
-    """End all processes below this one, also those that left its group or are orphans.
+def kill_all(*, everything: bool = False, spared: Collection[int] = ()) -> bool:
+    """End and await all processes below this one, also those that left its group or are orphans; False if some live.
 
-    With `everything` they share a namespace in which this process is the first.
+    With `everything` they share a namespace in which this process is the first. The children that are `spared` live on.
     """
     until = time.monotonic() + KILL_SECONDS
     while time.monotonic() < until:
@@ -48,15 +75,29 @@ def kill_all(*, everything: bool) -> None:
             if everything:
                 os.kill(-1, signal.SIGKILL)
         if not everything:
-            for pid in descendants():
+            for pid in descendants(spared=spared):
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
-        try:
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-        except ChildProcessError:
-            return
+        if not _reap(spared):
+            return True
         time.sleep(0.005)
+    return False
+
+
+def _reap(spared: Collection[int]) -> bool:
+    """Await the children that have ended, but not the spared, which others await; return whether any is left."""
+    if spared:
+        alive = [child for child in children() if child not in spared]
+        for child in alive:
+            with suppress(ChildProcessError):
+                os.waitpid(child, os.WNOHANG)
+        return bool(alive)
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True
 
 
 def folder_bytes(folder: str) -> int:

@@ -1,4 +1,4 @@
-"""A filter of system calls: what foreign code may not ask of the kernel fails with EPERM.
+"""A filter of system calls: all that foreign code may ask of the kernel; what is on no list fails.
 
 It keeps a program from other processes of our user, from new namespaces and mounts, and, without `network`, from every
 socket: so from the Lambda runtime's own API and from metadata addresses too.
@@ -11,66 +11,68 @@ import errno
 import os
 import platform
 import struct
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from itertools import groupby
 from typing import NamedTuple
 
-from program_runner.confinement import kernel
+from program_runner.confinement import kernel, system_calls
 
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 
-_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06  # BPF: ld abs, jeq, jge, ret
-_ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.EPERM
-_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16  # offsets in struct seccomp_data, little endian
+_LOAD, _EQUAL, _AT_LEAST, _HAS_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # BPF: ld abs, jeq, jge, jset, ret
+_ALLOW, _REFUSE, _UNKNOWN = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS
+_NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data, little endian
 _X32 = 0x40000000
-_MINUS_ONE = 0xFFFFFFFF
-# These have the same number everywhere.
-_COMMON_CALLS = {
-    "pidfd_send_signal": 424, "io_uring_setup": 425, "open_tree": 428, "move_mount": 429, "fsopen": 430,
-    "pidfd_getfd": 438, "mount_setattr": 442,
-}  # fmt: skip
-# A program that may use the network is a server, and some bring a browser that shuts itself into namespaces.
-_OF_SERVERS = ("socket", "unshare", "setns", "mount", "umount2", "pivot_root", "open_tree", "move_mount", "fsopen")
-_SIGNALS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
+# Programs try calls from here on before older ones, and go on where these do not exist: clone3 is such a call.
+_FIRST_TRIED = 424
+_NEGATIVE = 0x80000000
+_WORD = 1 << 32
+
+
+class Rule(NamedTuple):
+    """What an argument of a call may not be."""
+
+    argument: int
+    values: tuple[int, ...] = ()
+    bits: int = 0
+    """None of these may be set."""
+
+
+# F_SETOWN and its like let the kernel send any signal to any process of our user; TIOCSTI types into a terminal.
+RULES = {
+    "fcntl": Rule(1, (8, 10, 15)),
+    "ioctl": Rule(1, (0x8901, 0x8902, 0x5412, 0x541C)),
+    "clone": Rule(0, bits=0x7E020080),  # CLONE_NEW*
+    "socketpair": Rule(1, bits=0x2),  # SOCK_DGRAM and SOCK_RAW, which can send to others than their pair
+}
+_RULES_OF_SERVERS = {"fcntl", "ioctl"}
 
 
 class Architecture(NamedTuple):
-    """An architecture's number for the filter, and its numbers of system calls."""
+    """An architecture's number for the filter, and its place in the table of system calls."""
 
     audit: int
-    calls: Mapping[str, int]
+    column: int
+
+    def calls(self, *families: str) -> dict[str, int]:
+        """Return the numbers of these system calls, by their names."""
+        entries = (entry.split() for family in families for entry in family.split(","))
+        return {entry[0]: int(entry[self.column]) for entry in entries if entry[self.column] != "-"}
 
 
-ARCHITECTURES = {
-    "x86_64": Architecture(
-        0xC000003E,
-        {
-            "socket": 41, "kill": 62, "ptrace": 101, "pivot_root": 155, "mount": 165, "umount2": 166, "tkill": 200,
-            "tgkill": 234, "add_key": 248, "request_key": 249, "keyctl": 250, "unshare": 272, "perf_event_open": 298,
-            "setns": 308, "process_vm_readv": 310, "process_vm_writev": 311, "bpf": 321, "userfaultfd": 323,
-            "rt_sigqueueinfo": 129, "rt_tgsigqueueinfo": 297,
-        },
-    ),
-    "aarch64": Architecture(
-        0xC00000B7,
-        {
-            "socket": 198, "kill": 129, "ptrace": 117, "pivot_root": 41, "mount": 40, "umount2": 39, "tkill": 130,
-            "tgkill": 131, "add_key": 217, "request_key": 218, "keyctl": 219, "unshare": 97, "perf_event_open": 241,
-            "setns": 268, "process_vm_readv": 270, "process_vm_writev": 271, "bpf": 280, "userfaultfd": 282,
-            "rt_sigqueueinfo": 138, "rt_tgsigqueueinfo": 240,
-        },
-    ),
-}  # fmt: skip
+ARCHITECTURES = {"x86_64": Architecture(0xC000003E, 1), "aarch64": Architecture(0xC00000B7, 2)}
 
 
 def install(*, network: bool, protected: Collection[int]) -> None:
     """Filter the calls of this process from now on, and of all that it starts.
 
-    The processes `protected` get no signal from it. Raises OSError where the kernel knows no such filter.
+    It and they may signal and limit none but each other, so no process that is older than this one, and none of those
+    `protected`, whose numbers may be higher. Raises OSError where the kernel knows no such filter.
     """
     architecture = ARCHITECTURES.get(platform.machine())
     if architecture is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-    code = program(architecture, network=network, protected=protected)
+    code = program(architecture, network=network, protected=protected, first=os.getpid())
     buffer = ctypes.create_string_buffer(code, len(code))
 
     class Program(ctypes.Structure):
@@ -81,12 +83,10 @@ def install(*, network: bool, protected: Collection[int]) -> None:
     kernel.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(made))
 
 
-def program(architecture: Architecture, *, network: bool, protected: Collection[int]) -> bytes:
+def program(architecture: Architecture, *, network: bool, protected: Collection[int], first: int) -> bytes:
     """Return the filter as code of the kernel's packet filter."""
-    calls = {**architecture.calls, **_COMMON_CALLS}
-    signals = [calls.pop(name) for name in _SIGNALS]
-    for name in _OF_SERVERS if network else ():
-        del calls[name]
+    allowed = architecture.calls(*system_calls.OF_ALL, *([system_calls.OF_SERVERS] if network else []))
+    checked = architecture.calls(system_calls.CHECKED)
     code = [
         _instruction(_LOAD, _ARCHITECTURE),
         _instruction(_EQUAL, architecture.audit, 1, 0),
@@ -94,21 +94,59 @@ def program(architecture: Architecture, *, network: bool, protected: Collection[
         _instruction(_LOAD, _NUMBER),
     ]
     code += [_instruction(_AT_LEAST, _X32, 0, 1), _instruction(_RETURN, _REFUSE)]
-    for number in sorted(calls.values()):
-        code += [_instruction(_EQUAL, number, 0, 1), _instruction(_RETURN, _REFUSE)]
-    for number in signals:
-        code += _signal_rule(number, protected)
-    return b"".join([*code, _instruction(_RETURN, _ALLOW)])
+    for name, number in checked.items():
+        if name in RULES and network and name not in _RULES_OF_SERVERS:
+            allowed[name] = number
+            continue
+        rule = _argument_rule(RULES[name]) if name in RULES else _target_rule(protected, first)
+        code += [_instruction(_EQUAL, number, 0, len(rule)), *rule]
+    return b"".join([*code, *_allow(allowed)])
 
 
-def _signal_rule(number: int, protected: Collection[int]) -> list[bytes]:
-    """Refuse a signal to everybody, to a protected process and to its group."""
-    targets = sorted({_MINUS_ONE, *protected, *(-pid & _MINUS_ONE for pid in protected)})
-    rule = [_instruction(_LOAD, _FIRST_ARGUMENT)]
-    for target in targets:
-        rule += [_instruction(_EQUAL, target, 0, 1), _instruction(_RETURN, _REFUSE)]
-    rule.append(_instruction(_RETURN, _ALLOW))
-    return [_instruction(_EQUAL, number, 0, len(rule)), *rule]
+def _allow(calls: Mapping[str, int]) -> Iterator[bytes]:
+    """Allow these calls and refuse all others, range by range."""
+    for is_tried, numbers in groupby(sorted(calls.values()), lambda number: number >= _FIRST_TRIED):
+        refusal = _instruction(_RETURN, _UNKNOWN if is_tried else _REFUSE)
+        for low, high in _ranges(numbers):
+            yield _instruction(_AT_LEAST, high + 1, 3, 0)
+            yield from (_instruction(_AT_LEAST, low, 0, 1), _instruction(_RETURN, _ALLOW), refusal)
+        yield from [] if is_tried else [_instruction(_AT_LEAST, _FIRST_TRIED, 1, 0), refusal]
+    yield _instruction(_RETURN, _UNKNOWN)
+
+
+def _ranges(numbers: Iterator[int]) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last of numbers that follow each other."""
+    for _, run in groupby(enumerate(numbers), lambda place: place[1] - place[0]):
+        found = [number for _, number in run]
+        yield found[0], found[-1]
+
+
+def _argument_rule(rule: Rule) -> list[bytes]:
+    code = [_instruction(_LOAD, _ARGUMENTS + 8 * rule.argument)]
+    for value in rule.values:
+        code += [_instruction(_EQUAL, value, 0, 1), _instruction(_RETURN, _REFUSE)]
+    code += [_instruction(_HAS_BIT, rule.bits, 0, 1), _instruction(_RETURN, _REFUSE)]
+    return [*code, _instruction(_RETURN, _ALLOW)]
+
+
+def _target_rule(protected: Collection[int], first: int) -> list[bytes]:
+    """Allow a call for 0, for processes from `first` on and for their groups, unless they are `protected`.
+
+    Numbers of processes grow until they begin again, so only then is a protected one higher.
+    """
+    code = [_instruction(_LOAD, _ARGUMENTS)]
+    for target in sorted({number % _WORD for pid in protected if pid >= first for number in (pid, -pid)}):
+        code += [_instruction(_EQUAL, target, 0, 1), _instruction(_RETURN, _REFUSE)]
+    refuse, allow = _instruction(_RETURN, _REFUSE), _instruction(_RETURN, _ALLOW)
+    return [
+        *code,
+        _instruction(_EQUAL, 0, 4, 0),
+        _instruction(_AT_LEAST, _NEGATIVE, 1, 0),
+        _instruction(_AT_LEAST, first, 2, 1),
+        _instruction(_AT_LEAST, _WORD - first + 1, 0, 1),
+        refuse,
+        allow,
+    ]
 
 
 def _instruction(code: int, value: int, then: int = 0, otherwise: int = 0) -> bytes:

@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import NoReturn
 
 from program_runner.confinement import kernel, processes, seccomp
@@ -31,6 +32,7 @@ def main() -> NoReturn:
     """Run the order that comes over the socket, and end as its process did."""
     control = socket.socket(fileno=int(sys.argv[1]))
     order = Order.decode(read_line(control))
+    order = replace(order, protected=(*order.protected, os.getpid()))
     with suppress(OSError):
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     isolation = kernel.enter_namespaces(network=order.network, mounts=bool(order.root)) if order.namespaces else ()
@@ -42,7 +44,7 @@ def main() -> NoReturn:
     _drop_streams()
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the watcher ends everything
     _, status = os.waitpid(watcher, 0)
-    processes.kill_all(everything=False)
+    processes.kill_all()
     os._exit(_exit_status(os.waitstatus_to_exitcode(status)))
 
 
@@ -95,19 +97,20 @@ def _execute(order: Order, writer: int, isolation: tuple[str, ...]) -> int:
         if os.geteuid() == 0:
             with suppress(OSError):
                 kernel.drop_capabilities()
-        os.write(writer, b"filtered " if _filter(order) else b"open ")
+        os.write(writer, b"filtered " if _filter(order, isolation) else b"open ")
         os.execve(order.command[0], order.command, order.environment)  # noqa: S606 - argv only, no shell
     except OSError as error:
         os.write(writer, f" {error.errno or errno.EIO}".encode())
     return 127
 
 
-def _filter(order: Order) -> bool:
-    parents = (os.getppid(), *order.protected)
-    try:
-        seccomp.install(network=order.network, protected=parents)
-    except OSError:
+def _filter(order: Order, isolation: tuple[str, ...]) -> bool:
+    """Filter the calls of this process; where Linux cannot, nothing may run."""
+    if sys.platform != "linux":
         return False
+    # In a namespace of processes the numbers of others mean its own.
+    above = () if "pid" in isolation else order.protected
+    seccomp.install(network=order.network, protected=(os.getppid(), *above))
     return True
 
 
