@@ -47,6 +47,7 @@ NO_PAGE = {
 NO_ID = {
     "files.search": "the file was named; a match is at an offset",
     "github.list_labels": "a label's name is its id",
+    "github.list_commit_statuses": "no other tool takes one",
     "github.list_pull_files": "a file's name is its id",
     "jira.get_changelog": "a change has no id that any tool takes",
     "notion.list_blocks": "the text has the ids",

@@ -139,6 +139,15 @@ def _add_actions(document: dict[str, Any]) -> None:
         answer={"total_count": 1, "check_runs": [run]},
     )
 
+    status = {"context": "ci/build", "state": "failure", "description": "2 failed", "target_url": "https://ci/1"}
+    add(
+        document,
+        f"GET {REPO}/commits/{{+ref}}/status",
+        "repos/get-combined-status-for-ref",
+        query=PAGES,
+        answer={"state": "failure", "total_count": 1, "statuses": [status | {"created_at": TIME}]},
+    )
+
 
 def _add_repositories(document: dict[str, Any]) -> None:
     fields = {"name": "string", "description": "string", "private": "boolean", "auto_init": "boolean"}

@@ -1,5 +1,6 @@
 """Each tool's exact request, and how pages and files are read."""
 
+import re
 from base64 import b64encode
 from functools import partial
 from typing import Any
@@ -85,6 +86,17 @@ def test_the_address_of_a_repository_gives_owner_and_repository(url: str) -> Non
 def test_the_address_of_another_website_is_no_owner(url: str) -> None:
     with pytest.raises(InvalidArguments):
         work("get_issue", owner=url, repo="app", issue_number=42)
+
+
+def test_a_number_inside_an_object_is_taken_where_a_text_is_wanted() -> None:
+    comment = {"path": 7, "line": 3, "body": 42}
+    review = work("create_review", **REPOSITORY, pull_number=7, event="COMMENT", body=5, comments=[comment])
+    assert review.json["comments"] == [{"path": "7", "line": 3, "body": "42"}]
+
+
+def test_a_search_may_hold_times() -> None:
+    found = next(work("search_issues", q="is:open updated:<now-90d"))
+    assert re.fullmatch(r"is:open updated:<\d{4}-\d\d-\d\d", found.query["q"])
 
 
 def test_a_run_is_named_by_its_page() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from mcpist.errors import InvalidArguments, InvalidRequest, ToolExecutionError
 from mcpist.render.answer import compact
+from mcpist.render.shows import project
 from mcpist.tools.declare.call import Call, ServiceResponse
 from mcpist_services.google_calendar.tools import google_calendar
 from tests.services.conversation import converse, work_of
@@ -104,6 +105,31 @@ def test_a_new_time_keeps_the_time_zone_that_the_event_has() -> None:
     assert update(TIMED, **SPAN) == {"start": {"dateTime": SPAN["start"]}, "end": {"dateTime": SPAN["end"]}}
 
 
+@pytest.mark.parametrize(
+    ("present", "arguments", "end"),
+    [
+        (TIMED, {"start": "2026-02-02T14:00+09:00"}, {"dateTime": "2026-02-02T15:00:00+09:00"}),
+        (
+            TIMED,
+            {"start": "2026-02-02T14:00", "timezone": "Asia/Tokyo"},
+            {"dateTime": "2026-02-02T15:00:00", "timeZone": "Asia/Tokyo"},
+        ),
+        (ALL_DAY, {"start": "2026-02-28"}, {"date": "2026-03-01"}),
+    ],
+    ids=["moment", "time in a zone", "day"],
+)
+def test_an_event_that_begins_at_another_time_keeps_its_length(
+    present: dict[str, Any], arguments: dict[str, Any], end: dict[str, Any]
+) -> None:
+    assert update(present, **arguments)["end"] == end
+
+
+def test_a_day_that_becomes_a_time_needs_an_end() -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        update(ALL_DAY, start="2026-01-31T09:00+09:00")
+    assert refused.value.details["field"] == "end"
+
+
 def test_an_all_day_event_that_gets_a_time_loses_its_date() -> None:
     assert update(ALL_DAY, **SPAN, timezone="Asia/Tokyo") == {
         "start": {"dateTime": SPAN["start"], "timeZone": "Asia/Tokyo", "date": None},
@@ -162,6 +188,29 @@ def test_guests_hear_of_new_times_and_guests_unless_told_otherwise(
     changed = work("update_event", event_id="e1", **arguments)
     sent, _ = converse(changed, TIMED, {}) if "summary" not in arguments else ([changed], None)
     assert sent[-1].query.get("sendUpdates") == updates
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("delete_event", {"event_id": "e1"}),
+        ("move_event", {"event_id": "e1", "destination": "team@group.calendar.google.com"}),
+        ("quick_add", {"text": "Lunch with ada@example.com at noon"}),
+    ],
+)
+def test_guests_hear_that_an_event_is_new_or_moved_or_gone(tool: str, arguments: dict[str, Any]) -> None:
+    assert call(tool, **arguments).query["sendUpdates"] == "all"
+    assert call(tool, **arguments, send_updates="none").query["sendUpdates"] == "none"
+
+
+def test_a_list_shows_the_place_the_guests_and_the_own_answer() -> None:
+    guests = [{"email": "bob@example.com"}, {"email": "ada@example.com", "self": True, "responseStatus": "declined"}]
+    event = {"id": "e1", **TIMED, "location": "Room 4", "attendees": guests, "hangoutLink": "https://meet.google.com/x"}
+    _, events = converse(work("list_events", time_min=SPAN["start"]), {"items": [event, {"id": "e2", **ALL_DAY}]})
+    rows = project(events, google_calendar.tools["list_events"].shows)
+    assert (rows[0]["location"], rows[0]["response"], rows[0]["meet"]) == ("Room 4", "declined", event["hangoutLink"])
+    assert rows[0]["attendees"] == ["bob@example.com", "ada@example.com"]
+    assert rows[1]["response"] is None
 
 
 def test_a_new_event_invites_its_guests() -> None:

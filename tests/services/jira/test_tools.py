@@ -328,6 +328,28 @@ def test_an_issue_is_assigned_to_a_person_to_the_default_or_to_nobody(account: s
     )
 
 
+@pytest.mark.parametrize(
+    "found",
+    [
+        [{"accountId": "a1", "emailAddress": "Aiko@example.com"}, {"accountId": "a2", "emailAddress": "x@example.com"}],
+        [{"accountId": "a1"}, {"accountId": "a2", "active": False}],
+    ],
+    ids=["shown", "hidden"],
+)
+def test_an_assignee_may_be_named_by_an_address(found: list[dict[str, Any]]) -> None:
+    sent, _ = converse(work("assign_issue", **KEY, account_id="aiko@example.com"), found, None)
+    assert sent[0].query == {"query": "aiko@example.com"}
+    assert sent[1].json == {"accountId": "a1"}
+    opened = work("create_issue", project="ENG", issue_type="Bug", summary="x", assignee="aiko@example.com")
+    assert converse(opened, found, {})[0][1].json["fields"]["assignee"] == {"id": "a1"}
+
+
+@pytest.mark.parametrize("found", [[], [{"accountId": "a1"}, {"accountId": "a2"}]], ids=["nobody", "several"])
+def test_an_address_that_is_not_one_persons_is_refused(found: list[dict[str, Any]]) -> None:
+    with pytest.raises(InvalidRequest, match="search_users"):
+        converse(work("assign_issue", **KEY, account_id="aiko@example.com"), found, None)
+
+
 def test_a_forgotten_argument_does_not_unassign_an_issue() -> None:
     with pytest.raises(InvalidArguments):
         work("assign_issue", **KEY)

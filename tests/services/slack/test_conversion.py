@@ -32,6 +32,10 @@ HOSTILE = [
 words = st.lists(st.sampled_from([*HOSTILE, "a", "文", " ", "&", "<", ">", "&lt;", "|", "x"]), max_size=8).map("".join)
 
 
+def message_of(markdown: str) -> dict[str, Any]:
+    return message(read(markdown))
+
+
 def texts_of(value: Any) -> str:
     """All characters that a message's blocks show."""
     match value:
@@ -86,7 +90,7 @@ def is_within(few: str, many: str) -> bool:
     ],
 )
 def test_markdown_becomes_mrkdwn(markdown: str, text: str) -> None:
-    assert message(markdown)["text"] == text
+    assert message_of(markdown)["text"] == text
 
 
 @for_each(
@@ -127,11 +131,11 @@ def test_mrkdwn_becomes_markdown(text: str, markdown: str) -> None:
     ],
 )
 def test_what_rich_text_can_hold_comes_back_as_it_was(markdown: str) -> None:
-    assert message_markdown(message(markdown)) == markdown
+    assert message_markdown(message_of(markdown)) == markdown
 
 
 def test_headings_tasks_and_tables_keep_their_text() -> None:
-    made = message("# Plan\n\n- [x] done\n- [ ] open\n\n| a | b |\n| --- | --- |\n| 1 | 2 |")
+    made = message_of("# Plan\n\n- [x] done\n- [ ] open\n\n| a | b |\n| --- | --- |\n| 1 | 2 |")
     assert message_markdown(made) == ("**Plan**\n\n- ☑ done\n- ☐ open\n\n```\na | b\n1 | 2\n```")
 
 
@@ -175,7 +179,7 @@ def test_escaped_text_reads_back_as_it_was(words: str) -> None:
 def test_no_letter_is_lost_on_the_way_out(markdown: str) -> None:
     tree = read(markdown)
     try:
-        made = message(markdown)
+        made = message_of(markdown)
     except InvalidRequest:
         return  # nothing was sent
     assert is_within(letters(texts_in(tree)), letters(texts_of(made["blocks"])))
@@ -194,17 +198,17 @@ def test_what_was_read_from_a_message_is_stable(text: str) -> None:
 @pytest.mark.parametrize("lost", ["<!-- not carried: macro -->", "a <!-- not carried: x --> b"])
 def test_an_element_that_markdown_only_names_is_refused(lost: str) -> None:
     with pytest.raises(InvalidRequest, match="cannot be written"):
-        message(lost)
+        message_of(lost)
 
 
 @pytest.mark.parametrize("id_", ["aiko", "@aiko", "U1", "c0123abcd45", "U0123ABCD45|x"])
 def test_a_mention_of_no_id_is_refused(id_: str) -> None:
     with pytest.raises(InvalidRequest, match="no id"):
-        message(f"[@x](mention:{id_})")
+        message_of(f"[@x](mention:{id_})")
 
 
 def test_a_message_has_text_and_not_too_many_parts() -> None:
     with pytest.raises(InvalidRequest, match="no text"):
-        message("  \n")
+        message_of("  \n")
     with pytest.raises(InvalidRequest, match="parts"):
-        message("a\n\n---\n\n" * MAX_BLOCKS)
+        message_of("a\n\n---\n\n" * MAX_BLOCKS)

@@ -30,6 +30,48 @@ def channels(*found: dict[str, Any], more: bool = False) -> dict[str, Any]:
     return {"ok": True, "channels": list(found), **(NEXT if more else {})}
 
 
+# -- people whom a message names -----------------------------------------------------------------------
+
+BOB = {"id": "U0BOB00000", "name": "bob", "profile": {"display_name": "bob.k"}}
+
+
+def test_a_name_in_a_message_mentions_the_person_who_has_it() -> None:
+    asked = work("send_message", channel="C0123ABCD45", markdown="**@aiko** and @bob.k.\n\n- @Nobody, `@aiko`, a@bob")
+    sent, _ = converse(asked, people(USER, BOB), {"ok": True})
+    assert [call.path for call in sent] == ["/users.list", "/chat.postMessage"]
+    assert sent[1].json["text"] == "<@U012A3CDE> and <@U0BOB00000>.\n\n- @Nobody, `@aiko`, a@bob"
+    mentioned = [part["user_id"] for part in sent[1].json["blocks"][0]["elements"][0]["elements"] if "user_id" in part]
+    assert mentioned == ["U012A3CDE", "U0BOB00000"]
+
+
+@pytest.mark.parametrize("tool", ["update_message", "schedule_message"])
+def test_a_changed_and_a_later_message_mention_too(tool: str) -> None:
+    more = {"ts": TS} if tool == "update_message" else {"post_at": "2026-01-31T09:00:00Z"}
+    sent, _ = converse(work(tool, channel="C0123ABCD45", markdown="@aiko", **more), people(USER), {"ok": True})
+    assert sent[1].json["text"] == "<@U012A3CDE>"
+
+
+@pytest.mark.parametrize("text", ["@channel @here @everyone", "`@aiko`", "[@aiko](https://example.com/@aiko)", "a@b"])
+def test_no_text_mentions_everybody_and_no_code_or_link_anybody(text: str) -> None:
+    posted = work("send_message", channel="C0123ABCD45", markdown=text)
+    assert isinstance(posted, Call)
+    assert "<!" not in posted.json["text"]
+    assert "<@" not in posted.json["text"]
+
+
+def test_a_name_that_several_people_have_is_refused_before_anything_is_sent() -> None:
+    twin = USER | {"id": "U0TWIN0000", "name": "aiko2"}
+    asked = work("send_message", channel="C0123ABCD45", markdown="@Aiko?")
+    with pytest.raises(InvalidRequest, match="U0TWIN0000"):
+        converse(asked, people(USER | {"name": "asato"}, twin), {"ok": True})
+
+
+def test_names_stay_text_where_the_account_may_not_read_people() -> None:
+    refused = ScopeMissing(service="slack", scope="users:read", url="https://x")
+    sent, _ = converse(work("send_message", channel="C0123ABCD45", markdown="@aiko"), refused, {"ok": True})
+    assert sent[1].json["text"] == "@aiko"
+
+
 # -- channels by name ---------------------------------------------------------------------------------
 
 

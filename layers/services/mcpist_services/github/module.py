@@ -11,7 +11,7 @@ from pydantic import Field
 
 from mcpist.render.shows import shows
 from mcpist.running.refusals import error_message, is_rate_limit
-from mcpist.tools.declare.argument_types import UtcMoment
+from mcpist.tools.declare.argument_types import UtcMoment, times_in_query
 from mcpist.tools.declare.call import ServiceResponse, given, path
 from mcpist.tools.declare.dialect import MissingScope, RateLimited, Refusal, Refusals
 from mcpist.tools.declare.module import Module, Scopes
@@ -144,6 +144,7 @@ Repo = Annotated[
 Number = Annotated[int, Field(ge=1)]
 IssueNumber = Annotated[Number, from_url(ADDRESSES, "issue_number__pull_number", rf"(?:{_OWNED})?#{_NUMBER}")]
 FilePath = Annotated[str, Field(min_length=1), from_url(ADDRESSES, "path", fills=("ref__branch__sha",))]
+Query = Annotated[str, Field(min_length=1), times_in_query()]
 Name = Annotated[str, Field(min_length=1, max_length=255)]
 Login = Annotated[str, Field(min_length=1)]
 Markdown = Annotated[str, Field(max_length=65_536)]

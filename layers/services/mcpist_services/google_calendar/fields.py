@@ -86,6 +86,12 @@ def answer_of_guest(event: Mapping[str, Any], response: Response, comment: str |
     return guest | given(responseStatus=response, comment=comment)
 
 
+def own_answer(event: Mapping[str, Any], _: Any = None) -> dict[str, Any]:
+    """Return the answer of the guest whose calendar the event was read from as its `row`."""
+    own: Mapping[str, Any] = next((guest for guest in event.get("attendees", []) if guest.get("self")), {})
+    return {"row": {"response": own.get("responseStatus")}}
+
+
 def has_offset(time: str) -> bool:
     """Whether a time has an offset from UTC."""
     return datetime.fromisoformat(time).tzinfo is not None
@@ -110,6 +116,18 @@ def merge_into_current(call: Call, options: EventOptions) -> Calls:
     raise AssertionError
 
 
+def _moved_end(start: Mapping[str, Any], current: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the end of an event that begins at another time and stays as long as it is."""
+    [(kind, text)] = [(name, start[name]) for name in ("dateTime", "date") if name in start]
+    begin, end = (current.get(side, {}).get(kind) for side in ("start", "end"))
+    if not begin or not end:
+        problem = "a day becomes a time, or a time a day: give the end as well"
+        raise InvalidRequest(field="end", problem=problem)
+    length = datetime.fromisoformat(end) - datetime.fromisoformat(begin)
+    moved = (datetime.fromisoformat(text) + length).isoformat()
+    return {**start, kind: moved if kind == "dateTime" else moved[:10]}
+
+
 def _merged(call: Call, current: dict[str, Any], options: EventOptions) -> dict[str, Any]:
     """Return the fields of a PATCH.
 
@@ -117,6 +135,8 @@ def _merged(call: Call, current: dict[str, Any], options: EventOptions) -> dict[
     answer of a guest who is sent without one; and it ignores a request for a link that has the id of an earlier one.
     """
     fields = dict(call.json)
+    if "start" in fields and "end" not in fields:
+        fields["end"] = _moved_end(fields["start"], current)
     if options.get("conference") and not current.get("hangoutLink"):
         fields |= conference_request(f"{call.path} {current.get('etag')}")
     for side in {"start", "end"} & fields.keys():

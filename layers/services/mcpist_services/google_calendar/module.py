@@ -46,17 +46,14 @@ def _reasons(response: ServiceResponse) -> set[str]:
     return {str(item.get("reason")) for items in lists for item in items if isinstance(item, dict)}
 
 
+PAGES = Paging(size="maxResults", max_size=250, position_parameters=("pageToken", "timeMin"), next_page=_next_page)
+
 google_calendar = Module(
     "google_calendar",
     __doc__,
     api_version="v3",
     host="https://www.googleapis.com/calendar/v3",
-    paging=Paging(
-        size="maxResults",
-        max_size=250,
-        position_parameters=("pageToken", "timeMin"),
-        next_page=_next_page,
-    ),
+    paging=PAGES,
     refusals=Refusals(_read_refusal, code_fields=("reason",)),
     scopes=Scopes(
         reads=(f"{CALENDARS}.readonly",),

@@ -4,13 +4,14 @@ Reference: https://developer.atlassian.com/cloud/jira/platform/rest/v3/ and, for
 https://developer.atlassian.com/cloud/jira/software/rest/
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
 
+from mcpist.errors import InvalidRequest
 from mcpist.render.shows import shows
-from mcpist.tools.declare.call import Call, ServiceResponse, path
+from mcpist.tools.declare.call import Call, Calls, ServiceResponse, Work, path
 from mcpist.tools.declare.dialect import Refusals
 from mcpist.tools.declare.module import Module, Scopes
 from mcpist.tools.declare.paging import ExtraColumns, NextPage, Paging, Position, by_offset
@@ -135,3 +136,20 @@ def search_call(jql: str, fields: list[str] | None) -> Call:
     """Search by POST, since a query may be too long for a URL, and with fields, since Jira else returns only ids."""
     names = list(dict.fromkeys([*LIST_FIELDS, *(fields or [])]))
     return Call("POST", "/rest/api/3/search/jql", json={"jql": jql, "fields": names})
+
+
+def for_account(person: str | None, make: Callable[[str | None], Call | Calls]) -> Work:
+    """Return the request for a person by account id, after the one that finds who has an e-mail address."""
+    return _for_address(person, make) if person and "@" in person else make(person)
+
+
+def _for_address(address: str, make: Callable[[str | None], Call | Calls]) -> Calls:
+    found = (yield Call("GET", "/rest/api/3/user/search", {"query": address})).json
+    own = [user for user in found if str(user.get("emailAddress", "")).casefold() == address.casefold()]
+    # Jira finds people by addresses that it may not show.
+    people = [user["accountId"] for user in own or found if user.get("active", True)]
+    if len(people) != 1:
+        problem = f"{len(people) or 'no'} people have this address in Jira: give the id that search_users shows"
+        raise InvalidRequest(field="account_id", problem=problem)
+    work = make(people[0])
+    return work if isinstance(work, Call) else (yield from work)

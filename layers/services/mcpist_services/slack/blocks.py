@@ -9,7 +9,6 @@ from typing import Any
 
 from mcpist.errors import InvalidRequest
 from mcpist.markdown import tree
-from mcpist.markdown.reader import read
 from mcpist.markdown.writer import lines_of, plain_text
 from mcpist_services.slack.mrkdwn import ADDRESS, BROADCASTS, lost_error, mrkdwn
 
@@ -22,9 +21,8 @@ _STYLES: dict[tree.Mark, str] = {"strong": "bold", "emphasis": "italic", "strike
 _BOXES = {True: "☑ ", False: "☐ "}
 
 
-def message(markdown: str) -> Json:
+def message(parsed: tree.Blocks) -> Json:
     """Return the fields of a message: its blocks, and its text for notifications."""
-    parsed = read(markdown)
     text = mrkdwn(parsed)  # it also refuses mentions that Slack does not know
     blocks = blocks_of(parsed)
     if not blocks:

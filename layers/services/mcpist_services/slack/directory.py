@@ -5,10 +5,10 @@ A name is searched in the channels of the person first, then in all. Slack has n
 
 import re
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, Literal
 
-from mcpist.errors import InvalidRequest, McpistError
+from mcpist.errors import InvalidRequest, McpistError, ScopeMissing
 from mcpist.tools.declare.call import Call, Calls, ServiceResponse, given
 from mcpist_services.slack.block_reading import Json
 from mcpist_services.slack.module import shown_name
@@ -88,17 +88,35 @@ def user_id(person: str) -> Lookup:
         return person
     if _EMAIL.fullmatch(person):
         return str((yield Call("GET", "/users.lookupByEmail", {"email": person})).json["user"]["id"])
+    found = _id_of((yield from _people()), person, "user")
+    if found is None:
+        raise _unknown("user", person, "list_users")
+    return found
+
+
+def mentioned_ids(names: Iterable[str]) -> Generator[Call, ServiceResponse, dict[str, str | None]]:
+    """Find the ids of the people whom a message names; None for a name that nobody has."""
+    try:
+        people = yield from _people()
+    except ScopeMissing:
+        return {}  # without the right to read people, names stay text
+    return {name: _id_of(people, name, "markdown") for name in names}
+
+
+def _people() -> Generator[Call, ServiceResponse, list[Json]]:
+    return [one for one in (yield from read_directory("/users.list", "members", {})) if not one.get("deleted")]
+
+
+def _id_of(people: list[Json], person: str, field: str) -> str | None:
+    """Return the id of a handle or a name, None if nobody has it; InvalidRequest if several people have it."""
     name = person.removeprefix("@").casefold()
-    people = [one for one in (yield from read_directory("/users.list", "members", {})) if not one.get("deleted")]
     # A handle is unique, a name is not: who is meant by handle is not asked about others of that name.
     by_handle = [one["id"] for one in people if one.get("name", "").casefold() == name]
     found = by_handle or [one["id"] for one in people if name and name in _names(one)]
     if len(found) > 1:
-        problem = f"several people have this name: {', '.join(found[:MAX_CANDIDATES])}; give the id of one"
-        raise InvalidRequest(field="user", problem=problem)
-    if not found:
-        raise _unknown("user", person, "list_users")
-    return str(found[0])
+        problem = f"several people are called {person}: {', '.join(found[:MAX_CANDIDATES])}; give the id of one"
+        raise InvalidRequest(field=field, problem=problem)
+    return str(found[0]) if found else None
 
 
 def _names(user: Json) -> Iterator[str]:

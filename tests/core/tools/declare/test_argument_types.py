@@ -1,12 +1,13 @@
 """Which moment a text means."""
 
+import re
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from mcpist.tools.declare.argument_types import Day, Moment, UtcMoment, parse_moment
+from mcpist.tools.declare.argument_types import Day, Moment, UtcMoment, When, parse_moment, times_in_query
 from tests.faults import for_each
 
 NOW = datetime(2026, 1, 31, 23, 30, 15, 700, UTC)  # in Tokyo 2026-02-01 08:30:15, a Sunday
@@ -34,6 +35,12 @@ NOW = datetime(2026, 1, 31, 23, 30, 15, 700, UTC)  # in Tokyo 2026-02-01 08:30:1
         ("2026-01-31T09:00:00.25Z", "2026-01-31T09:00:00.250000+00:00"),
         ("2026-01-31T09:00 Asia/Tokyo", "2026-01-31T09:00:00+09:00"),
         ("2026-07-01 Europe/Zurich", "2026-07-01T00:00:00+02:00"),
+        ("2026-01-31T09:00+09:00+30m", "2026-01-31T09:30:00+09:00"),
+        ("2026-01-31T09:00:00.000+0900-1d", "2026-01-30T09:00:00+09:00"),
+        ("2026-01-31T09:00:00Z||+1h", "2026-01-31T10:00:00+00:00"),
+        ("2026-01-31T09:00+30m Asia/Tokyo", "2026-01-31T09:30:00+09:00"),
+        ("2026-01-31T20:00:00Z/d Asia/Tokyo", "2026-02-01T00:00:00+09:00"),
+        ("2026-01-31+1M-1d Asia/Tokyo", "2026-02-27T00:00:00+09:00"),
     ],
 )
 def test_a_text_means_a_moment(text: str, moment: str) -> None:
@@ -61,6 +68,8 @@ def test_a_day_later_is_the_same_time_of_the_clock_and_an_hour_later_is_an_hour(
         ("now ../../etc/passwd", "is no time zone"),
         ("2026-02-30 Asia/Tokyo", "day"),
         ("now+9999y", "year"),
+        ("2026-01-31T09:00:00Z+30", "no time such as"),
+        ("2026-01-31T09:00+30m", "it needs an offset or a time zone"),
     ],
 )
 def test_a_text_that_means_no_moment_says_why(text: str, problem: str) -> None:
@@ -76,6 +85,12 @@ def test_a_text_that_means_no_moment_says_why(text: str, problem: str) -> None:
         (UtcMoment, "2026-01-31T09:00:00Z", "2026-01-31T09:00:00Z"),
         (Day, "2026-01-31", "2026-01-31"),
         (Day, "2026-01-31T23:00 Asia/Tokyo", "2026-01-31"),
+        (Day, "2026-01-31+1d", "2026-02-01"),
+        (Day, "2026-01-31T23:00:00+09:00+2h", "2026-02-01"),
+        (When, "2026-01-31T09:00+90m", "2026-01-31T10:30:00"),
+        (When, "2026-01-31+1d", "2026-02-01"),
+        (When, "2026-01-31T00:00:00.0000000-1d", "2026-01-30T00:00:00"),
+        (When, "2026-01-31T09:00:00+09:00+30m", "2026-01-31T09:30:00+09:00"),
     ],
 )
 def test_an_argument_reaches_the_tool_in_one_format(kind: Any, text: str, value: str) -> None:
@@ -95,3 +110,24 @@ def test_an_argument_that_is_no_time_is_refused_in_plain_words(kind: Any, text: 
     with pytest.raises(ValidationError, match=problem) as refused:
         TypeAdapter(kind).validate_python(text)
     assert "Value error" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("query", "pattern"),
+    [
+        ("is:open updated:<now-90d", r"is:open updated:<\d{4}-\d\d-\d\d"),
+        ("created:>=now/M", r"created:>=\d{4}-\d\d-01"),
+        ("created:now-2h..now-1h", r"created:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\.\.\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"),
+        ("do it now", "do it now"),
+        ("unknown-90d now-90days", "unknown-90d now-90days"),
+    ],
+)
+def test_a_query_may_hold_times(query: str, pattern: str) -> None:
+    assert re.fullmatch(pattern, TypeAdapter(Annotated[str, times_in_query()]).validate_python(query))
+
+
+def test_a_filter_may_hold_times() -> None:
+    kind = Annotated[dict[str, Any], times_in_query(day="%d")]
+    read = TypeAdapter(kind).validate_python({"and": [{"date": {"before": "now+1d"}}, {"number": {"equals": 3}}]})
+    assert re.fullmatch(r"\d\d", read["and"][0]["date"]["before"])
+    assert read["and"][1] == {"number": {"equals": 3}}

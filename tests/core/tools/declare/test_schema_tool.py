@@ -34,6 +34,25 @@ def refusal(arguments: dict[str, Any], tool: UpstreamTool | None = None) -> tupl
     return refused.value.details["field"], refused.value.details["problem"]
 
 
+def test_a_number_is_taken_where_a_text_is_wanted() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "id": {"type": "string"},
+            "ids": {"type": "array", "items": {"type": ["string", "null"]}},
+            "in": {"type": "object", "properties": {"name": {"type": "string"}, "any": {}}},
+            "count": {"type": ["string", "integer"]},
+            "is_open": {"type": "boolean"},
+        },
+    }
+    arguments = {"id": 7, "ids": [1, "b", None], "in": {"name": 2.5, "any": 3}, "count": 4, "is_open": True}
+    read = {"id": "7", "ids": ["1", "b", None], "in": {"name": "2.5", "any": 3}, "count": 4, "is_open": True}
+    tool = given(schema)
+    assert tool.validate(arguments) == read
+    tool.check({"id": 7}, ("ids",))
+    assert refusal({"id": True}, tool)[0] == "id"
+
+
 def test_its_line_says_its_parameters_and_what_is_known_of_its_answer() -> None:
     assert given().signature == "read_file(path, lines?: integer, mode?: head|tail = head, where?: {depth?: integer})"
     answering = given(outputSchema={"type": "object", "properties": {"text": {}, "size": {}}})
@@ -72,7 +91,7 @@ def test_right_arguments_are_sent_as_they_are() -> None:
     ("arguments", "field", "problem"),
     [
         ({}, "path", "Field required"),
-        ({"path": 3}, "path", "it must be of type string"),
+        ({"path": True}, "path", "it must be of type string"),
         ({"path": "a", "lines": "3"}, "lines", "it must be of type integer or null"),
         ({"path": "a", "lines": 0}, "lines", 'it must satisfy {"minimum":1}'),
         ({"path": "a", "mode": "middle"}, "mode", 'it must be one of ["head","tail"]'),

@@ -1,7 +1,8 @@
 """Times as arguments, as people say them: `now+2h`, or `now/d Asia/Tokyo`.
 
 The language of times is the date math of Elasticsearch and Grafana, with a time zone after it: shifts `+1d` and `-2h`,
-and `/d`, which rounds down. The units are y, M (months), w (weeks, from Monday), d, h, m (minutes) and s.
+and `/d`, which rounds down. The units are y, M (months), w (weeks, from Monday), d, h, m (minutes) and s. The math
+begins at `now`, or at a time, such as the start of an event: `2026-01-31T09:00+09:00+30m`.
 
 Reference: https://www.elastic.co/docs/reference/elasticsearch/rest-apis/common-options#date-math
 """
@@ -9,16 +10,20 @@ Reference: https://www.elastic.co/docs/reference/elasticsearch/rest-apis/common-
 import re
 from calendar import monthrange
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Annotated
+from typing import Annotated, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 _OPERATION = re.compile(r"([+-]\d{1,4}|/)([yMwdhms])")
-_MATH = re.compile(rf"(?:now)?(?:{_OPERATION.pattern})*")
-_ABSOLUTE = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?")
-_LOCAL = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?)?")
+_ABSOLUTE = r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d(?!\d*[yMwdhms]))?)?"
+_MATH = rf"(?:{_OPERATION.pattern})*"
+_TIME = re.compile(rf"(?P<anchor>{_ABSOLUTE}|now|)(?:\|\|)?(?P<math>{_MATH})")
+_LOCAL = re.compile(
+    rf"(?P<anchor>\d{{4}}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{{1,9}})?)?)?)(?:\|\|)?(?P<math>{_MATH})"
+)
+_IN_QUERY = re.compile(rf"(?<![\w-])now(?P<math>(?:{_OPERATION.pattern})+)(?!\w)")
 _CALENDAR_UNITS = frozenset("yMwd")
 _SECONDS = {"h": 3600, "m": 60, "s": 1}
 
@@ -26,20 +31,27 @@ _SECONDS = {"h": 3600, "m": 60, "s": 1}
 def parse_moment(text: str, now: datetime) -> datetime:
     """Return the moment that a text means, with its offset or in its zone; ValueError says what is wrong."""
     time, _, zone_name = text.strip().partition(" ")
-    if not time or not (_ABSOLUTE.fullmatch(time) or _MATH.fullmatch(time)):
+    parts = _TIME.fullmatch(time) if time else None
+    if parts is None:
         raise ValueError("it is no time such as 2026-01-31T09:00+09:00, now+2h or now/d Asia/Tokyo")
     zone = _zone(zone_name.strip()) if zone_name else None
-    if _ABSOLUTE.fullmatch(time):
-        moment = datetime.fromisoformat(time)
-        if moment.tzinfo is None and zone is None:
-            raise ValueError(f"it needs an offset or a time zone, e.g. {time} Asia/Tokyo")
-        return moment if moment.tzinfo else moment.replace(tzinfo=zone)
-    moment = now.astimezone(zone or UTC)
-    for amount, unit in _OPERATION.findall(time):
-        if amount == "/" and unit in _CALENDAR_UNITS and zone is None:
-            raise ValueError(f"where a day begins depends on the time zone: name one, e.g. {time} Asia/Tokyo")
+    is_absolute = parts["anchor"] not in {"now", ""}
+    moment = datetime.fromisoformat(parts["anchor"]) if is_absolute else now.astimezone(zone or UTC)
+    if moment.tzinfo is None and zone is None:
+        raise ValueError(f"it needs an offset or a time zone, e.g. {time} Asia/Tokyo")
+    if moment.tzinfo is None or (zone and parts["math"]):
+        moment = moment.astimezone(zone) if moment.tzinfo else moment.replace(tzinfo=zone)
+    if zone is None and not is_absolute and any(f"/{unit}" in parts["math"] for unit in _CALENDAR_UNITS):
+        raise ValueError(f"where a day begins depends on the time zone: name one, e.g. {time} Asia/Tokyo")
+    moment = _calculated(moment, parts["math"])
+    return moment if is_absolute else moment.replace(microsecond=0)
+
+
+def _calculated(moment: datetime, math: str) -> datetime:
+    """Return the moment after shifting and rounding it as the operations say."""
+    for amount, unit in _OPERATION.findall(math):
         moment = _rounded(moment, unit) if amount == "/" else _shifted(moment, int(amount), unit)
-    return moment.replace(microsecond=0)
+    return moment
 
 
 def _zone(name: str) -> tzinfo:
@@ -81,18 +93,20 @@ def _with_offset(text: str) -> str:
 
 def _as_written(text: str) -> str:
     """Return a date as it is, a time without an offset with its seconds, and any other moment with its offset."""
-    if " " in text.strip() or not _LOCAL.fullmatch(text):
+    local = _LOCAL.fullmatch(text)
+    if local is None:
         return _with_offset(text)
-    local = f"{_parsed(f'{text} UTC'):%Y-%m-%dT%H:%M:%S}"
-    return local if "T" in text else local[:10]
+    has_time = "T" in local["anchor"] or any(unit in local["math"] for unit in _SECONDS)
+    moment = f"{_parsed(f'{text} UTC'):%Y-%m-%dT%H:%M:%S}"
+    return moment if has_time else moment[:10]
 
 
 def _date(text: str) -> str:
     """Return the date in the zone that the text names, which a date alone does not need."""
-    is_absolute = _ABSOLUTE.fullmatch(text)
-    if not is_absolute and " " not in text.strip():
+    is_local = _LOCAL.fullmatch(text)
+    if not is_local and not text[:1].isdecimal() and " " not in text.strip():
         raise PydanticCustomError("day", "a day depends on the time zone: name one, e.g. now+1d Asia/Tokyo")
-    return f"{_parsed(f'{text} UTC' if is_absolute else text):%Y-%m-%d}"
+    return f"{_parsed(f'{text} UTC' if is_local else text):%Y-%m-%d}"
 
 
 _Text = Annotated[str, Field(max_length=100)]
@@ -112,7 +126,31 @@ Day = Annotated[_Text, AfterValidator(_date), Field(json_schema_extra={"format":
 
 LEGENDS = {
     "moment": "2026-01-31T09:00+09:00, now+2h, or with a zone: 2026-01-31T09:00 Asia/Tokyo, now/d Asia/Tokyo (today's "
-    "begin), now/M+1M Asia/Tokyo (the month's end); units y M w d h m s",
+    "begin), now/M+1M Asia/Tokyo (the month's end); units y M w d h m s; also from a time: ${e.start}+30m",
     "day": "2026-01-31, or with a zone: now+1d Asia/Tokyo (tomorrow), now/M+1M-1d Asia/Tokyo (the month's last day)",
 }
 """What each format of a signature takes, for the model."""
+
+
+def times_in_query(moment: str = "%Y-%m-%dT%H:%M:%SZ", day: str = "%Y-%m-%d") -> AfterValidator:
+    """Replace `now-90d` inside a query, or in any text of a filter, by the time that it is, in UTC.
+
+    A time is written in the format `moment`, and as a `day` where its math has no hours, minutes or seconds.
+    """
+
+    def written(match: re.Match[str]) -> str:
+        is_day = not any(unit in match["math"] for unit in _SECONDS)
+        return f"{_calculated(datetime.now(UTC), match['math']):{day if is_day else moment}}"
+
+    def replaced(value: Any) -> Any:
+        match value:
+            case str():
+                return _IN_QUERY.sub(written, value)
+            case dict():
+                return {name: replaced(inner) for name, inner in value.items()}
+            case list():
+                return [replaced(inner) for inner in value]
+            case _:
+                return value
+
+    return AfterValidator(replaced)

@@ -1,5 +1,6 @@
 """Tools whose arguments are checked against a JSON Schema that somebody else gives, those of MCP servers among them."""
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,9 +27,13 @@ class SchemaTool(Tool):
     """A tool with a given schema; where it is broken, or too costly to check, only the service validates."""
 
     def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments unchanged, or raise InvalidArguments; the service fills in its own defaults."""
-        self._raise_if_invalid(self.input_schema, arguments)
-        return dict(arguments)
+        """Return the arguments, or raise InvalidArguments; the service fills in its own defaults.
+
+        A number is taken where a text is wanted, as from a reference to an id; nothing else changes.
+        """
+        read: dict[str, Any] = texts_for_numbers(self.input_schema, dict(arguments))
+        self._raise_if_invalid(self.input_schema, read)
+        return read
 
     def check(self, arguments: Mapping[str, Any], unresolved: Collection[str]) -> None:
         """Refuse arguments that are wrong already, while the values of the `unresolved` fields are not known yet."""
@@ -44,7 +49,7 @@ class SchemaTool(Tool):
         loose = {keyword: schema[keyword] for keyword in _LOCAL_KEYWORDS if keyword in schema}
         loose["required"] = [name for name in schema.get("required", ()) if name not in unresolved]
         known = {name: value for name, value in arguments.items() if name not in unresolved}
-        self._raise_if_invalid(loose, known)
+        self._raise_if_invalid(loose, texts_for_numbers(schema, known))
 
     def _raise_if_invalid(self, schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
         from referencing.exceptions import Unresolvable
@@ -74,6 +79,26 @@ def properties_of(schema: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(found, dict):
         return {}
     return {name: without_null(spec) if isinstance(spec, dict) else {} for name, spec in found.items()}
+
+
+def texts_for_numbers(schema: Any, value: Any) -> Any:
+    """Return a value with each number as a text where a schema, which may be broken, takes texts alone."""
+    if not isinstance(schema, dict):
+        return value
+    match value:
+        case dict():
+            properties = properties_of(schema)
+            return {name: texts_for_numbers(properties.get(name), inner) for name, inner in value.items()}
+        case list():
+            return [texts_for_numbers(schema.get("items"), inner) for inner in value]
+        case int() | float() if not isinstance(value, bool) and _takes_texts_alone(schema.get("type")):
+            return json.dumps(value)
+        case _:
+            return value
+
+
+def _takes_texts_alone(kinds: Any) -> bool:
+    return kinds == "string" or (isinstance(kinds, list) and set(map(str, kinds)) - {"null"} == {"string"})
 
 
 def unknown_columns(noise: Sequence[str] = ()) -> Shows:

@@ -5,7 +5,18 @@ from typing import Annotated, Any, Literal
 from mcpist.render.shows import DONE, DOWNLOADED, shows
 from mcpist.tools.declare.call import Call, given
 from mcpist.tools.declare.pasted import from_url
-from mcpist_services.github.module import ADDRESSES, Name, Number, Owner, Ref, Repo, github, repo_path
+from mcpist_services.github.module import (
+    ADDRESSES,
+    Name,
+    Number,
+    Owner,
+    Query,
+    Ref,
+    Repo,
+    github,
+    link_paging,
+    repo_path,
+)
 
 RUN = (
     "id",
@@ -61,7 +72,9 @@ def list_runs(
     status: RunStatus | None = None,
     event: Annotated[str | None, "What started it, e.g. push"] = None,
     actor: Annotated[str | None, "A login, e.g. octocat"] = None,
-    created: Annotated[str | None, "A moment, or a range such as >=2026-01-31, e.g. 2026-01-31T09:00:00Z"] = None,
+    created: Annotated[
+        Query | None, "A moment, or a range such as >=2026-01-31 or >now-7d, e.g. 2026-01-31T09:00:00Z"
+    ] = None,
 ) -> Call:
     """List the runs of workflows (CI builds), the newest first."""
     query = given(branch=branch, status=status, event=event, actor=actor, created=created)
@@ -154,6 +167,21 @@ CHECK_RUNS = shows(
     "html_url as url",
     rows="check_runs",
 )
+
+
+STATUSES = shows(
+    "context", "state", "combined", "description", "target_url as url", "created_at as created", rows="statuses"
+)
+COMBINED = link_paging(lambda _, page: {"combined": page["state"]})
+
+
+@github.lists(STATUSES, "repos/get-combined-status-for-ref", paging=COMBINED)
+def list_commit_statuses(owner: Owner, repo: Repo, ref: Ref) -> Call:
+    """List the statuses of a commit or branch that other CI systems set, each with the combined state of all.
+
+    GitHub Actions and newer apps report by checks instead: see list_check_runs.
+    """
+    return Call("GET", repo_path(owner, repo, "/commits/{ref}/status", ref=ref.split("/")))
 
 
 @github.lists(CHECK_RUNS, "checks/list-for-ref")

@@ -18,7 +18,7 @@ Ref = Annotated[str, "A branch, tag or commit; the default branch if left out, e
 FILES = 'Whole texts, e.g. [{"path": "docs/setup.md", "content": "# Setup"}]'
 
 
-@with_config(extra="forbid")
+@with_config(extra="forbid", coerce_numbers_to_str=True)
 class TextFile(TypedDict):
     """A file of a commit."""
 

@@ -18,6 +18,7 @@ from mcpist_services.github.module import (
     Name,
     Number,
     Owner,
+    Query,
     Repo,
     State,
     Time,
@@ -77,7 +78,9 @@ def get_issue(owner: Owner, repo: Repo, issue_number: IssueNumber) -> Call:
 
 @github.lists(FOUND, "search/issues-and-pull-requests", paging=IN_REPOSITORIES)
 def search_issues(
-    q: Annotated[str, Field(min_length=1), "GitHub's search syntax, e.g. repo:octocat/app is:issue is:open label:bug"],
+    q: Annotated[
+        Query, "GitHub's search syntax, also updated:<now-90d, e.g. repo:octocat/app is:issue is:open label:bug"
+    ],
     sort: SearchOrder | None = None,
     order: Direction = "desc",
 ) -> Call:

@@ -44,7 +44,7 @@ PULL_DETAILS = shows(
 REVIEWERS = shows("number", "requested_reviewers[*].login as reviewers", "html_url as url")
 
 
-@with_config(extra="forbid")
+@with_config(extra="forbid", coerce_numbers_to_str=True)
 class LineComment(TypedDict):
     """A comment on lines of a file: on one, or from start_line to line."""
 

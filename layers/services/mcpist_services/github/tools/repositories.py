@@ -2,11 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
-
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.call import Call, Calls, comma_separated, given, path
-from mcpist_services.github.module import Direction, FilePath, Name, Owner, Ref, Repo, Time, github, repo_path
+from mcpist_services.github.module import Direction, FilePath, Name, Owner, Query, Ref, Repo, Time, github, repo_path
 
 REPO = (
     "owner.login as owner",
@@ -67,7 +65,7 @@ def get_repo(owner: Owner, repo: Repo) -> Call:
 
 @github.lists(shows(*REPO, "html_url as url", rows="items"), "search/repos")
 def search_repos(
-    q: Annotated[str, Field(min_length=1), "GitHub's search syntax, e.g. topic:mcp language:python stars:>100"],
+    q: Annotated[Query, "GitHub's search syntax, e.g. topic:mcp language:python stars:>100"],
     sort: Annotated[Literal["stars", "forks", "help-wanted-issues", "updated"] | None, "Best match if left out"] = None,
     order: Direction = "desc",
 ) -> Call:
@@ -166,7 +164,7 @@ def compare(
 
 @github.lists(shows("login", "name", "email", "type", "html_url as url", rows="items"), "search/users")
 def search_users(
-    q: Annotated[str, Field(min_length=1), 'GitHub\'s search syntax, e.g. fullname:"Mona Lisa" type:user'],
+    q: Annotated[Query, 'GitHub\'s search syntax, e.g. fullname:"Mona Lisa" type:user'],
     order: Direction = "desc",
 ) -> Call:
     """Search the people and organizations of GitHub by name, login, e-mail address or place."""

@@ -1,5 +1,6 @@
 """Events and their guests."""
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal, Unpack
 
 from pydantic import Field
@@ -20,14 +21,25 @@ from mcpist_services.google_calendar.fields import (
     event_times,
     has_offset,
     merge_into_current,
+    own_answer,
     shared_fields,
     write_query,
 )
-from mcpist_services.google_calendar.module import READING_EVENTS, CalendarId, EventId, google_calendar
+from mcpist_services.google_calendar.module import PAGES, READING_EVENTS, CalendarId, EventId, google_calendar
 
 # An event has a time, or is all day and has dates.
 EVENT = ("id", "summary", "start.dateTime|start.date as start", "end.dateTime|end.date as end", "status")
-EVENTS = shows(*EVENT, "created", "htmlLink as url", rows="items")
+EVENTS = shows(
+    *EVENT,
+    "location",
+    "attendees[*].email as attendees",
+    "row.response as response",
+    "hangoutLink as meet",
+    "created",
+    "htmlLink as url",
+    rows="items",
+)
+LISTED = replace(PAGES, extra_columns=own_answer)
 EVENT_DETAILS = shows(
     *EVENT,
     "start.timeZone as timezone",
@@ -58,6 +70,7 @@ CHANGED_EVENTS: tuple[dict[str, Any], ...] = ({"summary": "Lunch with Ada"}, {"c
 
 Start = Annotated[When, "A date for all day; else a moment, or a time in timezone, e.g. 2026-01-31T09:00:00+09:00"]
 End = Annotated[When, "As start; for all day, the day after the last, e.g. 2026-01-31T10:00:00+09:00"]
+NewStart = Annotated[Start, "As in create_event; without an end the length stays, e.g. 2026-01-31T09:00:00+09:00"]
 FirstMoment = Annotated[Moment, "Events that end after this, e.g. 2026-01-31T00:00:00+09:00"]
 Order = Annotated[Literal["startTime", "updated"], "By start if left out; series cannot be sorted by it"]
 EventTimezone = Annotated[Timezone, "Needed if start and end have no offset, or the event repeats, e.g. Asia/Tokyo"]
@@ -72,10 +85,10 @@ NewRecurrence = Annotated[Recurrence, 'As in create_event; [] to stop repeating,
 Text = Annotated[str, "May hold HTML, e.g. Agenda: ..."]
 Title = Annotated[str, "In one line, e.g. Lunch with Ada"]
 Place = Annotated[str, "An address or a room, e.g. Room 4"]
-Notified = Annotated[SendUpdates, "Which guests get an e-mail; none if left out"]
+Notified = Annotated[SendUpdates, "Which guests get an e-mail"]
 
 
-@google_calendar.lists(EVENTS, "calendar.events.list", scopes=READING_EVENTS, uses=LISTED_EVENTS)
+@google_calendar.lists(EVENTS, "calendar.events.list", paging=LISTED, scopes=READING_EVENTS, uses=LISTED_EVENTS)
 def list_events(
     calendar_id: CalendarId = "primary",
     time_min: FirstMoment = "now",
@@ -100,7 +113,7 @@ def get_event(event_id: EventId, calendar_id: CalendarId = "primary", timezone: 
     return Call("GET", _event_path(calendar_id, event_id), given(timeZone=timezone))
 
 
-@google_calendar.lists(EVENTS, "calendar.events.instances", scopes=READING_EVENTS)
+@google_calendar.lists(EVENTS, "calendar.events.instances", paging=LISTED, scopes=READING_EVENTS)
 def list_instances(
     event_id: Annotated[EventId, "The repeating event's id, which get_event shows as series, e.g. 7k3f9q0m2a"],
     calendar_id: CalendarId = "primary",
@@ -139,10 +152,10 @@ def create_event(
 def quick_add(
     text: Annotated[str, Field(min_length=1), "What, when and where, e.g. Lunch with Ada on Friday at noon"],
     calendar_id: CalendarId = "primary",
-    send_updates: Notified | None = None,
+    send_updates: Notified = "all",
 ) -> Call:
     """Create an event in a calendar from a sentence; the answer shows how Google understood it."""
-    return Call("POST", _events_path(calendar_id, "/quickAdd"), given(text=text, sendUpdates=send_updates))
+    return Call("POST", _events_path(calendar_id, "/quickAdd"), {"text": text, "sendUpdates": send_updates})
 
 
 @google_calendar.writes(WRITTEN, "calendar.events.patch", idempotent=True, uses=CHANGED_EVENTS)
@@ -150,7 +163,7 @@ def update_event(
     event_id: EventId,
     calendar_id: CalendarId = "primary",
     summary: Title | None = None,
-    start: Annotated[Start | None, "As in create_event; the end stays, e.g. 2026-01-31T09:00:00+09:00"] = None,
+    start: NewStart | None = None,
     end: Annotated[End | None, "As in create_event, e.g. 2026-01-31T10:00:00+09:00"] = None,
     timezone: NewTimezone | None = None,
     description: Annotated[Text | None, "Replaces the text; may hold HTML, e.g. Agenda: ..."] = None,
@@ -176,7 +189,7 @@ def answer_invitation(
     response: Response,
     comment: Annotated[str | None, "For the organizer, e.g. I come ten minutes later."] = None,
     calendar_id: CalendarId = "primary",
-    send_updates: Annotated[SendUpdates, "Who gets an e-mail about it; all if left out"] = "all",
+    send_updates: Annotated[SendUpdates, "Who gets an e-mail about it"] = "all",
 ) -> Calls:
     """Accept or decline an invitation, or answer it with maybe; with a series' id all its occurrences."""
     place = _event_path(calendar_id, event_id)
@@ -192,17 +205,17 @@ def move_event(
     event_id: EventId,
     destination: Annotated[CalendarId, "The target calendar, e.g. team@group.calendar.google.com"],
     calendar_id: CalendarId = "primary",
-    send_updates: Notified | None = None,
+    send_updates: Notified = "all",
 ) -> Call:
     """Move an event to another calendar, which becomes its organizer. For another time use update_event."""
-    query = given(destination=destination, sendUpdates=send_updates)
+    query = {"destination": destination, "sendUpdates": send_updates}
     return Call("POST", _event_path(calendar_id, event_id, "/move"), query)
 
 
 @google_calendar.destroys(DONE, "calendar.events.delete", idempotent=True)
-def delete_event(event_id: EventId, calendar_id: CalendarId = "primary", send_updates: Notified | None = None) -> Call:
+def delete_event(event_id: EventId, calendar_id: CalendarId = "primary", send_updates: Notified = "all") -> Call:
     """Delete an event, or with a series' id all its occurrences."""
-    return Call("DELETE", _event_path(calendar_id, event_id), given(sendUpdates=send_updates))
+    return Call("DELETE", _event_path(calendar_id, event_id), {"sendUpdates": send_updates})
 
 
 def _events_path(calendar_id: str, rest: str = "") -> str:

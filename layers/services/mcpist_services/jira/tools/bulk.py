@@ -7,8 +7,8 @@ from pydantic import Field
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import shows
-from mcpist.tools.declare.call import Call, Calls, Work, changes, path
-from mcpist_services.jira.module import IssueKey, Name, issue_path, jira
+from mcpist.tools.declare.call import Call, Calls, Work, changes, given, path
+from mcpist_services.jira.module import IssueKey, Name, for_account, issue_path, jira
 from mcpist_services.jira.tools.issues import Assignee, Label
 from mcpist_services.jira.tools.workflow import find_transition
 
@@ -45,10 +45,15 @@ def update_issues(
 ) -> Work:
     """Change up to 1,000 issues in the same way. It goes on in the background: see get_bulk_progress."""
     wanted = changes(labels=labels, fixVersions=fix_versions, priority=priority, assignee=assignee)
-    edited = dict(_edit(name, value, how.upper()) for name, value in wanted.items())
-    body = {"selectedIssueIdsOrKeys": issue_keys, "selectedActions": list(wanted), "editedFieldsInput": edited}
-    call = Call("POST", "/rest/api/3/bulk/issues/fields", json=body | {"sendBulkNotification": notify_users})
-    return call if priority is None or priority.isdecimal() else _with_priority(call, issue_keys[0], priority)
+
+    def changed(account: str | None) -> Call | Calls:
+        edits = wanted | given(assignee=account)
+        edited = dict(_edit(name, value, how.upper()) for name, value in edits.items())
+        body = {"selectedIssueIdsOrKeys": issue_keys, "selectedActions": list(edits), "editedFieldsInput": edited}
+        call = Call("POST", "/rest/api/3/bulk/issues/fields", json=body | {"sendBulkNotification": notify_users})
+        return call if priority is None or priority.isdecimal() else _with_priority(call, issue_keys[0], priority)
+
+    return for_account(assignee, changed)
 
 
 @jira.writes(TASK, "submitBulkTransition", scopes=BOTH)

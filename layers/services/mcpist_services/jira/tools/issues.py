@@ -7,7 +7,7 @@ from pydantic import Field
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.argument_types import Day
-from mcpist.tools.declare.call import Call, Calls, changes, given
+from mcpist.tools.declare.call import Call, Calls, Work, changes, given
 from mcpist_services.jira.fields import LIST_FIELDS, custom_fields, field_changes, issue_fields, issue_page
 from mcpist_services.jira.module import (
     CHANGED,
@@ -20,6 +20,7 @@ from mcpist_services.jira.module import (
     Markdown,
     Name,
     Project,
+    for_account,
     issue_path,
     jira,
     offset_paging,
@@ -69,7 +70,8 @@ SearchJql = Annotated[
     "e.g. project = ENG AND statusCategory != Done ORDER BY priority DESC",
 ]
 Assignee = Annotated[
-    AccountId, "An account id, -1 for the project's default, none for nobody, e.g. 5b10ac8d82e05b22cc7d4ef5"
+    AccountId,
+    "An account id or an e-mail address, -1 for the project's default, none for nobody, e.g. 5b10ac8d82e05b22cc7d4ef5",
 ]
 
 
@@ -109,18 +111,23 @@ def create_issue(
     description: Annotated[Markdown | None, "Markdown, e.g. Steps: ..."] = None,
     priority: Annotated[Name | None, "Its name or id, e.g. High"] = None,
     labels: Annotated[list[Label] | None, "Without spaces, e.g. ui, safari"] = None,
-    assignee: Annotated[AccountId | None, "An account id, e.g. 5b10ac8d82e05b22cc7d4ef5"] = None,
+    assignee: Annotated[AccountId | None, "An account id or an e-mail address, e.g. 5b10ac8d82e05b22cc7d4ef5"] = None,
     parent: Annotated[IssueKey | None, "The epic, or the issue of a subtask, e.g. ENG-7"] = None,
     duedate: DueDay | None = None,
     components: Annotated[list[Name] | None, "Names, e.g. Web, Login"] = None,
     environment: Annotated[Markdown | None, "Where it happens, in Markdown, e.g. Safari 19"] = None,
     fields: Fields | None = None,
-) -> Call:
+) -> Work:
     """Open an issue."""
     known: dict[str, Any] = {"project": project, "issuetype": issue_type, "summary": summary}
-    known |= {"description": description, "priority": priority, "labels": labels, "assignee": assignee}
-    known |= {"parent": parent, "duedate": duedate, "components": components, "environment": environment}
-    return Call("POST", "/rest/api/3/issue", json={"fields": issue_fields(**known) | custom_fields(fields)})
+    known |= {"description": description, "priority": priority, "labels": labels, "parent": parent}
+    known |= {"duedate": duedate, "components": components, "environment": environment}
+
+    def created(account: str | None) -> Call:
+        values = issue_fields(**known, assignee=account) | custom_fields(fields)
+        return Call("POST", "/rest/api/3/issue", json={"fields": values})
+
+    return for_account(assignee, created)
 
 
 @jira.writes(CHANGED, "editIssue", idempotent=True, uses=ISSUE_CHANGES)
@@ -152,10 +159,10 @@ def update_issue(
 
 
 @jira.writes(CHANGED, "assignIssue", idempotent=True)
-def assign_issue(issue_key: IssueKey, account_id: Assignee | None) -> Call:
+def assign_issue(issue_key: IssueKey, account_id: Assignee | None) -> Work:
     """Assign an issue to a person, or to nobody."""
-    person = None if account_id in (None, "none") else account_id
-    return Call("PUT", issue_path(issue_key, "/assignee"), json={"accountId": person})
+    place, person = issue_path(issue_key, "/assignee"), None if account_id == "none" else account_id
+    return for_account(person, lambda account: Call("PUT", place, json={"accountId": account}))
 
 
 @jira.destroys(DONE, "deleteIssue")

@@ -8,7 +8,7 @@ from pydantic import Field, WrapValidator, with_config
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
-from mcpist.tools.declare.argument_types import Day, When
+from mcpist.tools.declare.argument_types import Day, When, times_in_query
 from mcpist.tools.declare.call import Call, Calls, changes, given, path
 from mcpist_services.microsoft_todo.module import Id, ListId, TaskId, Timezone, list_path, microsoft_todo
 
@@ -79,7 +79,11 @@ NewRecurrence = Annotated[
     "As in create_task, together with due; or none to stop repeating, "
     'e.g. {"type": "weekly", "interval": 1, "daysOfWeek": ["monday"]}',
 ]
-Filter = Annotated[str, "OData, on status, importance, title or dueDateTime/dateTime, e.g. status ne 'completed'"]
+Filter = Annotated[
+    str,
+    times_in_query("%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT00:00:00"),
+    "OData, on status, importance, title or dueDateTime/dateTime lt 'now+7d', e.g. status ne 'completed'",
+]
 
 
 @microsoft_todo.lists(shows(*TASK, "createdDateTime as created", rows="value"), "me.todo.lists.tasks.List")

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, TypedDict
 from pydantic import with_config
 
 from mcpist.render.shows import shows
+from mcpist.tools.declare.argument_types import times_in_query
 from mcpist.tools.declare.call import Call, Calls, given, path
 from mcpist_services.notion import properties as values
 from mcpist_services.notion.module import (
@@ -75,7 +76,8 @@ class TimestampSort(TypedDict):
 
 Filter = Annotated[
     QueryFilter,
-    "Notion's filter: a property and a condition under its type, several in and or or, "
+    times_in_query(),
+    "Notion's filter: a property and a condition under its type, several in and or or; a date may be now+7d, "
     'e.g. {"property": "Status", "status": {"equals": "In progress"}}',
 ]
 Sorts = Annotated[

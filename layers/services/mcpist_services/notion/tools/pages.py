@@ -67,7 +67,7 @@ Properties = Annotated[
 ]
 
 
-@with_config(extra="forbid")
+@with_config(extra="forbid", coerce_numbers_to_str=True)
 class Replacement(TypedDict):
     """A text of a page, and what takes its place."""
 

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from mcpist.errors import InvalidRequest, ToolExecutionError
 from mcpist.files.content import ContentArgument
+from mcpist.markdown.reader import read
 from mcpist.render.shows import shows
 from mcpist.tools.declare.call import Call, Calls, Work, given
 from mcpist.tools.declare.paging import Paging
@@ -86,7 +87,7 @@ def upload_file(
     length = len(content.content)
     place = (yield Call("GET", "/files.getUploadURLExternal", {"filename": filename, "length": length})).json
     yield Call.to("POST", place["upload_url"], content=content, text=True, prepares=True)
-    said = {"initial_comment": message(comment)["text"]} if comment else {}
+    said = {"initial_comment": message(read(comment))["text"]} if comment else {}
     body = {"files": [{"id": place["file_id"], "title": filename}], "channel_id": id_, **said}
     done = yield Call("POST", "/files.completeUploadExternal", json=body | given(thread_ts=thread_ts))
     return done.json["files"]

@@ -7,11 +7,11 @@ from pydantic import Field
 
 from mcpist.markdown.writer import write
 from mcpist.render.shows import shows
-from mcpist.tools.declare.argument_types import UtcMoment
+from mcpist.tools.declare.argument_types import UtcMoment, times_in_query
 from mcpist.tools.declare.call import Call, Work
 from mcpist.tools.declare.paging import Paging
-from mcpist_services.slack.blocks import message
 from mcpist_services.slack.directory import in_channel, name_authors
+from mcpist_services.slack.mentions import post
 from mcpist_services.slack.module import (
     ChannelId,
     Markdown,
@@ -53,14 +53,15 @@ WRITTEN = shows("channel", "ts")
 SEARCH = Paging("count", 100, ("page",), page_numbers("messages"), row)
 
 Text = Annotated[
-    Markdown, "[@Aiko](mention:U0123ABCD45) mentions, so do mention:here and a channel's id, e.g. It **works**"
+    Markdown, "@aiko or [@Aiko](mention:U0123ABCD45) mentions, so do mention:here and a channel's id, e.g. It **works**"
 ]
 Since = Annotated[UtcMoment | None, "Written after this, e.g. 2026-01-31T09:00:00+09:00"]
 Until = Annotated[UtcMoment | None, "Written before this, e.g. 2026-02-01T09:00:00+09:00"]
 Query = Annotated[
     str,
     Field(min_length=1),
-    "Words, and from:@aiko, in:#general, before:2026-02-01, after:, has:link, is:thread, e.g. budget in:#general",
+    times_in_query("%Y-%m-%d"),
+    "Words, and from:@aiko, in:#general, before:2026-02-01, after:now-7d, has:link, is:thread, e.g. budget in:#general",
 ]
 
 
@@ -100,13 +101,13 @@ def send_message(
 ) -> Work:
     """Send a message to a channel or a person, or reply in a thread."""
     reply = {"thread_ts": thread_ts, "reply_broadcast": also_to_channel or None}
-    return in_channel(channel, "POST", "/chat.postMessage", opens=True, **message(markdown), **reply)
+    return post(channel, "/chat.postMessage", markdown, opens=True, **reply)
 
 
 @slack.writes(WRITTEN, "chat.update", idempotent=True, scopes=("chat:write",))
 def update_message(channel: ChannelId, ts: Ts, markdown: Text) -> Work:
     """Replace the text of a message of yours."""
-    return in_channel(channel, "POST", "/chat.update", ts=ts, **message(markdown))
+    return post(channel, "/chat.update", markdown, ts=ts)
 
 
 @slack.destroys(WRITTEN, "chat.delete", scopes=("chat:write",))
@@ -134,8 +135,8 @@ def list_scheduled_messages() -> Call:
 @slack.writes(shows("channel", "scheduled_message_id as id"), "chat.scheduleMessage", scopes=("chat:write",))
 def schedule_message(channel: ChannelId, markdown: Text, post_at: PostAt, thread_ts: ThreadTs | None = None) -> Work:
     """Send a message later."""
-    body = {"post_at": int(seconds_of(post_at) or 0), **message(markdown), "thread_ts": thread_ts}
-    return in_channel(channel, "POST", "/chat.scheduleMessage", opens=True, **body)
+    at = int(seconds_of(post_at) or 0)
+    return post(channel, "/chat.scheduleMessage", markdown, opens=True, post_at=at, thread_ts=thread_ts)
 
 
 @slack.destroys(shows("ok"), "chat.deleteScheduledMessage", scopes=("chat:write",))

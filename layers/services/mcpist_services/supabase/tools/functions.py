@@ -16,7 +16,7 @@ from mcpist_services.supabase.module import ADDRESSES, Name, ProjectRef, project
 from mcpist_services.supabase.rows import masked
 
 
-@with_config(extra="forbid")
+@with_config(extra="forbid", coerce_numbers_to_str=True)
 class SourceFile(TypedDict):
     """A source file of an Edge Function."""
 
