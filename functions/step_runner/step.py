@@ -126,7 +126,8 @@ class ToolStepWork:
             params = resolve(step.params, self._load_sources(head, entry))
         use = replace(begun, arguments=params)
 
-        admitted = gate.admit(permissions, use, gate.CONFIRMED)
+        with _locate_errors(entry):  # what the batch's person agreed to, before it started
+            admitted = gate.admit(permissions, use, replace(gate.CONFIRMED, shown=entry.shown))
         self._take_place(permissions.caller)
         if admitted.tool.effect != "reads":
             admitted.prepare_account()

@@ -23,10 +23,11 @@ from mcpist.errors import ConfirmationPending, FileNotFound
 from mcpist.files.answers import keep_download
 from mcpist.files.content import FileContent
 from mcpist.people import directory, questions
-from mcpist.running.confirmation import Agreement
+from mcpist.running.confirmation import Agreement, digest_of
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
+from mcpist_services.rag.document_store import DocumentStore
 from tests import members
 from tests.console.conftest import Browser, audited
 from tests.mcp_endpoint.ledger_driver import LedgerDriver
@@ -198,6 +199,21 @@ def test_a_question_shows_tools_targets_and_accounts_and_is_answered_once(
     again = destroyer.get(f"/batches?confirm={question}")
     assert query_of(again) == {"id": [question]}
     assert ledger.get_header(f"acme#{question}").ids == ("drop", "find")
+
+
+def test_a_yes_on_the_page_is_for_what_the_page_has_shown(destroyer: Browser, login: LocalLogin) -> None:
+    each = {**DROP, "id": "all", "each": "${docs.items}", "params": {"path": "${each.path}"}}
+    docs = {"id": "docs", "module": "rag", "tool": "list_docs"}
+    store = DocumentStore.of("acme")
+    store.write("a.md", "# A", None)
+    question = ask(login, docs, each)
+    store.write("b.md", "# B", None)
+    assert '"b.md"' in unescape(destroyer.get(f"/batches?confirm={question}")["body"])
+    store.write("late.md", "# Late", None)
+    form = [("action", "confirm"), ("question", question), ("agreed", "yes")]
+    assert query_of(destroyer.post("/batches", form))["id"] == [question]
+    shown = {entry.step.id: entry.shown for entry in ledger.get_entries(f"acme#{question}")}
+    assert shown == {"docs": None, "all": tuple(digest_of({"path": path}) for path in ("a.md", "b.md"))}
 
 
 def test_a_person_who_declines_runs_nothing(destroyer: Browser, login: LocalLogin) -> None:

@@ -55,6 +55,7 @@ DETAILS: dict[str, Any] = {
     "step": "c",
     "steps": 101,
     "store": "ledger",
+    "target": "a.md",
     "tool": "get_item",
     "url": "https://mcp.example.com/connect/shop",
     "used": 950,

@@ -29,9 +29,9 @@ class LedgerDriver:
         entry = self._finish(self.step(id_), status, raw, error)
         transitions.settle(self.pk, entry.index, entry.status or status)
 
-    def finish_each(self, id_: str, raws: list[Any]) -> None:
-        """Settle a step with `each`: every element with its JSON or its error."""
-        entry = transitions.store_list(self.head, self.step(id_), list(range(len(raws))))
+    def finish_each(self, id_: str, raws: list[Any], values: list[Any] | None = None) -> None:
+        """Settle a step with `each`: every element with its JSON or its error; `values` are its list."""
+        entry = transitions.store_list(self.head, self.step(id_), values or list(range(len(raws))))
         transitions.count_elements(self.head, entry.index, len(raws))
         for element, raw in zip(ledger.get_elements(self.pk, entry), raws, strict=True):
             failed = isinstance(raw, McpistError)

@@ -6,10 +6,13 @@ from typing import Any
 import pytest
 
 from mcpist.aws.table import ledger_table
+from mcpist.batch.execution import previews
+from mcpist.batch.ledger import ledger
 from mcpist.caller import Role, Subject
+from mcpist.errors import UnseenTarget
 from mcpist.people import directory
 from mcpist.people.questions import SORT_KEY, accept
-from mcpist.running.confirmation import DestructiveUse, TargetPreview, order_targets
+from mcpist.running.confirmation import DestructiveUse, TargetPreview, digest_of, order_targets
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 from tests import members
@@ -346,9 +349,81 @@ def test_the_elements_of_a_list_are_shown_or_counted(asker: EndpointClient) -> N
     assert one.endswith(f"(now {paths[0]})")
 
 
+def written(door: EndpointClient, count: int = 3) -> list[str]:
+    paths = [f"d/{number}.md" for number in range(count)]
+    for path in paths:
+        assert not door.call("call", module="rag", tool="put_doc", params={"path": path, "content": "x"})[0]
+    return paths
+
+
+def shown_of(batch: str) -> dict[str, tuple[str, ...] | None]:
+    return {entry.step.id: entry.shown for entry in ledger.get_entries(f"acme#{batch}")}
+
+
+def test_a_yes_is_for_what_was_shown_not_for_what_the_list_is_now(asker: EndpointClient) -> None:
+    paths = written(asker)
+    question = asker.result("batch", commands=LISTED)
+    asker.call("call", module="rag", tool="put_doc", params={"path": "d/late.md", "content": "x"})
+    batch = batch_of(answered(asker, question, YES, arguments={"commands": LISTED}))
+    digests = tuple(digest_of({"path": path}) for path in paths)
+    assert shown_of(batch) == {"find": None, "all": digests, "one": digests[:1]}
+
+
+def test_a_list_that_could_not_be_shown_permits_nothing(asker: EndpointClient) -> None:
+    first = '{"id":"first","module":"rag","tool":"list_tags"}'
+    hidden = f"{first}\n" + LISTED.replace('"tool":"list_docs"', '"tool":"list_docs","when":"${first.items}"')
+    question = asker.result("batch", commands=hidden)
+    assert shown_of(batch_of(answered(asker, question, YES, arguments={"commands": hidden})))["all"] == ()
+
+
+def test_a_list_is_shown_as_far_as_a_person_can_read_it(asker: EndpointClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(previews, "MAX_PREVIEW_ELEMENTS", 2)
+    paths = written(asker)
+    question = asker.result("batch", commands=LISTED)
+    assert "3 now, of which only these run: " in question["inputRequests"]["confirm"]["params"]["message"]
+    batch = batch_of(answered(asker, question, YES, arguments={"commands": LISTED}))
+    assert shown_of(batch)["all"] == tuple(digest_of({"path": path}) for path in paths[:2])
+
+
+def test_without_forms_a_yes_is_for_what_the_refusal_has_shown(door: EndpointClient) -> None:
+    paths = written(door)
+    for _ in range(2):
+        assert door.error("batch", commands=LISTED)["code"] == "CONFIRMATION_REQUIRED"
+    door.call("call", module="rag", tool="put_doc", params={"path": "d/late.md", "content": "x"})
+    _, (summary, *_) = door.call("batch", commands=LISTED, confirm=True)
+    digests = tuple(digest_of({"path": path}) for path in paths)
+    assert shown_of(summary.split()[1].rstrip(":"))["all"] == digests
+
+
+def test_without_forms_a_yes_to_a_list_that_nobody_was_shown_is_refused(door: EndpointClient) -> None:
+    written(door)
+    error = door.error("batch", commands=LISTED, confirm=True)
+    assert error["code"] == "CONFIRMATION_REQUIRED"
+    assert len(error["details"]["destructive"][0]["now"]["targets"]) == 3
+    assert not door.call("batch", commands=LISTED, confirm=True)[0]
+
+
+def test_a_resumption_shows_and_permits_what_is_left_of_a_list(asker: EndpointClient) -> None:
+    paths = written(asker)
+    question = asker.result("batch", commands=LISTED)
+    batch = batch_of(answered(asker, question, YES, arguments={"commands": LISTED}))
+    driver = LedgerDriver(batch)
+    driver.finish("find", raw=[{"path": path} for path in paths])
+    unseen = UnseenTarget(tool="rag.delete_doc", target="a")
+    driver.finish_each("all", [{}, unseen, {}], [{"path": path} for path in paths])
+    driver.finish("one", raw={})
+    asked = asker.result("batch", resume=batch)
+    (line,) = [
+        line for line in asked["inputRequests"]["confirm"]["params"]["message"].split("\n") if "all" in line[:15]
+    ]
+    assert line.endswith('(1 now: {"path":"d/1.md"})')
+    resumed = batch_of(answered(asker, asked, YES, arguments={"resume": batch}))
+    assert shown_of(resumed)["all"] == (digest_of({"path": "d/1.md"}),)
+
+
 def test_a_long_list_is_counted_and_has_a_sample() -> None:
     preview = TargetPreview([{"path": str(number)} for number in range(20)], 250)
-    assert preview.as_text().startswith('250 now, among them {"path":"0"}, {"path":"1"}, ')
+    assert preview.as_text().startswith('250 now, of which only these run: {"path":"0"}, {"path":"1"}, ')
 
 
 @pytest.mark.parametrize(
@@ -365,7 +440,9 @@ def test_only_plain_reads_are_made_for_a_question(asker: EndpointClient, source:
     drop = {"id": "drop", "module": "rag", "tool": "delete_doc", "each": "${find.items}"}
     lines = [first, {"id": "find", "module": "rag"} | source, drop | {"params": {"path": "${each.path}"}}]
     message = question_of(asker, "\n".join(map(json.dumps, lines)))
-    assert 'for each of "${find.items}" (which ones is known only when it runs)' in message
+    assert (
+        'for each of "${find.items}" (which ones is not known yet: nothing is destroyed before it is shown)' in message
+    )
     assert audited() == []
 
 

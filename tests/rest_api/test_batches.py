@@ -8,6 +8,7 @@ import pytest
 from mcpist.caller import Role, Subject
 from mcpist.errors import FileNotFound
 from mcpist.people import directory
+from mcpist.running.confirmation import digest_of
 from mcpist_services import NAMES
 from rest_api import batch_view
 from tests import members
@@ -77,6 +78,17 @@ def test_a_destructive_batch_starts_once_when_it_is_confirmed(destroyer: RestCli
     assert (first.status, again.status) == (202, 202)
     assert first.json["id"] == again.json["id"] == batch
     assert first.json["startedAt"] == again.json["startedAt"]
+
+
+def test_a_yes_by_rest_is_for_the_elements_of_the_question(destroyer: RestClient) -> None:
+    each = {**DROP, "id": "all", "each": "${again.items}", "params": {"path": "${each.path}"}}
+    for path in ("a.md", "late.md"):
+        if path == "late.md":
+            asked = destroyer.post("/v1/batches", {"commands": [{**AGAIN, "after": []}, each]})
+        assert destroyer.call("rag.put_doc", parameters={"path": path, "content": "# A"}).status == 200
+    batch = asked.json["details"]["confirmation"]
+    assert destroyer.post(f"/v1/batches/{batch}/confirm").status == 202
+    assert LedgerDriver(batch).step("all").shown == (digest_of({"path": "a.md"}),)
 
 
 def test_nobody_else_confirms_a_batch(destroyer: RestClient) -> None:

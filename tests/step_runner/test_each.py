@@ -14,8 +14,13 @@ from mcpist.batch.execution.attempts import StepBusy
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Ending
 from mcpist.batch.ledger.transitions import MAX_ELEMENTS
+from mcpist.caller import Role
+from mcpist.running.confirmation import digest_of
 from mcpist.settings import settings
 from mcpist.spending import Spending
+from mcpist_services.rag.document_store import DocumentStore
+from tests import members
+from tests.audit_items import audit_items
 from tests.step_runner.ledger_batch import PK, Write, claim_by, elements, enter, entry, error_of, has_settled, outcome
 
 SEARCH = ("search_docs", {"query": "${each.q}"}, {0})
@@ -338,3 +343,31 @@ def test_a_list_that_is_stored_between_reading_and_cancelling_is_kept(fan: Any) 
     assert transitions.finish(ledger.get_header(PK), seen, None, Ending("cancelled")).status is None
     run(0)
     assert enter("gather") == {"batch": PK, "go": {"s2": True}}
+
+
+def test_elements_that_the_person_never_saw_are_not_destroyed(fan: Any) -> None:
+    members.put_role("acme", Role("members", modules=("rag",), allow=("rag.*",), destructive=True))
+    paths = [f"d/{number}.md" for number in range(8)]
+    fan([{"path": path} for path in paths], ("delete_doc", {"path": "${each.path}"}, {0}), effect="destroys")
+    shown = [digest_of({"path": path}) for path in paths[:7]]
+    ledger_table().set(PK, "step#001", {"shown": shown})
+    store = DocumentStore.of("acme")
+    for path in paths:
+        store.write(path, "# Old", None)
+    enter(step=1)
+    run(*range(8))
+    enter("gather")
+    assert list(store.index(refresh=True).entries) == ["d/7.md"]
+    assert [element.status for element in elements(1)] == [*["succeeded"] * 7, "failed"]
+    assert error_of(elements(1)[7]).code == "CONFIRMATION_REQUIRED"
+    assert audit_items("acme")[-1]["outcome"] == "CONFIRMATION_REQUIRED"
+    assert outcome(1) == "succeeded"
+
+
+def test_a_list_that_nobody_has_seen_destroys_nothing(fan: Any) -> None:
+    members.put_role("acme", Role("members", modules=("rag",), allow=("rag.*",), destructive=True))
+    fan([{"path": "a.md"}], ("delete_doc", {"path": "${each.path}"}, {0}), effect="destroys")
+    ledger_table().set(PK, "step#001", {"shown": []})
+    enter(step=1)
+    run(0)
+    assert error_of(elements(1)[0]).code == "CONFIRMATION_REQUIRED"

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
+import anyio
 import pytest
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, TextContent
 
@@ -70,3 +71,33 @@ def test_what_a_person_agrees_to_runs_after_one_question_that_names_tools_target
     assert "agreement.md" in dropped
     gone = person.call("call", module="rag", tool="get_doc", params={"path": "agreement.md"})
     assert json.loads(gone.content[0].text)["code"] == "FILE_NOT_FOUND"
+
+
+EACH = """\
+{"id":"find","module":"rag","tool":"list_docs","params":{"folder":"agreed/"}}
+{"id":"all","module":"rag","tool":"delete_doc","each":"${find.items}","params":{"path":"${each.path}"},"output":true}"""
+
+
+def put(person: McpUser, *names: str) -> None:
+    for name in names:
+        person.texts("call", module="rag", tool="put_doc", params={"path": f"agreed/{name}.md", "content": "# A"})
+
+
+def test_a_yes_to_seven_documents_deletes_no_eighth_and_a_resumption_asks_about_it(person: McpUser) -> None:
+    put(person, *"abcdefg")
+    questions: list[str] = []
+
+    async def answer(_: Any, question: ElicitRequestParams) -> ElicitResult:
+        questions.append(question.message)
+        if len(questions) == 1:
+            await anyio.to_thread.run_sync(put, person, "h")
+        return ElicitResult(action="accept", content={"confirm": True})
+
+    asker = replace(person, answer=answer)
+    summary, *_ = asker.texts("batch", commands=EACH)
+    assert "7 now: " in questions[0]
+    assert "all succeeded (8 elements: 7 succeeded, 1 failed)" in summary
+    person.texts("call", module="rag", tool="get_doc", params={"path": "agreed/h.md"})
+    summary, *_ = asker.texts("batch", resume=summary.split()[1].rstrip(":"))
+    assert '(1 now: {"path":"agreed/h.md"})' in questions[1]
+    assert "all succeeded (8 elements: 8 succeeded)" in summary

@@ -127,7 +127,7 @@ def _ask(visit: Visit) -> HttpResponse:
     return visit.page(
         "batches/confirm.html",
         question=question,
-        uses=prepared.describe_destruction(visit.permissions, visit.remaining),
+        uses=prepared.show_again(visit.permissions, question, visit.remaining),
         steps=len(prepared.runs),
         resumed=context.get("resume", ""),
     )

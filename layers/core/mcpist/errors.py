@@ -37,7 +37,8 @@ McpistError
 │   ├── RangeNotSatisfiable        RANGE_NOT_SATISFIABLE 416
 │   ├── ConfirmationRequired       CONFIRMATION_REQUIRED 428
 │   │   ├── ConfirmationPending
-│   │   └── ConfirmationDeclined
+│   │   ├── ConfirmationDeclined
+│   │   └── UnseenTarget
 │   ├── UserNotFound               USER_NOT_FOUND 404
 │   ├── InvitationNotFound         INVITATION_NOT_FOUND 404
 │   ├── RoleNotFound               ROLE_NOT_FOUND 404
@@ -271,6 +272,10 @@ class ConfirmationPending(ConfirmationRequired):
 
 class ConfirmationDeclined(ConfirmationRequired):
     """The user was asked, and did not agree."""
+
+
+class UnseenTarget(ConfirmationRequired):
+    """A step or an element that would destroy something else than what its user was shown."""
 
 
 class Conflict(CallerError, code="CONFLICT", status=409):

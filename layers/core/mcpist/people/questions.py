@@ -8,7 +8,9 @@ share, and an answer is good for one request of one person only. The batch that 
 import hashlib
 import json
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mcpist.aws.attributes import decode, encode
@@ -42,6 +44,8 @@ class Question:
     """Whether to agree to something, or to connect an account."""
     user: str = ""
     """The person who is asked."""
+    shown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """For each step that a yes permits only for what was shown: the digests of that."""
 
 
 def digest_of(caller: Caller, *subject: Any) -> str:
@@ -51,11 +55,18 @@ def digest_of(caller: Caller, *subject: Any) -> str:
 
 
 def save(
-    caller: Caller, digest: str, context: dict[str, Any] | None = None, *, state: str = "", kind: Kind = "confirm"
+    caller: Caller,
+    digest: str,
+    context: dict[str, Any] | None = None,
+    *,
+    state: str = "",
+    kind: Kind = "confirm",
+    shown: Mapping[str, tuple[str, ...]] | None = None,
 ) -> str:
     """Store a question, in place of that with the same state if one is named, and return its state."""
     state, now = state or new_batch_id(), int(time.time())
-    question = Question(digest, now + MAX_REPLY_SECONDS, context or {}, kind=kind, user=caller.user)
+    shown = shown or {}
+    question = Question(digest, now + MAX_REPLY_SECONDS, context or {}, kind=kind, user=caller.user, shown=shown)
     key = {"pk": _partition_key(caller, state), "sk": SORT_KEY}
     # A used answer may be sent again for as long as its batch is kept.
     ledger_table().put(key | encode(question) | {"expires_at": now + settings().keep_seconds})
@@ -63,6 +74,22 @@ def save(
         listed = {"pk": _listing_key(caller), "sk": f"{question.until:011}#{state}"}
         ledger_table().put({**listed, "expires_at": question.until})
     return state
+
+
+def state_of(digest: str) -> str:
+    """Return the state of the one question about a request whose person cannot be asked."""
+    return f"b_{digest[:16]}"
+
+
+def show_again(caller: Caller, state: str, shown: Mapping[str, tuple[str, ...]]) -> None:
+    """Let a yes permit what the person is shown now, in place of what was shown before."""
+    with suppress(ConditionFailed):  # the question has been answered
+        ledger_table().set(
+            _partition_key(caller, state),
+            SORT_KEY,
+            {"shown": {name: list(digests) for name, digests in shown.items()}},
+            condition="attribute_exists(#digest) AND attribute_not_exists(#accepted_at)",
+        )
 
 
 def find_waiting(caller: Caller) -> dict[str, Question]:

@@ -1,12 +1,20 @@
 """Confirmation: before something is destroyed, its user agrees to it once."""
 
+import hashlib
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mcpist.caller import Caller
-from mcpist.errors import ConfirmationDeclined, ConfirmationPending, ConfirmationRequired, StaleConfirmation
+from mcpist.errors import (
+    ConfirmationDeclined,
+    ConfirmationPending,
+    ConfirmationRequired,
+    StaleConfirmation,
+    UnseenTarget,
+)
 from mcpist.people import questions
 from mcpist.render.answer import compact_json
 from mcpist.tools.declare.tool import Tool
@@ -37,6 +45,13 @@ class DestructiveUse:
     account: str | None = None
     """The name of the account that acts: empty if it is not known, None if the tool needs none."""
 
+    @property
+    def shown(self) -> tuple[str, ...] | None:
+        """The digests of what a yes permits; None for a step that runs once and is shown as it is written."""
+        if self.preview is None:
+            return () if self.each else None
+        return tuple(map(digest_of, self.preview.targets))
+
     def as_dict(self) -> dict[str, Any]:
         """Return the use for a plan or an error."""
         step = {"line": self.line, "id": self.id} if self.id else {}
@@ -56,7 +71,7 @@ class DestructiveUse:
             targets = f"{targets[:max_targets]}…"
         step = f"line {self.line}, {self.id}: " if self.id else ""
         each = f" for each of {quote(self.each)}" if self.each else ""
-        unknown = " (which ones is known only when it runs)" if self.each else ""
+        unknown = " (which ones is not known yet: nothing is destroyed before it is shown)" if self.each else ""
         now = f" ({self.preview.as_text()})" if self.preview else unknown
         account = "" if self.account is None else f" (account: {quote(self.account) if self.account else 'not known'})"
         return f"{step}{self.module}.{self.tool} {targets}{each}{now}{account}"
@@ -77,12 +92,17 @@ class TargetPreview:
         return {"targets": [dict(each) for each in self.targets], **count}
 
     def as_text(self) -> str:
-        """Return e.g. `12 now, among them {"path":"a.md"}, {"path":"b.md"}`."""
+        """Return e.g. `12 now, of which only these run: {"path":"a.md"}, {"path":"b.md"}`."""
         shown = ", ".join(map(quote, self.targets))
         if self.count is None:
             return f"now {shown}"
         is_cut = self.count > len(self.targets)
-        return f"{self.count} now{', among them ' if is_cut else ': ' if shown else ''}{shown}"
+        return f"{self.count} now{', of which only these run' if is_cut else ''}{': ' if shown else ''}{shown}"
+
+
+def digest_of(params: Mapping[str, Any]) -> str:
+    """Return a digest of a step's params with the values of their references."""
+    return hashlib.sha256(json.dumps(params, sort_keys=True).encode(errors="replace")).hexdigest()[:32]
 
 
 def quote(value: Any) -> str:
@@ -120,6 +140,13 @@ class Agreement:
     """The id of the question that the request answers; empty if it answers none."""
     agreed: bool | None = None
     """The person's answer to the question; None if there is none."""
+    shown: tuple[str, ...] | None = None
+    """The digests of what the person of a running step has seen of it; None if it was shown as it is written."""
+
+    def require_seen(self, module: str, tool: str, params: Mapping[str, Any]) -> None:
+        """Raise UnseenTarget for params that the person has not seen."""
+        if self.shown is not None and digest_of(params) not in self.shown:
+            raise UnseenTarget(tool=f"{module}.{tool}", target=quote(params)[:MAX_TARGETS_CHARACTERS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +157,8 @@ class Confirmed:
     """The id of the question that was agreed to, which the batch gets; empty if nobody was asked."""
     used: bool = False
     """Whether an earlier request has used the same answer."""
+    shown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """For each step that may destroy only what was shown: the digests of that."""
 
 
 def require_confirmation(
@@ -138,22 +167,22 @@ def require_confirmation(
     subject: Sequence[Any],
     describe: Callable[[], Sequence[DestructiveUse]],
     context: dict[str, Any] | None = None,
+    *,
+    must_be_shown: bool = False,
 ) -> Confirmed:
     """Return the permission to perform a destructive request.
 
     ConfirmationPending if its person must be asked first, with the id of the stored question; ConfirmationRequired if
     the person cannot be asked. `subject` identifies the request, `describe` lists what it destroys, `context` is
-    stored with the question.
+    stored with the question. With `must_be_shown` the request does not say what it destroys, and only the question.
     """
-    # A program's word counts only where the person cannot be asked: a model could claim anything.
-    if consent.claimed and not consent.can_ask:
-        return Confirmed()
-    if not consent.can_ask:
-        raise _refusal(ConfirmationRequired, describe())
     digest = questions.digest_of(caller, *subject)
+    if not consent.can_ask:
+        return _accept_claim(caller, consent, digest, describe, must_be_shown=must_be_shown)
     if not consent.question or consent.agreed is None:
         uses = describe()
-        pending = _refusal(ConfirmationPending, uses, confirmation=questions.save(caller, digest, context))
+        state = questions.save(caller, digest, context, shown=shown_by(uses))
+        pending = _refusal(ConfirmationPending, uses, confirmation=state)
         pending.uses = tuple(use.as_text() for use in uses)
         raise pending
     question = questions.load(caller, consent.question, digest)
@@ -165,7 +194,35 @@ def require_confirmation(
         # A question that was declined cannot be agreed to later.
         questions.close(caller, consent.question)
         raise _refusal(ConfirmationDeclined, describe())
-    return Confirmed(consent.question, used=not questions.accept(caller, consent.question))
+    return Confirmed(consent.question, used=not questions.accept(caller, consent.question), shown=question.shown)
+
+
+def _accept_claim(
+    caller: Caller,
+    consent: Agreement,
+    digest: str,
+    describe: Callable[[], Sequence[DestructiveUse]],
+    *,
+    must_be_shown: bool,
+) -> Confirmed:
+    """Return the permission that a program claims for a person who cannot be asked, else refuse and remember.
+
+    A program's word counts only there: a model could claim anything. The refusal is what the person is shown.
+    """
+    state = questions.state_of(digest)
+    if consent.claimed and not must_be_shown:
+        return Confirmed()
+    if consent.claimed and (question := questions.find_open(caller, state)) and question.digest == digest:
+        return Confirmed(shown=question.shown)
+    uses = describe()
+    if must_be_shown:
+        questions.save(caller, digest, state=state, shown=shown_by(uses))
+    raise _refusal(ConfirmationRequired, uses)
+
+
+def shown_by(uses: Sequence[DestructiveUse]) -> dict[str, tuple[str, ...]]:
+    """Return the digests of what is shown of each use that does not say itself what it destroys."""
+    return {use.id: shown for use in uses if (shown := use.shown) is not None}
 
 
 def _refusal[Refusal: ConfirmationRequired](

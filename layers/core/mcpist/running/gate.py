@@ -212,6 +212,7 @@ def _confirm(admitted: AdmittedUse, consent: Agreement) -> None:
         targets, account = order_targets(admitted.tool, use.arguments), account_name(admitted)
         return [DestructiveUse(use.module, use.tool, targets, account=account or None)]
 
+    consent.require_seen(use.module, use.tool, use.arguments)
     # A call destroys again each time it runs; a batch instead finds by the answer's id that it has started.
     if require_confirmation(admitted.caller, consent, use.subject, describe).used:
         raise errors.StaleConfirmation(field="confirmation")

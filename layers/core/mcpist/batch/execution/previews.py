@@ -1,7 +1,8 @@
 """Previews for the question about a batch: what the references of its destructive steps stand for now.
 
 The steps that they refer to are read once for the question, and again when the batch runs: only reads that the caller
-may make anyway, that refer to nothing themselves, and a few of them. A list may have changed until the batch runs.
+may make anyway, that refer to nothing themselves, and a few of them. What another batch has read, which this one
+resumes, is taken from there. A list may have changed until the batch runs: then it destroys only what was shown.
 """
 
 import time
@@ -10,18 +11,21 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NoReturn
 
+from mcpist.batch.execution.resume import Resumption
 from mcpist.batch.language.references import EACH, EachElement, StepResult, find_references, resolve
 from mcpist.batch.language.steps import Step
+from mcpist.batch.ledger import ledger
 from mcpist.errors import InvalidRequest, McpistError
 from mcpist.running import gate
-from mcpist.running.confirmation import DestructiveUse, TargetPreview
+from mcpist.running.confirmation import DestructiveUse, TargetPreview, quote
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.tool import Tool
 
 MAX_PREVIEW_READS = 3
 # Of all reads together: a person and a client wait for the question.
 MIN_PREVIEW_SECONDS, MAX_PREVIEW_SECONDS = 1.0, 6.0
-MAX_PREVIEW_ELEMENTS = 20
+MAX_PREVIEW_ELEMENTS = 100
+MAX_PREVIEW_TEXT_CHARACTERS = 20_000
 
 
 def with_previews(
@@ -30,12 +34,17 @@ def with_previews(
     permissions: Permissions,
     request: str,
     seconds: float,
+    resumption: Resumption | None = None,
 ) -> list[DestructiveUse]:
-    """Return the steps with what their references stand for now, where that can be read."""
+    """Return the steps with what their references stand for now, where that is known or can be read."""
     uses, steps = list(destructive), {step.id: (step, tool) for step, tool in runs}
-    named = dict.fromkeys(name for use in uses for name in _sources(use))
+    lists = {use.id: resumption.pending_values(use.id) for use in uses if use.each} if resumption else {}
+    named = dict.fromkeys(name for use in uses for name in _sources(use, lists.get(use.id)))
     readable = [name for name in named if name in steps and _is_plain_read(*steps[name])]
-    deadline, results = time.monotonic() + min(MAX_PREVIEW_SECONDS, seconds / 2), {}
+    results: dict[str, StepResult] = {}
+    deadline = time.monotonic() + min(MAX_PREVIEW_SECONDS, seconds / 2)
+    if resumption:
+        results |= {name: found for name in named if (found := _known_result(name, resumption, permissions))}
     for name in readable[:MAX_PREVIEW_READS]:
         if (rest := deadline - time.monotonic()) < MIN_PREVIEW_SECONDS:
             break
@@ -44,24 +53,47 @@ def with_previews(
         with suppress(McpistError):  # the question then says that it is not known
             raw = gate.admit(permissions, use).run(rest).json
             results[name] = StepResult(raw, tool.shows, _refuse_file)
-    return [replace(use, preview=_preview(use, results)) for use in uses]
+    return [replace(use, preview=_preview(use, results, lists.get(use.id))) for use in uses]
 
 
-def _preview(use: DestructiveUse, results: Mapping[str, StepResult]) -> TargetPreview | None:
-    """Return the values of a step's references; None if it has none, or if one of them cannot be resolved."""
-    sources = set(_sources(use))
-    if not sources or not sources <= results.keys():
+def _known_result(name: str, resumption: Resumption, permissions: Permissions) -> StepResult | None:
+    """Return the result of a step that is not run again."""
+    for entry in resumption.carried_entries.values():
+        if entry.step.id == name and entry.result:
+            shows = permissions.catalogue.shows(entry.step.module, entry.step.tool)
+            elements = None if entry.statuses is None else list(entry.statuses)
+            return StepResult(ledger.load_json(resumption.old, entry.result), shows, _refuse_file, elements)
+    return None
+
+
+def _preview(use: DestructiveUse, results: Mapping[str, StepResult], values: list[Any] | None) -> TargetPreview | None:
+    """Return the values of a step's references; None if it has none, or if one of them cannot be resolved.
+
+    `values` is the list that it runs over, where that is known already.
+    """
+    sources = set(_sources(use, values))
+    if not sources <= results.keys() or not (sources or use.each):
         return None
     try:
         if not use.each:
             return TargetPreview([_targets(use, results, None)])
-        values = resolve(use.each, results.__getitem__, "each")
+        if values is None:
+            values = resolve(use.each, results.__getitem__, "each")
         if not isinstance(values, list):
             return None
-        shown = [_targets(use, results, value) for value in values[:MAX_PREVIEW_ELEMENTS]]
-        return TargetPreview(shown, len(values))
+        return TargetPreview(list(_fitting(_targets(use, results, value) for value in values)), len(values))
     except McpistError:
         return None
+
+
+def _fitting(targets: Iterable[Any]) -> Iterator[Any]:
+    """Yield the targets that a person can still read: some of them, and the first one however long."""
+    left = MAX_PREVIEW_TEXT_CHARACTERS
+    for number, target in enumerate(targets):
+        left -= len(quote(target))
+        if number and (left < 0 or number >= MAX_PREVIEW_ELEMENTS):
+            return
+        yield target
 
 
 def _targets(use: DestructiveUse, results: Mapping[str, StepResult], element: Any) -> Any:
@@ -69,9 +101,9 @@ def _targets(use: DestructiveUse, results: Mapping[str, StepResult], element: An
     return resolve(dict(use.targets), lambda name: EachElement(element) if name == EACH else results[name])
 
 
-def _sources(use: DestructiveUse) -> Iterator[str]:
-    """Yield the ids of the steps that a step refers to."""
-    for value in (use.each, dict(use.targets)):
+def _sources(use: DestructiveUse, values: list[Any] | None) -> Iterator[str]:
+    """Yield the ids of the steps that a step refers to, but for its list where that is known."""
+    for value in (use.each if values is None else "", dict(use.targets)):
         yield from (reference.step for reference in find_references(value) if reference.step != EACH)
 
 

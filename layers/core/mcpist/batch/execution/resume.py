@@ -2,12 +2,13 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from mcpist.batch.execution.plan import Plan, replan
 from mcpist.batch.language.steps import Step
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Entry, Header
-from mcpist.errors import AlreadyResumed, BatchNotFound, InvalidRequest, UnknownStep
+from mcpist.errors import AlreadyResumed, BatchNotFound, InvalidRequest, UnknownStep, UnseenTarget
 from mcpist.suggestions import nearest
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.tool import Tool
@@ -35,6 +36,15 @@ class Resumption:
         """Raise AlreadyResumed where another batch than this one resumes the old one, before anybody is asked."""
         if (successor := ledger.find_successor(self.old.pk)) not in {"", batch}:
             raise AlreadyResumed(batch=self.old.batch, by=successor)
+
+    def pending_values(self, id_: str) -> list[Any] | None:
+        """Return the elements that a step with `each` still runs over; None where its list is not known."""
+        for index, entry in self.started_maps.items():
+            if entry.step.id == id_ and entry.map_items:
+                ended = {element.element for element in self.elements if element.index == index}
+                values = ledger.load_json(self.old, entry.map_items.values)
+                return [value for number, value in enumerate(values) if number not in ended]
+        return None
 
     def with_settled_steps(self, head: Header) -> Header:
         """Return the new batch's header with the steps that have settled, in the order in which they did.
@@ -102,5 +112,10 @@ def _check_again(old: Header, again: Collection[str]) -> None:
 
 
 def _is_final(entry: Entry, again: Collection[str]) -> bool:
-    """Return whether it succeeded, or is in doubt and is not to be run again."""
+    """Return whether it succeeded, or is in doubt and is not to be run again.
+
+    A step that succeeded runs again for the elements that its person had not seen, and may agree to now.
+    """
+    if any(one.get("error", {}).get("code") == UnseenTarget.code for one in entry.statuses or ()):
+        return False
     return entry.status == "succeeded" or (entry.status == "unknown" and entry.step.id not in again)

@@ -24,6 +24,7 @@ from mcpist.files.content import JSON
 from mcpist.files.parameters import named_files
 from mcpist.files.records import DAY_SECONDS
 from mcpist.running import broker
+from mcpist.running.confirmation import Confirmed
 from mcpist.settings import settings
 from mcpist.spending import release_steps, spending
 from mcpist.telemetry.invocation import correlation, traceparent
@@ -36,6 +37,9 @@ CREATE_TIMEOUT_SECONDS = 10
 MAX_START_ATTEMPTS = 5
 START_RETRY_SECONDS = 0.2
 
+UNCONFIRMED = Confirmed()
+"""For a batch that destroys nothing."""
+
 # Errors of CreateStateMachine after which the batch runs on the relay; throttling is StoreUnavailable already.
 _CREATE_REFUSAL_CODES = (
     "StateMachineLimitExceeded",
@@ -45,22 +49,31 @@ _CREATE_REFUSAL_CODES = (
 )
 
 
-def start(plan: Plan, permissions: Permissions, options: BatchOptions = DEFAULT_OPTIONS, batch: str = "") -> Header:
+def start(
+    plan: Plan,
+    permissions: Permissions,
+    options: BatchOptions = DEFAULT_OPTIONS,
+    confirmed: Confirmed = UNCONFIRMED,
+) -> Header:
     """Write a batch into the ledger and start it. Raises before anything runs.
 
-    `batch` is an id that was reserved for it; the caller makes sure that it is used once.
+    It gets the id of the question that was agreed to; the caller makes sure that this is used once.
     """
-    return _write_and_start(plan, _build_header(plan, permissions, options, batch), permissions, _build_entries(plan))
+    head = _build_header(plan, permissions, options, confirmed.question)
+    return _write_and_start(plan, head, permissions, _build_entries(plan, confirmed))
 
 
 def resume(
-    resumption: Resumption, permissions: Permissions, options: BatchOptions = DEFAULT_OPTIONS, batch: str = ""
+    resumption: Resumption,
+    permissions: Permissions,
+    options: BatchOptions = DEFAULT_OPTIONS,
+    confirmed: Confirmed = UNCONFIRMED,
 ) -> Header:
     """Start a new batch with the results of an old one, whose final steps are not run again."""
-    head = resumption.with_settled_steps(_build_header(resumption.plan, permissions, options, batch))
-    return _write_and_start(
-        resumption.plan, head, permissions, resumption.entries(_build_entries(resumption.plan)), resumption.elements
-    )
+    plan = resumption.plan
+    head = resumption.with_settled_steps(_build_header(plan, permissions, options, confirmed.question))
+    entries = resumption.entries(_build_entries(plan, confirmed))
+    return _write_and_start(plan, head, permissions, entries, resumption.elements)
 
 
 def _write_and_start(
@@ -124,9 +137,10 @@ def _count_runs(entries: Iterable[Entry], elements: Iterable[Entry]) -> int:
     return len(runs) + known - sum(element.index in runs for element in elements)
 
 
-def _build_entries(plan: Plan) -> list[Entry]:
+def _build_entries(plan: Plan, confirmed: Confirmed) -> list[Entry]:
     pairs = zip(plan.steps, plan.tools, strict=True)
-    return [Entry(index, step, tool.effect) for index, (step, tool) in enumerate(pairs)]
+    shown = confirmed.shown
+    return [Entry(index, step, tool.effect, shown=shown.get(step.id)) for index, (step, tool) in enumerate(pairs)]
 
 
 def _start_batch_execution(machine: Machine, head: Header) -> Header:

@@ -8,7 +8,7 @@ from mcpist.audit import record as audit
 from mcpist.batch.execution.plan import Plan, plan
 from mcpist.batch.execution.previews import with_previews
 from mcpist.batch.execution.resume import Resumption, plan_resumption
-from mcpist.batch.execution.start import resume, start
+from mcpist.batch.execution.start import UNCONFIRMED, resume, start
 from mcpist.batch.language.steps import Step
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Header
@@ -21,7 +21,14 @@ from mcpist.polling import Polling
 from mcpist.render.answer import compact_json
 from mcpist.running import broker, gate
 from mcpist.running.accounts import service_of
-from mcpist.running.confirmation import Agreement, DestructiveUse, order_targets, require_confirmation
+from mcpist.running.confirmation import (
+    Agreement,
+    Confirmed,
+    DestructiveUse,
+    order_targets,
+    require_confirmation,
+    shown_by,
+)
 from mcpist.settings import settings
 from mcpist.telemetry import invocation
 from mcpist.tools.access.permissions import Permissions, acting_caller
@@ -60,17 +67,24 @@ class Submission:
         if self.resumption:
             self.resumption.require_first(consent.question)
         if not self.destructive:
-            return self._start(permissions, "")
+            return self._start(permissions, UNCONFIRMED)
 
         def describe() -> list[DestructiveUse]:
             return self.describe_destruction(permissions, seconds)
 
         uses = [gate.ToolUse(use.module, use.tool, {}, invocation.request_id()) for use in self.destructive]
         with gate.refusals_audited(permissions.caller, uses):
-            confirmation = require_confirmation(permissions.caller, consent, self.subject, describe, context)
-        if confirmation.used:
-            return _already_started(permissions.caller, confirmation.question)
-        return self._start(permissions, confirmation.question)
+            confirmed = require_confirmation(
+                permissions.caller,
+                consent,
+                self.subject,
+                describe,
+                context,
+                must_be_shown=any(use.each for use in self.destructive),
+            )
+        if confirmed.used:
+            return _already_started(permissions.caller, confirmed.question)
+        return self._start(permissions, confirmed)
 
     @property
     def subject(self) -> tuple[Any, ...]:
@@ -81,7 +95,8 @@ class Submission:
 
     def describe_destruction(self, permissions: Permissions, seconds: float = QUESTION_SECONDS) -> list[DestructiveUse]:
         """Return the steps that destroy something as a person is asked about them, with previews and accounts."""
-        seen = with_previews(self.destructive, self.runs, permissions, invocation.request_id(), seconds)
+        request = invocation.request_id()
+        seen = with_previews(self.destructive, self.runs, permissions, request, seconds, self.resumption)
         return with_accounts(seen, self.runs, permissions)
 
     @property
@@ -101,10 +116,16 @@ class Submission:
         destructive = with_accounts(self.destructive, self.runs, permissions)
         return fields | resumed | {"destructive": [step.as_dict() for step in destructive]}
 
-    def _start(self, permissions: Permissions, batch: str) -> Header:
+    def show_again(self, permissions: Permissions, question: str, seconds: float) -> list[DestructiveUse]:
+        """Return the destructive steps of a question as they are now, and let a yes permit nothing else."""
+        uses = self.describe_destruction(permissions, seconds)
+        questions.show_again(permissions.caller, question, shown_by(uses))
+        return uses
+
+    def _start(self, permissions: Permissions, confirmed: Confirmed) -> Header:
         if self.resumption:
-            return resume(self.resumption, permissions, self.options, batch)
-        return start(self.plan, permissions, self.options, batch)
+            return resume(self.resumption, permissions, self.options, confirmed)
+        return start(self.plan, permissions, self.options, confirmed)
 
 
 def prepare(permissions: Permissions, commands: str | list[Any], options: BatchOptions, request: str) -> Submission:

@@ -192,6 +192,8 @@ class Entry:
     claim: Claim | None = None
     map_items: MapItems | None = None
     """The list of a step with `each` that has begun."""
+    shown: tuple[str, ...] | None = None
+    """The digests of the params that it may destroy something with; None if any, as the step is written."""
     started_at: float | None = None
     ended_at: float | None = None
     ending: Ending | None = None
