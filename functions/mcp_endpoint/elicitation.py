@@ -13,7 +13,15 @@ from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitRequestURLPa
 from mcp_endpoint.exchange import McpClient, McpExchange
 from mcpist.batch_id import new_batch_id
 from mcpist.caller import Caller
-from mcpist.errors import AccountError, ConfirmationPending, Locale, McpistError, from_message, to_message
+from mcpist.errors import (
+    AccountError,
+    ChangeConfirmationPending,
+    ConfirmationPending,
+    Locale,
+    McpistError,
+    from_message,
+    to_message,
+)
 from mcpist.people import questions
 from mcpist.polling import Polling
 from mcpist.running import broker
@@ -28,11 +36,16 @@ FORM_TEXTS: dict[Locale, tuple[str, str]] = {
     "en": ("This destroys something:\n{steps}\nRun it?", "Run all of it"),
     "ja": ("破壊的な操作が含まれています:\n{steps}\n実行しますか?", "すべて実行する"),
 }
+CHANGE_TEXTS: dict[Locale, str] = {
+    "en": "Nobody has said what this does; it may change something:\n{steps}\nRun it?",
+    "ja": "影響が宣言されていない操作です。何かを変更する可能性があります:\n{steps}\n実行しますか?",
+}
 
 
 def form_of(error: ConfirmationPending, locale: Locale) -> InputRequiredResult:
     """Return the question that an error wants answered: a form with one box to tick."""
     message, label = FORM_TEXTS[locale]
+    message = CHANGE_TEXTS[locale] if isinstance(error, ChangeConfirmationPending) else message
     steps = "\n".join(f"- {use}" for use in error.uses)
     properties = {CONFIRM_INPUT: {"type": "boolean", "title": label, "default": False}}
     schema = {"type": "object", "properties": properties, "required": [CONFIRM_INPUT]}

@@ -24,6 +24,7 @@ from mcpist.tools.declare.schema_tool import effect_of
 from mcpist.tools.declare.tool import Effect
 from mcpist_services.upstream import lists
 from mcpist_services.upstream.categories import ResolvedCategory, SelectedTool, resolve_all, select_tool
+from mcpist_services.upstream.category import configured_effect
 from mcpist_services.upstream.configuration import UpstreamConfiguration, UpstreamServer
 from mcpist_services.upstream.connections import Identity, Upstreams
 from mcpist_services.upstream.listing import Listing
@@ -106,7 +107,8 @@ def rows(
             tool = tools[chosen.server, chosen.tool]
             verdict = judge(pins.get(chosen.server, {}), tool, named=chosen.named)
             state = ("enabled" if verdict == "approved" else verdict) if chosen.enabled else "disabled"
-            effect = chosen.effect or effect_of(tool)
+            declared = configured.servers[chosen.server]
+            effect = configured_effect(tool, chosen, resolved.category, declared) or effect_of(tool)
             pin = approval_of(tool, "operator", int(time.time()))
             said = (chosen.description or tool.description or "").strip().partition("\n")[0]
             found.append(ToolRow(resolved.name, chosen, state, tuple(review_warnings(tool)), pin, said, effect))

@@ -9,10 +9,11 @@ from mcp_endpoint.meta_tools import categories as proxy
 from mcpist.caller import Role
 from mcpist.people import directory
 from mcpist.settings import settings
+from mcpist_services.upstream.connections import upstreams as upstreams_of_this_sandbox
 from tests import members
 from tests.audit_items import audit_items
 from tests.mcp_endpoint.endpoint_client import EndpointClient
-from tests.upstreams.configured import READS, Upstreams, configured, reset_upstreams
+from tests.upstreams.configured import READS, Upstreams, configured, forget_sessions, reset_upstreams
 
 PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 READ = {"name": "read_file", "description": "Read a file", "inputSchema": PATH, "annotations": READS}
@@ -127,7 +128,7 @@ def test_a_failed_tools_result_is_returned_unchanged(classic: EndpointClient) ->
         ({"category": "serena.shell", "name": "execute_shell_command"}, "ToolDisabled"),
         ({"category": "serena.fs", "name": "read_file", "args": "{no json"}, "ValidationError"),
         ({"category": "serena.fs", "name": "read_file", "args": "[1]"}, "ValidationError"),
-        ({"category": "serena.fs", "name": "read_file", "args": {"path": 3}}, "ValidationError"),
+        ({"category": "serena.fs", "name": "read_file", "args": {"path": [3]}}, "ValidationError"),
         ({"category": "serena.fs"}, "ValidationError"),
     ],
 )
@@ -149,7 +150,14 @@ def test_every_error_code_of_an_upstream_has_a_name_in_this_interface() -> None:
         "UpstreamCallError",
         "UpstreamUnavailable",
         "SchemaFetchError",
+        "ConfirmationRequired",
     }
+
+
+def test_an_unknown_category_is_called_one(classic: EndpointClient) -> None:
+    error = classic.error("get-category-tools", category="serena.no")
+    assert error["message"] == 'There is no category "serena.no".'
+    assert error["hint"].startswith("Categories: serena.fs")
 
 
 def test_while_the_server_is_down_descriptions_are_listed_and_a_call_reports_it(
@@ -172,6 +180,32 @@ def test_while_the_server_is_down_known_schemas_are_still_returned(
     assert schemas(classic) == known
     refused = classic.error("call-category-tool", category="serena.fs", name="read_file", args={"path": "a"})
     assert refused["code"] == "UpstreamUnavailable"
+    after = schemas(classic)
+    assert (after["tools"], after["meta"]["stale"]) == (known["tools"], True)
+    upstreams.say("serena", **SCRIPT)
+    upstreams_of_this_sandbox().close()
+    upstreams_of_this_sandbox.cache_clear()
+    forget_sessions()
+    classic.result("call-category-tool", category="serena.fs", name="read_file", args={"path": "a"})
+    assert schemas(classic) == known
+
+
+def test_a_tool_of_which_nobody_says_what_it_does_asks_whether_it_may_change_something(
+    classic: EndpointClient, upstreams: Upstreams
+) -> None:
+    category = {"description": "All", "server": "serena", "tools": {"includeNames": ["wipe", "erase"]}}
+    erase = {"name": "erase", "annotations": {"destructiveHint": True}}
+    server = upstreams.scripted("serena", tools=[WIPE, erase])
+    upstreams.configure({"serena": server}, {"serena.fs": category})
+    unknown = classic.error("call-category-tool", category="serena.fs", name="wipe")
+    assert (unknown["code"], unknown["details"]["destructive"][0]["undeclared"]) == ("ConfirmationRequired", True)
+    assert "may change something" in unknown["message"]
+    assert "destroy" not in unknown["message"] + unknown["hint"]
+    known = classic.error("call-category-tool", category="serena.fs", name="erase")
+    assert "destroyed" in known["message"]
+    assert "undeclared" not in known["details"]["destructive"][0]
+    upstreams.configure({"serena": {**server, "effect": "writes"}}, {"serena.fs": category})
+    assert not classic.call("call-category-tool", category="serena.fs", name="wipe")[0]
 
 
 def test_the_list_of_categories_is_bounded_in_lines_and_characters(
@@ -297,11 +331,12 @@ def test_a_proxied_tool_that_destroys_asks_the_person_where_the_client_has_forms
     use = {"category": "serena", "name": "wipe", "args": {"disk": "C"}}
     asker = classic.with_capabilities(elicitation={"form": {}})
     question = asker.result("call-category-tool", **use, confirm=True)
-    assert '- serena.wipe {"disk":"C"}' in question["inputRequests"]["confirm"]["params"]["message"]
+    message = question["inputRequests"]["confirm"]["params"]["message"]
+    assert message.startswith("Nobody has said what this does; it may change something:\n- serena.wipe {")
     yes = {"confirm": {"action": "accept", "content": {"confirm": True}}}
     answer = {"requestState": question["requestState"], "inputResponses": yes}
     result = asker.result("call-category-tool", **use, more=answer)
     assert json.loads(result["content"][0]["text"]) == {"disk": "C"}
     again = asker.request("tools/call", name="call-category-tool", arguments=use, **answer)
     assert again["error"]["code"] == -32602
-    assert classic.error("call-category-tool", **use)["code"] == "CONFIRMATION_REQUIRED"
+    assert classic.error("call-category-tool", **use)["code"] == "ConfirmationRequired"

@@ -12,6 +12,7 @@ from mcp_endpoint.meta_tools.declaration import READ_ONLY_ANNOTATIONS, annotatio
 from mcpist.caller import Caller
 from mcpist.errors import (
     AnswerTooLarge,
+    CategoryNotFound,
     ConfirmationPending,
     McpistError,
     ModuleNotFound,
@@ -48,6 +49,7 @@ CALL_CATEGORY_TOOL_DESCRIPTION = (
 ERROR_NAMES = {
     "VALIDATION_ERROR": "ValidationError",
     "TOOL_DISABLED": "ToolDisabled",
+    "CONFIRMATION_REQUIRED": "ConfirmationRequired",
     "MODULE_NOT_FOUND": "UnknownCategory",
     "TOOL_NOT_FOUND": "UnknownTool",
     "TIMEOUT": "UpstreamCallError",
@@ -182,11 +184,11 @@ def _category(permissions: Permissions, name: str) -> ModuleEntry:
     """Return a category by its name; our own modules are not categories."""
     known = nearest(name, (category.name for category in _offered(permissions)))
     if name in CATALOGUE.names:
-        raise ModuleNotFound(module=name, known=known)
+        raise CategoryNotFound(module=name, known=known)
     try:
         return permissions.module(name)
     except ModuleNotFound:
-        raise ModuleNotFound(module=name, known=known) from None
+        raise CategoryNotFound(module=name, known=known) from None
 
 
 def _offered(permissions: Permissions) -> list[ModuleEntry]:

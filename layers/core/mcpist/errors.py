@@ -23,6 +23,7 @@ McpistError
 │   ├── AuthenticationError        AUTHENTICATION_ERROR 401
 │   │   └── TokenMissing
 │   ├── ModuleNotFound             MODULE_NOT_FOUND 404
+│   │   ├── CategoryNotFound
 │   │   └── NotRegistered
 │   ├── ToolNotFound               TOOL_NOT_FOUND 404
 │   │   └── UnknownToolName
@@ -37,8 +38,10 @@ McpistError
 │   ├── RangeNotSatisfiable        RANGE_NOT_SATISFIABLE 416
 │   ├── ConfirmationRequired       CONFIRMATION_REQUIRED 428
 │   │   ├── ConfirmationPending
+│   │   │   └── ChangeConfirmationPending
 │   │   ├── ConfirmationDeclined
-│   │   └── UnseenTarget
+│   │   ├── UnseenTarget
+│   │   └── ChangeConfirmationRequired
 │   ├── UserNotFound               USER_NOT_FOUND 404
 │   ├── InvitationNotFound         INVITATION_NOT_FOUND 404
 │   ├── RoleNotFound               ROLE_NOT_FOUND 404
@@ -195,6 +198,10 @@ class ModuleNotFound(CallerError, code="MODULE_NOT_FOUND", status=404):
     """A module that does not exist."""
 
 
+class CategoryNotFound(ModuleNotFound):
+    """A category of upstream servers that does not exist."""
+
+
 class NotRegistered(ModuleNotFound):
     """A module that was not registered for the organization: there is none, or it is the deployment's."""
 
@@ -276,6 +283,14 @@ class ConfirmationDeclined(ConfirmationRequired):
 
 class UnseenTarget(ConfirmationRequired):
     """A step or an element that would destroy something else than what its user was shown."""
+
+
+class ChangeConfirmationRequired(ConfirmationRequired):
+    """A request of which nobody has said whether it destroys, and that the user has not agreed to."""
+
+
+class ChangeConfirmationPending(ConfirmationPending):
+    """The user must answer first whether something may be changed."""
 
 
 class Conflict(CallerError, code="CONFLICT", status=409):

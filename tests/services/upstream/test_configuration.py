@@ -137,11 +137,15 @@ def test_references_are_filled_in_and_a_grant_is_a_bearer_token() -> None:
             'categories["my.clock"].tools.includeNames',
             '"now" stands twice',
         ),
-        (
-            with_category(server="time", tools={"overrides": {"now": {"enabled": "perhaps"}}}),
-            'categories["my.clock"].tools.overrides.now.enabled',
-            "boolean",
+        *(
+            (
+                with_category(server="time", tools={"overrides": {"now": {"enabled": value}}}),
+                'categories["my.clock"].tools.overrides.now.enabled',
+                "boolean",
+            )
+            for value in ("perhaps", "yes", "false", 0, 1.0)
         ),
+        (with_category(server="time", effect="changes"), 'categories["my.clock"].effect', "'reads'"),
         (with_category(server="time", tools={"includes": []}), 'categories["my.clock"].tools.includes', "permitted"),
     ],
 )

@@ -112,6 +112,37 @@ def test_the_operator_overrules_what_a_server_says_of_an_effect(upstreams: Upstr
     assert not shown.idempotent
 
 
+@pytest.mark.parametrize("place", ["server", "category"])
+@pytest.mark.parametrize("effect", ["reads", "writes", "destroys"])
+def test_the_operator_says_once_what_tools_do_that_declare_nothing(
+    upstreams: Upstreams, place: str, effect: str
+) -> None:
+    silent, hinted = {"name": "save"}, {"name": "drop", "annotations": {"title": "Drop", "openWorldHint": True}}
+    gone = {"name": "gone", "annotations": {"destructiveHint": True}}
+    server = upstreams.scripted("serena", tools=[silent, hinted, gone, READ])
+    tools_of = {"includeNames": ["save", "drop", "gone", "read_file"], "overrides": {"drop": {"effect": "writes"}}}
+    category = {"description": "All", "server": "serena", "tools": tools_of}
+    said = {"effect": effect}
+    other = {"effect": "destroys"} if place == "category" else {}
+    upstreams.configure(
+        {"serena": server | (said if place == "server" else other)},
+        {"serena.fs": category | (said if place == "category" else {})},
+    )
+    of = permissions("serena.fs.*")
+    found = [of.tool("serena.fs", name) for name in ("save", "drop", "gone", "read_file")]
+    assert [tool.effect for tool in found] == [effect, "writes", "destroys", "reads"]
+    assert all(tool.is_effect_declared for tool in found)
+    assert found[0].needs_allow is (effect != "reads")
+    assert found[3].needs_allow
+
+
+def test_a_tool_of_which_nobody_says_what_it_does_counts_as_destroying_and_undeclared(upstreams: Upstreams) -> None:
+    upstreams.configure({"serena": upstreams.scripted("serena", tools=TOOLS)}, {"serena.fs": FS})
+    of = permissions("serena.fs.*")
+    declared = {name: of.tool("serena.fs", name).is_effect_declared for name in tools(of)}
+    assert declared == {"read_file": True, "write_file": True, "wipe": False}
+
+
 def test_an_override_does_not_change_what_is_pinned(upstreams: Upstreams) -> None:
     ruled = FS | {"tools": FS["tools"] | {"overrides": {"read_file": {"effect": "writes"}}}}  # type: ignore[operator]
     for category in (FS, ruled, FS):

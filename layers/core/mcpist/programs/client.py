@@ -4,6 +4,7 @@ import hashlib
 import time
 from base64 import b64decode
 from collections.abc import Mapping
+from math import ceil
 from secrets import token_hex
 from typing import Any
 from urllib.parse import quote
@@ -34,6 +35,7 @@ NAME = "program runner"
 OVERHEAD_SECONDS = 3.0
 ASK_OVERHEAD_SECONDS = 0.5
 MIN_SECONDS = 1
+MIN_ASK_SECONDS = 0.1
 PRESIGNED_SECONDS = 180
 UPLOAD_TYPE = "application/octet-stream"
 
@@ -74,9 +76,10 @@ def run(
 
 def ask(request: ServerRequest, *, deadline: float) -> bytes:
     """Send one request to a stdio MCP server, and return its packed answer or raise its typed error."""
-    timeout = _timeout(deadline)
-    update = {**carried(), "seconds": max(MIN_SECONDS / 2, timeout - ASK_OVERHEAD_SECONDS)}
-    answer = _send(request.model_copy(update=update), timeout, reads=request.reads)
+    remaining = max(MIN_ASK_SECONDS, deadline - time.monotonic())
+    # The server has all the time that was asked for; only a runner that is silent is waited for a little longer.
+    timeout = ceil(remaining + ASK_OVERHEAD_SECONDS)
+    answer = _send(request.model_copy(update={**carried(), "seconds": remaining}), timeout, reads=request.reads)
     return b64decode(functions.result_of(answer)["packed"])
 
 

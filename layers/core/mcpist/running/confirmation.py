@@ -9,6 +9,8 @@ from typing import Any
 
 from mcpist.caller import Caller
 from mcpist.errors import (
+    ChangeConfirmationPending,
+    ChangeConfirmationRequired,
     ConfirmationDeclined,
     ConfirmationPending,
     ConfirmationRequired,
@@ -22,6 +24,11 @@ from mcpist.visible_text import visible
 
 MAX_TARGETS_CHARACTERS = 300
 """Of an error's message, which a model reads."""
+_UNDECLARED: Mapping[type[ConfirmationRequired], type[Any]] = {
+    ConfirmationRequired: ChangeConfirmationRequired,
+    ConfirmationPending: ChangeConfirmationPending,
+}
+"""The same refusals where nobody has said of any tool what it does."""
 LONG_VALUE_CHARACTERS = 200  # a longer value stands after the others, so that it hides none
 _BLANKS = re.compile(r"(?:\\[nrt]| ){20,}")
 _MARKUP = re.compile(r"<(?=[!/?A-Za-z])")
@@ -44,6 +51,8 @@ class DestructiveUse:
     """The values of its references now; None if it has none, or if they are not known."""
     account: str | None = None
     """The name of the account that acts: empty if it is not known, None if the tool needs none."""
+    is_declared: bool = True
+    """Whether it is known that the tool destroys; else nobody has said what it does."""
 
     @property
     def shown(self) -> tuple[str, ...] | None:
@@ -57,7 +66,8 @@ class DestructiveUse:
         step = {"line": self.line, "id": self.id} if self.id else {}
         fields = {**step, "tool": f"{self.module}.{self.tool}", "targets": dict(self.targets)}
         preview = self.preview.as_dict() if self.preview else None
-        more = (("each", self.each), ("now", preview), ("account", self.account))
+        undeclared = not self.is_declared
+        more = (("each", self.each), ("now", preview), ("account", self.account), ("undeclared", undeclared))
         return fields | {name: value for name, value in more if value}
 
     def as_text(self, max_targets: int | None = None) -> str:
@@ -74,7 +84,8 @@ class DestructiveUse:
         unknown = " (which ones is not known yet: nothing is destroyed before it is shown)" if self.each else ""
         now = f" ({self.preview.as_text()})" if self.preview else unknown
         account = "" if self.account is None else f" (account: {quote(self.account) if self.account else 'not known'})"
-        return f"{step}{self.module}.{self.tool} {targets}{each}{now}{account}"
+        undeclared = "" if self.is_declared else " (may change something)"
+        return f"{step}{self.module}.{self.tool} {targets}{each}{now}{account}{undeclared}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,4 +240,6 @@ def _refusal[Refusal: ConfirmationRequired](
     kind: type[Refusal], destructive: Sequence[DestructiveUse], **details: str
 ) -> Refusal:
     steps = "; ".join(use.as_text(MAX_TARGETS_CHARACTERS) for use in destructive)
+    if not any(use.is_declared for use in destructive):
+        kind = _UNDECLARED.get(kind, kind)
     return kind(steps=steps, destructive=[use.as_dict() for use in destructive], **details)

@@ -210,7 +210,8 @@ def _confirm(admitted: AdmittedUse, consent: Agreement) -> None:
 
     def describe() -> list[DestructiveUse]:
         targets, account = order_targets(admitted.tool, use.arguments), account_name(admitted)
-        return [DestructiveUse(use.module, use.tool, targets, account=account or None)]
+        declared = admitted.tool.is_effect_declared
+        return [DestructiveUse(use.module, use.tool, targets, account=account or None, is_declared=declared)]
 
     consent.require_seen(use.module, use.tool, use.arguments)
     # A call destroys again each time it runs; a batch instead finds by the answer's id that it has started.

@@ -10,11 +10,12 @@ import mcp_types
 
 from mcpist.errors import ApprovalRequired, DisabledByOperator, McpistError, SchemaFetchError
 from mcpist.tools.declare.module import Module
-from mcpist.tools.declare.schema_tool import UpstreamTool, effect_of
-from mcpist.tools.declare.tool import ModuleMetadata
+from mcpist.tools.declare.schema_tool import UpstreamTool, declares_effect, effect_of
+from mcpist.tools.declare.tool import Effect, ModuleMetadata
 from mcpist.tools.search.index import ModuleEntry, PromptEntry, ResourceEntry
 from mcpist_services.upstream.categories import ResolvedCategory, SelectedTool, select_tool
 from mcpist_services.upstream.checked_items import RejectedItem
+from mcpist_services.upstream.configuration import Category, UpstreamServer
 from mcpist_services.upstream.listing import ServerMaterial
 from mcpist_services.upstream.lists import ServerState
 from mcpist_services.upstream.peers import CategoryPeers
@@ -136,12 +137,13 @@ class CategoryModule(Module):
             self.withheld[chosen.tool] = ApprovalRequired(name=full_name, problem=WITHHELD_REASONS[verdict])
             self.waiting.setdefault(chosen.server, {})[chosen.tool] = given
             return
-        given = _overridden(given, chosen)
+        configured = configured_effect(given, chosen, self._resolved.category, server_of(chosen.server))
+        given = _overridden(given, chosen.description, configured)
         effect, hints = effect_of(given), given.annotations
         self.tools[chosen.tool] = UpstreamTool(
             module=self.name,
             effect=effect,
-            is_effect_configured=chosen.effect is not None,
+            is_effect_configured=configured is not None,
             idempotent=effect == "reads" or bool(hints and hints.idempotent_hint),
             given=given,
             server=chosen.server,
@@ -208,11 +210,18 @@ class CategoryModule(Module):
                     yield PromptEntry(one.name, one.description or "", arguments, (), needs_allow=True)
 
 
-def _overridden(given: mcp_types.Tool, chosen: SelectedTool) -> mcp_types.Tool:
+def configured_effect(
+    given: mcp_types.Tool, chosen: SelectedTool, category: Category, server: UpstreamServer
+) -> Effect | None:
+    """Return the effect that the operator has set for a tool, or for all that declare none as it does."""
+    return chosen.effect or (None if declares_effect(given) else category.effect or server.effect)
+
+
+def _overridden(given: mcp_types.Tool, description: str, effect: Effect | None) -> mcp_types.Tool:
     """Return a tool with the description and the effect that the operator has set for it."""
-    update: dict[str, Any] = {"description": chosen.description} if chosen.description else {}
-    if chosen.effect:
-        hints = {"read_only_hint": chosen.effect == "reads", "destructive_hint": chosen.effect == "destroys"}
+    update: dict[str, Any] = {"description": description} if description else {}
+    if effect:
+        hints = {"read_only_hint": effect == "reads", "destructive_hint": effect == "destroys"}
         update["annotations"] = (given.annotations or mcp_types.ToolAnnotations()).model_copy(update=hints)
     return given.model_copy(update=update)
 

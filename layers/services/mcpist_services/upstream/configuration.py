@@ -85,6 +85,8 @@ class UpstreamServer(DefinitionPart):
     """How many calls a sandbox sends at once."""
     noise: Noise = ()
     """Fields of its answers that a model need not read: `node_id`, `*_url`, `user.url`, or `!html_url` to keep one."""
+    effect: Effect | None = None
+    """What those of its tools do that declare nothing; without it they count as destroying, and ask before they run."""
 
     @property
     def references(self) -> frozenset[str]:
@@ -162,7 +164,7 @@ class UpstreamServer(DefinitionPart):
 class Override(DefinitionPart):
     """Settings of a single tool: whether it is enabled, its effect, and its description."""
 
-    enabled: bool = True
+    enabled: bool = Field(True, strict=True)
     """Whether it is shown and run; a tool that runs commands only if this says so, or includeNames names it."""
     effect: Effect | None = None
     """What it does, whatever the server says; a tool that reads by this needs no allow mask."""
@@ -201,6 +203,8 @@ class Category(DefinitionPart):
     servers: Servers = Field(alias="server")
     """A key of mcpServers, or several: of two tools of one name the first server's counts."""
     tools: ToolSelection = ToolSelection()
+    effect: Effect | None = None
+    """What those of its tools do that declare nothing, whatever their server's `effect` says."""
     skill: Annotated[str, Field(max_length=20_000)] = ""
     """How to work with its tools; it comes with their schemas."""
 

@@ -131,6 +131,13 @@ def refreshed(server: str, owner: ListOwner, fetch: Fetch) -> ServerState:
     return _memory.put((server, owner), replace(found, cached=cached, failure=None, owner=whose, retry_at=0.0))
 
 
+def note_answer(server: str, owner: ListOwner, failure: McpistError | None) -> None:
+    """Remember whether a server answered a moment ago: the list that memory holds of it says so at once."""
+    found = _memory.get((server, owner))
+    if found is not None and found.cached and bool(found.failure) != bool(failure):
+        _memory.put((server, owner), replace(found, failure=failure))
+
+
 def store(server: str, owner: ListOwner, listing: Listing) -> CachedListing:
     """Store what a server offers, for everybody unless it says that the list is this owner's alone."""
     offered = {name: value for name, value in listing_to_json(listing).items() if name not in {"ttl_seconds", "scope"}}

@@ -25,10 +25,11 @@ from mcpist_services.upstream.connections import upstreams
 from mcpist_services.upstream.listing import Listing
 from mcpist_services.upstream.lists import ServerState
 from mcpist_services.upstream.peers import identity_for, owner
-from mcpist_services.upstream.registered import OfferedServers, columns_of, offered_to
+from mcpist_services.upstream.registered import OfferedServers, columns_of, offered_to, server_of
 from mcpist_services.upstream.trust import ListedItem, Pin, approval_of, judge, pin_name
 
 FIRST_LIST_TIMEOUT_SECONDS = 10.0  # for the first list of a server
+MAX_FIRST_LIST_SECONDS = 25.0  # of a request; the server goes on starting, and answers a later one
 REFRESH_TIMEOUT_SECONDS = 4.0  # for a newer list of a server: the last one can be shown instead
 APPROVAL_SECONDS = 1.0  # until an approval is seen by those who use a category in which tools wait
 MAX_CONCURRENT_LISTS = 8
@@ -112,13 +113,20 @@ class Categories(ModuleSource):
             self._latest_build = None
 
     def _refreshed_state(self, server: str) -> ServerState:
-        seconds = REFRESH_TIMEOUT_SECONDS if self._states[server].cached else FIRST_LIST_TIMEOUT_SECONDS
+        seconds = REFRESH_TIMEOUT_SECONDS if self._states[server].cached else _first_list_seconds(server)
         deadline = time.monotonic() + seconds
 
         def fetch() -> Listing:
             return upstreams().list_tools(server, identity_for(self._caller, server), deadline=deadline)
 
         return lists.refreshed(server, owner(self._caller, server), fetch)
+
+
+def _first_list_seconds(server: str) -> float:
+    """Return the time for the first list: a command may fetch its package at its first start."""
+    configured = server_of(server)
+    longer = min(configured.timeout_seconds, MAX_FIRST_LIST_SECONDS) if configured.type == "stdio" else 0
+    return max(FIRST_LIST_TIMEOUT_SECONDS, longer)
 
 
 def _build(known: Mapping[str, ServerState], offer: OfferedServers) -> BuiltCategories:

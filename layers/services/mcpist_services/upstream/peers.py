@@ -24,6 +24,7 @@ from mcpist.running import broker
 from mcpist.running.refusals import MAX_MESSAGE_CHARACTERS
 from mcpist.settings import settings
 from mcpist.tools.declare.call import ProxiedCall, ProxiedResponse
+from mcpist_services.upstream import lists
 from mcpist_services.upstream.connections import Identity, upstreams
 from mcpist_services.upstream.lists import EVERYBODY, ListOwner
 from mcpist_services.upstream.registered import label, server_of
@@ -81,19 +82,21 @@ class CategoryPeers:
         self, caller: Caller, server: str, request: ItemRequest[Result], deadline: float
     ) -> Result:
         """Send a request and log it; a refused account is resolved again once."""
-        started, outcome = time.monotonic(), "succeeded"
+        started, outcome, silence = time.monotonic(), "succeeded", None
         try:
             return _with_fresh_credentials(
                 caller, server, lambda identity: upstreams().send(server, identity, request, deadline=deadline)
             )
         except McpistError as error:
             outcome = error.code
+            silence = error if isinstance(error, UpstreamUnavailable) else None
             raise
         finally:
             milliseconds = round((time.monotonic() - started) * 1000)
             what = LOGGED_METHODS.get(request.method, request.name)
             fields = {"category": self._category, "server": label(server), "tool": what}
             logger.info("upstream asked", extra={**fields, "outcome": outcome, "milliseconds": milliseconds})
+            lists.note_answer(server, owner(caller, server), silence)
 
 
 def _with_fresh_credentials[T](caller: Caller, server: str, ask: Callable[[Identity], T]) -> T:

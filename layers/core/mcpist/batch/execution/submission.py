@@ -104,7 +104,15 @@ class Submission:
         """The steps that destroy something in the order of their lines, without accounts."""
         runs = sorted((run for run in self.runs if run[1].effect == "destroys"), key=lambda run: run[0].line)
         return [
-            DestructiveUse(step.module, step.tool, order_targets(tool, step.params), step.line, step.id, step.each)
+            DestructiveUse(
+                step.module,
+                step.tool,
+                order_targets(tool, step.params),
+                step.line,
+                step.id,
+                step.each,
+                is_declared=tool.is_effect_declared,
+            )
             for step, tool in runs
         ]
 

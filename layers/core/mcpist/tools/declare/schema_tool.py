@@ -153,6 +153,11 @@ class UpstreamTool(SchemaTool):
         return not (self.reads and self.is_effect_configured)
 
     @property
+    def is_effect_declared(self) -> bool:
+        """Whether the server or the operator says what it does."""
+        return self.is_effect_configured or declares_effect(self.given)
+
+    @property
     def words(self) -> dict[SearchField, str]:
         """The words that a search finds the tool by: the server's name counts as the module's does."""
         return {
@@ -165,6 +170,12 @@ class UpstreamTool(SchemaTool):
     def describe_work(self, arguments: Mapping[str, Any]) -> ProxiedCall:
         """Return the call of the server's tool."""
         return ProxiedCall(self.server, self.name, arguments, self.service)
+
+
+def declares_effect(given: "mcp_types.Tool") -> bool:
+    """Whether a server says of a tool whether it changes or destroys something."""
+    hints = given.annotations
+    return hints is not None and (bool(hints.read_only_hint) or hints.destructive_hint is not None)
 
 
 def effect_of(given: "mcp_types.Tool") -> Effect:

@@ -98,6 +98,11 @@ class Tool(ABC):
         return self.effect == "reads"
 
     @property
+    def is_effect_declared(self) -> bool:
+        """Whether its effect is known; else it is only assumed to destroy."""
+        return True
+
+    @property
     def needs_allow(self) -> bool:
         """Whether a role has it only where one of the role's masks allows it."""
         return not self.reads or self.reveals
