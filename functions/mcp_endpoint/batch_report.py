@@ -49,8 +49,9 @@ def resource_link(batch: str) -> ResourceLink:
 
 
 def count_settled(head: Header) -> str:
-    """Return e.g. `4 of 7 steps`."""
-    return f"{len(head.seq)} of {len(head.ids)} steps"
+    """Return e.g. `4 of 7 steps`; steps that were cancelled did not run."""
+    ran = sum(status != "cancelled" for status in head.outcome.values())
+    return f"{ran} of {len(head.ids)} steps"
 
 
 def describe_state(head: Header) -> str:

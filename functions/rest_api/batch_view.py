@@ -1,12 +1,14 @@
 """A batch and its results as JSON for programs."""
 
 import time
+from collections import Counter
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from mcpist.batch.execution.submission import MAX_BATCH_WAIT_SECONDS
 from mcpist.batch.ledger import ledger
+from mcpist.batch.ledger.ledger import BatchPage
 from mcpist.batch.ledger.progress import progress
 from mcpist.batch.ledger.records import BatchState, Entry, Header
 from mcpist.batch.options import BatchOptions
@@ -95,10 +97,11 @@ class StepView(Body):
     error: StepError | None = None
 
 
-class BatchView(Body):
-    """A batch: its state, its steps and their results; the times of the steps are its timeline."""
+class BatchSummary(Body):
+    """A batch: its state, its times, and how many of its steps ended in which way."""
 
     id: str
+    user: Annotated[str, Field(description="Who started it")]
     state: BatchState
     done: bool
     form: str
@@ -108,6 +111,19 @@ class BatchView(Body):
     expires_at: str
     settled: int
     total: int
+    outcomes: Annotated[dict[str, int], Field(description="The number of steps by how they ended")]
+
+
+class BatchList(Body):
+    """A page of batches, the newest first."""
+
+    batches: list[BatchSummary]
+    cursor: Annotated[str, Field(description="Of the next page; empty on the last one")]
+
+
+class BatchView(BatchSummary):
+    """A batch with its steps and their results; the times of the steps are its timeline."""
+
     steps: list[StepView]
 
 
@@ -124,19 +140,28 @@ def batch_view(head: Header, permissions: Permissions) -> BatchView:
     returned = sum(entry.step.output or entry.step.raw_output for entry in entries)
     share = MAX_RESULT_CHARACTERS // max(1, returned)
     steps = zip(entries, progress(head, entries, time.time())["steps"], strict=True)
-    return BatchView(
-        id=head.batch,
-        state=head.state,
-        done=head.done,
-        form=head.form,
-        resumes=head.resumes,
-        started_at=timestamp(head.started_at),
-        closes_at=timestamp(head.closes_at),
-        expires_at=timestamp(head.expires_at),
-        settled=len(head.seq),
-        total=len(head.ids),
-        steps=[_step_view(head, entry, fields, permissions, share) for entry, fields in steps],
-    )
+    views = [_step_view(head, entry, fields, permissions, share) for entry, fields in steps]
+    return BatchView(**_summary(head), steps=views)
+
+
+def batch_list(page: BatchPage) -> BatchList:
+    """Return a page of batches."""
+    return BatchList(batches=[BatchSummary(**_summary(head)) for head in page.batches], cursor=page.cursor)
+
+
+def _summary(head: Header) -> dict[str, Any]:
+    times = {name: timestamp(getattr(head, name)) for name in ("started_at", "closes_at", "expires_at")}
+    return times | {
+        "id": head.batch,
+        "user": head.user,
+        "state": head.state,
+        "done": head.done,
+        "form": head.form,
+        "resumes": head.resumes,
+        "settled": len(head.seq),
+        "total": len(head.ids),
+        "outcomes": dict(Counter(sorted(head.outcome.values()))),
+    }
 
 
 def _step_view(head: Header, entry: Entry, fields: dict[str, Any], permissions: Permissions, share: int) -> StepView:

@@ -1,6 +1,7 @@
 """The routes of batches."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler import Response
@@ -9,14 +10,26 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from mcpist.aws.attributes import pack
 from mcpist.batch.execution import submission
 from mcpist.batch.execution.submission import Submission
+from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Header
 from mcpist.errors import ConfirmationPending, InvalidRequest
 from mcpist.running.confirmation import Agreement
-from rest_api.batch_view import BatchPlan, BatchRequest, BatchView, ResumeRequest, WaitSeconds, batch_view
+from rest_api.administration.changes import administration
+from rest_api.batch_view import (
+    BatchList,
+    BatchPlan,
+    BatchRequest,
+    BatchView,
+    ResumeRequest,
+    WaitSeconds,
+    batch_list,
+    batch_view,
+)
 from rest_api.exchange import current
 from rest_api.router import Operations, json_responses
 
 MAX_CONTEXT_BYTES = 300_000
+CURSOR = rf"^({ledger.CURSOR.pattern})?$"
 ASKED = Agreement(can_ask=True)
 RUNNING = json_responses(BatchView, _200="The batch is done", _202="The batch is running")
 STARTED = RUNNING | json_responses(BatchView | BatchPlan, _200="The batch is done; with `dryRun` its plan")
@@ -39,6 +52,18 @@ def start_batch(
     if body.dry_run or dry_run:
         return Response(200, "application/json", BatchPlan(plan=submitted.describe(current().permissions)))
     return _submit(submitted, request, max(body.wait, wait))
+
+
+@router.operation("GET", "/v1/batches", "List batches")
+def list_batches(
+    everybody: Annotated[bool, Query(description="Those of all users, for an administrator")] = False,
+    cursor: Annotated[str, Query(pattern=CURSOR, description="From the page before")] = "",
+    limit: Annotated[int, Query(ge=1, le=ledger.MAX_PAGE_BATCHES)] = 20,
+) -> BatchList:
+    """List one's own batches, the newest first, those that run among them."""
+    caller = current().caller
+    with administration().permitted("batches.list") if everybody else nullcontext():
+        return batch_list(ledger.list_recent(caller.organization, None if everybody else caller.user, cursor, limit))
 
 
 @router.operation("GET", "/v1/batches/<id>", "Show a batch", RUNNING)

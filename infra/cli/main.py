@@ -27,6 +27,8 @@ COMMANDS = {
     "call": ("infra.cli.tools:call", "Run one tool."),
     "why": ("infra.cli.modules:why", "Show why a tool can or cannot be used, and who can change it."),
     "batch": ("infra.cli.batch:batch", "Run, fetch or watch a batch."),
+    "batches": ("infra.cli.batches:list_batches", "List your batches, those that run among them."),
+    "cancel": ("infra.cli.batches:cancel", "Cancel a batch."),
     "plan": ("infra.cli.plan:plan_file", "Check a batch and show its machine, without a server."),
     "timeline": ("infra.cli.progress:timeline", "Show which step of a batch waited for which."),
     "machine": ("infra.cli.machines:machine", "Show the state machines that batches run on."),

@@ -147,8 +147,7 @@ class LiveTable(Live):
 
 def title(progress: Progress) -> str:
     """Describe a batch in one line."""
-    state = "done" if progress.done else "running"
-    return f"batch {progress.batch}: {state}, {progress.settled} of {len(progress.steps)} steps"
+    return f"batch {progress.batch}: {progress.state}, {progress.settled} of {len(progress.steps)} steps"
 
 
 def _state_text(step: StepProgress) -> str:

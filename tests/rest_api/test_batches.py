@@ -12,6 +12,7 @@ from mcpist.running.confirmation import digest_of
 from mcpist_services import NAMES
 from rest_api import batch_view
 from tests import members
+from tests.audit_items import audit_items
 from tests.mcp_endpoint.ledger_driver import LedgerDriver
 from tests.rest_api.rest_client import RestClient
 
@@ -188,3 +189,25 @@ def test_elements_are_counted_and_their_failures_listed(rest: RestClient) -> Non
     assert counts == {"count": 2, "settled": 2, "succeeded": 1, "failed": 1}
     (failure,) = step["elementFailures"]
     assert (failure["index"], failure["status"], failure["error"]["code"]) == (1, "failed", "FILE_NOT_FOUND")
+
+
+def test_batches_are_listed_by_pages_and_those_of_others_only_to_an_administrator(rest: RestClient) -> None:
+    first, driver = started(rest, TAGS, AGAIN)
+    driver.finish("tags", raw=[])
+    others, _ = started(rest.of("ada"), TAGS)
+    second, _ = started(rest, TAGS)
+    page = rest.get("/v1/batches", limit=1).json
+    assert [(one["id"], one["state"]) for one in page["batches"]] == [(second, "running")]
+    last = rest.get("/v1/batches", limit=1, cursor=page["cursor"]).json
+    assert [(one["id"], one["settled"], one["outcomes"]) for one in last["batches"]] == [(first, 1, {"succeeded": 1})]
+    assert last["cursor"] == ""
+    assert rest.get("/v1/batches", everybody="true").status == 403
+    everybody = rest.of("ada").get("/v1/batches", everybody="true").json["batches"]
+    assert [(one["id"], one["user"]) for one in everybody] == [(second, "uma"), (others, "ada"), (first, "uma")]
+    assert audit_items("acme")[-1]["tool"] == "batches.list"
+
+
+@pytest.mark.parametrize("query", [{"cursor": "b_0123456789abcdef"}, {"limit": 0}, {"limit": 51}])
+def test_a_page_of_batches_that_cannot_be_is_refused(rest: RestClient, query: dict[str, Any]) -> None:
+    answer = rest.get("/v1/batches", **query)
+    assert (answer.status, answer.json["details"]["field"]) == (400, next(iter(query)))

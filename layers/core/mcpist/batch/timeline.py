@@ -52,14 +52,22 @@ class Progress(_ProgressModel):
 
     batch: str
     done: bool
+    cancelled: bool = False
     started_at: float
     now: float
     steps: tuple[StepProgress, ...]
 
     @property
     def settled(self) -> int:
-        """The number of settled steps."""
-        return sum(step.settled for step in self.steps)
+        """The number of settled steps, without those that were cancelled."""
+        return sum(step.settled and step.state != "cancelled" for step in self.steps)
+
+    @property
+    def state(self) -> str:
+        """The state of the batch, in words."""
+        if self.cancelled:
+            return "cancelled" if self.done else "being cancelled"
+        return "done" if self.done else "running"
 
     @property
     def ended_at(self) -> float:

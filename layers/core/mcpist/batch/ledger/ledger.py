@@ -39,7 +39,7 @@ from mcpist.files import storage
 
 MAX_PAGE_BATCHES = 50
 RESUMED = "resumed"
-_CURSOR = re.compile(r"[0-9]{13}#b_[0-9a-f]{16}")
+CURSOR = re.compile(r"[0-9]{13}#b_[0-9a-f]{16}")
 _FIRST, _LAST = "0", "9" * 14
 
 
@@ -128,7 +128,7 @@ def load_json(head: Header, stored: StoredJson | None) -> Any:
 
 def list_recent(organization: str, user: str | None = None, before: str = "", limit: int = 20) -> BatchPage:
     """Return the batches of a user, or of everybody, that began before a cursor and have not expired."""
-    if before and not _CURSOR.fullmatch(before):
+    if before and not CURSOR.fullmatch(before):
         raise InvalidRequest(field="before", problem="take it from the page before")
     limit = min(limit, MAX_PAGE_BATCHES)
     pk = _listing_key(organization, user)
