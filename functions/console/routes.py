@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextlib import nullcontext
 
-from console import connections, files, home, logs, modules, profile, rendering
+from console import approvals, connections, files, home, logs, modules, profile, rendering
 from console.batches import pages as batches
 from console.http.cookies import BrowserSession, read_session, set_session_cookie
 from console.organization import roles, users
@@ -53,6 +53,8 @@ PAGES: dict[str, Page] = {
     "POST /connect/confirm": connections.confirm,
     "GET /batches": batches.show,
     "POST /batches": batches.submit,
+    "GET /approvals": approvals.show,
+    "POST /approvals": approvals.submit,
     "GET /files": files.show,
     "GET /tools": tools.show,
     "POST /tools": tools.submit,

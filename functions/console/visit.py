@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,7 +13,7 @@ from console.http import csrf
 from console.sign_in.sessions import OpenSession
 from console.texts import Texts, texts
 from mcpist.caller import Caller
-from mcpist.errors import FormRefused
+from mcpist.errors import FormRefused, StoreUnavailable
 from mcpist.http.browser import BrowserRequest
 from mcpist.http.front import Exchange
 from mcpist.http.page import html_response, redirect
@@ -37,6 +38,7 @@ NAVIGATION = (
     NavigationEntry("home", "/"),
     NavigationEntry("tools", "/tools"),
     NavigationEntry("batches", "/batches"),
+    NavigationEntry("approvals", "/approvals"),
     NavigationEntry("files", "/files"),
     NavigationEntry("connections", "/connect"),
     NavigationEntry("profile", "/profile"),
@@ -71,6 +73,17 @@ class Visit(Exchange):
     def permissions(self) -> Permissions:
         """The catalogue as the person may use it."""
         return Permissions(self.reader, CATALOGUE)
+
+    @cached_property
+    def waiting_approvals(self) -> list[dict[str, Any]]:
+        """The facts of the approvals that wait for this person's decision; a part of a page does not show them."""
+        if self.request.is_partial:
+            return []
+        from mcpist.running import approvals
+
+        with suppress(StoreUnavailable):  # a page that needs no ledger works without it
+            return approvals.list_waiting(self.permissions)
+        return []
 
     @property
     def administration(self) -> Administration:

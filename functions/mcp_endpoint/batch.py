@@ -7,7 +7,8 @@ from typing import Any
 
 from mcp_types import CallToolResult
 
-from mcp_endpoint import batch_report
+from mcp_endpoint import approvals, batch_report
+from mcp_endpoint.approvals import ApprovedCall
 from mcp_endpoint.arguments import BatchArguments
 from mcp_endpoint.blocks import Part, content
 from mcp_endpoint.elicitation import consent_of
@@ -44,11 +45,14 @@ class BatchAnswer:
         return CallToolResult(content=content([*self.parts, *running], links=links, separate=separate))
 
 
-def run_batch(exchange: McpExchange, permissions: Permissions, request: BatchArguments) -> list[str] | BatchAnswer:
-    """Return the plan of a dry run, or the state of the batch after some seconds."""
+def run_batch(
+    exchange: McpExchange, permissions: Permissions, request: BatchArguments
+) -> list[str] | BatchAnswer | ApprovedCall:
+    """Return the plan of a dry run, the state of the batch after some seconds, or the call that an approval permits."""
     _check(request)
     if request.batch_id:
-        return _follow(exchange, permissions, submission.find_own(exchange.caller, request.batch_id))
+        found = approvals.follow(exchange, permissions, request.batch_id)
+        return found if isinstance(found, ApprovedCall) else _follow(exchange, permissions, found)
     submitted = _prepare(exchange, permissions, request)
     if request.dry_run:
         return [compact_json(submitted.describe(permissions))]

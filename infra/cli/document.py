@@ -34,7 +34,7 @@ EXIT_CODES = {
     for branch, number in _BRANCHES.items()
     for kind in (branch, *errors.concrete_errors(branch))
     if hasattr(kind, "code")
-} | {"AUTHENTICATION_ERROR": USER, "CONFIRMATION_REQUIRED": USER}
+} | dict.fromkeys(("AUTHENTICATION_ERROR", "CONFIRMATION_REQUIRED", "APPROVAL_REQUIRED"), USER)
 _RED, _PLAIN = "\033[1;31m", "\033[0m"
 _NAME = re.compile(r"[\w.-]+")
 

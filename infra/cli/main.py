@@ -36,6 +36,7 @@ COMMANDS = {
     "user": ("infra.cli.people:user", "Administer the users of an organization."),
     "role": ("infra.cli.people:role", "Administer the roles of an organization."),
     "grant": ("infra.cli.grant:grant", "List, connect and revoke accounts."),
+    "approvals": ("infra.cli.approvals:approvals", "List, show and decline what waits for a person's approval."),
     "audit": ("infra.cli.audit:show_audit", "Show who used which account for which tool."),
     "upstream": ("infra.cli.upstream:upstream", "Check, approve and import the MCP servers behind this one."),
     "module": ("infra.cli.modules:module", "List, register, switch and remove an organization's modules."),

@@ -102,6 +102,10 @@ class RoleOptions:
     destructive: Annotated[
         bool | None, Option("--destructive/--no-destructive", help="Allow tools that destroy, if --allow names them.")
     ] = None
+    approval: Annotated[
+        Items | None, items(f"Tools that destroy only after a person's approval in the console: {MASKS}.")
+    ] = None
+    second_person: Annotated[Items | None, items(f"Of these another person must approve: {MASKS}.")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

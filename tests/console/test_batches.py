@@ -107,7 +107,7 @@ def test_the_list_costs_the_same_requests_for_every_number_of_batches(
     aws.clear()
     uma.get("/batches")
     assert aws.count("BatchGetItem") == 1
-    assert aws.count("Query") <= 3, "who asks, a page of the list, and the questions that wait"
+    assert aws.count("Query") <= 4, "who asks, a page of the list, and the questions and the approvals that wait"
 
 
 def test_a_running_batch_is_a_live_picture(uma: Browser, login: LocalLogin) -> None:

@@ -59,6 +59,7 @@ PAGES = (
     "/connect",
     "/connect/github",
     "/batches",
+    "/approvals",
     "/files",
 )
 REFLECTED = (
@@ -71,6 +72,7 @@ REFLECTED = (
     *(("/join", name) for name in ("organization", "code")),
     *(("/roles", name) for name in ("id", "tab", "module")),
     *(("/batches", name) for name in ("id", "step", "confirm", "before", "of")),
+    *(("/approvals", name) for name in ("id", "done")),
     *(("/files", name) for name in ("sha256", "from", "view")),
     *(("/connect/github", name) for name in ("user", "role", "done")),
     *(("/connect/callback/github", name) for name in ("error", "state", "code")),
@@ -84,6 +86,7 @@ WITHOUT = {
     "ada /batches?of=everybody",
     "ada /modules",
     "ada /modules?id=shop",
+    "uma /approvals",
     "uma /batches",
     "uma /connect",
     "uma /files",

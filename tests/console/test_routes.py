@@ -27,6 +27,8 @@ FOR_EVERYBODY = {
     "POST /connect/confirm": 400,  # without a question
     "GET /batches": 200,
     "POST /batches": 400,
+    "GET /approvals": 200,
+    "POST /approvals": 400,
     "GET /files": 200,
     "GET /tools": 200,
     "POST /tools": 400,
@@ -37,6 +39,7 @@ FOR_EVERYBODY = {
 FORMS = [route for route in PAGES if route.startswith("POST ")]
 READ = [route for route in PAGES if route.startswith("GET ")]
 OWN_ACTIONS = {"try", "begin", "paste", "disconnect", "cancel", "resume", "keep", "confirm"}
+OWN_ACTIONS |= {"agree", "refuse", "run"}  # what waits for the person, and its own approved requests
 OWN_ACTIONS |= {"accepted", "declined", "default", "language", "sign_out", "sign_out_there", "sign_out_everywhere"}
 """The actions that change what is the person's own, or nothing."""
 ADMINISTRATORS_ACTIONS: dict[str, list[tuple[str, dict[str, str]]]] = {
@@ -55,6 +58,7 @@ ADMINISTRATORS_ACTIONS: dict[str, list[tuple[str, dict[str, str]]]] = {
     "tools": [("/roles", {"id": "members", "module": "github", "tools": "create_issue"})],
     "register": [("/modules", {"kind": "server", "name": "shop", "url": "https://shop.example.com/mcp"})],
     "approve": [("/modules", {"id": "shop", "tools": f"{'0' * 64} find"})],
+    "notify": [("/approvals", {"url": "https://hooks.example.com/t0ken"})],
     "remove": [("/modules", {"id": "shop"})],
     "enable": [("/tools", {"name": "rag", "back": "module"})],
     "disable": [("/tools", {"name": "rag", "back": "module"})],

@@ -25,6 +25,8 @@ PAGES = (
     ConsolePage("/batches?id={batch}", "Timeline", "タイムライン"),
     ConsolePage("/batches?id={batch}&step=look", "list_tags", "list_tags"),
     ConsolePage("/tools?connect=github", "Connect GitHub", "GitHub を接続"),
+    ConsolePage("/approvals", "Nothing waits for your decision", "あなたの判断を待つものはありません"),
+    ConsolePage("/approvals?id={approval}", "What is destroyed", "削除・破壊されるもの"),
     ConsolePage("/files", "Large results", "保存された大きな結果"),
     ConsolePage("/connect", "Your accounts", "接続しているアカウント"),
     ConsolePage("/connect/github", "Connect GitHub", "GitHub を接続"),

@@ -6,13 +6,14 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
+from console.approvals import address
 from console.batches import watching
 from console.visit import Visit
 from mcpist.batch.execution import submission
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.ledger import list_recent
 from mcpist.batch.ledger.records import Header
-from mcpist.errors import BatchNotFound, ConfirmationDeclined, ConfirmationPending, InvalidRequest
+from mcpist.errors import ApprovalPending, BatchNotFound, ConfirmationDeclined, ConfirmationPending, InvalidRequest
 from mcpist.files import access
 from mcpist.http.request import HttpResponse
 from mcpist.people import questions
@@ -99,6 +100,8 @@ def _resume(visit: Visit) -> HttpResponse:
         head = prepared.submit(visit.permissions, ASKED, context, seconds=visit.remaining)
     except ConfirmationPending as question:
         return visit.redirect(_address(confirm=question.details["confirmation"]))
+    except ApprovalPending as waits:
+        return visit.redirect(address(waits.details["approval_id"]))
     return visit.redirect(_address(id=head.batch), done="batch_resumed")
 
 
@@ -143,6 +146,8 @@ def _confirm(visit: Visit) -> HttpResponse:
         head = prepared.submit(visit.permissions, consent)
     except ConfirmationDeclined:
         return visit.redirect(_address(id=context.get("resume", "")), done="batch_declined")
+    except ApprovalPending as waits:
+        return visit.redirect(address(waits.details["approval_id"]))
     return visit.redirect(_address(id=head.batch), done="batch_confirmed")
 
 

@@ -20,6 +20,7 @@ from mcpist.tools.access.role_rules import RoleRule, refusing_rule
 from mcpist.tools.search.index import ModuleEntry, ToolEntry
 from mcpist_services.catalogue import CATALOGUE
 
+MASK_FIELDS = ("allow", "deny", "approval", "second_person")
 MAX_BOXES = 250  # so that a form stays within its bounds; a larger module takes masks
 
 
@@ -68,7 +69,7 @@ def submit(visit: Visit) -> HttpResponse:
             back = f"/roles?{urlencode({'id': role, 'module': module.name})}"
             return review(visit, "roles.update", target, _ticked(visit, role, module), back=back, done="role_changed")
         case "update":
-            fields = {name: _lines(form(name)) for name in ("allow", "deny")}
+            fields = {name: _lines(form(name)) for name in MASK_FIELDS}
             modules, destructive = tuple(visit.request.form.get("modules", ())), form("destructive") == "yes"
             edit = edits.change_role(role, **fields, modules=modules, destructive=destructive)
             return review(visit, "roles.update", target, edit, back=back, done="role_changed")

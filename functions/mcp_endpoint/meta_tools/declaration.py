@@ -136,8 +136,12 @@ def run_meta_tool(exchange: McpExchange, name: str, arguments: dict[str, Any]) -
             return _run_tool(exchange, permissions, request)
         case BatchArguments() as request:
             from mcp_endpoint import batch
+            from mcp_endpoint.approvals import ApprovedCall
 
-            return batch.run_batch(exchange, permissions, request)
+            ran = batch.run_batch(exchange, permissions, request)
+            if isinstance(ran, ApprovedCall):
+                return answer_of(exchange.caller, ran.tool, ran.use, ran.result)
+            return ran
         case other:
             raise TypeError(other)
 
@@ -151,7 +155,14 @@ def _run_tool(
 
     caller, consent = exchange.caller, consent_of(exchange.client, claimed=request.confirm)
     tool = permissions.own_name(request.module, request.tool)
-    use = ToolUse(request.module, tool, request.params, exchange.request_id, options=request.options)
+    use = ToolUse(
+        request.module,
+        tool,
+        request.params,
+        exchange.request_id,
+        options=request.options,
+        raw_output=request.raw_output,
+    )
 
     def run_call() -> tuple[ToolResult, AnyTool]:
         admitted = admit(permissions, use, consent)
@@ -161,21 +172,26 @@ def _run_tool(
     if isinstance(answer, InputRequiredResult):
         return answer
     result, used = answer
+    return answer_of(caller, used, use, result)
+
+
+def answer_of(caller: Caller, tool: AnyTool, use: ToolUse, result: ToolResult) -> ToolAnswer:
+    """Return the answer to a use that has run."""
     value, blocks = split_content(result.json)
-    with answering(used):
-        shown = [] if value is None and blocks else _shown(caller, used.shows, value, request, len(result.more))
+    with answering(tool):
+        shown = [] if value is None and blocks else _shown(caller, tool.shows, value, use, len(result.more))
         return ToolAnswer([*shown, *filter(None, [result.more]), *to_parts(caller, blocks)], result.account)
 
 
-def _shown(caller: Caller, shows: Shows, value: Any, request: CallArguments, reserved: int) -> list[Part]:
+def _shown(caller: Caller, shows: Shows, value: Any, use: ToolUse, reserved: int) -> list[Part]:
     """Return a result as the model reads it: compact or raw, or a file where it is too large or is asked for.
 
     A tool that stores a file has named it already.
     """
-    text = compact_json(value) if request.raw_output else render(value, shows)
+    text = compact_json(value) if use.raw_output else render(value, shows)
     if stored := shows.stored_file(value):
         return [text, file_link(stored)]
-    if len(text) <= MAX_ANSWER_CHARACTERS - reserved and not request.options.as_file:
+    if len(text) <= MAX_ANSWER_CHARACTERS - reserved and not use.options.as_file:
         return [text]
-    described = describe_file(caller, content_of(value, shows, raw_output=request.raw_output))
+    described = describe_file(caller, content_of(value, shows, raw_output=use.raw_output))
     return [described.text, file_link(described.file.reference.model_dump())]

@@ -1,8 +1,8 @@
 """The methods of the protocol: tools, resources, prompts, completions and tasks, and their errors."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, cast
 
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
@@ -31,12 +31,23 @@ from mcp_endpoint.exchange import McpExchange, exchange_of
 from mcp_endpoint.meta_tools import categories, declaration
 from mcp_endpoint.meta_tools.declaration import ToolAnswer
 from mcp_endpoint.tasks import Context, Task, TaskParams, UpdateParams
-from mcpist.errors import AccountError, CallerError, ConfirmationPending, McpistError, StaleConfirmation
+from mcpist.errors import (
+    AccountError,
+    ApprovalPending,
+    BatchNotFound,
+    CallerError,
+    ConfirmationPending,
+    McpistError,
+    StaleConfirmation,
+)
 from mcpist.settings import settings
 from mcpist.telemetry.door import typed_errors
 from mcpist.telemetry.invocation import count_error
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
+
+if TYPE_CHECKING:
+    from mcp_endpoint.approvals import ApprovedCall
 
 # The key of a result's metadata for the account that acted: clients and people read it, the model does not.
 ACCOUNT_META_KEY = "mcpist/account"
@@ -68,6 +79,12 @@ def call_tool(exchange: McpExchange, params: CallToolRequestParams) -> Any:
         return _form(exchange, error)
     except StaleConfirmation as error:  # the protocol wants an unknown state refused, not answered
         raise protocol_error(exchange, error) from None
+    except ApprovalPending as error:
+        if exchange.client.supports_tasks and error.details["state"] == "waiting":
+            from mcp_endpoint import approvals
+
+            return approvals.waiting(exchange.caller, error.details["approval_id"]).as_create_task_result()
+        return error_result(exchange, error)
     except McpistError as error:
         if isinstance(error, AccountError) and exchange.client.asks_by_error:
             raise protocol_error(exchange, error) from None
@@ -113,6 +130,18 @@ def _form(exchange: McpExchange, error: ConfirmationPending) -> Any:
     return form_of(error, exchange.caller.locale)
 
 
+def _result_of(exchange: McpExchange) -> "Callable[[ApprovedCall | McpistError], CallToolResult]":
+    """Return the function that makes a result of a call which an approval permitted, or of its error."""
+
+    def to_result(ran: "ApprovedCall | McpistError") -> CallToolResult:
+        if isinstance(ran, McpistError):
+            return error_result(exchange, ran)
+        answer = declaration.answer_of(exchange.caller, ran.tool, ran.use, ran.result)
+        return cast("CallToolResult", _to_result(exchange, answer))
+
+    return to_result
+
+
 def _unknown_tool(name: str, known: dict[str, Any]) -> MCPError:
     return MCPError(INVALID_PARAMS, f"Unknown tool: {name}. Tools: {', '.join(known)}")
 
@@ -156,31 +185,37 @@ def complete(exchange: McpExchange, params: CompleteRequestParams) -> CompleteRe
 
 
 async def get_task(context: Context, params: TaskParams) -> Task:
-    """Return a batch as a task."""
-    from mcp_endpoint import batch
+    """Return a batch as a task, or a request that waits for an approval."""
+    from mcp_endpoint import approvals, batch
 
     exchange = exchange_of(context)
+    permissions = _permissions(exchange)
     with protocol_errors(exchange):
-        separate = exchange.client.separate_blocks
-        return batch.task(exchange.caller, _permissions(exchange), params.task_id, separate=separate)
+        with suppress(BatchNotFound):
+            separate = exchange.client.separate_blocks
+            return batch.task(exchange.caller, permissions, params.task_id, separate=separate)
+        found = approvals.task(exchange, permissions, params.task_id, _result_of(exchange))
+        return found if isinstance(found, Task) else batch.as_task(found)
 
 
 async def update_task(context: Context, params: UpdateParams) -> None:
     """Accept and ignore answers: a batch asks its questions before it starts, so none is pending."""
     from mcpist.batch.execution import submission
+    from mcpist.running import approvals
 
     exchange = exchange_of(context)
     with protocol_errors(exchange):
-        submission.find_own(exchange.caller, params.task_id)
+        if approvals.find_own(exchange.caller, params.task_id) is None:
+            submission.find_own(exchange.caller, params.task_id)
 
 
 async def cancel_task(context: Context, params: TaskParams) -> None:
-    """Cancel a batch."""
-    from mcpist.batch.execution import submission
+    """Cancel a batch, or a request that waits for an approval."""
+    from mcp_endpoint import approvals
 
     exchange = exchange_of(context)
     with protocol_errors(exchange):
-        submission.cancel(exchange.caller, params.task_id)
+        approvals.cancel(exchange.caller, params.task_id)
 
 
 def _permissions(exchange: McpExchange) -> Permissions:

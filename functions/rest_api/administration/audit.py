@@ -71,7 +71,7 @@ def search_audit(
     user: Annotated[str, _filter("Only rows of this user")] = "",
     service: Annotated[str, _filter("Only rows of this service, or `administration`")] = "",
     event: Annotated[
-        str, _filter("use, connect, refresh, failure, revoke, kill, change, look, sign_in or sign_out")
+        str, _filter("use, connect, refresh, failure, revoke, kill, change, look, approval, sign_in or sign_out")
     ] = "",
     outcome: Annotated[str, _filter("`succeeded`, `started`, the code of an error, or `failed` for all errors")] = "",
     tool: Annotated[str, _filter("A tool such as module.create_issue, or an action such as users.update")] = "",

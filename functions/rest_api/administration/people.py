@@ -77,6 +77,8 @@ class RoleBody(BaseModel):
     allow: list[str]
     deny: list[str]
     destructive: bool
+    approval: list[str]
+    second_person: list[str]
     users: list[str]
 
 
@@ -96,6 +98,12 @@ class RoleChange(BaseModel):
     allow: Annotated[Names | None, Field(description="Masks of more tools than those that only read")] = None
     deny: Annotated[Names | None, Field(description="Masks of tools that the role never has")] = None
     destructive: Annotated[bool | None, Field(description="Whether it has tools that destroy, of the allowed")] = None
+    approval: Annotated[
+        Names | None, Field(description="Masks of tools: what they destroy waits for a person in the console")
+    ] = None
+    second_person: Annotated[
+        Names | None, Field(description="Masks of tools whose approval another person must give")
+    ] = None
 
 
 class NewRole(RoleChange):

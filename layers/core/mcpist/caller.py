@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Self
 
 type SystemRole = Literal["admin", "user"]
+type ApprovalMode = Literal["required", "second_person"]
 
 MAX_CLIENT_CHARACTERS = 100
 
@@ -34,6 +35,10 @@ class Role:
     """Masks of tools, which win over `allow`."""
     destructive: bool = False
     """Whether it has destructive tools, too, of those that `allow` matches."""
+    approval: tuple[str, ...] = ()
+    """Masks of tools: what they destroy waits for the approval of a person in the console."""
+    second_person: tuple[str, ...] = ()
+    """Masks of tools whose approval another person must give."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,10 @@ McpistError
 │   │   ├── ConfirmationDeclined
 │   │   ├── UnseenTarget
 │   │   └── ChangeConfirmationRequired
+│   ├── ApprovalPending            APPROVAL_REQUIRED 428
+│   │   ├── ApprovalDeclined
+│   │   └── ApprovalEnded
+│   ├── ApprovalNotFound           APPROVAL_NOT_FOUND 404
 │   ├── UserNotFound               USER_NOT_FOUND 404
 │   ├── InvitationNotFound         INVITATION_NOT_FOUND 404
 │   ├── RoleNotFound               ROLE_NOT_FOUND 404
@@ -49,6 +53,7 @@ McpistError
 │   ├── Conflict                   CONFLICT 409
 │   │   ├── AlreadyExists
 │   │   ├── AlreadyResumed
+│   │   ├── ApprovalDecided
 │   │   ├── RequestInProgress
 │   │   └── AnswerNotKept
 │   ├── IdempotencyKeyReused       IDEMPOTENCY_KEY_REUSED 422
@@ -60,6 +65,8 @@ McpistError
 │   │   ├── MembershipRequired
 │   │   │   └── AcceptanceRequired
 │   │   ├── OrganizationAmbiguous
+│   │   ├── ApprovalByProgram
+│   │   ├── SecondPersonRequired
 │   │   └── ReadingOnly
 │   ├── ToolDisabled               TOOL_DISABLED 403
 │   │   ├── DisabledByOperator
@@ -81,6 +88,7 @@ McpistError
 │   │   ├── TooManyInFlight
 │   │   ├── StepLimitReached
 │   │   ├── DayLimitReached
+│   │   ├── TooManyApprovals
 │   │   └── ExecutionsExhausted
 │   ├── UpstreamUnavailable        UPSTREAM_UNAVAILABLE 503
 │   ├── SchemaFetchError           SCHEMA_FETCH_ERROR 503
@@ -293,6 +301,22 @@ class ChangeConfirmationPending(ConfirmationPending):
     """The user must answer first whether something may be changed."""
 
 
+class ApprovalPending(CallerError, code="APPROVAL_REQUIRED", status=428):
+    """A destructive request that waits for a person in the console; `approval_id` names it."""
+
+
+class ApprovalDeclined(ApprovalPending):
+    """A person has declined the request, and says why."""
+
+
+class ApprovalEnded(ApprovalPending):
+    """An approval that nobody gave or used in time, or that was cancelled."""
+
+
+class ApprovalNotFound(CallerError, code="APPROVAL_NOT_FOUND", status=404):
+    """An approval that does not exist, or that others decide about."""
+
+
 class Conflict(CallerError, code="CONFLICT", status=409):
     """Something that another request has changed in the meantime."""
 
@@ -303,6 +327,10 @@ class AlreadyExists(Conflict):
 
 class AlreadyResumed(Conflict):
     """The resumption of a batch that another one resumes already; `by` is its id."""
+
+
+class ApprovalDecided(Conflict):
+    """An approval about which somebody else has decided, or which has ended."""
 
 
 class RequestInProgress(Conflict):
@@ -347,6 +375,14 @@ class AcceptanceRequired(MembershipRequired):
 
 class OrganizationAmbiguous(AuthorizationError):
     """A member of several organizations has not named one."""
+
+
+class ApprovalByProgram(AuthorizationError):
+    """A program tried to approve: only a person who is signed in to the console does."""
+
+
+class SecondPersonRequired(AuthorizationError):
+    """The person who requested a use cannot approve it."""
 
 
 class ReadingOnly(AuthorizationError):
@@ -433,6 +469,10 @@ class StepLimitReached(RateLimitExceeded):
 
 class DayLimitReached(RateLimitExceeded):
     """More calls, seconds of programs or bytes than one organization may have in a day; `measure` says which."""
+
+
+class TooManyApprovals(RateLimitExceeded):
+    """As many requests of a user wait for an approval as may."""
 
 
 class ExecutionsExhausted(RateLimitExceeded):

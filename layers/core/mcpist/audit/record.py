@@ -37,7 +37,9 @@ SIGN_IN = "console.sign_in"
 
 logger = logging.getLogger(__name__)
 
-type Event = Literal["use", "connect", "refresh", "failure", "revoke", "kill", "change", "look", "sign_in", "sign_out"]
+type Event = Literal[
+    "use", "connect", "refresh", "failure", "revoke", "kill", "change", "look", "approval", "sign_in", "sign_out"
+]
 
 
 def record_use(caller: Caller, module: str, tool: str, /, **columns: "Unpack[AuditColumns]") -> None:
@@ -54,6 +56,12 @@ def record_look(caller: Caller, *, action: str, batch: str, request: str) -> Non
     """Append a row about an administrator who reads or steers another user's batch."""
     row = administration_row(caller, "look", action, request=request, target=f"batches.{batch}", batch=batch)
     write_row(keyed({**row, "service": "batch"}, caller.organization, row["sk"]))
+
+
+def approval_row(caller: Caller, action: str, approval: str, /, **columns: "Unpack[AuditColumns]") -> Item:
+    """Return the row of what a person or a program does with an approval, such as `approvals.approve`."""
+    known: AuditColumns = {"target": f"approvals.{approval}", "request": invocation.request_id(), **columns}
+    return administration_row(caller, "approval", f"approvals.{action}", **known)
 
 
 def record_refused_sign_in(caller: Caller, code: str, target: str) -> None:

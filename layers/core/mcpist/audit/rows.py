@@ -27,7 +27,7 @@ class AuditColumns(TypedDict, total=False):
     time: Annotated[str, "When it was written, in UTC"]
     user: Annotated[str, "The id of the user who did it"]
     roles: Annotated[Sequence[str], "The roles in which the user did it"]
-    event: Annotated[str, "use, connect, refresh, failure, revoke, kill, change, look, sign_in or sign_out"]
+    event: Annotated[str, "use, connect, refresh, failure, revoke, kill, change, look, approval, sign_in or sign_out"]
     service: Annotated[str, "The module that was used, or `administration`"]
     account: Annotated[str, "The name of the account that acted"]
     tool: Annotated[str, "The tool, or the action of an administrator such as `users.update`"]

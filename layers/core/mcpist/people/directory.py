@@ -73,7 +73,16 @@ def in_roles(caller: Caller, roles: Collection[str]) -> Caller:
     for name in roles:
         if name not in caller.role_names:
             raise errors.AuthorizationError(name=f"role {name}")
-    return replace(caller, roles=tuple(role for role in caller.roles if role.name in roles))
+    kept = [role for role in caller.roles if role.name in roles]
+    left_out = [role for role in caller.roles if role.name not in roles]
+    # A person must not avoid an approval by naming another role.
+    approval = tuple(mask for role in left_out for mask in role.approval)
+    second = tuple(mask for role in left_out for mask in role.second_person)
+    if approval or second:
+        kept = [
+            replace(role, approval=role.approval + approval, second_person=role.second_person + second) for role in kept
+        ]
+    return replace(caller, roles=tuple(kept))
 
 
 def identify_all(subject: Subject) -> list[Caller]:

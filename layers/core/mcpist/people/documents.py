@@ -42,6 +42,8 @@ class RoleDocument(StrictDocument):
     allow: Names = ()
     deny: Names = ()
     destructive: bool = False
+    approval: Names = ()
+    second_person: Names = ()
 
 
 class OrganizationDocument(StrictDocument):

@@ -151,6 +151,8 @@ class Agreement:
     """The id of the question that the request answers; empty if it answers none."""
     agreed: bool | None = None
     """The person's answer to the question; None if there is none."""
+    is_step: bool = False
+    """Whether it is that of a batch, for each of its steps."""
     shown: tuple[str, ...] | None = None
     """The digests of what the person of a running step has seen of it; None if it was shown as it is written."""
 

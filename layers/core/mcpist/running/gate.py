@@ -1,14 +1,14 @@
 """The gate: the only way in which a door uses a tool, or a resource or a prompt of an upstream server.
 
-In this order: the caller's permissions, the tool's effect, the confirmation of what destroys, the account of the roles
-that permit the tool, the service's limits, the run, and one audit row for the outcome, a refusal included.
+In this order: the caller's permissions, the tool's effect, the confirmation or approval of what destroys, the account
+of the roles that permit the tool, the service's limits, the run, and one audit row for the outcome, a refusal included.
 """
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 from mcpist import errors
 from mcpist.audit import record as audit
@@ -16,7 +16,9 @@ from mcpist.caller import Caller
 from mcpist.errors import McpistError
 from mcpist.files.parameters import reference_names
 from mcpist.render.shows import Shows
+from mcpist.running import approvals
 from mcpist.running.accounts import acting_account, service_of
+from mcpist.running.approvals import Approval
 from mcpist.running.confirmation import Agreement, DestructiveUse, order_targets, require_confirmation
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
 from mcpist.running.run import ToolResult as ToolResult
@@ -31,12 +33,12 @@ if TYPE_CHECKING:
     from mcp_types import GetPromptResult, ReadResourceResult
 
 # What a caller may not do; a wrong argument or name is not a refusal.
-REFUSALS = (errors.AdministratorError, errors.AccountError, errors.ConfirmationRequired)
+REFUSALS = (errors.AdministratorError, errors.AccountError, errors.ConfirmationRequired, errors.ApprovalDeclined)
 MAX_AUDITED_NAME_CHARACTERS = 200  # of a name that a caller sent
 
 NOT_ASKED = Agreement()
-CONFIRMED = Agreement(claimed=True)
-"""The consent of a step: its batch was confirmed before it started."""
+CONFIRMED = Agreement(claimed=True, is_step=True)
+"""The consent of a step: its batch was confirmed or approved before it started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +53,23 @@ class ToolUse:
     batch: str = ""
     """The id of the batch that the use is a step of; empty for a call."""
     options: RunOptions = DEFAULT_OPTIONS
+    raw_output: bool = False
+    """Whether the service's own JSON is wanted."""
 
     @property
     def subject(self) -> list[Any]:
         """The subject of a question about this use."""
         return ["call", [self.module, self.tool, dict(self.arguments)]]
+
+    def as_request(self) -> dict[str, Any]:
+        """Return the use as an approval keeps it."""
+        named = {"module": self.module, "tool": self.tool, "arguments": dict(self.arguments)}
+        return named | {"options": self.options.model_dump(), "raw_output": self.raw_output}
+
+    @classmethod
+    def of_request(cls, kept: Mapping[str, Any], request: str) -> Self:
+        """Return the use that an approval has kept; `request` is the id of the request that runs it."""
+        return cls(**{**kept, "options": RunOptions.model_validate(kept["options"])}, request=request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +80,8 @@ class AdmittedUse:
     module: Module
     tool: Tool
     use: ToolUse
+    approval: Approval | None = None
+    """The approval that the run uses; None if it needs none."""
 
     @property
     def caller(self) -> Caller:
@@ -90,10 +106,23 @@ class AdmittedUse:
             pass
 
     def run(self, seconds: float) -> ToolResult:
-        """Return the tool's result within some seconds."""
-        use = self.use
-        if not use.batch:
+        """Return the tool's result within some seconds; with an approval it runs once, and its outcome is kept."""
+        if not self.use.batch:
             spending.add(self.caller.organization, "calls")
+        if self.approval is None:
+            return self._run(seconds)
+        approval = approvals.use(self.caller, self.approval)
+        try:
+            result = self._run(seconds)
+        except McpistError as error:
+            approvals.finish(self.caller, approval, {"error": errors.to_message(error)})
+            raise
+        with answering(self.tool):
+            approvals.finish(self.caller, approval, {"result": asdict(result)})
+        return result
+
+    def _run(self, seconds: float) -> ToolResult:
+        use = self.use
         return run_tool(
             self.caller,
             self.module,
@@ -134,7 +163,7 @@ def admit(permissions: Permissions, use: ToolUse, consent: Agreement = NOT_ASKED
     admitted = permit(permissions, use)
     with refusals_audited(permissions.caller, [use]):
         if admitted.tool.effect == "destroys":
-            _confirm(admitted, consent)
+            return _confirm(admitted, consent)
     return admitted
 
 
@@ -203,9 +232,9 @@ def record_refusals(caller: Caller, problems: Iterable[McpistError], request: st
         _record_refusal(caller, module, tool, error, request)
 
 
-def _confirm(admitted: AdmittedUse, consent: Agreement) -> None:
-    """Have the person agree to a destructive use, once; the account is found first, so that the question names it."""
-    use = admitted.use
+def _confirm(admitted: AdmittedUse, consent: Agreement) -> AdmittedUse:
+    """Have a person agree to a destructive use, once; the account is found first, so that the question names it."""
+    use, permissions = admitted.use, admitted.permissions
     admitted.tool.check(use.arguments, reference_names(admitted.tool.input_schema, use.arguments))
 
     def describe() -> list[DestructiveUse]:
@@ -214,9 +243,19 @@ def _confirm(admitted: AdmittedUse, consent: Agreement) -> None:
         return [DestructiveUse(use.module, use.tool, targets, account=account or None, is_declared=declared)]
 
     consent.require_seen(use.module, use.tool, use.arguments)
+    mode = None if consent.is_step else permissions.approval_mode([admitted.tool])
+    if mode:
+        request, uses = use.as_request(), describe()
+        approval = approvals.require_approval(
+            permissions, mode, use.subject, request, uses, lambda: uses, named=consent.question
+        )
+        if approval.state == "used":
+            raise errors.StaleConfirmation(field="confirmation")
+        return replace(admitted, approval=approval)
     # A call destroys again each time it runs; a batch instead finds by the answer's id that it has started.
     if require_confirmation(admitted.caller, consent, use.subject, describe).used:
         raise errors.StaleConfirmation(field="confirmation")
+    return admitted
 
 
 @contextmanager

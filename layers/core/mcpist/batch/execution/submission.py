@@ -1,7 +1,7 @@
 """A batch as a person submits it: check all of it, have its destruction confirmed, start it, and follow it."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from mcpist.audit import record as audit
@@ -14,12 +14,12 @@ from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Header
 from mcpist.batch.options import BatchOptions
 from mcpist.batch_id import is_batch_id
-from mcpist.caller import Caller
+from mcpist.caller import ApprovalMode, Caller
 from mcpist.errors import BatchNotFound, McpistError, StaleConfirmation
 from mcpist.people import questions
 from mcpist.polling import Polling
 from mcpist.render.answer import compact_json
-from mcpist.running import broker, gate
+from mcpist.running import approvals, broker, gate
 from mcpist.running.accounts import service_of
 from mcpist.running.confirmation import (
     Agreement,
@@ -51,6 +51,8 @@ class Submission:
     resumption: Resumption | None = None
     again: tuple[str, ...] = ()
     """The unknown steps of the other batch that run again."""
+    request: Mapping[str, Any] = field(default_factory=dict)
+    """What `prepare_described` takes to check it again."""
 
     def submit(
         self,
@@ -73,18 +75,35 @@ class Submission:
             return self.describe_destruction(permissions, seconds)
 
         uses = [gate.ToolUse(use.module, use.tool, {}, invocation.request_id()) for use in self.destructive]
+        mode = permissions.approval_mode(tool for _, tool in self.runs)
         with gate.refusals_audited(permissions.caller, uses):
-            confirmed = require_confirmation(
-                permissions.caller,
-                consent,
-                self.subject,
-                describe,
-                context,
-                must_be_shown=any(use.each for use in self.destructive),
-            )
+            if mode:
+                confirmed = self._require_approval(permissions, mode, consent.question, describe)
+            else:
+                confirmed = require_confirmation(
+                    permissions.caller,
+                    consent,
+                    self.subject,
+                    describe,
+                    context,
+                    must_be_shown=any(use.each for use in self.destructive),
+                )
         if confirmed.used:
             return _already_started(permissions.caller, confirmed.question)
         return self._start(permissions, confirmed)
+
+    def _require_approval(
+        self, permissions: Permissions, mode: ApprovalMode, named: str, describe: Callable[[], list[DestructiveUse]]
+    ) -> Confirmed:
+        """Use the approval that a person has given to this batch; a list permits only the elements that were shown."""
+        bare = with_accounts(self.destructive, self.runs, permissions)
+        approval = approvals.require_approval(
+            permissions, mode, self.subject, self.request, bare, describe, named=named
+        )
+        is_used = approval.state == "used"
+        if not is_used:
+            approvals.use(permissions.caller, approval)
+        return Confirmed(approval.id, used=is_used, shown=shown_by(approval.uses))
 
     @property
     def subject(self) -> tuple[Any, ...]:
@@ -143,7 +162,8 @@ def prepare(permissions: Permissions, commands: str | list[Any], options: BatchO
     except McpistError as error:
         gate.record_refusals(permissions.caller, [error, *error.details.get("problems", ())], request)
         raise
-    return Submission(planned, [(step, tool) for _, step, tool in planned.steps_by_line], options)
+    runs = [(step, tool) for _, step, tool in planned.steps_by_line]
+    return Submission(planned, runs, options, request={"commands": commands, **options.model_dump()})
 
 
 def prepare_resumption(
@@ -155,7 +175,8 @@ def prepare_resumption(
     except McpistError as error:
         gate.record_refusals(permissions.caller, [error, *error.details.get("problems", ())], request)
         raise
-    return Submission(resumption.plan, resumption.steps_to_run, options, resumption, tuple(again))
+    described = {"resume": batch, "again": list(again), **options.model_dump()}
+    return Submission(resumption.plan, resumption.steps_to_run, options, resumption, tuple(again), described)
 
 
 def prepare_described(permissions: Permissions, context: Mapping[str, Any], request: str) -> Submission:
@@ -167,7 +188,13 @@ def prepare_described(permissions: Permissions, context: Mapping[str, Any], requ
 
 
 def find_question(caller: Caller, question: str) -> Mapping[str, Any]:
-    """Return the batch that a caller was asked about before it begins; BatchNotFound for other questions and people."""
+    """Return the batch that a caller was asked about before it begins, or for which it wants an approval.
+
+    BatchNotFound for other questions and people.
+    """
+    approval = approvals.find_own(caller, question)
+    if approval and not approval.is_call:
+        return approval.request
     asked = questions.find_open(caller, question)
     if asked is None or asked.user != caller.user or not {"commands", "resume"} & asked.context.keys():
         raise BatchNotFound(batch=question)

@@ -10,10 +10,10 @@ from itertools import chain
 from typing import ClassVar
 
 from mcpist import errors
-from mcpist.caller import Caller, Role
+from mcpist.caller import ApprovalMode, Caller, Role
 from mcpist.errors import McpistError
 from mcpist.suggestions import nearest
-from mcpist.tools.access.role_rules import ListedTool, is_disabled, refusing_rule, role_permits
+from mcpist.tools.access.role_rules import ListedTool, is_disabled, matching, refusing_rule, role_permits
 from mcpist.tools.declare.tool import Tool
 from mcpist.tools.search.catalogue import Catalogue, ModuleSource
 from mcpist.tools.search.index import Index, Material, ModuleEntry, PromptEntry, ResourceEntry, ToolEntry
@@ -124,6 +124,14 @@ class Permissions:
     def allows(self, tool: ListedTool) -> bool:
         """Whether this caller may use the tool."""
         return _allows(self.caller.roles, self.caller.disabled, tool, reading_only=self.caller.reading_only)
+
+    def approval_mode(self, tools: Iterable[ListedTool]) -> ApprovalMode | None:
+        """Return whose approval a use of these tools waits for: what any of the caller's roles demands, counts."""
+        destructive = [_full_name(tool.module, tool.name) for tool in tools if tool.effect == "destroys"]
+        roles = self.caller.roles
+        if any(matching(name, role.second_person) for name in destructive for role in roles):
+            return "second_person"
+        return "required" if any(matching(name, role.approval) for name in destructive for role in roles) else None
 
     def _allows_material(self, module: ModuleEntry, material: Material) -> bool:
         """Whether this caller may use a resource or a prompt, and all tools that it needs."""
