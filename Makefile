@@ -1,5 +1,6 @@
 # MCPist: `make` lists the targets. Each one installs what it needs: uv into .tools (unless it is on PATH), the locked
-# packages into .venv, and the SAM CLI, checkov and ministack beside the lock, since their pins would drag boto3 back.
+# packages into .venv, and the SAM CLI, checkov, bandit and ministack beside the lock, since their pins would drag boto3
+# back. What runs with the rights of a deployment is installed by its hashes: infra/tools.
 
 .DEFAULT_GOAL := help
 .PHONY: help up shell test test-all mutate check cover scan build deploy rehearse sam-local bench docs lock htmx contracts clean
@@ -14,17 +15,23 @@ HTMX_VERSION := 4.0.1
 BUILD_DIR := .aws-sam/build
 SCAN_DIR := .aws-sam/scan
 
+# As infra/tools has them; `make lock` renews these files.
+TOOL_uv := uv==$(UV_VERSION)
+TOOL_sam := aws-sam-cli==$(SAM_VERSION)
+TOOL_checkov := checkov==$(CHECKOV_VERSION)
+TOOL_bandit := bandit==$(BANDIT_VERSION)
+
 UV := $(or $(shell command -v uv 2>/dev/null),.tools/bin/uv)
 OWN_UV := $(filter .tools/%,$(UV))
 RUN := $(UV) run --no-sync
 EXPORT := $(UV) export --locked --quiet --no-default-groups --no-emit-project --prune rich --prune typer --no-header --no-annotate
 REQUIREMENTS := layers/dependencies/requirements.txt
 # The layers' own makefiles run in scratch folders, where nothing else tells uv which Python is ours.
-TOOL := UV_PYTHON="$(CURDIR)/.venv/bin/python" SAM_CLI_TELEMETRY=0 $(UV) tool run --from
+OWN_PYTHON := UV_PYTHON="$(CURDIR)/.venv/bin/python" SAM_CLI_TELEMETRY=0
 COVERED := tests/core/files tests/core/programs tests/program_runner tests/services/files tests/services/programs
 # Who takes which tests, and in which order: tests/running.py.
 PYTEST := $(RUN) pytest -n 2 --dist loadfile --no-loadscope-reorder
-SAM := $(TOOL) aws-sam-cli==$(SAM_VERSION) sam
+SAM := $(OWN_PYTHON) "$(CURDIR)/.tools/sam/bin/sam"
 
 unexport VIRTUAL_ENV
 # Compiling all modules anew in each process costs a run of the tests a minute of CPU.
@@ -53,12 +60,12 @@ test-all: .venv/.peers ## Run the slow tests as well: they repeat on a larger sc
 mutate: .venv/.synced ## Remove each defence of docs/security.md and demand red tests, e.g. make mutate ARGS="state_*".
 	@$(RUN) python -m tests.mutations $(ARGS)
 
-check: .venv/.synced ## Format, lint, types, the arrows between the rooms, the pages, the template, the requirements.
+check: .venv/.synced .tools/sam/.synced .tools/bandit/.synced ## Format, lint, types, the arrows between the rooms, the pages, the template, the requirements.
 	$(RUN) ruff format --check .
 	$(RUN) ruff check .
 	$(RUN) mypy
 	PYTHONPATH=functions $(RUN) lint-imports
-	@$(TOOL) bandit==$(BANDIT_VERSION) bandit --quiet --recursive --configfile infra/bandit.yaml layers/core layers/services functions infra benchmarks rehearsal scripts
+	@.tools/bandit/bin/bandit --quiet --recursive --configfile infra/bandit.yaml layers/core layers/services functions infra benchmarks rehearsal scripts
 	$(RUN) python -m scripts.reference --check
 	$(RUN) python -m scripts.sizes --check
 	@echo 'diff $(REQUIREMENTS) uv.lock'
@@ -76,12 +83,12 @@ cover: .venv/.peers ## Run the tests of files and programs; 95 % of the branches
 	@$(RUN) coverage combine --quiet
 	@for room in 'layers/**/files/*' 'layers/**/programs/*' 'functions/program_runner/*'; do $(RUN) coverage report --include "$$room" || exit 1; done
 
-scan: .venv/.synced ## Search what CloudFormation sees for weak settings; infra/checkov.yaml says what is skipped and why.
+scan: .venv/.synced .tools/sam/.synced .tools/checkov/.synced ## Search what CloudFormation sees for weak settings; infra/checkov.yaml says what is skipped and why.
 	@mkdir -p "$(SCAN_DIR)"
-	@$(TOOL) aws-sam-cli==$(SAM_VERSION) python scripts/translate.py >"$(SCAN_DIR)/template.json"
-	$(TOOL) checkov==$(CHECKOV_VERSION) checkov --config-file infra/checkov.yaml --file "$(SCAN_DIR)/template.json" infra/cognito.yaml infra/watch.yaml
+	@.tools/sam/bin/python scripts/translate.py >"$(SCAN_DIR)/template.json"
+	.tools/checkov/bin/checkov --config-file infra/checkov.yaml --file "$(SCAN_DIR)/template.json" infra/cognito.yaml infra/watch.yaml
 
-build: .venv/.synced ## Build what `sam deploy` uploads: functions and layers with compiled bytecode.
+build: .venv/.synced .tools/sam/.synced ## Build what `sam deploy` uploads: functions and layers with compiled bytecode.
 	@$(RUN) mcpist upstream check --deploy layers/config/upstreams.json >&2
 	@$(RUN) mcpist api check --build >&2
 	@$(RUN) mcpist program check --deploy >&2
@@ -93,11 +100,11 @@ build: .venv/.synced ## Build what `sam deploy` uploads: functions and layers wi
 deploy: build ## Build and deploy without a question, e.g. make deploy ARGS="--region eu-west-1 AlarmEmail=ops@example.com".
 	@SAM='$(SAM)' $(RUN) python -m infra.deploy $(ARGS)
 
-rehearse: .venv/.synced ## Deploy, use, change and delete the stack on an engine on this machine; ARGS="--help" lists options.
-	@SAM='$(SAM)' ENGINE="$$($(TOOL) 'ministack[full]==$(MINISTACK_VERSION)' python -c 'import sys; print(sys.executable)')" \
+rehearse: .venv/.synced .tools/sam/.synced ## Deploy, use, change and delete the stack on an engine on this machine; ARGS="--help" lists options.
+	@SAM='$(SAM)' ENGINE="$$($(OWN_PYTHON) $(UV) tool run --from 'ministack[full]==$(MINISTACK_VERSION)' python -c 'import sys; print(sys.executable)')" \
 	  $(RUN) python -m rehearsal $(ARGS)
 
-sam-local: .venv/.synced ## After make build: the functions in containers, e.g. make sam-local ARGS="events/mcp_endpoint_list_tools.json".
+sam-local: .venv/.synced .tools/sam/.synced ## After make build: the functions in containers, e.g. make sam-local ARGS="events/mcp_endpoint_list_tools.json".
 	@SAM='$(SAM)' $(RUN) python -m scripts.sam_local $(ARGS)
 
 bench: .venv/.synced ## Measure the design's numbers on this machine.
@@ -110,9 +117,11 @@ docs: .venv/.synced ## Write from the code: docs/tools, docs/errors.md, the upst
 contracts: .venv/.synced ## Fetch the vendors' API descriptions into .contracts, for the tests that check tools against them.
 	@PYTHONPATH=functions:. $(RUN) python -m tests.services.descriptions.fetch
 
-lock: $(OWN_UV) ## Bring uv.lock and the layer's requirements in step with pyproject.toml.
+lock: $(OWN_UV) ## Bring uv.lock and the layer's requirements in step with pyproject.toml, and infra/tools with this file.
 	@$(UV) lock
 	@$(EXPORT) --output-file $(REQUIREMENTS) >/dev/null
+	@$(foreach tool,uv sam checkov bandit,echo '$(TOOL_$(tool))' | $(UV) pip compile --quiet --universal --python-version 3.13 \
+	  --generate-hashes --no-header --no-annotate --output-file infra/tools/$(tool).txt - >/dev/null &&) true
 
 htmx: ## Renew the console's copy of htmx from npm, with its licence.
 	@folder=$$(mktemp -d) && cd $$folder && tar xzf "$$(npm pack --silent htmx.org@$(HTMX_VERSION))" \
@@ -135,6 +144,12 @@ clean: ## Remove all that make made; .mcpist, your local data, stays, but with A
 	@$(RUN) python -m tests.peers.prepare
 	@touch $@
 
+.tools/%/.synced: infra/tools/%.txt | .venv/.synced
+	@echo 'Installing $* into .tools' >&2
+	@$(UV) venv --quiet --clear --python .venv/bin/python .tools/$*
+	@$(UV) pip install --quiet --require-hashes --python .tools/$* --requirement $<
+	@touch $@
+
 .tools/bin/uv:
 	@python3 -c 'import ensurepip, venv' 2>/dev/null || { \
 	  echo 'make needs uv, and the python3 here cannot make a virtual environment to install it into.' >&2; \
@@ -142,6 +157,6 @@ clean: ## Remove all that make made; .mcpist, your local data, stays, but with A
 	  exit 1; }
 	@echo 'Installing uv into .tools' >&2
 	@python3 -m venv .tools/uv
-	@.tools/uv/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@.tools/uv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement infra/tools/uv.txt
 	@mkdir -p .tools/bin
 	@ln -sf ../uv/bin/uv ../uv/bin/uvx .tools/bin/

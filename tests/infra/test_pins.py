@@ -27,6 +27,29 @@ def fetched(text: str) -> Iterator[str]:
                 break
 
 
+TOOLS = {"uv": "uv", "sam": "aws-sam-cli", "checkov": "checkov", "bandit": "bandit"}
+INSTALLING = re.compile(r"pip install|tool (?:run|install)|\buvx [a-z-]")
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_what_builds_and_deploys_is_locked_with_hashes(tool: str) -> None:
+    text = (ROOT / f"infra/tools/{tool}.txt").read_text("utf-8")
+    packages = re.split(r"\n(?=\S)", text.strip())
+    assert [package.splitlines()[0] for package in packages if "--hash=sha256:" not in package] == []
+    version = re.search(rf"^{tool.upper()}_VERSION := (\S+)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    assert version
+    assert any(package.startswith(f"{TOOLS[tool]}=={version[1]} ") for package in packages)
+    assert "://" not in text
+
+
+def test_nothing_else_installs_what_builds_and_deploys() -> None:
+    places = [ROOT / "Makefile", ROOT / ".ci/run", *(ROOT / "scripts").glob("*.py")]
+    lines = [line for place in places for line in place.read_text("utf-8").splitlines() if INSTALLING.search(line)]
+    unchecked = [line.strip() for line in lines if "--require-hashes" not in line]
+    assert len(lines) == 3
+    assert all("ministack" in line for line in unchecked), unchecked
+
+
 def test_a_command_without_a_version_is_found() -> None:
     assert list(fetched("run `npx -y @a/server` or `uvx mcp-server==1.2`")) == ["@a/server", "mcp-server==1.2"]
     assert [bool(PINNED.fullmatch(name)) for name in ("@a/server", "@a/server@1.2", "mcp==1", "mcp")] == [0, 1, 1, 0]
