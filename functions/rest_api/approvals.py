@@ -88,7 +88,7 @@ def get_approval(id: str) -> ApprovalDetail:  # noqa: A002 - the path's variable
 
 
 @router.operation("POST", "/v1/approvals/<id>/approve", "Approve a request")
-def approve(id: str) -> ApprovalDetail:  # noqa: A002 - the path's variable
+def approve_request(id: str) -> ApprovalDetail:  # noqa: A002 - the path's variable
     """Refuse every token, since a program may hold it: the error has the address where a person approves."""
     return _detail(approvals.approve(current().permissions, id))
 

@@ -148,7 +148,7 @@ def test_a_call_that_was_lost_runs_never_again(follower: EndpointClient) -> None
     assert found
     approvals.use(caller, found)
     assert task_of(follower, created["taskId"])["status"] == "working"
-    ledger_table().set(f"acme#{created['taskId']}", approvals.SORT_KEY, {"used_at": 1})
+    ledger_table().set(f"acme#{created['taskId']}", approvals.APPROVAL_KEY, {"used_at": 1})
     task = task_of(follower, created["taskId"])
     assert json.loads(task["result"]["content"][0]["text"])["details"]["may_have_happened"] is True
 

@@ -57,6 +57,8 @@ KINDS = {
     "tool": "tool",
     "allow": "tool",
     "deny": "tool",
+    "approval": "tool",
+    "second_person": "tool",
     "disable": "tool",
     "enable": "tool",
     "module": "module",
@@ -75,6 +77,10 @@ KINDS_BY_OPERATION = {
     ("cancel_batch", "id"): "batch",
     ("resume_batch", "id"): "batch",
     ("confirm_batch", "id"): "batch_question",
+    ("get_approval", "id"): "approval",
+    ("approve_request", "id"): "approval",
+    ("decline_approval", "id"): "approval",
+    ("cancel_approval", "id"): "approval",
     ("delete_connection", "id"): "connection",
     ("delete_invitation", "user"): "invitation",
     ("create_invitation", "user"): "invitation",
@@ -105,7 +111,19 @@ NO_OBJECTS = {
         "name",
         "issuer",
     ),
-    *("category", "tag", "tags", "again", "commands", "query", "idempotency-key", "author", "description", "noise"),
+    *(
+        "category",
+        "tag",
+        "tags",
+        "again",
+        "commands",
+        "query",
+        "idempotency-key",
+        "author",
+        "description",
+        "noise",
+        "reason",
+    ),
     *("operations", "server", "url", "version", "fingerprints", "openapi", "disabled"),
 }
 # Objects of one person, which colleagues see no more than objects that do not exist.
@@ -124,6 +142,7 @@ _SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "create_user": {"user": "new", "name": "New", "sub": "new"},
     "call_tool": {"name": "rag-delete-doc", "parameters": {"path": f"{OWN}.md"}},
     "explain_tool": {"tool": "rag.list_tags"},
+    "decline_approval": {"reason": "no"},
     "register_module": {"name": "new_api", "openapi": library()},
     "replace_organization": {"organization": "acme", "name": "Acme"},
     "search_tools": {"query": "list"},
@@ -283,6 +302,11 @@ def _fill(rest: RestClient, service: Service, organization: str, mark: str) -> O
     drop = {"id": "drop", "module": "rag", "tool": "delete_doc", "params": {"path": f"{mark}.md"}}
     asked = person.post("/v1/batches", {"commands": [drop]}).json["details"]["confirmation"]
     asked_call = person.call("rag-delete-doc", parameters={"path": f"{mark}.md"}).json["details"]["confirmation"]
+    members.put_role(organization, has(modules=(*NAMES, module), approval=("rag.*",)))
+    forget_entries()
+    waiting = person.call("rag-delete-doc", parameters={"path": f"{mark}.md"}).json["details"]["approval_id"]
+    members.put_role(organization, has(modules=(*NAMES, module)))
+    forget_entries()
     caller = directory.identify(Subject(issuer, sub))
     file = access.put(caller, f"Content of {mark}".encode(), "text/plain").sha256
     for owner in (f"user#user_{mark}", f"role#{role}"):
@@ -306,6 +330,7 @@ def _fill(rest: RestClient, service: Service, organization: str, mark: str) -> O
         "batch_question": asked,
         "confirmation": asked_call,
         "file": file,
+        "approval": waiting,
         "connection": f"github@{role}",
         "question": pasted.json["question"],
         "row": row["id"],

@@ -79,7 +79,7 @@ def given(who: Caller = UMA) -> str:
 
 
 def expire(approval: str) -> None:
-    ledger_table().set(f"acme#{approval}", approvals.SORT_KEY, {"until": 1})
+    ledger_table().set(f"acme#{approval}", approvals.APPROVAL_KEY, {"until": 1})
 
 
 def rows() -> list[tuple[str, str, str]]:
@@ -280,7 +280,7 @@ def test_a_refusal_says_why_and_lasts_until_the_end_of_its_time() -> None:
     for _ in range(2):
         with pytest.raises(ApprovalDeclined, match=r"ada has declined .*: not on Fridays"):
             admit(of(UMA), DELETE)
-    ledger_table().set(f"acme#{approval}", approvals.SORT_KEY, {"until": 1})
+    ledger_table().set(f"acme#{approval}", approvals.APPROVAL_KEY, {"until": 1})
     assert asked()["approval_id"] != approval
 
 
@@ -326,7 +326,7 @@ def test_every_transition_has_a_row_in_the_same_transaction(monkeypatch: pytest.
 
 def test_an_approval_is_kept_for_a_week_after_its_end() -> None:
     approval = asked()["approval_id"]
-    item = ledger_table().get(f"acme#{approval}", approvals.SORT_KEY)
+    item = ledger_table().get(f"acme#{approval}", approvals.APPROVAL_KEY)
     assert item
     assert item["until"] - time.time() == pytest.approx(86_400, abs=60)
     assert item["expires_at"] == item["until"] + approvals.KEPT_SECONDS

@@ -42,7 +42,7 @@ from mcpist.running.confirmation import DestructiveUse
 from mcpist.settings import settings
 from mcpist.tools.access.permissions import Permissions
 
-SORT_KEY = "approval"
+APPROVAL_KEY = "approval"
 DAY_SECONDS = 86_400
 KEPT_SECONDS = 8 * DAY_SECONDS
 MAX_STORED_BYTES = 250_000  # of the request, and of the result; a larger result is a file
@@ -191,7 +191,7 @@ def may_decide(permissions: Permissions, tools: Iterable[str]) -> bool:
 def list_own(caller: Caller) -> list[Approval]:
     """Return the approvals of the caller's own requests, the newest first."""
     listed = ledger_table().query(_own_key(caller.organization, caller.user))
-    keys = [(f"{caller.organization}#{item['id']}", SORT_KEY) for item in listed]
+    keys = [(f"{caller.organization}#{item['id']}", APPROVAL_KEY) for item in listed]
     found = [_current(caller, decode(Approval, item)) for item in ledger_table().get_many(keys)]
     return sorted(found, key=lambda one: -one.requested_at)
 
@@ -262,7 +262,7 @@ def finish(caller: Caller, approval: Approval, outcome: dict[str, Any]) -> None:
     if len(packed) > MAX_STORED_BYTES:
         content = json.dumps(outcome, ensure_ascii=False).encode(errors="replace")
         packed = pack({"file": access.put(caller, content, RESULT_TYPE).sha256})
-    ledger_table().set(f"{caller.organization}#{approval.id}", SORT_KEY, {"outcome": packed})
+    ledger_table().set(f"{caller.organization}#{approval.id}", APPROVAL_KEY, {"outcome": packed})
 
 
 def outcome_of(caller: Caller, approval: Approval) -> dict[str, Any]:
@@ -336,7 +336,7 @@ def _latest(caller: Caller, digest: str) -> Approval | None:
 
 def _load(caller: Caller, approval: str) -> Approval | None:
     # An id may be any text of a client: no other item of the table must be read by it.
-    item = ledger_table().get(f"{caller.organization}#{approval}", SORT_KEY) if is_batch_id(approval) else None
+    item = ledger_table().get(f"{caller.organization}#{approval}", APPROVAL_KEY) if is_batch_id(approval) else None
     return _current(caller, decode(Approval, item)) if item else None
 
 
@@ -384,7 +384,7 @@ def _row(caller: Caller, approval: Approval, action: str) -> Item:
 
 
 def _item(organization: str, approval: Approval) -> Item:
-    keys = {"pk": f"{organization}#{approval.id}", "sk": SORT_KEY}
+    keys = {"pk": f"{organization}#{approval.id}", "sk": APPROVAL_KEY}
     return keys | encode(approval) | {"expires_at": approval.until + KEPT_SECONDS}
 
 

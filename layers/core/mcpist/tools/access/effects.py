@@ -105,7 +105,8 @@ def unmatched_patterns(organization: Organization, catalogue: Catalogue, categor
     masks = {"disabled": organization.disabled}
     found = []
     for role in organization.roles.values():
-        masks |= {f"roles.{role.name}.allow": role.allow, f"roles.{role.name}.deny": role.deny}
+        kinds = ("allow", "deny", "approval", "second_person")
+        masks |= {f"roles.{role.name}.{kind}": getattr(role, kind) for kind in kinds}
         unknown = [module for module in role.modules if module not in {*index.modules, *categories}]
         found += [f"roles.{role.name}.modules: this release has no module {module}" for module in unknown]
     return found + [

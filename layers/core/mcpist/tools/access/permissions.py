@@ -126,7 +126,7 @@ class Permissions:
         return _allows(self.caller.roles, self.caller.disabled, tool, reading_only=self.caller.reading_only)
 
     def approval_mode(self, tools: Iterable[ListedTool]) -> ApprovalMode | None:
-        """Return whose approval a use of these tools waits for: what any of the caller's roles demands, counts."""
+        """Return the kind of approval that a use of these tools waits for; any of the caller's roles may demand it."""
         destructive = [_full_name(tool.module, tool.name) for tool in tools if tool.effect == "destroys"]
         roles = self.caller.roles
         if any(matching(name, role.second_person) for name in destructive for role in roles):
