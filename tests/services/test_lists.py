@@ -21,6 +21,8 @@ NO_PAGE = {
     "github.list_artifacts": "the API names no page of an artifact",
     "github.list_branches": "the API names no page of a branch",
     "github.list_labels": "the API names no page of a label",
+    "github.list_project_fields": "a field has no page",
+    "github.list_tags": "the API names no page of a tag",
     "google_calendar.list_calendars": "a calendar has no page",
     "jira.get_changelog": "a change is of the issue that was named",
     "jira.list_assignable_users": "the API names no page of a person",

@@ -7,7 +7,7 @@ from typing import Any
 
 from mcpist.tools.declare.call import Call, ServiceResponse
 from tests.services.answers.amendments import confine
-from tests.services.answers.github_operations import add_operations
+from tests.services.answers.github_operations import add_operations, graphql
 
 FILE: dict[str, Any] = {
     "type": "file",
@@ -32,7 +32,7 @@ def _content(call: Any) -> Any:
 
 # Releases have an origin of their own for uploads.
 HOSTS = {"https://uploads.github.com": "https://api.github.com"}
-ANSWERS: dict[str, Any] = {"repos/get-content": _content}
+ANSWERS: dict[str, Any] = {"repos/get-content": _content, "graphql": graphql}
 
 
 def amend(document: dict[str, Any]) -> None:
@@ -53,5 +53,5 @@ def amend(document: dict[str, Any]) -> None:
 
 def with_next_page(call: Call, response: ServiceResponse) -> ServiceResponse:
     """Add the header that names the next page."""
-    position = "after=Y3Vyc29y" if call.path.endswith("/dependabot/alerts") else "page=2"
+    position = "after=Y3Vyc29y" if "/dependabot/alerts" in call.path or "/projectsV2" in call.path else "page=2"
     return replace(response, headers={"link": f'<https://api.github.com{call.path}?{position}>; rel="next"'})

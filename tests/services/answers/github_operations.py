@@ -89,6 +89,73 @@ PACKAGE_ALERT = {
     "created_at": TIME,
     "html_url": "https://github.com/octocat/hello-world/security/dependabot/2",
 }
+MILESTONE = {
+    "number": 3,
+    "title": "1.2",
+    "state": "open",
+    "description": "Faster search",
+    "due_on": TIME,
+    "open_issues": 4,
+    "closed_issues": 8,
+    "created_at": TIME,
+    "html_url": "https://github.com/octocat/hello-world/milestone/3",
+}
+WORKFLOW_ID = {"name": "workflow_id", "in": "path", "required": True, "schema": {"type": "string"}}
+PROJECT = {
+    "number": 3,
+    "title": "Roadmap",
+    "state": "open",
+    "short_description": "What comes next",
+    "owner": {"login": "octo-org", "type": "Organization"},
+    "created_at": TIME,
+    "updated_at": TIME,
+}
+FIELD = {
+    "id": 7,
+    "name": "Status",
+    "data_type": "single_select",
+    "options": [{"id": "47fc9ee4", "name": {"raw": "Todo", "html": "Todo"}}],
+    "created_at": TIME,
+}
+ITEM = {
+    "id": 42,
+    "content_type": "Issue",
+    "content": {
+        "number": 1,
+        "title": "Login fails",
+        "state": "open",
+        "repository_url": "https://api.github.com/repos/octocat/hello-world",
+        "html_url": "https://github.com/octocat/hello-world/issues/1",
+    },
+    "fields": [{"id": 7, "name": "Status", "data_type": "single_select", "value": {"name": {"raw": "Todo"}}}],
+    "created_at": TIME,
+}
+REMARK = {"author": {"login": "octocat"}, "createdAt": TIME, "body": "Agreed."}
+DISCUSSION = {
+    "id": "D1",
+    "number": 5,
+    "title": "A darker theme",
+    "url": "https://github.com/octocat/hello-world/discussions/5",
+    "createdAt": TIME,
+    "updatedAt": TIME,
+    "isAnswered": True,
+    "author": {"login": "octocat"},
+    "category": {"name": "Ideas"},
+    "comments": {"totalCount": 1, "nodes": [REMARK | {"replies": {"nodes": [REMARK]}}]},
+    "body": "My eyes would thank you.",
+    "answer": {"body": "Agreed.", "author": {"login": "octocat"}},
+}
+MADE = {"number": 5, "url": "https://github.com/octocat/hello-world/discussions/5", "id": "D1"}
+ANSWERED: dict[str, Any] = {
+    "createDiscussion": {"discussion": MADE},
+    "addDiscussionComment": {"comment": MADE},
+}
+ANSWERED["repository"] = {
+    "id": "R1",
+    "discussions": {"nodes": [DISCUSSION], "pageInfo": {"hasNextPage": False, "endCursor": "Y3Vyc29y"}},
+    "discussion": DISCUSSION,
+    "discussionCategories": {"nodes": [{"id": "C1", "name": "Ideas", "slug": "ideas"}]},
+}
 SEVERITY = ["low", "medium", "high", "critical"]
 
 
@@ -102,6 +169,9 @@ def add_operations(document: dict[str, Any]) -> None:
     _add_releases(document)
     _add_alerts(document)
     _add_people(document)
+    _add_planning(document)
+    _add_projects(document)
+    _add_graphql(document)
 
 
 def _add_actions(document: dict[str, Any]) -> None:
@@ -153,6 +223,11 @@ def _add_repositories(document: dict[str, Any]) -> None:
     fields = {"name": "string", "description": "string", "private": "boolean", "auto_init": "boolean"}
     for place, operation in (("/user", "repos/create-for-authenticated-user"), ("/orgs/{org}", "repos/create-in-org")):
         add(document, f"POST {place}/repos", operation, body=fields, required=["name"], answer=CREATED, status=201)
+    texts = dict.fromkeys(("name", "description", "homepage", "default_branch"), "string")
+    flags = dict.fromkeys(("archived", "has_issues", "has_wiki", "delete_branch_on_merge"), "boolean")
+    add(document, f"PATCH {REPO}", "repos/update", body=texts | flags, answer=CREATED | {"archived": True})
+    tag = {"name": "v1.2.0", "commit": {"sha": "c1"}}
+    add(document, f"GET {REPO}/tags", "repos/list-tags", query=PAGES, answer=[tag])
     fork = {"organization": "string", "name": "string", "default_branch_only": "boolean"}
     add(document, f"POST {REPO}/forks", "repos/create-fork", body=fork, answer=CREATED, status=202)
     add(document, f"DELETE {REPO}/git/refs/{{+ref}}", "git/delete-ref", status=204)
@@ -197,6 +272,13 @@ def _add_files(document: dict[str, Any]) -> None:
 
 
 def _add_issues(document: dict[str, Any]) -> None:
+    comment = f"{REPO}/issues/comments/{{comment_id}}"
+    said = {"id": 7, "html_url": "https://github.com/octocat/hello-world/issues/1#issuecomment-7"}
+    text = {"body": "string"}
+    add(document, f"PATCH {comment}", "issues/update-comment", body=text, required=text, answer=said)
+    add(document, f"DELETE {comment}", "issues/delete-comment", status=204)
+    label = f"{REPO}/issues/{{issue_number}}/labels/{{name}}"
+    add(document, f"DELETE {label}", "issues/remove-label", answer=[{"name": "ui"}])
     issue, body = f"{REPO}/issues/{{issue_number}}", {"sub_issue_id": "integer"}
     add(document, f"GET {issue}/sub_issues", "issues/list-sub-issues", query=PAGES, answer=[ISSUE])
     add(
@@ -224,6 +306,72 @@ def _add_pulls(document: dict[str, Any]) -> None:
         answer=COMMENT,
         status=201,
     )
+
+
+def _add_planning(document: dict[str, Any]) -> None:
+    labels, milestones = f"{REPO}/labels", f"{REPO}/milestones"
+    label, fields = {"name": "bug", "color": "d73a4a", "description": "x"}, {"color": "string", "description": "string"}
+    name = {"name": "string"}
+    add(document, f"POST {labels}", "issues/create-label", body=name | fields, required=name, answer=label, status=201)
+    body = {"new_name": "string", **fields}
+    add(document, f"PATCH {labels}/{{name}}", "issues/update-label", body=body, answer=label)
+    add(document, f"DELETE {labels}/{{name}}", "issues/delete-label", status=204)
+    query = {**PAGES, "state": ["open", "closed", "all"], "sort": ["due_on", "completeness"]}
+    query |= {"direction": ["asc", "desc"]}
+    add(document, f"GET {milestones}", "issues/list-milestones", query=query, answer=[MILESTONE])
+    title = {"title": "string"}
+    body = {**title, "description": "string", "due_on": "string", "state": ["open", "closed"]}
+    made = {"body": body, "answer": MILESTONE}
+    add(document, f"POST {milestones}", "issues/create-milestone", required=title, status=201, **made)
+    add(document, f"PATCH {milestones}/{{milestone_number}}", "issues/update-milestone", **made)
+    runs = f"GET {REPO}/actions/workflows/{{workflow_id}}/runs"
+    known = document["paths"][f"{REPO}/actions/runs"]["get"]
+    document["paths"].setdefault(runs.removeprefix("GET "), {})["get"] = known | {
+        "operationId": "actions/list-workflow-runs",
+        "parameters": [*known["parameters"], WORKFLOW_ID],
+    }
+    reviews = f"{REPO}/pulls/{{pull_number}}/reviews/{{review_id}}"
+    review = {"id": 80, "state": "APPROVED", "html_url": "https://github.com/octocat/hello-world/pull/1"}
+    event = {"event": ["APPROVE", "REQUEST_CHANGES", "COMMENT"]}
+    body = {"body": "string", **event}
+    add(document, f"POST {reviews}/events", "pulls/submit-review", body=body, required=event, answer=review)
+    add(document, f"DELETE {reviews}", "pulls/delete-pending-review", answer=review)
+    team = {"slug": "platform", "name": "Platform", "description": "x", "privacy": "closed", "parent": {"slug": "all"}}
+    team |= {"html_url": "https://github.com/orgs/octo-org/teams/platform"}
+    add(document, "GET /orgs/{org}/teams", "teams/list", query=PAGES, answer=[team])
+    person = {"login": "octocat", "type": "User", "html_url": "https://github.com/octocat"}
+    members = "GET /orgs/{org}/teams/{team_slug}/members"
+    query = {**PAGES, "role": ["member", "maintainer", "all"]}
+    add(document, members, "teams/list-members-in-org", query=query, answer=[person])
+
+
+def _add_projects(document: dict[str, Any]) -> None:
+    pages = {"per_page": "integer", "after": "string", "before": "string"}
+    for place, whose in (("/orgs/{org}", "org"), ("/users/{username}", "user")):
+        one = f"{place}/projectsV2/{{project_number}}"
+        query = {**pages, "q": "string"}
+        add(document, f"GET {place}/projectsV2", f"projects/list-for-{whose}", query=query, answer=[PROJECT])
+        add(document, f"GET {one}/fields", f"projects/list-fields-for-{whose}", query=pages, answer=[FIELD])
+        query |= {"fields": "string"}
+        add(document, f"GET {one}/items", f"projects/list-items-for-{whose}", query=query, answer=[ITEM])
+        item = {"type": ["Issue", "PullRequest"], "id": "integer"}
+        name = f"projects/add-item-for-{whose}"
+        add(document, f"POST {one}/items", name, body=item, required=item, answer=ITEM, status=201)
+        value = {"anyOf": [{"type": "string"}, {"type": "number"}], "nullable": True}
+        change = {"fields": (closed({"id": "integer", "value": value}, ["id", "value"]),)}
+        name = f"projects/update-item-for-{whose}"
+        add(document, f"PATCH {one}/items/{{item_id}}", name, body=change, required=change, answer=ITEM)
+
+
+def _add_graphql(document: dict[str, Any]) -> None:
+    body = {"query": "string", "variables": {"type": "object"}}
+    add(document, "POST /graphql", "graphql", body=body, required=["query"], answer={"data": ANSWERED})
+
+
+def graphql(call: Any) -> dict[str, Any]:
+    """Answer a query, or a mutation."""
+    changes = call.json["query"].startswith("mutation")
+    return {"data": {name: answer for name, answer in ANSWERED.items() if (name == "repository") != changes}}
 
 
 def _add_releases(document: dict[str, Any]) -> None:

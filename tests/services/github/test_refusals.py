@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from mcpist.errors import RateLimitExceeded, ScopeMissing, ToolExecutionError
+from mcpist.tools.declare.call import ServiceResponse
+from mcpist.tools.declare.dialect import MissingScope, RateLimited, Refusal
 from mcpist_services.github.module import github
 from tests.core.refused import refused
 
@@ -66,3 +68,17 @@ def test_a_missing_scope_is_named(status: int, message: str, headers: dict[str, 
 )
 def test_a_refusal_for_another_reason_is_not_a_missing_scope(status: int, headers: dict[str, str]) -> None:
     assert isinstance(refused(status, {"message": "no"}, github.refusals, **headers).error, ToolExecutionError)
+
+
+@pytest.mark.parametrize(
+    ("error", "refusal"),
+    [
+        ({"type": "NOT_FOUND", "message": "no such repository"}, Refusal(problem="no such repository")),
+        ({"type": "RATE_LIMITED", "message": "slow down"}, RateLimited(path_only=True)),
+        ({"type": "INSUFFICIENT_SCOPES", "message": "needs public_repo"}, MissingScope(problem="needs public_repo")),
+    ],
+)
+def test_an_error_of_the_graphql_api_is_one_although_its_status_is_200(error: Any, refusal: Refusal) -> None:
+    answer = ServiceResponse(200, {}, {"data": {"repository": None}, "errors": [error]})
+    assert github.refusals.read(answer) == refusal
+    assert github.refusals.read(ServiceResponse(200, {}, {"data": {"repository": {}}})) is None

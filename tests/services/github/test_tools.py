@@ -244,3 +244,77 @@ def test_a_file_of_a_release_goes_to_the_origin_of_uploads_with_its_type() -> No
 def test_a_file_of_bytes_is_put_into_a_repository() -> None:
     arguments = {"path": "logo.png", "content": FileContent(b"\x89PNG\xff", "image/png"), "message": "Add the logo"}
     assert work("put_file", **REPOSITORY, **arguments).json["content"] == b64encode(b"\x89PNG\xff").decode()
+
+
+# -- discussions, projects, plans ------------------------------------------------------------------------
+
+CATEGORIES = {"id": "R1", "discussionCategories": {"nodes": [{"id": "C1", "name": "Ideas", "slug": "ideas"}]}}
+
+
+def graphql(repository: Any) -> dict[str, Any]:
+    return {"data": {"repository": repository}}
+
+
+def test_a_discussion_begins_in_a_category_by_its_name() -> None:
+    asked = work("create_discussion", **REPOSITORY, category="ideas", title="Darker", body="Please")
+    made = {"data": {"createDiscussion": {"discussion": {"number": 5, "url": "https://x"}}}}
+    sent, answer = converse(asked, graphql(CATEGORIES), made)
+    assert answer == {"number": 5, "url": "https://x"}
+    assert sent[0].prepares
+    assert sent[1].json["variables"] == {"repository": "R1", "category": "C1", "title": "Darker", "body": "Please"}
+
+
+def test_a_category_that_the_repository_does_not_have_is_refused_with_those_that_it_has() -> None:
+    asked = work("create_discussion", **REPOSITORY, category="Polls", title="Darker", body="Please")
+    with pytest.raises(InvalidRequest, match="Ideas"):
+        converse(asked, graphql(CATEGORIES))
+
+
+def test_discussions_are_read_page_by_page_up_to_the_limit() -> None:
+    first = {"nodes": [{"number": n} for n in range(100)], "pageInfo": {"hasNextPage": True, "endCursor": "c2"}}
+    last = {"nodes": [{"number": 100}], "pageInfo": {"hasNextPage": False, "endCursor": "c3"}}
+    asked = work("list_discussions", **REPOSITORY, limit=120)
+    sent, found = converse(asked, graphql({"discussions": first}), graphql({"discussions": last}))
+    assert [call.json["variables"] for call in sent] == [
+        {"owner": "octo", "repo": "app", "first": 100},
+        {"owner": "octo", "repo": "app", "first": 20, "after": "c2"},
+    ]
+    assert len(found) == 101
+
+
+def test_a_pull_request_is_put_on_a_project_by_its_own_id() -> None:
+    asked = work("add_project_item", owner="octo-org", project_number=3, repo="app", issue_number=4)
+    sent, _ = converse(asked, {"id": 11, "pull_request": {}}, {"id": 22}, {"id": 42})
+    assert [call.path for call in sent] == [
+        "/repos/octo-org/app/issues/4",
+        "/repos/octo-org/app/pulls/4",
+        "/orgs/octo-org/projectsV2/3/items",
+    ]
+    assert sent[2].json == {"type": "PullRequest", "id": 22}
+
+
+def test_a_field_of_a_project_is_set_and_cleared() -> None:
+    item = {"owner": "octocat", "owner_type": "users", "project_number": 3, "item_id": 42, "field_id": 7}
+    call = work("update_project_item", **item, value="47fc9ee4")
+    assert call.path == "/users/octocat/projectsV2/3/items/42"
+    assert call.json == {"fields": [{"id": 7, "value": "47fc9ee4"}]}
+    assert work("update_project_item", **item, value="none").json == {"fields": [{"id": 7, "value": None}]}
+
+
+def test_the_runs_of_one_workflow_are_listed() -> None:
+    assert next(work("list_runs", **REPOSITORY, workflow_id="ci.yml")).path == (
+        "/repos/octo/app/actions/workflows/ci.yml/runs"
+    )
+
+
+def test_a_review_without_an_event_stays_pending() -> None:
+    review = work("create_review", **REPOSITORY, pull_number=7, body="Later")
+    assert review.json == {"body": "Later"}
+    submitted = work("submit_review", **REPOSITORY, pull_number=7, review_id=80, event="APPROVE")
+    assert (submitted.path, submitted.json) == ("/repos/octo/app/pulls/7/reviews/80/events", {"event": "APPROVE"})
+
+
+def test_a_tag_names_the_head_of_the_default_branch_unless_told_otherwise() -> None:
+    sent, _ = converse(work("create_tag", **REPOSITORY, tag="v1"), {"sha": "c1"}, {"ref": "refs/tags/v1"})
+    assert sent[0].path == "/repos/octo/app/commits/HEAD"
+    assert sent[1].json == {"ref": "refs/tags/v1", "sha": "c1"}

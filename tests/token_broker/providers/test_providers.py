@@ -93,7 +93,7 @@ BOARDS = "read:board-scope:jira-software write:board-scope:jira-software read:is
 SPRINTS = "read:sprint:jira-software write:sprint:jira-software"
 CONSENTS: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
     "notion": ("https://api.notion.com/v1/oauth/authorize", ("notion",), {"owner": "user"}),
-    "github": ("https://github.com/login/oauth/authorize", ("github",), {"scope": "repo read:user"}),
+    "github": ("https://github.com/login/oauth/authorize", ("github",), {"scope": "repo read:user read:org project"}),
     "atlassian": (
         "https://auth.atlassian.com/authorize",
         ("jira",),

@@ -45,6 +45,8 @@ def _read_refusal(response: ServiceResponse) -> Refusal | None:
     https://docs.github.com/en/rest/using-the-rest-api/troubleshooting-the-rest-api
     """
     status, headers, message = response.status, response.headers, error_message(response.json)
+    if status == 200:
+        return _graphql_refusal(response.json)
     if is_rate_limit(status, headers) or (status == 403 and "secondary rate limit" in message):
         return RateLimited(path_only=headers.get("x-ratelimit-resource", "core") != "core")
     if status not in {403, 404}:
@@ -53,6 +55,17 @@ def _read_refusal(response: ServiceResponse) -> Refusal | None:
     if scope is None and "not accessible by integration" in message:
         scope = headers.get("x-accepted-github-permissions")
     return None if scope is None else MissingScope(scope=scope)
+
+
+def _graphql_refusal(body: Any) -> Refusal | None:
+    """Return the refusal in an answer of the GraphQL API, which has status 200 and the errors beside the data."""
+    errors = body.get("errors") if isinstance(body, dict) and "data" in body else None
+    if not isinstance(errors, list) or not errors or not isinstance(errors[0], dict):
+        return None
+    kind, problem = errors[0].get("type"), str(errors[0].get("message", ""))
+    if kind == "RATE_LIMITED":
+        return RateLimited(path_only=True)
+    return MissingScope(problem=problem) if kind == "INSUFFICIENT_SCOPES" else Refusal(problem=problem)
 
 
 def _missing_scope(headers: Mapping[str, str]) -> str | None:
@@ -96,6 +109,8 @@ github = Module(
             "public_repo": ("repo",),
             "notifications": ("repo",),
             "security_events": ("repo", "public_repo"),
+            "read:project": ("project",),
+            "read:org": ("write:org", "admin:org"),
         },
     ),
     category="development",
@@ -111,8 +126,10 @@ _OWNED = r"(?P<owner>[\w.-]+)/(?P<repo>[\w.-]+?)"
 _NUMBER = r"(?P<issue_number__pull_number>\d+)"
 _REVISION = r"(?P<ref__branch__sha>[^/?#]+)"
 ADDRESSES = address_reader(
-    rf"{WEBSITE}(?!orgs/)(?P<owner>[\w.-]+)(?:/(?P<repo>[\w.-]+?)(?:\.git)?)?(?:[/?#]|$)",
-    rf"{WEBSITE}orgs/(?P<owner>[\w.-]+)",
+    rf"{WEBSITE}(?!orgs/|users/)(?P<owner>[\w.-]+)(?:/(?P<repo>[\w.-]+?)(?:\.git)?)?(?:[/?#]|$)",
+    rf"{WEBSITE}(?:orgs|users)/(?P<owner>[\w.-]+)(?:/projects/(?P<project_number>\d+))?",
+    rf"{WEBSITE}orgs/[\w.-]+/teams/(?P<team_slug>[\w.-]+)",
+    rf"{_REPO}/discussions/(?P<discussion_number>\d+)",
     rf"{_REPO}/(?:issues|pulls?)/{_NUMBER}",
     rf"{_REPO}/(?:issues|pull)/\d+[^#]*#issuecomment-(?P<comment_id__issue>\d+)",
     rf"{_REPO}/pull/\d+[^#]*#(?:discussion_)?r(?P<comment_id__review>\d+)",

@@ -60,4 +60,4 @@ GITHUB = Provider(
     key_page="https://github.com/settings/personal-access-tokens",
 )
 
-CONSENT = Consent(GITHUB, scopes=("repo", "read:user"))
+CONSENT = Consent(GITHUB, scopes=("repo", "read:user", "read:org", "project"))

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from mcpist_services.github.module import IssueNumber, Owner, Repo, github
 
-from mcpist_services.github.tools import repositories, files, issues, pulls, actions  # isort: skip
+from mcpist_services.github.tools import repositories, files, issues, planning, discussions, pulls, actions  # isort: skip
 from mcpist_services.github.tools import releases, alerts, notifications  # isort: skip
 
 github.addresses(

@@ -72,13 +72,16 @@ def list_runs(
     status: RunStatus | None = None,
     event: Annotated[str | None, "What started it, e.g. push"] = None,
     actor: Annotated[str | None, "A login, e.g. octocat"] = None,
+    workflow_id: Workflow | None = None,
     created: Annotated[
         Query | None, "A moment, or a range such as >=2026-01-31 or >now-7d, e.g. 2026-01-31T09:00:00Z"
     ] = None,
 ) -> Call:
-    """List the runs of workflows (CI builds), the newest first."""
+    """List the runs of all workflows (CI builds) or of one, the newest first."""
     query = given(branch=branch, status=status, event=event, actor=actor, created=created)
-    return Call("GET", repo_path(owner, repo, "/actions/runs"), query)
+    if workflow_id is None:
+        return Call("GET", repo_path(owner, repo, "/actions/runs"), query)
+    return Call("GET", repo_path(owner, repo, "/actions/workflows/{workflow}/runs", workflow=workflow_id), query)
 
 
 @github.reads(RUN_DETAILS, "actions/get-workflow-run")

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from mcpist.render.shows import shows
+from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.call import Call, Calls, changes, comma_separated, given
 from mcpist.tools.declare.pasted import address_reader, from_url
 from mcpist_services.github.module import (
@@ -45,6 +45,9 @@ ISSUE_DETAILS = shows(
 UPDATES: tuple[dict[str, Any], ...] = ({"state": "closed", "state_reason": "completed"}, {"milestone": "none"})
 IN_REPOSITORIES = link_paging(lambda issue, _: repository_of(issue.get("repository_url")))
 
+IssueComment = Annotated[
+    Number, from_url(ADDRESSES, "comment_id__issue"), "The id that list_issue_comments shows, e.g. 1512085950"
+]
 Milestone = Annotated[Number, from_url(ADDRESSES, "milestone"), "A milestone's number, e.g. 3"]
 SearchOrder = Annotated[
     Literal["comments", "reactions", "interactions", "created", "updated"], "Best match if left out"
@@ -145,6 +148,30 @@ def add_issue_comment(
     return Call("POST", _issue_path(owner, repo, issue_number, "/comments"), json={"body": body})
 
 
+@github.writes(shows("id", "html_url as url"), "issues/update-comment", idempotent=True)
+def update_issue_comment(
+    owner: Owner,
+    repo: Repo,
+    comment_id: IssueComment,
+    body: Annotated[Markdown, "Markdown; replaces the text, e.g. Fixed in 1.2."],
+) -> Call:
+    """Change a comment on an issue or a pull request."""
+    return Call("PATCH", _comment_path(owner, repo, comment_id), json={"body": body})
+
+
+@github.destroys(DONE, "issues/delete-comment", idempotent=True)
+def delete_issue_comment(owner: Owner, repo: Repo, comment_id: IssueComment) -> Call:
+    """Delete a comment on an issue or a pull request."""
+    return Call("DELETE", _comment_path(owner, repo, comment_id))
+
+
+@github.writes(shows("name"), "issues/remove-label", idempotent=True)
+def remove_label(owner: Owner, repo: Repo, issue_number: IssueNumber, label: Annotated[Name, "e.g. bug"]) -> Call:
+    """Take a label off an issue or a pull request; the label itself stays."""
+    place = repo_path(owner, repo, "/issues/{number}/labels/{label}", number=issue_number, label=label)
+    return Call("DELETE", place)
+
+
 @github.writes(shows("name"), "issues/add-labels", idempotent=True)
 def add_labels(
     owner: Owner,
@@ -154,6 +181,10 @@ def add_labels(
 ) -> Call:
     """Put labels on an issue or a pull request, in addition to those that it has."""
     return Call("POST", _issue_path(owner, repo, issue_number, "/labels"), json={"labels": labels})
+
+
+def _comment_path(owner: str, repo: str, comment: int) -> str:
+    return repo_path(owner, repo, "/issues/comments/{comment}", comment=comment)
 
 
 def _issue_path(owner: str, repo: str, number: int, rest: str = "") -> str:

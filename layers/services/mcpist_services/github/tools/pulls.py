@@ -41,7 +41,12 @@ PULL_DETAILS = shows(
     "body",
     text="body",
 )
+REVIEWED = shows("id", "state", "html_url as url")
 REVIEWERS = shows("number", "requested_reviewers[*].login as reviewers", "html_url as url")
+
+
+Verdict = Literal["APPROVE", "REQUEST_CHANGES", "COMMENT"]
+ReviewId = Annotated[Number, "The id that list_reviews or create_review shows, e.g. 80"]
 
 
 @with_config(extra="forbid", coerce_numbers_to_str=True)
@@ -127,19 +132,43 @@ def update_pull(
     return Call("PATCH", _pull_path(owner, repo, pull_number), json=fields)
 
 
-@github.writes(shows("id", "state", "html_url as url"), "pulls/create-review")
+@github.writes(REVIEWED, "pulls/create-review")
 def create_review(
     owner: Owner,
     repo: Repo,
     pull_number: IssueNumber,
-    event: Literal["APPROVE", "REQUEST_CHANGES", "COMMENT"],
+    event: Annotated[Verdict | None, "Left out, the review is pending: only you see it until submit_review"] = None,
     body: Annotated[Markdown | None, "Markdown; needed unless you approve, e.g. Looks good."] = None,
     comments: LineComments | None = None,
     commit_id: Annotated[str | None, "The commit that you reviewed; the newest if left out, e.g. 6dcb09b5b578"] = None,
 ) -> Call:
-    """Review a pull request: approve it, ask for changes, or comment."""
+    """Review a pull request: approve it, ask for changes, comment, or begin a pending review."""
     fields = given(event=event, body=body, comments=comments, commit_id=commit_id)
     return Call("POST", _pull_path(owner, repo, pull_number, "/reviews"), json=fields)
+
+
+@github.writes(REVIEWED, "pulls/submit-review")
+def submit_review(
+    owner: Owner,
+    repo: Repo,
+    pull_number: IssueNumber,
+    review_id: ReviewId,
+    event: Verdict,
+    body: Annotated[Markdown | None, "Markdown; needed unless you approve, e.g. Looks good."] = None,
+) -> Call:
+    """Submit a pending review, so that others see it."""
+    place = _review_path(owner, repo, pull_number, review_id)
+    return Call("POST", f"{place}/events", json=given(event=event, body=body))
+
+
+@github.destroys(REVIEWED, "pulls/delete-pending-review")
+def delete_pending_review(owner: Owner, repo: Repo, pull_number: IssueNumber, review_id: ReviewId) -> Call:
+    """Discard a pending review with its comments."""
+    return Call("DELETE", _review_path(owner, repo, pull_number, review_id))
+
+
+def _review_path(owner: str, repo: str, number: int, review: int) -> str:
+    return repo_path(owner, repo, "/pulls/{number}/reviews/{review}", number=number, review=review)
 
 
 @github.writes(REVIEWERS, "pulls/request-reviewers", idempotent=True, uses=({"reviewers": ["octocat"]},))

@@ -3,8 +3,21 @@
 from typing import Annotated, Literal
 
 from mcpist.render.shows import DONE, shows
-from mcpist.tools.declare.call import Call, Calls, comma_separated, given, path
-from mcpist_services.github.module import Direction, FilePath, Name, Owner, Query, Ref, Repo, Time, github, repo_path
+from mcpist.tools.declare.call import Call, Calls, changes, comma_separated, given, path
+from mcpist.tools.declare.pasted import from_url
+from mcpist_services.github.module import (
+    ADDRESSES,
+    Direction,
+    FilePath,
+    Name,
+    Owner,
+    Query,
+    Ref,
+    Repo,
+    Time,
+    github,
+    repo_path,
+)
 
 REPO = (
     "owner.login as owner",
@@ -30,6 +43,7 @@ REPO_DETAILS = shows(
     "html_url as url",
 )
 COMMIT_DETAILS = shows(*COMMIT, "stats.total as lines", "files[*].filename as files", "html_url as url")
+REPO_CHANGED = ("owner.login as owner", "name as repo", "default_branch", "archived", "html_url as url")
 COMPARISON = shows(
     "status", "ahead_by", "behind_by", "commits[*].commit.message as commits", "files[*].filename as files"
 )
@@ -102,6 +116,50 @@ def fork_repo(
     return Call("POST", repo_path(owner, repo, "/forks"), json=fields)
 
 
+@github.writes(
+    shows(*REPO_CHANGED),
+    "repos/update",
+    idempotent=True,
+    uses=({"archived": True}, {"description": "Greets the world", "default_branch": "main"}),
+)
+def update_repo(
+    owner: Owner,
+    repo: Repo,
+    archived: Annotated[bool | None, "true makes it read-only, false writable again"] = None,
+    description: Annotated[str | None, "In one line, e.g. Greets the world"] = None,
+    homepage: Annotated[str | None, "A website, e.g. https://example.com"] = None,
+    default_branch: Annotated[Name | None, "e.g. main"] = None,
+    name: Annotated[Name | None, "A new name; old addresses lead to it, e.g. hello-earth"] = None,
+    has_issues: Annotated[bool | None, "Whether it has issues"] = None,
+    has_wiki: Annotated[bool | None, "Whether it has a wiki"] = None,
+    delete_branch_on_merge: Annotated[bool | None, "Whether merging a pull request deletes its branch"] = None,
+) -> Call:
+    """Archive, rename or describe a repository, or change its default branch. Who can see it stays."""
+    texts = {"description": description, "homepage": homepage, "default_branch": default_branch, "name": name}
+    flags = {"archived": archived, "has_issues": has_issues, "has_wiki": has_wiki}
+    fields = changes(**texts, **flags, delete_branch_on_merge=delete_branch_on_merge)
+    return Call("PATCH", repo_path(owner, repo), json=fields)
+
+
+@github.lists(shows("name", "commit.sha as sha"), "repos/list-tags")
+def list_tags(owner: Owner, repo: Repo) -> Call:
+    """List a repository's tags, with the commits that they name."""
+    return Call("GET", repo_path(owner, repo, "/tags"))
+
+
+@github.writes(shows("ref", "object.sha as sha"), "git/create-ref")
+def create_tag(
+    owner: Owner,
+    repo: Repo,
+    tag: Annotated[Name, "e.g. v1.2.0"],
+    ref: Annotated[Ref | None, "The commit or branch that it names; the default branch if left out, e.g. main"] = None,
+) -> Calls:
+    """Tag a commit; to publish notes with it use create_release."""
+    head = yield Call("GET", repo_path(owner, repo, "/commits/{ref}", ref=(ref or "HEAD").split("/")))
+    body = {"ref": f"refs/tags/{tag}", "sha": head.json["sha"]}
+    return (yield Call("POST", repo_path(owner, repo, "/git/refs"), json=body)).json
+
+
 @github.lists(shows("name", "commit.sha as sha", "protected"), "repos/list-branches")
 def list_branches(
     owner: Owner,
@@ -169,3 +227,24 @@ def search_users(
 ) -> Call:
     """Search the people and organizations of GitHub by name, login, e-mail address or place."""
     return Call("GET", "/search/users", given(q=q, order=order))
+
+
+TEAM = shows("slug", "name", "description", "privacy", "parent.slug as parent", "html_url as url")
+PEOPLE = ("read:org",)
+
+Organization = Annotated[Owner, "An organization, e.g. octo-org"]
+TeamSlug = Annotated[Name, from_url(ADDRESSES, "team_slug"), "The slug that list_teams shows, e.g. platform"]
+
+
+@github.lists(TEAM, "teams/list", scopes=PEOPLE)
+def list_teams(owner: Organization) -> Call:
+    """List the teams of an organization that you can see."""
+    return Call("GET", path("/orgs/{owner}/teams", owner=owner))
+
+
+@github.lists(shows("login", "type", "html_url as url"), "teams/list-members-in-org", scopes=PEOPLE)
+def list_team_members(
+    owner: Organization, team_slug: TeamSlug, role: Literal["all", "member", "maintainer"] = "all"
+) -> Call:
+    """List the people of a team, those of its sub-teams too."""
+    return Call("GET", path("/orgs/{owner}/teams/{slug}/members", owner=owner, slug=team_slug), {"role": role})
