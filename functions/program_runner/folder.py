@@ -3,13 +3,24 @@
 import os
 import shutil
 import stat
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from mcpist.errors import InvalidRequest, ProgramUnavailable
 from mcpist.settings import settings
+
+# Where systems have programs and what these read, but neither accounts nor data of people.
+INSTALLED = (
+    "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store",
+    *(f"/usr/{name}" for name in ("bin", "sbin", "lib", "lib32", "lib64", "libexec", "libx32", "share")),
+    *(f"/usr/local/{name}" for name in ("bin", "lib", "lib64", "libexec", "share")),
+    *(f"/etc/{name}" for name in ("alternatives", "fonts", "ld.so.cache", "localtime", "mime.types")),
+    "/etc/ssl/certs", "/etc/ssl/openssl.cnf",
+    *(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom")),
+)  # fmt: skip
 
 
 @contextmanager
@@ -55,6 +66,18 @@ def locate(program: str) -> Path:
     if not os.access(path, os.X_OK):
         raise ProgramUnavailable(service=program, program=program, problem="it is not executable")
     return path
+
+
+def visible_paths(program: str, file: Path) -> tuple[str, ...]:
+    """Return the paths that a program sees beside its own folder: what this machine has installed, and its package."""
+    package = Path(settings().programs).resolve()
+    own = file if program.startswith("/") else package / file.relative_to(package).parts[0]
+    others = [path for path in (sys.base_prefix, str(own)) if not _is_below(path, INSTALLED)]
+    return (*INSTALLED, *others)
+
+
+def _is_below(path: str, folders: Collection[str]) -> bool:
+    return any(PurePath(path).is_relative_to(folder) for folder in folders)
 
 
 def _allowed(program: str) -> Path:

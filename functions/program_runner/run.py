@@ -6,15 +6,18 @@ import selectors
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from mcpist.errors import AnswerTooLarge, ProgramLimitReached, ProgramUnavailable, Timeout
 from mcpist.programs.messages import MAX_INLINE_BYTES, MAX_STDERR_BYTES, ProgramRequest, ProgramResult
+from mcpist.settings import settings
 from program_runner import folder, outputs
 from program_runner.confinement.order import GRACE_SECONDS, Order, Report, read_line
-from program_runner.folder import locate
+from program_runner.folder import locate, visible_paths
 from program_runner.process import inherited_environment, supervisor_command, supervisor_options
 
 CHUNK_BYTES = 65_536
@@ -22,14 +25,16 @@ CHUNK_BYTES = 65_536
 SUPERVISOR_REPORT_SECONDS = 5.0
 
 _START_PROBLEMS: Mapping[int, str] = {
-    errno.ENOENT: "the interpreter or the loader that it names is missing",
+    errno.ENOENT: "the interpreter or the loader that it names is missing, or is none that the system has installed",
     errno.ENOEXEC: "it is made for another machine, or is no program",
     errno.EACCES: "it is not executable",
+    errno.EOPNOTSUPP: "this machine's kernel can hide no files from it (no namespaces, no Landlock): here only packaged"
+    " programs run, and of these none whose language reads files",
     errno.ENOSYS: "this machine's kernel has no filter of system calls, without which nothing runs",
 }
 
 
-def run(request: ProgramRequest, *, namespaces: bool = True) -> ProgramResult:
+def run(request: ProgramRequest, *, namespaces: bool = True, landlock: bool = True) -> ProgramResult:
     """Run a program once; raises what `mcpist.programs.client.run` names."""
     program, started = locate(request.program), time.monotonic()
     with folder.run_folder() as root:
@@ -37,7 +42,9 @@ def run(request: ProgramRequest, *, namespaces: bool = True) -> ProgramResult:
         for file in request.inputs:
             folder.write(work, file.name, outputs.content_of(file))
         stdin = (work / request.stdin_file).read_bytes() if request.stdin_file else request.stdin
-        process = _Process(request, _order(request, program, root, namespaces=namespaces), stdin)
+        process = _Process(
+            request, replace(_order(request, program, root), namespaces=namespaces, landlock=landlock), stdin
+        )
         process.run()
         report, stdout = process.report, bytes(process.stdout)
         _raise_if_ended(request, report, process)
@@ -56,15 +63,21 @@ def run(request: ProgramRequest, *, namespaces: bool = True) -> ProgramResult:
     )
 
 
-def _order(request: ProgramRequest, program: Path, root: Path, *, namespaces: bool) -> Order:
+def _order(request: ProgramRequest, program: Path, root: Path) -> Order:
     own = {"HOME": str(root / "tmp"), "TMPDIR": str(root / "tmp")}
+    inherited = inherited_environment()
+    # Scripts in Python find the interpreter that is visible to them last.
+    path = os.pathsep.join([inherited.get("PATH", os.defpath), f"{sys.base_prefix}/bin"])
+    # Lambda's function has no files but its own; another machine has files of people.
+    must_hide = request.program.startswith("/") or (request.reads_files and settings().local_services)
     return Order(
         command=(str(program), *request.arguments),
         folder=str(root / "work"),
         root=str(root),
-        environment={**inherited_environment(), **request.environment, **own},
+        visible=visible_paths(request.program, program),
+        must_hide=must_hide,
+        environment={**inherited, "PATH": path, **request.environment, **own},
         network=request.network,
-        namespaces=namespaces,
         # What it writes to its standard output is counted by the reader, not by the supervisor.
         **request.limits.model_dump(exclude={"stdout_bytes"}),
     )

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +26,7 @@ from mcpist.memory import forget_all
 from mcpist.programs import client
 from mcpist.programs.messages import MAX_INLINE_BYTES, ProgramRequest, ProgramResult, ServerRequest
 from program_runner.outputs import _client
-from tests.program_runner.conftest import HOSTILE
+from tests.program_runner.conftest import HOSTILE, write_script
 from tests.traffic import traffic_of
 from tests.upstreams.connected import faulty
 
@@ -44,11 +43,8 @@ BYTES = [{"glob": "*.out", "content_type": "application/octet-stream"}]
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("programs")
-    made = {"copy": folder / "copy", "hostile": folder / "hostile"}
-    for name, source in {"copy": COPY, "hostile": HOSTILE.read_text("utf-8")}.items():
-        made[name].write_text(f"#!{sys.executable}\n{source}")
-        made[name].chmod(0o755)
-    return made
+    sources = {"copy": COPY, "hostile": HOSTILE.read_text("utf-8")}
+    return {name: write_script(folder / name, source) for name, source in sources.items()}
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """What a hostile program can do in the room without rights: nothing beyond its folder, its time and its shares.
 
-A test runs in namespaces, as this machine has them, and without, as on Lambda, unless they make no difference.
+A test runs in namespaces, with Landlock, and without both, as on Lambda, unless they make no difference.
 """
 
 import errno
@@ -20,15 +20,15 @@ from typing import Any
 
 import pytest
 
-from mcpist.errors import AnswerTooLarge, McpistError, OutputRefused, ProgramLimitReached, Timeout
+from mcpist.errors import AnswerTooLarge, McpistError, OutputRefused, ProgramLimitReached, ProgramUnavailable, Timeout
 from mcpist.programs.messages import Limits, ProgramRequest
 from program_runner.confinement.kernel import forbid_inspection
 from program_runner.confinement.processes import threads
 from program_runner.run import run
-from tests.program_runner.conftest import Run
+from tests.program_runner.conftest import Run, write_script
 
 TEXT = [{"glob": "**", "content_type": "text/plain"}]
-AS_ON_LAMBDA = pytest.mark.parametrize("hostile", ["no namespaces"], indirect=True)
+AS_ON_LAMBDA = pytest.mark.parametrize("hostile", ["neither"], indirect=True)
 """For what namespaces do not change."""
 REFUSED = (errno.EPERM, errno.EACCES, errno.ENOENT, errno.ESRCH)
 
@@ -223,9 +223,10 @@ def _other_thread() -> Iterator[int]:
         ended.set()
 
 
+PYTHON = os.path.realpath(sys.executable)
 PROGRAMS_OF_MANY_CALLS = {
-    sys.executable: """
-import asyncio, concurrent.futures, multiprocessing, os, resource, signal, socket, sqlite3, subprocess
+    PYTHON: """
+import asyncio, concurrent.futures, os, resource, signal, socket, sqlite3, subprocess
 os.abort() if os.fork() == 0 else os.wait()
 one, other = socket.socketpair()
 resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))
@@ -234,8 +235,6 @@ child = subprocess.Popen(["sleep", "60"], start_new_session=True)
 os.killpg(child.pid, signal.SIGTERM)
 assert child.wait() == -signal.SIGTERM
 list(concurrent.futures.ThreadPoolExecutor(4).map(str, range(9)))
-forking = multiprocessing.get_context("fork")
-list(concurrent.futures.ProcessPoolExecutor(2, forking).map(str, range(9)))
 sqlite3.connect("x.db").execute("create table a(b)")
 async def main():
     process = await asyncio.create_subprocess_exec("sleep", "60")
@@ -266,27 +265,64 @@ def test_programs_have_the_system_calls_that_they_need(interpreter: str, allow: 
     if program is None:
         pytest.skip(f"{interpreter} is not installed")
     allow(program)
-    option = "-c" if interpreter in {sys.executable, "bash"} else "-e"
+    option = "-c" if interpreter in {PYTHON, "bash"} else "-e"
     asked = {"organization": "acme", "program": program, "arguments": (option, PROGRAMS_OF_MANY_CALLS[interpreter])}
     result = run(ProgramRequest.model_validate(asked), namespaces=False)
     assert (result.exit_code, result.stdout, result.stderr_tail) == (0, b"done\n", "")
 
 
-@pytest.mark.parametrize("hostile", ["namespaces"], indirect=True)
-def test_in_namespaces_it_writes_nowhere_else(hostile: Run, tmp_path: Path) -> None:
-    if not _has_namespaces(hostile):
-        pytest.skip("this kernel gives an unprivileged process no namespaces")
+HIDDEN = pytest.mark.parametrize("hostile", ["namespaces", "landlock"], indirect=True)
+
+
+@HIDDEN
+def test_it_changes_no_file_but_those_of_its_folder(hostile: Run, tmp_path: Path) -> None:
+    _skip_unless_hidden(hostile)
     victim = tmp_path / "victim"
     victim.write_text("as it was")
-    found = answer(hostile, "escape", str(victim), str(Path.home() / "escaped"), "/tmp/escaped")
-    assert set(found.values()) - {"written"} == {errno.EROFS}
-    assert found["../x"] == "written", "it is in the run's own folder"
-    assert list(found.values()).count("written") == 1
+    found = answer(hostile, "escape", str(victim), str(Path.home() / "escaped"), "/tmp/escaped", "/usr/escaped")
+    assert found.pop("../x") == "written", "it is in the run's own folder"
+    assert set(found.values()) <= {errno.EROFS, errno.ENOENT, errno.EACCES}
     assert victim.read_text() == "as it was"
 
 
-def _has_namespaces(hostile: Run) -> bool:
-    return "read-only" in hostile("core").isolation
+@HIDDEN
+def test_it_sees_no_file_of_this_machine_but_its_own_and_what_is_installed(hostile: Run, tmp_path: Path) -> None:
+    _skip_unless_hidden(hostile)
+    (tmp_path / "secret.txt").write_text("canary")
+    links = ["/proc/1/root/etc/passwd", f"/proc/{os.getpid()}/root/etc/passwd", f"/proc/{os.getpid()}/cwd/Makefile"]
+    paths = [str(tmp_path / "secret.txt"), str(Path.cwd() / "Makefile"), "/etc/passwd", "/etc/hostname", *links]
+    folders = {"/tmp", "/var", "/etc/ssh", "/root/.ssh", str(Path.home() / ".ssh"), str(Path.cwd() / "tests")}
+    found = answer(hostile, "look", *paths, *folders)
+    assert {path: said for path, said in found.items() if said not in {*REFUSED, "[]"}} == {}
+    assert isinstance(answer(hostile, "look", PYTHON)[PYTHON], str)
+
+
+def test_where_no_file_can_be_hidden_only_packaged_programs_run(
+    allow: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    program = write_script(package / "tool", "print('ran')")
+    monkeypatch.setenv("PROGRAMS", str(package))
+    monkeypatch.setenv("LOCAL_SERVICES", "on")
+    allow(program)
+
+    def start(name: str, *, reads_files: bool) -> bytes:
+        message = ProgramRequest(organization="acme", program=name, reads_files=reads_files)
+        return run(message, namespaces=False, landlock=False).stdout
+
+    assert start("tool", reads_files=False) == b"ran\n"
+    for name, reads_files in ((str(program), False), ("tool", True)):
+        with pytest.raises(ProgramUnavailable, match="only packaged programs run"):
+            start(name, reads_files=reads_files)
+    monkeypatch.setenv("LOCAL_SERVICES", "")
+    allow()
+    assert start("tool", reads_files=True) == b"ran\n", "Lambda has no files of anybody"
+
+
+def _skip_unless_hidden(hostile: Run) -> None:
+    if {"files", "landlock"}.isdisjoint(hostile("core").isolation):
+        pytest.skip("this kernel hides no files in this way")
 
 
 def _processes(word: str) -> int:

@@ -19,7 +19,7 @@ import pytest
 
 from program_runner.confinement import kernel, processes, seccomp, supervisor, system_calls
 from program_runner.confinement.order import Order, Report, read_line
-from program_runner.folder import run_folder
+from program_runner.folder import INSTALLED, run_folder
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="supervisors need Linux")
 ROOT = Path(__file__).parents[2]
@@ -75,13 +75,15 @@ def supervise(order: Order, close_after: float = 0) -> tuple[Report, int]:
     return report, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-@pytest.mark.parametrize("root", ["", str(ROOT)])
-def test_it_ends_as_its_program_does_in_namespaces(root: str) -> None:
-    report, code = supervise(replace(ORDER, namespaces=True, root=root))
+@pytest.mark.parametrize("has_root", [True, False])
+def test_it_ends_as_its_program_does_in_namespaces(has_root: bool, tmp_path: Path) -> None:
+    root = str(tmp_path) if has_root else ""
+    order = replace(ORDER, namespaces=True, root=root, folder=root or "/tmp", visible=INSTALLED)
+    report, code = supervise(order)
     assert (report.exit_code, code) == (3, 3)
     if report.isolation != ("seccomp",):
         assert {"user", "pid", "ipc", "network", "seccomp"} <= set(report.isolation)
-        assert ("read-only" in report.isolation) is bool(root)
+        assert ("files" in report.isolation) is bool(root)
 
 
 def test_it_ends_as_its_program_does_without_them() -> None:
@@ -155,10 +157,10 @@ def test_what_the_kernel_refuses_is_an_error() -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(fork(without), 0)[1]) == (7 if os.geteuid() == 0 else 99)
 
 
-def test_without_rights_to_mounts_writing_is_not_confined() -> None:
+def test_without_rights_to_mounts_files_are_not_hidden() -> None:
     def try_it() -> None:
         os.setuid(65_534)
-        os._exit(len(kernel.confine_writing("/tmp")))
+        os._exit(len(kernel.confine_files("/tmp", ())))
 
     if os.geteuid() == 0:
         assert os.waitstatus_to_exitcode(os.waitpid(fork(try_it), 0)[1]) == 0
@@ -172,11 +174,11 @@ def test_a_kernel_that_refuses_namespaces_gives_none() -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(fork(try_it), 0)[1]) == 0
 
 
-def test_everything_but_a_folder_is_read_only_in_mounts_of_ones_own() -> None:
+def test_everything_but_a_folder_is_hidden_in_mounts_of_ones_own(tmp_path: Path) -> None:
     def try_it() -> None:
         if "mounts" not in kernel.enter_namespaces(network=True, mounts=True):
             os._exit(2)
-        os._exit(2 if "read-only" in kernel.confine_writing(str(ROOT)) else 3)
+        os._exit(2 if "files" in kernel.confine_files(str(tmp_path), ()) and os.listdir("/") != ["etc"] else 3)
 
     assert os.waitstatus_to_exitcode(os.waitpid(fork(try_it), 0)[1]) == 2
 
@@ -240,7 +242,9 @@ def verdict_of(machine: str, *, network: bool = False, protected: Collection[int
 
 
 def number_of(machine: str, name: str) -> int:
-    found = seccomp.ARCHITECTURES[machine].calls(*system_calls.OF_ALL, system_calls.CHECKED, system_calls.OF_SERVERS)
+    found = seccomp.ARCHITECTURES[machine].calls(
+        *system_calls.COMMON_CALLS, system_calls.CHECKED_CALLS, system_calls.SERVER_CALLS
+    )
     return found[name]
 
 
@@ -248,8 +252,8 @@ def number_of(machine: str, name: str) -> int:
 def test_the_filter_allows_what_its_table_names_and_nothing_else(machine: str) -> None:
     architecture = seccomp.ARCHITECTURES[machine]
     alone, server = verdict_of(machine), verdict_of(machine, network=True)
-    allowed = set(architecture.calls(*system_calls.OF_ALL, system_calls.CHECKED).values())
-    of_servers = set(architecture.calls(system_calls.OF_SERVERS).values())
+    allowed = set(architecture.calls(*system_calls.COMMON_CALLS, system_calls.CHECKED_CALLS).values())
+    of_servers = set(architecture.calls(system_calls.SERVER_CALLS).values())
     assert {number for number in range(1000) if alone(number) == 0} == allowed
     assert {number for number in range(1000) if server(number) == 0} == allowed | of_servers
     for name, number in REFUSED[machine].items():

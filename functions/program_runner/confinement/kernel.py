@@ -4,6 +4,7 @@ import ctypes
 import errno
 import os
 import sys
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,6 +14,7 @@ PR_CAPBSET_DROP = 24
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
 
+MNT_DETACH = 0x2
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = 0x2, 0x4, 0x8, 0x1000, 0x4000, 0x40000
 AT_FDCWD, AT_RECURSIVE, MOUNT_ATTR_RDONLY = -100, 0x8000, 0x1
 SYS_MOUNT_SETATTR = 442  # the same on all architectures
@@ -57,9 +59,16 @@ def mount(source: str, target: str, kind: str, flags: int) -> None:
 
 def change_mounts(target: str, flags: int, *, set_: int = 0, clear: int = 0) -> None:
     """Set or clear attributes of a mount, with AT_RECURSIVE of all mounts below it too."""
-    attributes = _MountAttributes(set=set_, clear=clear)
-    path, size = target.encode(), ctypes.c_size_t(ctypes.sizeof(attributes))
-    _check(_libc().syscall(ctypes.c_long(SYS_MOUNT_SETATTR), AT_FDCWD, path, flags, ctypes.byref(attributes), size))
+    attributes = bytes(_MountAttributes(set=set_, clear=clear))
+    syscall(SYS_MOUNT_SETATTR, AT_FDCWD, target.encode(), flags, attributes, len(attributes))
+
+
+def syscall(number: int, *arguments: int | bytes | None) -> int:
+    """Make a system call for which the C library has no function."""
+    values = (ctypes.c_long(one) if isinstance(one, int) else one for one in arguments)
+    result: int = _libc().syscall(ctypes.c_long(number), *values)
+    _check(min(result, 0))
+    return result
 
 
 def _libc() -> ctypes.CDLL:
@@ -100,16 +109,44 @@ def enter_namespaces(*, network: bool, mounts: bool) -> tuple[str, ...]:
     return tuple(wanted)
 
 
-def confine_writing(root: str) -> tuple[str, ...]:
-    """Make everything but a folder read-only, and show no other processes; return what was possible."""
-    done = []
-    with suppress(OSError):
+def confine_files(root: str, visible: Collection[str]) -> tuple[str, ...]:
+    """Give this process a file system that is empty but for paths to read and a folder to change.
+
+    Return what was possible: where the kernel permits no mounts, as in some containers, all stays as it is.
+    """
+    new, done = f"{root}/root", ["files"]
+    try:
         mount("none", "/", "", MS_REC | MS_PRIVATE)
-        mount(root, root, "", MS_BIND)
-        change_mounts("/", AT_RECURSIVE, set_=MOUNT_ATTR_RDONLY)
-        change_mounts(root, 0, clear=MOUNT_ATTR_RDONLY)
-        done.append("read-only")
-    with suppress(OSError):
-        mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
-        done.append("proc")
+        os.mkdir(new)
+        mount("none", new, "tmpfs", MS_NOSUID | MS_NODEV)
+        for path in (root, *visible):
+            _show(path, new)
+        with suppress(OSError):
+            os.mkdir(f"{new}/proc")
+            mount("proc", f"{new}/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
+            done.append("proc")
+        change_mounts(new, AT_RECURSIVE, set_=MOUNT_ATTR_RDONLY)
+        change_mounts(new + root, 0, clear=MOUNT_ATTR_RDONLY)
+        os.chdir(new)
+        _check(_libc().pivot_root(b".", b"."))
+        _check(_libc().umount2(b".", MNT_DETACH))
+        os.chdir("/")
+    except OSError:
+        return ()
     return tuple(done)
+
+
+def _show(path: str, new: str) -> None:
+    """Bind a path to the same place below another root; links of the root itself, such as /lib, stay links."""
+    if not os.path.exists(path):
+        return
+    os.makedirs(os.path.dirname(new + path), exist_ok=True)
+    if os.path.dirname(path) == "/" and os.path.islink(path):
+        os.symlink(os.readlink(path), new + path)
+        return
+    if os.path.isdir(path):
+        os.makedirs(new + path, exist_ok=True)
+    else:
+        Path(new + path).touch()
+    # A namespace may not take a part of a tree in which something is mounted: so all of it, but for the new root.
+    mount(path, new + path, "", MS_BIND | (0 if new.startswith(f"{path}/") else MS_REC))

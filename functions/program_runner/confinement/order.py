@@ -22,7 +22,11 @@ class Order:
     environment: dict[str, str] = field(repr=False)
     network: bool
     root: str = ""
-    """The folder to which its writing is confined; empty for no such confinement."""
+    """The only folder in which it may write; empty for no such confinement."""
+    visible: tuple[str, ...] = ()
+    """The other paths that it sees, and may read."""
+    must_hide: bool = False
+    """Whether it may not run where the kernel cannot hide all other files from it."""
     protected: tuple[int, ...] = field(default_factory=lambda: (os.getppid(), *threads()))
     """Processes and threads outside that it must not signal."""
     seconds: float = 0
@@ -36,6 +40,8 @@ class Order:
     folder_bytes: int = 0
     namespaces: bool = True
     """Whether to try them; tests do without, as Lambda's kernel does."""
+    landlock: bool = True
+    """Whether to try it where there are no mounts, as above."""
 
     def encode(self) -> bytes:
         """Return it as a line."""
@@ -45,7 +51,7 @@ class Order:
     def decode(cls, line: bytes) -> Self:
         """Return the order of a line."""
         fields: dict[str, Any] = json.loads(line)
-        for name in ("command", "protected"):
+        for name in ("command", "protected", "visible"):
             fields[name] = tuple(fields[name])
         return cls(**fields)
 

@@ -29,8 +29,8 @@ _NEGATIVE = 0x80000000
 _WORD = 1 << 32
 
 
-class Rule(NamedTuple):
-    """What an argument of a call may not be."""
+class ArgumentRule(NamedTuple):
+    """The values and bits that an argument of a call may not have."""
 
     argument: int
     values: tuple[int, ...] = ()
@@ -40,10 +40,10 @@ class Rule(NamedTuple):
 
 # F_SETOWN and its like let the kernel send any signal to any process of our user; TIOCSTI types into a terminal.
 RULES = {
-    "fcntl": Rule(1, (8, 10, 15)),
-    "ioctl": Rule(1, (0x8901, 0x8902, 0x5412, 0x541C)),
-    "clone": Rule(0, bits=0x7E020080),  # CLONE_NEW*
-    "socketpair": Rule(1, bits=0x2),  # SOCK_DGRAM and SOCK_RAW, which can send to others than their pair
+    "fcntl": ArgumentRule(1, (8, 10, 15)),
+    "ioctl": ArgumentRule(1, (0x8901, 0x8902, 0x5412, 0x541C)),
+    "clone": ArgumentRule(0, bits=0x7E020080),  # CLONE_NEW*
+    "socketpair": ArgumentRule(1, bits=0x2),  # SOCK_DGRAM and SOCK_RAW, which can send to others than their pair
 }
 _RULES_OF_SERVERS = {"fcntl", "ioctl"}
 
@@ -85,8 +85,8 @@ def install(*, network: bool, protected: Collection[int]) -> None:
 
 def program(architecture: Architecture, *, network: bool, protected: Collection[int], first: int) -> bytes:
     """Return the filter as code of the kernel's packet filter."""
-    allowed = architecture.calls(*system_calls.OF_ALL, *([system_calls.OF_SERVERS] if network else []))
-    checked = architecture.calls(system_calls.CHECKED)
+    allowed = architecture.calls(*system_calls.COMMON_CALLS, *([system_calls.SERVER_CALLS] if network else []))
+    checked = architecture.calls(system_calls.CHECKED_CALLS)
     code = [
         _instruction(_LOAD, _ARCHITECTURE),
         _instruction(_EQUAL, architecture.audit, 1, 0),
@@ -121,7 +121,7 @@ def _ranges(numbers: Iterator[int]) -> Iterator[tuple[int, int]]:
         yield found[0], found[-1]
 
 
-def _argument_rule(rule: Rule) -> list[bytes]:
+def _argument_rule(rule: ArgumentRule) -> list[bytes]:
     code = [_instruction(_LOAD, _ARGUMENTS + 8 * rule.argument)]
     for value in rule.values:
         code += [_instruction(_EQUAL, value, 0, 1), _instruction(_RETURN, _REFUSE)]

@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import NoReturn
 
-from program_runner.confinement import kernel, processes, seccomp
+from program_runner.confinement import kernel, landlock, processes, seccomp
 from program_runner.confinement.order import Order, Report, read_line
 
 WATCH_SECONDS = 0.05
@@ -54,25 +54,24 @@ def _watch(control: socket.socket, order: Order, isolation: tuple[str, ...]) -> 
     for one in (wakeup, theirs):
         one.setblocking(False)
     if "mounts" in isolation:
-        isolation += kernel.confine_writing(order.root)
+        isolation += kernel.confine_files(order.root, order.visible)
     with suppress(OSError):
         kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    program, error, is_filtered = _start(control, order, isolation)
+    program, error, own = _start(control, order, isolation)
     _drop_streams()
     reached, code = ("", 0) if error else _wait(control, wakeup, order, program)
     processes.kill_all(everything="pid" in isolation)
-    isolation += ("seccomp",) if is_filtered else ()
-    report = Report(isolation, None if code < 0 else code, max(-code, 0), reached, error)
+    report = Report(isolation + own, None if code < 0 else code, max(-code, 0), reached, error)
     with suppress(OSError):
         control.sendall(report.encode())
     return code
 
 
-def _start(control: socket.socket, order: Order, isolation: tuple[str, ...]) -> tuple[int, int, bool]:
-    """Fork the program; return its number, the error with which it did not start, and whether it is filtered."""
+def _start(control: socket.socket, order: Order, isolation: tuple[str, ...]) -> tuple[int, int, tuple[str, ...]]:
+    """Fork the program; return its number, the error with which it did not start, and how it confined itself."""
     reader, writer = os.pipe()
     program = os.fork()
     if program == 0:
@@ -81,8 +80,8 @@ def _start(control: socket.socket, order: Order, isolation: tuple[str, ...]) -> 
         _exit_after(lambda: _execute(order, writer, isolation))
     os.close(writer)
     with os.fdopen(reader, "rb") as answers:
-        is_filtered, _, error = answers.read().decode().partition(" ")
-    return program, int(error or 0), is_filtered == "filtered"
+        own, _, error = answers.read().decode().partition(" ")
+    return program, int(error or 0), tuple(filter(None, own.split(",")))
 
 
 def _execute(order: Order, writer: int, isolation: tuple[str, ...]) -> int:
@@ -97,21 +96,35 @@ def _execute(order: Order, writer: int, isolation: tuple[str, ...]) -> int:
         if os.geteuid() == 0:
             with suppress(OSError):
                 kernel.drop_capabilities()
-        os.write(writer, b"filtered " if _filter(order, isolation) else b"open ")
+        os.write(writer, ",".join([*_hide_files(order, isolation), *_filter(order, isolation)]).encode())
         os.execve(order.command[0], order.command, order.environment)  # noqa: S606 - argv only, no shell
     except OSError as error:
         os.write(writer, f" {error.errno or errno.EIO}".encode())
     return 127
 
 
-def _filter(order: Order, isolation: tuple[str, ...]) -> bool:
+def _hide_files(order: Order, isolation: tuple[str, ...]) -> list[str]:
+    """Take all other files from this process, unless its mounts have done so; where it must see none, raise OSError."""
+    if not order.root or "files" in isolation:
+        return []
+    if order.landlock:
+        with suppress(OSError):
+            kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+            landlock.confine(order.root, order.visible)
+            return ["landlock"]
+    if order.must_hide:
+        raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+    return []
+
+
+def _filter(order: Order, isolation: tuple[str, ...]) -> list[str]:
     """Filter the calls of this process; where Linux cannot, nothing may run."""
     if sys.platform != "linux":
-        return False
+        return []
     # In a namespace of processes the numbers of others mean its own.
     above = () if "pid" in isolation else order.protected
     seccomp.install(network=order.network, protected=(os.getppid(), *above))
-    return True
+    return ["seccomp"]
 
 
 def _limit(order: Order, *, is_counted_alone: bool) -> None:

@@ -5,7 +5,7 @@ Each entry is a name, its number on x86_64 and its number on aarch64. Sources: `
 """
 
 # Files, which the file system's own rights and Landlock guard.
-FILES = """
+FILE_CALLS = """
 read 0 63, write 1 64, open 2 -, openat 257 56, openat2 437 437, close 3 57, creat 85 -, lseek 8 62, pread64 17 67,
 pwrite64 18 68, readv 19 65, writev 20 66, preadv 295 69, pwritev 296 70, preadv2 327 286, pwritev2 328 287, stat 4
 -, fstat 5 80, lstat 6 -, newfstatat 262 79, statx 332 291, statfs 137 43, fstatfs 138 44, access 21 -, faccessat
@@ -23,7 +23,7 @@ inotify_add_watch 254 27, inotify_rm_watch 255 28
 """
 
 # Waiting for files, times and signals.
-WAITING = """
+WAITING_CALLS = """
 poll 7 -, ppoll 271 73, select 23 -, pselect6 270 72, epoll_create 213 -, epoll_create1 291 20, epoll_ctl 233 21,
 epoll_wait 232 -, epoll_pwait 281 22, epoll_pwait2 441 441, eventfd 284 -, eventfd2 290 19, signalfd 282 -,
 signalfd4 289 74, timerfd_create 283 85, timerfd_settime 286 86, timerfd_gettime 287 87, timer_create 222 107,
@@ -33,14 +33,14 @@ clock_getres 229 114, gettimeofday 96 169, time 201 -, times 100 153
 """
 
 # The own memory.
-MEMORY = """
+MEMORY_CALLS = """
 brk 12 214, mmap 9 222, munmap 11 215, mremap 25 216, mprotect 10 226, msync 26 227, madvise 28 233, mincore 27 232,
 mlock 149 228, mlock2 325 284, munlock 150 229, mlockall 151 230, munlockall 152 231, pkey_alloc 330 289, pkey_free
 331 290, pkey_mprotect 329 288
 """
 
 # The own processes, and questions about them.
-PROCESSES = """
+PROCESS_CALLS = """
 fork 57 -, vfork 58 -, execve 59 221, execveat 322 281, exit 60 93, exit_group 231 94, wait4 61 260, waitid 247 95,
 set_tid_address 218 96, set_robust_list 273 99, futex 202 98, futex_waitv 449 449, rseq 334 293, membarrier 324 283,
 arch_prctl 158 -, prctl 157 167, seccomp 317 277, restart_syscall 219 128, getpid 39 172, getppid 110 173, gettid
@@ -54,20 +54,20 @@ sigaltstack 131 132, getcpu 309 168, getrandom 318 278, uname 63 160, sysinfo 99
 """
 
 # What pipes made of a pair of sockets need; none of these makes a socket.
-SOCKET_PAIRS = """
+PAIR_CALLS = """
 sendto 44 206, recvfrom 45 207, sendmsg 46 211, recvmsg 47 212, sendmmsg 307 269, recvmmsg 299 243, shutdown 48 210,
 getsockname 51 204, getpeername 52 205, getsockopt 55 209, setsockopt 54 208
 """
 
 # Calls whose arguments are checked: `seccomp.RULES`.
-CHECKED = """
+CHECKED_CALLS = """
 fcntl 72 25, ioctl 16 29, clone 56 220, socketpair 53 199, kill 62 129, tkill 200 130, tgkill 234 131,
 rt_sigqueueinfo 129 138, rt_tgsigqueueinfo 297 240, prlimit64 302 261, sched_setaffinity 203 122, sched_setattr 314
 274, sched_setparam 142 118, sched_setscheduler 144 119
 """
 
 # For servers: the network, and what a browser needs that confines itself in namespaces.
-OF_SERVERS = """
+SERVER_CALLS = """
 socket 41 198, connect 42 203, bind 49 200, listen 50 201, accept 43 202, accept4 288 242, memfd_create 319 279,
 unshare 272 97, setns 308 268, mount 165 40, umount2 166 39, pivot_root 155 41, chroot 161 51, open_tree 428 428,
 move_mount 429 429, fsopen 430 430, fsconfig 431 431, fsmount 432 432, setuid 105 146, setgid 106 144, setreuid 113
@@ -78,4 +78,4 @@ io_setup 206 0, io_submit 209 2, io_getevents 208 4, io_destroy 207 1, mbind 237
 set_mempolicy 238 237
 """
 
-OF_ALL = (FILES, WAITING, MEMORY, PROCESSES, SOCKET_PAIRS)
+COMMON_CALLS = (FILE_CALLS, WAITING_CALLS, MEMORY_CALLS, PROCESS_CALLS, PAIR_CALLS)

@@ -132,6 +132,8 @@ class ProgramRequest(MessageModel):
     limits: Limits = Limits()
     network: bool = False
     """Whether it may open sockets."""
+    reads_files: bool = False
+    """Whether its language can name files: then, on one machine, it runs only where all others are hidden from it."""
 
 
 class Output(MessageModel):

@@ -105,6 +105,8 @@ class ToolDeclaration(DefinitionPart):
     """What it does outside of its own run: a program that only makes files from files `reads`."""
     argv: Annotated[tuple[CommandWord, ...], Field(min_length=1)]
     """The command line: words, and the places of inputs; the first word is the program."""
+    reads_files: bool = False
+    """Whether the language of its inputs can name files to read: `import` of jq, an image of a document."""
     stdin: Annotated[str, StringConstraints(pattern=INPUT_NAME)] | None = None
     """The input that the program reads: a file's content, a text as it is, any other value as JSON."""
     stdout: StdoutRule = StdoutRule()

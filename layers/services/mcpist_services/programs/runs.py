@@ -106,6 +106,7 @@ class ProgramRuns:
             environment=ENVIRONMENT,
             outputs=tuple(OutputRule(glob=rule.glob, content_type=rule.content_type) for rule in tool.outputs),
             limits=Limits(seconds=tool.timeout_seconds),
+            reads_files=tool.reads_files,
         )
 
     def _raise_if_failed(self, tool: ToolDeclaration, result: ProgramResult) -> None:
