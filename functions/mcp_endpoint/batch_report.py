@@ -1,13 +1,14 @@
 """Batches as the model reads them: the plan, and later a summary with the results of the steps."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mcp_types import ResourceLink
 
 from mcp_endpoint.blocks import BATCH_TYPE, BATCH_URI, MAX_BINARY_CHARACTERS, Part, file_link, render, to_parts
 from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS
+from mcpist.batch.execution import opening
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Entry, Header
 from mcpist.errors import Locale, from_message
@@ -20,16 +21,18 @@ from mcpist.visible_text import visible
 
 MAX_LISTED_FAILURES = 20
 NO_OUTPUT = ' No step has "output":true, so no result is shown.'
+HIDDEN_RESULTS = " Its results are {user}'s: an administrator opens them in the console, with a reason."
 FOREIGN_FILE = "\n[the result is in a file of {user}, which you cannot read]"
 
 
 def build_parts(head: Header, permissions: Permissions) -> list[Part]:
     """Return the current state of a batch: a summary, and the results in the order of its lines."""
-    entries = ledger.get_entries(head.pk)
+    entries = opening.readable_entries(head, permissions.caller)
     returned = [entry for entry in entries if _is_returned(head, entry)]
     share = MAX_ANSWER_CHARACTERS // max(1, len(returned))
     binary = MAX_BINARY_CHARACTERS // max(1, len(returned))
-    parts: list[Part] = [_summary(head, entries)]
+    is_hidden = not opening.is_readable(head, permissions.caller)
+    parts: list[Part] = [_summary(head, entries) + (HIDDEN_RESULTS.format(user=head.user) if is_hidden else "")]
     for entry in returned:
         # The file of a result belongs to its user: an administrator does not read its content.
         if entry.result and entry.result.file and head.user != permissions.caller.user:
@@ -64,14 +67,14 @@ def _is_returned(head: Header, entry: Entry) -> bool:
     return entry.index in head.outcome and (requested or entry.error is not None or bool(_failures(entry)))
 
 
-def _summary(head: Header, entries: list[Entry]) -> str:
+def _summary(head: Header, entries: Sequence[Entry]) -> str:
     """Return e.g. `batch b_12: done, 3 of 3 steps: find succeeded, tags skipped (find did not succeed)`."""
     steps = ", ".join(f"{entry.step.id} {_status(head, entry)}" for entry in entries)
     more = _hint(head, entries)
     return f"batch {head.batch}: {describe_state(head)}, {count_settled(head)}: {steps}.{more}"
 
 
-def _hint(head: Header, entries: list[Entry]) -> str:
+def _hint(head: Header, entries: Sequence[Entry]) -> str:
     """Return the advice for the next request: fetch the rest, or ask for results where a reading batch has none."""
     if not head.done:
         return f" Call batch with batch_id {head.batch} to fetch the rest."

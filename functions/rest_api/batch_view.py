@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from mcpist.batch.execution import opening
 from mcpist.batch.execution.submission import MAX_BATCH_WAIT_SECONDS
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.ledger import BatchPage
@@ -97,6 +98,14 @@ class StepView(Body):
     error: StepError | None = None
 
 
+class OpeningView(Body):
+    """An administrator who opened the results of another user's batch."""
+
+    by: str
+    reason: str
+    at: str
+
+
 class BatchSummary(Body):
     """A batch: its state, its times, and how many of its steps ended in which way."""
 
@@ -124,6 +133,10 @@ class BatchList(Body):
 class BatchView(BatchSummary):
     """A batch with its steps and their results; the times of the steps are its timeline."""
 
+    results_hidden: Annotated[
+        bool, Field(description="Whether it is another user's, and an administrator has not opened it in the console")
+    ]
+    openings: Annotated[list[OpeningView], Field(description="Who else opened the results, when and why")]
     steps: list[StepView]
 
 
@@ -136,12 +149,17 @@ class BatchPlan(Body):
 
 def batch_view(head: Header, permissions: Permissions) -> BatchView:
     """Return the current state of a batch, with its steps in the order of their lines."""
-    entries = ledger.get_entries(head.pk)
+    entries = opening.readable_entries(head, permissions.caller)
     returned = sum(entry.step.output or entry.step.raw_output for entry in entries)
     share = MAX_RESULT_CHARACTERS // max(1, returned)
     steps = zip(entries, progress(head, entries, time.time())["steps"], strict=True)
     views = [_step_view(head, entry, fields, permissions, share) for entry, fields in steps]
-    return BatchView(**_summary(head), steps=views)
+    return BatchView(
+        **_summary(head),
+        results_hidden=not opening.is_readable(head, permissions.caller),
+        openings=[OpeningView(by=one.by, reason=one.reason, at=timestamp(one.at)) for one in head.openings],
+        steps=views,
+    )
 
 
 def batch_list(page: BatchPage) -> BatchList:

@@ -13,17 +13,18 @@ import pytest
 from console.batches.pages import EXAMPLE_BATCH
 from console.batches.watching import file_content
 from infra.local.login import LocalLogin
-from mcpist.batch.execution import submission
+from mcpist.batch.execution import opening, submission
 from mcpist.batch.language.steps import Step
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Ending, Entry, Header, StoredJson
 from mcpist.batch.options import BatchOptions
 from mcpist.caller import Role, Subject
-from mcpist.errors import ConfirmationPending, FileNotFound
+from mcpist.errors import ConfirmationPending, FileNotFound, StoreUnavailable
 from mcpist.files.answers import keep_download
 from mcpist.files.content import FileContent
 from mcpist.people import directory, questions
 from mcpist.running.confirmation import Agreement, digest_of
+from mcpist.settings import settings
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
@@ -259,6 +260,75 @@ def test_an_administrators_look_is_in_the_audit_and_shows_no_result(ada: Browser
     assert len(rows) == 2
     kept = ada.post("/batches", [("action", "keep"), ("id", head.batch), ("step", "find")])
     assert kept["statusCode"] == 404
+
+
+def test_an_administrator_opens_results_with_a_reason_that_their_user_sees(ada: Browser, login: LocalLogin) -> None:
+    uma = another_browser(login, "uma")
+    head, driver = start(login, {**FIND, "params": {}}, user="uma")
+    driver.finish("find", raw=[{"tag": CANARY, "count": 2}])
+    path, step = f"/batches?id={head.batch}", f"/batches?id={head.batch}&step=find"
+    assert "Opened by others" not in uma.get("/batches")["body"]
+    for wrong in ("", " ", "x" * 201):
+        assert open_results(ada, head.batch, wrong)["statusCode"] == 400
+    assert CANARY not in ada.get(path)["body"]
+    sent = ada.submit(path, having="open", reason="The export of <b>today</b> is wrong")
+    assert sent["headers"]["location"].endswith("done=batch_opened")
+    for page in (path, step):
+        assert CANARY in ada.get(page)["body"]
+    (row,) = [row for row in audited(batch=head.batch, event="look") if row["tool"] == "batches.open"]
+    assert (row["user"], row["target"]) == ("ada", f"batches.{head.batch}")
+    assert row["after"]["reason"] == "The export of <b>today</b> is wrong"
+    assert "Opened by others" in uma.get("/batches")["body"]
+    seen = uma.get(path)["body"].partition("Administrators who opened the results")[2]
+    assert "ada" in seen
+    assert "The export of &lt;b&gt;today&lt;/b&gt; is wrong" in seen
+    kept = ada.post("/batches", [("action", "keep"), ("id", head.batch), ("step", "find")])
+    assert kept["statusCode"] == 404, "the file is its user's"
+
+
+def another_browser(login: LocalLogin, sub: str) -> Browser:
+    """A browser of a second person."""
+    browser = Browser(login)
+    browser.get(browser.decide(browser.get("/batches"), sub=sub))
+    return browser
+
+
+def open_results(browser: Browser, batch: str, reason: str) -> dict[str, Any]:
+    return browser.post("/batches", [("action", "open"), ("id", batch), ("reason", reason)])
+
+
+def test_opened_results_are_closed_after_an_hour(
+    ada: Browser, login: LocalLogin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head, driver = start(login, {**FIND, "params": {}}, user="uma")
+    driver.finish("find", raw=[{"tag": CANARY, "count": 2}])
+    monkeypatch.setattr(opening, "OPEN_SECONDS", 0)
+    assert open_results(ada, head.batch, "why")["statusCode"] == 303
+    assert CANARY not in ada.get(f"/batches?id={head.batch}&step=find")["body"]
+
+
+def test_results_are_not_opened_where_no_row_can_say_so(
+    ada: Browser, login: LocalLogin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head, _ = start(login, {**FIND, "params": {}}, user="uma")
+    caller = permissions_of(login, "ada").caller
+    assert ada
+    with monkeypatch.context() as broken:
+        broken.setenv("AUDIT_TABLE", "gone")
+        settings.cache_clear()
+        with pytest.raises(StoreUnavailable):
+            opening.open_results(caller, head.batch, "why")
+    settings.cache_clear()
+    assert ledger.get_header(head.pk).openings == ()
+
+
+def test_only_administrators_open_the_results_of_others(ada: Browser, login: LocalLogin) -> None:
+    uma = another_browser(login, "uma")
+    foreign, _ = start(login, {**FIND, "params": {}}, user="ada")
+    own, _ = start(login, {**FIND, "params": {}}, user="uma")
+    assert open_results(uma, foreign.batch, "why")["statusCode"] == 404
+    assert open_results(uma, own.batch, "why")["statusCode"] == 403
+    assert open_results(ada, foreign.batch, "why")["statusCode"] == 403, "nobody opens what is open"
 
 
 def test_names_from_outside_are_text(uma: Browser, login: LocalLogin) -> None:

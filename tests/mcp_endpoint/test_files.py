@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from mcp_types import ResourceLink
 
 from mcp_endpoint.batch_report import _step_parts
 from mcpist.aws.clients import client
+from mcpist.batch.execution import opening
 from mcpist.batch.language.steps import Step
 from mcpist.batch.ledger.records import Entry
 from mcpist.caller import Role
@@ -127,6 +129,11 @@ def test_an_administrator_sees_that_anothers_large_result_exists_but_not_what_it
     driver.finish("find", raw=[{**row, "title": f"{n * 7919 % 104729}" * 9} for n, row in enumerate(ROWS)])
     _, (summary, text) = endpoint.of("ada").apart.call("batch", batch_id=driver.head.batch)
     assert "find succeeded" in summary
+    assert "Its results are uma's: an administrator opens them in the console" in summary
+    assert text == "find: succeeded"
+    opening.open_results(replace(UMA, user="ada", system_role="admin"), driver.head.batch, "why")
+    _, (summary, text) = endpoint.of("ada").apart.call("batch", batch_id=driver.head.batch)
+    assert "Its results are" not in summary
     assert text == "find: succeeded\n[the result is in a file of uma, which you cannot read]"
 
 

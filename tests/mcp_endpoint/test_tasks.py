@@ -121,6 +121,20 @@ def test_a_task_is_visible_to_its_starter_and_to_administrators(follower: Endpoi
     assert looks() == [("ada", f"batches.{own}", "batches.read")]
 
 
+def test_an_administrator_reads_no_result_of_another_user_at_any_address(follower: EndpointClient) -> None:
+    batch = begun(follower)
+    LedgerDriver(batch).finish("tags", raw=[{"tag": "guide-canary", "docs": 2}])
+    LedgerDriver(batch).finish("docs", raw=[])
+    ada = follower.of("ada")
+    answers = [asked(ada, "get", batch), ada.result("batch", batch_id=batch)]
+    answers.append(ada.request("resources/read", uri=f"mcpist://batches/{batch}"))
+    for answer in answers:
+        assert "tags succeeded" in json.dumps(answer)
+        assert "Its results are uma's" in json.dumps(answer)
+        assert "guide-canary" not in json.dumps(answer)
+    assert "guide-canary" in json.dumps(asked(follower, "get", batch))
+
+
 def looks() -> list[tuple[str, str, str]]:
     """Return the audit's rows of looks into others' batches: who, which and how."""
     rows = audit_items("acme")

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from mcpist.batch.execution import opening
 from mcpist.caller import Role, Subject
 from mcpist.errors import FileNotFound
 from mcpist.people import directory
@@ -151,6 +152,22 @@ def test_a_batch_of_others_does_not_exist_but_for_an_administrator(rest: RestCli
         answer = send(f"/v1/batches/{batch}{path}", *([{}] if path == "/resume" else []))
         assert (answer.status, answer.json["code"]) == (404, "BATCH_NOT_FOUND")
     assert rest.of("ada").get(f"/v1/batches/{batch}").status == 202
+
+
+def test_an_administrator_reads_results_of_others_only_once_they_are_opened(rest: RestClient) -> None:
+    batch, driver = started(rest, TAGS)
+    driver.finish("tags", raw=[{"tag": "security", "count": 2}])
+    ada = rest.of("ada")
+    for answer in (ada.get(f"/v1/batches/{batch}"), ada.post(f"/v1/batches/{batch}/cancel")):
+        assert answer.json["resultsHidden"] is True
+        assert [(step["state"], step["result"]) for step in answer.json["steps"]] == [("succeeded", None)]
+        assert "security" not in answer.text
+    opening.open_results(directory.identify(Subject(rest.login.issuer, "ada")), batch, "a wrong export")
+    opened = ada.get(f"/v1/batches/{batch}").json
+    assert (opened["resultsHidden"], opened["steps"][0]["result"]) == (False, [{"tag": "security", "count": 2}])
+    own = rest.get(f"/v1/batches/{batch}").json
+    assert (own["resultsHidden"], own["steps"][0]["result"]) == (False, [{"tag": "security", "count": 2}])
+    assert [(one["by"], one["reason"]) for one in own["openings"]] == [("ada", "a wrong export")]
 
 
 def test_a_result_that_is_too_large_is_in_a_file(rest: RestClient) -> None:

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from console.approvals import address
 from console.batches import watching
 from console.visit import Visit
-from mcpist.batch.execution import submission
+from mcpist.batch.execution import opening, submission
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.ledger import list_recent
 from mcpist.batch.ledger.records import Header
@@ -59,6 +59,8 @@ def submit(visit: Visit) -> HttpResponse:
     match visit.request.form_value("action"):
         case "cancel":
             return _cancel(visit)
+        case "open":
+            return _open(visit)
         case "resume":
             return _resume(visit)
         case "keep":
@@ -89,6 +91,13 @@ def _cancel(visit: Visit) -> HttpResponse:
     batch = visit.request.form_value("id")
     submission.cancel(visit.caller, batch)
     return visit.redirect(_address(id=batch), done="batch_cancelled")
+
+
+def _open(visit: Visit) -> HttpResponse:
+    """Let an administrator read the results of another user's batch."""
+    batch = visit.request.form_value("id")
+    opening.open_results(visit.caller, batch, visit.request.form_value("reason"))
+    return visit.redirect(_address(id=batch), done="batch_opened")
 
 
 def _resume(visit: Visit) -> HttpResponse:

@@ -8,7 +8,7 @@ from console.batches.layout import BOX_HEIGHT, BOX_WIDTH
 from console.batches.picture import bars, count_states, picture
 from console.rendering import ShownText, shown_text
 from console.visit import Visit
-from mcpist.batch.execution import submission
+from mcpist.batch.execution import opening, submission
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.progress import progress
 from mcpist.batch.ledger.records import Entry, Header
@@ -42,18 +42,20 @@ class StepFailure:
 
 
 def show(visit: Visit) -> HttpResponse:
-    """Show a batch; an administrator's look at another user's has an audit row, and shows no results."""
+    """Show a batch; an administrator's look at another user's has an audit row, and no results unless it is opened."""
     head = submission.find_own(visit.caller, visit.request.query["id"])
-    entries = ledger.get_entries(head.pk)
+    entries = opening.readable_entries(head, visit.caller)
     seen = Progress.model_validate(progress(head, entries, visit.now))
-    # What its user may read is not an administrator's to see: progress and errors are.
-    own = head.user == visit.caller.user
+    # What its user may read is an administrator's to see only once it was opened: progress and errors always.
+    own, readable = head.user == visit.caller.user, opening.is_readable(head, visit.caller)
     step = visit.request.query.get("step", "")
     critical = critical_path(seen) if seen.done else []
     return visit.page(
         "batches/watch.html",
         head=head,
         own=own,
+        readable=readable,
+        max_reason=opening.MAX_REASON_CHARACTERS,
         state=state_of(head),
         progress=seen,
         counts=count_states(seen),
@@ -63,7 +65,7 @@ def show(visit: Visit) -> HttpResponse:
         bars=bars(seen),
         critical=critical,
         poll_seconds=poll_seconds(head, visit.now) if own else 0,
-        results=inline_results(head, entries, visit.permissions) if own and not step else [],
+        results=inline_results(head, entries, visit.permissions) if readable and not step else [],
         # A step whose write is in doubt is resumed only where a person chooses it: it may have happened.
         repeatable=sum(status in {"failed", "skipped", "cancelled"} for status in head.outcome.values()),
         doubtful=[head.ids[step] for step, status in sorted(head.outcome.items()) if status == "unknown"],
@@ -90,17 +92,15 @@ def find_entry(entries: Sequence[Entry], step: str) -> Entry:
 
 
 def _panel(visit: Visit, head: Header, entries: Sequence[Entry], seen: Progress) -> Mapping[str, Any]:
-    """Return the values of a step's panel; its params and its result only for the batch's own user."""
+    """Return the values of a step's panel; its params and its result only for who may read the results."""
     entry = find_entry(entries, visit.request.query["step"])
-    own = head.user == visit.caller.user
-    shown = result_of(head, entry, visit.permissions, MAX_SHOWN_RESULT_CHARACTERS) if own else None
     return {
         "entry": entry,
         "step": next(step for step in seen.steps if step.id == entry.step.id),
-        "result": shown,
+        "result": result_of(head, entry, visit.permissions, MAX_SHOWN_RESULT_CHARACTERS),
         "failures": failures_of(entry, visit.caller.locale),
-        "more": entry.ending.more if own and entry.ending else "",
-        "account": entry.ending.account if own and entry.ending else "",
+        "more": entry.ending.more if entry.ending else "",
+        "account": entry.ending.account if entry.ending else "",
     }
 
 

@@ -9,10 +9,10 @@ refusals and errors are, sort the same rows by time.
 import logging
 import secrets
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from mcpist.aws.attributes import Item
 from mcpist.aws.clients import AwsError, ConditionFailed
@@ -52,9 +52,12 @@ def record_account(caller: Caller, event: Event, service: str, /, **columns: "Un
     write_row(_row_of(caller, {**columns, "event": event, "service": service}))
 
 
-def record_look(caller: Caller, *, action: str, batch: str, request: str) -> None:
+def record_look(
+    caller: Caller, *, action: str, batch: str, request: str, after: Mapping[str, Any] | None = None
+) -> None:
     """Append a row about an administrator who reads or steers another user's batch."""
-    row = administration_row(caller, "look", action, request=request, target=f"batches.{batch}", batch=batch)
+    columns: AuditColumns = {"request": request, "target": f"batches.{batch}", "batch": batch, "after": after}
+    row = administration_row(caller, "look", action, **columns)
     write_row(keyed({**row, "service": "batch"}, caller.organization, row["sk"]))
 
 

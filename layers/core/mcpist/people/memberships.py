@@ -12,7 +12,7 @@ from mcpist.caller import Caller, Subject
 from mcpist.errors import MembershipRequired
 from mcpist.people import directory
 from mcpist.people.administration import journal_of
-from mcpist.people.organization import DEFAULT, Organization
+from mcpist.people.organization import DEFAULT_KEY, Organization
 from mcpist.people.part import UserEdit
 
 type Answer = Literal["accepted", "declined"]
@@ -53,7 +53,7 @@ def keep_default(subject: Subject) -> None:
 
 
 def _put_default(subject: Subject, organization: str) -> None:
-    directory_table().put({"pk": directory.subject_key(subject), "sk": DEFAULT, "organization": organization})
+    directory_table().put({"pk": directory.subject_key(subject), "sk": DEFAULT_KEY, "organization": organization})
     directory.read_subject(subject, fresh=True)
 
 

@@ -16,9 +16,9 @@ from mcpist.caller import Caller, RegisteredModule, Role, Subject, SystemRole
 from mcpist.errors import InvalidRequest, Locale, RoleInUse, RoleNotFound, UserNotFound
 from mcpist.suggestions import nearest
 
-WAITING = "waiting"
+WAITING_KIND = "waiting"
 """The kind of a subject's items that are no access yet: of memberships that its person has not accepted."""
-DEFAULT = "default"
+DEFAULT_KEY = "default"
 """The sort key of a subject's choice among its organizations."""
 RESERVED_IDS = ("categories", "readonly")  # parts of the endpoint's addresses, where an organization's id may stand
 MAX_ID_CHARACTERS = 128
@@ -217,7 +217,7 @@ class Organization:
         for user in self.users.values():
             yield {
                 "pk": f"subject#{user.subject.issuer}#{user.subject.sub}",
-                "sk": f"{'org' if user.acceptance == 'accepted' else WAITING}#{self.id}",
+                "sk": f"{'org' if user.acceptance == 'accepted' else WAITING_KIND}#{self.id}",
                 "organization": self.id,
                 "user": user.id,
                 **({} if user.acceptance == "accepted" else {"acceptance": user.acceptance}),
@@ -245,14 +245,14 @@ class KnownSubject:
     @cached_property
     def waiting(self) -> tuple[Caller, ...]:
         """One for each membership that its person has yet to accept or to decline: no caller, it has no rights yet."""
-        waiting = (item for item in self._of_kind(WAITING) if item["acceptance"] == "waiting")
+        waiting = (item for item in self._of_kind(WAITING_KIND) if item["acceptance"] == "waiting")
         return tuple(decode(Caller, item, subject=self.subject) for item in waiting)
 
     @cached_property
     def default(self) -> str:
         """The organization of requests that name none: the person's choice, or the only one; empty if none is."""
         own = [item["organization"] for item in self._of_kind("org")]
-        chosen = [item["organization"] for item in self.items if item["sk"] == DEFAULT]
+        chosen = [item["organization"] for item in self.items if item["sk"] == DEFAULT_KEY]
         return next((one for one in chosen if one in own), own[0] if len(own) == 1 else "")
 
     def _of_kind(self, kind: str) -> list[Item]:

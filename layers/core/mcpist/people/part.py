@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from mcpist.aws.attributes import Item, decode
 from mcpist.aws.table import Table
 from mcpist.caller import Subject
-from mcpist.people.organization import WAITING, Organization, Others, User
+from mcpist.people.organization import WAITING_KIND, Organization, Others, User
 
 MAX_ITEMS_PER_REQUEST = 100
 
@@ -53,7 +53,7 @@ def read_part(table: Table, organization: str, edit: UserEdit) -> tuple[int, Org
     subject = _new_subject(edit, head, present)
     if subject is not None:
         keys += [
-            (f"subject#{subject.issuer}#{subject.sub}", sort_key) for sort_key in (pk, f"{WAITING}#{organization}")
+            (f"subject#{subject.issuer}#{subject.sub}", sort_key) for sort_key in (pk, f"{WAITING_KIND}#{organization}")
         ]
     if len(keys) > MAX_ITEMS_PER_REQUEST:
         return 0, None

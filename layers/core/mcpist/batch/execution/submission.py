@@ -201,10 +201,12 @@ def find_question(caller: Caller, question: str) -> Mapping[str, Any]:
     return asked.context
 
 
-def find_own(caller: Caller, batch: str, action: str = "batches.read") -> Header:
+def find_own(
+    caller: Caller, batch: str, action: str = "batches.read", *, after: Mapping[str, Any] | None = None
+) -> Header:
     """Return a batch that this caller started, or for an administrator any of the organization.
 
-    A look into another user's batch has an audit row, without which there is none.
+    A look into another user's batch has an audit row, without which there is none; `after` is what the row says of it.
     """
     if not is_batch_id(batch):
         raise BatchNotFound(batch=batch)
@@ -212,7 +214,7 @@ def find_own(caller: Caller, batch: str, action: str = "batches.read") -> Header
     if head.user != caller.user and caller.system_role != "admin":
         raise BatchNotFound(batch=batch)
     if head.user != caller.user:
-        audit.record_look(caller, action=action, batch=batch, request=invocation.request_id())
+        audit.record_look(caller, action=action, batch=batch, request=invocation.request_id(), after=after)
     return ledger.close(head)
 
 

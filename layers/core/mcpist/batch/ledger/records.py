@@ -31,6 +31,19 @@ def partition_key(organization: str, batch: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Opening:
+    """A time in which an administrator may read the results of another user's batch."""
+
+    by: str
+    """The id of the administrator."""
+    reason: str
+    at: int
+    """In epoch seconds."""
+    until: int
+    """In epoch seconds."""
+
+
+@dataclass(frozen=True, slots=True)
 class Header:
     """A batch as all its readers see it: what is fixed when it starts, and what has settled since."""
 
@@ -70,6 +83,8 @@ class Header:
     reading_only: bool = False
     """Whether its steps may only read."""
     options: BatchOptions = DEFAULT_OPTIONS
+    openings: tuple[Opening, ...] = ()
+    """The administrators who opened the results, each time they did."""
     cancelled_at: float | None = None
     changed_at: float | None = None
     seq: Mapping[int, int] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from mcpist.aws.attributes import Item, encode, json_bytes
 from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.table import ledger_table
 from mcpist.batch.ledger.items import now, read_element, read_entry, read_header, sort_key
-from mcpist.batch.ledger.records import Claim, Ending, Entry, Header, MapItems, Status, StoredJson
+from mcpist.batch.ledger.records import Claim, Ending, Entry, Header, MapItems, Opening, Status, StoredJson
 from mcpist.errors import PayloadTooLarge, from_message, to_message
 from mcpist.files import storage
 from mcpist.spending import release_steps, spending
@@ -112,6 +112,13 @@ def mark_relayed(head: Header) -> Header:
     """Mark a batch as running on the relay, and return the header."""
     marked = _update_header(head.pk, "SET #form = :form", {":form": "relay"}, "attribute_exists(#form)")
     return marked or _load_header(head.pk)
+
+
+def mark_opened(head: Header, opening: Opening) -> None:
+    """Add an opening of the results to a batch, which does not change the batch itself."""
+    change = "SET #openings = list_append(if_not_exists(#openings, :none), :new)"
+    values = {":none": [], ":new": [encode(opening)]}
+    ledger_table().update(head.pk, "batch", change, values=values, condition="attribute_exists(#form)")
 
 
 def _update_header(pk: str, change: str, values: Item, condition: str) -> Header | None:
