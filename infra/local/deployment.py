@@ -10,6 +10,7 @@ from typing import Any
 from infra.local.additions import compiled_apis, local_programs, report_missing_commands, tool_path
 from infra.local.demo import ADMINISTRATOR, ORGANIZATION, USER, seed
 from infra.local.documents import DocumentFolder, watched
+from infra.local.interrupted import continue_batches
 from infra.local.login import LocalLogin, Person
 from infra.local.server import listen
 from infra.local.stack import EmbeddedAws, StackOptions
@@ -113,7 +114,15 @@ def run_local_deployment(options: DeploymentOptions = DeploymentOptions()) -> It
             seed(login.issuer, (*options.modules, *imported), (*categories, *declared), options.state)
         options.report(f"loading the documents of {options.docs}")
         with _loaded(options.docs, aws, options.state) as documents:
+            if options.state:
+                with operating(aws, **_environment(aws)):
+                    continue_batches(options.report)
             yield LocalDeployment(aws, login, len(documents), upstreams, {"APIS": str(compiled), **allowed})
+
+
+def _environment(aws: EmbeddedAws) -> Mapping[str, str]:
+    """Return the variables with which batches are started."""
+    return next(one.environment for one in aws.template.functions if one.id == "McpEndpointFunction")
 
 
 def _with_address(options: DeploymentOptions) -> DeploymentOptions:

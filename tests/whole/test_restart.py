@@ -66,14 +66,17 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 def up(folder: Path, port: int, *arguments: str, stack: str = "default") -> Iterator[Stack]:
     """Run `mcpist up` in a folder until the context ends."""
     command = [sys.executable, "-m", "infra.cli.main", "--stack", stack, "up", "--port", str(port)]
-    with subprocess.Popen(
-        [*command, "--docs", str(folder / "notes"), *arguments],
-        cwd=folder,
-        env=ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as process:
+    with (
+        (folder / "up.log").open("w") as log,
+        subprocess.Popen(
+            [*command, "--docs", str(folder / "notes"), *arguments],
+            cwd=folder,
+            env=ENVIRONMENT,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        ) as process,
+    ):
         try:
             assert process.stdout
             yield Stack(process, json.loads(process.stdout.readline())["metadata"], folder)

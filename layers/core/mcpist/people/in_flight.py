@@ -143,6 +143,11 @@ def _remove(organization: str, leases: Iterable[str]) -> None:
         logger.warning("lease not released", extra={"organization": organization})
 
 
+def release_all(organization: str) -> None:
+    """Release all leases of an organization, where no sandbox is left that could hold one."""
+    ledger_table().delete(f"{organization}#quota", "in_flight")
+
+
 def _user_digits(user: str) -> str:
     """Return a short name for a user; two users with the same one share a limit."""
     return sha256(user.encode()).hexdigest()[:_USER_DIGITS]

@@ -53,10 +53,7 @@ class Plan:
 
     def build_machine(self, step_runner: str) -> Machine:
         """Return the machine for this graph, or the relay where the machine would be too large."""
-        try:
-            return build_machine(self.graph, step_runner, self.map_steps)
-        except MachineTooLarge:
-            return build_relay(self.graph, step_runner)
+        return machine_of(self.graph, step_runner, self.map_steps)
 
     def as_dict(self, machine: Machine) -> dict[str, Any]:
         """Return the plan for people and models: the steps with their effects and needs, and the machine's sizes."""
@@ -82,6 +79,14 @@ class Plan:
             "params": step.params,
             **{name: value for name, value in options.items() if value},
         }
+
+
+def machine_of(graph: Graph, step_runner: str, map_steps: frozenset[int]) -> Machine:
+    """Return the machine for a graph, or the relay where the machine would be too large."""
+    try:
+        return build_machine(graph, step_runner, map_steps)
+    except MachineTooLarge:
+        return build_relay(graph, step_runner)
 
 
 def plan(commands: str | list[Any], permissions: Permissions) -> Plan:
