@@ -46,6 +46,12 @@ def current() -> RestExchange:
     return _current.get()
 
 
+def find_current(request: HttpRequest) -> RestExchange | None:
+    """Return the exchange of a request; None if it was refused before one began."""
+    exchange = _current.get(None)
+    return exchange if exchange and exchange.request.event == request.event else None
+
+
 def begin(exchange: RestExchange) -> None:
     """Make an exchange the current one, until the next begins."""
     _current.set(exchange)

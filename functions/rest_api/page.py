@@ -9,6 +9,7 @@ from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
 
+from mcpist.errors import concrete_errors
 from rest_api.exchange import current
 from rest_api.router import Operations
 
@@ -59,7 +60,12 @@ def render() -> str:
     templates.filters |= {"shape": _shape, "indented": lambda schema: json.dumps(schema, indent=2, ensure_ascii=False)}
     template = templates.from_string((FOLDER / "page.html").read_text("utf-8"))
     style = Markup(_style())  # noqa: S704  # nosec B704 - a file of ours
-    return template.render(document(), operations=operations(document()), style=style)
+    # Of several errors with a code the first one is drawn above the others.
+    codes = {
+        error.code: (error.code, error.status, error.template("en").hint) for error in reversed([*concrete_errors()])
+    }
+    errors = sorted(codes.values())
+    return template.render(document(), operations=operations(document()), style=style, errors=errors)
 
 
 def _shape(schema: dict[str, Any]) -> str:

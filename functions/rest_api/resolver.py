@@ -3,9 +3,10 @@
 import json
 from typing import Any, NoReturn
 
-from aws_lambda_powertools.event_handler import APIGatewayHttpResolver
+from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from aws_lambda_powertools.event_handler.api_gateway import Route, Router
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
+from aws_lambda_powertools.event_handler.middlewares import NextMiddleware
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
@@ -36,6 +37,7 @@ def build() -> APIGatewayHttpResolver:
     app = APIGatewayHttpResolver(enable_validation=True, serializer=_serialize)
     for router in ROUTERS:
         app.include_router(router)
+    app.use(middlewares=[_refuse_unknown_parameters])
     app.not_found(_refuse_route)
     app.exception_handler(RequestValidationError)(_refuse_request)
     app.exception_handler(Exception)(_pass_on)
@@ -54,6 +56,16 @@ def routes() -> list[Route]:
     return [*RESOLVER._static_routes, *RESOLVER._dynamic_routes]  # noqa: SLF001 - powertools lists its routes nowhere else
 
 
+def _refuse_unknown_parameters(app: APIGatewayHttpResolver, respond: NextMiddleware) -> Response[Any]:
+    """Refuse a parameter that the operation does not have, which would otherwise be a filter without effect."""
+    route: Route = app.context["_route"]
+    known = [str(one.alias) for one in route.dependant.query_params]
+    for name in current().request.query:
+        if route.include_in_schema and name not in known:
+            raise InvalidRequest(field=name, problem=f"there is no such parameter ({', '.join(known) or 'none'})")
+    return respond(app)
+
+
 def _serialize(value: Any) -> str:
     """Return JSON that can be encoded, also where a service's text has half of a surrogate pair."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -69,6 +81,7 @@ def _refuse_route(_: NotFoundError) -> NoReturn:
     request = current().request
     allowed = [route.method for route in routes() if route.rule.match(request.path)]
     if allowed:
+        allowed += ["HEAD"] if "GET" in allowed else []
         raise MethodNotAllowed(method=request.method, path=request.path, allowed=", ".join(sorted(set(allowed))))
     raise RouteNotFound(method=request.method, path=request.path)
 

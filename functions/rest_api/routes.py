@@ -7,13 +7,14 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from mcpist.errors import InvalidRequest, McpistError, UnsupportedMediaType
+from mcpist.errors import InvalidRequest, McpistError, OriginNotAllowed, UnsupportedMediaType
 from mcpist.http.front import Exchange, error_headers, limited
 from mcpist.http.request import HttpRequest, HttpResponse, json_response, preflight_response
 from mcpist.spending import spending
 from mcpist.strict_json import load_json
 from rest_api.exchange import RestExchange, begin, current, timestamp
 from rest_api.idempotency import respond_once
+from rest_api.negotiation import negotiated, negotiated_error, without_body
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 REQUEST_HEADERS = ("idempotency-key", "if-match", "if-none-match", "range")
@@ -32,17 +33,21 @@ def respond(request: HttpRequest, context: LambdaContext, arrived: Exchange) -> 
     """Return the response to a request."""
     if preflight := preflight_response(request, METHODS, REQUEST_HEADERS):
         return preflight
+    if request.method == "OPTIONS" and "access-control-request-method" in request.headers:
+        raise OriginNotAllowed(origin=request.headers.get("origin", ""))
+    if request.method == "HEAD":
+        return without_body(respond(_as_get(request), context, arrived))
     from rest_api.resolver import resolve  # a preflight need not wait for it
 
     exchange = RestExchange(arrived.request_id, arrived.deadline, request)
     begin(exchange)
     if request.path in PUBLIC_PATHS:
-        return resolve(_normalized(request), context)
+        return negotiated(exchange, resolve(_normalized(request), context))
     with limited(exchange.caller, exchange.request_id):
         event = _normalized(request)
         response = respond_once(exchange, event, lambda: resolve(event, context))
     spending.add(exchange.caller.organization, "bytes", len(response.get("body") or ""))
-    return response
+    return negotiated(exchange, response)
 
 
 def refuse(request: HttpRequest, error: McpistError, request_id: str) -> HttpResponse:
@@ -53,12 +58,18 @@ def refuse(request: HttpRequest, error: McpistError, request_id: str) -> HttpRes
     content = {"success": False, "error": fields.pop("message"), **fields, "request_id": request_id}
     if request.path == CALL_PATH:
         content |= {"executionTime": current().elapsed_milliseconds, "timestamp": timestamp()}
-    return json_response(error.status, content, error_headers(request, error))
+    return negotiated_error(request, json_response(error.status, content, error_headers(request, error)))
+
+
+def _as_get(request: HttpRequest) -> HttpRequest:
+    """Return a HEAD request as the GET whose headers answer it."""
+    context = request.event["requestContext"]
+    return HttpRequest({**request.event, "requestContext": {**context, "http": {**context["http"], "method": "GET"}}})
 
 
 def _changes_nothing(request: HttpRequest) -> bool:
     """Whether a request only reads, or is a dry run: one that timed out can be sent again."""
-    if request.method == "GET" or request.query.get("dryRun", "").lower() in TRUE_WORDS:
+    if request.method in {"GET", "HEAD"} or request.query.get("dryRun", "").lower() in TRUE_WORDS:
         return True
     with suppress(McpistError, ValueError, RecursionError):
         body = load_json(request.body(MAX_BODY_BYTES).decode())

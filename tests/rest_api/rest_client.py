@@ -1,5 +1,7 @@
 """A client of the REST API's handler, with API Gateway's events."""
 
+import base64
+import gzip
 import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -71,6 +73,7 @@ class RestClient:
 def handle(event: dict[str, Any]) -> Answer:
     """Send an event to the handler."""
     response = door.handler(event, Context())
-    return Answer(
-        response["statusCode"], response["headers"], response.get("body") or "", response.get("isBase64Encoded", False)
-    )
+    text, is_base64 = response.get("body") or "", response.get("isBase64Encoded", False)
+    if response["headers"].get("content-encoding") == "gzip":
+        text, is_base64 = gzip.decompress(base64.b64decode(text)).decode(), False
+    return Answer(response["statusCode"], response["headers"], text, is_base64)

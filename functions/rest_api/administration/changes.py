@@ -117,12 +117,18 @@ def change(action: str, target: str, edit: Edit, *, dry_run: bool, with_grants: 
     return report(administration().change(action, target, edit, chosen), creates=action.endswith(".create"))
 
 
-def show[Body: BaseModel](action: str, target: str, describe: Callable[[Organization], Body]) -> Response[Body]:
-    """Describe the organization to an administrator; a refusal has an audit row, and so has a name that is unknown."""
+def show[Body: BaseModel](
+    action: str, target: str, describe: Callable[[Organization], Body], *, tagged: bool = True
+) -> Response[Body]:
+    """Describe the organization to an administrator; a refusal has an audit row, and so has a name that is unknown.
+
+    Only what nothing but the organization decides is `tagged` with its version.
+    """
     work = administration()
     with work.permitted(action, target):
         version, found = work.read()
-        return versioned(describe(found), version)
+        body = describe(found)
+    return versioned(body, version) if tagged else Response(200, "application/json", body)
 
 
 def body_of[Model: BaseModel](model: type[Model], source: object, /, **more: Any) -> Model:

@@ -169,7 +169,12 @@ def delete_user(user: str, dry_run: DryRun = False, with_grants: WithGrants = Fa
 @router.operation("GET", "/v1/users/<user>/preview", "Preview a user's tools")
 def preview_user(user: str, tools: NameTools = False) -> Response[Preview]:
     """Show the tools that a user sees with all roles."""
-    return show("users.preview", f"users.{user}", lambda found: _preview(found, found.user(user).roles, tools=tools))
+    return show(
+        "users.preview",
+        f"users.{user}",
+        lambda found: _preview(found, found.user(user).roles, tools=tools),
+        tagged=False,
+    )
 
 
 @router.operation("GET", "/v1/roles", "List the roles")
@@ -210,7 +215,7 @@ def delete_role(role: str, dry_run: DryRun = False, with_grants: WithGrants = Fa
 @router.operation("GET", "/v1/roles/<role>/preview", "Preview a role's tools")
 def preview_role(role: str, tools: NameTools = False) -> Response[Preview]:
     """Show the tools that a user with only this role sees."""
-    return show("roles.preview", f"roles.{role}", lambda found: _preview(found, [role], tools=tools))
+    return show("roles.preview", f"roles.{role}", lambda found: _preview(found, [role], tools=tools), tagged=False)
 
 
 def _given(body: BaseModel) -> dict[str, Any]:

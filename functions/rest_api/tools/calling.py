@@ -17,6 +17,7 @@ from rest_api.router import Operations, is_too_deep
 from rest_api.tools import names
 from rest_api.tools.models import CallRequest, CallResponse
 
+DEPRECATED_SINCE = 1_795_651_200  # 2026-11-26, see docs/rest.md
 router = Operations("tools")
 
 
@@ -49,7 +50,9 @@ def call_tool(body: CallRequest) -> CallResponse:
 @router.post("/tools/call", include_in_schema=False)
 def redirect_to_call() -> Response[None]:
     """Send a program to the call of tools, with the same method and body."""
-    return Response(307, headers={"location": f"{current().request.public_url}/v1/tools/call"})
+    target = f"{current().request.public_url}/v1/tools/call"
+    link = f'<{target}>; rel="successor-version"'
+    return Response(307, headers={"location": target, "deprecation": f"@{DEPRECATED_SINCE}", "link": link})
 
 
 def _content(tool: Tool, result: ToolResult, body: CallRequest) -> dict[str, Any]:

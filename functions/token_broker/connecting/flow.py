@@ -13,10 +13,17 @@ from typing import Any
 from pydantic import SecretStr
 
 from mcpist.caller import Caller
-from mcpist.errors import InvalidRequest, McpistError, NotConfigured, StaleConnection, UpstreamUnavailable
+from mcpist.errors import (
+    InvalidRequest,
+    McpistError,
+    ModuleNotFound,
+    NotConfigured,
+    StaleConnection,
+    UpstreamUnavailable,
+)
 from mcpist.oauth.provider import Provider, ProviderAccount, Tokens
 from mcpist.settings import settings
-from mcpist_services import provider_name
+from mcpist_services import NAMES, connectable_services, provider_name
 from token_broker.connecting import outcome, pending
 from token_broker.connecting.connections import new_grant_owner
 from token_broker.connecting.pending import ConnectionIntent, ObtainedGrant, Pending
@@ -75,7 +82,7 @@ def finish(caller: Caller, message: Finish) -> dict[str, Any]:
 
 def paste(caller: Caller, message: Paste) -> dict[str, Any]:
     """Store a pasted key as `finish` does tokens; InvalidRequest for one that the service does not accept."""
-    provider = find(provider_name(message.service), caller)
+    provider = _key_provider(caller, message.service)
     if not provider.accepts_key(message.key):
         raise InvalidRequest(field="key", problem=f"it does not look like a key of {message.service}")
     intent = _connection_intent(caller, message, provider, (message.service,))
@@ -108,6 +115,16 @@ def confirm(caller: Caller, message: Confirm) -> dict[str, Any]:
             return outcome.store_or_ask(caller, connection, chosen, agreed=True)
     _discard(caller, connection, obtained)
     return outcome.outcome("kept", connection.intent)
+
+
+def _key_provider(caller: Caller, service: str) -> Provider:
+    """Return the provider of a service for which a key is pasted; ModuleNotFound for a service that nobody knows."""
+    try:
+        return find(provider_name(service), caller)
+    except NotConfigured:
+        if service in NAMES:
+            raise
+        raise ModuleNotFound(module=service, known=", ".join(connectable_services(caller))) from None
 
 
 def _exchange_code(caller: Caller, connection: Pending, provider: Provider, code: SecretStr) -> ObtainedGrant:

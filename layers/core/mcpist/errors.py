@@ -54,6 +54,7 @@ McpistError
 │   │   ├── AlreadyExists
 │   │   ├── AlreadyResumed
 │   │   ├── ApprovalDecided
+│   │   ├── VersionChanged         PRECONDITION_FAILED 412
 │   │   ├── RequestInProgress
 │   │   └── AnswerNotKept
 │   ├── IdempotencyKeyReused       IDEMPOTENCY_KEY_REUSED 422
@@ -68,6 +69,7 @@ McpistError
 │   │   ├── ApprovalByProgram
 │   │   ├── SecondPersonRequired
 │   │   └── ReadingOnly
+│   ├── OriginNotAllowed           ORIGIN_NOT_ALLOWED 403
 │   ├── ToolDisabled               TOOL_DISABLED 403
 │   │   ├── DisabledByOperator
 │   │   ├── ApprovalRequired
@@ -333,6 +335,10 @@ class ApprovalDecided(Conflict):
     """An approval about which somebody else has decided, or which has ended."""
 
 
+class VersionChanged(Conflict, code="PRECONDITION_FAILED", status=412):
+    """A change of a version that is not the present one any more."""
+
+
 class RequestInProgress(Conflict):
     """A request whose idempotency key another one holds that is running."""
 
@@ -387,6 +393,10 @@ class SecondPersonRequired(AuthorizationError):
 
 class ReadingOnly(AuthorizationError):
     """A tool that the caller's roles permit, at an address that serves only those that read."""
+
+
+class OriginNotAllowed(AdministratorError, code="ORIGIN_NOT_ALLOWED", status=403):
+    """A preflight of a web page whose origin the operator does not allow."""
 
 
 class ToolDisabled(AdministratorError, code="TOOL_DISABLED", status=403):

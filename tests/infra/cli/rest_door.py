@@ -1,5 +1,6 @@
 """The REST API's handler behind a web server on loopback, for commands that speak REST."""
 
+import base64
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -38,7 +39,8 @@ class RestHandler(BaseHTTPRequestHandler):
         for name, value in response["headers"].items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write((response.get("body") or "").encode())
+        body = (response.get("body") or "").encode()
+        self.wfile.write(base64.b64decode(body) if response.get("isBase64Encoded") else body)
 
     def __getattr__(self, name: str) -> Any:
         """Return the method for a verb, such as `do_GET`."""

@@ -45,9 +45,9 @@ def test_it_offers_a_key_and_no_consent(library: Broker) -> None:
 
 
 def test_an_api_without_accounts_and_another_organization_take_no_key(library: Broker) -> None:
-    assert error_of(ask(library, "paste", service="weather", key=KEY)) == "NotConfigured"
+    assert error_of(ask(library, "paste", service="weather", key=KEY)) == "ModuleNotFound"
     foreign = ask(library, "paste", who="hal", organization="globex", service="library", key=KEY)
-    assert error_of(foreign) == "NotConfigured"
+    assert error_of(foreign) == "ModuleNotFound"
 
 
 def test_an_administrator_revokes_all_keys_of_a_module_at_once(library: Broker) -> None:

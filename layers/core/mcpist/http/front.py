@@ -63,7 +63,9 @@ def serve_programs(
 ) -> HttpResponse:
     """Serve programs, pages of allowed origins among them."""
     response = serve(door, request, context, respond, refuse, path=request.path)
-    response["headers"] |= response_headers(request.headers) | request.transport_headers
+    added = response_headers(request.headers) | request.transport_headers
+    varies = [named for headers in (response["headers"], added) if (named := headers.pop("vary", ""))]
+    response["headers"] |= added | ({"vary": ", ".join(varies)} if varies else {})
     return response
 
 

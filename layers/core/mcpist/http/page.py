@@ -1,13 +1,11 @@
 """Responses to a browser: a page, a redirect, or a file that never changes."""
 
 import base64
-import gzip
 from collections.abc import Mapping, Sequence
 
 from mcpist.http.browser import BrowserRequest
-from mcpist.http.request import HttpResponse
+from mcpist.http.request import HttpResponse, compress
 
-MIN_COMPRESSED_BYTES = 1_000
 # With `no-referrer` browsers would send forms from the origin "null".
 HEADERS = {
     "cache-control": "no-store",
@@ -55,10 +53,9 @@ def _answer(
     request: BrowserRequest, content: bytes, content_type: str, headers: Mapping[str, str], status: int
 ) -> HttpResponse:
     """Return a response, compressed for a browser that accepts it."""
-    given = {**headers, "content-type": content_type}
-    if len(content) >= MIN_COMPRESSED_BYTES and "gzip" in request.headers.get("accept-encoding", ""):
-        content, given = gzip.compress(content, 6, mtime=0), {**given, "content-encoding": "gzip"}
-    elif content_type.startswith("text/"):
+    content, encoding = compress(request.headers, content)
+    given = {**headers, "content-type": content_type, **encoding}
+    if not encoding and content_type.startswith("text/"):
         return {"statusCode": status, "headers": given, "body": content.decode()}
     body = base64.b64encode(content).decode()
     return {"statusCode": status, "headers": given, "body": body, "isBase64Encoded": True}

@@ -8,6 +8,7 @@ Source: https://fetch.spec.whatwg.org/#http-cors-protocol
 
 import base64
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,11 +19,12 @@ from mcpist.errors import Locale, PayloadTooLarge
 from mcpist.loopback import same_urls
 from mcpist.settings import settings
 
+MIN_COMPRESSED_BYTES = 1_000
 HSTS = "max-age=31536000"  # a year; the host's other subdomains are not ours
 ALLOWED_HEADERS = ("accept", "authorization", "content-type", "x-mcpist-organization", "x-mcpist-role")
 EXPOSED_HEADERS = (
-    "content-range, idempotency-replayed, link, mcp-session-id, retry-after, www-authenticate, "
-    "x-mcpist-www-authenticate"
+    "content-range, deprecation, etag, idempotency-replayed, link, location, mcp-session-id, ratelimit, "
+    "ratelimit-policy, retry-after, www-authenticate, x-mcpist-www-authenticate"
 )
 PREFLIGHT_MAX_AGE_SECONDS = 7_200  # the longest that Chromium caches a preflight
 type HttpResponse = dict[str, Any]
@@ -105,6 +107,16 @@ class HttpRequest:
         if len(content) > max_bytes:
             raise PayloadTooLarge(size_bytes=len(content), limit_bytes=max_bytes)
         return content
+
+
+def compress(request_headers: Mapping[str, str], content: bytes) -> tuple[bytes, dict[str, str]]:
+    """Return content as a client wants it encoded, with the header that says so; what is short stays as it is."""
+    wanted = re.search(r"(?:^|[,\s])gzip(?:\s*;\s*q=([\d.]+))?", request_headers.get("accept-encoding", ""))
+    if len(content) < MIN_COMPRESSED_BYTES or not wanted or (wanted[1] or "1").strip("0.") == "":
+        return content, {}
+    import gzip  # with zlib, which a door that sends short answers need not load
+
+    return gzip.compress(content, 6, mtime=0), {"content-encoding": "gzip"}
 
 
 def json_response(status: int, body: Any, headers: Mapping[str, str] | None = None) -> HttpResponse:

@@ -157,7 +157,7 @@ def change(
 ) -> Change:
     """Replace an organization by the result of `edit`; a dry run only returns the change.
 
-    `edit` is called again if another change was faster; with an `expected_version` that is a Conflict. Nothing is
+    `edit` is called again if another change was faster; with an `expected_version` that is a VersionChanged. Nothing is
     changed if the result is invalid (InvalidRequest) or has no administrator (LastAdministrator). Repeating a change
     that was interrupted completes it.
     """
@@ -226,7 +226,7 @@ def _apply_edit(
     for _ in range(MAX_WRITE_ATTEMPTS):
         change = _evaluate(organization, edit, part)
         if options.expected_version not in {None, change.version}:
-            raise errors.Conflict(what=f"the organization {organization}")
+            raise errors.VersionChanged(what=f"the organization {organization}")
         if change.before.administrator_count and not change.after.administrator_count:
             raise errors.LastAdministrator(field="users", organization=organization)
         if options.dry_run:

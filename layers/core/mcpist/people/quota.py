@@ -30,6 +30,17 @@ class _Share:
     remaining: int = -1  # a new share owes the request that it was made for
     served: int = 0  # the sandbox may reserve as many again
     is_exhausted: bool = False  # whether the counter has no more
+    unreserved: int | None = None  # the requests that the counter had left when it was last asked
+
+
+@dataclass(frozen=True, slots=True)
+class RequestsLeft:
+    """The requests that a user may still send in this minute, as far as one sandbox knows."""
+
+    limit: int
+    remaining: int
+    seconds: int
+    """Until the minute ends."""
 
 
 class RequestQuota:
@@ -59,11 +70,20 @@ class RequestQuota:
             return
         if share.remaining < 1 and not share.is_exhausted:
             requested = max(1, min(limit // SHARES_PER_LIMIT, share.served)) - share.remaining
-            granted = _reserve_requests(caller, minute, requested, limit)
+            granted, share.unreserved = _reserve_requests(caller, minute, requested, limit)
             share.remaining, share.is_exhausted = share.remaining + granted, granted < requested
         if share.remaining < 1:
             raise UserLimitReached(limit=limit, retry_after=math.ceil(MINUTE_SECONDS - now % MINUTE_SECONDS))
         share.remaining, share.served = share.remaining - 1, share.served + 1
+
+    def left(self, caller: Caller) -> RequestsLeft | None:
+        """Return what a user whose request was counted may still send; None where requests have no limit."""
+        limit, now = settings().user_requests, self.clock()
+        if not limit:
+            return None
+        share = self._shares.get((caller.organization, caller.user)) or _Share()
+        remaining = limit - 1 if share.unreserved is None else share.unreserved + max(0, share.remaining)
+        return RequestsLeft(limit, remaining, math.ceil(MINUTE_SECONDS - now % MINUTE_SECONDS))
 
     def clear(self) -> None:
         """Drop all shares."""
@@ -74,8 +94,11 @@ request_quota = RequestQuota()
 on_forget(request_quota.clear)
 
 
-def _reserve_requests(caller: Caller, minute: int, requested: int, limit: int) -> int:
-    """Return how many of these requests the user still has; all of them if the counter cannot be reached."""
+def _reserve_requests(caller: Caller, minute: int, requested: int, limit: int) -> tuple[int, int | None]:
+    """Return how many of these requests the user still has, and how many are left after them.
+
+    If the counter cannot be reached all are granted, and nobody knows how many are left.
+    """
     try:
         item = ledger_table().update(
             f"{caller.organization}#quota",
@@ -85,6 +108,6 @@ def _reserve_requests(caller: Caller, minute: int, requested: int, limit: int) -
         )
     except StoreUnavailable:
         logger.warning("requests not counted", extra={"organization": caller.organization, "user": caller.user})
-        return requested
+        return requested, None
     used: int = item["used"]
-    return min(requested, max(0, limit - (used - requested)))
+    return min(requested, max(0, limit - (used - requested))), max(0, limit - used)
