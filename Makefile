@@ -54,7 +54,7 @@ shell: .venv/.synced ## Open a shell in which `mcpist` is found.
 test: .venv/.peers ## Run the tests, e.g. make test ARGS="-k batch".
 	@$(PYTEST) $(if $(REST),-m "" $(COVERED:%=--ignore=%)) $(ARGS)
 
-test-all: .venv/.peers ## Run the slow tests as well: they repeat on a larger scale what quick ones show.
+test-all: .venv/.peers ## Run the slow tests as well, e.g. FLOOD_MINUTES=60 make test-all ARGS="-s -k flood" for an hour's flood.
 	@$(PYTEST) -m "" $(ARGS)
 
 mutate: .venv/.synced ## Remove each defence of docs/security.md and demand red tests, e.g. make mutate ARGS="state_*".

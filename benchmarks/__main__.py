@@ -12,6 +12,7 @@ from benchmarks import (
     console,
     costs,
     cpu,
+    fairness,
     imports,
     noise,
     saturation,
@@ -24,6 +25,7 @@ from benchmarks.report import Row, show
 from benchmarks.stub_deployment import StubDeployment, run_stub_deployment
 
 SATURATION_SECONDS = 20.0
+FLOOD_SECONDS = 60.0
 # These use the peers and simulators of the tests, which are imported only where such a part is measured.
 WITH_TESTS = {
     "peers": ("tokens", "machines", "upstreams", "contention"),
@@ -50,6 +52,8 @@ def main() -> None:
     pages.add_argument("--large", action="store_true", help="also of 1,000 users, 5,000 tools and 100,000 audit rows")
     noisy = named.add_parser("noise", help="hostile requests of one user, and what another organization waits")
     noisy.add_argument("--requests", type=int, default=noise.REQUESTS)
+    unfair = named.add_parser("fairness", help="a flood of one organization, and what another one waits meanwhile")
+    unfair.add_argument("--minutes", type=float, default=1)
     long = named.add_parser("soak", help="many clients with pauses for some minutes: no error, no growing memory")
     long.add_argument("--minutes", type=float, default=10, help="under each of the two runtimes")
     long.add_argument("--clients", type=int, default=50)
@@ -78,6 +82,8 @@ def measure(chosen: argparse.Namespace) -> list[str]:
             console.measure(large=chosen.large)
         case "noise":
             return noise.measure(chosen.requests)
+        case "fairness":
+            return fairness.measure(chosen.minutes * 60)
         case "soak":
             return soak.measure(chosen.clients, chosen.minutes * 60, chosen.batches)
         case "saturation":
@@ -100,7 +106,7 @@ def measure_all() -> list[str]:
     scale.measure()
     for name in WITH_TESTS:
         problems += measure_with_tests(name)
-    return [*problems, *saturation.measure(SATURATION_SECONDS), *noise.measure()]
+    return [*problems, *saturation.measure(SATURATION_SECONDS), *noise.measure(), *fairness.measure(FLOOD_SECONDS)]
 
 
 def measure_engine() -> list[str]:

@@ -1,7 +1,8 @@
 """Many HTTP requests at once, each on a connection of its own, in a process apart from the deployment.
 
 It reads a job as one line of JSON from its input: `host`, `port`, `seconds`, and `requests` with `path`,
-`authorization`, `body` and the bytes to `pad` the body with. It prints how many responses had which status.
+`authorization`, `body` and the bytes to `pad` the body with. With `pause`, each request is sent again and again, so
+many seconds after its response. It prints how many responses had which status.
 """
 
 import asyncio
@@ -19,14 +20,22 @@ HEADERS = (
 async def main() -> None:
     """Send the requests of the job, and count the statuses of the responses."""
     job = json.loads(sys.stdin.readline())
-    tasks = [asyncio.create_task(_send(job["host"], job["port"], request)) for request in job["requests"]]
-    done, late = await asyncio.wait(tasks, timeout=job["seconds"])
+    outcomes = Counter[str]()
+    tasks = [asyncio.create_task(_keep_sending(job, request, outcomes)) for request in job["requests"]]
+    _, late = await asyncio.wait(tasks, timeout=job["seconds"])
     for task in late:
         task.cancel()
-    outcomes = Counter(task.result() for task in done)
-    if late:
+    if late and "pause" not in job:
         outcomes["none in time"] = len(late)
     print(json.dumps(outcomes))
+
+
+async def _keep_sending(job: dict[str, Any], request: dict[str, Any], outcomes: Counter[str]) -> None:
+    """Send a request once, or again and again."""
+    outcomes[await _send(job["host"], job["port"], request)] += 1
+    while "pause" in job:
+        await asyncio.sleep(job["pause"])
+        outcomes[await _send(job["host"], job["port"], request)] += 1
 
 
 async def _send(host: str, port: int, request: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from statistics import quantiles
@@ -30,6 +30,10 @@ NEIGHBOURS = "neighbours"
 # The neighbour sends more requests than the limit of a minute, so it counts for nobody but the hostile user's own work.
 PARAMETERS = {"UserRequests": "100000"}
 HEADERS = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25"}
+QUICK_TOOLS: tuple[Mapping[str, Any], ...] = (
+    {"name": "call", "arguments": {"module": "rag", "tool": "list_tags"}},
+    {"name": "get_module_schema", "arguments": {"modules": ["rag"]}},
+)
 LONG_QUESTION = " ".join(f"word{number}" for number in range(250))
 
 
@@ -60,16 +64,14 @@ class Neighbour:
 
     url: str
     token: str
+    tools: Sequence[Mapping[str, Any]] = QUICK_TOOLS
+    """The uses of meta-tools that follow a list of tools, over and over."""
     errors: Counter[int] = field(default_factory=Counter)
 
     def sample(self, ended: Callable[[int], bool]) -> list[float]:
         """Return the milliseconds of requests, until `ended` says so of their number."""
         milliseconds: list[float] = []
-        messages = [
-            _message("tools/list", {}),
-            _message("tools/call", _call("call", {"module": "rag", "tool": "list_tags"})),
-            _message("tools/call", _call("get_module_schema", {"modules": ["rag"]})),
-        ]
+        messages = [_message("tools/list", {}), *(_message("tools/call", tool) for tool in self.tools)]
         with httpx2.Client(headers=HEADERS | {"authorization": f"Bearer {self.token}"}, timeout=60) as client:
             for taken in count():
                 if ended(taken):

@@ -16,14 +16,22 @@ from token_broker.grants.grants import GrantedAccount, Tokens
 OWN = f"user#{USER.sub}"
 
 
-def connect(deployment: LocalDeployment, service: str, token: str, *, owner: str = OWN, **account: Any) -> None:
+def connect(
+    deployment: LocalDeployment,
+    service: str,
+    token: str,
+    *,
+    owner: str = OWN,
+    organization: str = ORGANIZATION,
+    **account: Any,
+) -> None:
     """Store a grant; it replaces an existing one and keeps that one's services."""
     provider = provider_name(service)
     with _broker(deployment):
-        existing = grants.read(ORGANIZATION, provider, owner)
+        existing = grants.read(organization, provider, owner)
         services = {service, *(existing.account.services if existing else ())}
         grants.save(
-            ORGANIZATION,
+            organization,
             provider,
             owner,
             account=GrantedAccount(

@@ -28,8 +28,8 @@ UPSTREAMS = "layers/config/upstreams.json"
 APIS = "layers/config/apis"
 PROGRAMS = "layers/config/programs"
 MAX_PORT = 65_535
-ROOMY_ACCOUNT = {"OrganizationConcurrency": "250"}
-"""What `make deploy` chooses for an account that may run a thousand functions at once."""
+ONE_MACHINE = {"OrganizationConcurrency": "20"}
+"""The requests and steps of an organization that two cores serve beside another one's."""
 
 type Report = Callable[[str], None]
 TABLES = {
@@ -166,7 +166,7 @@ def _embedded_aws(options: DeploymentOptions, login: LocalLogin, added: Mapping[
         "PublicUrl": options.public_url,
         "Issuer": login.issuer,
         "ConnectClientId": CONNECT_CLIENT,
-        **({} if options.concurrency else ROOMY_ACCOUNT),
+        **({} if options.concurrency else ONE_MACHINE),
         **options.parameters,
     }
     environment = {

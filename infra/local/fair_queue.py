@@ -1,4 +1,4 @@
-"""Turns of the HTTP API's clients: one with very many requests at once waits for itself, and nobody else for it."""
+"""Turns of clients: one with very many requests at once waits for itself, and nobody else for it."""
 
 import threading
 import time
@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 MAX_AT_ONCE = 5  # requests of a client that are served at the same time
+MAX_WAITING = 100  # requests of a client that wait, each in a thread; more are refused
 SPACING_SECONDS = 0.1  # between the starts of two requests of a client of which others wait
 MAX_KNOWN_TOKENS = 10_000
 UNKNOWN = b""
 
 
 class TooLate(Exception):
-    """A request's turn did not come in time."""
+    """A request's turn did not come in time, or too many others of its client wait."""
 
 
 @dataclass(slots=True)
@@ -31,9 +32,12 @@ class _Client:
 
 @dataclass(slots=True)
 class FairQueue:
-    """The clients of one API."""
+    """The clients of one API, or the organizations whose steps run."""
 
     clock: Callable[[], float] = time.monotonic
+    at_once: float = MAX_AT_ONCE
+    max_waiting: float = MAX_WAITING
+    spacing_seconds: float = SPACING_SECONDS
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _clients: dict[bytes, _Client] = field(default_factory=dict)
 
@@ -55,13 +59,15 @@ class FairQueue:
                 self._forget(key, client)
 
     def _start(self, client: _Client, until: float) -> None:
-        if client.running < MAX_AT_ONCE and not client.waiting:
+        if client.running < self.at_once and not client.waiting:
             client.running += 1
             return
+        if len(client.waiting) >= self.max_waiting:
+            raise TooLate
         mine = threading.Condition(self._lock)
         client.waiting.append(mine)
         try:
-            while not (is_first := client.waiting[0] is mine and client.running < MAX_AT_ONCE) or (
+            while not (is_first := client.waiting[0] is mine and client.running < self.at_once) or (
                 client.next_start > self.clock()
             ):
                 now = self.clock()
@@ -69,7 +75,7 @@ class FairQueue:
                     raise TooLate
                 mine.wait(max(min(client.next_start if is_first else until, until) - now, 0))
             client.running += 1
-            client.next_start = self.clock() + SPACING_SECONDS
+            client.next_start = self.clock() + self.spacing_seconds
         finally:
             client.waiting.remove(mine)
             _wake_first(client)

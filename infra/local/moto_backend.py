@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -28,15 +29,18 @@ from infra.local.names import ACCOUNT, REGION
 from infra.local.server import App, LoopbackRequest, LoopbackResponse
 from infra.local.template import Key
 
+SWITCH_SECONDS = 0.0005
 _running = threading.Lock()
 
 
 @contextmanager
-def running_moto(invoke: App) -> Iterator["Moto"]:
+def running_moto(invoke: App, steps_at_once: float = inf) -> Iterator["Moto"]:
     """Run moto with Step Functions that execute machines, whose Tasks send their Invoke requests to `invoke`."""
     if not _running.acquire(blocking=False):
         raise RuntimeError("an embedded AWS already runs in this process, and moto has one state for all of it")
-    before = default_user_config["stepfunctions"]
+    before, interval = default_user_config["stepfunctions"], sys.getswitchinterval()
+    # Else each of the many short waits of a request lasts 5 ms while another thread parses a large machine.
+    sys.setswitchinterval(SWITCH_SECONDS)
     default_user_config["stepfunctions"] = {"execute_state_machine": True}
     try:
         _import_without("moto.stepfunctions.parser.models", without="moto.batch")
@@ -47,12 +51,13 @@ def running_moto(invoke: App) -> Iterator["Moto"]:
         from infra.local import step_functions  # the parser takes a second to import
 
         step_functions.install()
-        with step_functions.tasks_invoking(invoke):
+        with step_functions.tasks_invoking(invoke, steps_at_once):
             yield Moto()
     finally:
         _stop_executions()
         moto_api_backend.reset()
         default_user_config["stepfunctions"] = before
+        sys.setswitchinterval(interval)
         _running.release()
 
 

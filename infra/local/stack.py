@@ -6,6 +6,7 @@ import threading
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,10 +21,12 @@ from infra.local.server import LoopbackServer, listen, listen_beside
 from infra.local.state import State
 from infra.local.template import Bucket, DeclaredTable, Function, Template, read_template
 
-# The concurrent executions of a new AWS account. Steps mostly wait for services, and real batches are wider.
-MAX_SANDBOXES = 10
+# More than the requests of one organization, so that another one finds a sandbox.
+MAX_SANDBOXES = 16
 MAX_STEP_SANDBOXES = 20
 MAX_QUEUED = 100
+# Two cores run them, the embedded AWS, and what other organizations do.
+MAX_STEPS_PER_ORGANIZATION = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,6 +135,12 @@ class EmbeddedAws:
                 zygote.pool.replace(function, zygote)
                 self._zygotes[function.id] = zygote
 
+    @property
+    def _steps_at_once(self) -> float:
+        """The steps of an organization that run at once, where there are limits of what is in flight."""
+        limited = self.template.intrinsics.parameters["UserConcurrency"] != "0"
+        return MAX_STEPS_PER_ORGANIZATION if limited and self._account is None else inf
+
     def _template_parameters(self) -> dict[str, str]:
         return {name: value.replace("{api_url}", self.api_url) for name, value in self._options.parameters.items()}
 
@@ -155,7 +164,7 @@ class EmbeddedAws:
                 self._start(function, context, stack)
         from infra.local.moto_backend import running_moto
 
-        moto = stack.enter_context(running_moto(self.router.invoke_by_machine))
+        moto = stack.enter_context(running_moto(self.router.invoke_by_machine, self._steps_at_once))
         self.router.moto = moto
         self.router.lambda_api = LambdaApi(self.functions)
         self._create_keys(moto)

@@ -1,5 +1,6 @@
 """The limits of requests per user and of runs per organization."""
 
+import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -12,7 +13,7 @@ from mcpist.caller import Caller, Subject
 from mcpist.errors import RateLimitExceeded
 from mcpist.people.in_flight import InFlight
 from mcpist.people.quota import request_quota
-from mcpist.spending import spending
+from mcpist.spending import spending, spent_today
 from tests.audit_items import audit_items
 from tests.clock import Clock
 from tests.mcp_endpoint.endpoint_client import EndpointClient
@@ -174,6 +175,18 @@ def test_a_batch_beyond_the_day_is_refused_before_anything_runs(given: Given, aw
     assert "3 of the 5" in error["message"]
     assert not {"BatchWriteItem", "StartExecution", "CreateStateMachine"} & set(aws)
     begun(door, commands=THREE.splitlines()[0])
+
+
+def test_a_user_with_too_many_batches_running_is_refused_until_one_has_settled(given: Given, aws: list[str]) -> None:
+    door = given(USER_CONCURRENCY="1", BATCH_STEPS="100")
+    driver = begun(door, commands=THREE.splitlines()[2])
+    aws.clear()
+    error = door.error("batch", commands=THREE)
+    assert (error["code"], error["details"]["limit"]) == ("RATE_LIMIT_EXCEEDED", 1)
+    assert not {"BatchWriteItem", "StartExecution", "CreateStateMachine"} & set(aws)
+    driver.finish("tags", raw=[])
+    begun(door)
+    assert {one.measure: one.used for one in spent_today("acme", time.time())}["steps"] == 4
 
 
 def test_a_plan_counts_nothing(given: Given, aws: list[str]) -> None:

@@ -88,6 +88,7 @@ McpistError
 │   ├── RateLimitExceeded          RATE_LIMIT_EXCEEDED 429
 │   │   ├── UserLimitReached
 │   │   ├── TooManyInFlight
+│   │   ├── TooManyBatches
 │   │   ├── StepLimitReached
 │   │   ├── DayLimitReached
 │   │   ├── TooManyApprovals
@@ -471,6 +472,10 @@ class UserLimitReached(RateLimitExceeded):
 
 class TooManyInFlight(RateLimitExceeded):
     """More requests at the same time than one user, or one organization, may have."""
+
+
+class TooManyBatches(RateLimitExceeded):
+    """More batches at the same time than one user, or one organization, may have running."""
 
 
 class StepLimitReached(RateLimitExceeded):

@@ -15,8 +15,16 @@ from hypothesis import strategies as st
 
 from mcpist.aws.table import ledger_table
 from mcpist.caller import Caller
-from mcpist.errors import TooManyInFlight
-from mcpist.people.in_flight import KEPT_LEASE_SECONDS, MAX_KEPT_LEASES, MAX_REQUEST_SECONDS, STALE_SECONDS, InFlight
+from mcpist.errors import TooManyBatches, TooManyInFlight
+from mcpist.people.in_flight import (
+    KEPT_LEASE_SECONDS,
+    MAX_KEPT_LEASES,
+    MAX_REQUEST_SECONDS,
+    STALE_SECONDS,
+    InFlight,
+    begin_batch,
+    end_batch,
+)
 from mcpist.settings import settings
 from tests.clock import Clock
 from tests.core.people.test_quota import failing
@@ -238,3 +246,47 @@ def test_the_limits_hold_in_every_interleaving_and_refuse_nobody_far_below_them(
             full = all_of_them + 1 + mine >= per_organization // 2
             assert full or mine >= min(per_user, per_organization // 2) - 1
         sandboxes.clock.advance(1.5)
+
+
+# -- batches ---------------------------------------------------------------------------------------------
+
+
+def begins(user: str, batch: int, *, now: float = 0, closes_at: float = 900) -> bool:
+    try:
+        begin_batch("acme", user, f"b_{batch:x}", closes_at, now)
+    except TooManyBatches:
+        return False
+    return True
+
+
+def test_a_user_has_no_more_batches_running_than_the_limit_and_leaves_the_last_places_to_others(limits: Limits) -> None:
+    limits(5, 8)
+    assert [begins("uma", number) for number in range(5)] == [True] * 4 + [False]
+    assert [begins(user, number) for number, user in enumerate(("ada", "bob", "eve"), 5)] == [True] * 3
+    assert [begins("ada", 8), begins("kim", 9), begins("tom", 10)] == [False, True, False]
+    limits(2, 0)
+    assert [begins("ada", number) for number in (11, 12)] == [True, False]
+
+
+def test_a_batch_that_ended_or_whose_time_is_over_counts_no_more(limits: Limits) -> None:
+    limits(2, 0)
+    assert [begins("uma", number) for number in range(3)] == [True, True, False]
+    end_batch("acme", "uma", "b_0")
+    end_batch("acme", "uma", "b_0")
+    assert [begins("uma", number) for number in (3, 4)] == [True, False]
+    assert begins("uma", 5, now=902, closes_at=2_000)
+    assert {name[-3:] for name in ledger_table().get("acme#quota", "batches") or {} if name.startswith("batch_")} == {
+        "b_5"
+    }
+
+
+def test_a_batch_that_begins_twice_counts_once(limits: Limits) -> None:
+    limits(2, 0)
+    assert [begins("uma", 0), begins("uma", 0), begins("uma", 1), begins("uma", 2)] == [True, True, True, False]
+
+
+def test_without_a_limit_no_batch_is_counted(limits: Limits, aws: list[str]) -> None:
+    limits(0, 8)
+    assert all(begins("uma", number) for number in range(20))
+    end_batch("acme", "uma", "b_1")
+    assert aws == []

@@ -7,7 +7,6 @@ from threading import Event, Semaphore
 
 import pytest
 
-from infra.local import fair_queue
 from infra.local.fair_queue import MAX_AT_ONCE, MAX_KNOWN_TOKENS, UNKNOWN, FairQueue, KnownTokens, TooLate
 
 GREEDY, MODEST = b"greedy", b"modest"
@@ -54,6 +53,20 @@ def test_a_client_with_many_requests_has_few_served_at_once_and_nobody_waits_for
     assert [one.result(10) for one in greedy] == [None] * 40
 
 
+def test_a_client_of_which_too_many_requests_wait_is_refused_at_once(requests: Requests) -> None:
+    requests.queue.max_waiting = 1
+    requests.send(GREEDY, MAX_AT_ONCE)
+    wait_for(requests, MAX_AT_ONCE)
+    (first,) = requests.send(GREEDY)
+    while not requests.queue._clients[GREEDY].waiting:
+        sched_yield()
+    (refused,) = requests.send(GREEDY)
+    with pytest.raises(TooLate):
+        refused.result(10)
+    requests.end.set()
+    assert first.result(10) is None
+
+
 def test_a_request_whose_turn_does_not_come_is_too_late_and_takes_no_turn(requests: Requests) -> None:
     requests.send(GREEDY, MAX_AT_ONCE)
     wait_for(requests, MAX_AT_ONCE)
@@ -64,10 +77,8 @@ def test_a_request_whose_turn_does_not_come_is_too_late_and_takes_no_turn(reques
     assert [one.result(10) for one in requests.send(GREEDY, 10)] == [None] * 10
 
 
-def test_a_client_whose_last_request_is_too_late_is_forgotten(
-    requests: Requests, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fair_queue, "SPACING_SECONDS", 60)
+def test_a_client_whose_last_request_is_too_late_is_forgotten(requests: Requests) -> None:
+    requests.queue.spacing_seconds = 60
     requests.send(GREEDY, MAX_AT_ONCE)
     wait_for(requests, MAX_AT_ONCE)
     (first,) = requests.send(GREEDY)

@@ -1,10 +1,14 @@
 """A Task's Invoke request has the responses and the errors of boto3's client."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
+from math import inf
+from threading import Event, Semaphore
 
 import pytest
 from botocore.exceptions import ClientError
 
+from infra.local.fair_queue import FairQueue
 from infra.local.server import LoopbackRequest, LoopbackResponse
 from infra.local.step_functions import TaskClient
 
@@ -42,3 +46,26 @@ def test_a_refusal_is_a_client_error_with_its_code() -> None:
         TaskClient(lambda _: LoopbackResponse(429, headers, b'{"message": "Rate Exceeded."}')).invoke(FunctionName=ARN)
     assert refused.value.response["Error"]["Code"] == "TooManyRequestsException"
     assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 429
+
+
+def test_an_organization_with_many_steps_has_few_sent_at_once_and_no_other_waits_for_it() -> None:
+    started, end = {"greedy": Semaphore(0), "modest": Semaphore(0)}, Event()
+
+    def serve(request: LoopbackRequest) -> LoopbackResponse:
+        started[json.loads(request.body)["batch"].partition("#")[0]].release()
+        end.wait(60)
+        return LoopbackResponse(200, (), b"{}")
+
+    client = TaskClient(serve, FairQueue(at_once=8, max_waiting=inf, spacing_seconds=0))
+
+    def invoke(organization: str) -> None:
+        client.invoke(FunctionName=ARN, Payload=json.dumps({"batch": f"{organization}#b_1"}).encode())
+
+    with ThreadPoolExecutor(31) as pool:
+        steps = [pool.submit(invoke, "greedy") for _ in range(30)]
+        assert all(started["greedy"].acquire(timeout=10) for _ in range(8))
+        steps.append(pool.submit(invoke, "modest"))
+        assert started["modest"].acquire(timeout=10)
+        assert not started["greedy"].acquire(blocking=False)
+        end.set()
+        assert [step.result(10) for step in steps] == [None] * 31

@@ -1,4 +1,4 @@
-"""Requests and steps in flight: how many a user and an organization may have at once, in all sandboxes together.
+"""Requests, steps and batches in flight: how many a user and an organization may have, in all sandboxes together.
 
 An organization has one item of the ledger, under `pk` ORGANIZATION#quota and `sk` in_flight. Each lease is an attribute
 of it, named after its kind, the user and the sandbox; its value is the second in which it ends. A sandbox serves one
@@ -10,6 +10,9 @@ The only lease that a user has of a kind is kept for a minute where the organiza
 and few leases: the next requests or steps of the user in that sandbox ask the store nothing. With many leases the item
 would be large, and each write costs its whole size. Other leases are released at the end. A kept lease counts although
 nothing may be in flight: so a user's limit may refuse one request too early, and an organization's from its half on.
+
+A batch has a lease from its start until its last step settles, in an item of its own (`sk` batches): a user may have as
+many batches running as requests in flight, and an organization too.
 """
 
 import logging
@@ -22,7 +25,7 @@ from hashlib import sha256
 from mcpist.aws.clients import AwsError
 from mcpist.aws.table import ledger_table
 from mcpist.caller import Caller
-from mcpist.errors import StoreUnavailable, TooManyInFlight
+from mcpist.errors import StoreUnavailable, TooManyBatches, TooManyInFlight
 from mcpist.memory import Clock, Memory, on_forget, wall_clock
 from mcpist.settings import settings
 
@@ -32,8 +35,11 @@ STALE_SECONDS = 60  # after its end a lease may be removed: no clock is wrong by
 MAX_STALE_LEASES = 16
 MAX_KEPT_LEASES = 30  # of an organization: about 1 KB
 REFUSAL_SECONDS = 1
+BATCH_REFUSAL_SECONDS = 10
+BATCHES_RETENTION_SECONDS = 8 * 86_400  # longer than any batch runs
 MAX_USERS = 1_000
-_REQUEST, _STEP = "lease_", "step_"
+_REQUEST, _STEP, _BATCH = "lease_", "step_", "batch_"
+_REQUESTS_ITEM, _BATCHES_ITEM = "in_flight", "batches"
 _PREFIXES, _USER_DIGITS = (_REQUEST, _STEP), 6
 
 logger = logging.getLogger(__name__)
@@ -61,7 +67,7 @@ class InFlight:
             yield
         finally:
             if lease:
-                _remove(caller.organization, [lease])
+                _remove(caller.organization, _REQUESTS_ITEM, [lease])
 
     def _acquire(self, caller: Caller) -> str:
         """Return the lease that the request's end releases; an empty text where a lease is kept or none was needed."""
@@ -74,17 +80,17 @@ class InFlight:
         lease, now = f"{self._prefix}{_user_digits(caller.user)}{self._sandbox}", int(self._clock())
         try:
             ends = now + KEPT_LEASE_SECONDS + self._seconds
-            item = ledger_table().set(f"{caller.organization}#quota", "in_flight", {lease: ends, "expires_at": ends})
+            item = ledger_table().set(f"{caller.organization}#quota", _REQUESTS_ITEM, {lease: ends, "expires_at": ends})
         except StoreUnavailable:
             logger.warning("request not counted", extra={"organization": caller.organization, "user": caller.user})
             return ""
         leases = {name: ends for name, ends in item.items() if name.startswith(_PREFIXES)}
         stale = [name for name, ends in leases.items() if ends + STALE_SECONDS < now]
         if limit := _exceeded_limit(leases, lease, now):
-            _remove(caller.organization, [lease, *stale])
+            _remove(caller.organization, _REQUESTS_ITEM, [lease, *stale])
             raise TooManyInFlight(limit=self._refused.put(key, limit), retry_after=REFUSAL_SECONDS)
         if len(stale) > MAX_STALE_LEASES:
-            _remove(caller.organization, stale)
+            _remove(caller.organization, _REQUESTS_ITEM, stale)
         if not _is_quiet(leases, lease, now):
             return lease
         self._kept.put(key, lease, since=now)
@@ -93,6 +99,36 @@ class InFlight:
 
 in_flight = InFlight()
 steps_in_flight = InFlight(prefix=_STEP, seconds=MAX_STEP_SECONDS)
+
+
+def begin_batch(organization: str, user: str, batch: str, closes_at: float, now: float) -> None:
+    """Count a batch as running until it ends, or its time is over; TooManyBatches where there are too many already.
+
+    The last places of an organization are for those of its users who have no batch running.
+    """
+    per_user, per_organization = settings().user_concurrency, settings().organization_concurrency
+    if not per_user:
+        return
+    lease, ends = f"{_BATCH}{_user_digits(user)}{batch}", int(closes_at) + 1
+    change = {lease: ends, "expires_at": int(now) + BATCHES_RETENTION_SECONDS}
+    item = ledger_table().set(f"{organization}#quota", _BATCHES_ITEM, change)
+    leases = {name: ends for name, ends in item.items() if name.startswith(_BATCH)}
+    running = [name for name, ends in leases.items() if ends >= now]
+    of_user = sum(name.startswith(f"{_BATCH}{_user_digits(user)}") for name in running)
+    free = per_organization - len(running)
+    stale = [name for name in leases if name not in running]
+    if of_user > per_user or (per_organization and (free < 0 or 1 < of_user > free + 1)):
+        _remove(organization, _BATCHES_ITEM, [lease, *stale])
+        limit = per_user if of_user > per_user else per_organization
+        raise TooManyBatches(limit=limit, retry_after=BATCH_REFUSAL_SECONDS)
+    if stale:
+        _remove(organization, _BATCHES_ITEM, stale)
+
+
+def end_batch(organization: str, user: str, batch: str) -> None:
+    """Count a batch no longer as running."""
+    if settings().user_concurrency:
+        _remove(organization, _BATCHES_ITEM, [f"{_BATCH}{_user_digits(user)}{batch}"])
 
 
 def _exceeded_limit(leases: Mapping[str, int], lease: str, now: int) -> int:
@@ -134,11 +170,11 @@ def _count(leases: Mapping[str, int], lease: str, now: int) -> tuple[int, int, i
     return by_user["lease", user], by_user["step", user], sandboxes - excess
 
 
-def _remove(organization: str, leases: Iterable[str]) -> None:
+def _remove(organization: str, item: str, leases: Iterable[str]) -> None:
     """Remove leases; one that cannot be removed ends by itself."""
     try:
         names = ", ".join(f"#{lease}" for lease in leases)
-        ledger_table().update(f"{organization}#quota", "in_flight", f"REMOVE {names}", values={})
+        ledger_table().update(f"{organization}#quota", item, f"REMOVE {names}", values={})
     except (StoreUnavailable, AwsError):
         logger.warning("lease not released", extra={"organization": organization})
 

@@ -19,11 +19,12 @@ from mcpist.batch.machine.machine_usage import STACK_TAG, record_use
 from mcpist.batch.options import DEFAULT_OPTIONS, BatchOptions
 from mcpist.batch_id import new_batch_id
 from mcpist.caller import Caller
-from mcpist.errors import AlreadyResumed, McpistError, StoreUnavailable, UpstreamUnavailable
+from mcpist.errors import AlreadyResumed, McpistError, StoreUnavailable, TooManyBatches, UpstreamUnavailable
 from mcpist.files import access, records, storage
 from mcpist.files.content import JSON
 from mcpist.files.parameters import named_files
 from mcpist.files.records import DAY_SECONDS
+from mcpist.people.in_flight import begin_batch, end_batch
 from mcpist.running import broker
 from mcpist.running.confirmation import Confirmed
 from mcpist.settings import settings
@@ -93,9 +94,13 @@ def _write_and_start(
     runs, reserved_at = _count_runs(entries, elements), time.time()
     spending.reserve_steps(head.organization, runs, reserved_at)
     try:
+        if not head.done:
+            begin_batch(head.organization, head.user, head.batch, head.closes_at, reserved_at)
         ledger.write(head, entries, elements)
-    except AlreadyResumed:
+    except (TooManyBatches, AlreadyResumed) as error:
         release_steps(head.organization, runs, reserved_at)
+        if isinstance(error, AlreadyResumed):
+            end_batch(head.organization, head.user, head.batch)
         raise
     try:
         return head if head.done else _start_batch_execution(machine, head)

@@ -17,6 +17,7 @@ from mcpist.batch.ledger.items import now, read_element, read_entry, read_header
 from mcpist.batch.ledger.records import Claim, Ending, Entry, Header, MapItems, Opening, Status, StoredJson
 from mcpist.errors import PayloadTooLarge, from_message, to_message
 from mcpist.files import storage
+from mcpist.people.in_flight import end_batch
 from mcpist.spending import release_steps, spending
 from mcpist.telemetry import invocation
 from mcpist.telemetry.invocation import count_error
@@ -98,6 +99,8 @@ def settle(pk: str, step: int, status: Status) -> Header:
     if head is None:
         return _load_header(pk)
     invocation.count(BATCH_STEPS, by=status)
+    if head.done:
+        end_batch(head.organization, head.user, head.batch)
     return head
 
 

@@ -1,0 +1,145 @@
+"""A flood: for minutes, an organization starts batches and sends calls without a pause, and another one waits."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from benchmarks.noise import MAX_RATIO, NEIGHBOURS, Neighbour, p95
+from benchmarks.processes import sampling
+from benchmarks.report import Row, show
+from benchmarks.stub_deployment import run_stub_deployment, say
+from infra.local.demo import ORGANIZATION
+from infra.local.deployment import ROOT, LocalDeployment, operating
+from infra.local.login import Person
+from mcpist.caller import Role, Subject
+from tests import accounts, members
+
+HOSTILE_USERS, CLIENTS_PER_KIND = 3, 3
+HOSTILE_PAUSE_SECONDS = 0.1
+WIDE_STEPS = 60
+QUIET_SAMPLES = 100
+MAX_THREADS = 1_000
+SAMPLE_SECONDS = 0.5
+EMBEDDED_AWS = "embedded AWS"
+ASK: Mapping[str, Any] = {"module": "stub", "tool": "ask_about", "params": {"name": "a"}}
+CALLS = ({"name": "call", "arguments": ASK},)
+BATCHES = ({"name": "batch", "arguments": {"commands": [{"id": f"s{number}", **ASK} for number in range(3)]}},)
+
+
+@dataclass(frozen=True)
+class Flood:
+    """A flood as it was seen."""
+
+    quiet: Mapping[str, list[float]]
+    """The milliseconds of the neighbours' lists and calls, and of their lists and batches, before the flood."""
+    noisy: Mapping[str, list[float]]
+    """The same meanwhile."""
+    outcomes: Mapping[str, int]
+    """The statuses of the hostile responses, counted."""
+    threads: int
+    """The most threads of the process of the embedded AWS."""
+    errors: Mapping[int, int]
+    """The neighbours' requests that were not answered, by status."""
+    steps: int
+    """The hostile steps that asked their service."""
+
+
+def measure(seconds: float) -> list[str]:
+    """Measure, write the table into docs/benchmarks.md, and return the bounds that were missed."""
+    return show(rows(flood(seconds)), "fairness", f": {seconds / 60:g} minutes")
+
+
+def flood(seconds: float) -> Flood:
+    """Run the flood against a deployment with the limits of the template."""
+    with run_stub_deployment({}) as stub:
+        deployment = stub.deployment
+        hostile = [_admit(deployment, ORGANIZATION, f"h{number}") for number in range(HOSTILE_USERS)]
+        uses = {"calls": CALLS, "batches": BATCHES}
+        with operating(deployment.aws):
+            members.put_organization(NEIGHBOURS, name="Neighbours")
+        neighbours = {
+            name: Neighbour(deployment.mcp_url, _admit(deployment, NEIGHBOURS, name), tools)
+            for name, tools in uses.items()
+        }
+        _sample(neighbours, lambda taken: taken == QUIET_SAMPLES // 5)  # warms their sandboxes
+        say(f"quiet: {QUIET_SAMPLES} requests of each neighbour")
+        quiet = _sample(neighbours, lambda taken: taken == QUIET_SAMPLES)
+        say(f"a flood of {seconds:.0f} s")
+        with sampling(lambda: {EMBEDDED_AWS: os.getpid()}, SAMPLE_SECONDS) as samples:
+            flooding = _start(deployment, hostile, seconds)
+            noisy = _sample(neighbours, lambda _: flooding.poll() is not None)
+        outcomes = json.loads(flooding.communicate()[0].splitlines()[-1])
+        errors = sum((one.errors for one in neighbours.values()), start=Counter[int]())
+        threads = max(sample.threads for sample in samples[EMBEDDED_AWS])
+        return Flood(quiet, noisy, outcomes, threads, errors, len(stub.service.waited))
+
+
+def rows(seen: Flood) -> Iterator[Row]:
+    """Yield the rows of the table."""
+    answers = ", ".join(f"{amount:,} x {status}" for status, amount in sorted(seen.outcomes.items()))
+    yield f"requests of {HOSTILE_USERS} hostile users: how they ended", answers, ""
+    yield "steps of their batches that ran", f"{seen.steps:,}", ""
+    for name, quiet in seen.quiet.items():
+        noisy = seen.noisy[name]
+        yield (
+            f"95th percentile of another organization's lists and {name}, quiet ({len(quiet)})",
+            f"{p95(quiet):.0f} ms",
+            "",
+        )
+        ratio = f"{p95(noisy):.0f} ms ({p95(noisy) / p95(quiet):.2f} x)"
+        yield f"the same in the flood ({len(noisy)})", ratio, f"{MAX_RATIO:g} x"
+    failed = ", ".join(f"{amount} x {status}" for status, amount in seen.errors.items())
+    yield "of these refused or failed", failed or "none", "none"
+    yield f"the most threads of the {EMBEDDED_AWS}", f"{seen.threads:,}", f"{MAX_THREADS}"
+
+
+def _sample(neighbours: Mapping[str, Neighbour], ended: Callable[[int], bool]) -> dict[str, list[float]]:
+    """Let all neighbours send requests at once, and return their milliseconds."""
+    with ThreadPoolExecutor(len(neighbours)) as pool:
+        running = {name: pool.submit(one.sample, ended) for name, one in neighbours.items()}
+        return {name: one.result() for name, one in running.items()}
+
+
+def _start(deployment: LocalDeployment, tokens: list[str], seconds: float) -> "subprocess.Popen[str]":
+    """Start the process of the hostile clients, and return it."""
+    wide = [
+        {"id": f"s{n}", "module": "stub", "tool": "wait", "params": {"step": str(n), "seconds": 1}}
+        for n in range(WIDE_STEPS)
+    ]
+    slow = {"module": "stub", "tool": "ask_slowly"}
+    uses: dict[str, dict[str, Any]] = {"batch": {"commands": wide}, "call": slow}
+    address = urlsplit(deployment.aws.api_url)
+    requests = [
+        {"path": "/mcp", "authorization": f"Bearer {token}", "body": json.dumps(_message(name, use)), "pad": 0}
+        for token in tokens
+        for name, use in uses.items()
+        for _ in range(CLIENTS_PER_KIND)
+    ]
+    job = {"host": address.hostname, "port": address.port, "seconds": seconds, "pause": HOSTILE_PAUSE_SECONDS}
+    command, pipe = [sys.executable, "-m", "benchmarks.flood"], subprocess.PIPE
+    flooding = subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True)  # noqa: S603
+    assert flooding.stdin is not None
+    flooding.stdin.write(json.dumps({**job, "requests": requests}) + "\n")
+    flooding.stdin.flush()
+    return flooding
+
+
+def _admit(deployment: LocalDeployment, organization: str, user: str) -> str:
+    """Create a user with an account at the stub's service, and return a token of it."""
+    with operating(deployment.aws):
+        members.put_role(organization, Role("askers", modules=("stub",)))
+        subject = Subject(deployment.login.issuer, user)
+        members.put_user(organization, user, name=user, subject=subject, system_role="user", roles=["askers"])
+    accounts.connect(deployment, "stub", f"token-of-{user}", owner=f"user#{user}", organization=organization)
+    return deployment.token(Person(user, user, "", "user"))
+
+
+def _message(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}

@@ -1,0 +1,19 @@
+"""A flood of one organization: how long it lasts is chosen by FLOOD_MINUTES, which is 1."""
+
+import os
+import sys
+
+import pytest
+
+from benchmarks.fairness import MAX_THREADS, flood, rows
+
+pytestmark = pytest.mark.slow
+SECONDS = 60 * float(os.environ.get("FLOOD_MINUTES", "1"))
+
+
+def test_a_flood_of_one_organization_leaves_another_its_answers_and_the_machine_its_threads() -> None:
+    seen = flood(SECONDS)
+    sys.stdout.writelines(f"{' | '.join(row)}\n" for row in rows(seen))
+    assert not seen.errors
+    assert seen.outcomes["429"]
+    assert seen.threads <= MAX_THREADS
