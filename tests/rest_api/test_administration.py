@@ -149,6 +149,27 @@ def test_a_person_sees_the_organizations_and_acts_in_the_named_one(ada: RestClie
     assert ada.of("stranger").get("/v1/organizations").status == 403
 
 
+def test_nobody_is_taken_into_another_organization_by_its_administrator(ada: RestClient, login: LocalLogin) -> None:
+    members.put_organization("globex", name="Globex")
+    subject = Subject(login.issuer, "mallory")
+    members.put_user("globex", "mallory", name="Mallory", subject=subject, system_role="admin")
+    directory.access_cache.clear()
+    mallory = ada.of("mallory")
+    for sub in ("ada", "nobody yet"):
+        assert mallory.post("/v1/users", {"user": sub, "name": sub, "sub": sub}).status == 201
+    directory.access_cache.clear()
+    assert ada.get("/v1/users").json["organization"] == "acme"
+    assert [one["organization"] for one in ada.get("/v1/organizations").json["organizations"]] == ["acme"]
+    for refused in (
+        ada.with_headers(x_mcpist_organization="globex").get("/v1/users"),
+        ada.of("nobody yet").get("/v1/users"),
+        ada.of("nobody yet").get("/v1/organizations"),
+    ):
+        assert (refused.status, refused.json["code"]) == (403, "AUTHORIZATION_ERROR")
+        assert refused.json["error"] == "You have not accepted to be a user of globex."
+        assert "Sign in to the console" in refused.json["hint"]
+
+
 def test_the_audit_is_filtered_paged_and_exported(ada: RestClient, rest: RestClient) -> None:
     for number in range(5):
         ada.post("/v1/roles", {"name": f"r{number}"})
