@@ -7,7 +7,6 @@ gone is ended, so that nobody waits for it: a read runs again, and a write that 
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from secrets import token_hex
 
 from mcpist.aws.attributes import encode
 from mcpist.aws.table import ledger_table
@@ -15,6 +14,7 @@ from mcpist.batch.execution.start import restart
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.items import sort_key
 from mcpist.batch.ledger.records import Header
+from mcpist.errors import McpistError
 from mcpist.people import directory, in_flight
 
 
@@ -23,21 +23,23 @@ def continue_batches(report: Callable[[str], None]) -> None:
     for organization in directory.organizations():
         in_flight.release_all(organization)
         for head in _unfinished(organization):
-            _end_claims(head)
-            report(_continue(head))
+            said = f"batch {head.batch} of {head.user} was interrupted after {len(head.seq)} of {len(head.ids)} steps"
+            try:
+                _end_claims(head)
+                report(f"{said}, {_continue(head)}")
+            except McpistError as error:
+                report(f"{said}, and cannot go on: {error}")
 
 
 def _continue(head: Header) -> str:
     """Let a batch go on, or end it where it was cancelled or its time is over; return what happened to it."""
-    said = f"batch {head.batch} of {head.user} was interrupted after {len(head.seq)} of {len(head.ids)} steps"
     if head.cancelled_at is not None:
         ledger.cancel(head.pk)
-        return f"{said}, when it was being cancelled"
+        return "when it was being cancelled"
     if ledger.close(head).done:
-        return f"{said}, and its time is over; to run the others: mcpist batch --resume {head.batch} --watch"
-    # Another name than before: the continuations of the old execution are recorded as started.
-    restart(head, f"{head.batch}-{token_hex(4)}")
-    return f"{said}, and goes on; to see it: mcpist batch --id {head.batch} --watch"
+        return f"and its time is over; to run the others: mcpist batch --resume {head.batch} --watch"
+    restart(head)
+    return f"and goes on; to see it: mcpist batch --id {head.batch} --watch"
 
 
 def _unfinished(organization: str) -> Iterator[Header]:

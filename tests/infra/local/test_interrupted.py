@@ -2,12 +2,16 @@
 
 import time
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from botocore.exceptions import EndpointConnectionError
 
 from infra.local.interrupted import continue_batches
 from infra.local.login import LocalLogin
+from mcpist.aws.clients import client
 from mcpist.aws.table import ledger_table
+from mcpist.batch.execution import executions
 from mcpist.batch.execution.plan import plan
 from mcpist.batch.execution.start import start
 from mcpist.batch.ledger import ledger, transitions
@@ -46,14 +50,32 @@ def reports() -> list[str]:
     return said
 
 
-def test_an_unfinished_batch_goes_on_in_an_execution_of_another_name(uma: Permissions, aws: list[str]) -> None:
+def test_an_unfinished_batch_goes_on_also_in_a_later_execution(uma: Permissions, aws: list[str]) -> None:
     head = begun(uma)
     LedgerDriver(head.batch).finish("find", raw=[])
+    executions.mark_started(head, f"{head.batch}-r1")
     aws.clear()
     (said,) = reports()
     assert f"batch {head.batch} of uma was interrupted after 1 of 2 steps, and goes on" in said
     assert aws.count("StartExecution") == 1
     assert not ledger.get_header(head.pk).done
+    assert executions.acquire_start(head, f"{head.batch}-r1", "sandbox") == "mine"
+
+
+def test_a_batch_that_cannot_go_on_is_named_and_stops_no_start(
+    uma: Permissions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreachable(**_: Any) -> None:
+        raise EndpointConnectionError(endpoint_url="")
+
+    batches = [begun(uma).batch, begun(uma).batch]
+    with monkeypatch.context() as patch:
+        patch.setattr(client("stepfunctions"), "start_execution", unreachable)
+        said = reports()
+    assert [batch in line and "cannot go on" in line for batch, line in zip(batches[::-1], said, strict=True)] == [
+        True,
+        True,
+    ]
 
 
 def test_claims_of_sandboxes_that_are_gone_are_ended_and_not_forgotten(uma: Permissions) -> None:

@@ -78,10 +78,10 @@ def resume(
     return _write_and_start(plan, head, permissions, entries, resumption.elements)
 
 
-def restart(head: Header, execution: str) -> None:
-    """Start an execution of a batch whose executions are lost, under a name that none of them has."""
-    machine = machine_of(Graph(head.needs), settings().step_runner, head.map_steps)
-    _start_batch_execution(machine, head, execution)
+def restart(head: Header) -> None:
+    """Start a batch again whose executions are lost: what has settled replays, and the rest runs."""
+    ledger.forget_executions(head.pk)
+    _start_batch_execution(machine_of(Graph(head.needs), settings().step_runner, head.map_steps), head)
 
 
 def _write_and_start(
@@ -155,19 +155,18 @@ def _build_entries(plan: Plan, confirmed: Confirmed) -> list[Entry]:
     return [Entry(index, step, tool.effect, shown=shown.get(step.id)) for index, (step, tool) in enumerate(pairs)]
 
 
-def _start_batch_execution(machine: Machine, head: Header, execution: str = "") -> Header:
-    """Start the batch's machine, else the relay; its execution has the batch's id as its name, or another one."""
-    execution = execution or head.batch
+def _start_batch_execution(machine: Machine, head: Header) -> Header:
+    """Start the batch's machine, else the relay."""
     if machine.form == "machine" and head.form == "machine":
-        if _start_machine(machine, head, execution):
+        if _start_machine(machine, head):
             return head
         head = transitions.mark_relayed(head)
-    if start_execution(_machine_arn(f"{settings().stack_name}-relay"), execution, {"batch": head.pk, "step": -1}):
+    if start_execution(_machine_arn(f"{settings().stack_name}-relay"), head.batch, {"batch": head.pk, "step": -1}):
         return head
     raise UpstreamUnavailable(service="Step Functions", problem="the batch's machine did not start")
 
 
-def _start_machine(machine: Machine, head: Header, execution: str) -> bool:
+def _start_machine(machine: Machine, head: Header) -> bool:
     """Start the machine, which the first batch of a shape creates; return False where there can be none just now.
 
     If only the response was lost, the machine and the relay both run, and each step still settles once.
@@ -177,12 +176,12 @@ def _start_machine(machine: Machine, head: Header, execution: str) -> bool:
     if not record_use(name, machine.states):
         return False
     try:
-        if start_execution(_machine_arn(name), execution, payload):
+        if start_execution(_machine_arn(name), head.batch, payload):
             return True
         _create_machine(machine, name)
         for attempt in range(MAX_START_ATTEMPTS):  # a new machine is eventually consistent
             time.sleep(START_RETRY_SECONDS * attempt)
-            if start_execution(_machine_arn(name), execution, payload):
+            if start_execution(_machine_arn(name), head.batch, payload):
                 return True
     except StoreUnavailable:
         return False

@@ -69,6 +69,12 @@ def write(header: Header, entries: Iterable[Entry], elements: Iterable[Entry] = 
         raise AlreadyResumed(batch=header.resumes, by=find_successor(old["pk"]))
 
 
+def forget_executions(pk: str) -> None:
+    """Delete the records of further executions, where all of them are lost: the same names may start again."""
+    for item in ledger_table().query(pk, "execution#"):
+        ledger_table().delete(pk, item["sk"])
+
+
 def find_successor(pk: str) -> str:
     """Return the id of the batch that resumes a batch; empty if none does."""
     return str((ledger_table().get(pk, RESUMED) or {}).get("batch", ""))
