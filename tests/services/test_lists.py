@@ -16,6 +16,7 @@ CREATION = ("created", "createdAt", "createdDateTime", "created_at", "created_ti
 PAGELESS = {"files", "microsoft_todo", "rag", "supabase"}
 NO_PAGE = {
     "confluence.list_labels": "a label has no page",
+    "confluence.list_restrictions": "people and groups, not pages",
     "confluence.list_versions": "the API names no page of a version; get_page reads it",
     "confluence.search_users": "the API names no page of a person",
     "github.list_artifacts": "the API names no page of an artifact",
@@ -33,17 +34,22 @@ NO_PAGE = {
     "jira.list_link_types": "a type has no page",
     "jira.list_transition_fields": "a field has no page",
     "jira.list_transitions": "a transition has no page",
+    "jira.list_queues": "the API names no page of a queue",
+    "jira.list_watchers": "the API names no page of a person",
     "jira.search_users": "the API names no page of a person",
     "notion.list_blocks": "one text of all blocks",
     "notion.list_comments": "the API names no page of a comment",
     "notion.list_templates": "the API names no page of a template",
     "notion.list_users": "a person has no page",
     "slack.list_channels": "the address needs the workspace's domain, which only get_me reads",
+    "slack.list_group_members": "ids alone; get_user shows who they are",
+    "slack.list_groups": "a group has no page",
     "slack.list_members": "ids alone; get_user shows who they are",
     "slack.list_messages": "Slack makes an address by get_permalink alone",
     "slack.list_reminders": "a reminder has no page",
     "slack.list_replies": "Slack makes an address by get_permalink alone",
     "slack.list_scheduled_messages": "it is not sent yet",
+    "slack.list_unread": "Slack makes an address by get_permalink alone",
     "slack.list_users": "the API names no page of a person",
 }
 NO_ID = {

@@ -47,9 +47,36 @@ def add_operations(document: dict[str, Any]) -> None:
     copy = record(("destination",), pageTitle=TEXT, destination=destination, copyAttachments=FLAG, copyLabels=FLAG)
     add(document, "copyPage", "POST /wiki/rest/api/content/{id}/copy", scopes=CONTENT, body=copy, answer=COPY)
     _add_files(document)
+    _add_restrictions(document)
     ids = record(("accountIds",), accountIds=listed(TEXT) | {"maxItems": 250})
     people, readers = {"results": [PERSON]}, ("read:user:confluence",)
     add(document, "createBulkUserLookup", "POST /wiki/api/v2/users-bulk", scopes=readers, body=ids, answer=people)
+
+
+ACCOUNT = {"type": "known", "accountId": "5b10ac8d82e05b22cc7d4ef5", "displayName": "Aiko Tanaka"}
+RESTRICTED = {
+    "results": [
+        {
+            "operation": operation,
+            "restrictions": {
+                "user": {"results": [ACCOUNT]},
+                "group": {"results": [{"type": "group", "name": "designers", "id": "2b0e2f3c"}]},
+            },
+        }
+        for operation in ("read", "update")
+    ]
+}
+
+
+def _add_restrictions(document: dict[str, Any]) -> None:
+    place, reads = "/wiki/rest/api/content/{id}/restriction", ("read:content-details:confluence",)
+    add(document, "getRestrictions", f"GET {place}", scopes=reads, answer=RESTRICTED)
+    user = record(("type", "accountId"), type={"type": "string", "enum": ["known"]}, accountId=TEXT)
+    group = record(("type", "id"), type={"type": "string", "enum": ["group"]}, id=TEXT)
+    kinds = record(user=listed(user), group=listed(group))
+    operation = {"type": "string", "enum": ["read", "update"]}
+    body = listed(record(("operation", "restrictions"), operation=operation, restrictions=kinds))
+    add(document, "updateRestrictions", f"PUT {place}", scopes=CONTENT, body=body, answer=RESTRICTED)
 
 
 def _add_files(document: dict[str, Any]) -> None:

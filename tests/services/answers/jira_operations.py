@@ -57,8 +57,48 @@ SPRINTS, BOARDS = ("write:sprint:jira-software",), ("write:board-scope:jira-soft
 WORK, PROJECTS = ("write:jira-work",), ("manage:jira-project",)
 
 
+REMOTE = {
+    "id": 10007,
+    "relationship": "documented by",
+    "object": {"title": "Release plan", "url": "https://example.com/plan", "summary": "What we ship when"},
+}
+PAGES = {"start": NUMBER, "limit": NUMBER}
+
+
+def _page(*values: Any) -> dict[str, Any]:
+    return {"size": len(values), "start": 0, "limit": 50, "isLastPage": False, "values": list(values)}
+
+
+def _add_everyday(document: dict[str, Any]) -> None:
+    """Add watchers, links to pages elsewhere, and service projects."""
+    issue, reads = "/rest/api/3/issue/{issueIdOrKey}", ("read:jira-work",)
+    watchers = document["paths"][f"{issue}/watchers"]
+    add(document, "removeWatcher", f"DELETE {issue}/watchers", scopes=WORK, query={"accountId": TEXT, "username": TEXT})
+    watchers["post"]["requestBody"]["content"]["application/json"]["schema"] = TEXT
+    links = f"{issue}/remotelink"
+    add(document, "getRemoteIssueLinks", f"GET {links}", scopes=reads, answer=[REMOTE])
+    linked = record(("url", "title"), url=TEXT, title=TEXT, summary=TEXT)
+    body = record(("object",), object=linked, relationship=TEXT)
+    made = {"id": 10007, "self": "https://example.com"}
+    add(document, "createOrUpdateRemoteIssueLink", f"POST {links}", scopes=WORK, body=body, answer=made)
+    add(document, "deleteRemoteIssueLinkById", f"DELETE {links}/{{linkId}}", scopes=WORK)
+    desks, scopes = "/rest/servicedeskapi/servicedesk", ("read:servicedesk-request",)
+    desk = {"id": "1", "projectKey": "HELP", "projectName": "Help"}
+    add(document, "getServiceDesks", f"GET {desks}", scopes=scopes, query=PAGES, answer=_page(desk))
+    queue = {"id": "20", "name": "Unassigned", "jql": "project = HELP AND assignee is EMPTY", "issueCount": 7}
+    one = f"{desks}/{{serviceDeskId}}/queue"
+    query = PAGES | {"includeCount": FLAG}
+    add(document, "getQueues", f"GET {one}", scopes=scopes, query=query, answer=_page(queue))
+    asked = {"summary": "Printer", "status": {"name": "Open"}, "created": "2026-01-17T12:34:00.000+0000"}
+    issues = f"GET {one}/{{queueId}}/issue"
+    asked |= {"priority": {"name": "High"}, "assignee": {"displayName": "Mia"}, "updated": asked["created"]}
+    answer = _page({"key": "HELP-7", "fields": asked})
+    add(document, "getIssuesInQueue", issues, scopes=scopes, query=PAGES, answer=answer)
+
+
 def add_operations(document: dict[str, Any]) -> None:
     """Add the operations that the tools use."""
+    _add_everyday(document)
     _add_agile(document)
     _add_bulk(document)
     _add_files(document)

@@ -15,6 +15,7 @@ CHANNEL = {
     "is_archived": False,
     "is_member": True,
     "num_members": 3,
+    "last_read": "1502126650.228446",
     "created": 1449252889,
     "creator": "U012A3CDE",
     "topic": {"value": "Release on Friday", "creator": "", "last_set": 0},
@@ -107,6 +108,20 @@ ANSWERS: dict[str, Any] = {
     "files.info": {"ok": True, "file": FILE, "content": "id,name"},
     "files.list": {"ok": True, "files": [FILE], "paging": {"count": 50, "page": 1, "pages": 2, "total": 51}},
 }
+ANSWERS["users.conversations"] = {"ok": True, "channels": [CHANNEL]}
+ANSWERS["usergroups.list"] = {
+    "ok": True,
+    "usergroups": [
+        {
+            "id": "S0614TZR7",
+            "name": "Team Admins",
+            "handle": "admins",
+            "description": "All administrators",
+            "user_count": 2,
+            "date_create": 1446598059,
+        }
+    ],
+}
 ORIGINS = {"https://files.slack.com": "OK - 11"}
 _OK = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "additionalProperties": True}
 
@@ -125,6 +140,8 @@ def amend(document: dict[str, Any]) -> None:
         fields["blocks"] = {"type": "array", "items": {"type": "object"}, "maxItems": 50}  # in JSON, no text of it
         if "thread_ts" in fields:
             fields["thread_ts"] = {"type": "string"}  # a number would lose digits
+    _fields(paths, "/users.profile.set")["profile"] = {"type": "object"}
+    _fields(paths, "/conversations.mark")["ts"] = {"type": "string"}  # a number would lose digits
     _fields(paths, "/chat.scheduleMessage")["post_at"] = {"type": "integer"}
     _fields(paths, "/chat.delete")["ts"] = {"type": "string"}
     paths["/files.getUploadURLExternal"] = _reading(

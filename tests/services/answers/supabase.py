@@ -78,6 +78,11 @@ def amend(document: dict[str, Any]) -> None:
     """Add what https://supabase.com/docs/reference/api says besides, and the search of the documentation."""
     if "/v1/projects/{ref}/functions" not in document["paths"]:
         return  # PostgREST's
+    names = ("name", "organization_slug", "db_pass")
+    project = dict.fromkeys((*names, "region"), "string")
+    made = {"ref": "abcdefghijklmnopqrst", "id": "abcdefghijklmnopqrst", "name": "orders", "region": "us-east-1"}
+    made |= {"status": "COMING_UP"}
+    add(document, "POST /v1/projects", "v1-create-a-project", body=project, required=names, answer=made, status=201)
     body = {"migration_version": "string"}
     started = {"workflow_run_id": "5f1e2d3c", "message": "ok"}
     for what in ("merge", "reset"):

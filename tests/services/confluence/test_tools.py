@@ -254,3 +254,39 @@ def test_what_is_listed_has_the_address_that_people_open(tool: str, item: dict[s
     add_page_urls(listed, confluence.tools[tool], {}, "https://acme.atlassian.net")
     (row,) = project(listed, confluence.tools[tool].shows)
     assert row["url"] == (place and f"https://acme.atlassian.net/wiki{place}")
+
+
+def restricted(*operations: str) -> dict[str, Any]:
+    people = {"results": [{"accountId": "a1", "displayName": "Aiko"}]}
+    groups = {"results": [{"id": "g1", "name": "designers"}]}
+    return {"results": [{"operation": one, "restrictions": {"user": people, "group": groups}} for one in operations]}
+
+
+def test_a_restriction_of_one_operation_keeps_the_others() -> None:
+    asked = work("set_restriction", page_id="65551", operation="update", account_ids=["a2"])
+    sent, rows = converse(asked, restricted("read", "update"), restricted("read"))
+    kept = {"user": [{"type": "known", "accountId": "a1"}], "group": [{"type": "group", "id": "g1"}]}
+    new = {"user": [{"type": "known", "accountId": "a2"}], "group": []}
+    assert sent[1].json == [
+        {"operation": "read", "restrictions": kept},
+        {"operation": "update", "restrictions": new},
+    ]
+    assert rows[0] == {"operation": "read", "kind": "user", "id": "a1", "name": "Aiko"}
+
+
+def test_two_versions_are_compared_by_their_markdown() -> None:
+    def version(number: int, text: str) -> dict[str, Any]:
+        return {"id": "1", "title": "Plan", "version": {"number": number}, "body": {"storage": {"value": text}}}
+
+    asked = work("compare_versions", page_id="65551", from_version=2)
+    sent, found = converse(asked, version(2, "<p>a</p><p>b</p>"), version(4, "<p>a</p><p>c</p>"))
+    assert [call.query.get("version") for call in sent] == [2, None]
+    assert (found["from"], found["to"]) == (2, 4)
+    assert "-b\n+c\n" in found["diff"]
+
+
+def test_a_changed_comment_has_the_next_version() -> None:
+    asked = work("update_comment", comment_id="131073", body="Done", kind="inline")
+    sent, _ = converse(asked, {"version": {"number": 3}}, {"id": "131073", "version": {"number": 4}})
+    assert (sent[1].method, sent[1].path) == ("PUT", "/wiki/api/v2/inline-comments/131073")
+    assert sent[1].json["version"] == {"number": 4}

@@ -443,3 +443,10 @@ def test_what_is_shown_has_the_address_that_people_open(
     add_page_urls(answer, declared, arguments, "https://acme.atlassian.net")
     (row,) = project(answer, declared.shows)
     assert row["url"] == (place and f"https://acme.atlassian.net{place}")
+
+
+def test_a_watcher_is_named_by_an_id_or_an_address() -> None:
+    added = work("add_watcher", **KEY, account_id="a1")
+    assert (added.method, added.path, added.json) == ("POST", "/rest/api/3/issue/ENG-42/watchers", "a1")
+    sent, _ = converse(work("remove_watcher", **KEY, account_id="aiko@example.com"), [{"accountId": "a1"}], None)
+    assert (sent[1].method, sent[1].query) == ("DELETE", {"accountId": "a1"})

@@ -258,3 +258,14 @@ def test_a_comment_is_stable_after_it_was_in_notion_once() -> None:
 def test_a_comment_that_notion_cannot_hold_is_refused(source: str) -> None:
     with pytest.raises(InvalidRequest):
         comment(source)
+
+
+def test_the_pages_inside_a_page_are_rows() -> None:
+    block = {"id": "59833787-2cf9-4fdf-8782-e53db20768a5", "type": "child_page", "child_page": {"title": "Plan"}}
+    text = {"id": "x", "type": "paragraph", "paragraph": {}}
+    first = {"results": [text, block], "has_more": True, "next_cursor": "c2"}
+    sent, rows = converse(work("list_child_pages", page_id=block["id"]), first, {"results": [], "has_more": False})
+    assert sent[1].query == {"page_size": 100, "start_cursor": "c2"}
+    assert [(row["kind"], row["title"], row["url"]) for row in rows] == [
+        ("page", "Plan", "https://www.notion.so/598337872cf94fdf8782e53db20768a5")
+    ]

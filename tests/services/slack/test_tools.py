@@ -303,3 +303,42 @@ def test_a_channel_s_name_is_one_that_slack_takes() -> None:
         with pytest.raises(InvalidArguments):
             work("create_channel", name=name)
     assert isinstance(work("create_channel", name="リリース-2026"), Call)
+
+
+# -- status, groups, what is unread ----------------------------------------------------------------------
+
+GROUPS = {"ok": True, "usergroups": [{"id": "S0614TZR7", "handle": "admins", "name": "Admins", "date_create": 0}]}
+
+
+def test_a_status_has_an_emoji_and_an_end_and_can_be_cleared() -> None:
+    call = work("set_status", text="Lunch", emoji="pizza", until="2026-01-31T09:00:00Z")
+    assert call.json == {
+        "profile": {"status_text": "Lunch", "status_emoji": ":pizza:", "status_expiration": 1769850000}
+    }
+    cleared = {"profile": {"status_text": "", "status_emoji": "", "status_expiration": 0}}
+    assert work("set_status", text="").json == cleared
+
+
+def test_the_people_of_a_group_are_found_by_its_handle() -> None:
+    sent, found = converse(work("list_group_members", group="@Admins"), GROUPS, {"ok": True, "users": ["U1", "U2"]})
+    assert sent[1].query == {"usergroup": "S0614TZR7"}
+    assert found == [{"id": "U1"}, {"id": "U2"}]
+    with pytest.raises(InvalidRequest, match="list_groups"):
+        converse(work("list_group_members", group="@nobody"), GROUPS)
+
+
+def test_unread_conversations_are_those_with_messages_after_the_last_that_was_read() -> None:
+    read = {"ok": True, "channel": CHANNEL | {"last_read": "1512085950.000000"}}
+    quiet = {"ok": True, "messages": [], "has_more": False}
+    news = {"ok": True, "messages": [MESSAGE, MESSAGE], "has_more": True}
+    two = channels(CHANNEL, {"id": "D0123ABCD45", "user": "U012A3CDE"})
+    sent, found = converse(work("list_unread"), two, read, news, read, quiet)
+    assert sent[2].query == {"channel": "C0123ABCD45", "oldest": "1512085950.000000", "limit": 100}
+    assert [(one["id"], one["name"], one["unread"], one["more"]) for one in found] == [
+        ("C0123ABCD45", "general", 2, True)
+    ]
+
+
+def test_a_conversation_is_read_up_to_its_newest_message() -> None:
+    sent, _ = converse(work("mark_read", channel="C0123ABCD45"), HISTORY, {"ok": True})
+    assert sent[1].json == {"channel": "C0123ABCD45", "ts": TS}

@@ -399,3 +399,12 @@ def test_the_documentation_is_asked_at_its_own_origin_without_the_token() -> Non
     assert len(found["nodes"][0]["content"]) == 4_000
     with pytest.raises(ToolExecutionError, match="too busy"):
         converse(search(), {"errors": [{"message": "too busy"}]})
+
+
+def test_a_new_project_has_a_password_that_nobody_sees() -> None:
+    call = work_of(supabase, "create_project", name="orders", organization="https://supabase.com/dashboard/org/acme")
+    assert call.json["organization_slug"] == "acme"
+    assert call.json["db_pass"] == "<a random password>"
+    first, second = (request_body(call)["json"]["db_pass"] for _ in range(2))
+    assert len(first) > 40
+    assert first != second

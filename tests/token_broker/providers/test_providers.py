@@ -88,7 +88,7 @@ def test_requests_to_notion_name_the_version_of_its_api(fake_of: Callable[[str],
 
 
 JIRA = "read:jira-work write:jira-work read:jira-user"
-PROJECTS = "read:project:jira manage:jira-project"
+PROJECTS = "read:project:jira read:servicedesk-request manage:jira-project"
 BOARDS = "read:board-scope:jira-software write:board-scope:jira-software read:issue-details:jira"
 SPRINTS = "read:sprint:jira-software write:sprint:jira-software"
 CONSENTS: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
@@ -124,7 +124,8 @@ CONSENTS: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
         {
             "user_scope": "channels:history,channels:read,channels:write,groups:history,groups:read,groups:write,"
             "im:history,im:read,im:write,mpim:history,mpim:read,mpim:write,chat:write,files:read,files:write,pins:read,"
-            "pins:write,reactions:write,reminders:read,reminders:write,search:read,users:read,users:read.email"
+            "pins:write,reactions:write,reminders:read,reminders:write,search:read,usergroups:read,users.profile:write,"
+            "users:read,users:read.email"
         },
     ),
     "vault": (

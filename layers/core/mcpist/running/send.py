@@ -20,7 +20,7 @@ from mcpist.running.refusals import MAX_MESSAGE_CHARACTERS, Failure, failure, re
 from mcpist.spending import spending
 from mcpist.telemetry import invocation
 from mcpist.telemetry.tracing import span
-from mcpist.tools.declare.call import Call, FilePart, ServiceResponse
+from mcpist.tools.declare.call import Call, FilePart, NewPassword, ServiceResponse
 from mcpist.tools.declare.dialect import TokenRefused
 
 MAX_RESPONSE_BYTES = 10_000_000
@@ -28,6 +28,7 @@ MAX_REDIRECTS = 3
 HTTP_CONNECT_TIMEOUT_SECONDS = 5.0
 MAX_COOLDOWN_SECONDS = 3600.0  # a service that names more is asked again after it
 MAX_COOLDOWNS = 1_000
+PASSWORD_BYTES = 32
 # A sleep and the clock may differ by this much.
 CLOCK_TOLERANCE_SECONDS = 0.1
 
@@ -208,7 +209,19 @@ def request_body(call: Call) -> dict[str, Any]:
         return {"content": content, "headers": {"content-type": kind}}
     if call.content is not None:
         return {"content": call.content.content, "headers": {"content-type": call.content.content_type}}
-    return {"json": call.json, "form": call.form}
+    return {"json": _with_passwords(call.json), "form": call.form}
+
+
+def _with_passwords(body: Any) -> Any:
+    """Return a body with a random password in each field that wants a new one."""
+    if not isinstance(body, dict) or not any(isinstance(value, NewPassword) for value in body.values()):
+        return body
+    import secrets  # few requests wait for it
+
+    return {
+        name: secrets.token_urlsafe(PASSWORD_BYTES) if isinstance(value, NewPassword) else value
+        for name, value in body.items()
+    }
 
 
 def _field(name: str, part: str | FilePart) -> FormField:

@@ -12,6 +12,7 @@ CONSENT = Consent(
         "read:space:confluence",
         "read:comment:confluence",
         "write:comment:confluence",
+        "delete:comment:confluence",
         "read:label:confluence",
         "write:label:confluence",
         "search:confluence",

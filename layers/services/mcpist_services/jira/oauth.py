@@ -10,6 +10,7 @@ CONSENT = Consent(
         "write:jira-work",
         "read:jira-user",
         "read:project:jira",
+        "read:servicedesk-request",  # queues
         "manage:jira-project",  # versions
         "read:board-scope:jira-software",
         "write:board-scope:jira-software",

@@ -92,6 +92,8 @@ CONSENT = Consent(
         "reminders:read",
         "reminders:write",
         "search:read",
+        "usergroups:read",
+        "users.profile:write",
         "users:read",
         "users:read.email",
     ),

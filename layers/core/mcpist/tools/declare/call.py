@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, Self
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from mcpist.errors import InvalidRequest
@@ -56,6 +56,16 @@ class Call:
         return cls(
             method, urlunsplit(("", "", parts.path, parts.query, "")), origin=f"{parts.scheme}://{parts.netloc}", **more
         )
+
+
+class NewPassword(str):
+    """A password in a body that nobody needs to know: a random one takes its place when the request is sent."""
+
+    __slots__ = ()
+
+    def __new__(cls) -> Self:
+        """Return a text that says what it stands for."""
+        return super().__new__(cls, "<a random password>")
 
 
 @dataclass(frozen=True, slots=True)

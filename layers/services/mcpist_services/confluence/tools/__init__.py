@@ -6,7 +6,7 @@ from pydantic import Field
 
 from mcpist_services.confluence.module import PageId, SpaceKey, confluence
 
-from mcpist_services.confluence.tools import pages, blog_posts, comments, attachments  # isort: skip
+from mcpist_services.confluence.tools import pages, blog_posts, comments, attachments, restrictions  # isort: skip
 
 confluence.addresses("confluence://pages/{page_id}", pages.get_page, "document", "A page as Markdown.")
 confluence.addresses("confluence://spaces/{space_id}/pages", pages.list_pages, "pages", "The pages of a space.")

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mcpist.errors import InvalidRequest
-from mcpist.render.shows import shows, value_at
+from mcpist.render.shows import DONE, shows, value_at
 from mcpist.tools.declare.call import Call, Calls, given, path
 from mcpist.tools.declare.paging import Paging, by_offset
 from mcpist_services.confluence.edits import replaced_text
@@ -33,6 +33,7 @@ COMMENT = shows(
     "page_url as url",
     rows="results",
 )
+COMMENTING = ("read:comment:confluence", "write:comment:confluence")
 LISTED_COMMENTS = (
     {"page_id": "65551"},
     {"page_id": "65551", "kind": "inline"},
@@ -71,6 +72,32 @@ def add_comment(
         raise InvalidRequest(field="kind", problem="inline is only for replies here: for a page use add_inline_comment")
     fields = given(pageId=page_id, parentCommentId=parent_comment_id, body=storage_body(body))
     return send_with_markdown(Call("POST", f"/wiki/api/v2/{kind}-comments", json=fields))
+
+
+@confluence.writes(CHANGED, "updateFooterComment", idempotent=True, scopes=COMMENTING, uses=({}, {"kind": "inline"}))
+def update_comment(
+    comment_id: CommentId,
+    body: Annotated[Body, "Markdown; replaces the text, e.g. Done, thank you."],
+    kind: Annotated[Literal["footer", "inline"], "Below a page, or on words in it"] = "footer",
+) -> Calls:
+    """Change the text of a comment."""
+    place = _comment_path(kind, comment_id)
+    current = (yield Call("GET", place)).json
+    fields = {"version": {"number": current["version"]["number"] + 1}, "body": storage_body(body)}
+    return with_markdown((yield Call("PUT", place, json=fields)).json)
+
+
+@confluence.destroys(DONE, "deleteFooterComment", scopes=("delete:comment:confluence",), uses=({}, {"kind": "inline"}))
+def delete_comment(
+    comment_id: CommentId,
+    kind: Annotated[Literal["footer", "inline"], "Below a page, or on words in it"] = "footer",
+) -> Call:
+    """Delete a comment with its replies. This cannot be undone."""
+    return Call("DELETE", _comment_path(kind, comment_id))
+
+
+def _comment_path(kind: str, comment_id: str) -> str:
+    return path(f"/wiki/api/v2/{kind}-comments/{{comment_id}}", comment_id=comment_id)
 
 
 @confluence.writes(

@@ -3,7 +3,7 @@
 from mcpist_services.jira.module import Board, Project, jira
 
 from mcpist_services.jira.tools import projects, issues, workflow, bulk, links  # isort: skip
-from mcpist_services.jira.tools import comments, boards, versions  # isort: skip
+from mcpist_services.jira.tools import comments, boards, versions, service_desks  # isort: skip
 
 jira.addresses("jira://issues/{issue_key}", issues.get_issue, "issue", "An issue with its description.")
 jira.addresses("jira://boards/{board_id}/sprints", boards.list_sprints, "sprints", "The sprints of a board.")

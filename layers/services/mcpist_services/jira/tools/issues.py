@@ -54,6 +54,7 @@ ISSUE_CHANGES = (
     {"parent": "ENG-7", "duedate": "2026-01-31", "components": ["Web"], "environment": "Safari 19"},
     {"add_labels": ["ui"], "remove_labels": ["draft"], "fields": {"customfield_10016": 3}, "notify_users": False},
 )
+WATCHER = ("accountId as account_id", "displayName as name", "active")
 CHANGELOG = shows("created", "author.displayName as author", "changes", rows="values")
 
 Label = Annotated[str, Field(pattern=r"^\S+$", max_length=255)]
@@ -69,6 +70,7 @@ SearchJql = Annotated[
     "Must limit the search: to a project, a person, a time, "
     "e.g. project = ENG AND statusCategory != Done ORDER BY priority DESC",
 ]
+Watcher = Annotated[AccountId, "An account id or an e-mail address, e.g. 5b10ac8d82e05b22cc7d4ef5"]
 Assignee = Annotated[
     AccountId,
     "An account id or an e-mail address, -1 for the project's default, none for nobody, e.g. 5b10ac8d82e05b22cc7d4ef5",
@@ -163,6 +165,25 @@ def assign_issue(issue_key: IssueKey, account_id: Assignee | None) -> Work:
     """Assign an issue to a person, or to nobody."""
     place, person = issue_path(issue_key, "/assignee"), None if account_id == "none" else account_id
     return for_account(person, lambda account: Call("PUT", place, json={"accountId": account}))
+
+
+@jira.reads(shows(*WATCHER, rows="watchers"), "getIssueWatchers")
+def list_watchers(issue_key: IssueKey) -> Call:
+    """List the people who watch an issue."""
+    return Call("GET", issue_path(issue_key, "/watchers"))
+
+
+@jira.writes(DONE, "addWatcher", idempotent=True)
+def add_watcher(issue_key: IssueKey, account_id: Watcher) -> Work:
+    """Let a person watch an issue."""
+    return for_account(account_id, lambda account: Call("POST", issue_path(issue_key, "/watchers"), json=account))
+
+
+@jira.writes(DONE, "removeWatcher", idempotent=True)
+def remove_watcher(issue_key: IssueKey, account_id: Watcher) -> Work:
+    """Let a person watch an issue no more."""
+    place = issue_path(issue_key, "/watchers")
+    return for_account(account_id, lambda account: Call("DELETE", place, {"accountId": account}))
 
 
 @jira.destroys(DONE, "deleteIssue")

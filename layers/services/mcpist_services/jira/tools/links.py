@@ -2,6 +2,8 @@
 
 from typing import Annotated
 
+from pydantic import Field
+
 from mcpist.files.content import ContentArgument
 from mcpist.render.shows import DONE, DOWNLOADED, shows
 from mcpist.tools.declare.call import Call, Calls, FilePart, given, path
@@ -50,6 +52,38 @@ def link_issues(
 def delete_link(link_id: Annotated[Name, "The id that list_links shows, e.g. 10001"]) -> Call:
     """Remove a link between two issues."""
     return Call("DELETE", path("/rest/api/3/issueLink/{link_id}", link_id=link_id))
+
+
+REMOTE = shows("id", "relationship", "object.title as title", "object.url as url", "object.summary as summary")
+
+Relation = Annotated[str, Field(max_length=255), "How the issue relates to it, e.g. documented by"]
+
+
+@jira.reads(REMOTE, "getRemoteIssueLinks")
+def list_remote_links(issue_key: IssueKey) -> Call:
+    """List the links of an issue to pages elsewhere: documents, pull requests, tickets."""
+    return Call("GET", issue_path(issue_key, "/remotelink"))
+
+
+@jira.writes(shows("id", "page_url as url"), "createOrUpdateRemoteIssueLink")
+def add_remote_link(
+    issue_key: IssueKey,
+    url: Annotated[str, Field(pattern=r"^https?://"), "e.g. https://example.com/plan"],
+    title: Annotated[Name, "e.g. Release plan"],
+    summary: Annotated[str | None, "In one line, e.g. What we ship when"] = None,
+    relationship: Relation | None = None,
+) -> Call:
+    """Link an issue to a page elsewhere."""
+    body = {"object": given(url=url, title=title, summary=summary), **given(relationship=relationship)}
+    return Call("POST", issue_path(issue_key, "/remotelink"), json=body)
+
+
+@jira.destroys(DONE, "deleteRemoteIssueLinkById", idempotent=True)
+def delete_remote_link(
+    issue_key: IssueKey, link_id: Annotated[Name, "The id that list_remote_links shows, e.g. 10007"]
+) -> Call:
+    """Remove the link of an issue to a page elsewhere."""
+    return Call("DELETE", issue_path(issue_key, "/remotelink/{link_id}", link_id=link_id))
 
 
 FILE = ("id", "filename", "mimeType as mime_type", "size", "created", "author.displayName as author")

@@ -8,15 +8,17 @@ from mcpist.errors import InvalidRequest
 from mcpist.files.content import ContentArgument, FileContent
 from mcpist.markdown.reader import read
 from mcpist.render.shows import DOWNLOADED, shows
-from mcpist.tools.declare.call import Call, Calls, FilePart, path
+from mcpist.tools.declare.call import Call, Calls, FilePart, PartialList, path
 from mcpist_services.notion.block_requests import BlockChunk, append, check_size, chunks_of, read_blocks
 from mcpist_services.notion.blocks import block_changes, blocks_of, single_block
-from mcpist_services.notion.module import BLOCK_EXAMPLE, PAGE_EXAMPLE, BlockId, Markdown, notion
+from mcpist_services.notion.module import BLOCK_EXAMPLE, PAGE_EXAMPLE, BlockId, Markdown, PageId, notion
 from mcpist_services.notion.rich_text import Json
 
 BLOCK = shows("id", "type", "in_trash")
+MAX_CHILD_REQUESTS = 10
 POSITIONS = ({"position": "start"}, {"after_block": BLOCK_EXAMPLE})
 
+_CHILDREN = {"child_page", "child_database"}
 Block = Annotated[BlockId, f"As list_blocks with ids shows it, e.g. {BLOCK_EXAMPLE}"]
 Cursor = Annotated[
     str, "Go on where a cut list ended: its answer says the cursor, e.g. 7cab1e9f-4f0c-4d0b-93a4-5d1b7f3f5a11"
@@ -35,6 +37,31 @@ def list_blocks(
     For a whole page get_page_content is faster; this one gives the ids for changing single blocks.
     """
     return read_blocks(block_id, limit, cursor, ids=ids)
+
+
+@notion.reads(shows("id", "kind", "title", "url", "created"), "get-block-children")
+def list_child_pages(
+    page_id: Annotated[PageId, f"The page that they are in, e.g. {PAGE_EXAMPLE}"],
+    limit: Annotated[int, Field(ge=1, le=500)] = 100,
+) -> Calls:
+    """List the pages and databases inside a page, as rows; for its text use get_page_content."""
+    place = path("/v1/blocks/{page_id}/children", page_id=page_id)
+    found: list[Json] = []
+    cursor: Json = {}
+    for _ in range(MAX_CHILD_REQUESTS):
+        answer = (yield Call("GET", place, {"page_size": 100} | cursor)).json
+        found += [_child(block) for block in answer["results"] if block["type"] in _CHILDREN]
+        if len(found) >= limit or not answer.get("has_more"):
+            return found[:limit]
+        cursor = {"start_cursor": answer["next_cursor"]}
+    return PartialList(found[:limit], "The page has more blocks than are read for this: search finds its other pages.")
+
+
+def _child(block: Json) -> Json:
+    kind = block["type"].removeprefix("child_")
+    url = f"https://www.notion.so/{block['id'].replace('-', '')}"
+    title = block[block["type"]]["title"]
+    return {"id": block["id"], "kind": kind, "title": title, "url": url, "created": block.get("created_time")}
 
 
 @notion.writes(shows("id", "appended", "last_id"), "patch-block-children", uses=POSITIONS)

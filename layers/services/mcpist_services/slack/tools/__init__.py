@@ -4,7 +4,7 @@ from typing import Annotated
 
 from mcpist_services.slack.module import slack
 
-from mcpist_services.slack.tools import messages, channels, marks, files, reminders  # isort: skip
+from mcpist_services.slack.tools import messages, channels, marks, files, reminders, presence  # isort: skip
 
 ChannelName = Annotated[str, "The channel's name, e.g. general"]
 

@@ -2,13 +2,15 @@
 
 from typing import Annotated, Literal
 
-from mcpist.render.shows import shows
-from mcpist.tools.declare.call import Call
-from mcpist_services.supabase.module import ProjectRef, project_path, supabase
+from mcpist.render.shows import DONE, shows
+from mcpist.tools.declare.call import Call, NewPassword
+from mcpist.tools.declare.pasted import from_url
+from mcpist_services.supabase.module import ADDRESSES, Name, ProjectRef, project_path, supabase
 
 PROJECT = ("ref", "name", "organization_slug as organization", "region", "status", "created_at as created")
 PROJECT_DETAILS = shows(*PROJECT, "database.host as database_host", "database.version as postgres_version")
 
+Organization = Annotated[Name, from_url(ADDRESSES, "organization"), "The slug that list_organizations shows, e.g. acme"]
 HealthOf = Literal["auth", "db", "db_postgres_user", "pooler", "realtime", "rest", "storage", "pg_bouncer"]
 
 
@@ -28,6 +30,32 @@ def list_projects() -> Call:
 def get_project(project_ref: ProjectRef) -> Call:
     """Read one project: where it runs, whether it is up, its database."""
     return Call("GET", project_path(project_ref))
+
+
+@supabase.writes(shows("ref", "name", "region", "status"), "v1-create-a-project")
+def create_project(
+    name: Annotated[Name, "e.g. orders"],
+    organization: Organization,
+    region: Annotated[Name, "Where it runs, e.g. eu-central-1"] = "us-east-1",
+) -> Call:
+    """Create a project, which is billed by its organization's plan.
+
+    Its database gets a random password that nobody sees: set your own in the dashboard.
+    """
+    body = {"name": name, "organization_slug": organization, "region": region, "db_pass": NewPassword()}
+    return Call("POST", "/v1/projects", json=body)
+
+
+@supabase.destroys(DONE, "v1-pause-a-project")
+def pause_project(project_ref: ProjectRef) -> Call:
+    """Pause a project: it stops, its data stays. restore_project starts it again."""
+    return Call("POST", project_path(project_ref, "/pause"))
+
+
+@supabase.writes(DONE, "v1-restore-a-project")
+def restore_project(project_ref: ProjectRef) -> Call:
+    """Start a paused project again; it takes some minutes."""
+    return Call("POST", project_path(project_ref, "/restore"))
 
 
 @supabase.reads(shows("name", "status", "error"), "v1-get-services-health")
