@@ -25,11 +25,13 @@ from mcpist_services.upstream.link import Link
 from mcpist_services.upstream.listing import listing_to_json
 from program_runner.child import Surroundings, child
 from program_runner.confinement.kernel import forbid_inspection
+from program_runner.npx_cache import NpxCache, uses_npx
 from program_runner.process import has_namespaces
 
 MAX_SESSIONS = 20
 MAX_PACKED_BYTES = 4_000_000  # base64 makes a third more of it, and Lambda's responses have 6 MB
 CLOSE_SECONDS = 8.0
+NPX_FOLDER = ".npx"  # of a HOME
 
 type SessionKey = tuple[str, str]
 
@@ -47,6 +49,7 @@ class Sessions:
         self._namespaces = namespaces
         self._background = BackgroundLoop()
         self._links: dict[SessionKey, Link] = {}
+        self._caches: dict[SessionKey, NpxCache] = {}
 
     def ask(self, request: ServerRequest) -> bytes:
         """Send one request, and return its answer packed; raises what `upstream.connections.Upstreams` names."""
@@ -78,31 +81,39 @@ class Sessions:
             self._background.stop()
 
     async def _answer(self, request: ServerRequest, deadline: float) -> Any:
-        link, server = await self._link(request), request.server
+        key = (request.organization, hashlib.sha256(request.server.model_dump_json().encode()).hexdigest())
+        link, server = await self._link(key, request), request.server
         if request.method == "list":
-            return listing_to_json(await requests.list_tools(link, server.name, deadline=deadline, private=False))
-        sent = requests.for_client(request.method, request.name, request.parameters)
-        answer = await link.send(sent, deadline=deadline, reads=request.reads)
-        return answer.model_dump(mode="json", by_alias=True, exclude_none=True)
+            listed = await requests.list_tools(link, server.name, deadline=deadline, private=False)
+            answer = listing_to_json(listed)
+        else:
+            sent = requests.for_client(request.method, request.name, request.parameters)
+            result = await link.send(sent, deadline=deadline, reads=request.reads)
+            answer = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+        if cache := self._caches.get(key):
+            cache.keep()
+        return answer
 
-    async def _link(self, request: ServerRequest) -> Link:
+    async def _link(self, key: SessionKey, request: ServerRequest) -> Link:
         declaration = request.server
-        digest = hashlib.sha256(declaration.model_dump_json().encode()).hexdigest()
-        key = (request.organization, digest)
         if key not in self._links:
             await self._end(self._idle_beyond_the_most())
-            start = partial(self._start, request.organization, declaration)
+            if self._homes is not None and uses_npx(declaration):
+                self._caches[key] = NpxCache(self._home(request.organization) / NPX_FOLDER, declaration)
+            start = partial(self._start, request.organization, declaration, self._caches.get(key))
             make = partial(UpstreamConnection, declaration.name, declaration, declaration.environment.values(), start)
             self._links[key] = Link(declaration.name, make, asyncio.Semaphore(declaration.concurrency))
         return self._links[key]
 
     async def _start(
-        self, organization: str, server: ServerDeclaration, faults: Faults, _: AsyncExitStack
+        self, organization: str, server: ServerDeclaration, cache: NpxCache | None, faults: Faults, _: AsyncExitStack
     ) -> AbstractAsyncContextManager[Any]:
         forbid_inspection()
         home = self._home(organization)
         if self._homes is not None:
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if cache is not None:
+            server = server.model_copy(update={"environment": server.environment | cache.prepare()})
         surroundings = Surroundings(self._folder or str(home), str(home), self._namespaces)
         return child(server, surroundings, faults)
 
@@ -117,6 +128,8 @@ class Sessions:
         return sorted(idle, key=lambda key: self._links[key].last_used)[: max(0, len(self._links) + 1 - MAX_SESSIONS)]
 
     async def _end(self, keys: list[SessionKey]) -> None:
+        for key in keys:
+            self._caches.pop(key, None)
         await asyncio.gather(*(self._links.pop(key).close() for key in keys))
 
 
