@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -15,6 +16,7 @@ import typer
 from typer import Option
 
 from infra.cli.document import CommandDocument, CommandError, CommandResult
+from infra.cli.endpoint import Endpoint
 from infra.cli.stacks import LocalStack, chosen_stack
 from infra.cli.target import TABLES
 from infra.local.demo import ADMINISTRATOR, ORGANIZATION, USER
@@ -26,7 +28,10 @@ from infra.local.server import PortInUse
 from infra.local.state import StateUnreadable, opened_state, remove_state
 from mcpist.batch.machine.definition import stack_prefix
 from mcpist.bounded_http.addresses import is_loopback
+from mcpist_services.upstream.configuration import UpstreamConfiguration, load
 
+MAX_UPSTREAM_ATTEMPTS = 8
+UPSTREAM_PAUSE_SECONDS = 3.0
 RED, PLAIN = "\033[1;31m", "\033[0m"
 EXPOSED = (
     "WARNING: on {host} everybody who reaches this machine can use all of it. The login asks for no password, the"
@@ -149,8 +154,37 @@ def _serve(starting: AbstractContextManager[LocalDeployment], document: CommandD
         document.succeed(CommandResult(metadata=_facts(deployment), drawing=ready))
         if not document.draws:
             _print_progress(ready)
+        threading.Thread(target=_report_upstreams, args=(deployment, stop), name="upstreams", daemon=True).start()
         stop.wait()
         _print_progress("stopping")
+
+
+def _report_upstreams(deployment: LocalDeployment, stop: threading.Event) -> None:
+    """Say which upstream servers answer: each is asked as people ask, until it does or its attempts are over."""
+    endpoint = Endpoint.at(deployment.mcp_url, deployment.token())
+    configured = load(deployment.read_upstreams) if deployment.read_upstreams.is_file() else UpstreamConfiguration()
+    categories = {server: name for name, one in configured.all_categories.items() for server in one.servers}
+
+    def ask(server: str) -> None:
+        started, problem = time.monotonic(), ""
+        for _ in range(MAX_UPSTREAM_ATTEMPTS):
+            try:
+                endpoint.call("get_module_schema", {"modules": [categories[server]]})
+            except CommandError as error:
+                problem = str(error)
+            else:
+                _print_progress(f"the server {server} answers ({time.monotonic() - started:.1f} s)")
+                return
+            if stop.wait(UPSTREAM_PAUSE_SECONDS):
+                return
+        _print_progress(f"the server {server} does not answer: {problem}")
+
+    asked = [name for name, server in configured.servers.items() if not server.grants]
+    asking = [threading.Thread(target=ask, args=(name,), daemon=True) for name in asked]
+    for thread in asking:
+        thread.start()
+    for thread in asking:
+        thread.join()
 
 
 def _expose(host: str, *, allowed: bool) -> None:
@@ -174,6 +208,7 @@ def _facts(deployment: LocalDeployment) -> dict[str, object]:
         "user": USER.sub,
         "documents": deployment.documents,
         "upstreams": str(deployment.upstreams),
+        "read_upstreams": str(deployment.read_upstreams),
         "aws": deployment.aws.environment,
         # The embedded AWS has no CloudFormation to ask for them.
         "stack": {
@@ -196,7 +231,7 @@ def _deployment(deployment: LocalDeployment) -> dict[str, object]:
         "parameters": dict(template.intrinsics.parameters),
         "resources": {id_: deployment.aws.resource(id_) for id_ in (*tables, *buckets, *keys, "TokenBrokerRole")},
         "environments": {
-            one.id: {**one.environment, "UPSTREAMS": str(deployment.upstreams), **deployment.settings}
+            one.id: {**one.environment, "UPSTREAMS": str(deployment.read_upstreams), **deployment.settings}
             for one in template.functions
         },
     }

@@ -1,5 +1,6 @@
 """`mcpist upstream`: the MCP servers behind this one, their tools, and the approval of these."""
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,6 +22,7 @@ from infra.cli.upstream_listings import (
     rows,
     stack_view,
 )
+from infra.local.upstream_file import load_here
 from mcpist.visible_text import visible
 from mcpist_services.upstream import lists
 from mcpist_services.upstream.categories import counts
@@ -40,7 +42,7 @@ upstream.add_typer(secret, name="secret")
 @upstream.command("list")
 def list_upstreams(file: FileArgument = None) -> CommandResult:
     """List the servers and the categories of a file."""
-    file, configured = _read(file)
+    file, configured, _ = _read(file)
     servers = [
         {"name": name, "type": server.type, "at": server.url or server.command, "description": server.description}
         for name, server in configured.servers.items()
@@ -62,10 +64,10 @@ def check_upstreams(
     deploy: Annotated[bool, Option("--deploy", help="Ask no server; check whether Lambda could run them.")] = False,
 ) -> CommandResult:
     """Check a file, and whether its servers answer."""
-    file, configured = _read(file)
     if deploy:
-        return check_deployable(file, configured)
-    with stack_view(target, configured) as view:
+        return check_deployable(file := _file(file), load(file))
+    file, configured, variables = _read(file)
+    with stack_view(target, configured, variables) as view:
         found = view.fetch_listings(configured.servers)
         report = {"file": str(file), **_report(view, found)}
     # A server with grants answers only with a person's account, so its silence says nothing here.
@@ -86,11 +88,11 @@ def list_tools(
     file: UpstreamsFile = None,
 ) -> CommandResult:
     """List the tools of all categories, which of them wait for approval, and what changed since the last one."""
-    file, configured = _read(file)
+    file, configured, variables = _read(file)
     known = {*configured.servers, *configured.all_categories}
     if name and name not in known:
         raise _unknown(name, known, "Name a file by --upstreams FILE." if Path(name).is_file() else "")
-    with stack_view(target, configured) as view:
+    with stack_view(target, configured, variables) as view:
         found = find_rows(view, list(configured.servers))
         shown = [row for row in found if name in {None, row.category, row.chosen.server}]
         changes = view.changed_lines(shown)
@@ -114,10 +116,10 @@ def approve_tools(
     file: UpstreamsFile = None,
 ) -> CommandResult:
     """Let the endpoint show and run a server's tools as they are now."""
-    _, configured = _read(file)
+    _, configured, variables = _read(file)
     if server not in configured.servers:
         raise _unknown(server, configured.servers)
-    with stack_view(target, configured, needed=True) as view:
+    with stack_view(target, configured, variables, needed=True) as view:
         found = {row.chosen.tool: row for row in find_rows(view, [server])}
         for name in tools or ():
             if name not in found:
@@ -182,7 +184,12 @@ def _unknown(name: str, known: Iterable[str], hint: str = "") -> CommandError:
     return CommandError("VALIDATION_ERROR", f'There is no "{name}".', hint)
 
 
-def _read(file: Path | None) -> tuple[Path, UpstreamConfiguration]:
-    """Read a file; by default that of the `mcpist up` that runs in this folder, or the deployed one."""
-    file = file or (Path(last_up("")["upstreams"]) if is_up() else DEPLOYED_FILE)
-    return file, load(file)
+def _file(file: Path | None) -> Path:
+    """Return a file; by default that of the `mcpist up` that runs in this folder, or the deployed one."""
+    return file or (Path(last_up("")["upstreams"]) if is_up() else DEPLOYED_FILE)
+
+
+def _read(file: Path | None) -> tuple[Path, UpstreamConfiguration, Mapping[str, str]]:
+    """Read a file, with the variables of this shell filled in; return what these hold, too."""
+    configured, _, variables = load_here(file := _file(file), os.environ)
+    return file, configured, variables

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +184,8 @@ class StackView:
     configured: UpstreamConfiguration
     has_stack: bool
     embedded: bool
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What the file's variables hold, by the references that took their places."""
 
     def pins(self, server: str) -> Mapping[str, Pin]:
         """Return the approvals of a server's tools."""
@@ -193,7 +195,8 @@ class StackView:
         """List these servers' tools now."""
         servers = {name: self.configured.servers[name] for name in names}
         references = {one for server in servers.values() for one in server.references}
-        return fetch_listings(servers, _stored(references) if self.has_stack else {}, embedded=self.embedded)
+        stored = _stored(references - set(self.variables)) if self.has_stack else {}
+        return fetch_listings(servers, {**stored, **self.variables}, embedded=self.embedded)
 
     def changed_lines(self, rows: Iterable[ToolRow]) -> dict[tuple[str, str], list[str]]:
         """Return the lines of each changed tool, by its server and name, where the approved texts were kept."""
@@ -210,11 +213,13 @@ class StackView:
 
 
 @contextmanager
-def stack_view(target: Target, configured: UpstreamConfiguration, *, needed: bool = False) -> Iterator[StackView]:
+def stack_view(
+    target: Target, configured: UpstreamConfiguration, variables: Mapping[str, str], *, needed: bool = False
+) -> Iterator[StackView]:
     """Open the target, or the last `up` if one runs; else continue without a stack, unless one is `needed`."""
     has_stack = target.deployed or needed or is_up()
     with opened(target) if has_stack else nullcontext():
-        yield StackView(configured, has_stack, not target.deployed)
+        yield StackView(configured, has_stack, not target.deployed, variables)
 
 
 def find_rows(view: StackView, servers: list[str]) -> list[ToolRow]:

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from infra.local.additions import compiled_apis, local_programs, report_missing_commands, tool_path
+from infra.local.additions import compiled_apis, local_programs, tool_path
 from infra.local.demo import ADMINISTRATOR, ORGANIZATION, USER, seed
 from infra.local.documents import DocumentFolder, watched
 from infra.local.interrupted import continue_batches
@@ -15,11 +16,11 @@ from infra.local.login import LocalLogin, Person
 from infra.local.server import listen
 from infra.local.stack import EmbeddedAws, StackOptions
 from infra.local.state import State
+from infra.local.upstream_file import UpstreamFile
 from infra.local.zygote import SMALL_LOOP_VARIABLE
 from mcpist.loopback import same_urls
 from mcpist.memory import forget_all
 from mcpist_services import NAMES
-from mcpist_services.upstream import configuration
 
 ROOT = Path(__file__).resolve().parents[2]
 CONNECT_CLIENT = "connect"
@@ -73,6 +74,8 @@ class LocalDeployment:
     """The number of documents that were loaded."""
     upstreams: Path
     """The file of the upstream servers."""
+    read_upstreams: Path
+    """What the functions read of it."""
     settings: Mapping[str, str]
     """The variables that name the imported APIs and the programs, as the functions read them."""
 
@@ -100,24 +103,26 @@ class LocalDeployment:
 def run_local_deployment(options: DeploymentOptions = DeploymentOptions()) -> Iterator[LocalDeployment]:
     """Start a deployment, seed it and load the documents; stop it at the end of the context."""
     options = _with_address(options)
-    upstreams = (options.upstreams or options.root / UPSTREAMS).resolve()
-    categories = _categories(upstreams, options.report)
     options.report(f"starting the login and the embedded AWS on http://{options.host}:{options.port}")
     with (
+        _copied(options) as upstreams,
         compiled_apis(options.apis or options.root / APIS) as (imported, compiled),
         local_programs(options.programs or options.root / PROGRAMS, options.report) as (declared, allowed),
         _login(options) as login,
-        _embedded_aws(options, login, {"UPSTREAMS": str(upstreams), "APIS": str(compiled), **allowed}) as aws,
+        _embedded_aws(options, login, {"UPSTREAMS": str(upstreams.copy), "APIS": str(compiled), **allowed}) as aws,
     ):
         with operating(aws):
+            upstreams.store_secrets()
             options.report(f"seeding the organization {ORGANIZATION}")
-            seed(login.issuer, (*options.modules, *imported), (*categories, *declared), options.state)
+            seed(login.issuer, (*options.modules, *imported), (*upstreams.categories, *declared), options.state)
         options.report(f"loading the documents of {options.docs}")
+        added = {"APIS": str(compiled), **allowed}
         with _loaded(options.docs, aws, options.state) as documents:
             if options.state:
                 with operating(aws, **_environment(aws)):
                     continue_batches(options.report)
-            yield LocalDeployment(aws, login, len(documents), upstreams, {"APIS": str(compiled), **allowed})
+            with _followed(upstreams, aws, login, options):
+                yield LocalDeployment(aws, login, len(documents), upstreams.source, upstreams.copy, added)
 
 
 def _environment(aws: EmbeddedAws) -> Mapping[str, str]:
@@ -135,11 +140,29 @@ def _with_address(options: DeploymentOptions) -> DeploymentOptions:
     return replace(options, port=port, public_url=options.public_url or f"http://{options.host}:{port}")
 
 
-def _categories(upstreams: Path, report: Report) -> tuple[str, ...]:
-    """Return the categories of a file of upstream servers, and report commands of it that this machine lacks."""
-    configured = configuration.load(upstreams) if upstreams.exists() else configuration.UpstreamConfiguration()
-    report_missing_commands(configured, report)
-    return tuple(configured.all_categories)
+@contextmanager
+def _copied(options: DeploymentOptions) -> Iterator[UpstreamFile]:
+    """Yield the file of upstream servers, copied for the functions."""
+    with TemporaryDirectory(prefix="mcpist-upstreams-") as folder:
+        file = UpstreamFile((options.upstreams or options.root / UPSTREAMS).resolve(), Path(folder), options.report)
+        file.read()
+        yield file
+
+
+@contextmanager
+def _followed(file: UpstreamFile, aws: EmbeddedAws, login: LocalLogin, options: DeploymentOptions) -> Iterator[None]:
+    """With a state, use the file of upstream servers as it changes, until the end of the context."""
+
+    def follow() -> None:
+        if file.read_change():
+            with operating(aws):
+                file.store_secrets()
+                seed(login.issuer, (), file.categories, options.state)
+            options.report(f"{file.source} was read again: {', '.join(file.categories) or 'no category'}")
+
+    has_folder = options.state is not None and file.source.parent.is_dir()
+    with watched(file.source.parent, follow, recursive=False) if has_folder else nullcontext():
+        yield
 
 
 @contextmanager

@@ -54,14 +54,16 @@ class DocumentFolder:
 
 
 @contextmanager
-def watched(folder: Path, on_change: Callable[[], None]) -> Iterator[None]:
-    """Call `on_change` in a thread whenever files of the folder have changed."""
+def watched(folder: Path, on_change: Callable[[], None], *, recursive: bool = True) -> Iterator[None]:
+    """Call `on_change` in a thread whenever files of the folder, and of those in it, have changed."""
     from watchfiles import watch
 
     stop = threading.Event()
 
     def run() -> None:
-        for _ in watch(folder, debounce=DEBOUNCE_MS, step=STEP_MS, stop_event=stop, raise_interrupt=False):
+        for _ in watch(
+            folder, debounce=DEBOUNCE_MS, step=STEP_MS, stop_event=stop, raise_interrupt=False, recursive=recursive
+        ):
             on_change()
 
     thread = threading.Thread(target=run, name="documents", daemon=True)

@@ -137,7 +137,7 @@ def _embedded() -> Deployment:
         parameters=RequiredNames(facts["parameters"]),
         resources=RequiredNames(facts["resources"]),
         environment=facts["environments"].__getitem__,
-        upstreams=Path(last["upstreams"]),
+        upstreams=Path(last["read_upstreams"]),
         token=last["administrator_token"],
         organization=last["organization"],
     )

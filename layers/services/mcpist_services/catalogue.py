@@ -5,11 +5,12 @@ organization registered. Where there is nothing of a kind, nothing of it is impo
 """
 
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcpist.errors import McpistError, NameTaken
-from mcpist.memory import cached
+from mcpist.memory import Memory, cached
 from mcpist.settings import settings
 from mcpist.tools.declare.module import Module
 from mcpist.tools.search.catalogue import NO_ENTRIES, Catalogue, ModuleSource
@@ -22,10 +23,14 @@ if TYPE_CHECKING:
     from mcpist.caller import Caller
 
 
+_read_files: Memory[str, tuple[int, int]] = Memory(inf, 1)
+
+
 @cached
 def has_upstreams() -> bool:
     """Whether upstream servers are configured."""
     path = Path(settings().upstreams)
+    _read_files.put(settings().upstreams, _stamp(path))
     if not path.is_file() or not path.stat().st_size:
         return False
     from mcpist_services.definitions import parse_commented_json
@@ -39,6 +44,24 @@ def has_upstreams() -> bool:
     from mcpist_services.upstream.configuration import configuration
 
     return bool(configuration().servers)
+
+
+def _follow_upstreams() -> None:
+    """On one machine, read the file of upstream servers again if it has changed since this process read it."""
+    known = _read_files.get(settings().upstreams) if settings().local_services else None
+    if known and known != _stamp(Path(settings().upstreams)):
+        from mcpist_services.upstream.configuration import configuration
+
+        has_upstreams.cache_clear()
+        configuration.cache_clear()
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
 
 
 @cached
@@ -59,6 +82,7 @@ def _deployed_sources() -> "Sequence[ModuleSource]":
 
 def _sources_of(caller: "Caller") -> "Sequence[ModuleSource]":
     """Return the sources that depend on the caller: MCP servers, and what the caller's organization registered."""
+    _follow_upstreams()
     sources: list[ModuleSource] = []
     if hidden := hidden_modules(caller):
         sources.append(HiddenModules(hidden))

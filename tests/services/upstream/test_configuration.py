@@ -8,7 +8,12 @@ from jsonschema import Draft202012Validator
 
 from mcpist import settings
 from mcpist.errors import InvalidConfiguration
-from mcpist_services.upstream.configuration import UpstreamConfiguration, UpstreamServer, configuration, load
+from mcpist_services.upstream.configuration import (
+    UpstreamConfiguration,
+    UpstreamServer,
+    configuration,
+    load,
+)
 from scripts.reference import UPSTREAMS_SCHEMA, upstreams_schema
 
 ROOT = Path(__file__).parents[3]
@@ -155,6 +160,14 @@ def test_a_broken_file_is_refused_with_the_place_and_the_reason(
     found = refused(tmp_path, content)
     assert found[0].startswith(field), found
     assert problem in found[1], found
+
+
+@pytest.mark.parametrize(
+    "server",
+    [TIME | {"args": ["${NOTES_KEY}"]}, TIME | {"env": {"LEVEL": "${NOTES_KEY}"}}, TIME | {"env": {"A": "x${B}"}}],
+)
+def test_a_deployment_reads_no_variables(tmp_path: Path, server: dict[str, Any]) -> None:
+    assert "which is filled in on one machine alone" in refused(tmp_path, {"mcpServers": {"time": server}})[1]
 
 
 def test_all_problems_are_told_at_once(tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -141,6 +142,19 @@ def test_a_tool_of_which_nobody_says_what_it_does_counts_as_destroying_and_undec
     of = permissions("serena.fs.*")
     declared = {name: of.tool("serena.fs", name).is_effect_declared for name in tools(of)}
     assert declared == {"read_file": True, "write_file": True, "wipe": False}
+
+
+def test_on_one_machine_a_changed_file_counts_from_the_next_request_on(upstreams: Upstreams) -> None:
+    server = upstreams.scripted("serena", tools=TOOLS)
+    file = upstreams.configure({"serena": server}, {"serena.fs": FS})
+    assert tools(permissions("*")) == ["read_file", "write_file", "wipe"]
+    before = json.loads(file.read_text("utf-8"))
+    fewer = {"serena.fs": FS | {"tools": {"includeNames": ["read_file"]}}, "serena.all": FS}
+    file.write_text(json.dumps(before | {"categories": fewer}), "utf-8")
+    assert tools(permissions("*")) == ["read_file"]
+    assert tools(permissions("*"), "serena.all") == ["read_file", "write_file", "wipe"]
+    file.write_text("{}", "utf-8")
+    assert "serena.fs" not in [module.name for module in permissions("*").modules()]
 
 
 def test_an_override_does_not_change_what_is_pinned(upstreams: Upstreams) -> None:

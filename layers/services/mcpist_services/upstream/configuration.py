@@ -1,5 +1,6 @@
 """The owner's configuration of upstream MCP servers, `upstreams.json`, typed and checked."""
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -35,6 +36,9 @@ from mcpist_services.upstream.secret_detection import is_secret, secret_argument
 LOOPBACK = re.compile(r"^(localhost|127(\.\d{1,3}){3}|::1)$")
 USE_REFERENCE = "looks like a secret: write ssm:/path of a parameter, or grant:service of a connected account, instead"
 _REFERENCE = re.compile(r"^(?:ssm:(?:/[A-Za-z0-9_.-]+)+|grant:[a-z][a-z0-9_]{0,63})$")
+
+# Also the default, with `:-` before it; an empty variable has none.
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}")
 
 type Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
 type Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -114,6 +118,7 @@ class UpstreamServer(DefinitionPart):
                 raise ValueError(f"{name} is no reference: write ssm:/path or grant:service")
             if not _REFERENCE.match(value) and is_secret(name, value):
                 raise ValueError(f"{name} {USE_REFERENCE}")
+            _refuse_variable(name, value)
         return values
 
     @field_validator("headers")
@@ -129,6 +134,8 @@ class UpstreamServer(DefinitionPart):
     @field_validator("args")
     @classmethod
     def _reject_secret_arguments(cls, args: tuple[str, ...]) -> tuple[str, ...]:
+        for argument in args:
+            _refuse_variable("an argument", argument)
         for place in secret_arguments(args):
             raise ValueError(f"argument {place + 1} looks like a secret: give it in env, as a reference ssm:/path")
         return args
@@ -227,6 +234,11 @@ class UpstreamConfiguration(DefinitionPart):
     categories: Mapping[Name, Category] = Field(default_factory=dict)
 
     @cached_property
+    def digest(self) -> str:
+        """The hash of it all."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+
+    @cached_property
     def all_categories(self) -> Mapping[str, Category]:
         """All configured categories, and for each server without one a category of the server's name."""
         named = {server for category in self.categories.values() for server in category.servers}
@@ -242,10 +254,10 @@ class UpstreamConfiguration(DefinitionPart):
         for name, category in self.categories.items():
             for server in category.servers:
                 if server not in self.servers:
-                    place, known = _location("categories", name), ", ".join(self.servers) or "none"
+                    place, known = location("categories", name), ", ".join(self.servers) or "none"
                     raise _located_error(f"{place}.server", f'no server "{server}"; there are: {known}')
         for name in self.all_categories:
-            place = _location("categories" if name in self.categories else "mcpServers", name)
+            place = location("categories" if name in self.categories else "mcpServers", name)
             if is_own_name(name.partition(".")[0]):
                 raise _located_error(place, "the name is one of MCPist's own; choose another")
             servers = self.all_categories[name].servers
@@ -256,19 +268,28 @@ class UpstreamConfiguration(DefinitionPart):
 
 def load(path: Path) -> UpstreamConfiguration:
     """Load a configuration file; raises InvalidConfiguration with the file, the place in it and the reason."""
+    return validated(path, read_content(path))
+
+
+def read_content(path: Path) -> Any:
+    """Return the content of a file, which may be wrong."""
     try:
-        content = parse_commented_json(path.read_text("utf-8"))
+        return parse_commented_json(path.read_text("utf-8"))
     except OSError as error:
-        raise _invalid(path, "file", error.strerror or "cannot be read") from None
+        raise invalid(path, "file", error.strerror or "cannot be read") from None
     except ValueError as error:
-        raise _invalid(path, "file", f"no JSON: {error}") from None
+        raise invalid(path, "file", f"no JSON: {error}") from None
+
+
+def validated(path: Path, content: Any) -> UpstreamConfiguration:
+    """Return the configuration of a file's content; InvalidConfiguration names the first problem and all others."""
     try:
         return UpstreamConfiguration.model_validate(content, by_alias=True, by_name=False)
     except ValidationError as error:
         problems = list(problems_of(error))
         field, problem = problems[0]
         others = [{"field": field, "problem": problem} for field, problem in problems]
-        raise _invalid(path, field, problem).with_details(problems=others) from None
+        raise invalid(path, field, problem).with_details(problems=others) from None
 
 
 @cached
@@ -276,6 +297,13 @@ def configuration() -> UpstreamConfiguration:
     """Return this process's configuration: the file in the config layer or in the settings, else empty."""
     path = Path(settings().upstreams)
     return load(path) if path.is_file() and path.stat().st_size else UpstreamConfiguration()
+
+
+def _refuse_variable(name: str, value: str) -> None:
+    if found := VARIABLE.search(value):
+        raise ValueError(
+            f"{name} has {found[0]}, which is filled in on one machine alone: write ssm:/path of a parameter"
+        )
 
 
 def _resolve_value(name: str, value: str, secrets: Mapping[str, str]) -> str:
@@ -292,12 +320,12 @@ def _located_error(field: str, problem: str) -> PydanticCustomError:
 def problems_of(error: ValidationError) -> Iterator[tuple[str, str]]:
     """Yield the places and the problems of a configuration."""
     for one in error.errors(include_url=False, include_input=False):
-        place = _location(*one["loc"])
+        place = location(*one["loc"])
         within = one.get("ctx", {}).get("field", "")
         yield ".".join(part for part in (place, within) if part) or "file", one["msg"].removeprefix("Value error, ")
 
 
-def _location(*places: str | int) -> str:
+def location(*places: str | int) -> str:
     """Return a place in the file: `categories["serena.fs"].tools.includeNames[0]`."""
     parts = (
         f".{place}" if isinstance(place, str) and place.replace("_", "").isalnum() else f"[{_quoted_key(place)}]"
@@ -311,5 +339,6 @@ def _quoted_key(place: str | int) -> str:
     return str(place) if isinstance(place, int) else f'"{place}"'
 
 
-def _invalid(path: Path, field: str, problem: str) -> InvalidConfiguration:
+def invalid(path: Path, field: str, problem: str) -> InvalidConfiguration:
+    """Return the error for a place of a file."""
     return InvalidConfiguration(path=str(path), field=field, problem=problem)

@@ -154,7 +154,8 @@ class Upstreams:
         server = self._server(name)
         values = self._values(name, server, identity)
         # A secret that was rotated begins a session of its own; the key must not hold the secret itself.
-        digest = hashlib.sha256(json.dumps(sorted(values.items())).encode()).hexdigest()
+        declared = [server.type, server.url, server.timeout_seconds, server.result_bytes, sorted(values.items())]
+        digest = hashlib.sha256(json.dumps(declared).encode()).hexdigest()
         key = (name, identity.organization, identity.user, digest)
         if key not in self._links:
             self._evict_idle_links()

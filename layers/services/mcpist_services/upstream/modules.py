@@ -21,6 +21,7 @@ from mcpist.tools.search.word_index import WordIndex
 from mcpist_services.upstream import lists
 from mcpist_services.upstream.categories import ResolvedCategory, counts, resolve
 from mcpist_services.upstream.category import CategoryModule
+from mcpist_services.upstream.configuration import configuration
 from mcpist_services.upstream.connections import upstreams
 from mcpist_services.upstream.listing import Listing
 from mcpist_services.upstream.lists import ServerState
@@ -132,7 +133,7 @@ def _first_list_seconds(server: str) -> float:
 def _build(known: Mapping[str, ServerState], offer: OfferedServers) -> BuiltCategories:
     """Build all categories, once for each state of their sources; items that could not be pinned are tried again."""
     # No caller is in the key: those who see the same lists and approvals share a build.
-    key = tuple((server, one.version) for server, one in known.items())
+    key = configuration().digest, *((server, one.version) for server, one in known.items())
     if found := _builds.get(key):
         return found
     listed = {server: [tool.name for tool in one.cached.listing.tools] for server, one in known.items() if one.cached}

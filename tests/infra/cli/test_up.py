@@ -1,0 +1,40 @@
+"""What `mcpist up` says of the upstream servers once it is ready."""
+
+import json
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from infra.cli import up
+from tests.core.loopback import json_response, serving
+
+SERVER = {"description": "Notes", "command": "sh"}
+GRANTED = {"description": "Mine", "type": "http", "url": "https://x.example.com", "headers": {"X-Key": "grant:mine"}}
+
+
+def answer(text: Any, *, is_error: bool = False) -> Any:
+    content = [{"type": "text", "text": json.dumps(text)}]
+    return json_response({"jsonrpc": "2.0", "id": 1, "result": {"content": content, "isError": is_error}})
+
+
+def test_it_says_which_servers_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(up, "UPSTREAM_PAUSE_SECONDS", 0)
+    monkeypatch.setattr(up, "MAX_UPSTREAM_ATTEMPTS", 3)
+    error = {"code": "UPSTREAM_UNAVAILABLE", "message": "notes is not available: no luck.", "hint": "", "details": {}}
+    file = tmp_path / "upstreams.json"
+    file.write_text(json.dumps({"mcpServers": {"notes": SERVER, "mine": GRANTED}}))
+    with serving() as endpoint:
+        deployment: Any = SimpleNamespace(mcp_url=f"{endpoint.url}/mcp", token=lambda: "t", read_upstreams=file)
+        endpoint.reply_with(answer(error, is_error=True), answer({"modules": []}))
+        up._report_upstreams(deployment, threading.Event())
+        assert "the server notes answers (" in capsys.readouterr().err
+        endpoint.reply_with(answer(error, is_error=True))
+        up._report_upstreams(deployment, threading.Event())
+        assert len(endpoint.received) == 3
+        said = capsys.readouterr().err.splitlines()
+    assert said == ["the server notes does not answer: notes is not available: no luck."]
