@@ -44,7 +44,7 @@ def month_table() -> str:
 
 def usage(parameters: Mapping[str, str], *, rotations: int = 0) -> Usage:
     """Return what a stack with these parameters is billed for in a month without requests."""
-    template = _read(parameters)
+    template = read(parameters)
     watched = read_yaml(ROOT / "infra/watch.yaml")["Resources"].values()
     count = {
         type_: sum(one["Type"] == f"AWS::CloudWatch::{type_}" for one in watched) for type_ in ("Alarm", "Dashboard")
@@ -60,10 +60,10 @@ def usage(parameters: Mapping[str, str], *, rotations: int = 0) -> Usage:
 
 def audit_table() -> str:
     """Return the table of what a million audit rows cost until they expire: the row in its table and each index."""
-    template = _read({})
+    template = read({})
     days = int(template.intrinsics.parameters["AuditDays"])
     (audit,) = [one for one in template.tables if one.id == "Audit"]
-    row = _typical_row()
+    row = typical_row()
     indexes = [index["KeySchema"][0]["AttributeName"] for index in audit.definition.get("GlobalSecondaryIndexes", [])]
     copies = 1 + sum(key in row for key in indexes)
     each = size(serialize(row)) + INDEX_OVERHEAD_BYTES
@@ -89,12 +89,12 @@ def price_table() -> str:
     return table(["price", "dollars", "for", "unit", "source", "its date"], rows)
 
 
-def _read(parameters: Mapping[str, str]) -> Template:
-    # The user pool is billed by its active users, so an idle one costs nothing.
+def read(parameters: Mapping[str, str]) -> Template:
+    """Return the template with other parameters, without the user pool: it is billed by its active users."""
     return read_template(ROOT / "template.yaml", {"OwnLogin": "off", **parameters})
 
 
-def _typical_row() -> Item:
+def typical_row() -> Item:
     """Return the row of a call, with names of usual lengths."""
     return new_row(
         organization="acme",

@@ -79,10 +79,10 @@ def keep(text: str, page: Path, name: str) -> None:
     page.write_text(replaced(text, page, name), "utf-8")
 
 
-def replaced(text: str, page: Path, name: str) -> str:
-    """Return the page with another text between the marks of this name."""
+def replaced(text: str, page: Path, name: str, content: str = "") -> str:
+    """Return the page, or a newer content of it, with another text between the marks of this name."""
     begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->\n"
-    before, begins, rest = page.read_text("utf-8").partition(begin)
+    before, begins, rest = (content or page.read_text("utf-8")).partition(begin)
     _, ends, after = rest.partition(end)
     if not begins or not ends:
         raise ValueError(f"{page.name} has no place for {name}")

@@ -10,6 +10,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from benchmarks.month import month_page
 from benchmarks.report import COSTS, replaced
+from benchmarks.worst_hour import worst_hour_table
 from mcpist import errors
 from mcpist.audit.rows import column_types
 from mcpist.files.reference import PUBLISHED, draft7
@@ -60,7 +61,8 @@ def main() -> None:
     }
     wanted |= {SCHEMAS / f"{name}.schema.json": _json(draft7(model)) for name, model in PUBLISHED.items()}
     wanted[SCHEMAS / "program.schema.json"] = _json(draft7(Declaration))
-    wanted[COSTS] = replaced(month_page(), COSTS, "month")
+    month = replaced(month_page(), COSTS, "month")
+    wanted[COSTS] = replaced(worst_hour_table(), COSTS, "worst_hour", month)
     wanted[ADMINISTRATION] = replaced(audit_table(), ADMINISTRATION, "columns")
     there = {path: path.read_text("utf-8") for path in {*FOLDER.glob("*.md"), *wanted} if path.exists()}
     drifted = sorted(path for path in {*wanted, *there} if wanted.get(path) != there.get(path))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 MAX_AT_ONCE = 5  # requests of a client that are served at the same time
-MAX_WAITING = 100  # requests of a client that wait, each in a thread; more are refused
+MAX_WAITING_REQUESTS = 100  # requests of a client that wait, each in a thread; more are refused
 SPACING_SECONDS = 0.1  # between the starts of two requests of a client of which others wait
 MAX_KNOWN_TOKENS = 10_000
 UNKNOWN = b""
@@ -36,7 +36,7 @@ class FairQueue:
 
     clock: Callable[[], float] = time.monotonic
     at_once: float = MAX_AT_ONCE
-    max_waiting: float = MAX_WAITING
+    max_waiting: float = MAX_WAITING_REQUESTS
     spacing_seconds: float = SPACING_SECONDS
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _clients: dict[bytes, _Client] = field(default_factory=dict)
