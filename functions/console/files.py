@@ -7,7 +7,7 @@ from typing import Any
 
 from console.visit import Visit
 from mcpist.errors import InvalidRequest, PayloadTooLarge
-from mcpist.files import access, records
+from mcpist.files import access
 from mcpist.files.content import JSON, MARKDOWN, PLAIN, YAML
 from mcpist.files.records import FileRecord
 from mcpist.files.values import columns_of, find_rows, parse
@@ -55,9 +55,7 @@ def show(visit: Visit) -> HttpResponse:
 
 def _list(visit: Visit) -> HttpResponse:
     caller, first = visit.caller, _number(visit)
-    own = records.find_all(caller.organization, caller.user)
-    shared = [file for file in records.find_shared(caller.organization, caller.role_names) if file.user != caller.user]
-    every = [*own, *shared]
+    every = access.list_all(caller)
     shown = every[first : first + PAGE_FILES]
     return visit.page("files/list.html", files=shown, first=first, end=first + len(shown), total=len(every))
 

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlencode
 
-from console.organization.review import VERSION_FIELD, page_of, show_review
+from console.organization.review import LIST_PAGE_ROWS, VERSION_FIELD, show_review
 from console.tools.listing import permissions_of
 from console.visit import Visit
 from mcpist.errors import InvalidRequest
 from mcpist.http.request import HttpResponse
+from mcpist.paging import page_of
 from mcpist.registry import definitions
 from mcpist.registry.entries import Registry
 from mcpist.tools.access.permissions import Permissions
@@ -79,7 +80,8 @@ def _panel(visit: Visit, name: str) -> dict[str, Any]:
     permissions_of(visit).load_tools((name,))  # what is to be approved is what the server offers now
     states = registration.tool_states(visit.caller, module, definition)
     found = sorted((one for one in states if one.state in {"new", "changed"}), key=lambda one: one.name)
-    waiting, more = page_of(found, lambda one: one.name, visit.request.query.get("after", ""))
+    page = page_of(found, lambda one: one.name, visit.request.query.get("after", ""), LIST_PAGE_ROWS)
+    waiting, more = page.items, page.cursor
     changed = [state.name for state in waiting if state.state == "changed"]
     approved = registration.approved_texts(visit.caller, module, changed) if changed else {}
     overlay: Mapping[str, Any] = definition.get("overlay", {})

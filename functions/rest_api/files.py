@@ -1,14 +1,17 @@
-"""The route of files: large results, whole or by ranges of bytes (RFC 9110)."""
+"""The routes of files: their list, and large results, whole or by ranges of bytes (RFC 9110)."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler import Response
+from pydantic import Field
 
 from mcpist.errors import InvalidRequest, PayloadTooLarge, RangeNotSatisfiable
 from mcpist.files import access
 from mcpist.files.ranges import read_range
+from mcpist.paging import DEFAULT_PAGE_ITEMS, page_of, search
+from rest_api.administration.changes import body_of
 from rest_api.exchange import current
-from rest_api.router import Operations
+from rest_api.router import Body, Cursor, Limit, Operations, PageBody, SearchText
 
 MAX_FILE_RESPONSE_BYTES = 4_000_000  # a Lambda response may have 6 MB, and bytes are sent in base64
 BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
@@ -19,6 +22,44 @@ RESPONSES: Any = {
 }
 
 router = Operations("files")
+
+
+class FileSummary(Body):
+    """A file of the caller, or one that is shared with its roles."""
+
+    sha256: str
+    path: str
+    size_bytes: int
+    content_type: str
+    created_at: str
+    expires_at: str
+    own: Annotated[bool, Field(description="Whether it is the caller's; only its owner shares it")]
+    roles: Annotated[list[str], Field(description="The roles that its owner shares it with; empty for others")]
+
+
+class FileList(Body, PageBody):
+    """Files, the newest first."""
+
+    files: list[FileSummary]
+
+
+@router.operation("GET", "/v1/files", "List the files")
+def list_files(q: SearchText = "", limit: Limit = DEFAULT_PAGE_ITEMS, cursor: Cursor = "") -> FileList:
+    """List your files and those that are shared with your roles, the newest first; `q` searches in hash and type."""
+    caller = current().caller
+    found = search(access.list_all(caller), q, lambda file: (file.sha256, file.content_type))
+    page = page_of(found, access.place_of, cursor, limit, descending=True)
+    shown = [
+        body_of(
+            FileSummary,
+            file,
+            expires_at=file.expiry,
+            own=file.user == caller.user,
+            roles=list(file.roles) if file.user == caller.user else [],
+        )
+        for file in page.items
+    ]
+    return FileList(files=shown, cursor=page.cursor, total=page.total)
 
 
 class _Bytes(Response[Any]):

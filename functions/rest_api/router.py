@@ -4,10 +4,17 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler.api_gateway import Router
+from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.event_handler.openapi.types import OpenAPIResponse
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from pydantic_core import to_jsonable_python
+
+from mcpist.paging import MAX_PAGE_ITEMS
+
+SearchText = Annotated[str, Query(max_length=256, description="Only what has this text in its names")]
+Cursor = Annotated[str, Query(max_length=1_024, description="The cursor of the page before")]
+Limit = Annotated[int, Query(ge=1, le=MAX_PAGE_ITEMS, description="The most items of a page")]
 
 BODY_LEVELS = 10  # around a value in a body
 
@@ -24,6 +31,13 @@ class RequestBody(BaseModel):
     """A part of a request; unknown fields are refused."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
+
+
+class PageBody(BaseModel):
+    """A page of a list."""
+
+    cursor: Annotated[str, Field(description="Where the next page begins; empty on the last page")]
+    total: Annotated[int, Field(ge=0, description="The number of items on all pages")]
 
 
 class ErrorBody(Body):

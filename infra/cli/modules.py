@@ -27,7 +27,7 @@ _COLUMNS = ("name", "verdict", "message", "changedBy", "remedy")
 @module.command("list")
 def list_modules(access: Access, category: Category = None, tag: Tag = None, enabled: Disabled = None) -> CommandResult:
     """List the modules; an administrator sees all of the organization."""
-    found = access.session().get("/v1/modules", category=category, tag=tag, enabled=enabled)
+    found = access.session().everything("/v1/modules", category=category, tag=tag, enabled=enabled)
     rows = [
         (one["name"], one["source"], one["version"], _state(one), str(one["toolCount"]), one["description"])
         for one in found["modules"]

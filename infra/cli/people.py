@@ -75,7 +75,7 @@ def invite(
 @user.command("invitations")
 def list_invitations(access: Access) -> CommandResult:
     """List the invitations that nobody has used yet."""
-    found = access.session().get("/v1/invitations")["invitations"]
+    found = access.session().everything("/v1/invitations")["invitations"]
     rows = [(one["user"], one["name"], ", ".join(one["roles"]), one["invited_by"], _end(one)) for one in found]
     table = render_table(("user", "name", "roles", "invited by", "until (UTC)"), rows)
     return CommandResult(metadata={"invitations": found}, drawing=table if rows else "No invitation waits.")

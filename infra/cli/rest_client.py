@@ -16,6 +16,7 @@ from infra.cli.document import LOCALE, CommandError
 from infra.cli.login_store import KeptLogin
 from infra.cli.options import Token, Url, chosen
 from infra.cli.stacks import is_up, last_up
+from mcpist.paging import MAX_PAGE_ITEMS
 from mcpist.version import VERSION
 
 # A removal may wait for several providers; API Gateway ends a request after 30 s.
@@ -71,6 +72,12 @@ class RestSession:
             page = self.get(path, **query, cursor=cursor)
             yield page
             cursor = page["cursor"] or None
+
+    def everything(self, path: str, **query: Any) -> dict[str, Any]:
+        """Return the content of a path with the items of all its pages."""
+        pages = list(self.pages(path, **query, limit=MAX_PAGE_ITEMS))
+        lists = [name for name, value in pages[0].items() if isinstance(value, list)]
+        return {**pages[-1], **{name: [item for page in pages for item in page[name]] for name in lists}}
 
     def text(self, path: str, **query: Any) -> tuple[str, httpx2.Headers]:
         """Return the text of a path, and the headers."""

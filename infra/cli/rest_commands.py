@@ -19,10 +19,10 @@ type Command = Callable[..., CommandResult]
 
 
 def shows_all(path: str) -> Command:
-    """Return the command that shows what a path has."""
+    """Return the command that shows all that a path lists."""
 
     def show_all(access: Access) -> CommandResult:
-        return to_result(access.session().get(path))
+        return to_result(access.session().everything(path))
 
     return show_all
 

@@ -118,6 +118,7 @@ NO_OBJECTS = {
         "again",
         "commands",
         "query",
+        "q",
         "idempotency-key",
         "author",
         "description",

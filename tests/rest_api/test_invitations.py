@@ -26,7 +26,7 @@ def test_an_invitation_is_made_listed_used_and_gone(rest: RestClient, login: Loc
     assert invitations.hash_of(query["code"]) not in listed.text
     subject = Subject(login.issuer, "eve-1")
     assert invitations.accept(query["organization"], query["code"], subject, "request-1") == "joined"
-    assert ada.get("/v1/invitations").json == {"invitations": []}
+    assert ada.get("/v1/invitations").json == {"invitations": [], "cursor": "", "total": 0}
     assert ada.get("/v1/users/eve").json["locale"] == "ja"
 
 

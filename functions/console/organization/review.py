@@ -1,6 +1,6 @@
 """A change of the organization, shown before it is made: who gains and loses what, and what it takes away."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from console.visit import Visit
 from mcpist.errors import InvalidRequest
@@ -55,9 +55,3 @@ def _version(text: str) -> int | None:
     if text and not text.isdecimal():
         raise InvalidRequest(field=VERSION_FIELD, problem="it is no version")
     return int(text) if text else None
-
-
-def page_of[T](sorted_items: Sequence[T], key: Callable[[T], str], cursor: str) -> tuple[Sequence[T], str]:
-    """Return the items after a cursor, and the cursor of the page after them; empty at the end."""
-    rest = [item for item in sorted_items if key(item) > cursor]
-    return rest[:LIST_PAGE_ROWS], key(rest[LIST_PAGE_ROWS - 1]) if len(rest) > LIST_PAGE_ROWS else ""

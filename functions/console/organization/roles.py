@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
-from console.organization.review import page_of, review
+from console.organization.review import LIST_PAGE_ROWS, review
 from console.tools.listing import permissions_of
 from console.visit import Visit
 from mcpist.caller import Role
 from mcpist.errors import InvalidRequest, ModuleNotFound
 from mcpist.http.request import HttpResponse
+from mcpist.paging import page_of
 from mcpist.people import edits
 from mcpist.people.organization import Organization
 from mcpist.running.accounts import BrokerAccounts
@@ -38,16 +39,15 @@ def show(visit: Visit) -> HttpResponse:
     _, organization = visit.administration.read()
     query = visit.request.query
     role = organization.role(query["id"]) if query.get("id") else None
-    wanted = query.get("q", "").strip().casefold()
-    found = [name for name in sorted(organization.roles) if wanted in name.casefold()]
-    names, cursor = page_of(found, str, query.get("cursor", ""))
+    found = organization.search_roles(query.get("q", ""))
+    page = page_of(found, lambda role: role.name, query.get("cursor", ""), LIST_PAGE_ROWS)
     return visit.page(
         "organization/roles.html",
         organization=organization,
-        roles=[organization.roles[name] for name in names],
+        roles=page.items,
         holders=Counter(name for user in organization.users.values() for name in user.roles),
-        cursor=cursor,
-        count=len(found),
+        cursor=page.cursor,
+        count=page.total,
         role=role,
         tab=query.get("tab", "permissions"),
         about=_about(visit, organization, role) if role else {},
@@ -85,7 +85,8 @@ def _about(visit: Visit, organization: Organization, role: Role) -> dict[str, An
         accounts = BrokerAccounts(visit.caller).rows(f"role#{role.name}", query.get("service", ""))
         return {"accounts": list(accounts)}
     if query.get("tab") == "users":
-        users, after = page_of(sorted(organization.users_with_role(role.name)), str, query.get("after", ""))
+        page = page_of(organization.users_with_role(role.name), str, query.get("after", ""), LIST_PAGE_ROWS)
+        users, after = page.items, page.cursor
         return {"users": [organization.users[user] for user in users], "after": after}
     seen = {row["module"]: row["tools"] for row in preview_tools(organization, CATALOGUE, role, tools=False)["modules"]}
     about: dict[str, Any] = {"modules": permissions_of(visit).catalogue.index.modules, "seen": seen, "module": None}

@@ -5,13 +5,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 from urllib.parse import urlencode
 
-from console.organization.review import page_of, review
+from console.organization.review import LIST_PAGE_ROWS, review
 from console.visit import Visit
 from mcpist.audit import search as audit_search
 from mcpist.errors import InvalidRequest, Locale
 from mcpist.http.request import HttpResponse
+from mcpist.paging import page_of
 from mcpist.people import edits, invitations
-from mcpist.people.organization import Organization, User
+from mcpist.people.organization import User
 from mcpist.running import broker
 from mcpist.running.accounts import BrokerAccounts
 
@@ -23,15 +24,15 @@ def show(visit: Visit) -> HttpResponse:
     """Show the users, and the panel of one or of a new one."""
     _, organization = visit.administration.read()
     query = visit.request.query
-    found = _search(organization, query.get("q", ""))
-    shown, cursor = page_of(found, lambda user: user.id, query.get("cursor", ""))
+    found = organization.search_users(query.get("q", ""))
+    page = page_of(found, lambda user: user.id, query.get("cursor", ""), LIST_PAGE_ROWS)
     user = organization.user(query["id"]) if query.get("id") else None
     return visit.page(
         "organization/users.html",
         organization=organization,
-        users=shown,
-        cursor=cursor,
-        count=len(found),
+        users=page.items,
+        cursor=page.cursor,
+        count=page.total,
         user=user,
         about=_about(visit, user) if user else {},
         invitations=invitations.find(organization.id),
@@ -65,15 +66,6 @@ def submit(visit: Visit) -> HttpResponse:
             killed = broker.administer(visit.caller, "kill", user=user)
             return visit.page("organization/killed.html", user=user, killed=killed, back=back)
     raise InvalidRequest(field="action", problem="this action is unknown")
-
-
-def _search(organization: Organization, text: str) -> list[User]:
-    """Return the users whose id, name, subject or role has a text, by their ids."""
-    wanted = text.strip().casefold()
-    users = sorted(organization.users.values(), key=lambda user: user.id)
-    return [
-        user for user in users if wanted in "\n".join((user.id, user.name, user.subject.sub, *user.roles)).casefold()
-    ]
 
 
 def _about(visit: Visit, user: User) -> dict[str, Any]:

@@ -5,10 +5,11 @@ from typing import Annotated, Literal
 from aws_lambda_powertools.event_handler import Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from mcpist.paging import DEFAULT_PAGE_ITEMS, page_of, search
 from mcpist.people import invitations
 from rest_api.administration.changes import Name, Names, administration, body_of
 from rest_api.exchange import current
-from rest_api.router import Operations, json_responses
+from rest_api.router import Cursor, Limit, Operations, PageBody, SearchText, json_responses
 
 router = Operations("administration")
 
@@ -25,8 +26,8 @@ class InvitationBody(BaseModel):
     expires_at: Annotated[int, Field(description="In seconds since 1970")]
 
 
-class InvitationList(BaseModel):
-    """The invitations that wait."""
+class InvitationList(PageBody):
+    """Invitations that wait, by their users' ids."""
 
     invitations: list[InvitationBody]
 
@@ -64,12 +65,14 @@ MADE = json_responses(MadeInvitation, _201="The link was made")
 
 
 @router.operation("GET", "/v1/invitations", "List the invitations that wait")
-def list_invitations() -> InvitationList:
-    """List the invitations that nobody has used yet, the newest first."""
+def list_invitations(q: SearchText = "", limit: Limit = DEFAULT_PAGE_ITEMS, cursor: Cursor = "") -> InvitationList:
+    """List the invitations that nobody has used yet."""
     work = administration()
     with work.permitted("invitations.list"):
-        found = invitations.find(work.caller.organization)
-    return InvitationList(invitations=[body_of(InvitationBody, one) for one in found])
+        found = search(invitations.find(work.caller.organization), q, lambda one: (one.user, one.name, *one.roles))
+    page = page_of(found, lambda one: one.user, cursor, limit)
+    shown = [body_of(InvitationBody, one) for one in page.items]
+    return InvitationList(invitations=shown, cursor=page.cursor, total=page.total)
 
 
 @router.operation("POST", "/v1/invitations", "Invite a person", MADE)

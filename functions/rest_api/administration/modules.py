@@ -11,6 +11,7 @@ from pydantic import Field
 
 from mcpist.caller import RegisteredModule
 from mcpist.errors import ModuleNotFound
+from mcpist.paging import DEFAULT_PAGE_ITEMS, page_of, search
 from mcpist.registry import definitions
 from mcpist.registry.entries import Filter, Registry, RegistryEntry, disable, enable
 from mcpist.tools.access.permissions import Permissions
@@ -21,7 +22,7 @@ from mcpist_services.registered.registration import everything_of
 from mcpist_services.registered.request import ModuleRequest, check
 from rest_api.administration.changes import ChangeReport, DryRun, Name, administration, body_of, change, report
 from rest_api.exchange import current
-from rest_api.router import Body, Operations, RequestBody, json_responses
+from rest_api.router import Body, Cursor, Limit, Operations, PageBody, RequestBody, SearchText, json_responses
 from rest_api.tools import names
 
 router = Operations("modules")
@@ -47,8 +48,8 @@ class ModuleSummary(Body):
     ]
 
 
-class ModuleList(Body):
-    """The modules that the caller may see; for an administrator all of the organization."""
+class ModuleList(Body, PageBody):
+    """Modules that the caller may see, for an administrator of all of the organization, by their names."""
 
     modules: list[ModuleSummary]
 
@@ -111,10 +112,15 @@ def list_modules(
     category: Annotated[str, Query(description="Only modules of this category")] = "",
     tag: Annotated[str, Query(description="Only modules with this tag")] = "",
     enabled: Annotated[bool | None, Query(description="Only modules that are switched on, or off")] = None,
+    q: SearchText = "",
+    limit: Limit = DEFAULT_PAGE_ITEMS,
+    cursor: Cursor = "",
 ) -> ModuleList:
     """List the modules that the caller may see, switched off ones among them; an administrator sees all."""
     wanted = Filter(category=category, tag=tag, enabled=enabled)
-    return ModuleList(modules=[_summary(entry) for entry in _registry().modules(wanted)])
+    found = search(_registry().modules(wanted), q, lambda entry: (entry.name, entry.description))
+    page = page_of(found, lambda entry: entry.name, cursor, limit)
+    return ModuleList(modules=[_summary(entry) for entry in page.items], cursor=page.cursor, total=page.total)
 
 
 @router.operation("POST", "/v1/modules", "Register a module", REGISTERED)

@@ -8,13 +8,14 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from mcpist.caller import Role
+from mcpist.paging import DEFAULT_PAGE_ITEMS, page_of
 from mcpist.people import edits
 from mcpist.people.change import unnamed_fields, user_fields
 from mcpist.people.organization import Organization, User
 from mcpist.tools.access.effects import preview_tools
 from mcpist_services.catalogue import CATALOGUE
 from rest_api.administration.changes import CREATED, ChangeReport, DryRun, Name, Names, WithGrants, change, show
-from rest_api.router import Operations
+from rest_api.router import Cursor, Limit, Operations, PageBody, SearchText
 
 router = Operations("administration")
 
@@ -41,8 +42,8 @@ class UserBody(BaseModel):
     ]
 
 
-class UserList(BaseModel):
-    """The users of an organization."""
+class UserList(PageBody):
+    """Users of an organization, by their ids."""
 
     organization: str
     users: list[UserBody]
@@ -82,8 +83,8 @@ class RoleBody(BaseModel):
     users: list[str]
 
 
-class RoleList(BaseModel):
-    """The roles of an organization."""
+class RoleList(PageBody):
+    """Roles of an organization, by their names."""
 
     organization: str
     roles: list[RoleBody]
@@ -132,13 +133,15 @@ NameTools = Annotated[bool, Query(description="Name every tool")]
 
 
 @router.operation("GET", "/v1/users", "List the users")
-def list_users() -> Response[UserList]:
-    """List the users of the organization."""
-    return show(
-        "users.list",
-        "",
-        lambda found: UserList(organization=found.id, users=[_user(user) for user in found.users.values()]),
-    )
+def list_users(q: SearchText = "", limit: Limit = DEFAULT_PAGE_ITEMS, cursor: Cursor = "") -> Response[UserList]:
+    """List the users of the organization; `q` also searches in roles."""
+
+    def describe(found: Organization) -> UserList:
+        page = page_of(found.search_users(q), lambda user: user.id, cursor, limit)
+        users = [_user(user) for user in page.items]
+        return UserList(organization=found.id, users=users, cursor=page.cursor, total=page.total)
+
+    return show("users.list", "", describe)
 
 
 @router.operation("POST", "/v1/users", "Add a user", CREATED)
@@ -178,13 +181,15 @@ def preview_user(user: str, tools: NameTools = False) -> Response[Preview]:
 
 
 @router.operation("GET", "/v1/roles", "List the roles")
-def list_roles() -> Response[RoleList]:
+def list_roles(q: SearchText = "", limit: Limit = DEFAULT_PAGE_ITEMS, cursor: Cursor = "") -> Response[RoleList]:
     """List the roles of the organization."""
-    return show(
-        "roles.list",
-        "",
-        lambda found: RoleList(organization=found.id, roles=[_role(found, role) for role in found.roles.values()]),
-    )
+
+    def describe(found: Organization) -> RoleList:
+        page = page_of(found.search_roles(q), lambda role: role.name, cursor, limit)
+        roles = [_role(found, role) for role in page.items]
+        return RoleList(organization=found.id, roles=roles, cursor=page.cursor, total=page.total)
+
+    return show("roles.list", "", describe)
 
 
 @router.operation("POST", "/v1/roles", "Add a role", CREATED)

@@ -67,7 +67,7 @@ def test_a_review_of_another_version_is_refused(ada: Browser) -> None:
     shown = fill(ada, "/roles?new=1", "create", id="writers")
     fill(ada, "/roles?new=1", "create", id="readers")
     ada.submit_form(ada.submit("/roles?new=1", "create", id="readers")["body"], "reviewed")
-    assert ada.submit_form(shown["body"], "reviewed")["statusCode"] == 409
+    assert ada.submit_form(shown["body"], "reviewed")["statusCode"] == 412
     assert "writers" not in organization().roles
 
 

@@ -48,6 +48,18 @@ def find(caller: Caller, address: Address, field: str = "path") -> FileRecord:
     raise FileNotFound(path=path or sha256)
 
 
+def list_all(caller: Caller) -> list[FileRecord]:
+    """Return the caller's own files, and those of others that are shared with its roles, the newest first."""
+    own = records.find_all(caller.organization, caller.user)
+    shared = records.find_shared(caller.organization, caller.role_names)
+    return sorted((*own, *(file for file in shared if file.user != caller.user)), key=place_of, reverse=True)
+
+
+def place_of(file: FileRecord) -> str:
+    """Return a text that sorts files by their age, and that no two have."""
+    return f"{file.created_at}#{file.sha256}#{file.user}"
+
+
 def load(caller: Caller, address: Address, field: str = "path") -> tuple[FileRecord, bytes]:
     """Return a file that the caller may read, and its content after a check of its hash."""
     file = find(caller, address, field)

@@ -14,6 +14,7 @@ from mcpist.audit.record import OPERATOR
 from mcpist.aws.attributes import INLINE, Attribute, Item, decode, encode
 from mcpist.caller import Caller, RegisteredModule, Role, Subject, SystemRole
 from mcpist.errors import InvalidRequest, Locale, RoleInUse, RoleNotFound, UserNotFound
+from mcpist.paging import search
 from mcpist.suggestions import nearest
 
 WAITING_KIND = "waiting"
@@ -97,6 +98,14 @@ class Organization:
     def issuers(self) -> Mapping[str, int]:
         """The number of users of each issuer, whether they were read or not."""
         return Counter(user.subject.issuer for user in self.users.values()) + Counter(self.others.issuers)
+
+    def search_users(self, text: str) -> list[User]:
+        """Return the users whose id, name, subject or role has a text."""
+        return search(self.users.values(), text, lambda user: (user.id, user.name, user.subject.sub, *user.roles))
+
+    def search_roles(self, text: str) -> list[Role]:
+        """Return the roles whose name has a text."""
+        return search(self.roles.values(), text, lambda role: (role.name,))
 
     def users_with_role(self, role: str) -> tuple[str, ...]:
         """Return the ids of the users who have a role."""
