@@ -48,6 +48,31 @@ TASKS = [
 ]
 
 
+# Asked in Japanese for a tool that writes, and which it is.
+WRITES = [
+    ("スレッドに返信", "slack.send_message"),
+    ("Slackでスレッドに返信する", "slack.send_message"),
+    ("議事録をNotionに書く", "notion.create_page"),
+    ("Confluenceに議事録を書く", "confluence.create_page"),
+    ("メッセージを送る", "slack.send_message"),
+    ("チャンネルに投稿", "slack.send_message"),
+    ("Jiraにバグを登録", "jira.create_issue"),
+    ("課題にコメント", "jira.add_comment"),
+    ("課題を完了にする", "jira.transition_issue"),
+    ("担当者を変える", "jira.assign_issue"),
+    ("会議を入れる", "google_calendar.create_event"),
+    ("カレンダーに予定を追加", "google_calendar.create_event"),
+    ("予定を削除", "google_calendar.delete_event"),
+    ("タスクを追加", "microsoft_todo.create_task"),
+    ("タスクを完了にする", "microsoft_todo.complete_task"),
+    ("買い物リストに牛乳を追加", "microsoft_todo.create_task"),
+    ("プルリクエストを作る", "github.create_pull"),
+    ("ブランチを作る", "github.create_branch"),
+    ("リリースを公開", "github.create_release"),
+    ("レビューを依頼", "github.request_reviewers"),
+    ("ステータスを会議中にする", "slack.set_status"),
+]
+
 IN_OTHER_WORDS = [
     ("add a new page to my Notion workspace", "notion.create_page"),
     ("when can we all get together", "google_calendar.propose_times"),
@@ -63,6 +88,16 @@ def found(task: str, limit: int) -> list[str]:
 @pytest.mark.parametrize(("task", "tool"), IN_OTHER_WORDS)
 def test_a_task_finds_its_tool_by_words_that_the_tool_does_not_have(task: str, tool: str) -> None:
     assert tool in found(task, 5)
+
+
+def test_a_writing_tool_that_is_asked_for_in_japanese_comes_first() -> None:
+    missed = [(task, first) for task, tool in WRITES if (first := found(task, 1)) != [tool]]
+    assert not missed
+
+
+@pytest.mark.parametrize("task", ["tell me who owns this code", "who owns this code"])
+def test_the_owner_of_code_is_looked_for_on_github(task: str) -> None:
+    assert found(task, 1)[0].startswith("github.")
 
 
 def test_daily_tasks_have_their_tool_among_the_first_three() -> None:
