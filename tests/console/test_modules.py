@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ from tests.conftest import PUBLIC_URL
 from tests.console.conftest import Browser
 from tests.core.people.conftest import FakeAccounts
 from tests.services.registered.conftest import tool
-from tests.upstreams.configured import reset_upstreams
+from tests.upstreams.configured import configured, reset_upstreams
 from tests.upstreams.fake_upstream import FakeUpstream, serving_fake
 
 EVIL = "<b onclick=x>\u202e"
@@ -117,6 +118,19 @@ def test_a_servers_tools_wait_until_they_are_approved_as_they_were_shown(notes: 
     assert f'value="{chosen}"' not in ada.get(f"/modules?id={notes.name}")["body"]
     stale = ada.post("/modules", [("action", "approve"), ("id", notes.name), ("tools", f"{'0' * 64} drop_note")])
     assert stale["statusCode"] == 400
+
+
+def test_a_registered_module_that_the_deployment_hides_says_so(
+    ada: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apply(ada, register(ada, kind="api", openapi=json.dumps(SHOP)))
+    assert "Hides a registered module" not in ada.get("/modules")["body"]
+    with configured(tmp_path, monkeypatch) as upstreams:
+        upstreams.configure({"shop": {"description": "Shop", "type": "http", "url": "https://shop.example.com/mcp"}})
+        assert "Hides a registered module" in ada.get("/modules")["body"]
+        page = ada.get("/modules?id=shop")["body"]
+        assert "only that one is used" in page
+        assert 'value="remove"' in page
 
 
 def approve(browser: Browser, notes: Notes, name: str) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import mcp_types
 import pytest
 
+from mcpist.aws import clients
 from mcpist.caller import Caller, Role, Subject
 from mcpist.errors import (
     ApprovalRequired,
@@ -142,6 +143,22 @@ def test_a_tool_of_which_nobody_says_what_it_does_counts_as_destroying_and_undec
     of = permissions("serena.fs.*")
     declared = {name: of.tool("serena.fs", name).is_effect_declared for name in tools(of)}
     assert declared == {"read_file": True, "write_file": True, "wipe": False}
+
+
+@pytest.mark.parametrize(("declared", "least", "most"), [(1, 8, 10), (20, 18, 20), (55, 23, 25)])
+def test_the_first_list_of_a_command_has_its_own_timeout(
+    upstreams: Upstreams, declared: int, least: int, most: int
+) -> None:
+    asked: list[float] = []
+
+    def note(params: dict[str, Any], **_: Any) -> None:
+        asked.append(json.loads(params["body"])["seconds"])
+
+    clients.session().get_component("event_emitter").register_first("before-call.lambda.Invoke", note)
+    server = upstreams.scripted("serena", tools=TOOLS) | {"timeout_seconds": declared}
+    upstreams.configure({"serena": server}, {"serena.fs": FS})
+    assert tools(permissions("*")) == ["read_file", "write_file", "wipe"]
+    assert least < asked[0] <= most
 
 
 def test_on_one_machine_a_changed_file_counts_from_the_next_request_on(upstreams: Upstreams) -> None:
