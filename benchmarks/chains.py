@@ -10,7 +10,7 @@ from mcpist.errors import McpistError
 from tests.services.chains import CHAINS, Chain, Run
 from tests.services.contracts import SPECS
 
-MIN_COMPACT = 38
+MIN_COMPACT = 78
 
 
 def rows() -> Iterator[Row]:

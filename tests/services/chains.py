@@ -1,4 +1,4 @@
-"""Tasks over two or more services, each a batch of `chains.jsonl`, run against the vendors' descriptions.
+"""Tasks over two or more services, each a batch of a line of `*chains.jsonl`, run against the vendors' descriptions.
 
 A task passes if its batch is planned, all its references have a value, and no request breaks a vendor's contract. It is
 compact if no reference needs `raw`: what a tool shows is enough for the next one.
@@ -34,6 +34,7 @@ LISTS: dict[str, dict[str, Any]] = {
     "confluence": {
         "getSpaces": {"results": [{"id": "65538", "key": "ENG", "name": "Engineering", "homepageId": "65600"}]},
         "createPage": {"id": "98765", "status": "current", "version": {"number": 1}, "_links": {"webui": "/x/98765"}},
+        "getPageFooterComments": {"results": [{"id": "131073", "status": "current", "version": {"number": 1}}]},
         "getTasks": {"results": [{"id": "7", "status": "incomplete", "pageId": "98765", "spaceId": "65538"}]},
     },
     "google_calendar": {
@@ -97,7 +98,8 @@ class Chain:
         return all(one.keys[:1] == ("items",) or one.step in documented for one in references)
 
 
-CHAINS = [Chain.of(line) for line in (Path(__file__).parent / "chains.jsonl").read_text("utf-8").splitlines()]
+FILES = ("chains.jsonl", "everyday_chains.jsonl")
+CHAINS = [Chain.of(line) for name in FILES for line in (Path(__file__).parent / name).read_text("utf-8").splitlines()]
 
 
 class ContractedTools:

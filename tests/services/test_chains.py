@@ -4,7 +4,7 @@ from tests.faults import for_each
 from tests.services.chains import CHAINS, Chain, Run
 from tests.services.contracts import needs_descriptions
 
-MIN_TASKS, MIN_COMPACT = 40, 38
+MIN_TASKS, MIN_COMPACT = 80, 78
 
 
 @needs_descriptions

@@ -42,6 +42,8 @@ def amend(document: dict[str, Any]) -> None:
     comments["items"]["properties"]["side"]["enum"] = ["LEFT", "RIGHT"]
     confine(document, "/user/repos", "affiliation", ("owner", "collaborator", "organization_member"), several=True)
     add_operations(document)
+    # By its text it takes a range, too.
+    document["components"]["parameters"]["created"]["schema"].pop("format", None)
     issue = document["paths"]["/repos/{owner}/{repo}/issues/{issue_number}"]["patch"]["requestBody"]
     issue["content"]["application/json"]["schema"]["properties"]["milestone"] = {"type": "integer", "nullable": True}
     alerts = "/repos/{owner}/{repo}/dependabot/alerts"

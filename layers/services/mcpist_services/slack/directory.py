@@ -112,7 +112,8 @@ def _id_of(people: list[Json], person: str, field: str) -> str | None:
     name = person.removeprefix("@").casefold()
     # A handle is unique, a name is not: who is meant by handle is not asked about others of that name.
     by_handle = [one["id"] for one in people if one.get("name", "").casefold() == name]
-    found = by_handle or [one["id"] for one in people if name and name in _names(one)]
+    named = by_handle or [one["id"] for one in people if name and name in _names(one)]
+    found = list(dict.fromkeys(named))  # a list that changes while it is read may show somebody twice
     if len(found) > 1:
         problem = f"several people are called {person}: {', '.join(found[:MAX_CANDIDATES])}; give the id of one"
         raise InvalidRequest(field=field, problem=problem)
