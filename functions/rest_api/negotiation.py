@@ -1,4 +1,4 @@
-"""What a request's headers ask of a response: its encoding, only what has changed, and the form of an error.
+"""Negotiation by the headers of a request: encodings, only what has changed, HEAD, and the form of an error.
 
 Responses also say how many requests the caller has left. Sources: RFC 9110 (conditional requests, HEAD), RFC 9457
 (problem details), and https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/

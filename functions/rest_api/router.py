@@ -1,6 +1,7 @@
 """The routers of powertools, which a room fills with its routes, and the base of all bodies: fields in camel case."""
 
 from collections.abc import Callable
+from inspect import cleandoc
 from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler.api_gateway import Router
@@ -51,6 +52,19 @@ class ErrorBody(Body):
     request_id: RequestId
 
 
+class ProblemBody(BaseModel):
+    """The same as problem details (RFC 9457), for requests that accept them."""
+
+    type: Annotated[str, Field(description="An address that describes the code")]
+    title: str
+    status: int
+    detail: Annotated[str, Field(description="What happened, safe to show")]
+    code: str
+    hint: str
+    details: dict[str, object] | None = None
+    request_id: str
+
+
 def is_too_deep(value: Any) -> bool:
     """Whether JSON is nested too deeply for a body: pydantic writes some 250 levels."""
     for _ in range(BODY_LEVELS):
@@ -79,6 +93,7 @@ class Operations(Router):
                 "tags": [tag or self._tag],
                 "operation_id": function.__name__,
                 "summary": summary,
+                "description": cleandoc(function.__doc__ or ""),
                 "responses": responses,
             }
             return self.route(rule, method, **named, **options)(function)

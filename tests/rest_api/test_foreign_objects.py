@@ -118,6 +118,8 @@ NO_OBJECTS = {
         "again",
         "commands",
         "query",
+        "if-match",
+        "if-none-match",
         "q",
         "idempotency-key",
         "author",

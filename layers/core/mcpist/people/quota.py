@@ -77,7 +77,7 @@ class RequestQuota:
         share.remaining, share.served = share.remaining - 1, share.served + 1
 
     def left(self, caller: Caller) -> RequestsLeft | None:
-        """Return what a user whose request was counted may still send; None where requests have no limit."""
+        """Return how many requests are left for a user whose request was counted; None where they have no limit."""
         limit, now = settings().user_requests, self.clock()
         if not limit:
             return None
