@@ -28,6 +28,7 @@ MAX_RATIOS: Mapping[str, float] = {
     "rest_api": 0.6,
     "step_runner": 0.45,
     "token_broker": 0.45,
+    "login": 0.55,
     "program_runner": 0.4,
     "janitor": 0.4,
 }

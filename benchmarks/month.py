@@ -52,7 +52,7 @@ def usage(parameters: Mapping[str, str], *, rotations: int = 0) -> Usage:
     given = template.intrinsics.parameters
     return {
         "snapshot_gb_second": MONTH_SECONDS * sum(one.memory_mb / 1024 for one in template.functions if one.snap_start),
-        "kms_key_month": len(template.keys) * (1 + rotations),
+        "kms_key_month": sum(1 + rotations * key.rotates for key in template.keys),
         "alarm_month": count["Alarm"] if given["Alarms"] == "on" else 0,
         "dashboard_month": count["Dashboard"] if given["Dashboard"] == "on" else 0,
     }
@@ -90,8 +90,10 @@ def price_table() -> str:
 
 
 def read(parameters: Mapping[str, str]) -> Template:
-    """Return the template with other parameters, without the user pool: it is billed by its active users."""
-    return read_template(ROOT / "template.yaml", {"OwnLogin": "off", **parameters})
+    """Return the template with other parameters, as a stack with the user pool has it but for the pool's own stack."""
+    # The user pool is billed by its active users, so an idle one costs nothing.
+    login = {"Issuer": "https://login.example.com", "LoginClientId": "mcpist"}
+    return read_template(ROOT / "template.yaml", {**login, **parameters})
 
 
 def typical_row() -> Item:

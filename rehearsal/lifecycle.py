@@ -5,6 +5,7 @@ import ssl
 import sys
 import threading
 from pathlib import Path
+from urllib.parse import urljoin
 
 import httpx2
 
@@ -26,7 +27,7 @@ IMPOSSIBLE = """\
     DependsOn: [McpEndpointFunction, StepRunnerFunction, TokenBrokerFunction]
     Properties: {QueueName: impossible, FifoQueue: true}
 """
-CONNECT_CLIENT = "connect"
+LOGIN_CLIENT = "mcpist"
 
 
 def rehearse(engine: Engine, folder: Path, *, hold: bool = False) -> None:
@@ -34,8 +35,9 @@ def rehearse(engine: Engine, folder: Path, *, hold: bool = False) -> None:
     stack, before = Stack(engine), resources(engine)
     with LocalLogin([Person(SUBJECT, "Ada Admin", "ada@example.com", "admin")], audience="") as login:
         user = User(stack, login)
-        created(stack, f"Issuer={login.issuer}", f"ConnectClientId={CONNECT_CLIENT}")
+        created(stack, f"Issuer={login.issuer}", f"LoginClientId={LOGIN_CLIENT}")
         login.accept_resource(stack.outputs["McpUrl"])
+        login.register(LOGIN_CLIENT, redirect_uri=urljoin(stack.outputs["McpUrl"], "/login/callback"))
         administered(user)
         if hold:
             _serve(user)
@@ -75,7 +77,7 @@ def changed_parameters(user: User, release: Release, address: str) -> None:
     stack = user.stack
     kept = stack.live()["McpEndpointFunction"]["Environment"]["Variables"]["ISSUER"]
     with act("make deploy with new parameters"):
-        user.login.register(CONNECT_CLIENT, name="MCPist", redirect_uri=f"{address}/connect/login")
+        user.login.register(LOGIN_CLIENT, redirect_uri=f"{address}/login/callback")
         user.login.accept_resource(f"{address}/mcp")
         _deploy(release, stack, f"PublicUrl={address}", "UserRequests=50", "LogLevel=DEBUG")
         expect(stack.status == "UPDATE_COMPLETE", stack.status)

@@ -70,12 +70,26 @@ class Browser:
     def _log_in(self, page: httpx2.Response) -> httpx2.Response:
         """Answer logins, and follow the link of a page that only leads on."""
         while True:
-            if page.url.path == "/login":
-                page = self.client.post(str(page.url.copy_with(query=None)), data=_choice(page.url, self.subject))
+            if page.url.path == "/authorize":
+                page = self.client.post(str(page.url), data={"sub": self.subject})
             elif link := _LEADS_ON.search(page.text):
                 page = self.client.get(unescape(link[1]))
             else:
                 return page
+
+
+def agree(browser: httpx2.Client, url: str, subject: str) -> str:
+    """Log a person in who lets the client act, and return where that leads, with a code for the client."""
+    page = browser.get(url, follow_redirects=True)
+    asked = browser.get(browser.post(str(page.url), data={"sub": subject}).headers["location"])
+    if asked.is_redirect:
+        return str(asked.headers["location"])
+    form = _Form()
+    form.feed(asked.text)
+    expect(form.action, f"{asked.url} ({asked.status_code}) asks nothing: {asked.text[-500:]}")
+    origin = f"{asked.url.scheme}://{asked.url.netloc.decode()}"
+    sent = {**dict(form.fields), "decision": "allow"}
+    return str(browser.post(urljoin(origin, form.action), data=sent, headers={"origin": origin}).headers["location"])
 
 
 class InMemoryTokens(TokenStorage):
@@ -110,11 +124,12 @@ def log_in(engine: Engine, url: str, subject: str) -> tuple[list[str], str]:
 async def _log_in(engine: Engine, url: str, subject: str) -> tuple[list[str], str]:
     landed: list[str] = []
 
+    trusted = ssl.create_default_context(cafile=engine.certificates.authority)
+
     async def show(page: str) -> None:
-        async with httpx2.AsyncClient(trust_env=False) as browser:
-            login = httpx2.URL((await browser.get(page)).headers["location"])
-            sent = await browser.post(login.copy_with(query=None), data=_choice(login, subject))
-            landed.append(sent.headers["location"])
+        mounts = {"https://": httpx2.HTTPTransport(proxy=engine.proxy, verify=trusted)}
+        with httpx2.Client(mounts=mounts, timeout=TIMEOUT_SECONDS, trust_env=False) as browser:
+            landed.append(await asyncio.to_thread(agree, browser, page, subject))
 
     async def returned() -> AuthorizationCodeResult:
         found = {name: values[0] for name, values in parse_qs(urlsplit(landed[-1]).query).items()}
@@ -123,7 +138,6 @@ async def _log_in(engine: Engine, url: str, subject: str) -> tuple[list[str], st
     memory = InMemoryTokens()
     metadata = OAuthClientMetadata.model_validate({"client_name": "rehearsal", "redirect_uris": [REDIRECT]})
     auth = OAuthClientProvider(url, metadata, memory, show, returned)
-    trusted = ssl.create_default_context(cafile=engine.certificates.authority)
     mounts = {"https://": httpx2.AsyncHTTPTransport(proxy=engine.proxy, verify=trusted)}
     async with (
         httpx2.AsyncClient(auth=auth, mounts=mounts, timeout=TIMEOUT_SECONDS, trust_env=False) as http,
@@ -132,7 +146,3 @@ async def _log_in(engine: Engine, url: str, subject: str) -> tuple[list[str], st
         names = [tool.name for tool in (await client.list_tools()).tools]
     assert memory.tokens
     return names, memory.tokens.access_token
-
-
-def _choice(login: httpx2.URL, subject: str) -> dict[str, str]:
-    return {"request": login.params["request"], "sub": subject}

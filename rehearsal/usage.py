@@ -97,7 +97,7 @@ def connected(user: User, address: str) -> None:
     """Connect an account on the pages, and let the broker resolve it; the login serves as its OAuth server."""
     engine = user.stack.engine
     with act("a person connects an account on the pages under /connect"):
-        user.login.register(PROVIDER, name="Tracker", redirect_uri=f"{address}/connect/callback/{PROVIDER}")
+        user.login.register(PROVIDER, redirect_uri=f"{address}/connect/callback/{PROVIDER}")
         app = {
             "client_id": PROVIDER,
             "authorize_url": f"{user.login.issuer}/authorize",

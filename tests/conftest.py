@@ -48,10 +48,16 @@ def authorization_server() -> Iterator[AuthorizationServer]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def login_client() -> str:
+    """The client id of our own login at the issuer; empty where the issuer itself logs clients in."""
+    return ""
+
+
 @pytest.fixture
-def aws(login: LocalLogin, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def aws(login: LocalLogin, login_client: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """moto with the template's tables and bucket, and the environment of all functions; the operations sent to it."""
-    template = template_of(login.issuer)
+    template = template_of(login.issuer, login_client)
     for function in template.functions:
         for name, value in function.environment.items():
             monkeypatch.setenv(name, value)
@@ -59,7 +65,7 @@ def aws(login: LocalLogin, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str
     for memory in (directory.access_cache, directory.organization_cache):
         monkeypatch.setattr(memory, "clock", STILL)  # what was read once stays, however slow the machine is
     with mocked_aws.mocked_aws() as sent:
-        make_once("template", lambda: build(template))
+        make_once(f"template {login_client}", lambda: build(template))
         sent.clear()
         yield sent
 
@@ -83,10 +89,11 @@ def put_acme(login: LocalLogin) -> None:
 
 
 @cache
-def template_of(issuer: str) -> Template:
+def template_of(issuer: str, login_client: str = "") -> Template:
     """The template as a stack behind this issuer has it, where nobody counts users' requests."""
     given = {
         "Issuer": issuer,
+        "LoginClientId": login_client,
         "PublicUrl": PUBLIC_URL,
         "Audience": AUDIENCE,
         "UserRequests": "0",

@@ -12,18 +12,6 @@ from infra.local.template import read_template
 type Json = dict[str, Any]
 
 ROOT = Path(__file__).parents[1]
-REDIRECTS = {
-    "https://claude.ai/api/mcp/auth_callback",
-    "https://claude.com/api/mcp/auth_callback",
-    "http://localhost:8080/callback",
-    "http://127.0.0.1:33418",
-    "http://127.0.0.1:33418/",
-    "https://vscode.dev/redirect",
-    "http://localhost:8787/callback",
-    "cursor://anysphere.cursor-mcp/oauth/callback",
-    "https://www.cursor.com/agents/mcp/oauth/callback",
-    "http://localhost:6274/oauth/callback",
-}
 
 
 @pytest.fixture(scope="module")
@@ -40,25 +28,23 @@ def of_type(document: Json, kind: str) -> Json:
     return {id_: one["Properties"] for id_, one in document["Resources"].items() if one["Type"] == kind}
 
 
-def test_the_pool_can_bind_tokens_to_the_resource_and_nobody_signs_up_alone(login: Json) -> None:
+def test_nobody_signs_up_in_the_pool_alone(login: Json) -> None:
     (pool,) = of_type(login, "AWS::Cognito::UserPool").values()
     assert pool["UserPoolTier"] == "ESSENTIALS"
     assert pool["AdminCreateUserConfig"] == {"AllowAdminCreateUserOnly": True}
     assert "DeletionProtection" not in pool, "it would keep the pool of a creation that failed"
     (domain,) = of_type(login, "AWS::Cognito::UserPoolDomain").values()
     assert domain["ManagedLoginVersion"] == {"Fn::If": ["IsManaged", 2, 1]}
-    (resource,) = of_type(login, "AWS::Cognito::UserPoolResourceServer").values()
-    assert resource["Identifier"] == {"Ref": "Resource"}
 
 
 def test_every_client_is_public_and_takes_only_codes_and_has_a_page(login: Json) -> None:
     clients = of_type(login, "AWS::Cognito::UserPoolClient")
-    assert set(clients) == {"ClaudeClient", "LocalClient", "ConnectClient"}
+    assert set(clients) == {"LoginClient"}
     for client in clients.values():
         assert client["GenerateSecret"] is False
         assert client["AllowedOAuthFlows"] == ["code"]
         scopes = [scope if isinstance(scope, str) else scope["Fn::Sub"] for scope in client["AllowedOAuthScopes"]]
-        assert set(scopes) <= {"openid", "${Resource}/use"}, "not the scope that changes the user's own account"
+        assert set(scopes) <= {"openid", "email", "profile"}, "not the scope that changes the user's own account"
         assert client["RefreshTokenRotation"]["Feature"] == "ENABLED"
         # USER_AUTH takes a password by Cognito's API, and without any flow SRP would be allowed.
         assert client["ExplicitAuthFlows"] == ["ALLOW_CUSTOM_AUTH"]
@@ -71,21 +57,9 @@ def test_every_client_is_public_and_takes_only_codes_and_has_a_page(login: Json)
     assert sorted(style["ClientId"]["Ref"] for style in styles) == sorted(clients)
 
 
-def test_the_redirects_of_known_clients_are_registered_and_plain_http_is_loopback_only(
-    template: Json, login: Json
-) -> None:
-    clients = of_type(login, "AWS::Cognito::UserPoolClient")
-    assert clients["LocalClient"]["CallbackURLs"] == {"Ref": "LocalRedirects"}
-    assert clients["ConnectClient"]["CallbackURLs"] == [{"Fn::Sub": "${PublicUrl}/connect/login"}]
-    local = template["Parameters"]["LocalRedirects"]["Default"].split(",")
-    assert {*clients["ClaudeClient"]["CallbackURLs"], *local} == REDIRECTS
-    assert all(re.match(r"https://|cursor://|http://(localhost|127\.0\.0\.1):\d+", one) for one in REDIRECTS)
-
-
-def test_the_page_on_clients_has_every_redirect_that_is_registered() -> None:
-    page = (ROOT / "docs/clients.md").read_text("utf-8")
-    assert [uri for uri in REDIRECTS if f"`{uri}`" not in page] == ["http://localhost:8080/callback"]
-    assert "--callback-port 8080" in page
+def test_the_pool_answers_our_own_login_alone(login: Json) -> None:
+    (client,) = of_type(login, "AWS::Cognito::UserPoolClient").values()
+    assert client["CallbackURLs"] == [{"Fn::Sub": "${PublicUrl}/login/callback"}]
 
 
 def test_the_issuer_is_named_as_the_pools_tokens_name_it(login: Json) -> None:
@@ -93,27 +67,16 @@ def test_the_issuer_is_named_as_the_pools_tokens_name_it(login: Json) -> None:
     assert login["Outputs"]["Issuer"]["Value"] == {"Fn::Sub": "https://${Users.ProviderName}"}
 
 
-def test_a_token_without_an_audience_needs_the_scope_of_the_stacks_own_resource(login: Json) -> None:
-    (resource,) = of_type(login, "AWS::Cognito::UserPoolResourceServer").values()
-    assert [scope["ScopeName"] for scope in resource["Scopes"]] == ["use"]
-    assert login["Outputs"]["Scope"]["Value"] == {"Fn::Sub": "${Resource}/use"}
-    clients = of_type(login, "AWS::Cognito::UserPoolClient")
-    given = {id_ for id_, client in clients.items() if {"Fn::Sub": "${Resource}/use"} in client["AllowedOAuthScopes"]}
-    told = {one["Ref"] for one in login["Outputs"]["ClientIds"]["Value"]["Fn::Join"][1]}
-    assert given == told == {"ClaudeClient", "LocalClient"}
-    assert {login["Resources"][id_]["DependsOn"] for id_ in given} == {"Endpoint"}, "a scope must exist first"
-
-
 def test_the_pool_comes_with_the_first_deployment_unless_there_is_an_issuer_or_it_is_switched_off(
     template: Json, login: Json
 ) -> None:
     stack = template["Resources"]["Login"]
-    assert (stack["Type"], stack["Condition"]) == ("AWS::CloudFormation::Stack", "HasOwnLogin")
+    assert (stack["Type"], stack["Condition"]) == ("AWS::CloudFormation::Stack", "HasUserPool")
     assert (ROOT / stack["Properties"]["TemplateURL"]).samefile(ROOT / "infra/cognito.yaml")
     assert set(stack["Properties"]["Parameters"]) == set(login["Parameters"])
     assert stack["Properties"]["Parameters"]["PublicUrl"] == public_url(template)
     assert [
-        read_template(ROOT / "template.yaml", given).intrinsics.holds("HasOwnLogin")
+        read_template(ROOT / "template.yaml", given).intrinsics.holds("HasUserPool")
         for given in ({"OwnLogin": "off"}, {"Issuer": "https://login.example.com"})
     ] == [False, False]
     with pytest.raises(TemplateError, match=r"Login\.Outputs"):
@@ -127,16 +90,13 @@ def public_url(template: Json) -> Any:
 def test_what_the_pool_tells_reaches_the_doors_and_only_if_it_is_there(template: Json, login: Json) -> None:
     told = {
         "ISSUER": ("Issuer", {"Ref": "Issuer"}),
-        "CONNECT_CLIENT_ID": ("ConnectClientId", {"Ref": "ConnectClientId"}),
-        "LOGIN_URL": ("LoginUrl", ""),
-        "LOGIN_CLIENT_IDS": ("ClientIds", ""),
-        "LOGIN_SCOPE": ("Scope", ""),
+        "LOGIN_CLIENT_ID": ("LoginClientId", {"Ref": "LoginClientId"}),
     }
     functions = [*of_type(template, "AWS::Serverless::Function").values(), template["Globals"]["Function"]]
     variables = {name: v for f in functions for name, v in f.get("Environment", {}).get("Variables", {}).items()}
     for name, (output, otherwise) in told.items():
         assert output in login["Outputs"]
-        assert variables[name] == {"Fn::If": ["HasOwnLogin", {"Fn::GetAtt": ["Login", f"Outputs.{output}"]}, otherwise]}
+        assert variables[name] == {"Fn::If": ["HasUserPool", {"Fn::GetAtt": ["Login", f"Outputs.{output}"]}, otherwise]}
 
 
 def test_the_page_on_deploying_tells_each_parameter_with_its_default(template: Json) -> None:
@@ -144,5 +104,4 @@ def test_the_page_on_deploying_tells_each_parameter_with_its_default(template: J
     told = {name: default.strip("`") for name, default in rows if name in template["Parameters"]}
     assert list(told) == list(template["Parameters"])
     for name, parameter in template["Parameters"].items():
-        if name != "LocalRedirects":
-            assert told[name] == (str(parameter["Default"]) or "empty"), name
+        assert told[name] == (str(parameter["Default"]) or "empty"), name

@@ -20,6 +20,7 @@ USED = {
     "console": {"jinja2", "jwt"},
     "rest_api": {"aws_lambda_powertools", "jwt"},
     "token_broker": {"jwt"},
+    "login": {"jwt"},
 }
 MAX_MODULES = {
     "mcp_endpoint": 630,
@@ -27,6 +28,7 @@ MAX_MODULES = {
     "rest_api": 560,
     "step_runner": 375,
     "token_broker": 400,
+    "login": 430,
     "program_runner": 360,
     "janitor": 340,
 }

@@ -21,7 +21,7 @@ type Statement = dict[str, Any]
 
 ROOT = Path(__file__).parents[1]
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-DOORS = {"McpEndpoint", "RestApi", "StepRunner", "TokenBroker", "ProgramRunner", "Console", "Janitor"}
+DOORS = {"McpEndpoint", "RestApi", "StepRunner", "TokenBroker", "ProgramRunner", "Console", "Login", "Janitor"}
 MCP_ROUTES = {
     "ANY /mcp",
     "ANY /mcp/",
@@ -32,7 +32,11 @@ MCP_ROUTES = {
     "ANY /mcp/{organization}/readonly",
     "ANY /.well-known/oauth-protected-resource",
     "ANY /.well-known/oauth-protected-resource/{proxy+}",
+}
+LOGIN_ROUTES = {
+    "ANY /login/{proxy+}",
     "ANY /.well-known/oauth-authorization-server",
+    "ANY /.well-known/openid-configuration",
 }
 REST_ROUTES = {"ANY /tools/call", "ANY /v1/{proxy+}"}
 PAGE_ROUTES = {
@@ -47,6 +51,7 @@ PAGE_ROUTES = {
     "GET /assets/{file}",
 }
 TEMPLATE = read_template(ROOT / "template.yaml", {"OwnLogin": "off"})
+WITH_LOGIN = read_template(ROOT / "template.yaml", {"Issuer": "https://login.example.com", "LoginClientId": "mcpist"})
 # The evaluator of roles holds that AWS has no resource for them (test_roles.py).
 WITHOUT_RESOURCES = {"states:ListStateMachines"}
 LAYERS = ("DependenciesLayer", "CoreLayer", "ServicesLayer", "ConfigLayer")
@@ -163,6 +168,9 @@ def test_a_star_stands_only_where_aws_has_no_other_form(resources: Json) -> None
         ("DataKey", "UseThroughStores"): itself,
         ("VaultKey", "Administer"): itself,
         ("VaultKey", "SealAndOpen"): itself,
+        ("LoginKey", "Administer"): itself,
+        ("LoginKey", "Sign"): itself,
+        ("LoginKey", "Verify"): itself,
         ("FilesBucketPolicy", "TlsOnly"): {"Principal"},
     }
     assert documents["FilesBucketPolicy", "TlsOnly"]["Effect"] == "Deny"
@@ -224,7 +232,9 @@ def test_only_the_broker_reads_who_we_are_at_the_providers(resources: Json) -> N
         role: {one for one in allowed(resources, role) if one[0].startswith("ssm:")}
         for role in of_type(resources, "AWS::IAM::Role")
     }
-    broker = reach.pop("TokenBrokerRole")
+    broker, login = reach.pop("TokenBrokerRole"), reach.pop("LoginRole")
+    ((action, secret),) = login
+    assert (action, secret.endswith(':parameter/mcpist/${AWS::StackName}/login/secret"}')) == ("ssm:GetParameter", True)
     assert {action for action, _ in broker} == {"ssm:GetParameter", "ssm:GetParameters"}
     (parameters,) = {resource for _, resource in broker}
     assert parameters.endswith(':parameter/mcpist/${AWS::StackName}/oauth/*"}')
@@ -294,6 +304,7 @@ def test_functions_invoke_each_other_only_by_alias_and_nobody_but_machines_the_s
         "ConsoleRole": {ref("TokenBrokerFunctionAliaslive")},
         "TokenBrokerRole": set(),
         "ProgramRunnerRole": set(),
+        "LoginRole": set(),
         "JanitorRole": set(),
         "MachinesRole": {ref("StepRunnerFunctionAliaslive")},
     }
@@ -366,9 +377,22 @@ def test_only_the_janitor_writes_seals(resources: Json) -> None:
 # -- keys ---------------------------------------------------------------------------------------------------
 
 
+def test_only_the_login_signs_and_nobody_grants_itself_the_right(resources: Json) -> None:
+    signs = {
+        (id_, statement["Sid"], json.dumps(statement["Principal"]))
+        for id_, key in of_type(resources, "AWS::KMS::Key").items()
+        for statement in key["KeyPolicy"]["Statement"]
+        if "kms:Sign" in listed(statement["Action"])
+    }
+    assert signs == {("LoginKey", "Sign", json.dumps({"AWS": {"Fn::GetAtt": ["LoginRole", "Arn"]}}))}
+    roles = of_type(resources, "AWS::IAM::Role")
+    assert not [role for role in roles if any(action == "kms:Sign" for action, _ in allowed(resources, role))]
+
+
 def test_no_key_policy_holds_a_wildcard_action_or_principal(resources: Json) -> None:
     for properties in of_type(resources, "AWS::KMS::Key").values():
-        assert properties["EnableKeyRotation"] is True
+        # AWS rotates no pair of keys.
+        assert properties.get("EnableKeyRotation", False) is ("KeySpec" not in properties)
         for statement in properties["KeyPolicy"]["Statement"]:
             assert statement["Resource"] == "*", "in a key policy, * is the key itself"
             assert "*" not in json.dumps(statement["Action"])
@@ -461,7 +485,8 @@ def test_a_creation_that_fails_leaves_nothing_and_a_removal_leaves_the_data() ->
     policies = ("RetainExceptOnCreate", "Retain")
     assert kept == {
         "template.yaml": dict.fromkeys(
-            ("Directory", "Grants", "Audit", "Seals", "FilesBucket", "DataKey", "VaultKey"), policies
+            (*("Directory", "Logins", "Grants", "Audit", "Seals"), *("FilesBucket", "DataKey", "VaultKey", "LoginKey")),
+            policies,
         ),
         "infra/cognito.yaml": {"Users": policies},
     }
@@ -484,6 +509,7 @@ def test_nobody_but_the_api_and_the_schedule_is_let_in_by_a_function_itself(reso
         ("apigateway.amazonaws.com", "McpEndpoint"),
         ("apigateway.amazonaws.com", "RestApi"),
         ("apigateway.amazonaws.com", "Console"),
+        ("apigateway.amazonaws.com", "Login"),
         ("events.amazonaws.com", "Janitor"),
     }
 
@@ -537,6 +563,8 @@ def test_every_route_of_the_api_leads_to_its_doors_alias(resources: Json) -> Non
         **dict.fromkeys(REST_ROUTES, "RestApiFunction"),
         **dict.fromkeys(PAGE_ROUTES, "ConsoleFunction"),
     }
+    with_login = {route.key: route.function for route in WITH_LOGIN.routes if route.function == "LoginFunction"}
+    assert with_login == dict.fromkeys(LOGIN_ROUTES, "LoginFunction")
     for integration in of_type(resources, "AWS::ApiGatewayV2::Integration").values():
         assert integration["IntegrationUri"]["Ref"].endswith("FunctionAliaslive")
         assert integration["PayloadFormatVersion"] == "2.0"
@@ -622,9 +650,9 @@ def test_the_schedule_calls_the_janitor_and_nothing_else(resources: Json) -> Non
 
 def test_every_table_is_encrypted_and_recoverable_and_those_that_grow_forget(resources: Json) -> None:
     tables = of_type(resources, "AWS::DynamoDB::Table")
-    assert set(tables) == {"Directory", "Grants", "Ledger", "Audit", "Seals"}
+    assert set(tables) == {"Directory", "Logins", "Grants", "Ledger", "Audit", "Seals"}
     growing = {name for name, table in tables.items() if "TimeToLiveSpecification" in table}
-    assert growing == {"Ledger", "Audit", "Directory", "Grants", "Seals"}
+    assert growing == {"Ledger", "Audit", "Directory", "Logins", "Grants", "Seals"}
     for name, table in tables.items():
         assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
         if name in growing:

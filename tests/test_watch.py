@@ -21,6 +21,7 @@ LAMBDAS = {
     "EndpointErrorsAlarm": "McpEndpoint",
     "RestApiErrorsAlarm": "RestApi",
     "ConsoleErrorsAlarm": "Console",
+    "LoginErrorsAlarm": "Login",
     "JanitorErrorsAlarm": "Janitor",
     "ProgramRunnerErrorsAlarm": "ProgramRunner",
     "BrokerErrorsAlarm": "TokenBroker",

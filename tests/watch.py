@@ -28,7 +28,7 @@ class WatchedMetric:
 
 @cache
 def template() -> Template:
-    return read_template(ROOT / "template.yaml", {"OwnLogin": "off"})
+    return read_template(ROOT / "template.yaml", {"Issuer": "https://login.example.com", "LoginClientId": "mcpist"})
 
 
 @cache

@@ -9,12 +9,12 @@ from console import logs
 from console.activity import newest_uses
 from console.http.cookies import clear_cookie, set_language_cookie
 from console.rendering import json_text
-from console.sign_in.sessions import SIGN_OUT_EVERYWHERE, record_sign_out
+from console.sign_in.sessions import SIGN_OUT_EVERYWHERE, record_end, record_sign_out
 from console.visit import Visit
 from mcpist.caller import Role
 from mcpist.errors import InvalidRequest, Locale
 from mcpist.http.request import HttpResponse
-from mcpist.people import administration, browsers, directory, memberships
+from mcpist.people import administration, browsers, client_logins, directory, memberships
 from mcpist.running.accounts import BrokerAccounts
 from mcpist.tools.access.role_rules import role_permits
 from mcpist.tools.search.index import ModuleEntry
@@ -40,6 +40,7 @@ def show(visit: Visit) -> HttpResponse:
         default=directory.default_organization(visit.caller.subject),
         browsers=browsers.find(visit.caller.subject),
         this_browser=browsers.key_of(visit.session.id),
+        programs=client_logins.find(visit.caller.subject),
         page=logs.own_rows(visit),
         connections=_own_connections(visit),
         allowed=allowed,
@@ -66,6 +67,10 @@ def submit(visit: Visit) -> HttpResponse:
         case "sign_out_there":
             record_sign_out(subject, browsers.sign_out(subject, request.form_value("browser")))
             return visit.redirect("/profile", done="signed_out_there")
+        case "end_client":
+            client_logins.end(subject, request.form_value("login"))
+            record_end(visit.caller, request.form_value("login"))
+            return visit.redirect("/profile", done="client_ended")
         case "sign_out":
             record_sign_out(subject, browsers.sign_out(subject, browsers.key_of(visit.session.id)))
         case "sign_out_everywhere":

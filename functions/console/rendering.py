@@ -12,7 +12,6 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from console.texts import Texts
 from mcpist.errors import (
     AccountError,
     AdministratorError,
@@ -26,6 +25,7 @@ from mcpist.errors import (
 from mcpist.http.browser import BrowserRequest
 from mcpist.http.page import file_response
 from mcpist.http.request import HttpResponse
+from mcpist.http.texts import Texts
 from mcpist.render.answer import estimate_tokens
 from mcpist.running.confirmation import quote as quote_json
 from mcpist.visible_text import visible

@@ -1,38 +1,13 @@
-"""The texts of the pages: a file a language, a table an area, the same keys and fields in both.
+"""The texts of the console's pages."""
 
-`t("profile.title")` is the text `title` of the area `profile`; fields are in braces.
-"""
-
-import tomllib
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from mcpist.errors import Locale
-from mcpist.memory import cached
+from mcpist.http.texts import Texts, read_texts
 
 LOCALES = Path(__file__).parent / "locales"
 
 
-@dataclass(frozen=True, slots=True)
-class Texts:
-    """The texts of one language."""
-
-    language: Locale
-    texts: dict[str, str]
-
-    def __call__(self, key: str, /, **fields: Any) -> str:
-        """Return a text with its fields filled."""
-        return self.texts[key].format(**fields)
-
-    def __contains__(self, key: str) -> bool:
-        """Whether there is such a text."""
-        return key in self.texts
-
-
-@cached
 def texts(language: Locale) -> Texts:
     """Return the texts of a language."""
-    # The whole file at once: 3 to 6 ms of a cold start, too little to read single areas.
-    areas = tomllib.loads((LOCALES / f"{language}.toml").read_text("utf-8"))
-    return Texts(language, {f"{area}.{key}": text for area, found in areas.items() for key, text in found.items()})
+    return read_texts(LOCALES, language)

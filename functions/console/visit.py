@@ -11,13 +11,14 @@ from urllib.parse import urlencode
 from console import rendering
 from console.http import csrf
 from console.sign_in.sessions import OpenSession
-from console.texts import Texts, texts
+from console.texts import texts
 from mcpist.caller import Caller
 from mcpist.errors import FormRefused, StoreUnavailable
 from mcpist.http.browser import BrowserRequest
 from mcpist.http.front import Exchange
 from mcpist.http.page import html_response, redirect
 from mcpist.http.request import HttpResponse
+from mcpist.http.texts import Texts
 from mcpist.people.administration import Administration
 from mcpist.running.accounts import BrokerAccounts
 from mcpist.tools.access.permissions import Permissions

@@ -6,7 +6,7 @@ from typing import Any
 from mcp_endpoint.exchange import BLOCKS_HEADER, McpExchange, describe_message, may_wait, read_message, session_headers
 from mcp_endpoint.protocol.server import Protocol, category_server, meta_tool_server
 from mcpist.errors import McpistError, RequestTimeout
-from mcpist.http.bearer import METADATA_PATH, audience, authorize, login_scopes
+from mcpist.http.bearer import audience, authorize
 from mcpist.http.front import Exchange, error_headers, limited
 from mcpist.http.request import HttpRequest, HttpResponse, json_response, preflight_response
 from mcpist.settings import settings
@@ -66,44 +66,14 @@ def _well_known(request: HttpRequest) -> HttpResponse:
     """Return public metadata that leads clients to the login."""
     if request.method != "GET":
         return json_response(405, {"error": "only GET is served here"}, {"allow": "GET"})
-    is_resource = request.path.startswith(METADATA_PATH)
-    document = metadata(request.asked_url) if is_resource else login_metadata(request.public_url)
-    if document is None:
-        return json_response(404, {"error": "the authorization server serves its own metadata"})
-    return json_response(200, document, {"cache-control": "public, max-age=300"})
+    return json_response(200, metadata(request.asked_url), {"cache-control": "public, max-age=300"})
 
 
 def metadata(public_url: str) -> dict[str, Any]:
     """Return the metadata of the protected resource (RFC 9728)."""
     return {
         "resource": audience(public_url),
-        "authorization_servers": [public_url if settings().login_url else settings().issuer],
+        "authorization_servers": [settings().login_issuer],
         "bearer_methods_supported": ["header"],
         "resource_name": "MCPist",
-        **({"scopes_supported": login_scopes()} if login_scopes() else {}),
-    }
-
-
-def login_metadata(public_url: str) -> dict[str, Any] | None:
-    """Return the authorization server's metadata (RFC 8414) where its own is incomplete; None elsewhere.
-
-    Cognito supports PKCE but its metadata does not say so. Clients require `issuer` to be the address of this document;
-    only this endpoint reads the issuer of an access token. Cognito's login sends no `iss`, so none is announced.
-    """
-    login_url = settings().login_url
-    if not login_url:
-        return None
-    return {
-        "issuer": public_url,
-        "authorization_endpoint": f"{login_url}/oauth2/authorize",
-        "token_endpoint": f"{login_url}/oauth2/token",
-        "revocation_endpoint": f"{login_url}/oauth2/revoke",
-        "jwks_uri": f"{settings().issuer}/.well-known/jwks.json",
-        "scopes_supported": login_scopes(),
-        "response_types_supported": ["code"],
-        "response_modes_supported": ["query"],
-        "grant_types_supported": ["authorization_code", "refresh_token"],
-        "token_endpoint_auth_methods_supported": ["none"],
-        "revocation_endpoint_auth_methods_supported": ["none"],
-        "code_challenge_methods_supported": ["S256"],
     }

@@ -180,20 +180,9 @@ def claims(endpoint: Endpoint) -> CheckFinding:
     audiences = {found["aud"]} if isinstance(found.get("aud"), str) else set(found.get("aud", ()))
     if ends < time.time():
         return problem(f"{shown}: it ended at {until}", LOGIN_HINT)
-    if str(found.get("iss", "")).rstrip("/") not in _issuer_names(metadata):
-        return problem(f"{shown}: of another issuer than {', '.join(issuers(metadata))}", LOGIN_HINT)
     if audiences and metadata.get("resource") not in audiences:
         return problem(f"{shown}: not issued for {metadata.get('resource')}", LOGIN_HINT)
     return ok(f"{shown}, until {until}")
-
-
-def _issuer_names(metadata: dict[str, object]) -> set[str]:
-    """Return the issuers' names; the one whose keys are elsewhere, as a user pool's, is named by those."""
-    names = set()
-    for issuer in issuers(metadata):
-        described = login_metadata(issuer) or {}
-        names |= {issuer.rstrip("/"), str(described.get("jwks_uri", "")).removesuffix("/.well-known/jwks.json")}
-    return names
 
 
 def three_tools(endpoint: Endpoint) -> CheckFinding:

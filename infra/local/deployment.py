@@ -18,12 +18,11 @@ from infra.local.stack import EmbeddedAws, StackOptions
 from infra.local.state import State
 from infra.local.upstream_file import UpstreamFile
 from infra.local.zygote import SMALL_LOOP_VARIABLE
-from mcpist.loopback import same_urls
 from mcpist.memory import forget_all
 from mcpist_services import NAMES
 
 ROOT = Path(__file__).resolve().parents[2]
-CONNECT_CLIENT = "connect"
+LOGIN_CLIENT = "mcpist"
 DEMO_TOKEN_SECONDS = 86_400
 UPSTREAMS = "layers/config/upstreams.json"
 APIS = "layers/config/apis"
@@ -167,18 +166,17 @@ def _followed(file: UpstreamFile, aws: EmbeddedAws, login: LocalLogin, options: 
 
 @contextmanager
 def _login(options: DeploymentOptions) -> Iterator[LocalLogin]:
-    """Run the login, which knows the page for connecting accounts."""
+    """Run the issuer, which knows our own login."""
     endpoint = f"{options.public_url}/mcp"
     with LocalLogin(
         people=[ADMINISTRATOR, USER],
         audience=endpoint,
         host=options.bridge or "127.0.0.1",
-        resources=same_urls(endpoint),
         state=options.state,
         # Beside the endpoint's: an issuer with another URL at the next start would know nobody.
         port=options.port + 1 if options.port < MAX_PORT else 0,
     ) as login:
-        login.register(CONNECT_CLIENT, name="MCPist", redirect_uri=f"{options.public_url}/connect/login")
+        login.register(LOGIN_CLIENT, redirect_uri=f"{options.public_url}/login/callback")
         yield login
 
 
@@ -188,7 +186,7 @@ def _embedded_aws(options: DeploymentOptions, login: LocalLogin, added: Mapping[
         "SnapStart": "all",
         "PublicUrl": options.public_url,
         "Issuer": login.issuer,
-        "ConnectClientId": CONNECT_CLIENT,
+        "LoginClientId": LOGIN_CLIENT,
         **({} if options.concurrency else ONE_MACHINE),
         **options.parameters,
     }

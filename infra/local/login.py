@@ -1,29 +1,30 @@
-"""A local authorization server with which a real MCP client can log in as a seeded person.
+"""The issuer of a local deployment: an OIDC provider at which a person is chosen on a page instead of logging in.
 
-The MCP SDK implements the protocol; this file has the keys, the pages and the thread. With a state the port, the key,
-the registered clients and the refresh tokens outlive the context, so that clients need no new login.
-References: RFC 8414 (metadata), 7591 (registration), 7636 (PKCE), 8707 (resource), 9068 (access tokens), 9207 (iss).
+Our own login asks it who a person is; tokens that `mint` signs are accepted as those of an issuer with a login of its
+own. With a state the port and the key outlive the context, so that the people stay those whom the directory knows.
+References: OpenID Connect Core and Discovery, RFC 7636 (PKCE), 9068 (access tokens), 9207 (iss).
 """
 
+import base64
+import hashlib
 import json
 import secrets
+import socket
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import jwt
 import uvicorn
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 from jinja2 import Environment, StrictUndefined, Template
-from mcp.server.auth.provider import construct_redirect_uri
-from mcp.server.auth.routes import build_metadata, cors_middleware, create_auth_routes
-from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions, RevocationOptions
-from pydantic import AnyHttpUrl
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -31,17 +32,15 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from infra.local.login_provider import ACCESS_TOKEN_SECONDS, LoginProvider, listener_of, signing_key
-from infra.local.server import listen_beside
+from infra.local.server import PortInUse, listen, listen_beside
 from infra.local.state import State
 
-SCOPES = ["mcp"]
+CODE_SECONDS = 300
+TOKEN_SECONDS = 3600
 CHOICE_COOKIE = "mcpist-local-person"
 CHOICE_SECONDS = 60
 EXPIRED = "This login has ended"
 SHUTDOWN_TIMEOUT_SECONDS = 1  # a client's open connection must not delay the end
-# The SDK accepts no other plain http issuer. It uses it only in the metadata, which we serve ourselves.
-_LOOPBACK = AnyHttpUrl("http://127.0.0.1")
 _PAGE_HEADERS = {
     "cache-control": "no-store",
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
@@ -60,12 +59,22 @@ class Person:
     role: str
 
 
+@dataclass(frozen=True, slots=True)
+class IssuedCode:
+    """A code that was issued for a person."""
+
+    person: Person
+    query: Mapping[str, str]
+    """The request's parameters."""
+    expires_at: float = field(default_factory=lambda: time.monotonic() + CODE_SECONDS)
+
+
 class LocalLogin:
     """An issuer on this machine.
 
-    `audience` is the default resource of tokens, and clients may also request tokens for `resources`. `host` is
-    loopback or the address of a bridge, from which containers reach the issuer. It listens on the port of its `state`,
-    else on `port` if it is free, else on another. Entering raises `PortInUse` if the state's is taken.
+    `audience` is the resource of the tokens that it mints. `host` is loopback or the address of a bridge, from which
+    containers reach the issuer. It listens on the port of its `state`, else on `port` if it is free, else on another.
+    Entering raises `PortInUse` if the state's is taken.
     """
 
     def __init__(
@@ -74,21 +83,21 @@ class LocalLogin:
         *,
         audience: str,
         host: str = "127.0.0.1",
-        resources: Iterable[str] = (),
         state: State | None = None,
         port: int = 0,
     ) -> None:
         self.people = tuple(people)
         self.issuer = ""
+        self._audience = audience.rstrip("/")
         self._host = host
         self._state = state
         self._port = port
         self._key, self._key_id = signing_key(state)
-        self._provider = LoginProvider(self.mint, lambda pending: f"{self.issuer}/login?request={pending}", state)
         self._exit = ExitStack()
+        self._redirects: dict[str, set[str]] = {}
+        self._codes: dict[str, IssuedCode] = {}
         self._links: dict[str, tuple[str, str]] = {}
         self._choices: dict[str, str] = {}
-        self._provider.resources += [resource.rstrip("/") for resource in (audience, *resources)]
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -116,9 +125,9 @@ class LocalLogin:
     def __exit__(self, *_: object) -> None:
         self._exit.close()
 
-    def register(self, client_id: str, *, name: str, redirect_uri: str) -> None:
-        """Register a public client, as an administrator does at an issuer."""
-        self._provider.add_client(client_id, name=name, redirect_uri=redirect_uri)
+    def register(self, client_id: str, *, redirect_uri: str) -> None:
+        """Register a public client, or one more address for its answers, as an administrator does at an issuer."""
+        self._redirects.setdefault(client_id, set()).add(redirect_uri)
 
     def one_time_link(self, sub: str, destination: str) -> str:
         """Return a link that leads to a page of ours and answers its login, once."""
@@ -127,40 +136,34 @@ class LocalLogin:
         return f"{self.issuer}/once?ticket={ticket}"
 
     def accept_resource(self, resource: str) -> None:
-        """Issue tokens for another resource as well."""
-        self._provider.resources.append(resource.rstrip("/"))
+        """Mint tokens for another resource from now on."""
+        self._audience = resource.rstrip("/")
 
-    def mint(
-        self, sub: str, *, audience: str | None = None, expires_in: int = ACCESS_TOKEN_SECONDS, **claims: Any
-    ) -> str:
+    def mint(self, sub: str, *, audience: str | None = None, expires_in: int = TOKEN_SECONDS, **claims: Any) -> str:
         """Return an access token (RFC 9068) for any subject; `claims` add to the usual ones or replace them.
 
         A claim of None is left out.
         """
+        usual = {"jti": secrets.token_hex(16), "client_id": "local", "scope": "mcp", "aud": audience or self._audience}
+        return self._sign({"sub": sub, **usual, **claims}, "at+jwt", expires_in)
+
+    def _sign(self, claims: dict[str, Any], kind: str, expires_in: int = TOKEN_SECONDS) -> str:
         now = int(time.time())
-        usual = {
-            "iss": self.issuer,
-            "sub": sub,
-            "aud": audience or self._provider.resources[0],
-            "exp": now + expires_in,
-            "iat": now,
-            "jti": secrets.token_hex(16),
-            "client_id": "local",
-            "scope": " ".join(SCOPES),
-        }
+        usual = {"iss": self.issuer, "exp": now + expires_in, "iat": now}
         present = {name: value for name, value in {**usual, **claims}.items() if value is not None}
-        return jwt.encode(present, self._key, "RS256", {"typ": "at+jwt", "kid": self._key_id})
+        return jwt.encode(present, self._key, "RS256", {"typ": kind, "kid": self._key_id})
 
     def _app(self) -> Starlette:
-        # AuthSettings keeps the URL as it is; AnyHttpUrl would add a slash, and it would not equal `iss`.
-        issuer = AuthSettings(issuer_url=self.issuer, resource_server_url=None).issuer_url
-        registration = ClientRegistrationOptions(enabled=True, default_scopes=SCOPES)
-        revocation = RevocationOptions(enabled=True)
-        metadata = build_metadata(issuer, None, registration, revocation).model_dump(mode="json", exclude_none=True)
-        metadata |= {
+        metadata = {
+            "issuer": self.issuer,
+            "authorization_endpoint": f"{self.issuer}/authorize",
+            "token_endpoint": f"{self.issuer}/token",
             "jwks_uri": f"{self.issuer}/jwks.json",
-            "scopes_supported": SCOPES,
-            "token_endpoint_auth_methods_supported": ["none", "client_secret_post", "client_secret_basic"],
+            "scopes_supported": ["openid", "email", "profile"],
+            "response_types_supported": ["code"],
+            "grant_types_supported": ["authorization_code"],
+            "token_endpoint_auth_methods_supported": ["none"],
+            "code_challenge_methods_supported": ["S256"],
             "authorization_response_iss_parameter_supported": True,
             "subject_types_supported": ["public"],
             "id_token_signing_alg_values_supported": ["RS256"],
@@ -168,17 +171,16 @@ class LocalLogin:
         public = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(self._key.public_key()))
         jwks = {"keys": [{**public, "kid": self._key_id, "use": "sig", "alg": "RS256"}]}
         routes = [
-            _document("/.well-known/oauth-authorization-server", metadata),
             _document("/.well-known/openid-configuration", metadata),
             _document("/jwks.json", jwks),
-            Route("/login", self._login, methods=["GET", "POST"]),
+            Route("/authorize", self._authorize, methods=["GET", "POST"]),
+            Route("/token", self._token, methods=["POST"]),
             Route("/once", self._choose, methods=["GET"]),
-            *create_auth_routes(self._provider, _LOOPBACK, None, registration, revocation),
         ]
-        hosts = Middleware(
-            TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost", self._host], www_redirect=False
+        hosts = ["127.0.0.1", "localhost", self._host]
+        return Starlette(
+            routes=routes, middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)]
         )
-        return Starlette(routes=routes, middleware=[hosts])
 
     async def _choose(self, request: Request) -> Response:
         """Redeem a link: the browser's next login is answered with its person."""
@@ -188,39 +190,59 @@ class LocalLogin:
         choice = secrets.token_urlsafe(24)
         self._choices[choice] = sub
         response = RedirectResponse(destination, 303, {"cache-control": "no-store"})
-        response.set_cookie(CHOICE_COOKIE, choice, max_age=CHOICE_SECONDS, path="/login", httponly=True, samesite="lax")
+        age = CHOICE_SECONDS
+        response.set_cookie(CHOICE_COOKIE, choice, max_age=age, path="/authorize", httponly=True, samesite="lax")
         return response
 
-    async def _login(self, request: Request) -> Response:
-        form = await request.form() if request.method == "POST" else request.query_params
-        pending = self._provider.pending.get(str(form.get("request", "")))
-        if pending is None:
-            return _page(404, EXPIRED)
-        client, parameters = pending
+    async def _authorize(self, request: Request) -> Response:
+        """Show the people to choose from, and redirect with a code for the one who was chosen."""
+        query = dict(request.query_params)
+        known = query.get("redirect_uri", "")
+        is_known = known in self._redirects.get(query.get("client_id", ""), ())
+        if not is_known or query.get("code_challenge_method") != "S256":
+            return _page(400, EXPIRED)
+        form = dict(await request.form()) if request.method == "POST" else {}
         chosen = self._choices.pop(request.cookies.get(CHOICE_COOKIE, ""), form.get("sub"))
         person = next((one for one in self.people if one.sub == chosen), None)
-        if (person and (request.method == "POST" or chosen != form.get("sub"))) or "deny" in form:
-            result = self._provider.decide(str(form["request"]), person.sub if person else None)
-            url = construct_redirect_uri(
-                str(parameters.redirect_uri), **result, state=parameters.state, iss=self.issuer
-            )
-            return RedirectResponse(url, 303, {"cache-control": "no-store"})
-        destination = urlsplit(str(parameters.redirect_uri))
-        return _page(
-            200,
-            "Who are you?",
-            self.people,
-            request=str(form["request"]),
-            client=client.client_name or "An MCP client",
-            destination=f"{destination.scheme}://{destination.netloc}",
-        )
+        if person is None and "deny" not in form:
+            place = urlsplit(known)
+            return _page(200, "Who are you?", self.people, destination=f"{place.scheme}://{place.netloc}")
+        answer = {"code": self._code(person, query)} if person else {"error": "access_denied"}
+        answer |= {"state": query.get("state", ""), "iss": self.issuer}
+        return RedirectResponse(f"{known}?{urlencode(answer)}", 303, {"cache-control": "no-store"})
+
+    def _code(self, person: Person, query: Mapping[str, str]) -> str:
+        code = secrets.token_urlsafe(32)
+        self._codes[code] = IssuedCode(person, query)
+        return code
+
+    async def _token(self, request: Request) -> Response:
+        """Redeem a code, once, for an ID token and an access token."""
+        form = dict(await request.form())
+        issued = self._codes.pop(str(form.get("code", "")), None)
+        digest = hashlib.sha256(str(form.get("code_verifier", "")).encode()).digest()
+        challenge = base64.urlsafe_b64encode(digest).decode().rstrip("=")
+        proved = {"client_id": form.get("client_id"), "redirect_uri": form.get("redirect_uri")}
+        proved["code_challenge"] = challenge
+        if issued is None or issued.expires_at < time.monotonic() or not proved.items() <= issued.query.items():
+            return JSONResponse({"error": "invalid_grant"}, 400)
+        person, client_id = issued.person, str(form["client_id"])
+        identity = {"sub": person.sub, "aud": client_id, "email": person.email, "email_verified": True}
+        identity |= {"name": person.name, "nonce": issued.query.get("nonce")}
+        tokens = {
+            "access_token": self.mint(person.sub, audience=str(form["resource"]) if "resource" in form else None),
+            "id_token": self._sign(identity, "JWT"),
+            "token_type": "Bearer",
+            "expires_in": TOKEN_SECONDS,
+        }
+        return JSONResponse(tokens, headers={"cache-control": "no-store"})
 
 
 def _document(path: str, content: dict[str, Any]) -> Route:
     async def answer(_: Request) -> Response:
         return JSONResponse(content)
 
-    return Route(path, cors_middleware(answer, ["GET", "OPTIONS"]), methods=["GET", "OPTIONS"])
+    return Route(path, answer, methods=["GET"])
 
 
 def _page(status: int, title: str, people: Sequence[Person] = (), **shown: str) -> HTMLResponse:
@@ -231,5 +253,35 @@ def _page(status: int, title: str, people: Sequence[Person] = (), **shown: str) 
 @cache
 def _template() -> Template:
     source = Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
-    # A client names itself, so every value is escaped.
     return Environment(autoescape=True, undefined=StrictUndefined).from_string(source)
+
+
+def signing_key(state: State | None) -> tuple[rsa.RSAPrivateKey, str]:
+    """Return the state's key and its id; where it has none, a new one, which the state keeps."""
+    kept = state.get("login", "key") if state else None
+    if kept:
+        id_, _, pem = kept.decode().partition("\n")
+        key = serialization.load_pem_private_key(pem.encode(), None)
+        assert isinstance(key, rsa.RSAPrivateKey)
+        return key, id_
+    key, id_ = rsa.generate_private_key(public_exponent=65537, key_size=2048), secrets.token_hex(8)
+    if state:
+        form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        state.put("login", "key", f"{id_}\n".encode() + key.private_bytes(*form))
+    return key, id_
+
+
+def listener_of(host: str, port: int, state: State | None) -> socket.socket:
+    """Listen on the port of the state, else on `port` if it is free, else on another.
+
+    `PortInUse` for the state's port: with another URL the issuer would be another one, and nobody would be known to it.
+    """
+    if kept := state.get("login", "port") if state else None:
+        return listen(host, int(kept))
+    try:
+        listener = listen(host, port)
+    except PortInUse:
+        listener = listen(host, 0)
+    if state:
+        state.put("login", "port", str(listener.getsockname()[1]).encode())
+    return listener

@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 import moto
+from cryptography.hazmat.primitives import serialization
 from moto.core.config import default_user_config
 from moto.kms.models import kms_backends
 from moto.moto_api._internal.models import moto_api_backend
@@ -106,11 +107,21 @@ class Moto:
         """Create a KMS key with a given id, which AWS's API would choose; return its material, or take it over."""
         backend = kms_backends[ACCOUNT][REGION]
         policy = None if key.policy is None else json.dumps(key.policy)
-        made = backend.create_key(policy, "ENCRYPT_DECRYPT", "SYMMETRIC_DEFAULT", key.description, None)
+        made = backend.create_key(policy, key.usage, key.spec, key.description, None)
         del backend.keys[made.id]
         made.id = key.key_id
         made.arn = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{key.key_id}"
         made.key_rotation_status = key.rotates
-        made.key_material = material or made.key_material
         backend.keys[made.id] = made
+        if key.signs:
+            return _signing_material(made.private_key, material)
+        made.key_material = material or made.key_material
         return bytes(made.key_material)
+
+
+def _signing_material(pair: Any, material: bytes | None) -> bytes:
+    """Return the private key of a pair, or let the pair take it over."""
+    if material:
+        pair.private_key = serialization.load_der_private_key(material, None)
+    form = serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    return bytes(pair.private_key.private_bytes(*form))

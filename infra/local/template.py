@@ -97,6 +97,13 @@ class Key:
     description: str
     rotates: bool
     policy: Mapping[str, Any] | None
+    usage: str = "ENCRYPT_DECRYPT"
+    spec: str = "SYMMETRIC_DEFAULT"
+
+    @property
+    def signs(self) -> bool:
+        """Whether it is a pair of keys, of which the private one signs."""
+        return self.usage == "SIGN_VERIFY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +279,8 @@ class _TemplateReader:
             str(self._property(id_, "Description", "")),
             rotates=bool(self._property(id_, "EnableKeyRotation", False)),
             policy=self._property(id_, "KeyPolicy"),
+            usage=str(self._property(id_, "KeyUsage", "ENCRYPT_DECRYPT")),
+            spec=str(self._property(id_, "KeySpec", "SYMMETRIC_DEFAULT")),
         )
 
     def _machine(self, id_: str) -> DeclaredMachine:

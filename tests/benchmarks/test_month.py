@@ -10,6 +10,9 @@ from infra.local.template import read_template
 MAX_IDLE_DOLLARS = 10
 
 
+LOGIN = {"Issuer": "https://login.example.com", "LoginClientId": "mcpist"}
+
+
 def price(**parameters: str) -> float:
     return sum(dollars(usage(parameters)).values())
 
@@ -30,14 +33,14 @@ def test_each_switch_changes_the_price_as_the_page_says(switch: str, difference:
 
 
 def test_each_function_with_a_snapshot_costs_the_same() -> None:
-    everyone = read_template(ROOT / "template.yaml", {"OwnLogin": "off", "SnapStart": "all"}).functions
+    everyone = read_template(ROOT / "template.yaml", {**LOGIN, "SnapStart": "all"}).functions
     others = sum(one.snap_start for one in everyone) - 1
     assert others >= 3
     assert price(SnapStart="all") - price() == pytest.approx(3.90 * others, abs=0.01)
 
 
 def test_everything_off_leaves_the_keys() -> None:
-    assert price(**OFF) == pytest.approx(2.00)
+    assert price(**OFF) == pytest.approx(3.00)
     assert price(**ON) > price() > price(**OFF)
 
 

@@ -19,7 +19,7 @@ import pytest
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from console.handler import handler
-from infra.local.login import LocalLogin, Person
+from infra.local.login import Person
 from mcpist import settings
 from mcpist.audit import search as audit_search
 from mcpist.aws import clients
@@ -27,6 +27,7 @@ from mcpist.memory import forget_entries
 from mcpist_services import providers
 from tests.conftest import AUDIENCE, PUBLIC_URL, TEMPLATE
 from tests.core.loopback import Service, json_response, serving
+from tests.full_issuer import FullIssuer
 from tests.mocked_aws import make_once
 from token_broker.handler import handler as broker
 
@@ -81,7 +82,7 @@ class Form(HTMLParser):
 class Browser:
     """A browser that keeps cookies; its requests are API Gateway's events."""
 
-    login: LocalLogin
+    login: FullIssuer
     cookies: dict[str, str] = field(default_factory=dict)
     language: str = "en-US,en;q=0.9"
 
@@ -171,7 +172,7 @@ class Browser:
 
 @pytest.fixture
 def messages(
-    aws: list[str], organization: str, login: LocalLogin, monkeypatch: pytest.MonkeyPatch
+    aws: list[str], organization: str, login: FullIssuer, monkeypatch: pytest.MonkeyPatch
 ) -> list[dict[str, Any]]:
     """The messages that the real broker receives."""
     assert organization == "acme"
@@ -196,17 +197,17 @@ def messages(
 
 
 @pytest.fixture(scope="session")
-def login() -> Iterator[LocalLogin]:
+def login() -> Iterator[FullIssuer]:
     """The issuer of the pages' logins."""
     people = [Person("ada", "Ada", "ada@example.com", "admin"), Person("uma", "Uma", "uma@example.com", "user")]
     people.append(Person("eve", "Eve", "eve@example.com", "nobody"))
-    with LocalLogin(people, audience=AUDIENCE) as login:
+    with FullIssuer(people, audience=AUDIENCE) as login:
         login.register(CLIENT, name="MCPist", redirect_uri=f"{PUBLIC_URL}/connect/login")
         yield login
 
 
 @pytest.fixture
-def browser(messages: list[dict[str, Any]], login: LocalLogin) -> Browser:
+def browser(messages: list[dict[str, Any]], login: FullIssuer) -> Browser:
     assert messages == []
     return Browser(login)
 

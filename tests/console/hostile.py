@@ -4,7 +4,6 @@ import re
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from infra.local.login import LocalLogin
 from mcpist.audit import record as audit
 from mcpist.batch.execution import submission
 from mcpist.batch.options import BatchOptions
@@ -21,6 +20,7 @@ from mcpist_services.catalogue import CATALOGUE
 from tests.console.conftest import GITHUB_KEY, Browser
 from tests.console.markup import OUTSIDE, problems
 from tests.core.loopback import Service, json_response
+from tests.full_issuer import FullIssuer
 from tests.mcp_endpoint.ledger_driver import LedgerDriver
 
 PAYLOADS = (
@@ -59,7 +59,7 @@ class Hostile:
     """The query of an invitation's link."""
 
 
-def people(login: LocalLogin) -> None:
+def people(login: FullIssuer) -> None:
     """Store roles and users, and give Uma and Ada all roles."""
     roles = [Role(f"r{n} {text}", modules=("rag", text), allow=(text,)) for n, text in enumerate(IDS)]
     names = ("members", *(role.name for role in roles))
@@ -99,7 +99,7 @@ def connect(browser: Browser, service: Service) -> None:
         assert sent["statusCode"] == 303, sent["body"]
 
 
-def fill(login: LocalLogin, user: str, invitation: str = "") -> Hostile:
+def fill(login: FullIssuer, user: str, invitation: str = "") -> Hostile:
     """Store rows of the audit, files and batches of a user."""
     caller = _hostile(directory.identify(Subject(login.issuer, user), organization="acme"))
     for text in PAYLOADS:

@@ -7,7 +7,6 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from infra.local.login import LocalLogin
 from mcpist.aws.table import directory_table
 from mcpist.batch.execution import submission
 from mcpist.batch.options import BatchOptions
@@ -22,6 +21,7 @@ from mcpist_services.catalogue import CATALOGUE
 from tests import members
 from tests.audit_items import audit_items
 from tests.console.conftest import Browser, sign_in
+from tests.full_issuer import FullIssuer
 
 GUARDED = Role("members", modules=NAMES, allow=("rag.*",), destructive=True, approval=("rag.*",))
 EVIL = '"><b onclick=x>\u202e.md'
@@ -44,19 +44,19 @@ def put_role(role: Role) -> None:
     directory.access_cache.clear()
 
 
-def requester(login: LocalLogin) -> Permissions:
+def requester(login: FullIssuer) -> Permissions:
     """Uma's program."""
     return Permissions(directory.identify(Subject(login.issuer, "uma")), CATALOGUE)
 
 
-def asked(login: LocalLogin, path: str = "old.md") -> str:
+def asked(login: FullIssuer, path: str = "old.md") -> str:
     with pytest.raises(ApprovalPending) as waits:
         gate.admit(requester(login), ToolUse("rag", "delete_doc", {"path": path}, "r1"))
     approval: str = waits.value.details["approval_id"]
     return approval
 
 
-def state_of(login: LocalLogin, approval: str) -> str:
+def state_of(login: FullIssuer, approval: str) -> str:
     found = approvals.find_own(requester(login).caller, approval)
     assert found
     return found.state
@@ -68,7 +68,7 @@ def page(browser: Browser, path: str) -> str:
     return unescape(answer["body"])
 
 
-def test_a_person_sees_what_is_destroyed_and_approves_it(ada: Browser, login: LocalLogin) -> None:
+def test_a_person_sees_what_is_destroyed_and_approves_it(ada: Browser, login: FullIssuer) -> None:
     approval = asked(login)
     assert "1 waiting" in page(ada, "/")
     assert f"/approvals?id={approval}" in page(ada, "/approvals")
@@ -83,7 +83,7 @@ def test_a_person_sees_what_is_destroyed_and_approves_it(ada: Browser, login: Lo
     assert [row["user"] for row in audit_items("acme") if row["tool"] == "approvals.approve"] == ["ada"]
 
 
-def test_the_requester_may_approve_in_the_console_and_run_it_there(uma: Browser, login: LocalLogin) -> None:
+def test_the_requester_may_approve_in_the_console_and_run_it_there(uma: Browser, login: FullIssuer) -> None:
     approval = asked(login)
     uma.submit(f"/approvals?id={approval}", having="agree")
     ran = uma.submit(f"/approvals?id={approval}", having="run")
@@ -92,7 +92,7 @@ def test_the_requester_may_approve_in_the_console_and_run_it_there(uma: Browser,
     assert 'There is no file "old.md"' in page(uma, f"/approvals?id={approval}")
 
 
-def test_a_second_person_is_wanted(uma: Browser, login: LocalLogin) -> None:
+def test_a_second_person_is_wanted(uma: Browser, login: FullIssuer) -> None:
     put_role(replace(GUARDED, approval=(), second_person=("rag.*",)))
     approval = asked(login)
     shown = page(uma, f"/approvals?id={approval}")
@@ -104,7 +104,7 @@ def test_a_second_person_is_wanted(uma: Browser, login: LocalLogin) -> None:
     assert state_of(login, approval) == "waiting"
 
 
-def test_a_refusal_needs_a_reason_that_the_requester_reads(ada: Browser, login: LocalLogin, aws: list[str]) -> None:
+def test_a_refusal_needs_a_reason_that_the_requester_reads(ada: Browser, login: FullIssuer, aws: list[str]) -> None:
     approval = asked(login)
     assert ada.submit(f"/approvals?id={approval}", having="refuse")["statusCode"] == 400
     ada.submit(f"/approvals?id={approval}", having="refuse", reason="not on Fridays")
@@ -114,13 +114,13 @@ def test_a_refusal_needs_a_reason_that_the_requester_reads(ada: Browser, login: 
     assert "not on Fridays" in page(uma, "/approvals")
 
 
-def test_a_requester_cancels(uma: Browser, login: LocalLogin) -> None:
+def test_a_requester_cancels(uma: Browser, login: FullIssuer) -> None:
     approval = asked(login)
     uma.submit(f"/approvals?id={approval}", having="cancel")
     assert state_of(login, approval) == "cancelled"
 
 
-def test_an_approval_of_others_does_not_exist(uma: Browser, login: LocalLogin) -> None:
+def test_an_approval_of_others_does_not_exist(uma: Browser, login: FullIssuer) -> None:
     members.put_user("acme", "bob", name="Bob", subject=Subject(login.issuer, "bob"), roles=["members"])
     bob = Permissions(directory.identify(Subject(login.issuer, "bob")), CATALOGUE)
     with pytest.raises(ApprovalPending) as waits:
@@ -134,7 +134,7 @@ def test_an_approval_of_others_does_not_exist(uma: Browser, login: LocalLogin) -
         assert uma.post("/approvals", form)["statusCode"] == 404
 
 
-def test_a_form_of_another_page_approves_nothing(ada: Browser, login: LocalLogin) -> None:
+def test_a_form_of_another_page_approves_nothing(ada: Browser, login: FullIssuer) -> None:
     approval = asked(login)
     form = [("action", "agree"), ("id", approval)]
     assert ada.post("/approvals", form, origin="https://evil.example.com")["statusCode"] == 400
@@ -142,7 +142,7 @@ def test_a_form_of_another_page_approves_nothing(ada: Browser, login: LocalLogin
     assert state_of(login, approval) == "waiting"
 
 
-def test_names_from_outside_are_text(ada: Browser, login: LocalLogin) -> None:
+def test_names_from_outside_are_text(ada: Browser, login: FullIssuer) -> None:
     approval = asked(login, EVIL)
     for path in ("/", "/approvals", f"/approvals?id={approval}"):
         body = ada.get(path)["body"]
@@ -150,7 +150,7 @@ def test_names_from_outside_are_text(ada: Browser, login: LocalLogin) -> None:
         assert "\u202e" not in body
 
 
-def test_a_batch_is_shown_whole_and_started_by_its_requester(uma: Browser, login: LocalLogin) -> None:
+def test_a_batch_is_shown_whole_and_started_by_its_requester(uma: Browser, login: FullIssuer) -> None:
     lines = """\
 {"id":"find","module":"rag","tool":"list_docs"}
 {"id":"drop","module":"rag","tool":"delete_doc","params":{"path":"old.md"}}"""
@@ -167,7 +167,7 @@ def test_a_batch_is_shown_whole_and_started_by_its_requester(uma: Browser, login
     assert f"/batches?id={approval}" in page(uma, f"/approvals?id={approval}")
 
 
-def test_an_administrator_says_who_is_told(ada: Browser, login: LocalLogin, aws: list[str]) -> None:
+def test_an_administrator_says_who_is_told(ada: Browser, login: FullIssuer, aws: list[str]) -> None:
     set_to: list[Any] = [("action", "notify"), ("url", "https://hooks.example.com/t0ken")]
     shown = unescape(ada.post("/approvals", set_to)["body"])
     assert "whsec_" in shown
@@ -181,7 +181,7 @@ def test_an_administrator_says_who_is_told(ada: Browser, login: LocalLogin, aws:
     assert item["url"] == ""
 
 
-def test_the_pages_are_in_japanese_too(ada: Browser, login: LocalLogin) -> None:
+def test_the_pages_are_in_japanese_too(ada: Browser, login: FullIssuer) -> None:
     approval = asked(login)
     ada.language = "ja"
     assert "承認" in page(ada, "/approvals")

@@ -12,7 +12,6 @@ import pytest
 
 from console.batches.pages import EXAMPLE_BATCH
 from console.batches.watching import file_content
-from infra.local.login import LocalLogin
 from mcpist.batch.execution import opening, submission
 from mcpist.batch.language.steps import Step
 from mcpist.batch.ledger import ledger
@@ -31,6 +30,7 @@ from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.rag.document_store import DocumentStore
 from tests import members
 from tests.console.conftest import Browser, audited
+from tests.full_issuer import FullIssuer
 from tests.mcp_endpoint.ledger_driver import LedgerDriver
 from tests.services.rag.bucket import store
 
@@ -40,12 +40,12 @@ DROP = {"id": "drop", "module": "rag", "tool": "delete_doc", "params": {"path": 
 CANARY = "tag-canary"
 
 
-def permissions_of(login: LocalLogin, user: str = "uma") -> Permissions:
+def permissions_of(login: FullIssuer, user: str = "uma") -> Permissions:
     directory.access_cache.clear()
     return Permissions(directory.identify(Subject(login.issuer, user)), CATALOGUE)
 
 
-def start(login: LocalLogin, *steps: dict[str, Any], user: str = "uma") -> tuple[Header, LedgerDriver]:
+def start(login: FullIssuer, *steps: dict[str, Any], user: str = "uma") -> tuple[Header, LedgerDriver]:
     permissions = permissions_of(login, user)
     head = submission.prepare(permissions, list(steps), BatchOptions(timeout=60), "request-0").submit(
         permissions, Agreement()
@@ -62,7 +62,7 @@ def destroyer(uma: Browser) -> Iterator[Browser]:
     directory.access_cache.clear()
 
 
-def ask(login: LocalLogin, *steps: dict[str, Any]) -> str:
+def ask(login: FullIssuer, *steps: dict[str, Any]) -> str:
     """Submit a batch that destroys something, as a program does, and return the id of the question."""
     permissions = permissions_of(login)
     commands = list(steps or (DROP, FIND))
@@ -85,7 +85,7 @@ def test_the_example_of_the_empty_list_names_tools_that_there_are() -> None:
     assert all(step["tool"] in CATALOGUE.index.modules[step["module"]].tools for step in steps)
 
 
-def test_a_person_sees_own_batches_the_newest_first(uma: Browser, login: LocalLogin) -> None:
+def test_a_person_sees_own_batches_the_newest_first(uma: Browser, login: FullIssuer) -> None:
     first, _ = start(login, FIND)
     second, _ = start(login, FIND, READ)
     other, _ = start(login, FIND, user="ada")
@@ -100,7 +100,7 @@ def test_an_empty_list_says_how_to_start_a_batch(uma: Browser) -> None:
 
 
 def test_the_list_costs_the_same_requests_for_every_number_of_batches(
-    uma: Browser, login: LocalLogin, aws: list[str]
+    uma: Browser, login: FullIssuer, aws: list[str]
 ) -> None:
     for _ in range(12):
         start(login, FIND)
@@ -111,7 +111,7 @@ def test_the_list_costs_the_same_requests_for_every_number_of_batches(
     assert aws.count("Query") <= 4, "who asks, a page of the list, and the questions and the approvals that wait"
 
 
-def test_a_running_batch_is_a_live_picture(uma: Browser, login: LocalLogin) -> None:
+def test_a_running_batch_is_a_live_picture(uma: Browser, login: FullIssuer) -> None:
     head, driver = start(login, FIND, READ)
     page = uma.get(f"/batches?id={head.batch}")["body"]
     assert 'hx-trigger="every 1s"' in page
@@ -124,7 +124,7 @@ def test_a_running_batch_is_a_live_picture(uma: Browser, login: LocalLogin) -> N
     assert "1 of 2 steps" in page
 
 
-def test_a_batch_that_is_done_is_not_asked_for_again_and_shows_its_results(uma: Browser, login: LocalLogin) -> None:
+def test_a_batch_that_is_done_is_not_asked_for_again_and_shows_its_results(uma: Browser, login: FullIssuer) -> None:
     head, driver = start(login, FIND, READ)
     driver.finish("find", raw=[{"tag": CANARY, "count": 2}])
     driver.finish("read", "failed", error=FileNotFound(path="x.md"))
@@ -137,7 +137,7 @@ def test_a_batch_that_is_done_is_not_asked_for_again_and_shows_its_results(uma: 
 
 
 def test_a_page_of_a_batch_has_the_same_requests_for_any_number_of_steps(
-    uma: Browser, login: LocalLogin, aws: list[str]
+    uma: Browser, login: FullIssuer, aws: list[str]
 ) -> None:
     counts = []
     for size in (2, 60):
@@ -149,14 +149,14 @@ def test_a_page_of_a_batch_has_the_same_requests_for_any_number_of_steps(
     assert counts[0] == counts[1]
 
 
-def test_a_hundred_steps_fit_into_fifty_kilobytes(uma: Browser, login: LocalLogin) -> None:
+def test_a_hundred_steps_fit_into_fifty_kilobytes(uma: Browser, login: FullIssuer) -> None:
     steps = ({**FIND, "id": f"step-{number}", "after": [f"step-{number // 2}"]} for number in range(1, 100))
     head, _ = start(login, {**FIND, "id": "step-0"}, *steps)
     page = uma.get(f"/batches?id={head.batch}")["body"]
     assert len(gzip.compress(page.encode())) < 20_000
 
 
-def test_a_cancelled_batch_starts_no_further_step_and_can_be_resumed(uma: Browser, login: LocalLogin) -> None:
+def test_a_cancelled_batch_starts_no_further_step_and_can_be_resumed(uma: Browser, login: FullIssuer) -> None:
     head, driver = start(login, FIND, READ)
     driver.finish("find", raw=[])
     cancelled = query_of(uma.submit(f"/batches?id={head.batch}", having="cancel"))
@@ -168,7 +168,7 @@ def test_a_cancelled_batch_starts_no_further_step_and_can_be_resumed(uma: Browse
     assert list(new.outcome.values()) == ["succeeded"]
 
 
-def test_a_result_is_kept_as_a_file_of_its_user(uma: Browser, login: LocalLogin) -> None:
+def test_a_result_is_kept_as_a_file_of_its_user(uma: Browser, login: FullIssuer) -> None:
     head, driver = start(login, FIND)
     driver.finish("find", raw=[{"tag": CANARY, "count": 2}])
     kept = uma.submit(f"/batches?id={head.batch}&step=find", having="keep")
@@ -178,7 +178,7 @@ def test_a_result_is_kept_as_a_file_of_its_user(uma: Browser, login: LocalLogin)
 
 
 @pytest.mark.usefixtures("uma")
-def test_the_kept_result_of_a_download_is_the_file_itself(login: LocalLogin) -> None:
+def test_the_kept_result_of_a_download_is_the_file_itself(login: FullIssuer) -> None:
     head, _ = start(login, FIND)
     permissions = permissions_of(login)
     content = FileContent(b"Exit code 1", "text/plain")
@@ -189,7 +189,7 @@ def test_the_kept_result_of_a_download_is_the_file_itself(login: LocalLogin) -> 
 
 
 def test_a_question_shows_tools_targets_and_accounts_and_is_answered_once(
-    destroyer: Browser, login: LocalLogin
+    destroyer: Browser, login: FullIssuer
 ) -> None:
     question = ask(login)
     page = unescape(destroyer.get(f"/batches?confirm={question}")["body"])
@@ -202,7 +202,7 @@ def test_a_question_shows_tools_targets_and_accounts_and_is_answered_once(
     assert ledger.get_header(f"acme#{question}").ids == ("drop", "find")
 
 
-def test_a_yes_on_the_page_is_for_what_the_page_has_shown(destroyer: Browser, login: LocalLogin) -> None:
+def test_a_yes_on_the_page_is_for_what_the_page_has_shown(destroyer: Browser, login: FullIssuer) -> None:
     each = {**DROP, "id": "all", "each": "${docs.items}", "params": {"path": "${each.path}"}}
     docs = {"id": "docs", "module": "rag", "tool": "list_docs"}
     store = DocumentStore.of("acme")
@@ -217,7 +217,7 @@ def test_a_yes_on_the_page_is_for_what_the_page_has_shown(destroyer: Browser, lo
     assert shown == {"docs": None, "all": tuple(digest_of({"path": path}) for path in ("a.md", "b.md"))}
 
 
-def test_a_person_who_declines_runs_nothing(destroyer: Browser, login: LocalLogin) -> None:
+def test_a_person_who_declines_runs_nothing(destroyer: Browser, login: FullIssuer) -> None:
     question = ask(login)
     form = [("action", "confirm"), ("question", question), ("agreed", "no")]
     assert query_of(destroyer.post("/batches", form)) == {"done": ["batch_declined"]}
@@ -226,7 +226,7 @@ def test_a_person_who_declines_runs_nothing(destroyer: Browser, login: LocalLogi
     assert destroyer.get(f"/batches?id={question}")["statusCode"] == 404
 
 
-def test_nobody_else_sees_or_answers_a_question(ada: Browser, login: LocalLogin) -> None:
+def test_nobody_else_sees_or_answers_a_question(ada: Browser, login: FullIssuer) -> None:
     members.put_role("acme", Role("members", modules=NAMES, allow=("rag.*",), destructive=True))
     question = ask(login)
     page = ada.get(f"/batches?confirm={question}")
@@ -237,7 +237,7 @@ def test_nobody_else_sees_or_answers_a_question(ada: Browser, login: LocalLogin)
     assert ada.get(f"/batches?id={question}")["statusCode"] == 404
 
 
-def test_a_user_sees_nothing_of_others(uma: Browser, login: LocalLogin) -> None:
+def test_a_user_sees_nothing_of_others(uma: Browser, login: FullIssuer) -> None:
     head, _ = start(login, FIND, user="ada")
     assert uma.get(f"/batches?id={head.batch}")["statusCode"] == 404
     assert uma.get("/batches?of=everybody")["statusCode"] == 403
@@ -248,7 +248,7 @@ def test_a_user_sees_nothing_of_others(uma: Browser, login: LocalLogin) -> None:
         assert answer["statusCode"] == 404, action
 
 
-def test_an_administrators_look_is_in_the_audit_and_shows_no_result(ada: Browser, login: LocalLogin) -> None:
+def test_an_administrators_look_is_in_the_audit_and_shows_no_result(ada: Browser, login: FullIssuer) -> None:
     head, driver = start(login, {**FIND, "params": {}}, user="uma")
     driver.finish("find", raw=[{"tag": CANARY, "count": 2}])
     assert head.batch in ada.get("/batches?of=everybody")["body"]
@@ -262,7 +262,7 @@ def test_an_administrators_look_is_in_the_audit_and_shows_no_result(ada: Browser
     assert kept["statusCode"] == 404
 
 
-def test_an_administrator_opens_results_with_a_reason_that_their_user_sees(ada: Browser, login: LocalLogin) -> None:
+def test_an_administrator_opens_results_with_a_reason_that_their_user_sees(ada: Browser, login: FullIssuer) -> None:
     uma = another_browser(login, "uma")
     head, driver = start(login, {**FIND, "params": {}}, user="uma")
     driver.finish("find", raw=[{"tag": CANARY, "count": 2}])
@@ -286,7 +286,7 @@ def test_an_administrator_opens_results_with_a_reason_that_their_user_sees(ada: 
     assert kept["statusCode"] == 404, "the file is its user's"
 
 
-def another_browser(login: LocalLogin, sub: str) -> Browser:
+def another_browser(login: FullIssuer, sub: str) -> Browser:
     """A browser of a second person."""
     browser = Browser(login)
     browser.get(browser.decide(browser.get("/batches"), sub=sub))
@@ -298,7 +298,7 @@ def open_results(browser: Browser, batch: str, reason: str) -> dict[str, Any]:
 
 
 def test_opened_results_are_closed_after_an_hour(
-    ada: Browser, login: LocalLogin, monkeypatch: pytest.MonkeyPatch
+    ada: Browser, login: FullIssuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     head, driver = start(login, {**FIND, "params": {}}, user="uma")
     driver.finish("find", raw=[{"tag": CANARY, "count": 2}])
@@ -308,7 +308,7 @@ def test_opened_results_are_closed_after_an_hour(
 
 
 def test_results_are_not_opened_where_no_row_can_say_so(
-    ada: Browser, login: LocalLogin, monkeypatch: pytest.MonkeyPatch
+    ada: Browser, login: FullIssuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     head, _ = start(login, {**FIND, "params": {}}, user="uma")
     caller = permissions_of(login, "ada").caller
@@ -322,7 +322,7 @@ def test_results_are_not_opened_where_no_row_can_say_so(
     assert ledger.get_header(head.pk).openings == ()
 
 
-def test_only_administrators_open_the_results_of_others(ada: Browser, login: LocalLogin) -> None:
+def test_only_administrators_open_the_results_of_others(ada: Browser, login: FullIssuer) -> None:
     uma = another_browser(login, "uma")
     foreign, _ = start(login, {**FIND, "params": {}}, user="ada")
     own, _ = start(login, {**FIND, "params": {}}, user="uma")
@@ -331,7 +331,7 @@ def test_only_administrators_open_the_results_of_others(ada: Browser, login: Loc
     assert open_results(ada, foreign.batch, "why")["statusCode"] == 403, "nobody opens what is open"
 
 
-def test_names_from_outside_are_text(uma: Browser, login: LocalLogin) -> None:
+def test_names_from_outside_are_text(uma: Browser, login: FullIssuer) -> None:
     evil = '"><script>alert(1)</script>'
     head, driver = start(login, {**FIND, "id": "a-b"}, {**READ, "after": ["a-b"]})
     driver.finish("a-b", raw=[{"tag": evil, "count": "\u202e1"}])
@@ -347,7 +347,7 @@ def test_a_query_that_names_nothing_is_answered_with_a_page(uma: Browser) -> Non
         assert uma.get(f"/batches?{query}")["statusCode"] in {400, 404}, query
 
 
-def test_a_question_says_which_elements_a_step_destroys_now(destroyer: Browser, login: LocalLogin) -> None:
+def test_a_question_says_which_elements_a_step_destroys_now(destroyer: Browser, login: FullIssuer) -> None:
     for path in ("a.md", "b.md"):
         store(path)
     each = {**DROP, "each": "${docs.items}", "params": {"path": "${each.path}"}}
@@ -359,7 +359,7 @@ def test_a_question_says_which_elements_a_step_destroys_now(destroyer: Browser, 
 
 @pytest.mark.parametrize("path", ["/", "/batches"])
 def test_a_batch_that_waits_for_its_person_is_listed_until_it_is_decided(
-    destroyer: Browser, login: LocalLogin, path: str
+    destroyer: Browser, login: FullIssuer, path: str
 ) -> None:
     agreed, declined = ask(login), ask(login)
     link = "/batches?confirm="
@@ -372,7 +372,7 @@ def test_a_batch_that_waits_for_its_person_is_listed_until_it_is_decided(
     assert link + declined not in page
 
 
-def test_a_question_to_one_person_is_not_listed_for_another(destroyer: Browser, login: LocalLogin) -> None:
+def test_a_question_to_one_person_is_not_listed_for_another(destroyer: Browser, login: FullIssuer) -> None:
     question = ask(login)
     assert question in destroyer.get("/batches")["body"]
     other = Browser(login)
@@ -381,7 +381,7 @@ def test_a_question_to_one_person_is_not_listed_for_another(destroyer: Browser, 
 
 
 @pytest.mark.usefixtures("destroyer")
-def test_a_question_is_listed_no_longer_than_it_can_be_answered(login: LocalLogin) -> None:
+def test_a_question_is_listed_no_longer_than_it_can_be_answered(login: FullIssuer) -> None:
     question, caller = ask(login), permissions_of(login).caller
     assert question in questions.find_waiting(caller)
     questions.close(caller, question)

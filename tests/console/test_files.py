@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from infra.local.login import LocalLogin
 from mcpist.caller import Caller, Subject
 from mcpist.files import access, records, storage
 from mcpist.files.values import readable_json
 from mcpist.people import directory
 from tests.console.conftest import Browser
+from tests.full_issuer import FullIssuer
 
 EVIL = '"><script>alert(1)</script>\u202e'
 ROWS = [{"number": number, "title": f"Issue {number}", "state": "open"} for number in range(120)]
 
 
 @pytest.fixture
-def person(uma: Browser, login: LocalLogin) -> Caller:
+def person(uma: Browser, login: FullIssuer) -> Caller:
     """The person who is logged in."""
     assert uma.login is login
     return directory.identify(Subject(login.issuer, "uma"))
@@ -83,7 +83,7 @@ def test_a_changed_content_is_refused(uma: Browser, person: Caller) -> None:
         assert "INTEGRITY_ERROR" in answer["body"]
 
 
-def test_nobody_else_reads_a_file(ada: Browser, login: LocalLogin) -> None:
+def test_nobody_else_reads_a_file(ada: Browser, login: FullIssuer) -> None:
     sha256 = put(directory.identify(Subject(login.issuer, "uma")), b"canary")
     for query in ("", "&download=1", "&view=lines"):
         answer = ada.get(f"/files?sha256={sha256}{query}")

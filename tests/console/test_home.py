@@ -10,13 +10,13 @@ import pytest
 
 from console import activity
 from console.texts import texts
-from infra.local.login import LocalLogin
 from mcpist.audit import record as audit
 from mcpist.caller import Caller, Subject
 from mcpist.spending import Spending
 from mcpist.version import VERSION
 from tests import members
 from tests.console.conftest import Browser
+from tests.full_issuer import FullIssuer
 
 UMA = Caller("acme", "uma", Subject("https://login.example.com", "uma"), "user", ())
 
@@ -59,7 +59,7 @@ def test_a_browser_is_led_to_the_login_and_then_to_the_dashboard(browser: Browse
     assert "Errors and refusals" not in page["body"], "that is for administrators"
 
 
-def test_a_person_without_a_name_is_greeted_by_the_id(uma: Browser, login: LocalLogin) -> None:
+def test_a_person_without_a_name_is_greeted_by_the_id(uma: Browser, login: FullIssuer) -> None:
     members.put_user("acme", "uma", name="", subject=Subject(login.issuer, "uma"), roles=["members"])
     assert "Welcome, uma" in uma.get("/")["body"]
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from infra.local.login import LocalLogin
 from mcpist import settings
 from mcpist.caller import Subject
 from mcpist.people import directory
@@ -25,6 +24,7 @@ from mcpist_services.upstream.trust import Pin
 from tests.conftest import PUBLIC_URL
 from tests.console.conftest import Browser
 from tests.core.people.conftest import FakeAccounts
+from tests.full_issuer import FullIssuer
 from tests.services.registered.conftest import tool
 from tests.upstreams.configured import configured, reset_upstreams
 from tests.upstreams.fake_upstream import FakeUpstream, serving_fake
@@ -67,7 +67,7 @@ class Notes:
 
 
 @pytest.fixture
-def notes(organization: str, login: LocalLogin, messages: list[dict[str, Any]]) -> Iterator[Notes]:
+def notes(organization: str, login: FullIssuer, messages: list[dict[str, Any]]) -> Iterator[Notes]:
     """A registered server of two tools, one of which has hidden characters; its address is one of this machine."""
     assert messages == []
     reset_upstreams()

@@ -8,7 +8,6 @@ from urllib.parse import quote, urlencode, urlsplit
 import pytest
 from playwright.sync_api import Route
 
-from infra.local.login import LocalLogin
 from mcpist import settings
 from mcpist.caller import Subject
 from mcpist.people import directory, edits
@@ -22,6 +21,7 @@ from tests.console.hostile import EVERYTHING, IDS, PAYLOADS, Hostile, connect, f
 from tests.console.markup import problems
 from tests.core.loopback import Service
 from tests.core.people.conftest import FakeAccounts
+from tests.full_issuer import FullIssuer
 from tests.services.registered.conftest import tool
 from tests.upstreams.configured import reset_upstreams
 from tests.upstreams.fake_upstream import serving_fake
@@ -120,7 +120,7 @@ SHOP = {
 
 
 @pytest.fixture
-def hostile(messages: list[dict[str, Any]], login: LocalLogin, service: Service) -> Iterator[Hostile]:
+def hostile(messages: list[dict[str, Any]], login: FullIssuer, service: Service) -> Iterator[Hostile]:
     """The organization with hostile people, accounts, invitations, uses, files, batches and modules."""
     assert messages == []
     people(login)

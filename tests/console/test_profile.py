@@ -4,16 +4,16 @@ import re
 from dataclasses import replace
 from html import unescape
 
-from infra.local.login import LocalLogin
 from mcpist.audit import record as audit
 from mcpist.caller import Caller, ClientInfo, Role, Subject
 from mcpist.people import directory
 from tests import members
 from tests.console.conftest import GITHUB_KEY, Browser, audited
 from tests.core.loopback import Service
+from tests.full_issuer import FullIssuer
 
 
-def caller_of(login: LocalLogin, user: str) -> Caller:
+def caller_of(login: FullIssuer, user: str) -> Caller:
     directory.access_cache.clear()
     return directory.identify(Subject(login.issuer, user))
 
@@ -25,7 +25,7 @@ def test_a_person_sees_what_the_roles_allow_by_effect_with_links_to_the_tools(um
     assert "effect=destroys" not in page, "no role of this person may destroy"
 
 
-def test_each_of_several_roles_shows_what_it_alone_allows(uma: Browser, login: LocalLogin) -> None:
+def test_each_of_several_roles_shows_what_it_alone_allows(uma: Browser, login: FullIssuer) -> None:
     members.put_role("acme", Role("writers", modules=("rag",), allow=("rag.put_doc",)))
     subject = Subject(login.issuer, "uma")
     members.put_user("acme", "uma", name="Uma", subject=subject, roles=["members", "writers"])
@@ -48,7 +48,7 @@ def test_a_connected_account_is_shown_with_its_last_use_and_its_program(uma: Bro
     assert service.received
 
 
-def test_a_use_by_another_account_is_not_the_last_use(uma: Browser, service: Service, login: LocalLogin) -> None:
+def test_a_use_by_another_account_is_not_the_last_use(uma: Browser, service: Service, login: FullIssuer) -> None:
     uma.post("/connect/github", [("action", "paste"), ("key", GITHUB_KEY)])
     for account in ("octocat", "somebody-else"):
         caller = replace(caller_of(login, "uma"), client=ClientInfo(f"client-of-{account}", "1"))
@@ -66,7 +66,7 @@ def test_an_account_is_disconnected_from_the_profile(uma: Browser, service: Serv
     assert service.received
 
 
-def test_the_chosen_language_is_stored_with_the_user_for_every_door(uma: Browser, login: LocalLogin) -> None:
+def test_the_chosen_language_is_stored_with_the_user_for_every_door(uma: Browser, login: FullIssuer) -> None:
     assert caller_of(login, "uma").locale == "en"
     try:
         uma.submit("/profile", having="language", language="ja")
@@ -81,7 +81,7 @@ def test_the_chosen_language_is_stored_with_the_user_for_every_door(uma: Browser
     assert caller_of(login, "uma").locale == "en"
 
 
-def test_a_language_changes_nothing_else_of_the_user(uma: Browser, login: LocalLogin) -> None:
+def test_a_language_changes_nothing_else_of_the_user(uma: Browser, login: FullIssuer) -> None:
     before = caller_of(login, "uma")
     uma.post("/profile", [("action", "language"), ("language", "en"), ("system_role", "admin"), ("user", "ada")])
     assert caller_of(login, "uma") == before

@@ -9,9 +9,9 @@ import pytest
 
 from benchmarks.large import Size, grow
 from console import rendering
-from infra.local.login import LocalLogin
 from mcpist.caller import Subject
 from tests.console.conftest import Browser
+from tests.full_issuer import FullIssuer
 
 MAX_PAGE_BYTES = 50_000
 SMALL = Size(users=10, roles=5, apis=1, tools_per_api=10, rows=50)
@@ -85,7 +85,7 @@ def asset_bytes() -> int:
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size.users} users")
 def test_a_page_costs_the_same_requests_and_stays_small_however_large_the_organization_is(
-    ada: Browser, aws: list[str], messages: list[dict[str, Any]], login: LocalLogin, size: Size
+    ada: Browser, aws: list[str], messages: list[dict[str, Any]], login: FullIssuer, size: Size
 ) -> None:
     grow("acme", Subject(login.issuer, "ada"), SMALL)
     look(ada, aws, messages)  # which fills the caches

@@ -20,7 +20,8 @@ from tests.traffic import AwsRequest
 
 @cache
 def stack(**more: str) -> Stack:
-    given = {"Issuer": "https://login.example.com", "PublicUrl": "https://mcp.example.com"} | more
+    given = {"Issuer": "https://login.example.com", "LoginClientId": "mcpist", "PublicUrl": "https://mcp.example.com"}
+    given |= more
     return stack_of(read_template(ROOT / "template.yaml", given))
 
 

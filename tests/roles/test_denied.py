@@ -10,10 +10,11 @@ from tests.roles.evaluator import Context, Question, allowed
 from tests.roles.stack import OWNER_POLICY
 from tests.roles.test_accesses import stack
 
-BROKER, ENDPOINT, REST, RUNNER, MACHINES, JANITOR, CONSOLE, PROGRAMS = (
+BROKER, ENDPOINT, REST, RUNNER, MACHINES, JANITOR, CONSOLE, PROGRAMS, LOGIN = (
     f"{name}Role"
     for name in (
-        "TokenBroker", "McpEndpoint", "RestApi", "StepRunner", "Machines", "Janitor", "Console", "ProgramRunner"
+        "TokenBroker", "McpEndpoint", "RestApi", "StepRunner", "Machines", "Janitor", "Console", "ProgramRunner",
+        "Login",
     )
 )  # fmt: skip
 STARTERS = (ENDPOINT, REST, CONSOLE)
@@ -75,6 +76,17 @@ def nobody_but_the_broker_opens_or_seals_with_the_vault_key() -> Iterator[Questi
     yield from each(all_but(BROKER), uses, key, through)
     yield from owner(uses, key)
     yield from each([BROKER], "kms:Encrypt,CreateGrant,ReEncryptFrom", key)
+
+
+@rule
+def nobody_but_the_login_signs_and_it_reaches_no_secret() -> Iterator[Question]:
+    key = stack().arn("LoginKey")
+    yield from each(all_but(LOGIN), "kms:Sign,Verify,CreateGrant,PutKeyPolicy", key)
+    yield from owner("kms:Sign,CreateGrant", key)
+    yield from each([LOGIN], "kms:CreateGrant,PutKeyPolicy,ScheduleKeyDeletion", key)
+    yield from each([LOGIN], "dynamodb:GetItem,Query,PutItem", stack().arn("Grants"))
+    yield from each([LOGIN], "dynamodb:PutItem,UpdateItem,DeleteItem", stack().arn("Directory"))
+    yield from each(all_but(LOGIN), "dynamodb:PutItem,UpdateItem,BatchWriteItem", stack().arn("Logins"))
 
 
 @rule

@@ -33,6 +33,7 @@ from infra.cli.up import _facts
 from infra.local.demo import ORGANIZATION, USER
 from infra.local.deployment import ROOT, DeploymentOptions, LocalDeployment, run_local_deployment
 from infra.local.names import STACK
+from rehearsal.person import agree
 from tests import emf, watch
 from tests.accounts import OWN, forget
 from tests.core.loopback import listening
@@ -137,9 +138,8 @@ class Story:
         """Follow the link of a call as a browser does."""
         place = self.web.get(f"{self.deployment.connect_url}/github").headers["location"]
         attempt = dict(parse_qsl(self.web.cookies["mcpist-login"]))
-        request = parse_qs(urlsplit(self.web.get(place).headers["location"]).query)["request"][0]
-        answer = self.web.post(f"{self.deployment.login.issuer}/login", data={"request": request, "sub": USER.sub})
-        landed = answer.headers["location"]
+        landed = agree(self.web, place, USER.sub)
+        self.secrets.add(self.web.cookies["mcpist-browser"])
         self.hear(self.web.get(landed))
         session = dict(parse_qsl(self.web.cookies["mcpist-session"]))["session"]
         code = parse_qs(urlsplit(landed).query)["code"][0]

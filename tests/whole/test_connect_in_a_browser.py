@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 import pytest
@@ -14,6 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from infra.local.demo import ADMINISTRATOR, ORGANIZATION, USER
 from infra.local.deployment import LocalDeployment
 from infra.local.login import Person
+from rehearsal.person import agree
 from tests.token_broker.authorization_server import AuthorizationServer
 from tests.whole.browser import complaints, new_page
 from tests.whole.conftest import McpUser
@@ -182,11 +182,7 @@ def failures(deployment: LocalDeployment) -> int:
 
 def way_back(deployment: LocalDeployment, server: AuthorizationServer, web: httpx2.Client) -> str:
     """The callback's address, of a browser that logged in and consented."""
-    place = web.get(web.get(f"{deployment.connect_url}/{LINK}").headers["location"]).headers["location"]
-    request = parse_qs(urlsplit(place).query)["request"][0]
-    landed = web.post(f"{deployment.login.issuer}/login", data={"request": request, "sub": USER.sub}).headers[
-        "location"
-    ]
+    landed = agree(web, web.get(f"{deployment.connect_url}/{LINK}").headers["location"], USER.sub)
     assert web.get(landed).status_code == 303
     page = web.get(f"{deployment.connect_url}/{LINK}").text
     token = page.partition('name="csrf" value="')[2].partition('"')[0]

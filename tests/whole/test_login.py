@@ -15,7 +15,7 @@ from mcp_types import TextContent
 
 from infra.local.demo import USER
 from infra.local.deployment import LocalDeployment
-from rehearsal.person import InMemoryTokens
+from rehearsal.person import InMemoryTokens, agree
 
 REDIRECT = "http://localhost:8787/callback"
 
@@ -27,11 +27,8 @@ class Browser:
         self.landed = ""
 
     async def open(self, url: str) -> None:
-        with httpx2.Client() as web:
-            page = web.get(url).headers["location"]
-            request = parse_qs(urlsplit(page).query)["request"][0]
-            login = f"{urlsplit(page).scheme}://{urlsplit(page).netloc}/login"
-            self.landed = web.post(login, data={"request": request, "sub": USER.sub}).headers["location"]
+        with httpx2.Client(timeout=60) as web:
+            self.landed = agree(web, url, USER.sub)
 
     async def come_back(self) -> AuthorizationCodeResult:
         found = {name: values[0] for name, values in parse_qs(urlsplit(self.landed).query).items()}

@@ -24,7 +24,7 @@ from mcp_types import TextContent
 
 from infra.local.demo import ADMINISTRATOR, USER
 from infra.local.deployment import ROOT
-from rehearsal.person import Browser, InMemoryTokens
+from rehearsal.person import Browser, InMemoryTokens, agree
 from tests.peers.npm import modern_node, modules
 
 REDIRECT = "http://localhost:8787/callback"
@@ -128,11 +128,9 @@ class SdkClient:
 
 
 def authorize(url: str) -> str:
-    """Choose Uma on the login's page, and return the address to which that leads."""
-    with httpx2.Client() as web:
-        login = httpx2.URL(web.get(url).headers["location"])
-        form = {"request": login.params["request"], "sub": USER.sub}
-        return str(web.post(login.copy_with(query=None), data=form).headers["location"])
+    """Log Uma in, who agrees, and return the address to which that leads."""
+    with httpx2.Client(timeout=60) as web:
+        return agree(web, url, USER.sub)
 
 
 class McpRemote:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from threading import Event
 from typing import Any
-from urllib.parse import parse_qs, parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import httpx2
 from mcp_types import ElicitRequestParams, ElicitResult
@@ -20,6 +20,7 @@ from mcpist.audit.record import audit_table, keyed, timestamp
 from mcpist.aws.table import directory_table
 from mcpist.batch.machine import machine_usage
 from mcpist.people import directory, publication
+from rehearsal.person import agree
 from tests import members
 from tests.accounts import forget
 from tests.audit_items import audit_items
@@ -173,9 +174,7 @@ def _signed_in(deployment: LocalDeployment, person: Person) -> Iterator[httpx2.C
     """A browser in which a person is signed in at the console."""
     address = deployment.aws.api_url
     with httpx2.Client(base_url=address, headers={"origin": address, "accept": "text/html"}, timeout=60) as browser:
-        page = browser.get(browser.get("/batches").headers["location"]).headers["location"]
-        form = {"request": parse_qs(urlsplit(page).query)["request"][0], "sub": person.sub}
-        browser.get(browser.post(f"{deployment.login.issuer}/login", data=form).headers["location"])
+        browser.get(agree(browser, "/batches", person.sub))
         yield browser
 
 

@@ -1,15 +1,11 @@
 """The login: an authorization code with PKCE from the same issuer whose tokens the endpoint accepts.
 
 The access token is sent to the broker once, in exchange for a session, and is not stored.
-Sources: RFC 6749, 7636 (PKCE), 8707 (resource), 8414 (metadata), 9207 (iss).
 """
 
-import base64
-import hashlib
 import secrets
 import time
-from typing import Any, cast
-from urllib.parse import urlencode, urlsplit
+from typing import cast
 
 from console import messages
 from console.http.cookies import (
@@ -21,33 +17,17 @@ from console.http.cookies import (
     set_session_cookie,
 )
 from console.sign_in import sessions
-from mcpist.bounded_http.failures import ExchangeFailed, ExchangeTimeout
-from mcpist.errors import (
-    AcceptanceRequired,
-    AuthenticationError,
-    FormRefused,
-    InvalidRequest,
-    NotConfigured,
-    StaleConnection,
-    Timeout,
-    UpstreamUnavailable,
-)
+from mcpist.errors import AcceptanceRequired, FormRefused, InvalidRequest, NotConfigured, StaleConnection
 from mcpist.http import bearer
 from mcpist.http.browser import OWN_PATH, START_PAGE, BrowserRequest
 from mcpist.http.page import redirect
 from mcpist.http.request import HttpResponse
-from mcpist.memory import Memory
 from mcpist.people import browsers, directory, invitations, memberships
-from mcpist.people.identity import METADATA_PATHS
+from mcpist.people.oidc_client import OidcClient, metadata
 from mcpist.running import broker
 from mcpist.settings import settings
 
 LOGIN_CALLBACK_PATH = "/connect/login"
-ISSUER_CONNECT_TIMEOUT_SECONDS = 3
-ISSUER_TIMEOUT_SECONDS = 10
-METADATA_CACHE_SECONDS = 3600
-MAX_ISSUER_RESPONSE_BYTES = 1_000_000
-metadata_cache: Memory[str, dict[str, Any]] = Memory(METADATA_CACHE_SECONDS, max_entries=1)
 
 
 def begin(
@@ -63,21 +43,11 @@ def begin(
     if not settings().connect_client_id:
         raise NotConfigured(service="connect", problem="the parameter ConnectClientId is not set")
     state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(48)
-    issuer = metadata()
-    parameters = {
-        "response_type": "code",
-        "client_id": settings().connect_client_id,
-        "redirect_uri": request.public_url + LOGIN_CALLBACK_PATH,
-        "state": state,
-        "code_challenge": base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("="),
-        "code_challenge_method": "S256",
-        "resource": _audience(request),
-        # Some issuers refuse a scope that they do not announce.
-        **({"scope": "openid"} if "openid" in issuer.get("scopes_supported", []) else {}),
-        **({"prompt": "login"} if again else {}),
-    }
-    endpoint = issuer["authorization_endpoint"]
-    url = f"{endpoint}{'&' if urlsplit(endpoint).query else '?'}{urlencode(parameters)}"
+    client = _client(request)
+    # Some issuers refuse a scope that they do not announce.
+    scopes = {"scope": "openid"} if "openid" in metadata(client.issuer).get("scopes_supported", []) else {}
+    more = {"resource": _audience(request), **scopes, **({"prompt": "login"} if again else {})}
+    url = client.authorization_url(state=state, verifier=verifier, **more)
     attempt = LoginAttempt(state, verifier, organization, target, invitation, answer)
     return redirect(url, cookies=[set_login_cookie(request, attempt)])
 
@@ -87,13 +57,14 @@ def finish(request: BrowserRequest) -> HttpResponse:
     attempt = read_login_attempt(request)
     if attempt is None or not secrets.compare_digest(attempt.state.encode(), request.query.get("state", "").encode()):
         raise StaleConnection
-    _check_issuer(request.query.get("iss", ""))
+    client = _client(request)
+    client.check_issuer(request.query.get("iss", ""))
     if "code" not in request.query:
         # The person refused, or the issuer did: the cookie of this attempt is of no more use.
         actions, cookies = [("error.sign_in", _target(attempt))], [clear_cookie(request, "login")]
         texts = "error.not_logged_in", "error.not_logged_in_note"
         return messages.show(request, *texts, actions, status=403, cookies=cookies)
-    token = _redeem(request, request.query["code"], attempt.verifier)
+    token = client.redeem(request.query["code"], attempt.verifier, resource=_audience(request))["access_token"]
     # Before the session: the broker opens none for somebody who is no member yet.
     return _join(request, attempt, token) or _open_session(request, attempt, token)
 
@@ -156,69 +127,10 @@ def _target(attempt: LoginAttempt) -> str:
     return attempt.target if OWN_PATH.fullmatch(attempt.target) else START_PAGE
 
 
-def metadata() -> dict[str, Any]:
-    """Return the issuer's metadata, which is cached for an hour."""
-    return metadata_cache.get_or_make(settings().issuer, _read_metadata)
-
-
-def _read_metadata() -> dict[str, Any]:
-    issuer = settings().issuer
-    for path in METADATA_PATHS:
-        status, found = _fetch("GET", issuer + path)
-        if status == 200 and _is_valid_metadata(found, issuer):
-            return found
-    raise UpstreamUnavailable(service="login", problem="the issuer's metadata cannot be read")
-
-
-def _is_valid_metadata(found: dict[str, Any], issuer: str) -> bool:
-    places = [found.get("authorization_endpoint"), found.get("token_endpoint")]
-    scheme = f"{urlsplit(issuer).scheme}://"
-    return str(found.get("issuer", "")).rstrip("/") == issuer and all(
-        isinstance(place, str) and place.startswith(("https://", scheme)) for place in places
-    )
-
-
-def _check_issuer(named: str) -> None:
-    """Refuse the response of another authorization server (RFC 9207)."""
-    announced = metadata().get("authorization_response_iss_parameter_supported") is True
-    if (named or announced) and named.rstrip("/") != settings().issuer:
-        raise AuthenticationError(problem="the login's response comes from another issuer")
-
-
-def _redeem(request: BrowserRequest, code: str, verifier: str) -> str:
-    form = {
-        "grant_type": "authorization_code",
-        "code": code,
-        "redirect_uri": request.public_url + LOGIN_CALLBACK_PATH,
-        "client_id": settings().connect_client_id,
-        "code_verifier": verifier,
-        "resource": _audience(request),
-    }
-    status, found = _fetch("POST", metadata()["token_endpoint"], form)
-    token = found.get("access_token")
-    if status >= 500:
-        raise UpstreamUnavailable(service="login", problem=f"it answered {status}")
-    if not isinstance(token, str):
-        raise AuthenticationError(problem="the login's code was not accepted")
-    return token
-
-
-def _fetch(method: str, url: str, form: dict[str, str] | None = None) -> tuple[int, dict[str, Any]]:
-    """Return the status and the JSON object of the issuer's response; no redirect is followed."""
-    from mcpist.bounded_http.client import HttpClient, parse_json  # most requests need not wait for its import
-
-    client = HttpClient(
-        max_bytes=MAX_ISSUER_RESPONSE_BYTES, connect_seconds=ISSUER_CONNECT_TIMEOUT_SECONDS, keep_alive=False
-    )
-    deadline = time.monotonic() + ISSUER_TIMEOUT_SECONDS
-    try:
-        response = client.exchange(method, url, deadline=deadline, form=form, headers={"accept": "application/json"})
-    except ExchangeTimeout:
-        raise Timeout(service="login", seconds=ISSUER_TIMEOUT_SECONDS) from None
-    except ExchangeFailed:
-        raise UpstreamUnavailable(service="login", problem="it cannot be reached") from None
-    content = parse_json(response.body)
-    return response.status, content if isinstance(content, dict) else {}
+def _client(request: BrowserRequest) -> OidcClient:
+    """Return the console as a client of the login."""
+    redirect_uri = request.public_url + LOGIN_CALLBACK_PATH
+    return OidcClient(settings().login_issuer, settings().connect_client_id, redirect_uri)
 
 
 def _audience(request: BrowserRequest) -> str:

@@ -21,7 +21,7 @@ from mcpist.version import VERSION
 SESSION_CACHE_SECONDS = 60
 MAX_CACHED_SESSIONS = 1_000
 REFUSAL_ROW_SECONDS = 60
-SIGN_OUT, SIGN_OUT_EVERYWHERE = "console.sign_out", "console.sign_out_everywhere"
+SIGN_OUT, SIGN_OUT_EVERYWHERE, END_CLIENT = "console.sign_out", "console.sign_out_everywhere", "login.end"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +115,15 @@ def record_sign_out(subject: Subject, browsers: Iterable[Browser], action: str =
     """Record that browsers of a person were signed out."""
     for browser in browsers:
         _record(subject, browser, "sign_out", action)
+
+
+def record_end(caller: Caller, login: str) -> None:
+    """Record that a person no longer lets a client act."""
+    request = invocation.request_id()
+    with audit.best_effort():
+        audit.write_row(
+            audit.administration_row(caller, "sign_out", END_CLIENT, request=request, target=f"clients.{login}")
+        )
 
 
 def _record(subject: Subject, browser: Browser, event: audit.Event, action: str) -> None:

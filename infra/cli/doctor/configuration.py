@@ -66,27 +66,12 @@ def audience(deployment: Deployment) -> CheckFinding:
 
 
 def connect_client(deployment: Deployment) -> CheckFinding:
-    """Check that the pages under /connect have a client."""
+    """Check that the console has a client at the login."""
     if deployment.connect_client:
         return ok(deployment.connect_client)
     register = f"Register a public client with the redirect URI {deployment.url}/connect/login at the issuer."
-    found = "ConnectClientId is empty: the pages under /connect cannot log people in"
+    found = "LoginClientId and ConnectClientId are empty: the console cannot log people in"
     return problem(found, f"{register} {deployment.redeploy(ConnectClientId='ITS_ID')}")
-
-
-def redirects(deployment: Deployment) -> CheckFinding:
-    """Check that the own user pool has the redirect URIs of the clients that this release knows.
-
-    A deployment keeps a stack's former value, also where a release has a longer default.
-    """
-    if not deployment.login_url:
-        return skipped("the clients' redirect URIs are registered at the issuer (docs/clients.md)")
-    given = deployment.parameters["LocalRedirects"].split(",")
-    missing = [uri for uri in str(template().intrinsics.parameters["LocalRedirects"]).split(",") if uri not in given]
-    if missing:
-        found = f"the own user pool does not know {', '.join(missing)}: clients with these cannot log in"
-        return warning(found, deployment.redeploy(LocalRedirects=",".join([*given, *missing])))
-    return ok(f"{len(given)} redirect URIs of clients on people's machines")
 
 
 def kept(deployment: Deployment) -> CheckFinding:

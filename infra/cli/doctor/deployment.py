@@ -60,20 +60,30 @@ class Deployment:
 
     @property
     def issuer(self) -> str:
-        """The issuer of accepted access tokens: by default the stack's own user pool."""
+        """The issuer that says who people are: by default the stack's own user pool."""
         return (self.parameters["Issuer"] or self.environment("McpEndpointFunction").get("ISSUER", "")).rstrip("/")
 
     @property
-    def login_url(self) -> str:
-        """The URL of the own user pool's login; empty with another issuer."""
-        return "" if self.parameters["Issuer"] else self.environment("McpEndpointFunction").get("LOGIN_URL", "")
+    def has_login(self) -> bool:
+        """Whether clients log in at the stack itself."""
+        return bool(self.environment("McpEndpointFunction").get("LOGIN_KEYS"))
+
+    @property
+    def login_issuer(self) -> str:
+        """The issuer at which clients log in."""
+        return self.url if self.has_login else self.issuer
 
     @property
     def connect_client(self) -> str:
-        """The client with which the pages under /connect log people in."""
-        if self.parameters["Issuer"]:
-            return self.parameters["ConnectClientId"]
-        return self.environment("ConsoleFunction").get("CONNECT_CLIENT_ID", "")
+        """The client with which the console logs people in."""
+        return self.environment("ConsoleFunction").get("CONNECT_CLIENT_ID", "") or self.parameters["ConnectClientId"]
+
+    @property
+    def issuer_client(self) -> tuple[str, str]:
+        """Our client at the issuer, and where it gets answers: that of the stack's own login, or the console's."""
+        if self.has_login:
+            return self.environment("LoginFunction")["LOGIN_CLIENT_ID"], f"{self.url}/login/callback"
+        return self.connect_client, f"{self.url}/connect/login"
 
     def aws(self, command: str) -> str:
         """Return a command of AWS's command line for this account and region."""
@@ -103,11 +113,12 @@ def read_deployment(target: Target, token: str | None, organization: str | None)
     name = target.stack or "mcpist"
     found, resources = describe_stack(name)
     outputs = outputs_of(found)
+    physical = RequiredNames(resources)
     flags = {"--profile": target.profile, "--region": target.region}
 
     @cache
     def environment(function: str) -> Mapping[str, str]:
-        asked = client("lambda").get_function_configuration(FunctionName=resources[function], Qualifier="live")
+        asked = client("lambda").get_function_configuration(FunctionName=physical[function], Qualifier="live")
         variables: dict[str, str] = asked["Environment"]["Variables"]
         return variables
 
@@ -117,7 +128,7 @@ def read_deployment(target: Target, token: str | None, organization: str | None)
         embedded=False,
         url=outputs.get("McpUrl", "").removesuffix("/mcp").rstrip("/"),
         parameters=RequiredNames((one["ParameterKey"], one["ParameterValue"]) for one in found.get("Parameters", ())),
-        resources=RequiredNames(resources),
+        resources=physical,
         environment=environment,
         upstreams=DEPLOYED_FILE,
         token=token or "",
@@ -136,7 +147,7 @@ def _embedded() -> Deployment:
         url=last["api_url"],
         parameters=RequiredNames(facts["parameters"]),
         resources=RequiredNames(facts["resources"]),
-        environment=facts["environments"].__getitem__,
+        environment=lambda function: facts["environments"].get(function, {}),
         upstreams=Path(last["read_upstreams"]),
         token=last["administrator_token"],
         organization=last["organization"],

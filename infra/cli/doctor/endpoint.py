@@ -48,8 +48,7 @@ def tls(deployment: Deployment) -> CheckFinding:
 
 def resource(deployment: Deployment) -> Iterator[CheckFinding]:
     """Check the metadata that tells clients the resource and the issuer."""
-    server = deployment.url if deployment.login_url else deployment.issuer
-    expected = {"resource": deployment.resource, "authorization_servers": [server]}
+    expected = {"resource": deployment.resource, "authorization_servers": [deployment.login_issuer]}
     for path in (RESOURCE_PATH, f"{RESOURCE_PATH}/mcp"):
         url = f"{deployment.url}{path}"
         try:
@@ -88,15 +87,17 @@ def challenge(deployment: Deployment) -> CheckFinding:
 
 
 def login_metadata(deployment: Deployment) -> CheckFinding:
-    """Check the endpoint's metadata of the user pool's login, since clients refuse the pool's own."""
-    if not deployment.login_url:
-        return skipped("the issuer has its own metadata")
+    """Check that the stack's own login describes itself, and publishes the key that it signs with."""
+    if not deployment.has_login:
+        return skipped("clients log in at the issuer")
     url = f"{deployment.url}{LOGIN_PATH}"
     found = document(url) or {}
-    authorize = f"{deployment.login_url}/oauth2/authorize"
-    if (found.get("issuer"), found.get("authorization_endpoint")) == (deployment.url, authorize):
-        return ok(f"{url} names {deployment.login_url}")
-    return problem(f"{url} does not name {deployment.login_url}", f"Deploy again; {_unreached(deployment)}")
+    if found.get("issuer") != deployment.url:
+        return problem(f"{url} does not name {deployment.url}", f"Deploy again; {_unreached(deployment)}")
+    keys = (document(str(found.get("jwks_uri", ""))) or {}).get("keys", [])
+    if not keys:
+        return problem(f"{found.get('jwks_uri')} has no key", _log(deployment))
+    return ok(f"{url} names {deployment.url}, which signs with {keys[0].get('alg')}")
 
 
 def _unreached(deployment: Deployment) -> str:
@@ -197,9 +198,8 @@ def keys(deployment: Deployment) -> CheckFinding:
 
 
 def login(deployment: Deployment) -> Iterator[CheckFinding]:
-    """Check that the issuer fulfils what MCP clients need for a login."""
-    shim = f"{deployment.url}{LOGIN_PATH}"
-    found = (document(shim) or {}) if deployment.login_url else _described(deployment.issuer)
+    """Check that the login fulfils what MCP clients need."""
+    found = _described(deployment.login_issuer)
     if "S256" not in found.get("code_challenge_methods_supported", ()):
         yield problem(
             "PKCE with S256 is not announced: MCP clients refuse", "Enable it at the issuer, or use another issuer."
@@ -210,29 +210,27 @@ def login(deployment: Deployment) -> Iterator[CheckFinding]:
         yield ok("clients need no registration: their ids are URLs of metadata documents")
     elif found.get("registration_endpoint"):
         yield ok("clients register themselves")
-    elif deployment.login_url:
-        yield ok("clients are given the ids in the outputs ClaudeClientId and LocalClientId (docs/clients.md)")
     else:
-        remedy = "Register each client's redirect URIs (docs/clients.md), and give the client ids to people."
+        remedy = f"Let the stack log clients in: {deployment.redeploy(LoginClientId='ITS_ID')} Or give out ids."
         yield warning("clients cannot register themselves", remedy)
 
 
-def connect_client(deployment: Deployment) -> CheckFinding:
-    """Check that the issuer accepts the client of the pages under /connect."""
+def client(deployment: Deployment) -> CheckFinding:
+    """Check that the issuer accepts our client: that of the stack's own login, or the console's."""
     found = _described(deployment.issuer)
-    redirect = f"{deployment.url}/connect/login"
+    client_id, redirect = deployment.issuer_client
     place = str(found.get("authorization_endpoint", ""))
     scope = "openid" if "openid" in found.get("scopes_supported", ()) else ""
-    own = {"client_id": deployment.connect_client, "redirect_uri": redirect, "state": "mcpist-doctor"}
+    own = {"client_id": client_id, "redirect_uri": redirect, "state": "mcpist-doctor"}
     response = ask("GET", authorization_url(place, deployment.resource, scope, **own, code_challenge=CHALLENGE))
     errors = parse_qs(urlsplit(response.headers.get("location", "")).query).get("error", [])
     if response.is_server_error:
-        return skipped(f"the login returned {response.status_code}")
+        return skipped(f"the issuer returned {response.status_code}")
     if response.is_client_error or errors:
         reason = errors[0] if errors else str(response.status_code)
-        remedy = f"Give the issuer's client the redirect URI {redirect}; it must be public and use PKCE."
-        return problem(f"the login refuses the client {deployment.connect_client} ({reason})", remedy)
-    return ok(f"the login accepts {deployment.connect_client} with {redirect}")
+        remedy = f"Give the issuer's client the redirect URI {redirect}, and let it use PKCE."
+        return problem(f"the issuer refuses the client {client_id} ({reason})", remedy)
+    return ok(f"the issuer accepts {client_id} with {redirect}")
 
 
 def _described(issuer: str) -> dict[str, Any]:

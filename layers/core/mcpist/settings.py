@@ -17,13 +17,17 @@ class Settings:
     public_url: str = ""
     """The origin at which clients reach the endpoint and people the pages under /connect."""
     issuer: str = ""
-    """The URL of the identity provider, whose tokens are accepted."""
+    """The URL of the OIDC issuer that says who people are; its access tokens are accepted, too."""
     audience: str = ""
     """The audience of an accepted token: the endpoint's URL unless it is set."""
-    login_client_ids: tuple[str, ...] = ()
-    """The clients of the stack's own user pool, whose tokens with `login_scope` need no audience."""
-    login_scope: str = ""
-    """The scope by which the stack's own user pool permits to use the endpoint."""
+    login_keys: tuple[str, ...] = ()
+    """The ARNs of the KMS keys of our own login, of which the first signs; empty where another issuer has them."""
+    logins_table: str = ""
+    """The name of the table of our own login: its clients, and who lets which of them act."""
+    login_client_id: str = ""
+    """The client id of our own login at the issuer that says who a person is."""
+    login_secret: str = ""
+    """The name of the SSM parameter of that client's secret; the client is public where there is none."""
     directory_table: str = ""
     """The name of the table of organizations, users and roles."""
     grants_table: str = ""
@@ -56,8 +60,6 @@ class Settings:
     """The working directory of stdio servers, else their HOME; only the embedded AWS sets it."""
     connect_client_id: str = ""
     """The client id of the pages under /connect at the identity provider."""
-    login_url: str = ""
-    """The URL of the identity provider's login pages, if the endpoint is to publish the metadata for them."""
     step_runner: str = ""
     """The ARN of the step runner's alias."""
     machines_role: str = ""
@@ -101,6 +103,11 @@ class Settings:
     """Whether X-Ray traces are recorded."""
     local_services: bool = False
     """Whether requests may go to services on this machine's loopback; only the embedded AWS sets it."""
+
+    @property
+    def login_issuer(self) -> str:
+        """The issuer at which clients and people log in: our own login, or the one that also says who people are."""
+        return self.public_url if self.login_keys else self.issuer
 
     @property
     def keep_seconds(self) -> int:

@@ -9,19 +9,19 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from infra.local.login import LocalLogin
 from mcpist.aws.table import directory_table
 from mcpist.caller import Caller, Subject
 from mcpist.errors import MembershipRequired
 from mcpist.people import directory, edits, invitations
 from tests.conftest import PUBLIC_URL
 from tests.console.conftest import Browser, audited
+from tests.full_issuer import FullIssuer
 
 FORM = {"action": "invite", "id": "eve", "name": "Eve", "roles": "members", "locale": "ja", "days": "7"}
 
 
 @pytest.fixture(autouse=True)
-def alone(messages: list[dict[str, Any]], login: LocalLogin) -> Iterator[None]:
+def alone(messages: list[dict[str, Any]], login: FullIssuer) -> Iterator[None]:
     """The organization as other tests know it, before and afterwards."""
     assert messages == []
     yield
@@ -41,7 +41,7 @@ def invite(browser: Browser, **changes: str) -> str:
     return str(link)
 
 
-def join(login: LocalLogin, link: str, sub: str) -> tuple[dict[str, Any], Browser]:
+def join(login: FullIssuer, link: str, sub: str) -> tuple[dict[str, Any], Browser]:
     """Agree to an invitation in a new browser, and log in there; return the page that this ends with."""
     browser = Browser(login)
     shown = browser.get(link)
@@ -51,12 +51,12 @@ def join(login: LocalLogin, link: str, sub: str) -> tuple[dict[str, Any], Browse
     return browser.get(browser.decide(sent, sub=sub)), browser
 
 
-def caller_of(login: LocalLogin, sub: str) -> Caller:
+def caller_of(login: FullIssuer, sub: str) -> Caller:
     directory.access_cache.clear()
     return directory.identify(Subject(login.issuer, sub))
 
 
-def test_the_first_person_who_signs_in_by_a_link_joins_with_its_roles(ada: Browser, login: LocalLogin) -> None:
+def test_the_first_person_who_signs_in_by_a_link_joins_with_its_roles(ada: Browser, login: FullIssuer) -> None:
     link = invite(ada)
     assert "Eve" in ada.get("/users")["body"].partition("Invitations that wait")[2]
     landed, browser = join(login, link, "eve")
@@ -71,7 +71,7 @@ def test_the_first_person_who_signs_in_by_a_link_joins_with_its_roles(ada: Brows
     ]
 
 
-def test_a_used_link_admits_nobody_else(ada: Browser, login: LocalLogin) -> None:
+def test_a_used_link_admits_nobody_else(ada: Browser, login: FullIssuer) -> None:
     link = invite(ada)
     join(login, link, "eve")
     assert Browser(login).get(link)["statusCode"] == 410
@@ -82,7 +82,7 @@ def test_a_used_link_admits_nobody_else(ada: Browser, login: LocalLogin) -> None
         caller_of(login, "mallory")
 
 
-def test_of_two_people_who_use_a_link_at_once_the_second_stays_outside(ada: Browser, login: LocalLogin) -> None:
+def test_of_two_people_who_use_a_link_at_once_the_second_stays_outside(ada: Browser, login: FullIssuer) -> None:
     secret = parse_qs(urlsplit(invite(ada)).query)["code"][0]
     found = invitations.read("acme", secret)
     assert found
@@ -92,7 +92,7 @@ def test_of_two_people_who_use_a_link_at_once_the_second_stays_outside(ada: Brow
     assert invitations.accept("acme", secret, eve, "request-1") == "joined", "an interrupted acceptance can go on"
 
 
-def test_a_withdrawn_link_admits_nobody(ada: Browser, login: LocalLogin) -> None:
+def test_a_withdrawn_link_admits_nobody(ada: Browser, login: FullIssuer) -> None:
     link = invite(ada)
     assert ada.submit("/users", having="withdraw")["statusCode"] == 303
     assert Browser(login).get(link)["statusCode"] == 410
@@ -108,7 +108,7 @@ def test_a_link_ends_after_its_days(ada: Browser) -> None:
     assert invitations.find("acme") == []
 
 
-def test_a_link_ends_with_the_administration_of_who_made_it(ada: Browser, login: LocalLogin) -> None:
+def test_a_link_ends_with_the_administration_of_who_made_it(ada: Browser, login: FullIssuer) -> None:
     secret = parse_qs(urlsplit(invite(ada)).query)["code"][0]
     directory.change("acme", edits.change_user("uma", system_role="admin"))
     directory.change("acme", edits.change_user("ada", system_role="user"))
@@ -120,7 +120,7 @@ def test_a_link_ends_with_the_administration_of_who_made_it(ada: Browser, login:
     assert "eve" not in directory.read("acme").users
 
 
-def test_a_member_who_opens_a_link_is_signed_in_and_leaves_it_unused(ada: Browser, login: LocalLogin) -> None:
+def test_a_member_who_opens_a_link_is_signed_in_and_leaves_it_unused(ada: Browser, login: FullIssuer) -> None:
     link = invite(ada)
     landed, _ = join(login, link, "uma")
     assert landed["statusCode"] == 303
@@ -128,7 +128,7 @@ def test_a_member_who_opens_a_link_is_signed_in_and_leaves_it_unused(ada: Browse
     assert Browser(login).get(link)["statusCode"] == 200
 
 
-def test_a_look_at_a_link_uses_up_nothing_and_stores_no_secret(ada: Browser, login: LocalLogin) -> None:
+def test_a_look_at_a_link_uses_up_nothing_and_stores_no_secret(ada: Browser, login: FullIssuer) -> None:
     link = invite(ada)
     secret = parse_qs(urlsplit(link).query)["code"][0]
     page = Browser(login).get(link)["body"]
@@ -138,7 +138,7 @@ def test_a_look_at_a_link_uses_up_nothing_and_stores_no_secret(ada: Browser, log
     assert secret not in str(item)
 
 
-def test_another_site_cannot_begin_to_join(ada: Browser, login: LocalLogin) -> None:
+def test_another_site_cannot_begin_to_join(ada: Browser, login: FullIssuer) -> None:
     form = [(name, value[0]) for name, value in parse_qs(urlsplit(invite(ada)).query).items()]
     answer = Browser(login).post("/join", [*form, ("csrf", "")], origin="https://evil.example")
     assert answer["statusCode"] == 400

@@ -9,13 +9,13 @@ import pytest
 
 from console.http import cookies
 from console.sign_in import login
-from infra.local.login import LocalLogin
 from mcpist import settings
 from mcpist.caller import Subject
 from mcpist.people import browsers, directory
 from tests.conftest import AUDIENCE, PUBLIC_URL
 from tests.console.conftest import CLIENT, Browser, audited
 from tests.core.loopback import json_response, serving
+from tests.full_issuer import FullIssuer
 
 FLAGS = "; HttpOnly; SameSite=Lax; Secure"
 
@@ -165,10 +165,11 @@ def test_metadata_that_name_another_issuer_are_not_believed(
 
 
 def test_the_issuers_metadata_is_read_once_an_hour(browser: Browser) -> None:
-    first = login.metadata()
-    assert login.metadata() is first
+    issuer = browser.login.issuer
+    first = login.metadata(issuer)
+    assert login.metadata(issuer) is first
     assert browser.get("/connect")["statusCode"] == 303
-    assert login.metadata() is first
+    assert login.metadata(issuer) is first
 
 
 def test_a_login_never_continues_a_session_that_the_browser_had(browser: Browser) -> None:
@@ -223,7 +224,7 @@ def test_each_sign_in_and_sign_out_has_a_row(uma: Browser) -> None:
 
 
 def test_a_sign_in_beyond_the_most_browsers_signs_the_oldest_out_with_a_row(
-    browser: Browser, login: LocalLogin, monkeypatch: pytest.MonkeyPatch
+    browser: Browser, login: FullIssuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     subject = Subject(login.issuer, "uma")
     oldest = browsers.sign_in(subject, "id", "acme", "", expires_at=int(time.time()) + 60)

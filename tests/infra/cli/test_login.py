@@ -19,21 +19,22 @@ from infra.cli.login_store import KeptLogin
 from infra.cli.loopback import CallbackServer
 from infra.cli.rest_client import open_session, origin_of
 from infra.cli.stacks import chosen_stack
-from infra.local.login import LocalLogin, Person
+from infra.local.login import Person
 from tests.core.loopback import Service, json_response, serving
+from tests.full_issuer import FullIssuer
 from tests.infra.cli.conftest import Mcpist
 
 ADA = Person("ada", "Ada", "ada@example.com", "admin")
 
 
 @pytest.fixture
-def issuer() -> Iterator[LocalLogin]:
-    with LocalLogin([ADA], audience="http://127.0.0.1:3000/mcp") as made:
+def issuer() -> Iterator[FullIssuer]:
+    with FullIssuer([ADA], audience="http://127.0.0.1:3000/mcp") as made:
         yield made
 
 
 @pytest.fixture
-def deployment(issuer: LocalLogin) -> Iterator[Service]:
+def deployment(issuer: FullIssuer) -> Iterator[Service]:
     """A deployment that names its issuer."""
     metadata = {"resource": "http://127.0.0.1:3000/mcp", "authorization_servers": [issuer.issuer]}
     with serving() as service:
@@ -59,7 +60,7 @@ def choosing(sub: str = "ada", **form: str) -> Callable[[str], None]:
     return browse
 
 
-def test_a_person_logs_in_with_a_browser(deployment: Service, issuer: LocalLogin) -> None:
+def test_a_person_logs_in_with_a_browser(deployment: Service, issuer: FullIssuer) -> None:
     login = oauth_client.log_in(deployment.url, "", 0, choosing())
     assert (login.url, login.resource) == (deployment.url, "http://127.0.0.1:3000/mcp")
     assert issuer.issuer in login.token_endpoint
@@ -188,7 +189,7 @@ def test_an_answer_of_another_server_is_refused(deployment: Service) -> None:
         oauth_client.log_in(deployment.url, "", 0, browse)
 
 
-def test_commands_act_as_the_person_who_logged_in(mcpist: Mcpist, rest: str, login: LocalLogin) -> None:
+def test_commands_act_as_the_person_who_logged_in(mcpist: Mcpist, rest: str, login: FullIssuer) -> None:
     chosen_stack().facts_file.unlink()
     assert mcpist("user", "list", fails=True)["message"] == "No endpoint is known."
     token = login.mint("ada")
@@ -202,7 +203,7 @@ def test_commands_act_as_the_person_who_logged_in(mcpist: Mcpist, rest: str, log
     assert mcpist("logout", fails=True)["message"] == "Nobody is logged in."
 
 
-def test_an_address_that_is_no_endpoint_is_an_error(mcpist: Mcpist, deployment: Service, login: LocalLogin) -> None:
+def test_an_address_that_is_no_endpoint_is_an_error(mcpist: Mcpist, deployment: Service, login: FullIssuer) -> None:
     deployment.replies = [json_response({"hello": "world"}, 404)]
     error = mcpist("user", "list", "--url", deployment.url, "--token", login.mint("ada"), fails=True)
     assert error["code"] == "UPSTREAM_UNAVAILABLE"

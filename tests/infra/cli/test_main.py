@@ -174,6 +174,7 @@ def free_port() -> str:
         return str(server.getsockname()[1])
 
 
+@pytest.mark.slow
 def test_up_serves_the_other_commands_until_it_is_told_to_stop(nowhere: Path) -> None:
     with up(nowhere, "--port", free_port()) as process:
         assert process.stdout

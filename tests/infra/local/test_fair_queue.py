@@ -43,14 +43,14 @@ def wait_for(requests: Requests, count: int) -> None:
 
 
 def test_a_client_with_many_requests_has_few_served_at_once_and_nobody_waits_for_it(requests: Requests) -> None:
-    greedy = requests.send(GREEDY, 40)
+    greedy = requests.send(GREEDY, 20)
     wait_for(requests, MAX_AT_ONCE)
     requests.send(MODEST)
     wait_for(requests, 1)
     assert not requests.started.acquire(blocking=False)
     requests.end.set()
-    wait_for(requests, 40 - MAX_AT_ONCE)
-    assert [one.result(10) for one in greedy] == [None] * 40
+    wait_for(requests, 20 - MAX_AT_ONCE)
+    assert [one.result(10) for one in greedy] == [None] * 20
 
 
 def test_a_client_of_which_too_many_requests_wait_is_refused_at_once(requests: Requests) -> None:

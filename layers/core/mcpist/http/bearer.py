@@ -54,11 +54,6 @@ def audience(public_url: str) -> str:
     return asked if settings().audience in {"", *same_urls(asked)} else settings().audience
 
 
-def login_scopes() -> list[str]:
-    """Return the scopes that clients ask the own user pool for; none with another issuer, whose scopes are its own."""
-    return ["openid", settings().login_scope] if settings().login_scope else []
-
-
 def challenge(error: McpistError, public_url: str) -> dict[str, str]:
     """Return the headers that tell a client how to get a token, or one with more permissions.
 
@@ -67,8 +62,7 @@ def challenge(error: McpistError, public_url: str) -> dict[str, str]:
     link = f'resource_metadata="{public_url}{METADATA_PATH}/mcp"'
     match error:
         case TokenMissing():
-            scopes = " ".join(login_scopes())
-            value = f'Bearer scope="{scopes}", {link}' if scopes else f"Bearer {link}"
+            value = f"Bearer {link}"
         case AuthenticationError():
             value = f'Bearer error="invalid_token", error_description="{error.text().message}", {link}'
         case AuthorizationError():

@@ -1,8 +1,8 @@
 """Access tokens: JWTs, verified against the keys that their issuer publishes.
 
 Tokens without a signature or with a symmetric one, of another issuer or audience, without an expiry, and ID tokens are
-refused. Cognito writes an audience only if the client has sent `resource`, which not all do: a token of the stack's own
-user pool may have none, if its client and its scope are ours.
+refused. A token of our own login names the issuer that said who the person is, as `idp`, and the client's login, as
+`sid`: it is refused when that has ended.
 Source: https://www.rfc-editor.org/rfc/rfc9068
 """
 
@@ -16,9 +16,10 @@ from typing import Any
 import jwt
 
 from mcpist.caller import Subject
-from mcpist.errors import AuthenticationError, UpstreamUnavailable
+from mcpist.errors import AuthenticationError, StoreUnavailable, UpstreamUnavailable
 from mcpist.loopback import same_urls
 from mcpist.memory import Clock, Memory, cached
+from mcpist.people import client_logins, login_keys
 from mcpist.settings import settings
 
 logger = logging.getLogger(__name__)
@@ -68,11 +69,13 @@ class IssuerKeys:
         raise AuthenticationError(problem="it is signed with an unknown key")
 
     def fetch(self) -> None:
-        """Read the keys from the URL that the issuer's metadata names."""
+        """Read our own login's keys from KMS, another issuer's from the URL that its metadata names."""
         try:
-            published = jwt.PyJWKSet.from_dict(_read(self._jwks_uri())).keys
+            is_own = self.issuer == settings().public_url
+            keys = login_keys.published() if is_own else _read(self._jwks_uri())
+            published = jwt.PyJWKSet.from_dict(keys).keys
             self.keys = {key.key_id: key for key in published if key.key_id}
-        except (OSError, ValueError, jwt.PyJWTError):
+        except (OSError, ValueError, jwt.PyJWTError, StoreUnavailable):
             logger.exception("issuer's keys not read", extra={"issuer": self.issuer})
             self.reachable = False
             self.next_fetch_at = self.clock() + FETCH_RETRY_SECONDS
@@ -102,51 +105,44 @@ class AccessToken:
     subject: Subject
     client_id: str
     """The client to which it was issued; empty where the issuer does not say."""
+    login: str = ""
+    """The id of the client's login; empty for a token of another issuer than our own."""
 
 
 verified_tokens: Memory[bytes, AccessToken] = Memory(TOKEN_CACHE_SECONDS, MAX_CACHED_TOKENS)
 
 
-@dataclass(frozen=True, slots=True)
-class OwnClients:
-    """The clients of the stack's own user pool that may send tokens without an audience."""
-
-    ids: tuple[str, ...] = ()
-    scope: str = ""
-    """The scope that such a token must have; it is of the endpoint alone."""
-
-    def have(self, claims: dict[str, Any]) -> bool:
-        """Whether these are the claims of an access token of one of the clients, with the scope."""
-        return (
-            "aud" not in claims
-            and claims.get("token_use") == "access"
-            and claims.get("client_id") in self.ids
-            and bool(self.scope)
-            and self.scope in str(claims.get("scope", "")).split()
-        )
-
-
 def verify_token(token: str, audience: str) -> AccessToken:
-    """Return the claims of a valid access token of the configured issuer; our own clients may omit the audience."""
-    own = OwnClients(settings().login_client_ids, settings().login_scope)
-    return verify(token, issuer=settings().issuer, audience=audience, own=own)
+    """Return the claims of a valid access token of our own login or of the configured issuer.
 
-
-def verify(token: str, *, issuer: str, audience: str, own: OwnClients | None = None) -> AccessToken:
-    """Return the claims of a valid access token; one verified within the last minute is not verified again.
-
-    A token without an audience is refused, unless it comes from one of the `own` clients.
+    AuthenticationError says in general what is wrong with it.
     """
-    own = own or OwnClients()
-    key = hashlib.sha256("\n".join((issuer, audience, *own.ids, own.scope, token)).encode()).digest()
+    verified = verify(token, issuer=_issuer_of(token), audience=audience)
+    if verified.login and not client_logins.is_live(verified.subject, verified.login):
+        raise AuthenticationError(problem="the client's access was ended")
+    return verified
+
+
+def verify(token: str, *, issuer: str, audience: str) -> AccessToken:
+    """Return the claims of a valid access token; one verified within the last minute is not verified again."""
+    key = hashlib.sha256("\n".join((issuer, audience, token)).encode()).digest()
     if known := verified_tokens.get(key):
         return known
-    verified, expires_at = _verify(token, issuer=issuer, audience=audience, own=own)
+    verified, expires_at = _verify(token, issuer=issuer, audience=audience)
     return verified_tokens.put(key, verified, until=expires_at)
 
 
-def _verify(token: str, *, issuer: str, audience: str, own: OwnClients) -> tuple[AccessToken, float]:
-    """Return the claims of a valid access token, and its expiry; AuthenticationError says in general what is wrong.
+def _issuer_of(token: str) -> str:
+    """Return the issuer whose keys must have signed a token: our own login where it names one of that's keys."""
+    try:
+        is_own = jwt.get_unverified_header(token).get("kid") in login_keys.key_ids()
+    except jwt.PyJWTError:
+        is_own = False  # its verification says what is wrong
+    return settings().public_url if is_own else settings().issuer
+
+
+def _verify(token: str, *, issuer: str, audience: str) -> tuple[AccessToken, float]:
+    """Return the claims of a valid access token, and its expiry.
 
     `issuer` has no slash at its end; a token whose issuer has one is valid, too.
     """
@@ -155,11 +151,10 @@ def _verify(token: str, *, issuer: str, audience: str, own: OwnClients) -> tuple
         if header.get("alg") not in ALGORITHMS:
             raise AuthenticationError(problem="its signature algorithm is not accepted")
         key = issuer_keys(issuer).find(str(header.get("kid", "")))
-        try:
-            claims = _decode(token, key, issuer, audience)
-        except jwt.MissingRequiredClaimError as error:
-            if error.claim != "aud" or not own.have(claims := _decode(token, key, issuer, None)):
-                raise
+        claims = _decode(token, key, issuer, audience)
+        is_own = bool(settings().login_keys) and issuer == settings().public_url
+        subject = Subject(issuer=str(claims["idp"]) if is_own else issuer, sub=str(claims["sub"]))
+        login = str(claims["sid"]) if is_own else ""
         expires_at = float(claims["exp"])
     except jwt.ExpiredSignatureError:
         raise AuthenticationError(problem="it has expired") from None
@@ -167,27 +162,25 @@ def _verify(token: str, *, issuer: str, audience: str, own: OwnClients) -> tuple
         raise AuthenticationError(problem="it was issued for another audience") from None
     except jwt.InvalidIssuerError:
         raise AuthenticationError(problem="it comes from another issuer") from None
-    except (jwt.PyJWTError, RecursionError, OverflowError, TypeError, ValueError):  # claims of any type and size
+    # Claims have any type and size.
+    except (jwt.PyJWTError, RecursionError, OverflowError, TypeError, ValueError, KeyError):
         raise AuthenticationError(problem="it cannot be verified") from None
     if not _is_access_token(header, claims):
         raise AuthenticationError(problem="it is an ID token or another kind, not an access token")
     client_id = str(claims.get("client_id") or claims.get("azp") or "")  # RFC 9068, and OpenID Connect
-    return AccessToken(Subject(issuer=issuer, sub=str(claims["sub"])), client_id), expires_at
+    return AccessToken(subject, client_id, login), expires_at
 
 
-def _decode(token: str, key: jwt.PyJWK, issuer: str, audience: str | None) -> dict[str, Any]:
-    """Return the claims of a token with a valid signature; without an `audience`, that claim is not looked at.
-
-    On loopback the audience may have any of the host's names.
-    """
+def _decode(token: str, key: jwt.PyJWK, issuer: str, audience: str) -> dict[str, Any]:
+    """Return the claims of a token with a valid signature; on loopback its audience may name the host as any does."""
     claims: dict[str, Any] = jwt.decode(
         token,
         key,
         algorithms=ALGORITHMS,
         issuer=[issuer, f"{issuer}/"],
-        audience=audience and same_urls(audience),
+        audience=same_urls(audience),
         leeway=LEEWAY_SECONDS,
-        options={"require": ["exp", "iss", "sub", *(["aud"] if audience else [])], "verify_aud": audience is not None},
+        options={"require": ["exp", "iss", "sub", "aud"]},
     )
     return claims
 

@@ -31,16 +31,6 @@ def test_the_stack_is_judged_by_cloudformations_status(made: Made, status: str, 
         assert found.remedy.startswith(events)
 
 
-def test_a_redirect_that_a_former_deployment_does_not_know_is_a_warning(made: Made) -> None:
-    own = {"LOGIN_URL": "https://login.example.com"}
-    assert only(configuration.redirects(made(Issuer="", variables=own))).state == "ok"
-    former = "http://localhost:8080/callback,http://localhost:9/own"
-    found = only(configuration.redirects(made(Issuer="", variables=own, LocalRedirects=former)))
-    assert (found.state, "cursor://anysphere.cursor-mcp/oauth/callback" in found.found) == ("warning", True)
-    assert f"LocalRedirects={former},http://127.0.0.1:33418," in found.remedy
-    assert only(configuration.redirects(made())).state == "skipped"
-
-
 def test_an_address_that_only_this_machine_reaches_is_a_problem_of_a_stack(made: Made) -> None:
     assert only(configuration.public_url(made())).state == "ok"
     for host in sorted(LOOPBACK - {"::1"}):
@@ -68,8 +58,8 @@ def test_pages_without_a_client_cannot_log_people_in(made: Made) -> None:
     found = only(configuration.connect_client(made(ConnectClientId="")))
     assert found.state == "problem"
     assert "https://mcp.example.com/connect/login" in found.remedy
-    own_login = made(Issuer="", variables={"CONNECT_CLIENT_ID": "of the pool"})
-    assert only(configuration.connect_client(own_login)).found == "of the pool"
+    own_login = made(Issuer="", variables={"CONNECT_CLIENT_ID": "console"})
+    assert only(configuration.connect_client(own_login)).found == "console"
 
 
 def test_large_results_that_end_before_their_batches_are_a_warning(made: Made) -> None:

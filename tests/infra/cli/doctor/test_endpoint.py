@@ -64,14 +64,15 @@ def test_a_client_without_a_token_gets_a_challenge(
     assert (asked.method, asked.path, "authorization" in asked.headers) == ("POST", "/mcp", False)
 
 
-def test_the_own_pools_login_is_described_by_the_endpoint(made: Made, service: Service) -> None:
+def test_the_stacks_own_login_describes_itself_and_publishes_its_key(made: Made, service: Service) -> None:
     assert only(endpoint.login_metadata(made(service.url))).state == "skipped"
-    login = "https://mcpist-1.auth.eu-west-1.amazoncognito.com"
-    own = made(service.url, Issuer="", variables={"LOGIN_URL": login, "ISSUER": "https://pool.example"})
-    found = {"issuer": service.url, "authorization_endpoint": f"{login}/oauth2/authorize"}
-    service.reply_with(json_response(found))
+    own = made(service.url, Issuer="", variables={"LOGIN_KEYS": "arn:key/k1", "ISSUER": "https://pool.example"})
+    found = json_response({"issuer": service.url, "jwks_uri": f"{service.url}/login/jwks.json"})
+    service.reply_with(found, json_response({"keys": [{"alg": "ES256"}]}))
     assert only(endpoint.login_metadata(own)).state == "ok"
-    service.reply_with(json_response({**found, "issuer": "https://pool.example"}))
+    service.reply_with(found, json_response({"keys": []}))
+    assert only(endpoint.login_metadata(own)).state == "problem"
+    service.reply_with(json_response({"issuer": "https://pool.example"}))
     assert only(endpoint.login_metadata(own)).state == "problem"
 
 

@@ -8,8 +8,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from infra.cli.doctor import endpoint
 from infra.cli.doctor.command import run_check
-from infra.local.login import LocalLogin
 from tests.core.loopback import Service, json_response
+from tests.full_issuer import FullIssuer
 from tests.infra.cli.doctor.conftest import Made, only, states
 
 URL = "http://127.0.0.1:3999"
@@ -17,22 +17,22 @@ PUBLIC = jwt.algorithms.RSAAlgorithm.to_jwk(rsa.generate_private_key(65537, 2048
 
 
 @pytest.fixture
-def own() -> Iterator[LocalLogin]:
+def own() -> Iterator[FullIssuer]:
     """A login with the client of the pages."""
-    with LocalLogin([], audience=f"{URL}/mcp") as login:
+    with FullIssuer([], audience=f"{URL}/mcp") as login:
         login.register("connect", name="MCPist", redirect_uri=f"{URL}/connect/login")
         yield login
 
 
-def test_the_local_login_passes_all_checks_of_an_issuer(made: Made, own: LocalLogin) -> None:
+def test_the_local_login_passes_all_checks_of_an_issuer(made: Made, own: FullIssuer) -> None:
     stands = made(URL, Issuer=own.issuer)
-    for check in (endpoint.discovery, endpoint.keys, endpoint.login, endpoint.connect_client):
+    for check in (endpoint.discovery, endpoint.keys, endpoint.login, endpoint.client):
         assert set(states(check(stands))) == {"ok"}
 
 
 @pytest.mark.parametrize(("client", "url"), [("unknown", URL), ("connect", "http://127.0.0.1:3998")])
-def test_a_client_that_the_login_refuses_is_a_problem(made: Made, own: LocalLogin, client: str, url: str) -> None:
-    refused = only(endpoint.connect_client(made(url, Issuer=own.issuer, ConnectClientId=client)))
+def test_a_client_that_the_login_refuses_is_a_problem(made: Made, own: FullIssuer, client: str, url: str) -> None:
+    refused = only(endpoint.client(made(url, Issuer=own.issuer, ConnectClientId=client)))
     assert refused.state == "problem"
     assert f"{url}/connect/login" in refused.remedy
 
@@ -40,11 +40,11 @@ def test_a_client_that_the_login_refuses_is_a_problem(made: Made, own: LocalLogi
 def test_a_login_that_redirects_with_an_error_refuses_as_well(made: Made, service: Service) -> None:
     described = {"jwks_uri": "x", "authorization_endpoint": f"{service.url}/authorize?tenant=t"}
     service.reply_with(json_response(described), json_response({}, 302, location="/error?error=redirect_mismatch"))
-    refused = only(endpoint.connect_client(made(URL, Issuer=service.url)))
+    refused = only(endpoint.client(made(URL, Issuer=service.url)))
     assert (refused.state, "redirect_mismatch" in refused.found) == ("problem", True)
     assert service.received[1].path.startswith("/authorize?tenant=t&response_type=code&client_id=connect&")
     service.reply_with(json_response(described), json_response({}, 503))
-    assert only(endpoint.connect_client(made(URL, Issuer=service.url))).state == "skipped"
+    assert only(endpoint.client(made(URL, Issuer=service.url))).state == "skipped"
 
 
 def test_an_issuer_of_another_name_is_a_problem_with_the_right_one(made: Made, service: Service) -> None:
@@ -57,7 +57,7 @@ def test_an_issuer_of_another_name_is_a_problem_with_the_right_one(made: Made, s
 def test_an_unreachable_issuer_is_one_problem(made: Made) -> None:
     stands = made(Issuer="http://127.0.0.1:1")
     assert only(endpoint.discovery(stands)).state == "problem"
-    for check in (endpoint.keys, endpoint.login, endpoint.connect_client):
+    for check in (endpoint.keys, endpoint.login, endpoint.client):
         assert only(run_check(lambda check=check: check(stands))).state == "skipped"
     assert only(endpoint.discovery(made(Issuer=""))).state == "problem"
 
@@ -97,8 +97,9 @@ def test_the_doctor_says_how_clients_get_their_ids(made: Made, service: Service)
         assert (ids.state, ids.found.startswith(told)) == ("ok", True)
 
 
-def test_clients_of_the_own_pool_use_the_endpoints_metadata(made: Made, service: Service) -> None:
-    variables = {"LOGIN_URL": "https://login.example.com", "ISSUER": "http://127.0.0.1:1"}
-    service.reply_with(json_response({"code_challenge_methods_supported": ["S256"]}))
+def test_clients_of_the_stacks_own_login_use_its_metadata(made: Made, service: Service) -> None:
+    variables = {"LOGIN_KEYS": "arn:key/k1", "ISSUER": "http://127.0.0.1:1"}
+    described = {"code_challenge_methods_supported": ["S256"], "jwks_uri": f"{service.url}/keys"}
+    service.reply_with(json_response({**described, "registration_endpoint": f"{service.url}/register"}))
     assert states(endpoint.login(made(service.url, Issuer="", variables=variables))) == ["ok", "ok"]
-    assert [one.path for one in service.received] == ["/.well-known/oauth-authorization-server"]
+    assert [one.path for one in service.received] == ["/.well-known/openid-configuration"]

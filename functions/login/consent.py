@@ -1,0 +1,133 @@
+"""The three steps of a person's login for a client: to the issuer, back from it, and the decision on our own page.
+
+A login goes on only in the browser that began it, which a cookie shows, so that nobody can be made to end another's.
+"""
+
+import re
+import secrets
+from dataclasses import replace
+
+from authlib.oauth2 import OAuth2Error
+
+from login import identity_provider, logins, pages, server
+from login.clients import LoginClient
+from login.logins import KnownPerson, PendingLogin
+from mcpist.audit import record as audit
+from mcpist.caller import Caller, ClientInfo
+from mcpist.errors import FormRefused, MembershipRequired, StaleConnection
+from mcpist.http.browser import BrowserRequest
+from mcpist.http.page import redirect
+from mcpist.http.request import HttpResponse
+from mcpist.people import directory
+
+BROWSER_SECONDS = 3600
+_BROWSER = re.compile(r"[A-Za-z0-9_-]{43}")
+
+
+def begin(request: BrowserRequest) -> HttpResponse:
+    """Lead a browser to the issuer, if a client's request is right."""
+    values = server.read_query(request)
+    try:
+        server.check(values)
+    except OAuth2Error as error:
+        if error.redirect_uri:
+            return server.redirect_error(error)
+        return pages.show_wrong_client(request, str(error.description or error.error))
+    parameters = {name: given[0] for name, given in values.items()}
+    verifier, nonce = secrets.token_urlsafe(48), secrets.token_urlsafe(24)
+    browser = _browser(request) or secrets.token_urlsafe(32)
+    handle = logins.begin(parameters, verifier=verifier, nonce=nonce, browser=browser)
+    more = {"prompt": "login"} if parameters.get("prompt") == "login" else {}
+    url = identity_provider.provider().authorization_url(
+        state=handle, verifier=verifier, nonce=nonce, scope=identity_provider.SCOPE, **more
+    )
+    return redirect(url, cookies=[request.set_cookie("browser", browser, BROWSER_SECONDS)])
+
+
+def identify(request: BrowserRequest) -> HttpResponse:
+    """Take the issuer's answer, and ask the person whether the client may act for them, unless they have said so."""
+    handle = request.query.get("state", "")
+    pending = _pending(request, handle)
+    identity_provider.provider().check_issuer(request.query.get("iss", ""))
+    if "code" not in request.query:
+        return _end(handle, pending, None)
+    person = identity_provider.identify(request.query["code"], verifier=pending.verifier, nonce=pending.nonce)
+    client, redirect_uri = _check_again(pending)
+    # Who is no member yet joins by an invitation, which the console serves.
+    if client.is_ours:
+        return _end(handle, pending, person)
+    members = _memberships(person)
+    if not members:
+        return pages.show_no_member(request, person)
+    if logins.remembers(person, client, redirect_uri):
+        return _end(handle, pending, person)
+    if not logins.identify(handle, person):
+        raise StaleConnection
+    organizations = [member.organization for member in members]
+    return pages.ask(request, handle, client, person, redirect_uri, organizations)
+
+
+def decide(request: BrowserRequest) -> HttpResponse:
+    """Take the person's decision; FormRefused if our own page has not sent it."""
+    if request.headers.get("origin", "") != request.public_url:
+        raise FormRefused(field="origin", url=request.public_url)
+    handle = request.form_value("login")
+    pending = _pending(request, handle)
+    if pending.person is None:
+        raise StaleConnection
+    if request.form_value("decision") != "allow":
+        return _end(handle, pending, None)
+    client, redirect_uri = _check_again(pending)
+    response = _end(handle, pending, pending.person)
+    logins.remember(pending.person, client, redirect_uri)
+    for caller in _memberships(pending.person):
+        _record(caller, client, redirect_uri, request.id)
+    return response
+
+
+def _end(handle: str, pending: PendingLogin, person: KnownPerson | None) -> HttpResponse:
+    """End a login, once, with a code for the person or with their refusal."""
+    if not logins.finish(handle):
+        raise StaleConnection
+    return server.answer(pending.parameters, person)
+
+
+def _check_again(pending: PendingLogin) -> tuple[LoginClient, str]:
+    """Return the client of a login, and where its answer goes; StaleConnection if it has changed meanwhile."""
+    try:
+        return server.check({name: [value] for name, value in pending.parameters.items()})
+    except OAuth2Error:
+        raise StaleConnection from None
+
+
+def _pending(request: BrowserRequest, handle: str) -> PendingLogin:
+    """Return the login that this browser has begun; StaleConnection for another one."""
+    browser = _browser(request)
+    pending = logins.find(handle, browser) if browser else None
+    if pending is None:
+        raise StaleConnection
+    return pending
+
+
+def _browser(request: BrowserRequest) -> str:
+    """Return the secret of the browser's cookie; empty for none."""
+    value = request.cookies.get(request.cookie_name("browser"), "")
+    return value if _BROWSER.fullmatch(value) else ""
+
+
+def _memberships(person: KnownPerson) -> list[Caller]:
+    try:
+        return directory.identify_all(person.subject)
+    except MembershipRequired:
+        return []
+
+
+def _record(caller: Caller, client: LoginClient, redirect_uri: str, request_id: str) -> None:
+    """Write the audit row of a client that may act for a person from now on."""
+    allowed = {"client": client.name, "answers_to": pages.place_of(redirect_uri)}
+    acting = replace(caller, client=ClientInfo.described(client.name, client_id=client.id))
+    with audit.best_effort():
+        row = audit.administration_row(
+            acting, "sign_in", "login.allow", request=request_id, target="clients", after=allowed
+        )
+        audit.write_row(row)

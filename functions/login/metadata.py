@@ -1,0 +1,31 @@
+"""The metadata of the login (RFC 8414), at both addresses where clients look for it."""
+
+from typing import Any
+
+METADATA_PATHS = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
+SCOPES = ("mcp", "offline_access")
+AUTH_METHODS = ("none", "client_secret_post", "client_secret_basic")
+GRANTS = ("authorization_code", "refresh_token")
+
+
+def describe(public_url: str) -> dict[str, Any]:
+    """Return the metadata of the login at an address."""
+    return {
+        "issuer": public_url,
+        "authorization_endpoint": f"{public_url}/login/authorize",
+        "token_endpoint": f"{public_url}/login/token",
+        "registration_endpoint": f"{public_url}/login/register",
+        "revocation_endpoint": f"{public_url}/login/revoke",
+        "jwks_uri": f"{public_url}/login/jwks.json",
+        "scopes_supported": list(SCOPES),
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "grant_types_supported": list(GRANTS),
+        "token_endpoint_auth_methods_supported": list(AUTH_METHODS),
+        "revocation_endpoint_auth_methods_supported": list(AUTH_METHODS),
+        "code_challenge_methods_supported": ["S256"],
+        "authorization_response_iss_parameter_supported": True,
+        "client_id_metadata_document_supported": True,
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": ["ES256"],
+    }

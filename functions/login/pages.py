@@ -1,0 +1,121 @@
+"""The login's pages: the question whether a client may act for a person, and messages."""
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from login.clients import LoginClient, is_loopback
+from login.logins import KnownPerson
+from mcpist.errors import McpistError
+from mcpist.http.browser import BrowserRequest
+from mcpist.http.page import html_response
+from mcpist.http.request import HttpResponse
+from mcpist.http.texts import Texts, read_texts
+from mcpist.visible_text import visible
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+FOLDER = Path(__file__).parent
+MAX_ORGANIZATIONS = 5
+
+
+def ask(
+    request: BrowserRequest,
+    handle: str,
+    client: LoginClient,
+    person: KnownPerson,
+    redirect_uri: str,
+    organizations: Iterable[str],
+) -> HttpResponse:
+    """Ask a person whether a client may act for them."""
+    return _show(
+        request,
+        "ask",
+        login=handle,
+        client=client.name,
+        host=client.host,
+        person=person.name,
+        answers_to=place_of(redirect_uri),
+        on_this_machine=is_loopback(redirect_uri),
+        organizations=list(organizations)[:MAX_ORGANIZATIONS],
+        redirect_source=_source(redirect_uri),
+    )
+
+
+def show_no_member(request: BrowserRequest, person: KnownPerson) -> HttpResponse:
+    """Say that a person is no member of any organization."""
+    return _show(request, "no_member", status=403, person=person.name)
+
+
+def show_wrong_client(request: BrowserRequest, problem: str) -> HttpResponse:
+    """Say what is wrong with a client whose address is not to be trusted, so that it is not told."""
+    return _show(request, "wrong_client", status=400, problem=problem)
+
+
+def show_error(request: BrowserRequest, error: McpistError) -> HttpResponse:
+    """Show an error."""
+    text = error.text(request.language())
+    return _show(request, "error", status=error.status, problem=text.message, hint=text.hint)
+
+
+def place_of(uri: str) -> str:
+    """Return where an address leads, for people: its scheme and host."""
+    parts = urlsplit(uri)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _show(
+    request: BrowserRequest, kind: str, *, status: int = 200, redirect_source: str = "", **values: Any
+) -> HttpResponse:
+    t = texts(request)
+    response = html_response(request, _template().render(t=t, kind=kind, style=_style(), **values), status=status)
+    # A browser applies `form-action` also to the redirect that answers the form.
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{_style_hash()}'; form-action 'self' {redirect_source}; "
+        "base-uri 'none'; frame-ancestors 'none'"
+    )
+    response["headers"] = {**response["headers"], "content-security-policy": policy}
+    return response
+
+
+def texts(request: BrowserRequest) -> Texts:
+    """Return the texts in the language of a request."""
+    return read_texts(FOLDER / "locales", request.language())
+
+
+def _source(uri: str) -> str:
+    """Return an address as a source of a content security policy."""
+    parts = urlsplit(uri)
+    return place_of(uri) if parts.scheme in {"http", "https"} else f"{parts.scheme}:"
+
+
+@cache
+def _template() -> "Template":
+    # Clients ask for tokens more often than people see a page.
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.filters["shown"] = lambda text: visible(str(text))
+    return environment.get_template("page.html")
+
+
+@cache
+def _style() -> str:
+    return (FOLDER / "page.css").read_text("utf-8")
+
+
+@cache
+def _style_hash() -> str:
+    return b64encode(hashlib.sha256(_style().encode()).digest()).decode()

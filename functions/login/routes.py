@@ -1,0 +1,72 @@
+"""The routes: what clients ask for in JSON, and the three steps of a person's browser."""
+
+from collections.abc import Callable
+
+from login import consent, pages, server
+from login.metadata import METADATA_PATHS, describe
+from mcpist.errors import McpistError, MethodNotAllowed, PageNotFound
+from mcpist.http.browser import BrowserRequest
+from mcpist.http.request import HttpResponse, json_response
+from mcpist.people import login_keys
+
+# Pages of any origin may log in as a client; no cookie is used here, so there is nothing to steal.
+OPEN = {"access-control-allow-origin": "*", "x-content-type-options": "nosniff"}
+PREFLIGHT = {
+    **OPEN,
+    "access-control-allow-methods": "GET, POST, OPTIONS",
+    "access-control-allow-headers": "authorization, content-type, mcp-protocol-version",
+    "access-control-max-age": "7200",
+}
+PUBLISHED = {"cache-control": "public, max-age=300"}
+type Answer = Callable[[BrowserRequest], HttpResponse]
+
+
+def _metadata(request: BrowserRequest) -> HttpResponse:
+    return json_response(200, describe(request.public_url), PUBLISHED)
+
+
+def _keys(_: BrowserRequest) -> HttpResponse:
+    return json_response(200, login_keys.published(), PUBLISHED)
+
+
+FOR_PROGRAMS: dict[str, Answer] = {
+    **{f"GET {path}": _metadata for path in METADATA_PATHS},
+    "GET /login/jwks.json": _keys,
+    "POST /login/token": server.issue,
+    "POST /login/register": server.register,
+    "POST /login/revoke": server.revoke,
+}
+FOR_BROWSERS: dict[str, Answer] = {
+    "GET /login/authorize": consent.begin,
+    "GET /login/callback": consent.identify,
+    "POST /login/consent": consent.decide,
+}
+
+
+def respond(request: BrowserRequest) -> HttpResponse:
+    """Return the response to a request."""
+    route = f"{request.method} {request.path}"
+    if answer := FOR_BROWSERS.get(route):
+        return answer(request)
+    if request.method == "OPTIONS" and _methods(request.path):
+        return {"statusCode": 204, "headers": PREFLIGHT, "body": ""}
+    if answer := FOR_PROGRAMS.get(route):
+        response = answer(request)
+        response["headers"] |= OPEN | request.transport_headers
+        return response
+    if allowed := _methods(request.path):
+        raise MethodNotAllowed(method=request.method, path=request.path, allowed=", ".join(allowed))
+    raise PageNotFound(method=request.method, path=request.path)
+
+
+def refuse(request: BrowserRequest, error: McpistError) -> HttpResponse:
+    """Return an error as a page for a browser, and in OAuth's form for a program."""
+    if any(route.endswith(f" {request.path}") for route in FOR_BROWSERS):
+        return pages.show_error(request, error)
+    text = error.text(request.locale())
+    code = "temporarily_unavailable" if error.status >= 500 else "invalid_request"
+    return json_response(error.status, {"error": code, "error_description": text.message}, OPEN)
+
+
+def _methods(path: str) -> list[str]:
+    return [route.partition(" ")[0] for route in (*FOR_PROGRAMS, *FOR_BROWSERS) if route.partition(" ")[2] == path]

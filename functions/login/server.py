@@ -1,0 +1,320 @@
+"""The authorization server of authlib: its grants and endpoints over our stored clients, codes and logins.
+
+Sources: RFC 6749, 7009 (revocation), 7591 (registration), 7636 (PKCE), 8707 (resource), 9068 (tokens), 9207 (iss).
+"""
+
+import logging
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+from urllib.parse import parse_qs
+
+from authlib.common.urls import add_params_to_uri
+from authlib.oauth2 import OAuth2Error
+from authlib.oauth2.rfc6749 import AuthorizationServer, InvalidRequestError, OAuth2Request
+from authlib.oauth2.rfc6749.grants import AuthorizationCodeGrant, RefreshTokenGrant
+from authlib.oauth2.rfc6749.requests import BasicOAuth2Payload
+from authlib.oauth2.rfc7009 import RevocationEndpoint
+from authlib.oauth2.rfc7591 import ClientRegistrationEndpoint, InvalidClientMetadataError, InvalidRedirectURIError
+from authlib.oauth2.rfc7636 import CodeChallenge
+
+from login import clients, logins, signing
+from login.clients import LoginClient
+from login.logins import AuthorizationCode, ClientGrant, KnownPerson
+from login.metadata import AUTH_METHODS
+from mcpist.errors import AuthenticationError
+from mcpist.http.browser import BrowserRequest
+from mcpist.http.request import HttpResponse, json_response
+from mcpist.loopback import same_urls
+from mcpist.people import client_logins, identity
+from mcpist.settings import settings
+
+MAX_OAUTH_BODY_BYTES = 20_000
+MAX_FIELDS = 50
+# An error may quote them, and OAuth allows no others there.
+_QUOTABLE = re.compile(r"[ -!#-\[\]-~]*")
+# At DEBUG it logs the tokens that it issues.
+logging.getLogger("authlib").setLevel(logging.WARNING)
+REGISTRATION, REVOCATION = ClientRegistrationEndpoint.ENDPOINT_NAME, RevocationEndpoint.ENDPOINT_NAME
+
+
+class InvalidTargetError(OAuth2Error):  # type: ignore[misc]
+    """A request for tokens of another resource than the endpoint."""
+
+    error = "invalid_target"
+
+
+class Parameters(BasicOAuth2Payload):  # type: ignore[misc]
+    """The parameters of a request, each with all its values."""
+
+    def __init__(self, values: Mapping[str, list[str]]) -> None:
+        super().__init__({name: given[0] for name, given in values.items()})
+        self._datalist = defaultdict(list, values)
+
+
+class Request(OAuth2Request):  # type: ignore[misc]
+    """A request as authlib sees it; its address is not looked at, but for being https."""
+
+    def __init__(self, method: str, values: Mapping[str, list[str]], headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(method, "https://login", headers={"Authorization": (headers or {}).get("authorization", "")})
+        self.payload = Parameters(values)
+
+    @property
+    def args(self) -> dict[str, str]:
+        """The parameters."""
+        return dict(self.payload.data)
+
+    form = args
+
+
+class CodeGrant(AuthorizationCodeGrant):  # type: ignore[misc]
+    """Tokens for a code, once."""
+
+    TOKEN_ENDPOINT_AUTH_METHODS = list(AUTH_METHODS)
+
+    def save_authorization_code(self, code: str, request: Request) -> None:
+        """Store the code of a person who lets the client act."""
+        logins.store_code(
+            code,
+            request.client,
+            request.user,
+            redirect_uri=self.redirect_uri,
+            challenge=request.form["code_challenge"],
+            scope=request.scope,
+        )
+
+    def query_authorization_code(self, code: str, client: LoginClient) -> AuthorizationCode | None:
+        """Take the code; whatever is wrong with the rest of the request, it is used up."""
+        return logins.redeem(code, client)
+
+    def delete_authorization_code(self, authorization_code: AuthorizationCode) -> None:
+        """Keep it until it expires, so that a second use is noticed."""
+
+    def authenticate_user(self, authorization_code: AuthorizationCode) -> ClientGrant:
+        """Begin the client's login."""
+        clients.keep(self.request.client)
+        return logins.begin_login(authorization_code, self.request.client)
+
+
+class RefreshGrant(RefreshTokenGrant):  # type: ignore[misc]
+    """Tokens for a refresh token, which the next one replaces."""
+
+    TOKEN_ENDPOINT_AUTH_METHODS = list(AUTH_METHODS)
+    INCLUDE_NEW_REFRESH_TOKEN = True
+
+    def authenticate_refresh_token(self, refresh_token: str) -> ClientGrant | None:
+        """Rotate the token."""
+        return logins.rotate(refresh_token)
+
+    def authenticate_user(self, refresh_token: ClientGrant) -> ClientGrant:
+        """Return the grant of the token."""
+        return refresh_token
+
+    def revoke_old_credential(self, refresh_token: ClientGrant) -> None:
+        """Do nothing more: the rotation has done it."""
+
+
+class S256(CodeChallenge):  # type: ignore[misc]
+    """PKCE, which every request needs."""
+
+    SUPPORTED_CODE_CHALLENGE_METHOD = ["S256"]
+
+    def validate_code_challenge(self, grant: Any, redirect_uri: str) -> None:
+        """Refuse a request without a challenge, or with one of the other method, which is the default."""
+        if grant.request.form.get("code_challenge_method") != "S256" or not grant.request.form.get("code_challenge"):
+            raise InvalidRequestError("code_challenge with the method S256 is required")
+        super().validate_code_challenge(grant, redirect_uri)
+
+
+class Revocation(RevocationEndpoint):  # type: ignore[misc]
+    """The end of a client's login, by one of its tokens."""
+
+    CLIENT_AUTH_METHODS = list(AUTH_METHODS)
+
+    def query_token(self, token_string: str, token_type_hint: str | None) -> ClientGrant | None:  # noqa: ARG002
+        """Return the grant of a token of either kind."""
+        return logins.find_login(token_string) or _of_access_token(token_string)
+
+    def revoke_token(self, token: ClientGrant, request: Request) -> None:  # noqa: ARG002 - authlib's signature
+        """End the login."""
+        client_logins.end(token.subject, token.login.id)
+
+
+class ClientRegistration(ClientRegistrationEndpoint):  # type: ignore[misc]
+    """The registration of a client, which is open to all: it grants nothing by itself."""
+
+    def authenticate_token(self, request: Any) -> bool:  # noqa: ARG002 - authlib's signature
+        """Ask for no token."""
+        return True
+
+    def get_server_metadata(self) -> dict[str, Any]:
+        """Let a client wish for more than we have: it is told what it gets."""
+        return {}
+
+    def extract_client_metadata(self, request: Any) -> dict[str, Any]:
+        """Return the client's description, if it is one."""
+        described = request.payload.data
+        described.setdefault("token_endpoint_auth_method", "client_secret_basic")
+        if described["token_endpoint_auth_method"] not in AUTH_METHODS:
+            raise InvalidClientMetadataError(f"token_endpoint_auth_method must be one of {', '.join(AUTH_METHODS)}")
+        if problem := clients.problem_of(described):
+            raise InvalidRedirectURIError(problem)
+        try:
+            found: dict[str, Any] = super().extract_client_metadata(request)
+        except (AttributeError, TypeError, ValueError):
+            raise InvalidClientMetadataError("a field has the wrong type") from None
+        return found
+
+    def generate_client_info(self, request: Any) -> dict[str, Any]:
+        """Store the client and return its id, with a secret if it wants one."""
+        described = request.payload.data
+        client, secret = clients.registered(described)
+        return {"client_id": client.id, **({"client_secret": secret, "client_secret_expires_at": 0} if secret else {})}
+
+    def save_client(self, client_info: Any, client_metadata: Any, request: Any) -> None:
+        """Do nothing more: it is stored."""
+
+
+class Server(AuthorizationServer):  # type: ignore[misc]
+    """Our authorization server."""
+
+    def query_client(self, client_id: str) -> LoginClient | None:
+        """Return the client with an id."""
+        return clients.find(client_id)
+
+    def save_token(self, token: Any, request: Any) -> None:
+        """Store nothing: the client's login is stored, and no token is."""
+
+    def send_signal(self, name: str, *args: Any, **kwargs: Any) -> None:
+        """Tell nobody."""
+
+    def create_oauth2_request(self, request: Request) -> Request:
+        """Return the request, which is one already."""
+        return request
+
+    create_json_request = create_oauth2_request
+
+    def handle_response(self, status: int, body: Any, headers: Any) -> HttpResponse:
+        """Return API Gateway's response; a redirect to a client names us (RFC 9207)."""
+        location = dict(headers).get("Location")
+        if location:
+            target = add_params_to_uri(location, {"iss": settings().public_url})
+            return {"statusCode": 303, "headers": {"location": target, "cache-control": "no-store"}, "body": ""}
+        return json_response(status, body, {"cache-control": "no-store"})
+
+
+@cache
+def server() -> Server:
+    """Return the server with its grants and endpoints."""
+    made = Server()
+    made.register_grant(CodeGrant, [S256()])
+    made.register_grant(RefreshGrant)
+    made.register_endpoint(Revocation)
+    made.register_endpoint(ClientRegistration)
+    made.register_token_generator("default", _tokens)
+    return made
+
+
+def _tokens(client: LoginClient, user: ClientGrant, **_: Any) -> dict[str, Any]:
+    """Return the tokens of a grant; the console needs no second access token."""
+    token = signing.access_token(user.subject, login=user.login.id, client_id=client.id, scope=user.scope)
+    return {
+        "access_token": token,
+        "token_type": "Bearer",
+        "expires_in": signing.ACCESS_TOKEN_SECONDS,
+        "scope": user.scope,
+        **({} if client.is_ours else {"refresh_token": user.refresh_token}),
+    }
+
+
+def _of_access_token(token: str) -> ClientGrant | None:
+    """Return the grant of an access token of ours."""
+    try:
+        known = identity.verify(token, issuer=settings().public_url, audience=settings().audience)
+    except AuthenticationError:
+        return None
+    found = next((one for one in client_logins.find(known.subject) if one.id == known.login), None)
+    return ClientGrant(known.subject, found, "", "") if found else None
+
+
+# -- the endpoints -------------------------------------------------------------------------------------
+
+
+def read_query(request: BrowserRequest) -> dict[str, list[str]]:
+    """Return the parameters of a request for a code."""
+    return _parse(str(request.event.get("rawQueryString", "")))
+
+
+def check(values: Mapping[str, list[str]]) -> tuple[LoginClient, str]:
+    """Return the client of a request for a code, and the address for its answer; OAuth2Error for a wrong one.
+
+    An error with a `redirect_uri` may be told the client; with another one the person alone.
+    """
+    grant = _validated(values)
+    return grant.request.client, grant.redirect_uri
+
+
+def answer(parameters: Mapping[str, str], person: KnownPerson | None) -> HttpResponse:
+    """Redirect to the client, with a code for what a person agreed to, or with their refusal."""
+    try:
+        grant = _validated({name: [value] for name, value in parameters.items()})
+    except OAuth2Error as error:
+        return redirect_error(error)
+    response: HttpResponse = server().create_authorization_response(grant.request, person, grant)
+    return response
+
+
+def redirect_error(error: OAuth2Error) -> HttpResponse:
+    """Tell a client, by its redirect, what is wrong with its request."""
+    response: HttpResponse = server().handle_error_response(None, error)
+    return response
+
+
+def issue(request: BrowserRequest) -> HttpResponse:
+    """Answer a request for tokens."""
+    response: HttpResponse = server().create_token_response(_form(request))
+    return response
+
+
+def revoke(request: BrowserRequest) -> HttpResponse:
+    """Answer a request to revoke a token."""
+    response: HttpResponse = server().create_endpoint_response(REVOCATION, _form(request))
+    return response
+
+
+def register(request: BrowserRequest) -> HttpResponse:
+    """Answer the registration of a client."""
+    described = clients.read_json(request.body(MAX_OAUTH_BODY_BYTES))
+    asked = Request("POST", {name: [value] for name, value in described.items()})
+    response: HttpResponse = server().create_endpoint_response(REGISTRATION, asked)
+    return response
+
+
+def _validated(values: Mapping[str, list[str]]) -> Any:
+    """Return authlib's grant for a request of a code, whose resource is the endpoint or an address below it."""
+    if not all(_QUOTABLE.fullmatch(value) for name, given in values.items() for value in given if name != "state"):
+        raise InvalidRequestError("a parameter has characters that no address has")
+    grant = server().get_consent_grant(Request("GET", values))
+    resource = values.get("resource", [settings().audience])[0].rstrip("/")
+    if not any(resource == known or resource.startswith(f"{known}/") for known in same_urls(settings().audience)):
+        raise InvalidTargetError(
+            "no tokens are issued for this resource", redirect_uri=grant.redirect_uri, state=grant.request.payload.state
+        )
+    return grant
+
+
+def _form(request: BrowserRequest) -> Request:
+    try:
+        body = request.body(MAX_OAUTH_BODY_BYTES).decode("ascii")
+    except UnicodeDecodeError:
+        body = ""
+    return Request("POST", _parse(body), request.headers)
+
+
+def _parse(text: str) -> dict[str, list[str]]:
+    try:
+        return parse_qs(text, keep_blank_values=True, max_num_fields=MAX_FIELDS)
+    except ValueError:
+        return {}
