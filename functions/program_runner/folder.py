@@ -32,7 +32,7 @@ def run_folder() -> Iterator[Path]:
             (root / name).mkdir(mode=0o700)
         yield root
     finally:
-        _open(root)
+        open_all(root)
         shutil.rmtree(root)
 
 
@@ -47,9 +47,9 @@ def write(work: Path, name: str, content: bytes) -> None:
         raise InvalidRequest(field="inputs", problem=f"two files cannot both be at {name}") from None
 
 
-def _open(root: Path) -> None:
+def open_all(root: str | Path) -> None:
     """Let our user read and change all folders of a run: its program may have closed some, also within each other."""
-    root.chmod(stat.S_IRWXU)
+    os.chmod(root, stat.S_IRWXU)
     for folder, names, _ in os.walk(root):
         for path in (os.path.join(folder, name) for name in names):
             # A path may be longer than the kernel takes; rmtree, which goes by descriptors, needs none.

@@ -3,16 +3,18 @@
 import sys
 from base64 import b64encode
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import ValidationError
 
-from mcpist.errors import InvalidRequest, to_message
+from mcpist.errors import InvalidRequest, UpstreamUnavailable, to_message
 from mcpist.programs.messages import MESSAGE_ADAPTER, Message, ProgramRequest, ProgramResult, ServerRequest
 from mcpist.telemetry import invocation
 from mcpist.telemetry.door import Door
 from mcpist.validation import field_path, first_error
 from program_runner.confinement.kernel import forbid_inspection
+from program_runner.organizations import OrganizationEnded, Organizations
 from program_runner.process import has_namespaces
 from program_runner.run import run
 
@@ -73,14 +75,41 @@ def parse(event: Mapping[str, Any]) -> Message:
         raise InvalidRequest(field=field_path(first["loc"][1:], "message"), problem=first["msg"]) from None
 
 
-def handler(event: dict[str, Any], context: "LambdaContext") -> dict[str, Any]:
-    """Answer one message; every error is answered as a typed one."""
+def answer(event: Any, request_id: str) -> dict[str, Any]:
+    """Answer one message in this process; every error is answered as a typed one."""
     carried = event if isinstance(event, dict) else {}
     correlation, traceparent = (carried.get(name) for name in ("correlation", "traceparent"))
     return DOOR.answer(
-        context,
+        cast("LambdaContext", SimpleNamespace(aws_request_id=request_id)),
         lambda: {"result": perform(event)},
         lambda error: {"error": to_message(error)},
         correlation=correlation if isinstance(correlation, str) else "",
         traceparent=traceparent if isinstance(traceparent, str) else "",
     )
+
+
+def _close() -> None:
+    """End the servers of this process, and remove what they kept if no other sandbox shares it."""
+    servers = sys.modules.get("program_runner.sessions")
+    if servers is not None:
+        if not has_namespaces():
+            servers.sessions().end_all_but(None)
+        servers.sessions().close()
+
+
+ORGANIZATIONS = Organizations(answer, _close, has_namespaces)
+
+
+def handler(event: dict[str, Any], context: "LambdaContext") -> dict[str, Any]:
+    """Answer one message in the process of its organization."""
+    organization = event.get("organization") if isinstance(event, dict) else None
+    if not isinstance(organization, str):
+        return answer(event, context.aws_request_id)  # it is refused before anything runs
+    if event.get("operation") == "ask":
+        import program_runner.sessions  # noqa: F401 - once here, so that no organization's process imports it again
+    try:
+        found: dict[str, Any] = ORGANIZATIONS.ask(organization, event, context.aws_request_id)
+    except OrganizationEnded:
+        error = UpstreamUnavailable(service="program runner", problem="the process that ran it was ended")
+        return {"error": to_message(error)}
+    return found

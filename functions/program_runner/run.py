@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from mcpist.errors import AnswerTooLarge, ProgramLimitReached, ProgramUnavailabl
 from mcpist.programs.messages import MAX_INLINE_BYTES, MAX_STDERR_BYTES, ProgramRequest, ProgramResult
 from mcpist.settings import settings
 from program_runner import folder, outputs
+from program_runner.confinement import kernel, processes
 from program_runner.confinement.order import GRACE_SECONDS, Order, Report, read_line
 from program_runner.folder import locate, visible_paths
 from program_runner.process import inherited_environment, supervisor_command, supervisor_options
@@ -112,6 +114,10 @@ class _Process:
         self._limit = request.limits.stdout_bytes
         self._stdin = memoryview(stdin)
         self._stderr = bytearray()
+        self._reported = bytearray()
+        with suppress(OSError):  # whatever loses its supervisor becomes a child of ours
+            kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+        self._others = processes.children()
         self._control, theirs = socket.socketpair()
         with theirs:
             self._process: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603 - the supervisor
@@ -131,13 +137,17 @@ class _Process:
                 self._control.sendall(self._order.encode())
                 self._exchange(until)
                 self._control.settimeout(max(0.1, until - time.monotonic()))
-                self.report = Report.decode(read_line(self._control))
+                if not self._reported.endswith(b"\n"):
+                    self._reported += read_line(self._control)
+                self.report = Report.decode(bytes(self._reported))
         except OSError:  # the supervisor does not answer, or was killed
             self.report = Report(signal=signal.SIGKILL)
         finally:
             self._process.kill()
             with self._process:
                 pass
+            if not processes.kill_all(spared=self._others):
+                raise RuntimeError("processes of a program do not end")
 
     def _exchange(self, until: float) -> None:
         """Write its input and read its output until both streams end, which they do when it has ended."""
@@ -149,6 +159,7 @@ class _Process:
             selector.register(self._process.stdin, selectors.EVENT_WRITE, self._write)
             selector.register(self._process.stdout, selectors.EVENT_READ, self._read_stdout)
             selector.register(self._process.stderr, selectors.EVENT_READ, self._read_stderr)
+            selector.register(self._control, selectors.EVENT_READ, self._read_report)
             readers = 2
             while readers and time.monotonic() < until:
                 for key, _ in selector.select(1.0):
@@ -156,7 +167,7 @@ class _Process:
                         selector.unregister(key.fileobj)
                         if key.fileobj is self._process.stdin:
                             self._process.stdin.close()
-                        else:
+                        elif key.fileobj is not self._control:
                             readers -= 1
 
     def _write(self, descriptor: int) -> bool:
@@ -180,6 +191,14 @@ class _Process:
         chunk = os.read(descriptor, CHUNK_BYTES)
         self._stderr += chunk
         del self._stderr[:-MAX_STDERR_BYTES]
+        return bool(chunk)
+
+    def _read_report(self, _: int) -> bool:
+        """Read a part of the report; where whoever sends it was killed, end what is left, which holds the pipes."""
+        chunk = self._control.recv(CHUNK_BYTES)
+        self._reported += chunk
+        if not chunk and not self._reported:
+            processes.kill_all(spared=self._others)
         return bool(chunk)
 
     def _end(self) -> None:

@@ -112,6 +112,36 @@ def daemon():
     return "done"
 
 
+def outlive():
+    """Leave a grandchild that has left the group, the session and the pipes, and kills what would end it."""
+    above = ancestors()[:2]
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            for pid in above:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            os.closerange(0, 64)
+            subprocess.call([sys.executable, "-c", "import time; time.sleep(60)", sys.argv[2]])
+        os._exit(0)
+    os.wait()
+    time.sleep(0.3)
+    return {"left": True}
+
+
+def witness():
+    """Print what an earlier run may have left: marked processes, changed limits; and the processes above it."""
+    marked = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdecimal() and sys.argv[2].encode() in (entry / "cmdline").read_bytes().split(b"\0"):
+                marked.append(int(entry.name))
+    names = [name for name in vars(resource) if name.startswith("RLIMIT_")]  # NPROC counts those of other programs
+    limits = {name: resource.getrlimit(getattr(resource, name)) for name in names if name != "RLIMIT_NPROC"}
+    limits["affinity"] = sorted(os.sched_getaffinity(0))
+    return {"marked": [pid for pid in marked if pid != os.getpid()], "limits": limits, "above": ancestors()}
+
+
 def shout():
     """Print 100 MB."""
     for _ in range(100):

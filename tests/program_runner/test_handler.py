@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from program_runner.confinement import kernel
+from program_runner.handler import answer as answer_here
 from program_runner.handler import handler
 
 CONTEXT: Any = SimpleNamespace(aws_request_id="r1", function_name="f", memory_limit_in_mb=1, invoked_function_arn="a")
@@ -20,7 +21,7 @@ RUN = {"operation": "run", "organization": "acme", "correlation": "c1"}
 
 
 def answer(**event: Any) -> dict[str, Any]:
-    return handler({**RUN, **event}, CONTEXT)
+    return answer_here({**RUN, **event}, "r1")
 
 
 @pytest.mark.parametrize(

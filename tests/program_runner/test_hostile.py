@@ -92,10 +92,10 @@ def test_a_program_that_may_use_the_network_reaches_it(hostile: Run) -> None:
 
 
 def test_a_thousand_forks_are_ended_and_none_is_left(hostile: Run) -> None:
-    before = _processes("fork")
+    before = running("fork")
     error = refused(ProgramLimitReached, hostile, "fork", limits={"processes": 20, "seconds": 10})
     assert error.details["resource"] == "processes"
-    assert _processes("fork") == before
+    assert running("fork") == before
 
 
 @AS_ON_LAMBDA
@@ -121,14 +121,14 @@ def test_what_ignores_sigterm_is_killed_with_its_children_in_other_sessions(host
     error = refused(Timeout, hostile, "ignore", limits={"seconds": 0.5})
     assert error.details["seconds"] == 0.5
     assert time.monotonic() - started < 50  # it sleeps for a minute
-    assert _processes("ignore") == 0
+    assert running("ignore") == 0
 
 
 def test_a_grandchild_that_is_left_behind_holds_nothing_up_and_is_ended(hostile: Run) -> None:
     started = time.monotonic()
     assert answer(hostile, "daemon") == "done"
     assert time.monotonic() - started < 50  # the child sleeps for a minute
-    assert _processes("left-behind") == 0
+    assert running("left-behind") == 0
 
 
 @AS_ON_LAMBDA
@@ -325,7 +325,7 @@ def _skip_unless_hidden(hostile: Run) -> None:
         pytest.skip("this kernel hides no files in this way")
 
 
-def _processes(word: str) -> int:
+def running(word: str) -> int:
     """Return how many processes of the hostile program run, in any namespace."""
     counted = 0
     for entry in Path("/proc").iterdir():

@@ -117,6 +117,29 @@ def test_it_ends_its_program_when_nobody_waits_for_it() -> None:
     assert (report.reached, report.signal) == ("", signal.SIGTERM)
 
 
+@pytest.mark.parametrize("namespaces", [True, False])
+def test_its_watcher_ends_when_it_is_killed(namespaces: bool) -> None:
+    order = replace(ORDER, command=("/bin/sleep", "infinity"), seconds=3, namespaces=namespaces)
+    control, theirs = socket.socketpair()
+    theirs.set_inheritable(True)
+
+    def work() -> None:
+        control.close()
+        sys.argv[1:] = [str(theirs.detach())]
+        supervisor.main()
+
+    pid = fork(work)
+    theirs.close()
+    with control:
+        control.sendall(order.encode())
+        while not (watchers := processes.children(pid)) or not processes.children(watchers[0]):
+            os.sched_yield()
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        assert control.recv(1) == b"", "the watcher, which alone has the socket, reports nothing any more"
+    processes.kill_all(spared=processes.children())
+
+
 def test_a_supervisor_that_was_killed_has_no_report() -> None:
     assert Report.decode(b"").signal == signal.SIGKILL
 
