@@ -50,8 +50,15 @@ def threads() -> list[int]:
 
 
 def count() -> int:
-    """Return how many processes are below this one."""
-    return sum(1 for _ in islice(descendants(), MAX_COUNTED))
+    """Return how many threads the processes below this one have."""
+    return sum(map(_threads_of, islice(descendants(), MAX_COUNTED)))
+
+
+def _threads_of(pid: int) -> int:
+    try:
+        return len(os.listdir(f"/proc/{pid}/task"))
+    except OSError:
+        return 1
 
 
 def owned() -> int:
