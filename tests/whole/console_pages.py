@@ -1,6 +1,6 @@
 """The pages of the console that every check of the browser runs over: a new page is one line here.
 
-`{batch}` in a path stands for a batch of the user, of a step `look`.
+`{batch}` in a path stands for a batch of the user, of a step `look`, `{approval}` for a request that waits.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ PAGES = (
     ConsolePage("/batches?id={batch}", "Timeline", "タイムライン"),
     ConsolePage("/batches?id={batch}&step=look", "list_tags", "list_tags"),
     ConsolePage("/tools?connect=github", "Connect GitHub", "GitHub を接続"),
-    ConsolePage("/approvals", "Nothing waits for your decision", "あなたの判断を待つものはありません"),
+    ConsolePage("/approvals", "until a person has decided", "人が決めるまで"),
     ConsolePage("/approvals?id={approval}", "What is destroyed", "削除・破壊されるもの"),
     ConsolePage("/files", "Large results", "保存された大きな結果"),
     ConsolePage("/connect", "Your accounts", "接続しているアカウント"),

@@ -8,9 +8,12 @@ import httpx2
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from infra.local.demo import ADMINISTRATOR, USER
-from infra.local.deployment import LocalDeployment
+from infra.local.demo import ADMINISTRATOR, ORGANIZATION, ROLE, USER
+from infra.local.deployment import LocalDeployment, operating
 from infra.local.login import Person
+from mcpist.people import directory
+from tests import members
+from tests.accounts import forget
 from tests.peers.npm import modules
 from tests.whole.browser import complaints, new_page, signed_in
 from tests.whole.console_pages import PAGES, ConsolePage
@@ -74,11 +77,27 @@ def batch(deployment: LocalDeployment) -> str:
     return str(answer.json()["id"])
 
 
+@pytest.fixture(scope="module")
+def approval(deployment: LocalDeployment) -> str:
+    """A request of the user that waits for an approval."""
+    with operating(deployment.aws):
+        before = directory.read(ORGANIZATION).roles[ROLE]
+        members.put_role(ORGANIZATION, replace(before, allow=("rag.*",), destructive=True, approval=("rag.*",)))
+    forget(deployment)
+    headers = {"authorization": f"Bearer {deployment.token(USER)}"}
+    call = {"name": "rag-delete-doc", "parameters": {"path": "old.md"}}
+    answer = httpx2.post(f"{deployment.aws.api_url}/v1/tools/call", json=call, headers=headers, timeout=60)
+    with operating(deployment.aws):
+        members.put_role(ORGANIZATION, before)
+    forget(deployment)
+    return str(answer.json()["details"]["approval_id"])
+
+
 @pytest.fixture
-def shown(request: pytest.FixtureRequest, batch: str) -> ConsolePage:
+def shown(request: pytest.FixtureRequest, batch: str, approval: str) -> ConsolePage:
     """A page of the list."""
     page: ConsolePage = request.param
-    return replace(page, path=page.path.format(batch=batch))
+    return replace(page, path=page.path.format(batch=batch, approval=approval))
 
 
 @pytest.fixture(scope="module")
