@@ -124,10 +124,10 @@ def test_a_registered_module_that_the_deployment_hides_says_so(
     ada: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     apply(ada, register(ada, kind="api", openapi=json.dumps(SHOP)))
-    assert "Hides a registered module" not in ada.get("/modules")["body"]
+    assert "Hides another" not in ada.get("/modules")["body"]
     with configured(tmp_path, monkeypatch) as upstreams:
         upstreams.configure({"shop": {"description": "Shop", "type": "http", "url": "https://shop.example.com/mcp"}})
-        assert "Hides a registered module" in ada.get("/modules")["body"]
+        assert "Hides another" in ada.get("/modules")["body"]
         page = ada.get("/modules?id=shop")["body"]
         assert "only that one is used" in page
         assert 'value="remove"' in page

@@ -74,6 +74,7 @@ McpistError
 │   │   ├── DisabledByOperator
 │   │   ├── ApprovalRequired
 │   │   └── NameTaken
+│   │       └── AccountsOfAnother
 │   └── NotConfigured              NOT_CONFIGURED 503
 │       ├── ProgramUnavailable
 │       └── UpstreamSecretMissing
@@ -414,6 +415,10 @@ class ApprovalRequired(ToolDisabled):
 
 class NameTaken(ToolDisabled):
     """A tool of a registered module whose name the deployment gave to a module of its own later."""
+
+
+class AccountsOfAnother(NameTaken):
+    """A module of the deployment whose accounts were connected for a registered module of the same name."""
 
 
 class NotConfigured(AdministratorError, code="NOT_CONFIGURED", status=503):

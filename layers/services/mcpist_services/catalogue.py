@@ -9,7 +9,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcpist.errors import McpistError, NameTaken
+from mcpist.errors import AccountsOfAnother, McpistError, NameTaken
 from mcpist.memory import Memory, cached
 from mcpist.settings import settings
 from mcpist.tools.declare.module import Module
@@ -18,9 +18,9 @@ from mcpist_services import NAMES, providers
 from mcpist_services.described.compiled import imported_apis
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
-    from mcpist.caller import Caller
+    from mcpist.caller import Caller, RegisteredModule
 
 
 _read_files: Memory[str, tuple[int, int]] = Memory(inf, 1)
@@ -84,17 +84,18 @@ def _sources_of(caller: "Caller") -> "Sequence[ModuleSource]":
     """Return the sources that depend on the caller: MCP servers, and what the caller's organization registered."""
     _follow_upstreams()
     sources: list[ModuleSource] = []
+    registered = caller.modules
     if hidden := hidden_modules(caller):
-        sources.append(HiddenModules(hidden))
-        caller = replace(caller, modules=tuple(one for one in caller.modules if one.name not in hidden))
-    if has_upstreams() or any(module.kind == "upstream" for module in caller.modules):
+        sources.append(HiddenModules([one for one in caller.modules if one.name in hidden]))
+        registered = tuple(one for one in caller.modules if one.name not in hidden)
+    if has_upstreams() or any(module.kind == "upstream" for module in registered):
         from mcpist_services.upstream.modules import Categories
 
-        sources.append(Categories(caller))
-    if any(module.kind == "api" for module in caller.modules):
+        sources.append(Categories(caller, registered))
+    if any(module.kind == "api" for module in registered):
         from mcpist_services.described.registered import registered_apis
 
-        sources.append(registered_apis(caller))
+        sources.append(registered_apis(replace(caller, modules=registered)))
     return sources
 
 
@@ -106,15 +107,17 @@ class HiddenModules(ModuleSource):
 
     index = NO_ENTRIES
 
-    def __init__(self, hidden: frozenset[str]) -> None:
-        self._hidden = hidden
+    def __init__(self, hidden: "Collection[RegisteredModule]") -> None:
+        self._hidden = {module.name: bool(module.destination) for module in hidden}
 
     def module(self, name: str) -> Module:
         """Return none of them."""
         raise LookupError(name)
 
     def missing_reason(self, module: str, tool: str = "") -> McpistError | None:
-        """Return that a tool may be one of the registered module."""
+        """Return that a tool may be one of the registered module, or that the accounts are, which go nowhere else."""
+        if self._hidden.get(module):
+            return AccountsOfAnother(name=module, module=module)
         return NameTaken(name=f"{module}.{tool}", module=module) if tool and module in self._hidden else None
 
 

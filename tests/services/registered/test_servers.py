@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-from mcpist.errors import AlreadyExists, ApprovalRequired, InvalidRequest, NameTaken, UpstreamUnavailable
+from mcpist.errors import (
+    AccountsOfAnother,
+    AlreadyExists,
+    ApprovalRequired,
+    InvalidRequest,
+    NameTaken,
+    UpstreamUnavailable,
+)
 from mcpist.people import directory
 from mcpist.registry import definitions
 from mcpist.render.answer import compact
@@ -160,6 +167,21 @@ def test_a_category_of_the_deployment_hides_a_module_that_was_registered_before(
         with pytest.raises(AlreadyExists):
             register(registrar, fake, overwrite=True)
         registrar.unregister("notes")
+
+
+@pytest.mark.parametrize("category", ["notes", "others"])
+def test_accounts_of_a_registered_module_go_to_no_server_of_the_deployment(
+    registrar: Registrar, fake: FakeUpstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, category: str
+) -> None:
+    register(registrar, fake, headers={"Authorization": "grant:notes"})
+    registrar.grant("notes", "others")
+    with configured(tmp_path, monkeypatch) as upstreams, serving_fake() as deployed:
+        url, headers = f"http://127.0.0.1:{deployed.port}/mcp", {"Authorization": "grant:notes"}
+        server = {"type": "http", "url": url, "description": "Notes of all", "headers": headers}
+        upstreams.configure({"all": server}, {category: {"description": "Notes of all", "server": "all"}})
+        with pytest.raises(AccountsOfAnother, match="were connected for the module that your organization registered"):
+            registrar.permissions().tool(category, "find_note")
+        assert deployed.received == []
 
 
 def test_nothing_of_a_server_is_shared_with_another_organization(registrar: Registrar, fake: FakeUpstream) -> None:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from mcpist.caller import Caller
+from mcpist.caller import Caller, RegisteredModule
 from mcpist.errors import McpistError
 from mcpist.memory import Memory
 from mcpist.render.shows import Shows
@@ -51,11 +51,14 @@ _builds: Memory[tuple[Any, ...], BuiltCategories] = Memory(math.inf, MAX_CACHED_
 
 
 class Categories(ModuleSource):
-    """The categories as one caller's request finds them: no server is asked until a category is named."""
+    """The categories as one caller's request finds them: no server is asked until a category is named.
 
-    def __init__(self, caller: Caller) -> None:
+    Of the organization's modules those that are `registered` count; the deployment may have taken others' names.
+    """
+
+    def __init__(self, caller: Caller, registered: Collection[RegisteredModule]) -> None:
         self._caller = caller
-        self._offer = offered_to(caller)
+        self._offer = offered_to(replace(caller, modules=tuple(registered)))
         permitted = {name for role in caller.roles for name in role.modules}
         self._permitted = {name: one for name, one in self._offer.categories.items() if name in permitted}
         servers = _servers_of(self._permitted)

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from mcpist.aws.clients import AwsError, ResourceMissing, client, store_errors
 from mcpist.caller import Caller
 from mcpist.errors import (
+    AccountsOfAnother,
     FileNotFound,
     McpistError,
     ReconnectRequired,
@@ -132,7 +133,11 @@ def identity_for(caller: Caller, server: str, *, refused: Identity | None = None
     stored = sorted(one for one in configured.references if one.startswith("ssm:"))
     secrets = {one: _parameter(one.removeprefix("ssm:"), server, refused is not None) for one in stored}
     owners, versions = [], {}
+    # Those of a registered module are for its address alone; a server's own key has its name before the `@`.
+    taken = {one.name for one in caller.modules if one.destination} - ({label(server)} if "@" in server else set())
     for service in sorted(configured.grants):
+        if service in taken:
+            raise AccountsOfAnother(name=label(server), module=service)
         credential = broker.resolve(caller, service, refused=refused.versions.get(service) if refused else None)
         secrets[f"grant:{service}"] = credential.token
         owners.append(credential.owner)
