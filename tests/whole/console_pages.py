@@ -26,7 +26,7 @@ PAGES = (
     ConsolePage("/batches?id={batch}&step=look", "list_tags", "list_tags"),
     ConsolePage("/tools?connect=github", "Connect GitHub", "GitHub を接続"),
     ConsolePage("/approvals", "until a person has decided", "人が決めるまで"),
-    ConsolePage("/approvals?id={approval}", "What is destroyed", "削除・破壊されるもの"),
+    ConsolePage("/approvals?id={approval}", "exactly as shown", "表示どおりに"),
     ConsolePage("/files", "Large results", "保存された大きな結果"),
     ConsolePage("/connect", "Your accounts", "接続しているアカウント"),
     ConsolePage("/connect/github", "Connect GitHub", "GitHub を接続"),
