@@ -91,6 +91,12 @@ def test_an_unknown_parameter_is_refused_with_the_known_ones(plain: RestClient, 
     assert "category, tag, enabled" in answer.json["error"]
 
 
+@pytest.mark.parametrize("path", ["/v1/nothing", "/v1/roles/\xaeW"])
+def test_an_unknown_path_is_not_found_whatever_its_parameters(plain: RestClient, path: str) -> None:
+    answer = plain.get(path, dryRun="true")
+    assert (answer.status, answer.json["code"]) == (404, "NOT_FOUND")
+
+
 def test_an_error_has_problem_details_for_who_accepts_them(plain: RestClient) -> None:
     required, problem = (
         client.get("/v1/users/nobody") for client in (plain, plain.with_headers(accept=f"{PROBLEM}, */*"))

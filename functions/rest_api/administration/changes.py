@@ -15,7 +15,7 @@ from mcpist.errors import InvalidRequest
 from mcpist.people.administration import Administration, AppliedChange
 from mcpist.people.change import ChangeOptions
 from mcpist.people.edits import Edit
-from mcpist.people.organization import Organization
+from mcpist.people.organization import MAX_ID_CHARACTERS, Organization
 from mcpist.running.accounts import BrokerAccounts
 from mcpist.tools.access.effects import describe_change
 from mcpist_services.catalogue import CATALOGUE
@@ -27,6 +27,15 @@ WithGrants = Annotated[
     bool, Query(alias="withGrants", description="Also revoke the connected accounts of each removed user and role")
 ]
 Name = Annotated[str, Field(min_length=1, max_length=256)]
+# The rule that the directory checks: pydantic's own patterns know no lookahead.
+NewId = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=MAX_ID_CHARACTERS,
+        json_schema_extra={"pattern": r"^(?!\.{1,2}$)[^#/\u0000-\u001f]+$"},
+    ),
+]
 Names = Annotated[tuple[Annotated[str, Field(min_length=1, max_length=256)], ...], Field(max_length=1_000)]
 
 # `W/` is what proxies that compress make of an entity tag.

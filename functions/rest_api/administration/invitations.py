@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mcpist.paging import DEFAULT_PAGE_ITEMS, page_of, search
 from mcpist.people import invitations
-from rest_api.administration.changes import Name, Names, administration, body_of
+from rest_api.administration.changes import Names, NewId, administration, body_of
 from rest_api.exchange import current
 from rest_api.router import Cursor, Limit, Operations, PageBody, SearchText, json_responses
 
@@ -37,7 +37,7 @@ class NewInvitation(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    user: Annotated[Name, Field(description="The user id that the person gets")]
+    user: Annotated[NewId, Field(description="The user id that the person gets")]
     name: Annotated[str, Field(max_length=256, description="The person's name")] = ""
     roles: Names = ()
     locale: Literal["en", "ja"] = "en"

@@ -14,7 +14,7 @@ from mcpist.people.change import unnamed_fields, user_fields
 from mcpist.people.organization import Organization, User
 from mcpist.tools.access.effects import preview_tools
 from mcpist_services.catalogue import CATALOGUE
-from rest_api.administration.changes import CREATED, ChangeReport, DryRun, Name, Names, WithGrants, change, show
+from rest_api.administration.changes import CREATED, ChangeReport, DryRun, Name, Names, NewId, WithGrants, change, show
 from rest_api.router import Cursor, Limit, Operations, PageBody, SearchText
 
 router = Operations("administration")
@@ -65,7 +65,7 @@ class UserChange(BaseModel):
 class NewUser(UserChange):
     """A new user; without an issuer, that of all others."""
 
-    user: Annotated[Name, Field(description="The user's id")]
+    user: Annotated[NewId, Field(description="The user's id")]
     name: Name
     sub: Name
 
@@ -110,7 +110,7 @@ class RoleChange(BaseModel):
 class NewRole(RoleChange):
     """A new role."""
 
-    name: Name
+    name: NewId
 
 
 class PreviewedModule(BaseModel):

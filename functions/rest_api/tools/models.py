@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from mcpist.tools.declare.module import ModuleKind
 from mcpist.tools.declare.parameters import Parameter
@@ -70,10 +70,19 @@ class SearchFilters(RequestBody):
     effect: Effect | None = None
 
 
+def _require_words(schema: dict[str, Any]) -> None:
+    """Let a field's schema say that an empty text is refused."""
+    del schema["default"]
+    schema["pattern"] = r"\S"
+
+
 class SearchRequest(RequestBody):
     """A search for tools by a task in words."""
 
-    query: Annotated[str, Field(max_length=1_000)] = ""
+    model_config = ConfigDict(json_schema_extra={"required": ["query"]})
+
+    # A search without one has an error of its own, which says so.
+    query: Annotated[str, Field(max_length=1_000, json_schema_extra=_require_words)] = ""
     filters: SearchFilters = SearchFilters()
     limit: Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE)] = 20
 
