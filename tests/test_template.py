@@ -488,7 +488,7 @@ def test_a_creation_that_fails_leaves_nothing_and_a_removal_leaves_the_data() ->
             (*("Directory", "Logins", "Grants", "Audit", "Seals"), *("FilesBucket", "DataKey", "VaultKey", "LoginKey")),
             policies,
         ),
-        "infra/cognito.yaml": {"Users": policies},
+        "infra/cognito.yaml": {"Users": policies, "FirstAdministrator": policies},
     }
 
 

@@ -39,7 +39,13 @@ def identify(code: str, *, verifier: str, nonce: str) -> KnownPerson:
     if claims.get("nonce") != nonce:
         raise AuthenticationError(problem="the ID token belongs to another login")
     shown = claims.get("email") or claims.get("preferred_username") or claims.get("name") or claims["sub"]
-    return KnownPerson(Subject(settings().issuer, str(claims["sub"])), str(shown)[:MAX_SHOWN_PERSON_CHARACTERS])
+    # Some issuers write it as text.
+    is_verified = claims.get("email_verified") in {True, "true"}
+    return KnownPerson(
+        Subject(settings().issuer, str(claims["sub"])),
+        str(shown)[:MAX_SHOWN_PERSON_CHARACTERS],
+        str(claims.get("email", "")) if is_verified else "",
+    )
 
 
 def _claims(token: str) -> dict[str, Any]:

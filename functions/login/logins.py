@@ -39,6 +39,8 @@ class KnownPerson:
     subject: Annotated[Subject, INLINE]
     name: str = ""
     """The address or the name that the issuer knows, for people."""
+    email: str = ""
+    """The address, if the issuer has verified it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,8 @@ class ClientGrant:
     login: ClientLogin
     scope: str
     refresh_token: str = field(repr=False)
+    email: str = ""
+    """The person's verified address, where a code stands for it."""
 
     def check_client(self, client: LoginClient) -> bool:
         """Whether it was given to a client."""
@@ -228,7 +232,8 @@ def begin_login(code: AuthorizationCode, client: LoginClient) -> ClientGrant:
     )
     subject = code.person.subject
     logins_table().put({"pk": person_key(subject), "sk": CLIENT_PREFIX + login.id, **encode(login)})
-    return ClientGrant(subject, login, login.scope, _refresh_token(subject, login.id, secret))
+    token = _refresh_token(subject, login.id, secret)
+    return ClientGrant(subject, login, login.scope, token, code.person.email)
 
 
 def rotate(token: str) -> ClientGrant | None:

@@ -219,7 +219,8 @@ def server() -> Server:
 
 def _tokens(client: LoginClient, user: ClientGrant, **_: Any) -> dict[str, Any]:
     """Return the tokens of a grant; the console needs no second access token."""
-    token = signing.access_token(user.subject, login=user.login.id, client_id=client.id, scope=user.scope)
+    told = {"email": user.email} if client.is_ours and user.email else {}
+    token = signing.access_token(user.subject, login=user.login.id, client_id=client.id, scope=user.scope, **told)
     return {
         "access_token": token,
         "token_type": "Bearer",

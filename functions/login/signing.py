@@ -18,10 +18,10 @@ ACCESS_TOKEN_SECONDS = 600
 KMS_ALGORITHM = "ECDSA_SHA_256"
 
 
-def access_token(subject: Subject, *, login: str, client_id: str, scope: str) -> str:
-    """Return an access token for the endpoint, by which a client acts for a person."""
+def access_token(subject: Subject, *, login: str, client_id: str, scope: str, **claims: str) -> str:
+    """Return an access token for the endpoint, by which a client acts for a person; `claims` are further ones."""
     now = int(time.time())
-    claims = {
+    whole = {
         "iss": settings().public_url,
         "sub": subject.sub,
         "idp": subject.issuer,
@@ -32,8 +32,9 @@ def access_token(subject: Subject, *, login: str, client_id: str, scope: str) ->
         "client_id": client_id,
         "scope": scope,
         "sid": login,
+        **claims,
     }
-    return _sign(claims)
+    return _sign(whole)
 
 
 def _sign(claims: dict[str, Any]) -> str:

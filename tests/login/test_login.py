@@ -241,3 +241,15 @@ def test_tokens_are_for_the_endpoint_alone(program: Program, uma: Visitor) -> No
     assert uma.open(program.page(resource=f"{AUDIENCE}/acme/readonly"))["statusCode"] == 303
     assert uma.open(program.page(resource=f"{AUDIENCE}.evil.example"))["statusCode"] == 303
     assert query(uma.open(program.page(resource=f"{AUDIENCE}.evil.example")))["error"] == "invalid_target"
+
+
+def test_the_console_alone_is_told_a_persons_address_if_the_issuer_verified_it(
+    door: Door, program: Program, ada: Visitor, uma: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    console = Program(door, client_logins.CONSOLE_CLIENT, f"{PUBLIC_URL}/connect/login")
+    assert verified(tokens_of(console, ada)).email == "ada@example.com"
+    assert verified(tokens_of(program, uma)).email == ""
+    sign = LocalLogin._sign
+    unverified = {"email_verified": False}
+    monkeypatch.setattr(LocalLogin, "_sign", lambda self, claims, *more: sign(self, claims | unverified, *more))
+    assert verified(tokens_of(console, ada)).email == ""

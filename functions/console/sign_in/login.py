@@ -16,7 +16,7 @@ from console.http.cookies import (
     set_login_cookie,
     set_session_cookie,
 )
-from console.sign_in import sessions
+from console.sign_in import first, sessions
 from mcpist.errors import AcceptanceRequired, FormRefused, InvalidRequest, NotConfigured, StaleConnection
 from mcpist.http import bearer
 from mcpist.http.browser import OWN_PATH, START_PAGE, BrowserRequest
@@ -66,6 +66,7 @@ def finish(request: BrowserRequest) -> HttpResponse:
         return messages.show(request, *texts, actions, status=403, cookies=cookies)
     token = client.redeem(request.query["code"], attempt.verifier, resource=_audience(request))["access_token"]
     # Before the session: the broker opens none for somebody who is no member yet.
+    first.found(request, token)
     return _join(request, attempt, token) or _open_session(request, attempt, token)
 
 

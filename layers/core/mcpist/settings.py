@@ -58,6 +58,8 @@ class Settings:
     """The absolute paths of programs that may run without being packaged; only the embedded AWS sets it."""
     servers_folder: str = ""
     """The working directory of stdio servers, else their HOME; only the embedded AWS sets it."""
+    administrator: str = ""
+    """The e-mail address of who administers the first organization; the console alone is given it."""
     connect_client_id: str = ""
     """The client id of the pages under /connect at the identity provider."""
     step_runner: str = ""

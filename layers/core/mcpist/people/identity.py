@@ -107,6 +107,8 @@ class AccessToken:
     """The client to which it was issued; empty where the issuer does not say."""
     login: str = ""
     """The id of the client's login; empty for a token of another issuer than our own."""
+    email: str = ""
+    """The person's verified address, which our own login tells the console alone."""
 
 
 verified_tokens: Memory[bytes, AccessToken] = Memory(TOKEN_CACHE_SECONDS, MAX_CACHED_TOKENS)
@@ -154,7 +156,7 @@ def _verify(token: str, *, issuer: str, audience: str) -> tuple[AccessToken, flo
         claims = _decode(token, key, issuer, audience)
         is_own = bool(settings().login_keys) and issuer == settings().public_url
         subject = Subject(issuer=str(claims["idp"]) if is_own else issuer, sub=str(claims["sub"]))
-        login = str(claims["sid"]) if is_own else ""
+        login, email = (str(claims["sid"]), str(claims.get("email", ""))) if is_own else ("", "")
         expires_at = float(claims["exp"])
     except jwt.ExpiredSignatureError:
         raise AuthenticationError(problem="it has expired") from None
@@ -168,7 +170,7 @@ def _verify(token: str, *, issuer: str, audience: str) -> tuple[AccessToken, flo
     if not _is_access_token(header, claims):
         raise AuthenticationError(problem="it is an ID token or another kind, not an access token")
     client_id = str(claims.get("client_id") or claims.get("azp") or "")  # RFC 9068, and OpenID Connect
-    return AccessToken(subject, client_id, login), expires_at
+    return AccessToken(subject, client_id, login, email), expires_at
 
 
 def _decode(token: str, key: jwt.PyJWK, issuer: str, audience: str) -> dict[str, Any]:
