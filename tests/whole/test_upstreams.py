@@ -112,7 +112,7 @@ def test_a_picture_comes_through_a_call_and_through_a_batch(user: McpUser) -> No
 
 
 def test_arguments_are_checked_before_a_batch_begins(user: McpUser) -> None:
-    steps = [{"id": "now", "module": "clock", "tool": "get_current_time", "params": {"timezone": 5}}]
+    steps = [{"id": "now", "module": "clock", "tool": "get_current_time", "params": {"timezone": [5]}}]
     refused = error(user, "batch", commands=steps)
     assert (refused["code"], refused["details"]["line"]) == ("VALIDATION_ERROR", 1)
 
