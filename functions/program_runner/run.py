@@ -34,6 +34,7 @@ _START_PROBLEMS: Mapping[int, str] = {
     " programs run, and of these none whose language reads files",
     errno.ENOSYS: "this machine's kernel has no filter of system calls, without which nothing runs",
 }
+_RESOURCES = {"folder_bytes": "bytes in its folder", "memory_bytes": "bytes of shared memory"}
 
 
 def run(request: ProgramRequest, *, namespaces: bool = True, landlock: bool = True) -> ProgramResult:
@@ -94,7 +95,7 @@ def _raise_if_ended(request: ProgramRequest, report: Report, process: "_Process"
     if report.reached == "seconds":
         raise Timeout(service=name, seconds=round(limits.seconds, 1))
     if report.reached:
-        resource = "bytes in its folder" if report.reached == "folder_bytes" else report.reached
+        resource = _RESOURCES.get(report.reached, report.reached)
         limit = getattr(limits, report.reached)
         raise ProgramLimitReached(service=name, program=name, limit=limit, resource=resource)
     if process.is_too_long:

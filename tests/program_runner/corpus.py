@@ -204,7 +204,7 @@ def leave(*detach):
         for action in detach:
             action()
         os.closerange(0, 3)
-        subprocess.call([sys.executable, "-c", "import time; time.sleep(600)", "outlived"])
+        subprocess.call([sys.executable, "-c", "import time; time.sleep(600)", sys.argv[2]])
     time.sleep(0.1)
     return "nothing"
 
@@ -442,6 +442,16 @@ def take_all_memory(_guard, _pid):
         return f"gained {len(mmap.mmap(-1, 8 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))} bytes"
     except OSError as error:
         return error.errno
+
+
+@program
+def take_all_shared_memory(_guard, _pid):
+    """Take 3 GB of memory that it shares with its children, which the kernel does not count as its own."""
+    taken = [mmap.mmap(-1, 3 << 30)]
+    for place in range(0, 3 << 30, 1 << 24):
+        taken[0][place : place + (1 << 24)] = b"x" * (1 << 24)
+        time.sleep(0.01)
+    return "gained 3 GB"
 
 
 @program

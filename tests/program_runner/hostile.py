@@ -4,12 +4,14 @@ import contextlib
 import ctypes
 import fcntl
 import json
+import mmap
 import os
 import resource
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -94,6 +96,23 @@ def scatter():
 def swell():
     """Take 8 GB of memory."""
     return len(bytearray(8 << 30))
+
+
+def share():
+    """Take 200 MB of memory that it shares with its children."""
+    taken = mmap.mmap(-1, 200_000_000)
+    for _ in range(200):
+        taken.write(b"x" * 1_000_000)
+    time.sleep(60)
+
+
+def thread():
+    """Start a hundred threads."""
+    for _ in range(100):
+        try:
+            threading.Thread(target=time.sleep, args=(60,)).start()
+        except RuntimeError:
+            break
 
 
 def ignore():

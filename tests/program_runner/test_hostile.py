@@ -116,6 +116,16 @@ def test_memory_beyond_its_limit_is_not_given(hostile: Run) -> None:
     assert "MemoryError" in result.stderr_tail
 
 
+def test_shared_memory_counts_as_its_own(hostile: Run) -> None:
+    error = refused(ProgramLimitReached, hostile, "share", limits={"memory_bytes": 1 << 26, "seconds": 10})
+    assert error.details["resource"] == "bytes of shared memory"
+
+
+def test_threads_count_as_processes(hostile: Run) -> None:
+    error = refused(ProgramLimitReached, hostile, "thread", limits={"processes": 20, "seconds": 10})
+    assert error.details["resource"] == "processes"
+
+
 def test_what_ignores_sigterm_is_killed_with_its_children_in_other_sessions(hostile: Run) -> None:
     started = time.monotonic()
     error = refused(Timeout, hostile, "ignore", limits={"seconds": 0.5})

@@ -61,7 +61,7 @@ def hostile(*arguments: str) -> dict[str, Any]:
 
 
 def test_what_a_program_leaves_behind_reaches_no_other_organization(organizations: Organizations, folder: Path) -> None:
-    mark = "left-by-acme"
+    mark = f"left-by-{os.getpid()}"
     assert organizations.ask("acme", hostile("outlive", mark)) == {"left": True}
     assert running(mark) == 0, "it has ended before the answer"
     (folder / "left").mkdir(mode=0)
@@ -104,12 +104,12 @@ def test_a_process_that_dies_is_an_error_and_the_next_message_has_a_new_one(orga
 
 @pytest.mark.parametrize("hostile", ["landlock"], indirect=True)
 def test_a_program_whose_supervisor_is_killed_ends_with_its_run(hostile: Run) -> None:
-    others = processes.children()
+    others, mark = processes.children(), f"orphan-{os.getpid()}"
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(hostile, "hang", "orphan")
-        while running("orphan") == 0:
+        waiting = pool.submit(hostile, "hang", mark)
+        while running(mark) == 0:
             os.sched_yield()
         (supervisor,) = set(processes.children()) - set(others)
         os.kill(supervisor, signal.SIGKILL)
         assert waiting.result().signal == "SIGKILL"
-    assert running("orphan") == 0
+    assert running(mark) == 0

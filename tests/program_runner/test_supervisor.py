@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import signal
 import socket
 import struct
@@ -17,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from program_runner.confinement import kernel, processes, seccomp, supervisor, system_calls
+from program_runner.confinement import kernel, landlock, processes, seccomp, supervisor, system_calls
 from program_runner.confinement.order import Order, Report, read_line
 from program_runner.folder import INSTALLED, run_folder
 
@@ -197,13 +198,42 @@ def test_a_kernel_that_refuses_namespaces_gives_none() -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(fork(try_it), 0)[1]) == 0
 
 
-def test_everything_but_a_folder_is_hidden_in_mounts_of_ones_own(tmp_path: Path) -> None:
-    def try_it() -> None:
-        if "mounts" not in kernel.enter_namespaces(network=True, mounts=True):
-            os._exit(2)
-        os._exit(2 if "files" in kernel.confine_files(str(tmp_path), ()) and os.listdir("/") != ["etc"] else 3)
+@pytest.mark.parametrize("user", [0, 65_534])
+@pytest.mark.parametrize("way", ["mounts", "landlock"])
+def test_all_but_a_folder_is_hidden_from_root_and_from_others(user: int, way: str) -> None:
+    if user != os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    root = tempfile.mkdtemp(dir="/tmp")
+    Path(root, "own").write_text("own")
+    for path in (root, f"{root}/own"):
+        os.chown(path, user, -1) if os.geteuid() == 0 else None
 
-    assert os.waitstatus_to_exitcode(os.waitpid(fork(try_it), 0)[1]) == 2
+    def try_it() -> None:
+        if user != os.geteuid():
+            os.setuid(user)
+            kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # as a process that is executed is
+        if way == "landlock":
+            kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+            landlock.confine(root, INSTALLED)
+        elif "mounts" not in kernel.enter_namespaces(network=True, mounts=True):
+            os._exit(3)
+        elif "files" not in kernel.confine_files(root, INSTALLED):
+            os._exit(4)
+        seen = [can_read("/etc/passwd"), can_read("/etc/hostname"), can_read(f"{root}/own"), can_read("/bin/sh")]
+        os._exit(7 if seen == [False, False, True, True] else 5)
+
+    ended = os.waitstatus_to_exitcode(os.waitpid(fork(try_it), 0)[1])
+    shutil.rmtree(root)
+    if ended in {3, 4}:
+        pytest.skip("this kernel gives such a user no mounts of its own")
+    assert ended == 7
+
+
+def can_read(path: str) -> bool:
+    try:
+        return bool(Path(path).read_bytes())
+    except OSError:
+        return False
 
 
 def test_a_folder_that_its_owner_has_closed_is_removed() -> None:

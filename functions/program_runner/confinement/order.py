@@ -64,7 +64,7 @@ class Report:
     exit_code: int | None = None
     signal: int = 0
     reached: str = ""
-    """The limit for which it was ended: seconds, processes or folder_bytes."""
+    """The limit for which it was ended: seconds, processes, folder_bytes or memory_bytes."""
     errno: int = 0
     """The error of a process that did not start."""
 

@@ -25,7 +25,7 @@ from program_runner.confinement import kernel, landlock, processes, seccomp
 from program_runner.confinement.order import Order, Report, read_line
 
 WATCH_SECONDS = 0.05
-FOLDER_WATCH_SECONDS = 0.25
+SPACE_WATCH_SECONDS = 0.25
 
 
 def main() -> NoReturn:
@@ -146,13 +146,13 @@ def _limit(order: Order, *, is_counted_alone: bool) -> None:
 def _wait(control: socket.socket, wakeup: socket.socket, order: Order, program: int) -> tuple[str, int]:
     """Wait for the program's end; return the limit for which it was ended, if it was, and its exit code."""
     started = time.monotonic()
-    next_folder_watch, ending, reached = started, 0.0, ""
+    next_space_watch, ending, reached = started, 0.0, ""
     while (status := _reaped(program)) is None:
         now = time.monotonic()
         if not reached and not ending:
-            reached = _reached(order, now - started, watch_folder=now >= next_folder_watch)
-            if now >= next_folder_watch:
-                next_folder_watch = now + FOLDER_WATCH_SECONDS
+            reached = _reached(order, now - started, watch_space=now >= next_space_watch)
+            if now >= next_space_watch:
+                next_space_watch = now + SPACE_WATCH_SECONDS
             if reached:
                 ending = _terminate(program, now, order.grace_seconds)
         if ending and now >= ending:
@@ -166,13 +166,15 @@ def _wait(control: socket.socket, wakeup: socket.socket, order: Order, program: 
     return reached, status
 
 
-def _reached(order: Order, seconds: float, *, watch_folder: bool) -> str:
+def _reached(order: Order, seconds: float, *, watch_space: bool) -> str:
     if order.seconds and seconds >= order.seconds:
         return "seconds"
     if order.processes and processes.count() > order.processes:
         return "processes"
-    if watch_folder and order.folder_bytes and processes.folder_bytes(order.folder) > order.folder_bytes:
+    if watch_space and order.folder_bytes and processes.folder_bytes(order.folder) > order.folder_bytes:
         return "folder_bytes"
+    if watch_space and order.memory_bytes and processes.shared_bytes() > order.memory_bytes:
+        return "memory_bytes"
     return ""
 
 

@@ -75,7 +75,7 @@ class Limits(MessageModel):
 
     seconds: float = Field(20, gt=0, le=55)
     memory_bytes: int = Field(1 << 30, ge=1 << 24, le=8 << 30)
-    """The private writable memory of each process."""
+    """The private writable memory of each process, and the shared memory of all."""
     processes: int = Field(64, ge=1, le=512)
     file_bytes: int = Field(MAX_FILE_BYTES, ge=1, le=MAX_FILE_BYTES)
     """The size of each file that it writes."""
