@@ -63,10 +63,10 @@ def _watch(endpoint: Endpoint, request: dict[str, Any], out: TextIO) -> CommandR
     try:
         with endpoint.session.connected():
             with progress_view(out) as show:
-                begun = request.get("batch_id") or endpoint.begin("batch", request)
-                if isinstance(begun, CommandResult):
+                begun = endpoint.begin("batch", request)  # which also starts one that a person has approved meanwhile
+                if isinstance(begun, CommandResult) and not request.get("batch_id"):
                     return begun
-                batch = begun
+                batch = request.get("batch_id") or str(begun)
                 for progress in _poll(endpoint, batch):
                     show(progress)
             return endpoint.call("batch", {"batch_id": batch})

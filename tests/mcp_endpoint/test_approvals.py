@@ -219,3 +219,11 @@ def test_an_approval_is_for_the_elements_that_were_shown(door: EndpointClient) -
     assert not door.call("batch", commands=lines)[0]
     (_, drop) = ledger.get_entries(f"acme#{approval}")
     assert drop.shown == tuple(digest_of({"path": path}) for path in ("d/0.md", "d/1.md"))
+
+
+def test_the_progress_of_what_waits_says_so(door: EndpointClient) -> None:
+    approval = door.error("batch", commands=LINES)["details"]["approval_id"]
+    answer = door.request("resources/read", uri=f"mcpist://batches/{approval}/progress")
+    assert answer["error"]["data"]["code"] == "APPROVAL_REQUIRED"
+    other = door.of("ada").request("resources/read", uri=f"mcpist://batches/{approval}/progress")
+    assert other["error"]["data"]["code"] == "BATCH_NOT_FOUND"

@@ -191,7 +191,7 @@ async def get_task(context: Context, params: TaskParams) -> Task:
     exchange = exchange_of(context)
     permissions = _permissions(exchange)
     with protocol_errors(exchange):
-        with suppress(BatchNotFound):
+        with suppress(BatchNotFound, ApprovalPending):
             separate = exchange.client.separate_blocks
             return batch.task(exchange.caller, permissions, params.task_id, separate=separate)
         found = approvals.task(exchange, permissions, params.task_id, _result_of(exchange))

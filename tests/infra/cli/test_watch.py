@@ -100,7 +100,7 @@ def test_a_pipe_gets_a_line_for_each_change_and_the_usual_document(
 def test_a_batch_can_be_watched_later(stage: FakeEndpoint, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["batch", "--id", BATCH, "--watch", "--url", stage.url, "--token", "t"]) == 0
     assert "page: running, 3/12" in capsys.readouterr().err
-    assert stage.asked == [{"batch_id": BATCH}]
+    assert stage.asked == [{"batch_id": BATCH}] * 2, "to start what was approved, and for the results"
 
 
 def test_an_invalid_batch_is_refused_before_it_is_watched(

@@ -105,7 +105,7 @@ class Approval:
     def refusal(self) -> McpistError:
         """Return the error of a request that this approval does not permit, or does not permit yet."""
         facts = self.summary() | {"until": _text_of(self.until)}
-        kinds = {"waiting": ApprovalPending, "declined": ApprovalDeclined}
+        kinds = {"waiting": ApprovalPending, "approved": ApprovalPending, "declined": ApprovalDeclined}
         return kinds.get(self.state, ApprovalEnded)(**facts)
 
     def summary(self) -> dict[str, Any]:

@@ -207,10 +207,17 @@ def find_own(
     """Return a batch that this caller started, or for an administrator any of the organization.
 
     A look into another user's batch has an audit row, without which there is none; `after` is what the row says of it.
+    ApprovalPending for one that waits for an approval.
     """
     if not is_batch_id(batch):
         raise BatchNotFound(batch=batch)
-    head = ledger.get_header(ledger.partition_key(caller.organization, batch))
+    try:
+        head = ledger.get_header(ledger.partition_key(caller.organization, batch))
+    except BatchNotFound:
+        approval = approvals.find_own(caller, batch)
+        if approval and approval.state != "used":
+            raise approval.refusal() from None
+        raise
     if head.user != caller.user and caller.system_role != "admin":
         raise BatchNotFound(batch=batch)
     if head.user != caller.user:
