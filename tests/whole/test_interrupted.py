@@ -2,6 +2,7 @@
 
 import json
 import random
+import socket
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ import pytest
 
 from tests.core.loopback import listening
 from tests.upstreams.fake_upstream import FakeUpstream
-from tests.whole.test_restart import Stack, free_port, up
+from tests.whole.test_restart import Stack, up
 
 pytestmark = pytest.mark.slow
 
@@ -69,6 +70,18 @@ def counter(tmp_path: Path) -> Iterator[MarkServer]:
     (tmp_path / "notes").mkdir()
     with listening(fake.http):
         yield counted
+
+
+def kept_port() -> int:
+    """Return a port that no connection gets while nothing listens on it, nor on the next one, where the login is."""
+    for port in range(20_000, 30_000, 2):
+        with (
+            suppress(OSError),
+            socket.create_server(("127.0.0.1", port)),
+            socket.create_server(("127.0.0.1", port + 1)),
+        ):
+            return port
+    raise AssertionError("no port is free")
 
 
 def batch_of(run: str) -> list[dict[str, Any]]:
@@ -135,7 +148,7 @@ def expect_all_of_it(batch: dict[str, Any], marks: Counter[str], run: str) -> No
 
 
 def test_batches_go_on_after_a_kill_at_any_moment_and_write_nothing_twice(tmp_path: Path, counter: MarkServer) -> None:
-    port, moments = free_port(), random.Random(29)  # noqa: S311 - moments, no secrets
+    port, moments = kept_port(), random.Random(29)  # noqa: S311 - moments, no secrets
     upstreams = ("--upstreams", str(tmp_path / "upstreams.json"))
     before, interrupted = "", 0
     for number in range(KILLS + 1):
@@ -162,7 +175,7 @@ def test_batches_go_on_after_a_kill_at_any_moment_and_write_nothing_twice(tmp_pa
 
 
 def test_a_cancelled_batch_stays_so(tmp_path: Path, counter: MarkServer) -> None:
-    port, upstreams = free_port(), ("--upstreams", str(tmp_path / "upstreams.json"))
+    port, upstreams = kept_port(), ("--upstreams", str(tmp_path / "upstreams.json"))
     with up(tmp_path, port, *upstreams) as stack, person_of(stack) as person:
         person.start("run")
         batch = person.newest()

@@ -79,7 +79,9 @@ def up(folder: Path, port: int, *arguments: str, stack: str = "default") -> Iter
     ):
         try:
             assert process.stdout
-            yield Stack(process, json.loads(process.stdout.readline())["metadata"], folder)
+            document = json.loads(process.stdout.readline())
+            assert document["success"], document
+            yield Stack(process, document["metadata"], folder)
         finally:
             process.terminate()
 
