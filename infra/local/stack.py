@@ -138,7 +138,7 @@ class EmbeddedAws:
     @property
     def _steps_at_once(self) -> float:
         """The steps of an organization that run at once, where there are limits of what is in flight."""
-        limited = self.template.intrinsics.parameters["UserConcurrency"] != "0"
+        limited = self.template.intrinsics.parameters.get("UserConcurrency", "0") != "0"
         return MAX_STEPS_PER_ORGANIZATION if limited and self._account is None else inf
 
     def _template_parameters(self) -> dict[str, str]:
