@@ -51,7 +51,7 @@ class ApprovalList(Body):
 class DeclineRequest(RequestBody):
     """Why a request is declined."""
 
-    reason: Annotated[str, Field(min_length=1, max_length=approvals.MAX_REASON_CHARACTERS)]
+    reason: Annotated[str, Field(min_length=1, max_length=approvals.MAX_REFUSAL_CHARACTERS)]
 
 
 class NotificationRequest(RequestBody):

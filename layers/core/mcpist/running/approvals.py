@@ -16,9 +16,8 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 from mcpist.audit import record as audit
 from mcpist.aws.attributes import Item, decode, encode, pack
@@ -28,16 +27,16 @@ from mcpist.caller import NO_CLIENT, ApprovalMode, Caller
 from mcpist.errors import (
     ApprovalByProgram,
     ApprovalDecided,
-    ApprovalDeclined,
-    ApprovalEnded,
     ApprovalNotFound,
-    ApprovalPending,
     InvalidRequest,
     McpistError,
     SecondPersonRequired,
     TooManyApprovals,
 )
 from mcpist.files import access
+from mcpist.running.approval_record import Approval as Approval
+from mcpist.running.approval_record import ApprovalState as ApprovalState
+from mcpist.running.approval_record import page_url
 from mcpist.running.confirmation import DestructiveUse
 from mcpist.settings import settings
 from mcpist.tools.access.permissions import Permissions
@@ -47,88 +46,8 @@ DAY_SECONDS = 86_400
 KEPT_SECONDS = 8 * DAY_SECONDS
 MAX_STORED_BYTES = 250_000  # of the request, and of the result; a larger result is a file
 MAX_WAITING = 50  # of one user's requests: each notifies people
-MAX_REASON_CHARACTERS = 500
+MAX_REFUSAL_CHARACTERS = 500
 RESULT_TYPE = "application/json"
-
-type ApprovalState = Literal["waiting", "approved", "used", "declined", "cancelled", "expired"]
-
-
-@dataclass(frozen=True, slots=True)
-class Approval:
-    """A request that waits, or has waited, for a person's approval."""
-
-    id: str
-    digest: str
-    """Of the requester and of everything that the person sees."""
-    mode: ApprovalMode
-    requested_by: str
-    """The id of the user whose request it is."""
-    requested_at: int
-    """In epoch seconds."""
-    until: int
-    """When the time for a decision ends, or after it the time for the use, in epoch seconds."""
-    uses: tuple[DestructiveUse, ...]
-    """The uses that the person decides about."""
-    request: dict[str, Any]
-    """A call with its tool and arguments, or a batch with its commands."""
-    client: str = ""
-    """The program that sent the request, as it names itself."""
-    state: ApprovalState = "waiting"
-    decided_by: str = ""
-    decided_at: int = 0
-    reason: str = ""
-    """Why it was declined."""
-    used_at: int = 0
-    outcome: dict[str, Any] = field(default_factory=dict)
-    """Of a call that has ended: `result`, `file` or `error`."""
-
-    @property
-    def tools(self) -> list[str]:
-        """The full names of the tools that destroy."""
-        return sorted({f"{use.module}.{use.tool}" for use in self.uses})
-
-    @property
-    def is_call(self) -> bool:
-        """Whether it is about one call; else about a batch."""
-        return "tool" in self.request
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it waits, or was given and not used yet."""
-        return self.state in {"waiting", "approved"}
-
-    @property
-    def is_declined(self) -> bool:
-        """Whether the same request is still answered with the refusal."""
-        return self.state == "declined" and self.until > time.time()
-
-    def refusal(self) -> McpistError:
-        """Return the error of a request that this approval does not permit, or does not permit yet."""
-        facts = self.summary() | {"until": _text_of(self.until)}
-        kinds = {"waiting": ApprovalPending, "approved": ApprovalPending, "declined": ApprovalDeclined}
-        return kinds.get(self.state, ApprovalEnded)(**facts)
-
-    def summary(self) -> dict[str, Any]:
-        """Return the facts of the approval as JSON, without what the request said."""
-        return {
-            "approval_id": self.id,
-            "state": self.state,
-            "mode": self.mode,
-            "tools": self.tools,
-            "requested_by": self.requested_by,
-            "requested_at": self.requested_at,
-            "until": self.until,
-            "client": self.client,
-            "decided_by": self.decided_by,
-            "decided_at": self.decided_at,
-            "reason": self.reason,
-            "url": page_url(self.id),
-        }
-
-
-def page_url(approval: str) -> str:
-    """Return the address of the page on which a person decides."""
-    return f"{settings().public_url}/approvals?id={approval}"
 
 
 def require_approval(
@@ -236,8 +155,8 @@ def decline(permissions: Permissions, approval: str, reason: str) -> Approval:
     """Decline a request, and say why; the same request is answered with it until the time for a decision ends."""
     caller, found = permissions.caller, find(permissions, approval)
     reason = reason.strip()
-    if not 0 < len(reason) <= MAX_REASON_CHARACTERS:
-        raise InvalidRequest(field="reason", problem=f"say why, in 1 to {MAX_REASON_CHARACTERS} characters")
+    if not 0 < len(reason) <= MAX_REFUSAL_CHARACTERS:
+        raise InvalidRequest(field="reason", problem=f"say why, in 1 to {MAX_REFUSAL_CHARACTERS} characters")
     now = int(time.time())
     return _move(caller, found, "decline", state="declined", decided_by=caller.user, decided_at=now, reason=reason)
 
@@ -397,7 +316,3 @@ def _listed(organization: str, approval: Approval) -> Item:
 
 def _own_key(organization: str, user: str) -> str:
     return f"{organization}#approvals#{user}"
-
-
-def _text_of(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
