@@ -15,12 +15,16 @@ class Login {
   codeVerifier() { return this.verifier; }
   saveCodeVerifier(verifier) { this.verifier = verifier; }
 
-  // What a person does in the browser: open the page and choose who they are.
+  // What a person does in the browser: open the page, choose who they are, and let the client act.
   async redirectToAuthorization(address) {
-    const page = new URL((await fetch(address, { redirect: "manual" })).headers.get("location"));
-    const form = new URLSearchParams({ request: page.searchParams.get("request"), sub: person });
-    const chosen = await fetch(new URL("/login", page), { method: "POST", body: form, redirect: "manual" });
-    this.landed = new URL(chosen.headers.get("location")).searchParams;
+    const sent = await fetch(address, { redirect: "manual" });
+    const cookie = sent.headers.getSetCookie().map((one) => one.split(";")[0]).join("; ");
+    const chosen = await post(sent.headers.get("location"), { sub: person });
+    const asked = await fetch(chosen.headers.get("location"), { headers: { cookie }, redirect: "manual" });
+    const login = /name="login" value="(.*?)"/.exec(await asked.text())[1];
+    const origin = new URL(address).origin;
+    const agreed = await post(`${origin}/login/consent`, { login, decision: "allow" }, { cookie, origin });
+    this.landed = new URL(agreed.headers.get("location")).searchParams;
   }
 }
 
@@ -48,6 +52,10 @@ console.log(JSON.stringify({
   batch: await use("batch", { commands: batch }),
 }));
 await client.close();
+
+async function post(address, form, headers = {}) {
+  return await fetch(address, { method: "POST", body: new URLSearchParams(form), headers, redirect: "manual" });
+}
 
 async function load(name) {
   if (name.endsWith("client")) return await import(name);

@@ -74,10 +74,8 @@ def test_the_house_is_well(examine: Examine) -> None:
     states = {about: {line["state"] for line in lines} for about, lines in found.items()}
     assert {about for about, some in states.items() if some == {"skipped"}} == {
         "configuration stack",
-        "configuration LocalRedirects",
         "configuration functions",
         "endpoint TLS",
-        "endpoint login metadata",
         "limits concurrency",
     }
     # No app is stored, and the role has modules of tests that this process does not know.

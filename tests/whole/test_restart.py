@@ -266,15 +266,15 @@ def _expect_the_folder_is_followed(agent: SdkClient, folder: Path) -> None:
 def test_two_stacks_keep_their_own_state_and_one_of_a_name_runs_once(folder: Path) -> None:
     with up(folder, free_port()) as one, up(folder, free_port(), stack="two") as two:
         assert one.facts["issuer"] != two.facts["issuer"]
-        two.mcpist("--stack", "two", "role", "create", "second")
+        two.mcpist("--stack", "two", "role", "create", "clerks")
         shown = {stack["stack"]: stack for stack in one.mcpist("ps")["stacks"]}
         assert {name: stack["mcp_url"] for name, stack in shown.items()} == {"default": one.url, "two": two.url}
         assert shown["two"]["pid"] == two.process.pid
         taken = one.mcpist("--stack", "two", "up", "--port", str(free_port()), fails=True)
         assert two.url in taken["message"]
-        assert "second" not in str(one.mcpist("role", "list"))
-        assert "second" in str(one.mcpist("--stack", "two", "role", "list"))
+        assert "clerks" not in str(one.mcpist("role", "list"))
+        assert "clerks" in str(one.mcpist("--stack", "two", "role", "list"))
         two.kill()
         assert one.mcpist("--stack", "two", "ps")["stacks"][1]["state"] == "stopped"
     with up(folder, free_port(), "--fresh", stack="two") as fresh:
-        assert "second" not in str(fresh.mcpist("--stack", "two", "role", "list"))
+        assert "clerks" not in str(fresh.mcpist("--stack", "two", "role", "list"))

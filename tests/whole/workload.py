@@ -1,6 +1,9 @@
 """One use of every right that a story of accounts leaves unused: documents, files, upstreams, the relay, machines."""
 
+import base64
+import hashlib
 import json
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from threading import Event
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import httpx2
 from mcp_types import ElicitRequestParams, ElicitResult
@@ -167,6 +170,47 @@ def use_console(deployment: LocalDeployment) -> None:
         for language in ("ja", "en"):
             _submit(browser, "/profile", action="language", language=language)
         _submit(browser, "/profile", action="sign_out")
+
+
+def use_login(deployment: LocalDeployment) -> None:
+    """Let clients act for a person at each door, renew a token, and end them: by themselves, and in the console."""
+    address = deployment.aws.api_url
+    with httpx2.Client(base_url=address, timeout=60) as web:
+        first, second = (_client_of(web, address) for _ in range(2))
+        for tokens in (first, second):
+            with rest_client(deployment, tokens["access_token"]) as rest:
+                assert rest.get("/v1/connections").status_code == 200
+            assert McpUser(deployment, tokens["access_token"]).texts("call", **TAGS)
+        renewed = {"grant_type": "refresh_token", "refresh_token": first["refresh_token"], "client_id": first["client"]}
+        assert web.post("/login/token", data=renewed).status_code == 200
+        ended = {"token": first["access_token"], "client_id": first["client"]}
+        assert web.post("/login/revoke", data=ended).status_code == 200
+        assert len(web.get("/login/jwks.json").json()["keys"]) == 1
+    with _signed_in(deployment, ADMINISTRATOR) as browser:
+        page = browser.get("/profile").text
+        login = re.search(r'name="login" value="(\w+)"', page)
+        assert login, "no program is listed"
+        _submit(browser, "/profile", action="end_client", login=login[1])
+        assert f'name="login" value="{login[1]}"' not in browser.get("/profile").text
+    with rest_client(deployment, deployment.token(ADMINISTRATOR)) as rest:
+        link = rest.post("/v1/invitations", json={"user": "joy", "name": "Joy", "roles": []}).json()["url"]
+    with httpx2.Client(base_url=address, headers={"origin": address, "accept": "text/html"}, timeout=60) as browser:
+        fields = re.findall(r'type="hidden" name="(\w+)" value="([^"]+)"', browser.get(link).text)
+        joining = browser.post("/join", data=dict(fields)).headers["location"]
+        assert browser.get(agree(browser, joining, ADMINISTRATOR.sub)).status_code < 400
+
+
+def _client_of(web: httpx2.Client, address: str) -> dict[str, str]:
+    """A new client that an administrator lets act, and its tokens."""
+    redirect, verifier = "http://127.0.0.1:9/callback", secrets.token_urlsafe(48)
+    described = {"client_name": "Workload", "redirect_uris": [redirect], "token_endpoint_auth_method": "none"}
+    client = web.post("/login/register", json=described).json()["client_id"]
+    challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
+    asked = {"response_type": "code", "client_id": client, "redirect_uri": redirect, "code_challenge": challenge}
+    page = f"{address}/login/authorize?{urlencode({**asked, 'code_challenge_method': 'S256'})}"
+    code = httpx2.URL(agree(web, page, ADMINISTRATOR.sub)).params["code"]
+    form = {"grant_type": "authorization_code", "code": code, "redirect_uri": redirect, "client_id": client}
+    return {"client": client, **web.post("/login/token", data={**form, "code_verifier": verifier}).json()}
 
 
 @contextmanager
