@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 FOLDER = Path(__file__).parent
-MAX_ORGANIZATIONS = 5
+MAX_SHOWN_ORGANIZATIONS = 5
 
 
 def ask(
@@ -42,7 +42,7 @@ def ask(
         person=person.name,
         answers_to=place_of(redirect_uri),
         on_this_machine=is_loopback(redirect_uri),
-        organizations=list(organizations)[:MAX_ORGANIZATIONS],
+        organizations=list(organizations)[:MAX_SHOWN_ORGANIZATIONS],
         redirect_source=_source(redirect_uri),
     )
 

@@ -193,7 +193,7 @@ def use_login(deployment: LocalDeployment) -> None:
         _submit(browser, "/profile", action="end_client", login=login[1])
         assert f'name="login" value="{login[1]}"' not in browser.get("/profile").text
     with rest_client(deployment, deployment.token(ADMINISTRATOR)) as rest:
-        link = rest.post("/v1/invitations", json={"user": "joy", "name": "Joy", "roles": []}).json()["url"]
+        link = rest.post("/v1/invitations", json={"user": "joy", "name": "Joy", "roles": []}).json()["link"]
     with httpx2.Client(base_url=address, headers={"origin": address, "accept": "text/html"}, timeout=60) as browser:
         fields = re.findall(r'type="hidden" name="(\w+)" value="([^"]+)"', browser.get(link).text)
         joining = browser.post("/join", data=dict(fields)).headers["location"]

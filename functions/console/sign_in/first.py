@@ -10,7 +10,7 @@ from mcpist.running.accounts import BrokerAccounts
 from mcpist.settings import settings
 from mcpist_services import NAMES
 
-ORGANIZATION = "main"
+FIRST_ORGANIZATION = "main"
 ROLE = "members"
 
 
@@ -23,6 +23,8 @@ def found(request: BrowserRequest, token: str) -> None:
         return
     id_ = person.email.partition("@")[0]
     first = User(id_, id_, person.subject, "admin", (ROLE,))
-    caller = operator(ORGANIZATION)
-    new = Organization(ORGANIZATION, ORGANIZATION, roles={ROLE: Role(ROLE, modules=NAMES)}, users={first.id: first})
+    caller = operator(FIRST_ORGANIZATION)
+    new = Organization(
+        FIRST_ORGANIZATION, FIRST_ORGANIZATION, roles={ROLE: Role(ROLE, modules=NAMES)}, users={first.id: first}
+    )
     Administration(caller, request.id, BrokerAccounts(caller)).create(new)
