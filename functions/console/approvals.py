@@ -40,7 +40,7 @@ def submit(visit: Visit) -> HttpResponse:
             return _run(visit, approval)
         case "notify":
             made = notification.set_address(visit.administration, form("url"))
-            return _show_lists(visit, secret="" if made.is_slack or not made.url else made.secret)
+            return _show_lists(visit, secret="" if made.is_chat or not made.url else made.secret)
     raise InvalidRequest(field="action", problem="this action is unknown")
 
 

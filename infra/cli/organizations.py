@@ -16,7 +16,7 @@ from typer import Argument, Option
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.options import MASKS, DryRun, Items, Target, WithGrants, command_group, given, items, text_of
 from infra.cli.rest_client import Access
-from infra.cli.rest_commands import dump, shows_all, to_result
+from infra.cli.rest_commands import dump, to_result
 from infra.cli.stacks import last_up
 from infra.cli.target import opened
 from mcpist.caller import Subject
@@ -35,9 +35,10 @@ NAME = Option(metavar="NAME", help="The organization's name, for people.")
 org = command_group()
 
 
-org.command("list", help="List your organizations, with your user id and roles in each.")(
-    shows_all("/v1/organizations")
-)
+@org.command("list")
+def list_organizations(access: Access) -> CommandResult:
+    """List your organizations, with your user id and roles in each."""
+    return to_result(access.session().get("/v1/organizations"))
 
 
 @org.command("create")

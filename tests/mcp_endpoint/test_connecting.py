@@ -242,7 +242,8 @@ def test_no_secret_is_stored_with_a_question(asker: EndpointClient, accounts: Fa
     accounts.acting = grant(3, usable=False)
     question = asker.result("call", **GET_ME)
     (item,) = ledger_table().query(f"acme#{question['requestState']}")
-    assert set(item) == {"pk", "sk", "kind", "digest", "context", "until", "expires_at"}
+    assert set(item) == {"pk", "sk", "kind", "digest", "context", "until", "expires_at", "user", "shown"}
+    assert (item["user"], item["shown"]) == ("uma", {})
     context = unpack(item["context"])
     assert set(context) == {"error", "service", "grant"}
     assert context["grant"] == ["user#uma", 3]

@@ -45,7 +45,7 @@ def test_equal_seeds_draw_equal_breaks_that_are_python() -> None:
     ("file", "first", "later"),
     [
         ("layers/core/mcpist/running/send.py", "core/running/test_send.py", "core/running/test_gate.py"),
-        ("functions/rest_api/routes.py", "rest_api/test_administration.py", "rest_api/test_handler.py"),
+        ("functions/rest_api/routes.py", "rest_api/test_handler.py", "rest_api/test_administration.py"),
         ("layers/services/mcpist_services/jira/refusals.py", "services/jira/test_adf.py", "services/test_contract.py"),
     ],
 )

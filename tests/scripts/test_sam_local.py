@@ -71,7 +71,10 @@ def test_each_function_gets_every_variable_that_the_template_declares() -> None:
     written = read_yaml(ROOT / "template.yaml")
     declared = with_endpoint_variable(read_yaml(ROOT / "template.yaml"))
     given = values(
-        read_template(ROOT / "template.yaml", {"Issuer": "http://172.17.0.1:1", "PublicUrl": "http://127.0.0.1:1"}),
+        read_template(
+            ROOT / "template.yaml",
+            {"Issuer": "http://172.17.0.1:1", "LoginClientId": "mcpist", "PublicUrl": "http://127.0.0.1:1"},
+        ),
         ENDPOINT,
     )
     functions = {id_: one for id_, one in written["Resources"].items() if one["Type"] == "AWS::Serverless::Function"}

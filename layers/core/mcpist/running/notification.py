@@ -41,7 +41,7 @@ class NotificationAddress:
     """The key of the signatures, as its receiver has it."""
 
     @property
-    def is_slack(self) -> bool:
+    def is_chat(self) -> bool:
         """Whether it is an incoming webhook of Slack."""
         return urlsplit(self.url).hostname == SLACK_HOST
 
@@ -101,7 +101,7 @@ def message_for(
 ) -> tuple[bytes, dict[str, str]]:
     """Return the body and the headers of a notification."""
     headers = {"content-type": "application/json"}
-    if address.is_slack:
+    if address.is_chat:
         tools = ", ".join(summary["tools"])
         text = f"{summary['requested_by']} waits for an approval: {tools}\n{summary['url']}"
         # Slack reads these as markup, and as mentions of people.
