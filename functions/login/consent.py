@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from authlib.oauth2 import OAuth2Error
 
-from login import identity_provider, logins, pages, server
+from login import endpoints, identity_provider, logins, pages
 from login.clients import LoginClient
 from login.logins import KnownPerson, PendingLogin
 from mcpist.audit import record as audit
@@ -26,12 +26,12 @@ _BROWSER = re.compile(r"[A-Za-z0-9_-]{43}")
 
 def begin(request: BrowserRequest) -> HttpResponse:
     """Lead a browser to the issuer, if a client's request is right."""
-    values = server.read_query(request)
+    values = endpoints.read_query(request)
     try:
-        server.check(values)
+        endpoints.check(values)
     except OAuth2Error as error:
         if error.redirect_uri:
-            return server.redirect_error(error)
+            return endpoints.redirect_error(error)
         return pages.show_wrong_client(request, str(error.description or error.error))
     parameters = {name: given[0] for name, given in values.items()}
     verifier, nonce = secrets.token_urlsafe(48), secrets.token_urlsafe(24)
@@ -89,13 +89,13 @@ def _end(handle: str, pending: PendingLogin, person: KnownPerson | None) -> Http
     """End a login, once, with a code for the person or with their refusal."""
     if not logins.finish(handle):
         raise StaleConnection
-    return server.answer(pending.parameters, person)
+    return endpoints.answer(pending.parameters, person)
 
 
 def _check_again(pending: PendingLogin) -> tuple[LoginClient, str]:
     """Return the client of a login, and where its answer goes; StaleConnection if it has changed meanwhile."""
     try:
-        return server.check({name: [value] for name, value in pending.parameters.items()})
+        return endpoints.check({name: [value] for name, value in pending.parameters.items()})
     except OAuth2Error:
         raise StaleConnection from None
 

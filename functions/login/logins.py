@@ -1,15 +1,10 @@
-"""Logins: those that have begun, codes, and clients that act for a person, whose refresh tokens are rotated.
+"""Logins that have begun in a browser, and whom a person has let act.
 
 Items of the table of logins, besides those of `client_logins` and `clients`; secrets are stored as their hashes:
     request#HASH, request              a browser's login that has begun
-    code#HASH, code                    an authorization code, and whether it was used
     person#ISSUER#SUB, consent#HASH    that a person lets a client act which gets its answers at an address
 """
 
-import base64
-import binascii
-import hashlib
-import hmac
 import secrets
 import time
 from collections.abc import Mapping
@@ -20,15 +15,9 @@ from login.clients import LoginClient, digest, is_loopback
 from mcpist.aws.attributes import INLINE, decode, encode
 from mcpist.aws.clients import ConditionFailed
 from mcpist.caller import Subject
-from mcpist.people import client_logins
-from mcpist.people.client_logins import CLIENT_PREFIX, ClientLogin, logins_table, person_key
+from mcpist.people.client_logins import logins_table, person_key
 
 REQUEST_SECONDS = 600
-AUTHORIZATION_CODE_SECONDS = 60
-# A client whose answer got lost sends the same refresh token again; later that is a thief's or its owner's.
-REPEAT_SECONDS = 30
-LOGIN_SECONDS = 30 * 86_400
-CONSOLE_SECONDS = 600
 CONSENT_SECONDS = 365 * 86_400
 
 
@@ -56,66 +45,6 @@ class PendingLogin:
     expires_at: int
     person: KnownPerson | None = None
     """Who it is, after the issuer has said so."""
-
-
-@dataclass(frozen=True, slots=True)
-class AuthorizationCode:
-    """An authorization code."""
-
-    login: str
-    """The id of the client's login that it begins."""
-    client_id: str
-    client_name: str
-    redirect_uri: str
-    code_challenge: str
-    scope: str
-    person: KnownPerson
-    expires_at: int
-    used: bool = False
-
-    def get_redirect_uri(self) -> str:
-        """Return the address to which it was sent."""
-        return self.redirect_uri
-
-    def get_scope(self) -> str:
-        """Return the scope."""
-        return self.scope
-
-    @property
-    def code_challenge_method(self) -> str:
-        """The only one."""
-        return "S256"
-
-
-@dataclass(frozen=True, slots=True)
-class StoredLogin(ClientLogin):
-    """A client's login with the state of its refresh token."""
-
-    scope: str = ""
-    salt: str = field(default="", repr=False)
-    refresh_hash: str = ""
-    previous_hash: str = ""
-    rotated_at: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ClientGrant:
-    """The person, login and next refresh token that a client's code or refresh token stands for."""
-
-    subject: Subject
-    login: ClientLogin
-    scope: str
-    refresh_token: str = field(repr=False)
-    email: str = ""
-    """The person's verified address, where a code stands for it."""
-
-    def check_client(self, client: LoginClient) -> bool:
-        """Whether it was given to a client."""
-        return client.id == self.login.client_id
-
-    def get_scope(self) -> str:
-        """Return the scope."""
-        return self.scope
 
 
 # -- a browser's login ---------------------------------------------------------------------------------
@@ -176,129 +105,3 @@ def remember(person: KnownPerson, client: LoginClient, redirect_uri: str) -> Non
 
 def _consent_key(client: LoginClient, redirect_uri: str) -> str:
     return f"consent#{digest(f'{client.id}\n{redirect_uri}')[:32]}"
-
-
-# -- codes and refresh tokens --------------------------------------------------------------------------
-
-
-def store_code(
-    code: str, client: LoginClient, person: KnownPerson, *, redirect_uri: str, challenge: str, scope: str
-) -> None:
-    """Store an authorization code."""
-    stored = AuthorizationCode(
-        login=secrets.token_hex(8),
-        client_id=client.id,
-        client_name=client.name,
-        redirect_uri=redirect_uri,
-        code_challenge=challenge,
-        scope=scope,
-        person=person,
-        expires_at=int(time.time()) + AUTHORIZATION_CODE_SECONDS,
-    )
-    logins_table().put({"pk": f"code#{digest(code)}", "sk": "code", **encode(stored)})
-
-
-def redeem(code: str, client: LoginClient) -> AuthorizationCode | None:
-    """Take a code, once; a second time the client's login ends, since one of both is a thief."""
-    key = f"code#{digest(code)}", "code"
-    try:
-        used = {"used": True}
-        item = logins_table().set(
-            *key, used, condition="attribute_exists(pk) AND #used = :unused", values={":unused": False}
-        )
-    except ConditionFailed:
-        if known := logins_table().get(*key):
-            replayed = decode(AuthorizationCode, known)
-            client_logins.end(replayed.person.subject, replayed.login)
-        return None
-    found = decode(AuthorizationCode, item)
-    return found if found.client_id == client.id and found.expires_at > time.time() else None
-
-
-def begin_login(code: AuthorizationCode, client: LoginClient) -> ClientGrant:
-    """Store the login of a client that begins with a code."""
-    now, secret = int(time.time()), secrets.token_urlsafe(32)
-    login = StoredLogin(
-        id=code.login,
-        client_id=client.id,
-        client_name=client.name,
-        redirect_uri=code.redirect_uri,
-        began_at=now,
-        used_at=now,
-        expires_at=now + (CONSOLE_SECONDS if client.is_ours else LOGIN_SECONDS),
-        scope=code.scope,
-        salt=secrets.token_urlsafe(32),
-        refresh_hash=digest(secret),
-    )
-    subject = code.person.subject
-    logins_table().put({"pk": person_key(subject), "sk": CLIENT_PREFIX + login.id, **encode(login)})
-    token = _refresh_token(subject, login.id, secret)
-    return ClientGrant(subject, login, login.scope, token, code.person.email)
-
-
-def rotate(token: str) -> ClientGrant | None:
-    """Take a refresh token and return the grant with the next one; a token from before the last ends its login."""
-    known = _parse(token)
-    if known is None:
-        return None
-    subject, login_id, secret = known
-    for _ in range(2):
-        login = _read(subject, login_id)
-        if login is None:
-            return None
-        following = _following(login, secret)
-        grant = ClientGrant(subject, login, login.scope, _refresh_token(subject, login_id, following))
-        sent, now = digest(secret), int(time.time())
-        if sent == login.previous_hash and now - login.rotated_at <= REPEAT_SECONDS:
-            return grant
-        if sent != login.refresh_hash:
-            break
-        try:
-            change = {"refresh_hash": digest(following), "previous_hash": sent, "rotated_at": now}
-            change |= {"used_at": now, "expires_at": now + LOGIN_SECONDS}
-            condition, values = "#refresh_hash = :sent", {":sent": sent}
-            key = person_key(subject), CLIENT_PREFIX + login_id
-            logins_table().set(*key, change, condition=condition, values=values)
-        except ConditionFailed:
-            continue  # the same client, at the same moment: what it stored is the same
-        return grant
-    client_logins.end(subject, login_id)
-    return None
-
-
-def find_login(token: str) -> ClientGrant | None:
-    """Return the grant of a refresh token, the last one or that before it; None for any other text."""
-    known = _parse(token)
-    if known is None:
-        return None
-    subject, login_id, secret = known
-    login = _read(subject, login_id)
-    if login is None or digest(secret) not in {login.refresh_hash, login.previous_hash}:
-        return None
-    return ClientGrant(subject, login, login.scope, token)
-
-
-def _read(subject: Subject, login_id: str) -> StoredLogin | None:
-    item = logins_table().get(person_key(subject), CLIENT_PREFIX + login_id)
-    return decode(StoredLogin, item) if item and item["expires_at"] > time.time() else None
-
-
-def _following(login: StoredLogin, secret: str) -> str:
-    """Return the secret after one; it is the same for each request that sends that one again."""
-    made = hmac.digest(login.salt.encode(), secret.encode(), hashlib.sha256)
-    return base64.urlsafe_b64encode(made).decode().rstrip("=")
-
-
-def _refresh_token(subject: Subject, login_id: str, secret: str) -> str:
-    owner = base64.urlsafe_b64encode(f"{subject.issuer}\n{subject.sub}".encode()).decode().rstrip("=")
-    return f"{owner}.{login_id}.{secret}"
-
-
-def _parse(token: str) -> tuple[Subject, str, str] | None:
-    owner, _, rest = token.partition(".")
-    login_id, _, secret = rest.partition(".")
-    try:
-        issuer, _, sub = base64.urlsafe_b64decode(owner + "=" * (-len(owner) % 4)).decode().partition("\n")
-    except (binascii.Error, ValueError):
-        return None
-    return (Subject(issuer, sub), login_id, secret) if issuer and sub and login_id and secret else None

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from login import consent, pages, server
+from login import consent, endpoints, pages
 from login.metadata import METADATA_PATHS, describe
 from mcpist.errors import McpistError, MethodNotAllowed, PageNotFound
 from mcpist.http.browser import BrowserRequest
@@ -32,9 +32,9 @@ def _keys(_: BrowserRequest) -> HttpResponse:
 FOR_PROGRAMS: dict[str, Answer] = {
     **{f"GET {path}": _metadata for path in METADATA_PATHS},
     "GET /login/jwks.json": _keys,
-    "POST /login/token": server.issue,
-    "POST /login/register": server.register,
-    "POST /login/revoke": server.revoke,
+    "POST /login/token": endpoints.issue,
+    "POST /login/register": endpoints.register,
+    "POST /login/revoke": endpoints.revoke,
 }
 FOR_BROWSERS: dict[str, Answer] = {
     "GET /login/authorize": consent.begin,

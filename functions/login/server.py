@@ -4,12 +4,10 @@ Sources: RFC 6749, 7009 (revocation), 7591 (registration), 7636 (PKCE), 8707 (re
 """
 
 import logging
-import re
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
-from urllib.parse import parse_qs
 
 from authlib.common.urls import add_params_to_uri
 from authlib.oauth2 import OAuth2Error
@@ -20,21 +18,15 @@ from authlib.oauth2.rfc7009 import RevocationEndpoint
 from authlib.oauth2.rfc7591 import ClientRegistrationEndpoint, InvalidClientMetadataError, InvalidRedirectURIError
 from authlib.oauth2.rfc7636 import CodeChallenge
 
-from login import clients, logins, signing
+from login import clients, signing, tokens
 from login.clients import LoginClient
-from login.logins import AuthorizationCode, ClientGrant, KnownPerson
 from login.metadata import AUTH_METHODS
+from login.tokens import AuthorizationCode, ClientGrant
 from mcpist.errors import AuthenticationError
-from mcpist.http.browser import BrowserRequest
 from mcpist.http.request import HttpResponse, json_response
-from mcpist.loopback import same_urls
 from mcpist.people import client_logins, identity
 from mcpist.settings import settings
 
-MAX_OAUTH_BODY_BYTES = 20_000
-MAX_FIELDS = 50
-# An error may quote them, and OAuth allows no others there.
-_QUOTABLE = re.compile(r"[ -!#-\[\]-~]*")
 # At DEBUG it logs the tokens that it issues.
 logging.getLogger("authlib").setLevel(logging.WARNING)
 REGISTRATION, REVOCATION = ClientRegistrationEndpoint.ENDPOINT_NAME, RevocationEndpoint.ENDPOINT_NAME
@@ -76,7 +68,7 @@ class CodeGrant(AuthorizationCodeGrant):  # type: ignore[misc]
 
     def save_authorization_code(self, code: str, request: Request) -> None:
         """Store the code of a person who lets the client act."""
-        logins.store_code(
+        tokens.store_code(
             code,
             request.client,
             request.user,
@@ -87,7 +79,7 @@ class CodeGrant(AuthorizationCodeGrant):  # type: ignore[misc]
 
     def query_authorization_code(self, code: str, client: LoginClient) -> AuthorizationCode | None:
         """Take the code; whatever is wrong with the rest of the request, it is used up."""
-        return logins.redeem(code, client)
+        return tokens.redeem(code, client)
 
     def delete_authorization_code(self, authorization_code: AuthorizationCode) -> None:
         """Keep it until it expires, so that a second use is noticed."""
@@ -95,7 +87,7 @@ class CodeGrant(AuthorizationCodeGrant):  # type: ignore[misc]
     def authenticate_user(self, authorization_code: AuthorizationCode) -> ClientGrant:
         """Begin the client's login."""
         clients.keep(self.request.client)
-        return logins.begin_login(authorization_code, self.request.client)
+        return tokens.begin_login(authorization_code, self.request.client)
 
 
 class RefreshGrant(RefreshTokenGrant):  # type: ignore[misc]
@@ -106,7 +98,7 @@ class RefreshGrant(RefreshTokenGrant):  # type: ignore[misc]
 
     def authenticate_refresh_token(self, refresh_token: str) -> ClientGrant | None:
         """Rotate the token."""
-        return logins.rotate(refresh_token)
+        return tokens.rotate(refresh_token)
 
     def authenticate_user(self, refresh_token: ClientGrant) -> ClientGrant:
         """Return the grant of the token."""
@@ -135,7 +127,7 @@ class Revocation(RevocationEndpoint):  # type: ignore[misc]
 
     def query_token(self, token_string: str, token_type_hint: str | None) -> ClientGrant | None:  # noqa: ARG002
         """Return the grant of a token of either kind."""
-        return logins.find_login(token_string) or _of_access_token(token_string)
+        return tokens.find_login(token_string) or _of_access_token(token_string)
 
     def revoke_token(self, token: ClientGrant, request: Request) -> None:  # noqa: ARG002 - authlib's signature
         """End the login."""
@@ -238,84 +230,3 @@ def _of_access_token(token: str) -> ClientGrant | None:
         return None
     found = next((one for one in client_logins.find(known.subject) if one.id == known.login), None)
     return ClientGrant(known.subject, found, "", "") if found else None
-
-
-# -- the endpoints -------------------------------------------------------------------------------------
-
-
-def read_query(request: BrowserRequest) -> dict[str, list[str]]:
-    """Return the parameters of a request for a code."""
-    return _parse(str(request.event.get("rawQueryString", "")))
-
-
-def check(values: Mapping[str, list[str]]) -> tuple[LoginClient, str]:
-    """Return the client of a request for a code, and the address for its answer; OAuth2Error for a wrong one.
-
-    An error with a `redirect_uri` may be told the client; with another one the person alone.
-    """
-    grant = _validated(values)
-    return grant.request.client, grant.redirect_uri
-
-
-def answer(parameters: Mapping[str, str], person: KnownPerson | None) -> HttpResponse:
-    """Redirect to the client, with a code for what a person agreed to, or with their refusal."""
-    try:
-        grant = _validated({name: [value] for name, value in parameters.items()})
-    except OAuth2Error as error:
-        return redirect_error(error)
-    response: HttpResponse = server().create_authorization_response(grant.request, person, grant)
-    return response
-
-
-def redirect_error(error: OAuth2Error) -> HttpResponse:
-    """Tell a client, by its redirect, what is wrong with its request."""
-    response: HttpResponse = server().handle_error_response(None, error)
-    return response
-
-
-def issue(request: BrowserRequest) -> HttpResponse:
-    """Answer a request for tokens."""
-    response: HttpResponse = server().create_token_response(_form(request))
-    return response
-
-
-def revoke(request: BrowserRequest) -> HttpResponse:
-    """Answer a request to revoke a token."""
-    response: HttpResponse = server().create_endpoint_response(REVOCATION, _form(request))
-    return response
-
-
-def register(request: BrowserRequest) -> HttpResponse:
-    """Answer the registration of a client."""
-    described = clients.read_json(request.body(MAX_OAUTH_BODY_BYTES))
-    asked = Request("POST", {name: [value] for name, value in described.items()})
-    response: HttpResponse = server().create_endpoint_response(REGISTRATION, asked)
-    return response
-
-
-def _validated(values: Mapping[str, list[str]]) -> Any:
-    """Return authlib's grant for a request of a code, whose resource is the endpoint or an address below it."""
-    if not all(_QUOTABLE.fullmatch(value) for name, given in values.items() for value in given if name != "state"):
-        raise InvalidRequestError("a parameter has characters that no address has")
-    grant = server().get_consent_grant(Request("GET", values))
-    resource = values.get("resource", [settings().audience])[0].rstrip("/")
-    if not any(resource == known or resource.startswith(f"{known}/") for known in same_urls(settings().audience)):
-        raise InvalidTargetError(
-            "no tokens are issued for this resource", redirect_uri=grant.redirect_uri, state=grant.request.payload.state
-        )
-    return grant
-
-
-def _form(request: BrowserRequest) -> Request:
-    try:
-        body = request.body(MAX_OAUTH_BODY_BYTES).decode("ascii")
-    except UnicodeDecodeError:
-        body = ""
-    return Request("POST", _parse(body), request.headers)
-
-
-def _parse(text: str) -> dict[str, list[str]]:
-    try:
-        return parse_qs(text, keep_blank_values=True, max_num_fields=MAX_FIELDS)
-    except ValueError:
-        return {}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from infra.local.login import LocalLogin
-from login import logins
+from login import tokens as login_tokens
 from login.metadata import METADATA_PATHS
 from mcpist.caller import Subject
 from mcpist.errors import AuthenticationError
@@ -153,8 +153,8 @@ def test_a_code_is_good_for_its_client_alone(door: Door, program: Program, uma: 
 
 def test_a_code_ends_after_a_minute(program: Program, uma: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
     code = query(uma.decide(uma.log_in(program.page())))["code"]
-    clock = Clock(logins.time.time() + logins.AUTHORIZATION_CODE_SECONDS + 1)
-    monkeypatch.setattr(logins.time, "time", clock)
+    clock = Clock(login_tokens.time.time() + login_tokens.AUTHORIZATION_CODE_SECONDS + 1)
+    monkeypatch.setattr(login_tokens.time, "time", clock)
     assert program.redeem(code)["error"] == "invalid_grant"
 
 
@@ -162,8 +162,8 @@ def test_a_code_ends_after_a_minute(program: Program, uma: Visitor, monkeypatch:
 
 
 def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    now = logins.time.time()
-    monkeypatch.setattr(logins.time, "time", lambda: now + seconds)
+    now = login_tokens.time.time()
+    monkeypatch.setattr(login_tokens.time, "time", lambda: now + seconds)
 
 
 def test_a_refresh_token_is_replaced_by_the_next(program: Program, uma: Visitor) -> None:
@@ -185,7 +185,7 @@ def test_a_thief_of_a_refresh_token_and_its_owner_both_lose_it(
 ) -> None:
     stolen = tokens_of(program, uma)["refresh_token"]
     fresh = program.refresh(stolen)
-    later(monkeypatch, logins.REPEAT_SECONDS + 1)
+    later(monkeypatch, login_tokens.REPEAT_SECONDS + 1)
     assert program.refresh(stolen)["error"] == "invalid_grant"
     client_logins.live_logins.clear()
     assert program.refresh(fresh["refresh_token"])["error"] == "invalid_grant"
@@ -207,7 +207,7 @@ def test_a_login_that_nobody_uses_ends_after_a_month(
     program: Program, uma: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token = tokens_of(program, uma)["refresh_token"]
-    later(monkeypatch, logins.LOGIN_SECONDS + 1)
+    later(monkeypatch, login_tokens.LOGIN_SECONDS + 1)
     assert program.refresh(token)["error"] == "invalid_grant"
 
 

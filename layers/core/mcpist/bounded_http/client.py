@@ -93,11 +93,7 @@ class HttpClient:
         `max_bytes` is the size of a response that may be larger than others. `on_send` receives the size of the body
         before it is sent.
         """
-        now = self._clock()
-        # The streams wait until these moments, so that the waits of one exchange cannot add up. The pool's is a time in
-        # seconds: it is httpcore's own.
-        timeouts = {"connect": min(deadline, now + self._connect_seconds), "read": deadline, "write": deadline}
-        extensions = {"timeout": {**timeouts, "pool": max(deadline - now, 0)}}
+        extensions = {"timeout": self._timeouts(deadline)}
         headers = headers or {}
         accepted_encoding = headers.get("accept-encoding", DEFAULT_HEADERS["accept-encoding"])
         request = build_request(
@@ -116,6 +112,13 @@ class HttpClient:
             raise ExchangeTimeout(type(error).__name__, sent=not isinstance(error, _NOT_SENT)) from None
         except _FAILED as error:
             raise ExchangeFailed(type(error).__name__, sent=not isinstance(error, _NOT_SENT)) from None
+
+    def _timeouts(self, deadline: float) -> dict[str, float]:
+        now = self._clock()
+        # The streams wait until these moments, so that the waits of one exchange cannot add up. The pool's is a time in
+        # seconds: it is httpcore's own.
+        moments = {"connect": min(deadline, now + self._connect_seconds), "read": deadline, "write": deadline}
+        return {**moments, "pool": max(deadline - now, 0)}
 
     def close(self) -> None:
         """Close the connections."""

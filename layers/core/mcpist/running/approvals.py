@@ -207,10 +207,7 @@ def _ask(
     replaced: Approval | None,
 ) -> Approval:
     """Store a new approval and tell people; of two equal requests at once, both get the first one's."""
-    if len(pack([dict(request), [one.as_dict() for one in uses]])) > MAX_STORED_BYTES:
-        raise InvalidRequest(field="params", problem="a request that must be approved cannot be so large")
-    if len(_list_waiting(caller.organization, requested_by=caller.user)) >= MAX_WAITING:
-        raise TooManyApprovals(limit=MAX_WAITING, retry_after=3600)
+    _check_bounds(caller, request, uses)
     now = int(time.time())
     made = Approval(
         id=new_batch_id(),
@@ -239,6 +236,13 @@ def _ask(
 
     notification.send(caller, made.summary())
     return made
+
+
+def _check_bounds(caller: Caller, request: Mapping[str, Any], uses: Sequence[DestructiveUse]) -> None:
+    if len(pack([dict(request), [one.as_dict() for one in uses]])) > MAX_STORED_BYTES:
+        raise InvalidRequest(field="params", problem="a request that must be approved cannot be so large")
+    if len(_list_waiting(caller.organization, requested_by=caller.user)) >= MAX_WAITING:
+        raise TooManyApprovals(limit=MAX_WAITING, retry_after=3600)
 
 
 def _list_waiting(organization: str, **filters: str) -> list[Item]:

@@ -1,0 +1,101 @@
+"""The endpoints of the login that speak OAuth: a request in, authlib's answer out."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qs
+
+from authlib.oauth2 import OAuth2Error
+from authlib.oauth2.rfc6749 import InvalidRequestError
+
+from login import clients
+from login.clients import LoginClient
+from login.logins import KnownPerson
+from login.server import REGISTRATION, REVOCATION, InvalidTargetError, Request, server
+from mcpist.http.browser import BrowserRequest
+from mcpist.http.request import HttpResponse
+from mcpist.loopback import same_urls
+from mcpist.settings import settings
+
+MAX_OAUTH_BODY_BYTES = 20_000
+MAX_FIELDS = 50
+# An error may quote them, and OAuth allows no others there.
+_QUOTABLE = re.compile(r"[ -!#-\[\]-~]*")
+
+
+def read_query(request: BrowserRequest) -> dict[str, list[str]]:
+    """Return the parameters of a request for a code."""
+    return _parse(str(request.event.get("rawQueryString", "")))
+
+
+def check(values: Mapping[str, list[str]]) -> tuple[LoginClient, str]:
+    """Return the client of a request for a code, and the address for its answer; OAuth2Error for a wrong one.
+
+    An error with a `redirect_uri` may be told the client; with another one the person alone.
+    """
+    grant = _validated(values)
+    return grant.request.client, grant.redirect_uri
+
+
+def answer(parameters: Mapping[str, str], person: KnownPerson | None) -> HttpResponse:
+    """Redirect to the client, with a code for what a person agreed to, or with their refusal."""
+    try:
+        grant = _validated({name: [value] for name, value in parameters.items()})
+    except OAuth2Error as error:
+        return redirect_error(error)
+    response: HttpResponse = server().create_authorization_response(grant.request, person, grant)
+    return response
+
+
+def redirect_error(error: OAuth2Error) -> HttpResponse:
+    """Tell a client, by its redirect, what is wrong with its request."""
+    response: HttpResponse = server().handle_error_response(None, error)
+    return response
+
+
+def issue(request: BrowserRequest) -> HttpResponse:
+    """Answer a request for tokens."""
+    response: HttpResponse = server().create_token_response(_form(request))
+    return response
+
+
+def revoke(request: BrowserRequest) -> HttpResponse:
+    """Answer a request to revoke a token."""
+    response: HttpResponse = server().create_endpoint_response(REVOCATION, _form(request))
+    return response
+
+
+def register(request: BrowserRequest) -> HttpResponse:
+    """Answer the registration of a client."""
+    described = clients.read_json(request.body(MAX_OAUTH_BODY_BYTES))
+    asked = Request("POST", {name: [value] for name, value in described.items()})
+    response: HttpResponse = server().create_endpoint_response(REGISTRATION, asked)
+    return response
+
+
+def _validated(values: Mapping[str, list[str]]) -> Any:
+    """Return authlib's grant for a request of a code, whose resource is the endpoint or an address below it."""
+    if not all(_QUOTABLE.fullmatch(value) for name, given in values.items() for value in given if name != "state"):
+        raise InvalidRequestError("a parameter has characters that no address has")
+    grant = server().get_consent_grant(Request("GET", values))
+    resource = values.get("resource", [settings().audience])[0].rstrip("/")
+    if not any(resource == known or resource.startswith(f"{known}/") for known in same_urls(settings().audience)):
+        raise InvalidTargetError(
+            "no tokens are issued for this resource", redirect_uri=grant.redirect_uri, state=grant.request.payload.state
+        )
+    return grant
+
+
+def _form(request: BrowserRequest) -> Request:
+    try:
+        body = request.body(MAX_OAUTH_BODY_BYTES).decode("ascii")
+    except UnicodeDecodeError:
+        body = ""
+    return Request("POST", _parse(body), request.headers)
+
+
+def _parse(text: str) -> dict[str, list[str]]:
+    try:
+        return parse_qs(text, keep_blank_values=True, max_num_fields=MAX_FIELDS)
+    except ValueError:
+        return {}
