@@ -1,6 +1,10 @@
-"""A machine that stops while batches run: after the next start they go on, and nothing is written twice."""
+"""A machine that stops while batches run: after the next start they go on, and nothing is written twice.
+
+How often it is killed is chosen by KILLS, e.g. `KILLS=20 make test-all ARGS="-k interrupted"`.
+"""
 
 import json
+import os
 import random
 import socket
 import time
@@ -21,7 +25,7 @@ from tests.whole.test_restart import Stack, up
 
 pytestmark = pytest.mark.slow
 
-KILLS = 20
+KILLS = int(os.environ.get("KILLS", "4"))
 CALL_SECONDS = 0.2
 CALLS = 12
 """Of a batch of `batch_of`."""
