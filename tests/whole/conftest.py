@@ -181,7 +181,8 @@ def usual(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
         file.write_text(file.read_text("utf-8").replace(host, place), "utf-8")
     apis = request.getfixturevalue("library_server").write_overlay(folder / "apis")
     # One user asks all that the tests ask; of slow calls a new account leaves a user four.
-    plenty = {"UserRequests": "6000", "UserConcurrency": "4"}
+    # A killed step keeps its place for minutes, and these tests kill many.
+    plenty = {"UserRequests": "6000", "UserConcurrency": "4", "OrganizationConcurrency": "250"}
     usual_options: dict[str, Any] = {"docs": HERE / "documents", "root": root, "modules": MODULES}
     programs = HERE.parents[1] / "examples/programs"
     with run_local_deployment(

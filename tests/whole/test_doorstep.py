@@ -104,7 +104,7 @@ def test_an_allowed_page_finds_the_login_and_calls_a_tool(
     assert first["status"] == 401
     metadata = first["headers"]["x-mcpist-www-authenticate"].partition('resource_metadata="')[2].rstrip('"')
     found = fetched(page, metadata, headers=VERSION)
-    assert json.loads(found["text"])["authorization_servers"] == [deployment.login.issuer]
+    assert json.loads(found["text"])["authorization_servers"] == [deployment.aws.api_url]
 
     token = deployment.token(ADMINISTRATOR)
     client = {"name": "page", "version": "1"}
