@@ -1,15 +1,11 @@
 """The issuer that says who a person is, and what it says: an ID token, verified (OpenID Connect Core)."""
 
-from typing import Any
-
-import jwt
-
 from login.logins import KnownPerson
 from mcpist.aws.clients import ResourceMissing, client, store_errors
 from mcpist.caller import Subject
 from mcpist.errors import AuthenticationError
 from mcpist.memory import Memory
-from mcpist.people.identity import ALGORITHMS, LEEWAY_SECONDS, issuer_keys
+from mcpist.people.identity import signed_claims
 from mcpist.people.oidc_client import OidcClient
 from mcpist.settings import settings
 
@@ -35,36 +31,17 @@ def identify(code: str, *, verifier: str, nonce: str) -> KnownPerson:
     token = provider().redeem(code, verifier).get("id_token")
     if not isinstance(token, str):
         raise AuthenticationError(problem="the issuer sent no ID token")
-    claims = _claims(token)
+    _, claims = signed_claims(token, issuer=settings().issuer, audience=settings().login_client_id)
     if claims.get("nonce") != nonce:
         raise AuthenticationError(problem="the ID token belongs to another login")
     shown = claims.get("email") or claims.get("preferred_username") or claims.get("name") or claims["sub"]
     # Some issuers write it as text.
-    is_verified = claims.get("email_verified") in {True, "true"}
+    is_verified = claims.get("email_verified") in (True, "true")
     return KnownPerson(
         Subject(settings().issuer, str(claims["sub"])),
         str(shown)[:MAX_SHOWN_PERSON_CHARACTERS],
         str(claims.get("email", "")) if is_verified else "",
     )
-
-
-def _claims(token: str) -> dict[str, Any]:
-    issuer = settings().issuer
-    try:
-        header = jwt.get_unverified_header(token)
-        key = issuer_keys(issuer).find(str(header.get("kid", "")))
-        claims: dict[str, Any] = jwt.decode(
-            token,
-            key,
-            algorithms=ALGORITHMS,
-            issuer=[issuer, f"{issuer}/"],
-            audience=settings().login_client_id,
-            leeway=LEEWAY_SECONDS,
-            options={"require": ["exp", "iss", "sub", "aud"]},
-        )
-    except (jwt.PyJWTError, RecursionError, OverflowError, TypeError, ValueError):
-        raise AuthenticationError(problem="the issuer's ID token cannot be verified") from None
-    return claims
 
 
 def _read_secret(name: str) -> str:

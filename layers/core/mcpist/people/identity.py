@@ -119,23 +119,26 @@ def verify_token(token: str, audience: str) -> AccessToken:
 
     AuthenticationError says in general what is wrong with it.
     """
-    verified = verify(token, issuer=_issuer_of(token), audience=audience)
+    verified = verify(token, audience=audience)
     if verified.login and not client_logins.is_live(verified.subject, verified.login):
         raise AuthenticationError(problem="the client's access was ended")
     return verified
 
 
-def verify(token: str, *, issuer: str, audience: str) -> AccessToken:
-    """Return the claims of a valid access token; one verified within the last minute is not verified again."""
+def verify(token: str, *, issuer: str = "", audience: str) -> AccessToken:
+    """Return the claims of a valid access token; one verified within the last minute is not verified again.
+
+    Without an `issuer` it is our own login's where the token names one of its keys, else the configured one's.
+    """
     key = hashlib.sha256("\n".join((issuer, audience, token)).encode()).digest()
     if known := verified_tokens.get(key):
         return known
-    verified, expires_at = _verify(token, issuer=issuer, audience=audience)
+    verified, expires_at = _verify(token, issuer=issuer or _issuer_of(token), audience=audience)
     return verified_tokens.put(key, verified, until=expires_at)
 
 
 def _issuer_of(token: str) -> str:
-    """Return the issuer whose keys must have signed a token: our own login where it names one of that's keys."""
+    """Return the issuer whose keys must have signed a token."""
     try:
         is_own = jwt.get_unverified_header(token).get("kid") in login_keys.key_ids()
     except jwt.PyJWTError:
@@ -144,28 +147,14 @@ def _issuer_of(token: str) -> str:
 
 
 def _verify(token: str, *, issuer: str, audience: str) -> tuple[AccessToken, float]:
-    """Return the claims of a valid access token, and its expiry.
-
-    `issuer` has no slash at its end; a token whose issuer has one is valid, too.
-    """
+    """Return the claims of a valid access token, and its expiry."""
+    header, claims = signed_claims(token, issuer=issuer, audience=audience)
+    is_own = bool(settings().login_keys) and issuer == settings().public_url
     try:
-        header = jwt.get_unverified_header(token)
-        if header.get("alg") not in ALGORITHMS:
-            raise AuthenticationError(problem="its signature algorithm is not accepted")
-        key = issuer_keys(issuer).find(str(header.get("kid", "")))
-        claims = _decode(token, key, issuer, audience)
-        is_own = bool(settings().login_keys) and issuer == settings().public_url
         subject = Subject(issuer=str(claims["idp"]) if is_own else issuer, sub=str(claims["sub"]))
         login, email = (str(claims["sid"]), str(claims.get("email", ""))) if is_own else ("", "")
         expires_at = float(claims["exp"])
-    except jwt.ExpiredSignatureError:
-        raise AuthenticationError(problem="it has expired") from None
-    except jwt.InvalidAudienceError:
-        raise AuthenticationError(problem="it was issued for another audience") from None
-    except jwt.InvalidIssuerError:
-        raise AuthenticationError(problem="it comes from another issuer") from None
-    # Claims have any type and size.
-    except (jwt.PyJWTError, RecursionError, OverflowError, TypeError, ValueError, KeyError):
+    except (OverflowError, TypeError, ValueError, KeyError):
         raise AuthenticationError(problem="it cannot be verified") from None
     if not _is_access_token(header, claims):
         raise AuthenticationError(problem="it is an ID token or another kind, not an access token")
@@ -173,18 +162,35 @@ def _verify(token: str, *, issuer: str, audience: str) -> tuple[AccessToken, flo
     return AccessToken(subject, client_id, login, email), expires_at
 
 
-def _decode(token: str, key: jwt.PyJWK, issuer: str, audience: str) -> dict[str, Any]:
-    """Return the claims of a token with a valid signature; on loopback its audience may name the host as any does."""
-    claims: dict[str, Any] = jwt.decode(
-        token,
-        key,
-        algorithms=ALGORITHMS,
-        issuer=[issuer, f"{issuer}/"],
-        audience=same_urls(audience),
-        leeway=LEEWAY_SECONDS,
-        options={"require": ["exp", "iss", "sub", "aud"]},
-    )
-    return claims
+def signed_claims(token: str, *, issuer: str, audience: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the header and the claims of a JWT that an issuer has signed for an audience, and that has not expired.
+
+    `issuer` has no slash at its end; a token whose issuer has one is valid, too. On loopback the audience may name the
+    host as any does. AuthenticationError says in general what is wrong.
+    """
+    try:
+        header = jwt.get_unverified_header(token)
+        if header.get("alg") not in ALGORITHMS:
+            raise AuthenticationError(problem="its signature algorithm is not accepted")
+        claims: dict[str, Any] = jwt.decode(
+            token,
+            issuer_keys(issuer).find(str(header.get("kid", ""))),
+            algorithms=ALGORITHMS,
+            issuer=[issuer, f"{issuer}/"],
+            audience=same_urls(audience),
+            leeway=LEEWAY_SECONDS,
+            options={"require": ["exp", "iss", "sub", "aud"]},
+        )
+    except jwt.ExpiredSignatureError:
+        raise AuthenticationError(problem="it has expired") from None
+    except jwt.InvalidAudienceError:
+        raise AuthenticationError(problem="it was issued for another audience") from None
+    except jwt.InvalidIssuerError:
+        raise AuthenticationError(problem="it comes from another issuer") from None
+    # Claims have any type and size.
+    except (jwt.PyJWTError, RecursionError, OverflowError, TypeError, ValueError):
+        raise AuthenticationError(problem="it cannot be verified") from None
+    return header, claims
 
 
 def _read(url: str) -> dict[str, Any]:
