@@ -17,6 +17,7 @@ from authlib.oauth2.rfc6749 import ClientMixin
 from login.metadata import AUTH_METHODS, GRANTS, SCOPES
 from mcpist.aws.attributes import Attribute, decode, encode
 from mcpist.aws.clients import ConditionFailed
+from mcpist.loopback import is_loopback_url
 from mcpist.memory import Memory
 from mcpist.people.client_logins import CONSOLE_CLIENT, logins_table
 from mcpist.settings import settings
@@ -25,7 +26,6 @@ UNUSED_SECONDS, USED_SECONDS = 86_400, 90 * 86_400
 MAX_DOCUMENT_BYTES, DOCUMENT_SECONDS, MAX_CACHED_DOCUMENTS, DOCUMENT_CACHE_SECONDS = 20_000, 3.0, 200, 600
 MAX_REDIRECT_URIS, MAX_URI_CHARACTERS, MAX_NAME_LENGTH = 20, 1_000, 100
 FORBIDDEN_SCHEMES = {"about", "blob", "data", "file", "ftp", "javascript", "vbscript", "view-source", "ws", "wss"}
-_LOOPBACK_HOSTS = {"127.0.0.1", "::1", "localhost"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,9 @@ class LoginClient(ClientMixin):  # type: ignore[misc]
 
     def check_redirect_uri(self, redirect_uri: str) -> bool:
         """Whether answers may go to an address: one of the client's, on loopback with any port (RFC 8252)."""
-        return any(_without_port(redirect_uri) == _without_port(known) for known in self.redirect_uris)
+        return _is_safe(redirect_uri) and any(
+            _without_port(redirect_uri) == _without_port(known) for known in self.redirect_uris
+        )
 
     def check_client_secret(self, client_secret: str) -> bool:
         """Whether this is its secret."""
@@ -87,11 +89,6 @@ class LoginClient(ClientMixin):  # type: ignore[misc]
 def digest(secret: str) -> str:
     """Return the hash by which a random secret is stored."""
     return hashlib.sha256(secret.encode()).hexdigest()
-
-
-def is_loopback(uri: str) -> bool:
-    """Whether an address is on the machine of the person's browser, where any program may listen."""
-    return urlsplit(uri).hostname in _LOOPBACK_HOSTS
 
 
 def find(client_id: str) -> LoginClient | None:
@@ -133,8 +130,7 @@ def _described(url: str) -> LoginClient | None:
     from mcpist.bounded_http.client import HttpClient, parse_json
     from mcpist.bounded_http.failures import ExchangeFailed, ExchangeTimeout
 
-    parts = urlsplit(url)
-    if parts.path in {"", "/"} or parts.fragment or parts.username is not None:
+    if urlsplit(url).path in {"", "/"}:
         return None
     http = HttpClient(max_bytes=MAX_DOCUMENT_BYTES, connect_seconds=DOCUMENT_SECONDS, keep_alive=False)
     try:
@@ -176,21 +172,21 @@ def _is_safe(uri: Any) -> bool:
     if not parts.scheme or parts.scheme in FORBIDDEN_SCHEMES or "#" in uri or " " in uri or "\\" in uri:
         return False
     if parts.scheme in {"http", "https"}:
-        return parts.username is None and bool(named) and (parts.scheme == "https" or is_loopback(uri))
+        return parts.username is None and bool(named) and (parts.scheme == "https" or is_loopback_url(uri))
     return True
 
 
 def _describes_itself(client_id: str) -> bool:
     """Whether an id is the address of a description; on one machine a program under development may have it there."""
-    return client_id.startswith("https://") or (
-        settings().local_services and client_id.startswith("http://") and is_loopback(client_id)
+    return _is_safe(client_id) and (
+        client_id.startswith("https://") or (settings().local_services and client_id.startswith("http://"))
     )
 
 
 def _without_port(uri: str) -> str:
     """Return an address to compare: that of a program on loopback may have any port."""
     parts = urlsplit(uri)
-    if parts.scheme != "http" or not is_loopback(uri):
+    if parts.scheme != "http" or not is_loopback_url(uri):
         return uri
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
     return parts._replace(netloc=str(host)).geturl()

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from login.clients import LoginClient, digest, is_loopback
+from login.clients import LoginClient, digest
 from mcpist.aws.attributes import INLINE, decode, encode
 from mcpist.aws.clients import ConditionFailed
 from mcpist.caller import Subject
+from mcpist.loopback import is_loopback_url
 from mcpist.people.client_logins import logins_table, person_key
 
 REQUEST_SECONDS = 600
@@ -91,7 +92,7 @@ def remembers(person: KnownPerson, client: LoginClient, redirect_uri: str) -> bo
 
     What listens on loopback may be any program, so there a person is asked each time.
     """
-    if is_loopback(redirect_uri):
+    if is_loopback_url(redirect_uri):
         return False
     item = logins_table().get(person_key(person.subject), _consent_key(client, redirect_uri))
     return item is not None and item["expires_at"] > time.time()

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from login.clients import LoginClient, is_loopback
+from login.clients import LoginClient
 from login.logins import KnownPerson
 from mcpist.errors import McpistError
 from mcpist.http.browser import BrowserRequest
 from mcpist.http.page import html_response
 from mcpist.http.request import HttpResponse
 from mcpist.http.texts import Texts, read_texts
+from mcpist.loopback import is_loopback_url
 from mcpist.visible_text import visible
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def ask(
         host=client.host,
         person=person.name,
         answers_to=place_of(redirect_uri),
-        on_this_machine=is_loopback(redirect_uri),
+        on_this_machine=is_loopback_url(redirect_uri),
         organizations=list(organizations)[:MAX_SHOWN_ORGANIZATIONS],
         redirect_source=_source(redirect_uri),
     )

@@ -117,6 +117,7 @@ TRICKS = [
     "http://127.0.0.1:4711/other",
     "https://127.0.0.1:4711/callback",
     "http://localhost:4711/callback",
+    "http://[::1/callback",
     "javascript:alert(1)",
     '"><script>alert(1)</script>',
     "\u00e9",
@@ -156,7 +157,9 @@ def test_a_parameter_that_is_there_twice_is_refused(program: Program, uma: Visit
     assert answer["statusCode"] == 400 or query(answer)["error"] == "invalid_request"
 
 
-@pytest.mark.parametrize("client_id", ["", "unknown", "https://", "https://x", "http://evil.example/c", "a" * 5_000])
+@pytest.mark.parametrize(
+    "client_id", ["", "unknown", "https://", "https://[::1", "https://x", "http://evil.example/c", "a" * 5_000]
+)
 def test_an_unknown_client_leads_nowhere(program: Program, uma: Visitor, client_id: str) -> None:
     assert uma.open(program.page(client_id=client_id))["statusCode"] == 400
 

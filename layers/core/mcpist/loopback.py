@@ -17,6 +17,11 @@ def same_urls(url: str) -> tuple[str, ...]:
     return (url, *others)
 
 
+def is_loopback_url(url: str) -> bool:
+    """Whether an URL leads to the machine of whoever opens it."""
+    return len(same_urls(url)) > 1
+
+
 def _split(host: str) -> tuple[str, str]:
     """Return a host's name, and its port with the colon."""
     name, colon, port = host.rpartition(":")

@@ -21,7 +21,7 @@ from mcpist.aws.attributes import decode, encode
 from mcpist.aws.table import directory_table
 from mcpist.caller import Caller
 from mcpist.errors import InvalidRequest, McpistError
-from mcpist.loopback import same_urls
+from mcpist.loopback import is_loopback_url
 from mcpist.people.administration import Administration
 from mcpist.settings import settings
 
@@ -122,7 +122,7 @@ def _check(url: str) -> None:
     """Refuse an address to which nothing can be sent safely; where it leads is checked at each sending."""
     try:
         parts = urlsplit(url)
-        is_plain = parts.scheme == "http" and settings().local_services and len(same_urls(url)) > 1
+        is_plain = parts.scheme == "http" and settings().local_services and is_loopback_url(url)
         is_valid = bool(parts.hostname) and not parts.username and not parts.fragment
     except ValueError:
         is_plain = is_valid = False
