@@ -134,8 +134,7 @@ class Visit(Exchange):
 
     def check_form(self) -> None:
         """Refuse a form that no page of this session has sent: FormRefused."""
-        is_own = self.request.headers.get("origin", "") == self.request.public_url
-        if not is_own or not csrf.is_valid(self.request.form_value("csrf"), self.session.id):
+        if not self.request.is_from_own_page or not csrf.is_valid(self.request.form_value("csrf"), self.session.id):
             raise FormRefused(field="csrf", url=self.request.public_url)
 
 

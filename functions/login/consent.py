@@ -69,7 +69,7 @@ def identify(request: BrowserRequest) -> HttpResponse:
 
 def decide(request: BrowserRequest) -> HttpResponse:
     """Take the person's decision; FormRefused if our own page has not sent it."""
-    if request.headers.get("origin", "") != request.public_url:
+    if not request.is_from_own_page:
         raise FormRefused(field="origin", url=request.public_url)
     handle = request.form_value("login")
     pending = _pending(request, handle)

@@ -4,8 +4,6 @@ Sources: RFC 9728 (the resource's metadata), 8414 (the server's), 7591 (registra
 8707 (resource), 9207 (iss), 7009 (revocation).
 """
 
-import base64
-import hashlib
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -19,12 +17,13 @@ from infra.cli import login_store
 from infra.cli.document import CommandError
 from infra.cli.login_store import KeptLogin
 from infra.cli.loopback import CallbackServer
+from mcpist.oauth.pkce import challenge_of
 
 TOKEN_TIMEOUT_SECONDS = 30
 LOGIN_TIMEOUT_SECONDS = 300
 LOGIN_MARGIN_SECONDS = 60
 USEFUL_SCOPES = ("openid", "offline_access")
-# The port whose address a deployment's own login knows; other servers register the address that is used.
+# The port of a client that was given its id: its address must be registered. Others register the address that is used.
 REGISTERED_PORT = 8787
 _LOOPBACK_HOSTS = {"127.0.0.1", "::1", "localhost"}
 
@@ -78,8 +77,8 @@ def log_in(url: str, client_id: str, port: int, show: Callable[[str], None]) -> 
     # Without a fixed client, any port will do: the client registers with the one that is free.
     with CallbackServer(port or (REGISTERED_PORT if client_id else 0), state) as callback:
         client = client_id or _register(server, callback.url)
-        challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
-        own = {"client_id": client, "redirect_uri": callback.url, "state": state, "code_challenge": challenge}
+        own = {"client_id": client, "redirect_uri": callback.url, "state": state}
+        own["code_challenge"] = challenge_of(verifier)
         show(authorization_url(server.authorization_endpoint, server.resource, " ".join(server.scopes), **own))
         answer = callback.wait(LOGIN_TIMEOUT_SECONDS)
         _check_answer(answer, server)
@@ -156,7 +155,7 @@ def _register(server: AuthorizationServer, redirect: str) -> str:
     """Register this command line as a public client, and return its id."""
     if not server.registration_endpoint:
         hint = f"Register a public client with the redirect http://localhost:{REGISTERED_PORT}/callback at the "
-        hint += "issuer, and name it with --client-id (a deployment's own login has one: output LocalClientId)."
+        hint += "issuer, and name it with --client-id."
         raise CommandError("VALIDATION_ERROR", f"{server.issuer} registers no clients itself.", hint)
     metadata = {
         "client_name": "mcpist",

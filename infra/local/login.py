@@ -5,8 +5,6 @@ own. With a state the port and the key outlive the context, so that the people s
 References: OpenID Connect Core and Discovery, RFC 7636 (PKCE), 9068 (access tokens), 9207 (iss).
 """
 
-import base64
-import hashlib
 import json
 import secrets
 import socket
@@ -34,6 +32,7 @@ from starlette.routing import Route
 
 from infra.local.server import PortInUse, listen, listen_beside
 from infra.local.state import State
+from mcpist.oauth.pkce import challenge_of
 
 CODE_SECONDS = 300
 TOKEN_SECONDS = 3600
@@ -220,10 +219,8 @@ class LocalLogin:
         """Redeem a code, once, for an ID token and an access token."""
         form = dict(await request.form())
         issued = self._codes.pop(str(form.get("code", "")), None)
-        digest = hashlib.sha256(str(form.get("code_verifier", "")).encode()).digest()
-        challenge = base64.urlsafe_b64encode(digest).decode().rstrip("=")
         proved = {"client_id": form.get("client_id"), "redirect_uri": form.get("redirect_uri")}
-        proved["code_challenge"] = challenge
+        proved["code_challenge"] = challenge_of(str(form.get("code_verifier", "")))
         if issued is None or issued.expires_at < time.monotonic() or not proved.items() <= issued.query.items():
             return JSONResponse({"error": "invalid_grant"}, 400)
         person, client_id = issued.person, str(form["client_id"])

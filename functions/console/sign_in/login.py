@@ -110,7 +110,7 @@ def begin_joining(request: BrowserRequest) -> HttpResponse:
 
     Whom the issuer then names, has answered; FormRefused if another site sends the form.
     """
-    if request.headers.get("origin", "") != request.public_url:
+    if not request.is_from_own_page:
         raise FormRefused(field="csrf", url=request.public_url)
     organization, invitation, answer = map(request.form_value, ("organization", "code", "answer"))
     if answer not in {"", *memberships.ACTIONS}:

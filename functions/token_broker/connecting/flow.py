@@ -4,8 +4,6 @@ A browser goes to the provider with a state that is valid once, and comes back w
 `outcome` decides what becomes of the account and tokens.
 """
 
-import base64
-import hashlib
 import re
 from dataclasses import replace
 from typing import Any
@@ -21,6 +19,7 @@ from mcpist.errors import (
     StaleConnection,
     UpstreamUnavailable,
 )
+from mcpist.oauth.pkce import challenge_of
 from mcpist.oauth.provider import Provider, ProviderAccount, Tokens
 from mcpist.settings import settings
 from mcpist_services import NAMES, connectable_services, provider_name
@@ -59,7 +58,7 @@ def begin(caller: Caller, message: Begin) -> dict[str, Any]:
         provider,
         app,
         state=state.get_secret_value(),
-        challenge=_pkce_challenge(verifier),
+        challenge=challenge_of(verifier.get_secret_value()),
         redirect_uri=_redirect_uri(provider),
         services=intent.services,
     )
@@ -230,12 +229,6 @@ def _with_provider_account(
 def _browser(message: PersonMessage) -> str:
     proof = message.proof
     return fingerprint(message.organization, proof.value, is_session=proof.kind == "session")
-
-
-def _pkce_challenge(verifier: SecretStr) -> str:
-    """Return PKCE's challenge by the method S256 (RFC 7636)."""
-    digest = hashlib.sha256(verifier.get_secret_value().encode()).digest()
-    return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
 
 def _redirect_uri(provider: Provider) -> str:

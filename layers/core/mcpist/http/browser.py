@@ -50,6 +50,11 @@ class BrowserRequest(HttpRequest):
         chosen = self.cookies.get(self.cookie_name("language"), "")
         return "ja" if chosen == "ja" else "en" if chosen == "en" else self.locale(default)
 
+    @property
+    def is_from_own_page(self) -> bool:
+        """Whether a page of ours sends a form: a browser names the page's origin."""
+        return self.headers.get("origin", "") == self.public_url
+
     def cookie_name(self, name: str) -> str:
         """Return the name of a cookie of ours."""
         return f"__Host-mcpist-{name}" if self.is_https else f"mcpist-{name}"

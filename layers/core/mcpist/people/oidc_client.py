@@ -3,8 +3,6 @@
 Sources: RFC 6749, 7636 (PKCE), 8414 (metadata), 9207 (iss), and OpenID Connect Discovery.
 """
 
-import base64
-import hashlib
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +10,7 @@ from urllib.parse import urlencode, urlsplit
 
 from mcpist.errors import AuthenticationError, Timeout, UpstreamUnavailable
 from mcpist.memory import Memory
+from mcpist.oauth.pkce import challenge_of
 from mcpist.people.identity import METADATA_PATHS
 from mcpist.settings import settings
 
@@ -40,7 +39,7 @@ class OidcClient:
             "client_id": self.client_id,
             "redirect_uri": self.redirect_uri,
             "state": state,
-            "code_challenge": base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("="),
+            "code_challenge": challenge_of(verifier),
             "code_challenge_method": "S256",
             **parameters,
         }
