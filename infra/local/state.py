@@ -6,12 +6,9 @@ machine that loses its power at most the last seconds.
 
 import sqlite3
 import threading
-from collections import UserDict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-from pydantic import BaseModel
 
 FORMAT_VERSION = 1
 _SCHEMA = f"""
@@ -93,23 +90,3 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         connection.executescript(_SCHEMA)
     except sqlite3.DatabaseError as error:
         raise StateUnreadable(path, str(error)) from None
-
-
-class KeptModels[Model: BaseModel](UserDict[str, Model]):
-    """The models of one kind of records."""
-
-    def __init__(self, state: State, kind: str, model: type[Model]) -> None:
-        super().__init__()
-        self._state = state
-        self._kind = kind
-        self.data = {name: model.model_validate_json(record) for name, record in state.all(kind)}
-
-    def __setitem__(self, name: str, value: Model) -> None:
-        """Record a model."""
-        self._state.put(self._kind, name, value.model_dump_json().encode())
-        self.data[name] = value
-
-    def __delitem__(self, name: str) -> None:
-        """Delete a model and its record."""
-        self._state.put(self._kind, name, None)
-        del self.data[name]

@@ -202,7 +202,7 @@ def login() -> Iterator[FullIssuer]:
     people = [Person("ada", "Ada", "ada@example.com", "admin"), Person("uma", "Uma", "uma@example.com", "user")]
     people.append(Person("eve", "Eve", "eve@example.com", "nobody"))
     with FullIssuer(people, audience=AUDIENCE) as login:
-        login.register(CLIENT, name="MCPist", redirect_uri=f"{PUBLIC_URL}/connect/login")
+        login.register(CLIENT, redirect_uri=f"{PUBLIC_URL}/connect/login")
         yield login
 
 

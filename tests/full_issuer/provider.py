@@ -1,13 +1,10 @@
-"""Clients, codes, tokens, signing key and port: the part of an authorization server that the SDK leaves open."""
+"""Clients, codes and tokens: the part of an authorization server that the SDK leaves open."""
 
 import secrets
-import socket
 import time
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
 from mcp.server.auth.provider import (
     AccessToken,
     AuthorizationCode,
@@ -18,9 +15,6 @@ from mcp.server.auth.provider import (
     RegistrationError,
 )
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
-
-from infra.local.server import PortInUse, listen
-from infra.local.state import KeptModels, State
 
 AUTHORIZATION_CODE_SECONDS = 300
 ACCESS_TOKEN_SECONDS = 3600
@@ -36,19 +30,16 @@ class _Client(OAuthClientInformationFull):
 
 
 class LoginProvider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
-    """Issues a code when a person is chosen on the page, and tokens for the code, signed by `LocalLogin.mint`."""
+    """Issues a code when a person is chosen on the page, and tokens for the code, signed by `FullIssuer.mint`."""
 
-    def __init__(self, mint: Callable[..., str], page: Callable[[str], str], state: State | None = None) -> None:
-        self.resources: list[str] = []
+    def __init__(self, mint: Callable[..., str], page: Callable[[str], str], resource: str) -> None:
+        self.resources = [resource.rstrip("/")]
         self.pending: dict[str, tuple[OAuthClientInformationFull, AuthorizationParams]] = {}
         self._mint = mint
         self._page = page
         self._codes: dict[str, AuthorizationCode] = {}
-        self._clients: MutableMapping[str, _Client] = {}
-        self._refresh: MutableMapping[str, RefreshToken] = {}
-        if state:
-            self._clients = KeptModels(state, "login.clients", _Client)
-            self._refresh = KeptModels(state, "login.refresh_tokens", RefreshToken)
+        self._clients: dict[str, _Client] = {}
+        self._refresh: dict[str, RefreshToken] = {}
 
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
         """Return the client with this id."""
@@ -62,9 +53,9 @@ class LoginProvider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshT
                 raise RegistrationError("invalid_redirect_uri", f"{uri} cannot be redirected to")
         self._clients[client_info.client_id] = _Client.model_validate(client_info.model_dump())
 
-    def add_client(self, client_id: str, *, name: str, redirect_uri: str) -> None:
+    def add_client(self, client_id: str, *, redirect_uri: str) -> None:
         """Store a public client that did not register itself."""
-        known = {"client_id": client_id, "client_name": name, "redirect_uris": [redirect_uri]}
+        known = {"client_id": client_id, "redirect_uris": [redirect_uri]}
         self._clients[client_id] = _Client.model_validate({**known, "token_endpoint_auth_method": "none"})
 
     async def authorize(self, client: OAuthClientInformationFull, params: AuthorizationParams) -> str:
@@ -156,34 +147,3 @@ class LoginProvider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshT
         return OAuthToken(
             access_token=access, expires_in=ACCESS_TOKEN_SECONDS, scope=scope, refresh_token=refresh.token
         )
-
-
-def signing_key(state: State | None) -> tuple[rsa.RSAPrivateKey, str]:
-    """Return the state's key and its id; where it has none, a new one, which the state keeps."""
-    kept = state.get("login", "key") if state else None
-    if kept:
-        id_, _, pem = kept.decode().partition("\n")
-        key = serialization.load_pem_private_key(pem.encode(), None)
-        assert isinstance(key, rsa.RSAPrivateKey)
-        return key, id_
-    key, id_ = rsa.generate_private_key(public_exponent=65537, key_size=2048), secrets.token_hex(8)
-    if state:
-        form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        state.put("login", "key", f"{id_}\n".encode() + key.private_bytes(*form))
-    return key, id_
-
-
-def listener_of(host: str, port: int, state: State | None) -> socket.socket:
-    """Listen on the port of the state, else on `port` if it is free, else on another.
-
-    `PortInUse` for the state's port: with another URL the issuer would be another one, and nobody would be known to it.
-    """
-    if kept := state.get("login", "port") if state else None:
-        return listen(host, int(kept))
-    try:
-        listener = listen(host, port)
-    except PortInUse:
-        listener = listen(host, 0)
-    if state:
-        state.put("login", "port", str(listener.getsockname()[1]).encode())
-    return listener

@@ -20,7 +20,7 @@ PUBLIC = jwt.algorithms.RSAAlgorithm.to_jwk(rsa.generate_private_key(65537, 2048
 def own() -> Iterator[FullIssuer]:
     """A login with the client of the pages."""
     with FullIssuer([], audience=f"{URL}/mcp") as login:
-        login.register("connect", name="MCPist", redirect_uri=f"{URL}/connect/login")
+        login.register("connect", redirect_uri=f"{URL}/connect/login")
         yield login
 
 
