@@ -228,5 +228,5 @@ def _of_access_token(token: str) -> ClientGrant | None:
         known = identity.verify(token, issuer=settings().public_url, audience=settings().audience)
     except AuthenticationError:
         return None
-    found = next((one for one in client_logins.find(known.subject) if one.id == known.login), None)
+    found = tokens.read_login(known.subject, known.login)
     return ClientGrant(known.subject, found, "", "") if found else None

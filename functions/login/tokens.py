@@ -149,7 +149,7 @@ def rotate(token: str) -> ClientGrant | None:
         return None
     subject, login_id, secret = known
     for _ in range(2):
-        login = _read(subject, login_id)
+        login = read_login(subject, login_id)
         if login is None:
             return None
         following = _following(login, secret)
@@ -178,13 +178,14 @@ def find_login(token: str) -> ClientGrant | None:
     if known is None:
         return None
     subject, login_id, secret = known
-    login = _read(subject, login_id)
+    login = read_login(subject, login_id)
     if login is None or digest(secret) not in {login.refresh_hash, login.previous_hash}:
         return None
     return ClientGrant(subject, login, login.scope, token)
 
 
-def _read(subject: Subject, login_id: str) -> StoredLogin | None:
+def read_login(subject: Subject, login_id: str) -> StoredLogin | None:
+    """Return the login of a client that has not ended."""
     item = logins_table().get(person_key(subject), CLIENT_PREFIX + login_id)
     return decode(StoredLogin, item) if item and item["expires_at"] > time.time() else None
 

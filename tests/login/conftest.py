@@ -29,6 +29,8 @@ LOOPBACK = "http://127.0.0.1:4711/callback"
 
 
 class Context(LambdaContext):
+    _aws_request_id = "request-1"
+
     @staticmethod
     def get_remaining_time_in_millis() -> int:
         return 29_000
@@ -67,8 +69,6 @@ def send(
 ) -> dict[str, Any]:
     place = urlsplit(url)
     body = urlencode(form) if form is not None else content
-    context = Context()
-    context._aws_request_id = "request-1"
     event = {
         "version": "2.0",
         "rawPath": place.path,
@@ -80,7 +80,7 @@ def send(
         "body": base64.b64encode(body.encode()).decode(),
         "isBase64Encoded": True,
     }
-    answer: dict[str, Any] = json.loads(json.dumps(handler(event, context)))
+    answer: dict[str, Any] = json.loads(json.dumps(handler(event, Context())))
     return answer
 
 

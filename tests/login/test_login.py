@@ -8,13 +8,14 @@ import pytest
 
 from infra.local.login import LocalLogin
 from login import tokens as login_tokens
+from login.handler import handler
 from login.metadata import METADATA_PATHS
 from mcpist.caller import Subject
 from mcpist.errors import AuthenticationError
 from mcpist.people import client_logins
 from tests.clock import Clock
-from tests.conftest import AUDIENCE, PUBLIC_URL
-from tests.login.conftest import LOOPBACK, REDIRECT, Program, Visitor, query, register, tokens_of, verified
+from tests.conftest import AUDIENCE, PUBLIC_URL, TEMPLATE
+from tests.login.conftest import LOOPBACK, REDIRECT, Context, Program, Visitor, query, register, tokens_of, verified
 
 type Door = Callable[..., dict[str, Any]]
 
@@ -50,6 +51,13 @@ def test_the_metadata_has_all_that_clients_need(door: Door, path: str) -> None:
     assert all(place.startswith(f"{PUBLIC_URL}/login/") for place in places)
     (key,) = json.loads(door("GET", "/login/jwks.json")["body"])["keys"]
     assert (key["kty"], key["alg"], set(key) & {"d", "k"}) == ("EC", "ES256", set())
+
+
+@pytest.mark.usefixtures("door")
+def test_a_request_as_api_gateway_sends_it_is_answered() -> None:
+    event = json.loads((TEMPLATE.parent / "events/login_metadata.json").read_text("utf-8"))
+    answer = handler(event, Context())
+    assert (answer["statusCode"], json.loads(answer["body"])["issuer"]) == (200, PUBLIC_URL)
 
 
 def test_a_page_of_another_origin_may_log_in_as_a_client(door: Door) -> None:

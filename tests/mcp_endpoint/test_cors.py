@@ -23,7 +23,7 @@ APP = "https://app.example.com"
 FOREIGN = "https://evil.example.com"
 # What a browser or API Gateway sends by itself, or a page may always send.
 UNASKED = {"accept-encoding", "content-length", "host", "user-agent", "x-amzn-trace-id"}
-ASKED = ("list_tools", "call", "get", "no_token", "resource_metadata", "resource_metadata_of_path", "login_metadata")
+ASKED = ("list_tools", "call", "get", "no_token", "resource_metadata", "resource_metadata_of_path")
 
 
 @pytest.fixture
@@ -103,7 +103,6 @@ def test_without_allowed_origins_there_are_no_cors_headers(endpoint: EndpointCli
         assert not method or response["statusCode"] == 405
 
 
-@pytest.mark.parametrize("name", ["resource_metadata", "login_metadata"])
-def test_the_login_metadata_can_only_be_read(endpoint: EndpointClient, name: str) -> None:
-    response = asked(endpoint, name, "", "POST")
+def test_the_metadata_can_only_be_read(endpoint: EndpointClient) -> None:
+    response = asked(endpoint, "resource_metadata", "", "POST")
     assert (response["statusCode"], response["headers"]["allow"]) == (405, "GET")

@@ -19,6 +19,7 @@ from tests.faults import for_each
 
 ENDPOINT = "http://172.17.0.1:4000"
 EVENTS = sorted((ROOT / "events").glob("*.json"))
+WITH_LOGIN = {"Issuer": "http://172.17.0.1:1", "LoginClientId": "mcpist", "PublicUrl": "http://127.0.0.1:1"}
 
 type Engine = Callable[[str], None]
 
@@ -70,13 +71,7 @@ def test_the_command_ends_with_the_message(tmp_path: Path) -> None:
 def test_each_function_gets_every_variable_that_the_template_declares() -> None:
     written = read_yaml(ROOT / "template.yaml")
     declared = with_endpoint_variable(read_yaml(ROOT / "template.yaml"))
-    given = values(
-        read_template(
-            ROOT / "template.yaml",
-            {"Issuer": "http://172.17.0.1:1", "LoginClientId": "mcpist", "PublicUrl": "http://127.0.0.1:1"},
-        ),
-        ENDPOINT,
-    )
+    given = values(read_template(ROOT / "template.yaml", WITH_LOGIN), ENDPOINT)
     functions = {id_: one for id_, one in written["Resources"].items() if one["Type"] == "AWS::Serverless::Function"}
     assert set(given) == set(functions)
     shared = declared["Globals"]["Function"]["Environment"]["Variables"]
@@ -92,7 +87,7 @@ def test_each_function_gets_every_variable_that_the_template_declares() -> None:
 
 @cache
 def functions_of_the_template() -> dict[str, Function]:
-    return {one.id: one for one in read_template(ROOT / "template.yaml", {"OwnLogin": "off"}).functions}
+    return {one.id: one for one in read_template(ROOT / "template.yaml", WITH_LOGIN).functions}
 
 
 @for_each("event", {event.stem: event for event in EVENTS})

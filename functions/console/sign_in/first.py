@@ -14,7 +14,7 @@ FIRST_ORGANIZATION = "main"
 ROLE = "members"
 
 
-def found(request: BrowserRequest, token: str) -> None:
+def create_organization(request: BrowserRequest, token: str) -> None:
     """Create the first organization for its administrator; nothing for anybody else, and where there is one already."""
     if not settings().administrator or directory.organizations():
         return

@@ -66,7 +66,7 @@ def finish(request: BrowserRequest) -> HttpResponse:
         return messages.show(request, *texts, actions, status=403, cookies=cookies)
     token = client.redeem(request.query["code"], attempt.verifier, resource=_audience(request))["access_token"]
     # Before the session: the broker opens none for somebody who is no member yet.
-    first.found(request, token)
+    first.create_organization(request, token)
     return _join(request, attempt, token) or _open_session(request, attempt, token)
 
 

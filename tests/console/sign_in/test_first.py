@@ -27,7 +27,7 @@ def named(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
 
 def log_in(monkeypatch: pytest.MonkeyPatch, email: str, subject: Subject = ADA) -> list[str]:
     monkeypatch.setattr(first.bearer, "verify", lambda *_: AccessToken(subject, "console", "l-1", email))
-    first.found(REQUEST, "token")
+    first.create_organization(REQUEST, "token")
     return directory.organizations()
 
 
@@ -66,4 +66,4 @@ def test_without_a_named_address_nobody_is_read(monkeypatch: pytest.MonkeyPatch)
         raise AssertionError("a token was read")
 
     monkeypatch.setattr(first.bearer, "verify", unexpected)
-    first.found(REQUEST, "token")
+    first.create_organization(REQUEST, "token")
