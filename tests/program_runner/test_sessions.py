@@ -2,6 +2,7 @@
 
 import json
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -117,7 +118,11 @@ def test_in_namespaces_a_server_sees_no_other_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("namespaces", [True, False])
-def test_without_namespaces_a_run_ends_all_sessions(namespaces: bool) -> None:
+def test_without_namespaces_a_run_ends_all_sessions(
+    namespaces: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What a run ends, it removes: not from the folder of this machine, which other tests use at this moment.
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     module.sessions.cache_clear()
     perform(request("echo").model_dump(mode="json"), namespaces=lambda: namespaces)
     with pytest.raises(InvalidRequest):
@@ -128,3 +133,4 @@ def test_without_namespaces_a_run_ends_all_sessions(namespaces: bool) -> None:
         perform(run, namespaces=lambda: namespaces)
     assert bool(module.sessions()._links) is namespaces
     module.sessions().close()
+    module.sessions.cache_clear()
