@@ -13,7 +13,7 @@ import httpx2
 
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.options import chosen
-from infra.cli.rest_client import RestSession, not_an_endpoint, open_session, origin_of
+from infra.cli.rest_client import RestSession, known_origin, not_an_endpoint, open_session, origin_of
 from mcpist.version import VERSION
 from mcpist.visible_text import visible
 
@@ -127,6 +127,12 @@ def _files(answer: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for block in answer["content"]:
         if block["type"] == "resource_link" and (file := (block.get("_meta") or {}).get("mcpist/file")):
             yield file
+
+
+def known_url(url: str | None) -> str:
+    """Return the MCP URL of the command line, else that of the `mcpist up` that runs, else of the latest login."""
+    url, _ = chosen(url)
+    return Endpoint.at(url, "").url if url else f"{known_origin()}/mcp"
 
 
 def _path(url: str) -> str:

@@ -22,6 +22,8 @@ COMMANDS = {
     "ps": ("infra.cli.stacks:list_stacks", "List the stacks that run or are kept in this folder."),
     "login": ("infra.cli.login:log_in", "Log in at a deployment with a browser."),
     "logout": ("infra.cli.login:log_out", "End a login and delete its tokens."),
+    "add": ("infra.cli.client_files:add", "Add this endpoint to an MCP client's configuration."),
+    "remove": ("infra.cli.client_files:remove", "Remove it from an MCP client's configuration."),
     "modules": ("infra.cli.tools:list_modules", "List the modules that you may use."),
     "schema": ("infra.cli.tools:schema", "Show what modules offer."),
     "call": ("infra.cli.tools:call", "Run one tool."),

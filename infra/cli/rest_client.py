@@ -165,9 +165,23 @@ def open_session(url: str | None, token: str | None, organization: str | None, *
     if login is None and url:
         raise CommandError("AUTHENTICATION_ERROR", "Nobody is logged in there.", f"Run: mcpist login --url {url}")
     if login is None:
-        hint = "Start one with `mcpist up`, log in with `mcpist login --url URL`, or give --url and --token."
-        raise CommandError("VALIDATION_ERROR", "No endpoint is known.", hint)
+        raise _no_endpoint()
     return RestSession(login.url, login=login, organization=organization or "")
+
+
+def known_origin() -> str:
+    """Return the origin of the `mcpist up` that runs in this folder, else that of the latest login."""
+    if is_up():
+        return str(last_up("")["api_url"])
+    login = login_store.find()
+    if login is None:
+        raise _no_endpoint()
+    return login.url
+
+
+def _no_endpoint() -> CommandError:
+    hint = "Start one with `mcpist up`, log in with `mcpist login --url URL`, or give --url and --token."
+    return CommandError("VALIDATION_ERROR", "No endpoint is known.", hint)
 
 
 def origin_of(url: str) -> str:
