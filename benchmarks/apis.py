@@ -21,7 +21,7 @@ from benchmarks.arguments import random_arguments
 from benchmarks.broker import sandbox_environment
 from benchmarks.report import Row
 from benchmarks.stub_deployment import run_stub_deployment
-from infra.local.deployment import ROOT
+from infra.source import ROOT
 from mcpist.bounded_http.request import build_request
 from mcpist.errors import McpistError
 from mcpist.render.answer import compact, compact_json

@@ -13,8 +13,9 @@ from typing import Any
 
 from benchmarks.report import Row
 from infra.local.demo import ORGANIZATION, ROLE, USER
-from infra.local.deployment import ROOT, LocalDeployment
+from infra.local.deployment import LocalDeployment
 from infra.local.stack import EmbeddedAws
+from infra.source import ROOT
 from tests.traffic import traffic_of
 
 ROUNDS = 10

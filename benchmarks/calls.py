@@ -12,7 +12,8 @@ from benchmarks.report import Row, ratio
 from benchmarks.stub_deployment import SLOW_RESPONSE_SECONDS
 from infra.cli.endpoint import Endpoint
 from infra.local.demo import USER
-from infra.local.deployment import ROOT, LocalDeployment
+from infra.local.deployment import LocalDeployment
+from infra.source import ROOT
 from tests import accounts
 from tests.traffic import traffic_of
 

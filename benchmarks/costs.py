@@ -12,7 +12,7 @@ from benchmarks.prices import Usage, dollar_text, dollars, prices
 from benchmarks.report import COSTS, keep, measured, table
 from benchmarks.stub_deployment import StubDeployment, say
 from infra.local.demo import USER
-from infra.local.deployment import ROOT
+from infra.source import ROOT
 from tests import accounts
 
 ROUNDS = 5

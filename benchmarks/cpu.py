@@ -13,7 +13,7 @@ from benchmarks.report import Row, ratio
 from benchmarks.stub_deployment import StubDeployment, say
 from infra.cli.plan import plan_batch
 from infra.local.demo import ORGANIZATION, USER
-from infra.local.deployment import ROOT
+from infra.source import ROOT
 from mcpist.caller import Caller, Subject
 from mcpist.render.shows import shows
 from mcpist.running.accounts import Account

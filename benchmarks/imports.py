@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.report import BENCHMARKS, keep, measured, table
-from infra.local.deployment import ROOT
+from infra.source import ROOT
 
 ROUNDS = 7
 SHOWN_PACKAGES = 6

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from benchmarks.prices import Usage, dollar_text, dollars, prices
 from benchmarks.report import table
 from benchmarks.usage import size
-from infra.local.deployment import ROOT
 from infra.local.intrinsics import read_yaml
 from infra.local.template import Template, read_template
+from infra.source import ROOT
 from mcpist.audit.record import new_row
 from mcpist.aws.attributes import Item, serialize
 

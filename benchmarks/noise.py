@@ -17,8 +17,9 @@ import httpx2
 from benchmarks.report import Row, show
 from benchmarks.stub_deployment import run_stub_deployment, say
 from infra.local.demo import USER
-from infra.local.deployment import ROOT, LocalDeployment, operating
+from infra.local.deployment import LocalDeployment, operating
 from infra.local.login import Person
+from infra.source import ROOT
 from mcpist.caller import Role, Subject
 from tests import accounts, members
 

@@ -16,7 +16,8 @@ import pytest
 
 from benchmarks.report import Row
 from infra.local.demo import ORGANIZATION, USER
-from infra.local.deployment import ROOT, DeploymentOptions, LocalDeployment, operating, run_local_deployment
+from infra.local.deployment import DeploymentOptions, LocalDeployment, operating, run_local_deployment
+from infra.source import ROOT
 from mcpist.files import records, storage
 from tests.peers.tokens import o200k
 from tests.whole.conftest import McpUser

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from infra.local.deployment import ROOT
+from infra.source import ROOT
 
 BENCHMARKS, COSTS = ROOT / "docs/benchmarks.md", ROOT / "docs/costs.md"
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from benchmarks.report import keep, table
-from infra.local.deployment import ROOT
+from infra.source import ROOT
 from mcpist.audit.record import SHARDS
 from mcpist.people.in_flight import MAX_KEPT_LEASES
 

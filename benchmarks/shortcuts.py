@@ -12,8 +12,8 @@ from pathlib import Path
 
 from benchmarks.report import BENCHMARKS, keep, measured, table
 from benchmarks.stub_store import serving_item
-from infra.local.deployment import ROOT
 from infra.local.names import REGION
+from infra.source import ROOT
 
 PAIRS = 3
 # Each file, and the figures of the probe on which it acts.

@@ -15,8 +15,9 @@ from benchmarks.processes import Change, Held, Sample, Samples, change, sampling
 from benchmarks.report import Row, show
 from benchmarks.stub_deployment import run_stub_deployment, say
 from infra.local.demo import ORGANIZATION
-from infra.local.deployment import ROOT, LocalDeployment, operating
+from infra.local.deployment import LocalDeployment, operating
 from infra.local.login import Person
+from infra.source import ROOT
 from mcpist.caller import Role, Subject
 from tests import accounts, members
 

@@ -14,7 +14,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from infra.local.demo import USER
-from infra.local.deployment import ROOT, DeploymentOptions, LocalDeployment, run_local_deployment
+from infra.local.deployment import DeploymentOptions, LocalDeployment, run_local_deployment
+from infra.source import ROOT
 from tests.project_copy import with_modules
 
 # One user sends more requests here than the limit of a minute, and more at once.

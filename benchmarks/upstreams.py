@@ -21,7 +21,8 @@ from benchmarks.stub_deployment import NO_REQUEST_LIMIT
 from infra.cli.document import CommandError
 from infra.cli.endpoint import Endpoint
 from infra.local.demo import USER
-from infra.local.deployment import ROOT, DeploymentOptions, LocalDeployment, run_local_deployment
+from infra.local.deployment import DeploymentOptions, LocalDeployment, run_local_deployment
+from infra.source import ROOT
 from mcpist.render.answer import compact_json
 from mcpist.settings import settings
 from mcpist_services.upstream.configuration import UpstreamServer

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import httpx2
 
-from infra.local.deployment import ROOT
 from infra.local.http_api import HttpApi
 from infra.local.pool import InvocationResult
 from infra.local.server import LoopbackRequest, LoopbackResponse, LoopbackServer, listen
 from infra.local.template import Function, read_template
+from infra.source import ROOT
 from rehearsal.account import Stack
 
 TIMEOUT_SECONDS = 60

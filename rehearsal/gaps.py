@@ -18,7 +18,7 @@ from typing import Any
 import httpx2
 from botocore.exceptions import ClientError
 
-from infra.local.deployment import ROOT
+from infra.source import ROOT
 from rehearsal.account import Stack
 from rehearsal.engine import API_HOST_SUFFIX, Engine
 from rehearsal.release import run

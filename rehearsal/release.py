@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra.local.deployment import ROOT
+from infra.source import ROOT
 from rehearsal.engine import Engine
 
 BUILT = Path(".aws-sam/build")

@@ -21,10 +21,11 @@ from urllib.parse import urlsplit
 import yaml
 
 from infra.local.demo import ORGANIZATION
-from infra.local.deployment import ROOT, DeploymentOptions, run_local_deployment
+from infra.local.deployment import DeploymentOptions, run_local_deployment
 from infra.local.intrinsics import read_yaml
 from infra.local.server import PortInUse, listen
 from infra.local.template import Template
+from infra.source import ROOT
 
 BUILT_TEMPLATE = ROOT / ".aws-sam/build/template.yaml"
 # SAM passes only variables that its template declares, and resolves paths from the template's folder.

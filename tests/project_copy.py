@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from infra.local.deployment import ROOT
+from infra.source import ROOT
 from mcpist_services import NAMES
 
 

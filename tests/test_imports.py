@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from benchmarks.imports import MAX_RATIOS, packages
-from infra.local.deployment import ROOT
+from infra.source import ROOT
 
 # Each has its reason to be imported later, or never.
 LATE = {

@@ -13,6 +13,7 @@ from typer import Argument, Option
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.mock_api import serve
 from infra.cli.options import command_group
+from infra.source import CONFIGURATION
 from mcpist.bounded_http.client import HttpClient, redirect_url
 from mcpist.bounded_http.failures import ExchangeFailed, ResponseTooLarge
 from mcpist.errors import InvalidRequest, UpstreamUnavailable
@@ -31,7 +32,7 @@ from mcpist_services.described.overlay_files import (
 from mcpist_services.described.proposal import propose, reviews
 from mcpist_services.described.references import MAX_API_BYTES
 
-APIS = Path(__file__).resolve().parents[2] / "layers/config/apis"
+APIS = CONFIGURATION / "apis"
 COMPILED = "compiled"
 DESCRIPTION_FETCH_SECONDS = 30.0
 MAX_REDIRECTS = 3

@@ -12,9 +12,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
-from infra.cli.checkout import template_file
 from infra.cli.document import CommandResult
 from infra.local.intrinsics import read_yaml
+from infra.source import TEMPLATE
 from mcpist.errors import InvalidConfiguration
 from mcpist.public_address import is_public
 from mcpist_services.programs.declaration import Declaration
@@ -116,7 +116,7 @@ def undeployable_programs(declaration: Declaration, folder: Path) -> Iterator[di
 
 def architecture() -> str:
     """Return the processors of the template's functions."""
-    found: str = read_yaml(template_file())["Globals"]["Function"]["Architectures"][0]
+    found: str = read_yaml(TEMPLATE)["Globals"]["Function"]["Architectures"][0]
     return found
 
 

@@ -9,10 +9,10 @@ import typer
 from typer.completion import get_completion_inspect_parameters
 from typer.core import TyperCommand, TyperGroup
 
-from infra.cli.checkout import TEMPLATE, not_a_checkout
 from infra.cli.document import LOCALE, CommandDocument, CommandError, CommandResult
 from infra.cli.options import CHOSEN, command_group
 from infra.cli.stacks import DEFAULT, choose_stack
+from infra.source import IS_CHECKOUT
 from mcpist.errors import McpistError
 from mcpist.version import VERSION
 
@@ -144,10 +144,11 @@ def _load(name: str) -> Any:
     try:
         declared = resolve_name(target)
     except ModuleNotFoundError:
-        # The wheel is installed without the embedded AWS; in a checkout the same failure is a defect of ours.
-        if TEMPLATE.exists():
+        if IS_CHECKOUT:
             raise
-        raise not_a_checkout() from None
+        message = "This command needs the embedded AWS, and this mcpist is installed without it."
+        hint = "Install the wheel with its extra: uv tool install 'mcpist[local] @ ./mcpist-...whl'"
+        raise CommandError("NOT_CONFIGURED", message, hint) from None
     if not isinstance(declared, typer.Typer):
         function, declared = declared, command_group()
         declared.command(name)(function)

@@ -8,10 +8,11 @@ from typer import Argument, Option
 from infra.cli.deployable import undeployable_programs
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.options import command_group
+from infra.source import CONFIGURATION
 from mcpist_services.programs.declaration import Declaration
 from mcpist_services.programs.module import LoadedFolder, load_folder
 
-PROGRAMS = Path(__file__).resolve().parents[2] / "layers/config/programs"
+PROGRAMS = CONFIGURATION / "programs"
 
 Source = Annotated[Path, Argument(metavar="FILE|FOLDER", help="[default: layers/config/programs]")]
 

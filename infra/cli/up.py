@@ -20,12 +20,13 @@ from infra.cli.endpoint import Endpoint
 from infra.cli.stacks import LocalStack, chosen_stack
 from infra.cli.target import TABLES
 from infra.local.demo import ADMINISTRATOR, ORGANIZATION, USER
-from infra.local.deployment import ROOT, DeploymentOptions, LocalDeployment, run_local_deployment
+from infra.local.deployment import DeploymentOptions, LocalDeployment, run_local_deployment
 from infra.local.intrinsics import TemplateError
 from infra.local.names import PSEUDO, STACK
 from infra.local.sandbox import HandlerImportError
 from infra.local.server import PortInUse
 from infra.local.state import StateUnreadable, opened_state, remove_state
+from infra.source import IS_CHECKOUT, ROOT
 from mcpist.batch.machine.definition import stack_prefix
 from mcpist.bounded_http.addresses import is_loopback
 from mcpist_services.upstream.configuration import UpstreamConfiguration, load
@@ -38,9 +39,9 @@ EXPOSED = (
     " administrator's among them, and nothing is encrypted."
 )
 READY_MESSAGE = """\
-ready: connect an MCP client to {mcp_url}, e.g. claude mcp add --transport http mcpist {mcp_url}
-a call, from `make shell`: mcpist call rag search_docs query="token broker"
-a batch: mcpist batch examples/each.jsonl
+ready: connect an MCP client to {mcp_url}; from another terminal{in_checkout}:
+  mcpist add claude-code   (or codex, cursor, vscode ...)
+  mcpist call rag search_docs query="token broker"
 the console, once signed in as {administrator}: {console_link}
 people connect their accounts on {connect_url}; Ctrl-C stops everything"""
 
@@ -50,7 +51,7 @@ AllowNetwork = Annotated[
     bool, Option("--allow-network", envvar="MCPIST_ALLOW_NETWORK", help="Let --host be reached from other machines.")
 ]
 Documents = Annotated[
-    Path | None, Option(metavar="FOLDER", help="Markdown for the module rag. [default: this repository's docs]")
+    Path | None, Option(metavar="FOLDER", help="Markdown for the module rag. [default: MCPist's own pages]")
 ]
 Upstreams = Annotated[
     Path | None, Option(metavar="FILE", help="MCP servers to add. [default: layers/config/upstreams.json]")
@@ -147,6 +148,7 @@ def _serve(starting: AbstractContextManager[LocalDeployment], document: CommandD
     with starting as deployment, _recorded(deployment, stack.facts_file):
         ready = READY_MESSAGE.format(
             mcp_url=deployment.mcp_url,
+            in_checkout=" with `make shell`" if IS_CHECKOUT else "",
             connect_url=deployment.connect_url,
             administrator=ADMINISTRATOR.name,
             console_link=deployment.login.one_time_link(ADMINISTRATOR.sub, deployment.console_url),

@@ -23,12 +23,13 @@ from infra.cli.upstream_listings import (
     stack_view,
 )
 from infra.local.upstream_file import load_here
+from infra.source import CONFIGURATION
 from mcpist.visible_text import visible
 from mcpist_services.upstream import lists
 from mcpist_services.upstream.categories import counts
 from mcpist_services.upstream.configuration import UpstreamConfiguration, load
 
-DEPLOYED_FILE = Path(__file__).resolve().parents[2] / "layers/config/upstreams.json"
+DEPLOYED_FILE = CONFIGURATION / "upstreams.json"
 
 
 FileArgument = Annotated[

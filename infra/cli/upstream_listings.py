@@ -14,6 +14,7 @@ from infra.cli.options import Target
 from infra.cli.stacks import is_up
 from infra.cli.target import environment, opened
 from infra.local.additions import tool_path
+from infra.source import ROOT
 from mcpist.audit import record as audit
 from mcpist.aws import clients
 from mcpist.errors import McpistError
@@ -32,7 +33,7 @@ from mcpist_services.upstream.requests import Ask
 from mcpist_services.upstream.trust import Pin, TextLine, approval_of, changes, judge, review_warnings
 
 PERSONAL_ACCOUNT_PROBLEM = "it acts with each caller's own account, and this command has none"
-FUNCTIONS = Path(__file__).resolve().parents[2] / "functions"
+FUNCTIONS = ROOT / "functions"
 _MARKS = {"added": "+ ", "removed": "- ", "same": "  "}
 
 

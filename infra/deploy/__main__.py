@@ -21,9 +21,9 @@ from infra.deploy.stack import (
     read_concurrency,
     read_configuration,
 )
-from infra.local.deployment import ROOT
 from infra.local.intrinsics import TemplateError, read_yaml
 from infra.local.template import check_rules, parameter_values
+from infra.source import ROOT
 
 BUILD_FOLDER = ".aws-sam/build"
 TEMPLATE_FILE = "template.yaml"

@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from infra.local.deployment import ROOT
+from infra.source import ROOT
 
 HTMX = ROOT / "functions/console/assets/htmx.js"
 

@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from infra.source import ROOT
 from mcpist_services.described.overlay_files import compile_overlays, load_folder
 from mcpist_services.programs import module as programs
 from mcpist_services.programs.declaration import Declaration
 from mcpist_services.upstream.configuration import UpstreamConfiguration
 
-INSTALLED = Path(__file__).resolve().parents[2] / ".tools/bin"
+INSTALLED = ROOT / ".tools/bin"
 
 
 @contextmanager

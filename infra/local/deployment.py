@@ -18,10 +18,10 @@ from infra.local.stack import EmbeddedAws, StackOptions
 from infra.local.state import State
 from infra.local.upstream_file import UpstreamFile
 from infra.local.zygote import SMALL_LOOP_VARIABLE
+from infra.source import ROOT
 from mcpist.memory import forget_all
 from mcpist_services import NAMES
 
-ROOT = Path(__file__).resolve().parents[2]
 LOGIN_CLIENT = "mcpist"
 DEMO_TOKEN_SECONDS = 86_400
 UPSTREAMS = "layers/config/upstreams.json"

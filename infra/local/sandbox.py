@@ -15,10 +15,10 @@ from infra.local.access_keys import KeyHolder, Keyring
 from infra.local.names import REGION
 from infra.local.pool import Pool, Sandbox
 from infra.local.template import Function
+from infra.source import ROOT
 
 IMPORT_TIMEOUT_SECONDS = 60.0
 EXIT_TIMEOUT_SECONDS = 5.0
-_ROOT = Path(__file__).resolve().parents[2]
 # The variables that a sandbox inherits: how to reach the internet, and no credentials.
 _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
 _INHERITED_VARIABLES = ("PATH", *_CERTIFICATES, "HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
@@ -177,7 +177,7 @@ class ZygoteProcess:
 def _start(theirs: socket.socket, log: IO[bytes], environment: dict[str, str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(  # noqa: S603 - our own module
         [sys.executable, "-m", "infra.local.zygote", str(theirs.fileno())],
-        cwd=_ROOT,
+        cwd=ROOT,
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=log,

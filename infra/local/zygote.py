@@ -26,6 +26,8 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
+from infra.source import ROOT
+
 PR_SET_PDEATHSIG = 1
 SMALL_LOOP_VARIABLE = "SMALL_LOOP"  # of the environment: AWS's runtime client is not used, also where it is installed
 # Lambda sets a handler on the root logger before the import, and libraries add filters to existing handlers.
@@ -55,7 +57,7 @@ def main() -> None:
 
 def _enter_task_root(config: dict[str, Any]) -> None:
     """Change to the task root, as Lambda does, and remove this repository from the path."""
-    here = str(Path(__file__).resolve().parents[2])
+    here = str(ROOT)
     sys.path[:] = [*config["path"], *(entry for entry in sys.path if entry and str(Path(entry).resolve()) != here)]
     os.chdir(config["folder"])
 

@@ -4,8 +4,8 @@ import pytest
 
 from benchmarks.month import BILLED_ROTATIONS, FORMER, OFF, ON, audit_table, usage
 from benchmarks.prices import dollars
-from infra.local.deployment import ROOT
 from infra.local.template import read_template
+from infra.source import ROOT
 
 MAX_IDLE_DOLLARS = 10
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from benchmarks import noise
-from infra.local.deployment import ROOT
+from infra.source import ROOT
 from tests.core.loopback import Reply, Service, listening
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.local.deployment import ROOT
+from infra.source import ROOT
 
 UV = """#!/bin/sh
 case "$1 $2" in

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.local.deployment import ROOT
+from infra.source import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FETCHED = re.compile(r"(?:npx|uvx|uv tool run|npm install|uv pip install)((?: +[^\s`]+)+)")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from infra.local.deployment import ROOT
+from infra.source import ROOT
 
 LEFT_OUT = ("mcp.client", "mcp.server.mcpserver", "sse_starlette.sse", "uvicorn", "httpx2")
 MIN_LATE_MODELS = 400

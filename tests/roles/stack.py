@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from infra.local.deployment import ROOT
 from infra.local.intrinsics import read_yaml
 from infra.local.names import ACCOUNT, REGION, arn
 from infra.local.template import Template
+from infra.source import ROOT
 from tests.roles.evaluator import Context, Policy, Question, frozen
 
 # The account's own key for Parameter Store; AWS writes its policy, which lets in whoever may read the parameter.

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from infra.local.deployment import ROOT
 from infra.local.names import ACCOUNT, REGION
 from infra.local.template import read_template
+from infra.source import ROOT
 from tests.roles.accesses import accesses, invocation, questions
 from tests.roles.evaluator import allowed
 from tests.roles.judgement import refused

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from infra.local.demo import ORGANIZATION
-from infra.local.deployment import ROOT
 from infra.local.intrinsics import read_yaml
 from infra.local.template import Function, read_template
+from infra.source import ROOT
 from scripts.sam_local import MissingPrerequisite, bridge, filled, target, values, with_endpoint_variable
 from tests.faults import for_each
 

@@ -31,8 +31,9 @@ import pytest
 from infra.cli.main import run
 from infra.cli.up import _facts
 from infra.local.demo import ORGANIZATION, USER
-from infra.local.deployment import ROOT, DeploymentOptions, LocalDeployment, run_local_deployment
+from infra.local.deployment import DeploymentOptions, LocalDeployment, run_local_deployment
 from infra.local.names import STACK
+from infra.source import ROOT
 from rehearsal.person import agree
 from tests import emf, watch
 from tests.accounts import OWN, forget

@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from infra.local.deployment import ROOT, DeploymentOptions, LocalDeployment, run_local_deployment
+from infra.local.deployment import DeploymentOptions, LocalDeployment, run_local_deployment
+from infra.source import ROOT
 from tests.core.loopback import listening
 from tests.peers.conformance import failures
 from tests.project_copy import with_modules

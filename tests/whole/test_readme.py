@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.local.deployment import ROOT
+from infra.source import ROOT
 from tests.peers import npm, pypi
 
 READY_SECONDS = 180

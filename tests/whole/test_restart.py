@@ -23,7 +23,7 @@ from mcp.shared.auth import OAuthClientMetadata
 from mcp_types import TextContent
 
 from infra.local.demo import ADMINISTRATOR, USER
-from infra.local.deployment import ROOT
+from infra.source import ROOT
 from rehearsal.person import Browser, InMemoryTokens, agree
 from tests.peers.npm import modern_node, modules
 

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from infra.local.demo import ORGANIZATION, ROLE
-from infra.local.deployment import ROOT, DeploymentOptions, LocalDeployment, operating, run_local_deployment
+from infra.local.deployment import DeploymentOptions, LocalDeployment, operating, run_local_deployment
+from infra.source import ROOT
 from mcpist.caller import Role
 from tests import members
 from tests.accounts import connect, forget

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from infra.local.deployment import ROOT, DeploymentOptions, LocalDeployment, run_local_deployment
+from infra.local.deployment import DeploymentOptions, LocalDeployment, run_local_deployment
+from infra.source import ROOT
 from mcpist_services.definitions import parse_commented_json
 from mcpist_services.upstream.configuration import UpstreamServer
 from tests.accounts import connect, forget

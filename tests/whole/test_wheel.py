@@ -1,7 +1,8 @@
-"""The wheel of people who only use a deployment: built, installed alone, and used."""
+"""The wheel: installed alone by people who only use a deployment, or with the embedded AWS; both used."""
 
 import json
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ import pytest
 
 from infra.cli.document import ADMINISTRATOR, USER
 from infra.cli.main import COMMANDS
-from infra.local.deployment import ROOT, LocalDeployment
+from infra.local.deployment import LocalDeployment
+from infra.source import ROOT
 
 UV = shutil.which("uv") or str(ROOT / ".tools/bin/uv")
 
@@ -18,13 +20,22 @@ type Run = subprocess.CompletedProcess[str]
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """`mcpist`, as the wheel installs it into an environment of its own."""
-    folder = tmp_path_factory.mktemp("wheel")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("built")
     uv("build", "--quiet", "--wheel", "--out-dir", str(folder), str(ROOT))
     (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def program(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`mcpist`, as the wheel installs it into an environment of its own."""
+    return installed(str(wheel), tmp_path_factory.mktemp("wheel"))
+
+
+def installed(requirement: str, folder: Path) -> Path:
     uv("venv", "--quiet", "--python", "3.13", str(folder / "venv"))
-    uv("pip", "install", "--quiet", "--python", str(folder / "venv/bin/python"), str(wheel))
+    uv("pip", "install", "--quiet", "--python", str(folder / "venv/bin/python"), requirement)
     return folder / "venv/bin/mcpist"
 
 
@@ -63,9 +74,31 @@ def test_the_wheel_has_no_embedded_aws_and_uses_a_deployment(program: Path, depl
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
-def test_each_command_of_the_wheel_explains_itself_or_says_that_it_needs_a_checkout(program: Path, name: str) -> None:
+def test_each_command_of_the_wheel_explains_itself_or_says_what_is_not_installed(program: Path, name: str) -> None:
     done = run(program, name, "--help")
     if name == "up":
         assert (done.returncode, document(done)["error"]["code"]) == (ADMINISTRATOR, "NOT_CONFIGURED")
     else:
         assert (done.returncode, done.stdout[:14]) == (0, "Usage: mcpist "), done.stderr
+
+
+@pytest.mark.slow
+def test_with_its_extra_the_wheel_runs_everything_in_an_empty_folder(wheel: Path, tmp_path: Path) -> None:
+    program = installed(f"mcpist[local] @ {wheel.as_uri()}", tmp_path)
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "PORT": "0"}
+    with subprocess.Popen(
+        [str(program), "up"], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as up:
+        try:
+            assert up.stdout
+            assert up.stderr
+            line = up.stdout.readline()
+            assert line, up.stderr.read()
+            facts = json.loads(line)["metadata"]
+            named = ["--url", facts["mcp_url"], "--token", facts["access_token"]]
+            found = document(run(program, *named, "call", "rag", "search_docs", "query=broker", "limit=1"))
+            assert "broker" in found["metadata"]["texts"][0]
+        finally:
+            up.send_signal(signal.SIGINT)
+            up.communicate(timeout=60)
+    assert up.returncode == 0

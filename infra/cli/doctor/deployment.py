@@ -6,13 +6,13 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Literal, NoReturn
 
-from infra.cli.checkout import template_file
 from infra.cli.document import CommandError
 from infra.cli.options import Target
 from infra.cli.stacks import last_up
 from infra.cli.target import describe_stack, outputs_of
 from infra.cli.upstream import DEPLOYED_FILE
 from infra.local.template import Template, read_template
+from infra.source import TEMPLATE
 from mcpist.aws.clients import client
 
 type State = Literal["ok", "warning", "problem", "skipped"]
@@ -103,7 +103,7 @@ class Deployment:
 @cache
 def template() -> Template:
     """Read this release's template; names in it are those of the embedded AWS."""
-    return read_template(template_file(), {"OwnLogin": "off"})
+    return read_template(TEMPLATE, {"OwnLogin": "off"})
 
 
 def read_deployment(target: Target, token: str | None, organization: str | None) -> Deployment:

@@ -13,7 +13,7 @@ import typer
 from infra.cli import main
 from infra.cli.document import CALLER, CommandDocument
 from infra.cli.organizations import parse_organization
-from infra.local.deployment import ROOT
+from infra.source import ROOT
 
 PAGE = (ROOT / "docs/administration.md").read_text("utf-8")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

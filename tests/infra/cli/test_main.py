@@ -16,7 +16,7 @@ import pytest
 
 from infra.cli.document import CALLER, DEFECT, TRY_AGAIN
 from infra.cli.main import CLOSED_PIPE_CODE, run
-from infra.local.deployment import ROOT
+from infra.source import ROOT
 from mcpist.version import VERSION
 from tests.clock import HANGING_SECONDS
 from tests.core.loopback import json_response, serving

@@ -16,7 +16,7 @@ from infra.cli import document
 from infra.cli.document import EXIT_CODES, draw_error, resembling
 from infra.cli.main import run
 from infra.cli.rest_commands import to_preview, to_result
-from infra.local.deployment import ROOT
+from infra.source import ROOT
 from mcpist.errors import McpistError, concrete_errors
 from tests.core.loopback import Service, json_response, serving
 

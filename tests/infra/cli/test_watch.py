@@ -23,7 +23,7 @@ from rich.console import Console
 from infra.cli.document import CALLER, TRY_AGAIN
 from infra.cli.main import run
 from infra.cli.progress import LiveTable
-from infra.local.deployment import ROOT
+from infra.source import ROOT
 from mcpist.batch.timeline import Progress
 from tests.infra.cli.fake_endpoint import BATCH, FakeEndpoint, Json, scene, serving_scenes, step
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from infra.deploy.bill_of_materials import HTMX, bill
-from infra.local.deployment import ROOT
+from infra.source import ROOT
 
 EXPORT = (
     "export",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from infra.deploy.stack import Configuration, ConfigurationError, assignments, read_configuration
-from infra.local.deployment import ROOT
+from infra.source import ROOT
 
 ORIGINS = "https://a.example.com,https://b.example.com"
 GIVEN = {"RequestRate": "50", "AllowedOrigins": ORIGINS, "Issuer": ""}

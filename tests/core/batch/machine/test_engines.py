@@ -13,10 +13,10 @@ import boto3
 import jsonschema
 import pytest
 
-from infra.local.deployment import ROOT
 from infra.local.names import REGION
 from infra.local.server import LoopbackRequest, LoopbackResponse, LoopbackServer, listen
 from infra.local.template import read_template
+from infra.source import ROOT
 from mcpist.batch.language.graph import Graph, opened
 from mcpist.batch.machine.definition import MACHINE_TYPE, build_machine, build_relay
 from mcpist.batch.machine.states import Asl
