@@ -3,7 +3,7 @@
 # back. What runs with the rights of a deployment is installed by its hashes: infra/tools.
 
 .DEFAULT_GOAL := help
-.PHONY: help up shell test test-all mutate check cover scan build deploy rehearse sam-local bench docs lock htmx contracts clean
+.PHONY: help up shell test test-all mutate check cover scan build deploy rehearse sam-local bench docs site lock htmx contracts clean
 .DELETE_ON_ERROR:
 
 UV_VERSION := 0.13.9
@@ -11,6 +11,7 @@ SAM_VERSION := 1.170.0
 CHECKOV_VERSION := 3.3.30
 BANDIT_VERSION := 1.9.4
 MINISTACK_VERSION := 1.5.33
+ZENSICAL_VERSION := 0.0.73
 HTMX_VERSION := 4.0.1
 BUILD_DIR := .aws-sam/build
 SCAN_DIR := .aws-sam/scan
@@ -114,6 +115,10 @@ docs: .venv/.synced ## Write from the code: docs/tools, docs/errors.md, the upst
 	@$(RUN) python -m scripts.reference
 	@$(RUN) python -m tests.services.test_requests
 
+site: .venv/.synced ## Build the documentation's site into .site; a link that leads nowhere is an error.
+	@rm -rf .site && mkdir .site && PYTHONPATH=. $(RUN) python -m scripts.site .site
+	@cd .site && "$(abspath $(UV))" tool run --quiet --from 'zensical==$(ZENSICAL_VERSION)' zensical build --strict
+
 contracts: .venv/.synced ## Fetch the vendors' API descriptions into .contracts, for the tests that check tools against them.
 	@PYTHONPATH=functions:. $(RUN) python -m tests.services.descriptions.fetch
 
@@ -129,7 +134,7 @@ htmx: ## Renew the console's copy of htmx from npm, with its licence.
 	  && cp package/LICENSE "$(CURDIR)/functions/console/assets/htmx.LICENSE" && rm -r $$folder
 
 clean: ## Remove all that make made; .mcpist, your local data, stays, but with ARGS=--data.
-	@rm -rf .aws-sam .contracts .coverage .hypothesis .mutations .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .tools .venv dist $(if $(filter --data,$(ARGS)),.mcpist)
+	@rm -rf .aws-sam .contracts .coverage .hypothesis .mutations .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .site .tools .venv dist $(if $(filter --data,$(ARGS)),.mcpist)
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.synced: pyproject.toml uv.lock .python-version | $(OWN_UV)

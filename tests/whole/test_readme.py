@@ -1,4 +1,4 @@
-"""The README, walked from top to bottom in a copy of the checkout: every command does what it says."""
+"""The README and the tutorial, walked from top to bottom in a copy of the checkout: every command does what it says."""
 
 import json
 import os
@@ -24,6 +24,9 @@ READY_SECONDS = 180
 COMMAND_SECONDS = 300
 UV = shutil.which("uv") or str(ROOT / ".tools/bin/uv")
 
+PAGES = ("README.md", "docs/tutorial.md")
+OWN_TERMINAL = "# in a terminal of its own"
+MOCK_PORT = "8090"
 # Commands that are too long or need another machine, and what stands for them here.
 REPLACED = {
     "make test": "make test ARGS=tests/infra/cli/test_tools.py",
@@ -31,19 +34,25 @@ REPLACED = {
         "mcpist api import functions/rest_api/openapi.json --server https://mcp.example.com --name example"
     ),
 }
-LEFT_OUT = {"make deploy": "it needs an account in AWS; tests/rehearsal deploys on an engine"}
+IN_AWS = "it needs an account in AWS; tests/rehearsal deploys on an engine"
+LEFT_OUT = dict.fromkeys(("make deploy", 'make deploy ARGS="Administrator=ada@example.com"'), IN_AWS)
 NEEDED_PROGRAMS = ("rg", "jq", "node")
 
 
-def commands() -> list[str]:
-    """The commands of the README's shell blocks, a heredoc as one with its text, without comments."""
+def commands(page: str) -> list[str]:
+    """The commands of a page's shell blocks, a heredoc as one with its text, without comments but OWN_TERMINAL."""
     found: list[str] = []
-    for block in re.findall(r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL):
+    for block in re.findall(r"^```sh\n(.*?)^```", (ROOT / page).read_text("utf-8"), re.MULTILINE | re.DOTALL):
         parts = re.split(r"^(.*<<'(\w+)'\n(?:.*\n)*?\2)$", block, flags=re.MULTILINE)
         for lines, heredoc in zip_longest(parts[::3], parts[1::3]):
-            found += [re.sub(r"\s+#\s.*", "", line) for line in lines.splitlines() if line]
+            found += [re.sub(rf"\s+(?!{OWN_TERMINAL})#\s.*", "", line) for line in lines.splitlines() if line]
             found += [heredoc] if heredoc else []
     return found
+
+
+def free_port() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return str(server.getsockname()[1])
 
 
 @dataclass
@@ -54,6 +63,8 @@ class Walk:
     environment: dict[str, str]
     seconds: list[tuple[float, str]] = field(default_factory=list)
     running: ExitStack = field(default_factory=ExitStack)
+    terminals: ExitStack = field(default_factory=ExitStack)
+    mock_port: str = field(default_factory=free_port)
 
     def perform(self, command: str) -> None:
         """Run a command; `make up` stays until the next one."""
@@ -61,6 +72,9 @@ class Walk:
         if command.startswith("make up"):
             self.running.close()
             self.running.enter_context(self._up(command))
+        elif command.endswith(OWN_TERMINAL):
+            program = f".venv/bin/{command.removesuffix(OWN_TERMINAL)}".replace(MOCK_PORT, self.mock_port)
+            self.terminals.enter_context(self._started(program))
         else:
             self._run("" if command == "make shell" else command)
         self.seconds.append((time.perf_counter() - started, command.splitlines()[0]))
@@ -74,10 +88,11 @@ class Walk:
         if command.startswith("mcpist"):
             document = json.loads(done.stdout)
             assert document["success"], document
-            assert "failed" not in str(document["metadata"].get("texts", "")).partition("\n")[0], document
+            summary = str((document["metadata"].get("texts") or [""])[0]).partition("\n")[0]
+            assert "failed" not in summary, document
 
     def _shell(self, command: str) -> subprocess.CompletedProcess[str]:
-        script = f"set -e\n{command}\necho it ended well >&2\n"
+        script = f"set -e\n{command.replace(MOCK_PORT, self.mock_port)}\necho it ended well >&2\n"
         return subprocess.run(
             ["make", "--silent", "shell"],
             cwd=self.folder,
@@ -91,6 +106,15 @@ class Walk:
 
     @contextmanager
     def _up(self, command: str) -> Iterator[None]:
+        with self._started(command) as process:
+            assert process.stdout
+            line = process.stdout.readline()
+            assert line, process.communicate()[1]
+            assert json.loads(line)["success"], line
+            yield
+
+    @contextmanager
+    def _started(self, command: str) -> Iterator[subprocess.Popen[str]]:
         process = subprocess.Popen(
             shlex.split(command),
             cwd=self.folder,
@@ -101,11 +125,7 @@ class Walk:
             start_new_session=True,
         )
         try:
-            assert process.stdout
-            line = process.stdout.readline()
-            assert line, process.communicate()[1]
-            assert json.loads(line)["success"], line
-            yield
+            yield process
         finally:
             os.killpg(process.pid, signal.SIGINT)
             process.communicate(timeout=READY_SECONDS)
@@ -129,30 +149,30 @@ def walk(tmp_path: Path) -> Iterator[Walk]:
     for name, program in servers.items():
         (bin_folder / name).write_text(f"#!/bin/sh\nexec {program}\n")
         (bin_folder / name).chmod(0o755)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = str(server.getsockname()[1])
     kept = {
         name: value
         for name, value in os.environ.items()
         # With the variables of `make test` its own make would say which folder it enters.
         if not name.startswith(("MCPIST_", "AWS_", "VIRTUAL_ENV", "MAKE", "MFLAGS", "ARGS"))
     }
-    own = {"PATH": f"{bin_folder}:{os.environ['PATH']}", "PORT": port, "SHELL": "/bin/bash"}
+    own = {"PATH": f"{bin_folder}:{os.environ['PATH']}", "PORT": free_port(), "SHELL": "/bin/bash"}
     found = Walk(tmp_path / "copy", kept | own | {"XDG_CONFIG_HOME": str(tmp_path / "config")})
-    with found.running:
+    with found.running, found.terminals:
         yield found
 
 
 @pytest.mark.slow
-def test_every_command_of_the_readme_does_what_it_says(walk: Walk) -> None:
-    for command in commands():
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_of_the_page_does_what_it_says(walk: Walk, page: str) -> None:
+    for command in commands(page):
         if command not in LEFT_OUT:
             walk.perform(REPLACED.get(command, command))
     print(*(f"{seconds:7.1f} s  {command}" for seconds, command in walk.seconds), sep="\n")  # noqa: T201 - who waits
-    assert not {*REPLACED, *LEFT_OUT} - {*commands()}  # each of them is still in the README
 
 
-def test_the_readme_has_commands_in_its_blocks() -> None:
-    found = commands()
+def test_the_pages_have_commands_in_their_blocks() -> None:
+    found = commands("README.md")
+    assert not {*REPLACED, *LEFT_OUT} - {*found, *commands("docs/tutorial.md")}
+    assert sum(command.endswith(OWN_TERMINAL) for command in commands("docs/tutorial.md")) == 1
     assert {"make up", "make shell", "mcpist modules"} <= {*found}
     assert any(command.startswith("mcpist batch - <<'STEPS'\n{") and command.endswith("\nSTEPS") for command in found)
