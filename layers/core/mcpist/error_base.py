@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+from mcpist.problem_texts import TEXTS_FOLDER, translated
 
 type Locale = Literal["en", "ja"]
 
-TEXTS_FOLDER = Path(__file__).with_name("error_texts")
+# The details that are sentences of ours; all others are values.
+SENTENCES = frozenset({"problem", "known"})
 
 
 class ErrorText(NamedTuple):
@@ -47,8 +49,9 @@ class McpistError(Exception):
     def text(self, locale: Locale = "en") -> ErrorText:
         """Return the message and the hint in one language."""
         message, hint = self.template(locale)
-        prefix = error_texts(locale)["line_prefix"].format_map(self.details) if "line" in self.details else ""
-        return ErrorText(prefix + message.format_map(self.details), hint.format_map(self.details))
+        details = {name: _in_language(name, value, locale) for name, value in self.details.items()}
+        prefix = error_texts(locale)["line_prefix"].format_map(details) if "line" in details else ""
+        return ErrorText(prefix + message.format_map(details), hint.format_map(details))
 
     @classmethod
     def template(cls, locale: Locale) -> ErrorText:
@@ -65,7 +68,7 @@ class McpistError(Exception):
 
         It is left out if the request may have succeeded: a retry could perform it twice.
         """
-        details = {name: _detail_as_dict(value, locale) for name, value in self.details.items()}
+        details = {name: _detail_as_dict(name, value, locale) for name, value in self.details.items()}
         if self.retryable and not self.details.get("may_have_happened"):
             details["retryable"] = True
         return {"code": self.code, **self.text(locale)._asdict(), "details": details}
@@ -76,11 +79,20 @@ class McpistError(Exception):
         return self
 
 
-def _detail_as_dict(detail: Any, locale: Locale) -> Any:
-    """Return a detail as JSON: it may be an error itself, or a list with errors, such as a batch's other problems."""
-    if isinstance(detail, McpistError):
-        return detail.as_dict(locale)
-    return [_detail_as_dict(inner, locale) for inner in detail] if isinstance(detail, list) else detail
+def _in_language(name: str, detail: Any, locale: Locale) -> Any:
+    return translated(detail, locale) if name in SENTENCES and isinstance(detail, str) else detail
+
+
+def _detail_as_dict(name: str, detail: Any, locale: Locale) -> Any:
+    """Return a detail as JSON: it may be an error itself, or a list of errors or problems, such as a batch's others."""
+    match detail:
+        case McpistError():
+            return detail.as_dict(locale)
+        case list() if name == "problems":
+            return [_detail_as_dict("", one, locale) for one in detail]
+        case dict() if not name:
+            return {inner: _in_language(inner, value, locale) for inner, value in detail.items()}
+    return _in_language(name, detail, locale)
 
 
 def concrete_errors(root: type[McpistError] = McpistError) -> Iterator[type[McpistError]]:
