@@ -72,7 +72,7 @@ def show_audit(
 
 
 def _draw(rows: Iterable[Mapping[str, Any]]) -> str:
-    lines = [[visible(str(row[name]))[:40] for name in COMMAND_LINE_COLUMNS] for row in rows]
+    lines = [[_cell(name, str(row[name])) for name in COMMAND_LINE_COLUMNS] for row in rows]
     return render_table(COMMAND_LINE_COLUMNS, lines)
 
 
@@ -92,6 +92,10 @@ def _verify(session: RestSession, head: str) -> CommandResult:
             "INTEGRITY_ERROR", message, "Compare with a backup of the tables, and see who could write there.", total
         )
     return CommandResult(metadata=total, drawing="\n".join(f"{name}: {value}" for name, value in total.items()))
+
+
+def _cell(name: str, value: str) -> str:
+    return value[:19].replace("T", " ") if name == "time" else visible(value)[:40]
 
 
 def _page(session: RestSession, query: dict[str, Any], limit: int, cursor: str) -> CommandResult:

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from infra.cli.document import CommandResult
+from infra.cli.document import CommandResult, in_words
 from infra.cli.rest_client import Access, part
 from infra.cli.table import render_table
 
@@ -20,7 +20,7 @@ def list_batches(
     found = session.get("/v1/batches", everybody=everybody or None, limit=limit, cursor=cursor)
     head = ("batch", *(("user",) if everybody else ()), "state", "steps", "started", "")
     table = render_table(head, [_row(batch, named=everybody) for batch in found["batches"]])
-    drawing = table if found["batches"] else "no batches"
+    drawing = table if found["batches"] else in_words("no batches")
     more = f"\nmore: --cursor {found['cursor']}" if found["cursor"] else ""
     return CommandResult(metadata=found, drawing=drawing + more)
 
@@ -28,14 +28,20 @@ def list_batches(
 def cancel(access: Access, batch_id: Annotated[str, Argument(metavar="BATCH_ID")]) -> CommandResult:
     """Let no further step of a batch start; a write that runs ends by itself."""
     found = access.session(own=True).request("POST", f"/v1/batches/{part(batch_id)}/cancel")
-    return CommandResult(metadata=found, drawing=f"batch {found['id']}: {found['state']}, {_steps(found)}")
+    return CommandResult(metadata=found, drawing=in_words(f"batch {found['id']}: {found['state']}, {_steps(found)}"))
 
 
 def _row(batch: dict[str, Any], *, named: bool) -> tuple[str, ...]:
     """Return a batch's line; what did not succeed is counted in its last column."""
     others = ", ".join(f"{count} {status}" for status, count in batch["outcomes"].items() if status != "succeeded")
     started = batch["startedAt"].partition(".")[0].replace("T", " ")
-    return (batch["id"], *((batch["user"],) if named else ()), batch["state"], _steps(batch), started, others)
+    return (
+        batch["id"],
+        *((batch["user"],) if named else ()),
+        *map(in_words, (batch["state"], _steps(batch))),
+        started,
+        others,
+    )
 
 
 def _steps(batch: dict[str, Any]) -> str:

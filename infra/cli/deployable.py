@@ -42,7 +42,7 @@ def check_deployable(file: Path, configured: UpstreamConfiguration) -> CommandRe
     """Check that Lambda could run a file's servers; InvalidConfiguration with all problems if it could not."""
     problems = [{"field": field, "problem": problem} for field, problem in undeployable(configured, file.parent)]
     if problems:
-        raise InvalidConfiguration(path=str(file), **problems[0]).with_details(problems=problems)
+        raise InvalidConfiguration(path=str(file), **problems[0]).with_details(problems=problems[1:])
     sizes = {"servers": len(configured.servers), "categories": len(configured.all_categories)}
     counts = ", ".join(f"{count} {what}" for what, count in sizes.items())
     return CommandResult(metadata={"file": str(file), **sizes}, drawing=f"{file}: {counts}; Lambda can run them")

@@ -9,17 +9,18 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, TextIO
 
 from mcpist import errors
 from mcpist.errors import Locale, McpistError
+from mcpist.phrases import translated
 from mcpist.suggestions import NONE
 from mcpist.visible_text import hidden_characters, visible
 
 LOCALE: ContextVar[Locale | None] = ContextVar("locale", default=None)
 """The language of `--locale`; None for a person's own."""
 
-_DID_YOU_MEAN: dict[Locale, str] = {"en": "Did you mean {name}?", "ja": "{name} ではありませんか。"}
 DEFECT, CALLER, ADMINISTRATOR, USER, TRY_AGAIN, TOOL = range(1, 7)
 _BRANCHES = {
     errors.CallerError: CALLER,
@@ -71,7 +72,7 @@ class CommandError(Exception):
         """Return an endpoint's error."""
         hint = str(error.get("hint", ""))
         if name := resembling(error):
-            hint = f"{_DID_YOU_MEAN[LOCALE.get() or 'en'].format(name=name)} {hint}"
+            hint = f"{in_words(f'Did you mean {name}?')} {hint}"
         return cls(error.get("code", "INTERNAL_ERROR"), error.get("message", ""), hint, error.get("details"))
 
 
@@ -104,7 +105,7 @@ class CommandDocument:
 
     def fail(self, error: McpistError | CommandError) -> int:
         """Print an error and return the exit code, which says who must act."""
-        shown = error.as_dict(LOCALE.get() or "en") if isinstance(error, McpistError) else error.error
+        shown = error.as_dict(LOCALE.get() or "en") if isinstance(error, McpistError) else _in_language(error.error)
         drawing = getattr(error, "drawing", "") or draw_error(shown)
         if not self._draw(drawing):
             document = {"success": False, "error": shown, "command": self._command, "timestamp": _now()}
@@ -136,6 +137,16 @@ class CommandDocument:
         print(text, file=self.out, flush=True)
 
 
+def in_words(text: str) -> str:
+    """Return a text of the command line itself in the language of `--locale`."""
+    locale = LOCALE.get() or "en"
+    return text if locale == "en" else translated(text, Path(__file__).with_name(f"{locale}.toml"))
+
+
+def _in_language(error: Mapping[str, Any]) -> dict[str, Any]:
+    return {**error, "message": in_words(str(error["message"])), "hint": in_words(str(error.get("hint") or ""))}
+
+
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
@@ -152,10 +163,10 @@ def draw_error(error: Mapping[str, Any]) -> str:
     details = error.get("details") or {}
     place = [(name, visible(str(details[name]))) for name in ("line", "step", "field") if details.get(name)]
     said = [f"{name} {value}" for name, value in place if value not in message]
-    lines += [f"at {', '.join(said)}"] if said else []
+    lines += [f"{in_words('at')} {', '.join(said)}"] if said else []
     problems = [one for one in details.get("problems") or () if isinstance(one, dict)]
     further = [str(one.get("message") or f"{one.get('field')}: {one.get('problem')}") for one in problems]
-    lines += [f"also {visible(text)}" for text in further]
+    lines += [f"{in_words('also')} {visible(text)}" for text in further]
     lines += [visible(str(error["hint"]), lines=True)] if error.get("hint") else []
     return "\n".join(lines)
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from infra.cli.document import CommandError, CommandResult
+from infra.cli.document import CommandError, CommandResult, in_words
 from infra.cli.options import DryRun, Items, command_group, given, items, text_of
 from infra.cli.rest_client import Access, part
 from infra.cli.rest_commands import shows, switches, to_result
@@ -152,7 +152,7 @@ tool.command("disable", help="Switch a tool off for the whole organization.")(
 
 
 def _state(row: dict[str, Any]) -> str:
-    return "on" if row["enabled"] else "off"
+    return in_words("on" if row["enabled"] else "off")
 
 
 def _header(text: str) -> tuple[str, str]:
@@ -175,7 +175,7 @@ def why(
 def _draw(found: dict[str, Any]) -> str:
     # After the first no, what nobody has decided is of no use to the reader.
     decided = [one for one in found["decisions"] if not (found["firstNo"] and one["verdict"] == "open")]
-    rows = [[visible(str(decision[name])) for name in _COLUMNS] for decision in decided]
+    rows = [[in_words(visible(str(decision[name]))) for name in _COLUMNS] for decision in decided]
     roles = [[visible(str(role[name])) for name in ("role", "rule", "mask")] for role in found["roles"]]
     tables = [render_table(_COLUMNS, rows)]
     tables += [render_table(("role", "refused by", "mask"), roles)] if roles else []

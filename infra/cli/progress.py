@@ -19,10 +19,10 @@ from rich.table import Table
 from rich.text import Text
 from typer import Argument
 
-from infra.cli.document import CommandResult
+from infra.cli.document import CommandResult, in_words
 from infra.cli.endpoint import Endpoint
 from infra.cli.options import Token, Url
-from infra.cli.table import render_table
+from infra.cli.table import paragraph, render_table
 from mcpist.batch.timeline import (
     Progress,
     StepProgress,
@@ -34,7 +34,7 @@ from mcpist.batch.timeline import (
 
 FRAMES_PER_SECOND = 8
 RESERVED_ROWS = 4  # the title, the head, the row for omitted steps, the prompt
-MIN_BAR_WIDTH = 20
+MIN_BAR_WIDTH = 12
 MAX_BAR_WIDTH = 80
 STATE_STYLES = {
     "succeeded": "green",
@@ -147,7 +147,7 @@ class LiveTable(Live):
 
 def title(progress: Progress) -> str:
     """Describe a batch in one line."""
-    return f"batch {progress.batch}: {progress.state}, {progress.settled} of {len(progress.steps)} steps"
+    return in_words(f"batch {progress.batch}: {progress.state}, {progress.settled} of {len(progress.steps)} steps")
 
 
 def _state_text(step: StepProgress) -> str:
@@ -222,9 +222,11 @@ def render_timeline(progress: Progress, lines: list[TimelineRow], columns: int) 
     critical = " -> ".join(critical_path(progress)) or "nothing ran"
     return "\n".join(
         [
-            f"{title(progress)}, {whole:.2f} s; critical path: {critical}",
+            paragraph(f"{title(progress)}, {whole:.2f} s; {in_words('critical path')}: {critical}", 2, columns),
             render_table(
-                [*head, scale], [[*row, _bar(line, whole, room)] for row, line in zip(rows, lines, strict=True)]
+                [*head, scale],
+                [[*row, _bar(line, whole, room)] for row, line in zip(rows, lines, strict=True)],
+                columns,
             ),
         ]
     )

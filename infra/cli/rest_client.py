@@ -21,6 +21,7 @@ from mcpist.version import VERSION
 
 # A removal may wait for several providers; API Gateway ends a request after 30 s.
 REST_TIMEOUT_SECONDS = 35
+DOCUMENT_PATH = "/v1/openapi.json"
 ORGANIZATION_HEADER = "x-mcpist-organization"
 # The paths of an endpoint below its origin: /mcp, /mcp/readonly, /mcp/categories, /mcp/ORGANIZATION.
 _MCP_PATH = re.compile(r"/mcp(/[^/]*)?/*$")
@@ -162,7 +163,10 @@ def open_session(url: str | None, token: str | None, organization: str | None, *
         token = known["access_token" if own else "administrator_token"]
         return RestSession(known["api_url"], token, organization=organization or "")
     login = login_store.find(origin)
-    if login is None and url:
+    if login is None and origin:
+        RestSession(origin).respond(
+            "GET", DOCUMENT_PATH
+        )  # else it would say that nobody is logged in at a typing error
         raise CommandError("AUTHENTICATION_ERROR", "Nobody is logged in there.", f"Run: mcpist login --url {url}")
     if login is None:
         raise _no_endpoint()

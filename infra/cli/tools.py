@@ -10,10 +10,10 @@ import typer
 from typer import Argument, Option
 from typer._completion_shared import get_completion_script
 
-from infra.cli.document import CommandError, CommandResult
+from infra.cli.document import CommandError, CommandResult, in_words
 from infra.cli.endpoint import Endpoint, parsed
 from infra.cli.options import Token, Url
-from infra.cli.table import render_table
+from infra.cli.table import paragraph, render_table
 from mcpist.visible_text import visible
 
 # What a value of each type of JSON is in Python; a text is one already.
@@ -127,15 +127,16 @@ def _lines(module: Mapping[str, Any]) -> Iterator[str]:
     if error := module.get("error"):
         yield visible(f"{module['module']}: {error['code']} {error['message']} {error['hint']}")
         return
-    yield visible(f"{module['module']}: {module.get('description', '')}")
+    yield paragraph(visible(f"{module['module']}: {module.get('description', '')}"), 2)
     for kind in ("tools", "resources", "prompts"):
         if module.get(kind):
-            yield from ["", f"{kind}:"] if kind != "tools" else []
-            yield from (f"  {line}" for line in _entries(module[kind]))
+            yield from ["", f"{in_words(kind)}:"] if kind != "tools" else []
+            yield from (paragraph(f"  {line}", 6) for line in _entries(module[kind]))
     if marks := module.get("marks"):
-        yield from ["", visible(marks)]
+        yield from ["", paragraph(visible(marks), 2)]
     if formats := module.get("formats"):
-        yield from ["", "formats:", *(visible(f"  {name}: {form}") for name, form in formats.items())]
+        shown = (paragraph(visible(f"  {name}: {form}"), 6) for name, form in formats.items())
+        yield from ["", f"{in_words('formats')}:", *shown]
 
 
 def _entries(entries: Iterable[Any]) -> Iterator[str]:

@@ -72,6 +72,7 @@ def test_a_listed_tool_has_its_metadata_and_the_state_of_its_account(rest: RestC
     assert tool["version"] == "1.0.0"
     assert tool["dependencies"] == ["github"]
     assert tool["enabled"] is True
+    assert tool["parameters"] == rest.get("/v1/tools/github-list-issues").json["parameters"] != []
 
 
 def test_every_tool_has_a_signature_and_a_description(rest_of_all: RestClient) -> None:
@@ -227,6 +228,15 @@ def test_tools_are_searched_by_a_task(rest: RestClient) -> None:
     assert all("(" in one["signature"] for one in found["results"])
     none = rest.post("/v1/tools/search", {"query": "search documents", "filters": {"tags": ["no such tag"]}}).json
     assert (none["results"], none["total"]) == ([], 0)
+
+
+def test_a_search_counts_all_that_fit_and_knows_the_word_get(rest_of_all: RestClient) -> None:
+    shown = {"limit": 100}
+    found = rest_of_all.post("/v1/tools/search", {"query": "list", **shown}).json
+    assert len(found["results"]) == 100 < found["total"]
+    named = rest_of_all.post("/v1/tools/search", {"query": "get", **shown}).json
+    assert named["total"] > 10
+    assert all("get" in one["fullName"].partition(".")[2].split("_") for one in named["results"])
 
 
 @pytest.mark.parametrize("body", [{}, {"query": " "}])

@@ -1,7 +1,7 @@
 """The roles of the organization: the list, one of them with its tools, and changes."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
@@ -49,7 +49,7 @@ def show(visit: Visit) -> HttpResponse:
         cursor=page.cursor,
         count=page.total,
         role=role,
-        tab=query.get("tab", "permissions"),
+        tab=_tab(query),
         about=_about(visit, organization, role) if role else {},
     )
 
@@ -81,9 +81,9 @@ def submit(visit: Visit) -> HttpResponse:
 def _about(visit: Visit, organization: Organization, role: Role) -> dict[str, Any]:
     """Return the values of a role's tab."""
     query = visit.request.query
-    if query.get("tab") == "accounts":
+    if _tab(query) == "accounts":
         accounts = BrokerAccounts(visit.caller).rows(f"role#{role.name}", query.get("service", ""))
-        return {"accounts": list(accounts)}
+        return {"accounts": list(accounts), "services": _services(visit, role, query.get("service", ""))}
     if query.get("tab") == "users":
         page = page_of(organization.users_with_role(role.name), str, query.get("after", ""), LIST_PAGE_ROWS)
         users, after = page.items, page.cursor
@@ -95,6 +95,18 @@ def _about(visit: Visit, organization: Organization, role: Role) -> dict[str, An
         shown = boxes(replace(role, modules=(*role.modules, module.name)), module)
         about |= {"module": module, "boxes": shown if len(shown) <= MAX_BOXES else None}
     return about
+
+
+def _tab(query: Mapping[str, str]) -> str:
+    return query.get("tab") or ("accounts" if query.get("service") else "permissions")
+
+
+def _services(visit: Visit, role: Role, service: str) -> list[str]:
+    """Return the services of a role's modules that have accounts, or of these one."""
+    modules = permissions_of(visit).catalogue.index.modules
+    held = (modules[name].service for name in role.modules if name in modules)
+    found = {name for name in held if name}
+    return sorted(found & {service} if service else found)
 
 
 def _module(visit: Visit, name: str) -> ModuleEntry:

@@ -7,7 +7,7 @@ from typing import cast, get_args
 
 from console.visit import Visit
 from mcpist.errors import InvalidRequest
-from mcpist.registry.entries import MAX_SEARCH_RESULTS, Filter, Registry, RegistryEntry
+from mcpist.registry.entries import Filter, Registry, RegistryEntry
 from mcpist.running.accounts import is_connected, working_services
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.tool import Effect
@@ -96,7 +96,7 @@ def _search(registry: Registry, wanted: Wanted, entries: Sequence[RegistryEntry]
 
     The search knows tools that may be used now; an administrator also looks for those that are switched off.
     """
-    best = [entry for entry, _ in registry.search(wanted.text, wanted.filter, MAX_SEARCH_RESULTS)]
+    best = [entry for entry, _ in registry.search(wanted.text, wanted.filter)]
     words, names = wanted.text.casefold().split(), {entry.name for entry in best}
     named = (entry for entry in entries if entry.name not in names)
     return [*best, *(entry for entry in named if all(word in entry.name.casefold() for word in words))]

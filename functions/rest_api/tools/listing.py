@@ -30,9 +30,9 @@ from rest_api.tools.models import (
     ToolDetail,
     ToolList,
     ToolSummary,
+    ToolWithParameters,
 )
 
-MAX_SEARCH_RESULTS = 100
 router = Operations("tools")
 type Platform = Literal["openai", "anthropic", "gemini"]
 SCHEMA_FIELDS: Mapping[Platform, str] = {
@@ -72,7 +72,7 @@ def list_tools(
     return ToolList(
         tools=_definitions(permissions, format_, shown)
         if format_
-        else [ToolSummary(**_summary(permissions, entry, working)) for entry in shown],
+        else [_listed(permissions, entry, working) for entry in shown],
         pagination=Pagination(page=page, limit=limit, total=len(entries), total_pages=total_pages),
     )
 
@@ -101,7 +101,7 @@ def search_tools(body: SearchRequest) -> SearchResponse:
         raise InvalidRequest(field="query", problem="Query is required")
     permissions, filters = current().permissions, body.filters
     wanted = Filter(category=filters.category, effect=filters.effect)
-    found = Registry(permissions).search(body.query, wanted, MAX_SEARCH_RESULTS)
+    found = Registry(permissions).search(body.query, wanted)
     tags = {tag.casefold() for tag in filters.tags}
     found = [(entry, score) for entry, score in found if tags <= set(map(str.casefold, entry.tags))]
     shown = found[: body.limit]
@@ -125,6 +125,12 @@ def _summary(permissions: Permissions, entry: RegistryEntry, working: frozenset[
         "connected": is_connected(entry, working),
         "connect_url": url,
     }
+
+
+def _listed(permissions: Permissions, entry: RegistryEntry, working: frozenset[str] | None) -> ToolWithParameters:
+    tool = permissions.catalogue.module(entry.module).tools[entry.tool]
+    schema = permissions.translation(entry.module).schema(tool.input_schema)
+    return ToolWithParameters(**_summary(permissions, entry, working), parameters=parameters_of(schema))
 
 
 def _definitions(

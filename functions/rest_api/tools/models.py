@@ -37,10 +37,15 @@ class ToolSummary(Body):
     connect_url: Annotated[str | None, Field(description="Where a person connects the account")] = None
 
 
-class ToolDetail(ToolSummary):
-    """A tool with all that a caller needs."""
+class ToolWithParameters(ToolSummary):
+    """A tool as a list of tools has it."""
 
     parameters: list[Parameter]
+
+
+class ToolDetail(ToolWithParameters):
+    """A tool with all that a caller needs."""
+
     input_schema: dict[str, Any]
     output_fields: list[str]
     examples: list[Example]
@@ -58,7 +63,7 @@ class Pagination(Body):
 class ToolList(Body):
     """A page of tools; with `format` the tools are definitions of that platform."""
 
-    tools: list[ToolSummary] | list[dict[str, Any]]
+    tools: list[ToolWithParameters] | list[dict[str, Any]]
     pagination: Pagination
 
 

@@ -14,7 +14,7 @@ from infra.cli.doctor import configuration, endpoint, people, stores
 from infra.cli.doctor.deployment import CheckFinding, Deployment, State, problem, read_deployment, skipped
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.options import OrganizationOption, Target
-from infra.cli.table import render_table
+from infra.cli.table import table_rows
 from infra.cli.target import TABLES, opened
 from mcpist.aws.clients import AwsError
 from mcpist.errors import McpistError
@@ -123,7 +123,7 @@ def report(lines: Sequence[CheckResult], command: str) -> CommandResult:
 
 def _render(lines: Sequence[CheckResult], counts: Mapping[State, int]) -> str:
     rows = [[line.finding.state, line.area, line.about, line.finding.found] for line in lines]
-    table = render_table(("state", "area", "about", "found"), rows).splitlines()
+    table = table_rows(("state", "area", "about", "found"), rows)
     remedies = ["", *(f"    {line.finding.remedy}" if line.finding.remedy else "" for line in lines)]
     texts = [text for pair in zip(table, remedies, strict=True) for text in pair if text]
     return "\n".join([*texts, ", ".join(f"{count} {state}" for state, count in counts.items())])

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
-from mcpist.problem_texts import TEXTS_FOLDER, translated
+from mcpist.phrases import translated
 
 type Locale = Literal["en", "ja"]
+
+TEXTS_FOLDER = Path(__file__).with_name("error_texts")
 
 # The details that are sentences of ours; all others are values.
 SENTENCES = frozenset({"problem", "known"})
@@ -80,7 +83,9 @@ class McpistError(Exception):
 
 
 def _in_language(name: str, detail: Any, locale: Locale) -> Any:
-    return translated(detail, locale) if name in SENTENCES and isinstance(detail, str) else detail
+    if locale == "en" or name not in SENTENCES or not isinstance(detail, str):
+        return detail
+    return translated(detail, TEXTS_FOLDER / f"{locale}_problems.toml")
 
 
 def _detail_as_dict(name: str, detail: Any, locale: Locale) -> Any:

@@ -51,6 +51,19 @@ def test_a_role_has_a_panel_with_tabs(ada: Browser, tab: str) -> None:
     assert 'aria-labelledby="panel-heading"' in page["body"]
 
 
+def test_the_accounts_of_a_role_lead_to_services_that_have_accounts(ada: Browser) -> None:
+    every = ["files", "rag", "github", "jira", "people"]
+    ada.submit_form(
+        ada.post("/roles", [("action", "update"), ("id", "members"), *(("modules", one) for one in every)])["body"],
+        "reviewed",
+    )
+    page = ada.get("/roles?id=members&tab=accounts")["body"]
+    assert re.findall(r"/connect/(\w+)\?role=members", page) == ["github", "jira"]
+    panel = ada.get("/roles?id=members&service=jira")["body"]
+    assert re.findall(r"/connect/(\w+)\?role=members", panel) == ["jira"]
+    assert ada.get("/connect/jira?role=members")["statusCode"] == 200
+
+
 def test_the_tools_of_a_role_are_ticked(ada: Browser) -> None:
     page = ada.get("/roles?id=members&module=github")["body"]
     assert 'value="get_me" checked' in page

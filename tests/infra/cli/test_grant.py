@@ -143,6 +143,7 @@ def test_a_terminal_gets_a_table(
     mcpist("org", "list")
     broker.answers["kill"] = in_turn({"killed": [PROOF], "dropped": 0, "more": False})
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "120")
     assert run(["grant", "kill", "--user", "uma"]) == 0
     head, row, _ = capsys.readouterr().out.splitlines()[-3:]
     assert head.split() == ["owner", "provider", "account", "name", "at", "provider", "deleted", "forgotten", "by"]

@@ -19,8 +19,6 @@ from mcpist.tools.declare.tool import Effect
 from mcpist.tools.search.catalogue import ModuleSource
 from mcpist.tools.search.index import ModuleEntry, ToolEntry
 
-MAX_SEARCH_RESULTS = 100
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistryEntry:
@@ -95,12 +93,12 @@ class Registry:
         """Return the modules that a filter admits."""
         return [entry for module in self._modules() if wanted.admits(entry := self._module_entry(module))]
 
-    def search(self, query: str, wanted: Filter = EVERYTHING, limit: int = 20) -> Sequence[tuple[RegistryEntry, float]]:
-        """Return the tools that fit a task and may be used now, best first, each with its score; the best has 1."""
-        ranked = self._permissions.ranked(query, MAX_SEARCH_RESULTS)
+    def search(self, query: str, wanted: Filter = EVERYTHING) -> Sequence[tuple[RegistryEntry, float]]:
+        """Return all tools that fit a task and may be used now, best first, each with its score; the best has 1."""
         modules = self._permissions.catalogue.index.modules
+        ranked = self._permissions.ranked(query)
         found = ((self._tool_entry(modules[tool.module], tool), score) for tool, score in ranked)
-        return [(entry, score) for entry, score in found if wanted.admits(entry)][:limit]
+        return [(entry, score) for entry, score in found if wanted.admits(entry)]
 
     def get(self, name: str) -> RegistryEntry:
         """Return a module or a tool by its full name; the error says why there is none for this caller."""

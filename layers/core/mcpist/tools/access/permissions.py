@@ -70,13 +70,21 @@ class Permissions:
         """Return the caller's tools that fit a task, best first."""
         return [tool for tool, _ in self.ranked(query, limit)]
 
-    def ranked(self, query: str, limit: int) -> list[tuple[ToolEntry, float]]:
-        """Return the caller's tools that fit a task with their scores, best first; the best has 1."""
+    def ranked(self, query: str, limit: int = 0) -> list[tuple[ToolEntry, float]]:
+        """Return the caller's tools that fit a task with their scores, best first, all without a limit; the best has 1.
+
+        A task of words that say nothing, such as `get`, finds the tools that have them in their names.
+        """
         # A search that does not read them first would never find a tool of an upstream that nobody has listed yet.
         self.load_tools({name for role in self.caller.roles for name in role.modules})
         index = self.catalogue.index
         allowed = {number for numbers in self._view.values() for number in numbers}
-        return [(index.tools[number], score) for number, score in index.words.rank(query, allowed, limit)]
+        limit = limit or len(allowed) or 1
+        if found := index.words.rank(query, allowed, limit):
+            return [(index.tools[number], score) for number, score in found]
+        words = set(query.casefold().split())
+        named = (index.tools[number] for number in sorted(allowed))
+        return [(tool, 1.0) for tool in named if words and words <= set(tool.name.split("_"))][:limit]
 
     def tool(self, module_name: str, name: str) -> Tool:
         """Return a tool by its names, or raise why not; the error reveals nothing of a module of other roles."""

@@ -1,6 +1,6 @@
-"""Problems in the reader's language: a table translates the English ones, where they are shown.
+"""Texts in the reader's language: a table translates the English ones, where they are shown.
 
-A problem is English in our code, between our functions and in the ledger; pydantic's messages are problems as well.
+A problem of an error is English in our code, between our functions and in the ledger; so are pydantic's messages.
 """
 
 import re
@@ -9,10 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-TEXTS_FOLDER = Path(__file__).with_name("error_texts")
 PLACEHOLDER = re.compile(r"\{(\w*)\}")
-# Longer ones hold a document; what is searched in it is bounded.
-MAX_PROBLEM_CHARACTERS = 4_000
+# Longer ones hold a document; the search in a text is bounded.
+MAX_TEXT_CHARACTERS = 4_000
 
 
 class _Template(NamedTuple):
@@ -22,18 +21,18 @@ class _Template(NamedTuple):
     translation: str
 
 
-def translated(problem: str, locale: str) -> str:
-    """Return a problem in a language, its values as well; unchanged if the table has no template for it."""
-    if locale == "en" or len(problem) > MAX_PROBLEM_CHARACTERS:
-        return problem
-    plain, templates = _templates(locale)
-    if problem in plain:
-        return plain[problem]
+def translated(text: str, table: Path) -> str:
+    """Return a text in the language of a table, its values as well; unchanged if the table has no template for it."""
+    if len(text) > MAX_TEXT_CHARACTERS:
+        return text
+    plain, templates = _templates(table)
+    if text in plain:
+        return plain[text]
     for template in templates:
-        if values := _values(problem, template.fixed):
-            inner = (translated(value, locale) for value in values)
+        if values := _values(text, template.fixed):
+            inner = (translated(value, table) for value in values)
             return template.translation.format_map(dict(zip(template.names, inner, strict=True)))
-    return problem
+    return text
 
 
 def _values(text: str, fixed: Sequence[str]) -> list[str]:
@@ -52,11 +51,11 @@ def _values(text: str, fixed: Sequence[str]) -> list[str]:
 
 
 @cache
-def _templates(locale: str) -> tuple[Mapping[str, str], Sequence[_Template]]:
-    """Return the problems without a placeholder, and the others, those with the most fixed text first."""
+def _templates(table: Path) -> tuple[Mapping[str, str], Sequence[_Template]]:
+    """Return the texts without a placeholder, and the others, those with the most fixed text first."""
     import tomllib  # with the file, 4 ms that a start without an error need not wait for
 
-    texts: dict[str, str] = tomllib.loads((TEXTS_FOLDER / f"{locale}_problems.toml").read_text("utf-8"))
+    texts: dict[str, str] = tomllib.loads(table.read_text("utf-8"))
     parts = {english: PLACEHOLDER.split(english) for english in texts}
     templates = [_Template(one[::2], one[1::2], texts[english]) for english, one in parts.items() if len(one) > 1]
     plain = {english: text for english, text in texts.items() if len(parts[english]) == 1}

@@ -11,11 +11,12 @@ from typing import Any, get_args
 import pytest
 from pydantic_core import PydanticKnownError, core_schema
 
-from mcpist.error_base import error_texts
+from mcpist.error_base import TEXTS_FOLDER, error_texts
 from mcpist.errors import InvalidArguments, InvalidLine, InvalidRequest
-from mcpist.problem_texts import PLACEHOLDER, TEXTS_FOLDER, translated
+from mcpist.phrases import PLACEHOLDER, translated
 
 ROOT = Path(__file__).parents[2]
+JAPANESE = TEXTS_FOLDER / "ja_problems.toml"
 SOURCES = [
     file
     for folder in ("functions", "layers/core", "layers/services", "infra")
@@ -86,7 +87,7 @@ def test_each_message_of_pydantic_that_json_can_cause_is_translated() -> None:
     types = [kind for kind in get_args(core_schema.ErrorType) if not OF_PYTHON.search(kind)]
     messages = {kind: PydanticKnownError(kind, dict(CONTEXT)).message() for kind in types}
     assert len(messages) > 40
-    left = {kind: text for kind, text in messages.items() if ENGLISH.search(translated(text, "ja"))}
+    left = {kind: text for kind, text in messages.items() if ENGLISH.search(translated(text, JAPANESE))}
     assert not left
 
 
@@ -101,7 +102,7 @@ def test_each_problem_that_a_caller_meets_is_translated() -> None:
         if " " in text and not text.startswith(DEFECTS)
     }
     assert len(problems) > 40
-    assert not {text: file for text, file in problems.items() if translated(text, "ja") == text}
+    assert not {text: file for text, file in problems.items() if translated(text, JAPANESE) == text}
 
 
 def test_no_text_of_the_table_is_dead() -> None:
@@ -109,7 +110,7 @@ def test_no_text_of_the_table_is_dead() -> None:
         text for file in SOURCES for node in ast.walk(ast.parse(file.read_text("utf-8"))) for text in _texts(node)
     ]
     pydantic = [PydanticKnownError(kind, {**CONTEXT, "attribute": "x"}).message_template for kind in _known_kinds()]
-    table = tomllib.loads((TEXTS_FOLDER / "ja_problems.toml").read_text("utf-8"))
+    table = tomllib.loads(JAPANESE.read_text("utf-8"))
     known = [*pydantic, *written, *OTHERS, *(one.partition(": line")[0] for one in OTHERS)]
     dead = []
     for english in table:
@@ -121,7 +122,7 @@ def test_no_text_of_the_table_is_dead() -> None:
 
 
 def test_placeholders_of_a_translation_are_those_of_its_text() -> None:
-    table = tomllib.loads((TEXTS_FOLDER / "ja_problems.toml").read_text("utf-8"))
+    table = tomllib.loads(JAPANESE.read_text("utf-8"))
     plain = {english: text for english, text in table.items() if PLACEHOLDER.search(english)}
     odd = {
         english for english, text in plain.items() if set(PLACEHOLDER.findall(text)) - set(PLACEHOLDER.findall(english))
@@ -142,8 +143,7 @@ def test_placeholders_of_a_translation_are_those_of_its_text() -> None:
     ],
 )
 def test_a_problem_is_translated_with_its_values(problem: str, expected: str) -> None:
-    assert translated(problem, "ja") == expected
-    assert translated(problem, "en") == problem
+    assert translated(problem, JAPANESE) == expected
 
 
 def test_an_error_is_in_one_language_with_its_further_problems() -> None:
