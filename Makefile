@@ -30,6 +30,9 @@ REQUIREMENTS := layers/dependencies/requirements.txt
 # The layers' own makefiles run in scratch folders, where nothing else tells uv which Python is ours.
 OWN_PYTHON := UV_PYTHON="$(CURDIR)/.venv/bin/python" SAM_CLI_TELEMETRY=0
 COVERED := tests/core/files tests/core/programs tests/program_runner tests/services/files tests/services/programs
+# With ALL=yes: everything that a deployment runs but the services, by all tests.
+ROOMS := $(if $(ALL),'functions/*' 'layers/core/*','layers/**/files/*' 'layers/**/programs/*' 'functions/program_runner/*')
+ALL_SOURCES := functions,layers/core/mcpist
 # Who takes which tests, and in which order: tests/running.py.
 PYTEST := $(RUN) pytest -n 2 --dist loadfile --no-loadscope-reorder
 SAM := $(OWN_PYTHON) "$(CURDIR)/.tools/sam/bin/sam"
@@ -77,12 +80,12 @@ check: .venv/.synced .tools/sam/.synced .tools/bandit/.synced ## Format, lint, t
 	@$(MAKE) --no-print-directory scan
 	@$(MAKE) --no-print-directory cover
 
-cover: .venv/.peers ## Run the tests of files and programs; 95 % of the branches of each must be covered.
+cover: .venv/.peers ## Run the tests of files and programs; 95 % of the branches of each must be covered. ALL=yes: of functions and core.
 	@mkdir -p .coverage
 	@$(RUN) coverage erase
-	@PYTHONPATH=functions $(RUN) coverage run -m pytest -q -p no:xdist $(TIER) $(COVERED)
+	@PYTHONPATH=functions $(RUN) coverage run $(if $(ALL),--source=$(ALL_SOURCES)) -m pytest -q -p no:xdist $(TIER) $(if $(ALL),,$(COVERED))
 	@$(RUN) coverage combine --quiet
-	@for room in 'layers/**/files/*' 'layers/**/programs/*' 'functions/program_runner/*'; do $(RUN) coverage report --include "$$room" || exit 1; done
+	@for room in $(ROOMS); do $(RUN) coverage report --include "$$room" || exit 1; done
 
 scan: .venv/.synced .tools/sam/.synced .tools/checkov/.synced ## Search what CloudFormation sees for weak settings; infra/checkov.yaml says what is skipped and why.
 	@mkdir -p "$(SCAN_DIR)"

@@ -124,7 +124,7 @@ class ToolStepWork:
             permissions = Permissions(_caller(head), CATALOGUE)
         with _locate_errors(entry):
             params = resolve(step.params, self._load_sources(head, entry))
-        use = replace(begun, arguments=params)
+        use = replace(begun, arguments=params, options=step.options)
 
         with _locate_errors(entry):  # what the batch's person agreed to, before it started
             admitted = gate.admit(permissions, use, replace(gate.CONFIRMED, shown=entry.shown))

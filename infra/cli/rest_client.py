@@ -113,7 +113,8 @@ class RestSession:
     def _send(
         self, method: str, path: str, query: dict[str, Any] | None, json: Any, headers: dict[str, str]
     ) -> httpx2.Response:
-        sent = {"authorization": f"Bearer {self.access_token()}", "user-agent": f"mcpist/{VERSION}", **headers}
+        sent = {"user-agent": f"mcpist/{VERSION}", **headers}
+        sent |= {"authorization": f"Bearer {token}"} if (token := self.access_token()) else {}
         sent |= {"accept-language": locale} if (locale := LOCALE.get()) else {}
         if self.organization:
             sent[ORGANIZATION_HEADER] = self.organization

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Literal, NoReturn
 
 import typer
 from typer import Option
@@ -61,6 +61,12 @@ Programs = Annotated[
     Path | None, Option(metavar="FILE|FOLDER", help="Programs to offer as tools. [default: layers/config/programs]")
 ]
 Origins = Annotated[list[str] | None, Option(metavar="URL", help="Let web pages of this origin use the endpoint.")]
+LogLevel = Annotated[
+    Literal["DEBUG", "INFO", "WARN", "ERROR"],
+    Option(
+        "--log-level", envvar="LOG_LEVEL", case_sensitive=False, help="The least level of the functions' log lines."
+    ),
+]
 Fresh = Annotated[
     bool, Option("--fresh", help="Begin anew: delete the logins, tables and files of the stack's last run.")
 ]
@@ -76,6 +82,7 @@ def up(
     apis: Apis = None,
     programs: Programs = None,
     allow_origin: Origins = None,
+    log_level: LogLevel = "INFO",
     fresh: Fresh = False,
 ) -> NoReturn:
     """Run everything on this machine until Ctrl-C; print one line when ready.
@@ -94,7 +101,7 @@ def up(
         upstreams=upstreams,
         apis=apis,
         programs=programs,
-        parameters={"AllowedOrigins": ",".join(allow_origin or ())},
+        parameters={"AllowedOrigins": ",".join(allow_origin or ()), "LogLevel": log_level},
         logs=stack.logs.resolve(),
         report=_print_progress,
     )

@@ -1,8 +1,9 @@
 """The additions of an owner to a deployment on this machine: imported APIs, programs, and commands for MCP servers."""
 
+import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,7 +22,7 @@ def local_programs(source: Path, report: Callable[[str], None]) -> Iterator[tupl
     """Yield the modules of a declaration of programs or of a folder of them, and the settings with which they run.
 
     Only what they name may run. They and their packages are copied, so that a change reaches no running deployment in
-    part. A wrong declaration and a program that is not installed are reported, and everything else starts.
+    part. A wrong declaration and a program that is not installed are reported and not offered; everything else starts.
     """
     loaded = programs.load_folder(source)
     for error in loaded.problems.values():
@@ -36,19 +37,31 @@ def local_programs(source: Path, report: Callable[[str], None]) -> Iterator[tupl
                 shutil.copytree(beside / module, folder / module)
         installed = {path for one in loaded.declarations.values() for path in _installed(one, folder, report)}
         environment = {"PROGRAMS": str(folder), "ALLOWED_PROGRAMS": ",".join(sorted(installed))}
-        yield tuple(loaded.declarations), environment
+        yield tuple(name for name in loaded.declarations if (folder / f"{name}.json").exists()), environment
 
 
-def _installed(declaration: Declaration, folder: Path, report: Callable[[str], None]) -> Iterator[str]:
-    """Yield the paths of the programs that a declaration takes from this machine."""
+def _installed(declaration: Declaration, folder: Path, report: Callable[[str], None]) -> set[str]:
+    """Return the paths of the programs that a declaration takes from this machine; tools without theirs are removed."""
+    found: dict[str, str | None] = {}
     for program in dict.fromkeys(tool.program for tool in declaration.tools):
-        if (folder / declaration.name / program).is_file():
-            continue
-        path = None if "/" in program else shutil.which(program)
-        if path is None:
+        packaged = (folder / declaration.name / program).is_file()
+        found[program] = "" if packaged else None if "/" in program else shutil.which(program)
+        if found[program] is None:
             report(f"{declaration.name}: the program {program} is neither in its folder nor installed here")
-        else:
-            yield path
+    if None in found.values():
+        offered = {tool.name for tool in declaration.tools if found[tool.program] is not None}
+        _keep_tools(folder / f"{declaration.name}.json", offered)
+    return {path for path in found.values() if path}
+
+
+def _keep_tools(file: Path, names: Collection[str]) -> None:
+    """Leave only some tools in the copy of a declaration; without any it is removed."""
+    declared = json.loads(file.read_text("utf-8"))
+    declared["tools"] = [tool for tool in declared["tools"] if tool["name"] in names]
+    if declared["tools"]:
+        file.write_text(json.dumps(declared), "utf-8")
+    else:
+        file.unlink()
 
 
 @contextmanager

@@ -278,6 +278,21 @@ def test_signatures_come_first_and_full_schemas_by_name(endpoint: EndpointClient
     assert any(line.startswith("search_docs(query, ") for line in module["tools"] if isinstance(line, str))
 
 
+def test_full_schemas_have_resources_and_prompts_as_objects(endpoint: EndpointClient) -> None:
+    _, (text,) = endpoint.call("get_module_schema", modules=["rag"], full=True)
+    (module,) = json.loads(text)["modules"]
+    assert all(isinstance(tool, dict) for tool in module["tools"])
+    document = next(one for one in module["resources"] if one["uriTemplate"] == "rag://docs/{+path}")
+    assert document == {
+        "name": document["name"],
+        "uriTemplate": "rag://docs/{+path}",
+        "description": "A document as Markdown.",
+        "mimeType": "text/markdown",
+    }
+    (prompt,) = [one for one in module["prompts"] if one["name"] == "answer_from_documents"]
+    assert [(one["name"], one["required"]) for one in prompt["arguments"]] == [("question", True)]
+
+
 def test_a_query_finds_the_tools_for_a_task(endpoint: EndpointClient) -> None:
     _, (text,) = endpoint.call("get_module_schema", query="list pull requests of a repository")
     found = {module["module"]: module["tools"] for module in json.loads(text)["modules"]}

@@ -94,6 +94,21 @@ def test_what_one_service_sends_is_sent_on_to_another_byte_by_byte(
     assert b64decode(json.loads(service.received[-1].body)["content"]) == picture
 
 
+@pytest.mark.parametrize(("retry", "ended"), [(0, "failed"), (1, "succeeded")])
+def test_a_step_sends_a_failed_request_again_as_its_line_says(
+    write: Write, monkeypatch: pytest.MonkeyPatch, retry: int, ended: str
+) -> None:
+    held = Credential("t", account_id="7", account_name="uma", owner="user#uma", expires_at=None)
+    broker.credential_cache.put(("acme", "uma", ("members",), "github"), held)
+    write(("get_me", {}, set()), step0={"module": "github", "retry": retry, "retry_delay": 0})
+    with serving() as service:
+        monkeypatch.setattr(CATALOGUE.module("github"), "host", service.url)
+        service.reply_with(json_response({"message": "down"}, 503), json_response({"login": "uma", "id": 7}))
+        enter(step=0)
+        close_connections()
+    assert (outcome(0), len(service.received)) == (ended, 1 + retry)
+
+
 def test_a_file_that_was_changed_in_between_fails_its_step(write: Write) -> None:
     file = access.put(UMA, b"original", "text/plain")
     params = {"query": {"path": file.path, "sha256": file.sha256}}

@@ -9,7 +9,7 @@ from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.argument_types import LEGENDS
 from mcpist.tools.declare.paging import MAX_ITEMS
 from mcpist.tools.declare.tool import Tool
-from mcpist.tools.search.index import MARKS_LEGEND, ModuleEntry, PromptEntry, ToolEntry
+from mcpist.tools.search.index import MARKS_LEGEND, ModuleEntry, PromptEntry, ResourceEntry, ToolEntry
 from mcpist.tools.search.translation import Translation
 
 PAGING = f"limit?: integer = 50 (at most {MAX_ITEMS}), fetch_all?: boolean, cursor?, page_size?: integer"
@@ -110,12 +110,33 @@ def _describe_module(
     if not all(tool.reads for tool in listed):
         answer["marks"] = MARKS_LEGEND
     if hits is None:
-        answer["resources"] = [
-            f"{resource.template}: {translation.text(resource.description)}"
-            for resource in permissions.resources(entry)
-        ]
-        answer["prompts"] = [_prompt_line(prompt, translation) for prompt in permissions.prompts(entry)]
+        resource, prompt = (
+            (_full_resource, _full_prompt) if full >= set(entry.tools) else (_resource_line, _prompt_line)
+        )
+        answer["resources"] = [resource(one, translation) for one in permissions.resources(entry)]
+        answer["prompts"] = [prompt(one, translation) for one in permissions.prompts(entry)]
     return answer
+
+
+def _resource_line(resource: ResourceEntry, translation: Translation) -> str:
+    return f"{resource.template}: {translation.text(resource.description)}"
+
+
+def _full_resource(resource: ResourceEntry, translation: Translation) -> dict[str, Any]:
+    return {
+        "name": resource.name,
+        "uriTemplate": resource.template,
+        "description": translation.text(resource.description),
+        "mimeType": resource.mime_type,
+    }
+
+
+def _full_prompt(prompt: PromptEntry, translation: Translation) -> dict[str, Any]:
+    described = [
+        {**one, "description": translation.text(one["description"])} if "description" in one else one
+        for one in prompt.arguments
+    ]
+    return {"name": prompt.name, "description": translation.text(prompt.description), "arguments": described}
 
 
 def _prompt_line(prompt: PromptEntry, translation: Translation) -> str:

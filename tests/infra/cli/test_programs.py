@@ -118,7 +118,8 @@ def test_one_machine_runs_packaged_programs_and_those_that_declarations_name(
     said: list[str] = []
     with local_programs(tmp_path, said.append) as (names, settings):
         folder = Path(settings["PROGRAMS"])
-        assert (folder / "sample.json").is_file()
+        kept = [one["name"] for one in json.loads((folder / "sample.json").read_text("utf-8"))["tools"]]
+        assert kept == [RUN["name"], "second"], "a program that is not installed is not offered"
         assert os.access(folder / "sample/own", os.X_OK)
         assert settings["ALLOWED_PROGRAMS"] == str(installed)
         assert names == ("sample",)
@@ -130,5 +131,8 @@ def test_one_machine_runs_packaged_programs_and_those_that_declarations_name(
     ]
     with local_programs(tmp_path / "sample.json", said.append) as (names, settings):
         assert names == ("sample",)
+    written(tmp_path, {**SAMPLE, "name": "gone", "tools": tools[2:]}, "gone.json")
+    with local_programs(tmp_path / "gone.json", said.append) as (names, _):
+        assert names == ()
     with local_programs(tmp_path / "nothing", said.append) as (names, settings):
         assert settings["ALLOWED_PROGRAMS"] == ""

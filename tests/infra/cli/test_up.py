@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from infra.cli import up
+from infra.cli.document import CALLER
+from infra.cli.main import run
 from tests.core.loopback import json_response, serving
 
 SERVER = {"description": "Notes", "command": "sh"}
@@ -38,3 +40,11 @@ def test_it_says_which_servers_answer(
         assert len(endpoint.received) == 3
         said = capsys.readouterr().err.splitlines()
     assert said == ["the server notes does not answer: notes is not available: no luck."]
+
+
+def test_the_level_of_log_lines_is_taken_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LOG_LEVEL", "loud")
+    assert run(["up"]) == CALLER
+    assert "LOG_LEVEL" in json.loads(capsys.readouterr().out)["error"]["message"]

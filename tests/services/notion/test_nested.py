@@ -99,6 +99,17 @@ def test_a_complete_page_is_its_markdown() -> None:
     assert not said["truncated"]
 
 
+def test_a_page_is_read_by_so_many_blocks_at_a_time() -> None:
+    sent, said = converse(work("get_page_content", page_id=PAGE_ID, page_size=1), listed(item(1, "a"), following=NEXT))
+    assert sent == [Call("GET", f"/v1/blocks/{PAGE_ID}/children", {"page_size": 1})]
+    assert isinstance(said, PartialList)
+    assert said.json["markdown"] == "- a"
+    assert f"cursor={NEXT}" in said.more
+    sent, said = converse(work("get_page_content", page_id=PAGE_ID, cursor=NEXT), listed(item(2, "b")))
+    assert sent == [Call("GET", f"/v1/blocks/{PAGE_ID}/children", {"page_size": 100, "start_cursor": NEXT})]
+    assert said["markdown"] == "- b"
+
+
 def test_a_page_that_notion_cut_says_so() -> None:
     _, said = converse(work("get_page_content", page_id=PAGE_ID), content(f"# Plan\n{unknown(1)}", IDS[1]))
     assert isinstance(said, PartialList)

@@ -97,6 +97,14 @@ def test_a_text_becomes_a_file_with_a_preview() -> None:
     assert len(answer["metadata"]["preview"]) < 1_100
 
 
+def test_the_answer_of_a_short_text_is_about_as_long_as_the_text() -> None:
+    answer = use("print('word ' * 20)", {}, tool(["run"])).json
+    assert (answer["outputs"], answer["metadata"]) == ([], {"preview": "word " * 20 + "\n"})
+    assert len(use("print('word ' * 20)", {}, tool(["run"], stdout={"to": "file"})).json["outputs"]) == 1
+    binary = use("import sys; sys.stdout.buffer.write(b'\\xff\\x00')", {}, tool(["run"])).json
+    assert "attachments" in binary["metadata"]
+
+
 def test_json_is_a_file_where_the_declaration_says_file() -> None:
     rule = {"to": "file", "content_type": "application/json"}
     answer = use("print('[{\"a\": 1}]')", {}, tool(["run"], stdout=rule)).json

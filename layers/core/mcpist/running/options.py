@@ -5,6 +5,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+MAX_RETRIES = 3
+MAX_RETRY_DELAY_SECONDS = 10
 BACKOFF_FACTOR = 2.0
 BACKOFF_JITTER = 0.5
 
@@ -20,9 +22,9 @@ class RunOptions(BaseModel):
     # Seconds for each request.
     timeout: Annotated[float, Field(ge=1, le=30)] = 30
     # How often a failed request is sent again.
-    retry: Annotated[int, Field(ge=0, le=3)] = 0
+    retry: Annotated[int, Field(ge=0, le=MAX_RETRIES)] = 0
     # Seconds before the first retry; each next one waits longer.
-    retry_delay: Annotated[float, Field(ge=0, le=10)] = 1
+    retry_delay: Annotated[float, Field(ge=0, le=MAX_RETRY_DELAY_SECONDS)] = 1
     # Whether the answer is a file's reference and a preview, however small the result is.
     as_file: bool = False
 

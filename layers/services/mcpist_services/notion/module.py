@@ -85,6 +85,9 @@ BlockId = Annotated[Id, from_url(_read_address, "block_id")]
 ViewId = Annotated[Id, from_url(_read_address, "view_id")]
 DiscussionId = Annotated[Id, from_url(_read_address, "discussion_id")]
 DataSourceId = Annotated[Id, f"As search or get_database shows it; not the database's own id, e.g. {SOURCE_EXAMPLE}"]
+Cursor = Annotated[
+    str, "Go on where a cut list ended: its answer says the cursor, e.g. 7cab1e9f-4f0c-4d0b-93a4-5d1b7f3f5a11"
+]
 Title = Annotated[str, Field(min_length=1)]
 Markdown = Annotated[str, Field(min_length=1)]
 

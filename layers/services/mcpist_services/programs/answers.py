@@ -20,6 +20,8 @@ from mcpist_services.programs.declaration import ToolDeclaration
 
 MAX_STDOUT_PREVIEW_CHARACTERS = 1_000
 """Of a text that becomes a file: a short one is read whole in the answer."""
+MAX_INLINE_STDOUT_CHARACTERS = 400
+"""A text that is not longer than its own reference would be is the preview alone, without a file."""
 STDOUT = "stdout"
 OWN_NAMES = frozenset({"attachments", "names", "preview"})
 """The metadata about files: `names` are those of the outputs, in their order."""
@@ -75,6 +77,14 @@ def answer_of(caller: Caller, command: str, tool: ToolDeclaration, result: Progr
     text, value = _standard_output(tool, result.stdout)
     if value is not None:
         answer.metadata = value
+        answer.tokens_before = estimate_tokens(text)
+    elif (
+        text
+        and tool.stdout.to == "auto"
+        and len(text) <= MAX_INLINE_STDOUT_CHARACTERS
+        and text.encode() == result.stdout
+    ):
+        answer.metadata["preview"] = text
         answer.tokens_before = estimate_tokens(text)
     elif text:
         answer.add_file(caller, STDOUT, result.stdout, tool.stdout.content_type)

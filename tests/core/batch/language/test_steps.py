@@ -56,6 +56,8 @@ def test_a_line_may_have_each_when_timeout_and_on_error() -> None:
     assert (found.each, found.each_limit) == ("${a.items}", 1000)
     assert found.when == {"equals": ["${each.x}", [1]]}
     assert (found.on_error, found.timeout) == ("continue", 2.5)
+    (found,) = read(line(retry=2, retry_delay=0.5))
+    assert (found.options.retry, found.options.retry_delay) == (2, 0.5)
 
 
 def test_a_when_that_is_one_reference_means_not_empty() -> None:
@@ -126,7 +128,7 @@ def test_a_malformed_line_is_reported_and_the_others_are_parsed() -> None:
             {"args": {}},
             "args",
             "there is no such field (fields: id, module, tool, params, after, output, raw_output, each, each_limit, "
-            "when, on_error, timeout)",
+            "when, on_error, timeout, retry, retry_delay)",
         ),
         ({"id": "each"}, "id", "each stands for the element of a list: take another id"),
         ({"each": "find.items"}, "each", EACH),
@@ -137,6 +139,7 @@ def test_a_malformed_line_is_reported_and_the_others_are_parsed() -> None:
         ({"each_limit": 1001}, "each_limit", "Input should be less than or equal to 1000"),
         ({"on_error": "ignore"}, "on_error", "Input should be 'stop' or 'continue'"),
         ({"timeout": 26}, "timeout", "Input should be less than or equal to 25"),
+        ({"retry": 4}, "retry", "Input should be less than or equal to 3"),
         ({"timeout": "5"}, "timeout", "Input should be a valid number"),
         ({"when": "x"}, "when", WHEN),
         ({"when": True}, "when", WHEN),

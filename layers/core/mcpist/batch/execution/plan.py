@@ -69,6 +69,7 @@ class Plan:
             "when": step.when,
             "on_error": step.on_error if step.on_error != "stop" else None,
             "timeout": step.timeout,
+            "retry": step.retry,
         }
         return {
             "id": step.id,

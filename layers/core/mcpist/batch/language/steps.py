@@ -28,6 +28,7 @@ from pydantic_core import PydanticCustomError
 
 from mcpist.batch.language.references import EACH, FindSource, find_references, resolve
 from mcpist.errors import DuplicateStep, EmptyBatch, InvalidLine, McpistError, TooManySteps, UnresolvedReference
+from mcpist.running.options import MAX_RETRIES, MAX_RETRY_DELAY_SECONDS, RunOptions
 from mcpist.strict_json import load_json
 from mcpist.validation import field_path
 
@@ -101,6 +102,15 @@ class Step:
     on_error: Literal["stop", "continue"] = "stop"
     timeout: Annotated[float, Field(ge=1, le=MAX_STEP_TIMEOUT_SECONDS)] | None = None
     """How long its tool may take, in seconds."""
+    retry: Annotated[int, Field(ge=0, le=MAX_RETRIES)] = 0
+    """How often a failed request is sent again, where it is safe to repeat."""
+    retry_delay: Annotated[float, Field(ge=0, le=MAX_RETRY_DELAY_SECONDS)] = 1
+    """The seconds before the first retry; each next one waits longer."""
+
+    @property
+    def options(self) -> RunOptions:
+        """The retries of its requests; how long they may take, its runner decides."""
+        return RunOptions(retry=self.retry, retry_delay=self.retry_delay)
 
 
 def _step_model() -> type[BaseModel]:

@@ -11,7 +11,7 @@ from mcpist.render.shows import DOWNLOADED, shows
 from mcpist.tools.declare.call import Call, Calls, FilePart, PartialList, path
 from mcpist_services.notion.block_requests import BlockChunk, append, check_size, chunks_of, read_blocks
 from mcpist_services.notion.blocks import block_changes, blocks_of, single_block
-from mcpist_services.notion.module import BLOCK_EXAMPLE, PAGE_EXAMPLE, BlockId, Markdown, PageId, notion
+from mcpist_services.notion.module import BLOCK_EXAMPLE, PAGE_EXAMPLE, BlockId, Cursor, Markdown, PageId, notion
 from mcpist_services.notion.rich_text import Json
 
 BLOCK = shows("id", "type", "in_trash")
@@ -20,9 +20,6 @@ POSITIONS = ({"position": "start"}, {"after_block": BLOCK_EXAMPLE})
 
 _CHILDREN = {"child_page", "child_database"}
 Block = Annotated[BlockId, f"As list_blocks with ids shows it, e.g. {BLOCK_EXAMPLE}"]
-Cursor = Annotated[
-    str, "Go on where a cut list ended: its answer says the cursor, e.g. 7cab1e9f-4f0c-4d0b-93a4-5d1b7f3f5a11"
-]
 
 
 @notion.reads(shows("markdown", text="markdown"), "get-block-children")

@@ -11,12 +11,13 @@ from mcpist.errors import InvalidRequest
 from mcpist.render.shows import shows
 from mcpist.tools.declare.call import Call, Calls, Work, given, path
 from mcpist_services.notion import properties as values
-from mcpist_services.notion.block_requests import read_page
+from mcpist_services.notion.block_requests import MAX_LIST_ITEMS, read_blocks, read_page
 from mcpist_services.notion.module import (
     PAGE,
     PAGE_EXAMPLE,
     SOURCE_EXAMPLE,
     BlockId,
+    Cursor,
     Id,
     Markdown,
     PageId,
@@ -109,8 +110,12 @@ def get_page_content(
     page_id: Annotated[BlockId, f"The id of a page, or of a block that its text left out, e.g. {PAGE_EXAMPLE}"],
     fetch_all: Annotated[bool, "Also read what Notion leaves out of a very long page"] = False,
     include_transcript: Annotated[bool, "Include the transcripts of meetings"] = False,
+    page_size: Annotated[int | None, Field(ge=1, le=500), "Read so many blocks alone, without transcripts"] = None,
+    cursor: Cursor | None = None,
 ) -> Calls:
     """Read the text of a page, as Notion's Markdown."""
+    if page_size or cursor:
+        return read_blocks(page_id, page_size or MAX_LIST_ITEMS, cursor, ids=False)
     query = {"include_transcript": True} if include_transcript else {}
     return read_page(page_id, query, fetch_all=fetch_all)
 
