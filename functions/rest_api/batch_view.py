@@ -33,7 +33,7 @@ WaitSeconds = Annotated[
 class BatchRequest(RequestBody, BatchOptions):
     """A new batch: its steps as JSON Lines or as a list of objects."""
 
-    commands: str | list[dict[str, Any]]
+    commands: Annotated[str | list[dict[str, Any]], Field(json_schema_extra={"minLength": 1, "minItems": 1})]
     dry_run: Annotated[bool, Field(description="Only check the batch and show its plan")] = False
     wait: WaitSeconds = 0
 
