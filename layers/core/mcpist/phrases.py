@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 PLACEHOLDER = re.compile(r"\{(\w*)\}")
 # Longer ones hold a document; the search in a text is bounded.
-MAX_TEXT_CHARACTERS = 4_000
+MAX_TRANSLATED_CHARACTERS = 4_000
 
 
 class _Template(NamedTuple):
@@ -23,7 +23,7 @@ class _Template(NamedTuple):
 
 def translated(text: str, table: Path) -> str:
     """Return a text in the language of a table, its values as well; unchanged if the table has no template for it."""
-    if len(text) > MAX_TEXT_CHARACTERS:
+    if len(text) > MAX_TRANSLATED_CHARACTERS:
         return text
     plain, templates = _templates(table)
     if text in plain:
