@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from mcpist import errors
+from mcpist.error_base import detail_in_language
 from mcpist.errors import Locale, McpistError
 from mcpist.phrases import translated
 from mcpist.suggestions import NONE
@@ -143,6 +144,11 @@ def in_words(text: str) -> str:
     return text if locale == "en" else translated(text, Path(__file__).with_name(f"{locale}.toml"))
 
 
+def problem_in_words(problem: dict[str, Any]) -> dict[str, Any]:
+    """Return the problem of a field in the language of `--locale`."""
+    return {name: detail_in_language(name, value, LOCALE.get() or "en") for name, value in problem.items()}
+
+
 def _in_language(error: Mapping[str, Any]) -> dict[str, Any]:
     return {**error, "message": in_words(str(error["message"])), "hint": in_words(str(error.get("hint") or ""))}
 
@@ -166,7 +172,7 @@ def draw_error(error: Mapping[str, Any]) -> str:
     lines += [f"{in_words('at')} {', '.join(said)}"] if said else []
     problems = [one for one in details.get("problems") or () if isinstance(one, dict)]
     further = [str(one.get("message") or f"{one.get('field')}: {one.get('problem')}") for one in problems]
-    lines += [f"{in_words('also')} {visible(text)}" for text in further]
+    lines += [f"{in_words('also')} {text}" for text in map(visible, further) if text not in message]
     lines += [visible(str(error["hint"]), lines=True)] if error.get("hint") else []
     return "\n".join(lines)
 

@@ -79,10 +79,16 @@ def _show_version(ctx: typer.Context, wanted: bool) -> None:
         raise typer.Exit(ctx.obj.succeed(result))
 
 
+def _choose_locale(locale: Literal["en", "ja"] | None) -> Literal["en", "ja"] | None:
+    LOCALE.set(locale)
+    return locale
+
+
 @app.callback()
 def mcpist(
-    locale: Annotated[
-        Literal["en", "ja"] | None, typer.Option(help="Language of errors and answers. [default: the user's]")
+    locale: Annotated[  # noqa: ARG001 - its callback has it before a wrong command is refused
+        Literal["en", "ja"] | None,
+        typer.Option(callback=_choose_locale, help="Language of errors and answers. [default: the user's]"),
     ] = None,
     url: Annotated[
         str | None, typer.Option(metavar="URL", envvar="MCPIST_URL", help="The MCP URL of the endpoint to use.")
@@ -102,7 +108,6 @@ def mcpist(
     ] = False,
 ) -> None:
     """MCPist on the command line. Every command prints one JSON document; a terminal gets text."""
-    LOCALE.set(locale)
     CHOSEN.set((url, token))
     choose_stack(stack)
 

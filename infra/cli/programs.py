@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from infra.cli.deployable import undeployable_programs
-from infra.cli.document import CommandError, CommandResult
+from infra.cli.document import CommandError, CommandResult, problem_in_words
 from infra.cli.options import command_group
 from infra.source import CONFIGURATION
 from mcpist_services.programs.declaration import Declaration
@@ -43,6 +43,7 @@ def check_programs(
         beside = source.parent if source.is_file() else source
         problems += [problem for one in loaded.declarations.values() for problem in undeployable_programs(one, beside)]
     if problems:
+        problems = list(map(problem_in_words, problems))
         first = f"{problems[0]['field']}: {problems[0]['problem']}"
         more = f", and {len(problems) - 1} more" if len(problems) > 1 else ""
         hint = "Correct the declaration or the package; docs/programs.md has every field."

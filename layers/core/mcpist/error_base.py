@@ -52,7 +52,7 @@ class McpistError(Exception):
     def text(self, locale: Locale = "en") -> ErrorText:
         """Return the message and the hint in one language."""
         message, hint = self.template(locale)
-        details = {name: _in_language(name, value, locale) for name, value in self.details.items()}
+        details = {name: detail_in_language(name, value, locale) for name, value in self.details.items()}
         prefix = error_texts(locale)["line_prefix"].format_map(details) if "line" in details else ""
         return ErrorText(prefix + message.format_map(details), hint.format_map(details))
 
@@ -82,7 +82,8 @@ class McpistError(Exception):
         return self
 
 
-def _in_language(name: str, detail: Any, locale: Locale) -> Any:
+def detail_in_language(name: str, detail: Any, locale: Locale) -> Any:
+    """Return a detail of an error in a language: a sentence of ours is translated."""
     if locale == "en" or name not in SENTENCES or not isinstance(detail, str):
         return detail
     return translated(detail, TEXTS_FOLDER / f"{locale}_problems.toml")
@@ -96,8 +97,8 @@ def _detail_as_dict(name: str, detail: Any, locale: Locale) -> Any:
         case list() if name == "problems":
             return [_detail_as_dict("", one, locale) for one in detail]
         case dict() if not name:
-            return {inner: _in_language(inner, value, locale) for inner, value in detail.items()}
-    return _in_language(name, detail, locale)
+            return {inner: detail_in_language(inner, value, locale) for inner, value in detail.items()}
+    return detail_in_language(name, detail, locale)
 
 
 def concrete_errors(root: type[McpistError] = McpistError) -> Iterator[type[McpistError]]:

@@ -38,6 +38,29 @@ def endpoint() -> Iterator[Service]:
         yield service
 
 
+FILES = {
+    "batch.jsonl": '{"id": "a b", "module": "rag", "tool": "search_docs", "timout": 1}\n{"id": 1 2}',
+    "organization.yaml": "name: acme\nroles: 3\n",
+    "program.json": '{"nme": 1}',
+    "broken/program.json": "{",
+    "upstreams.json": '{"categories": {"x": {"server": "a", "enabled": "yes"}}}',
+}
+LOCAL_ERRORS = (
+    "plan batch.jsonl",
+    "plan none.jsonl",
+    "org import organization.yaml",
+    "program check program.json",
+    "program check broken",
+    "upstream check upstreams.json",
+    "timeline",
+    "call rag",
+    "modules --nothing",
+    "nothing",
+    "--url http://127.0.0.1:1/mcp modules",
+    "--url nowhere modules",
+)
+
+
 class Terminal(StringIO):
     """A terminal's text."""
 
@@ -50,6 +73,22 @@ def shown(*words: str) -> tuple[int, str]:
     with redirect_stdout(Terminal()) as terminal:
         code = run([*words])
     return code, PLAIN.sub("", terminal.getvalue())
+
+
+def test_errors_of_local_files_and_lines_are_japanese_to_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    english = re.compile(r"(?<![\w\[/{.-])[a-z]{2,} [a-z]{2,}(?![\w-])")
+    told = {line: shown("--locale", "ja", *line.split())[1] for line in LOCAL_ERRORS}
+    # A usage and the text of an operating system are as they are.
+    kept = re.compile(r"使い方:.*|\[Errno \d+\] [A-Z][a-z ]+|`[^`]*`|\(使える項目:.*?\)")
+    left = {line: found for line, text in told.items() if (found := english.findall(kept.sub("", text)))}
+    assert not left, {line: told[line] for line in left}
+    assert "ほかに a.json" not in told["program check program.json"], "the first problem is told once"
 
 
 def answer(*texts: str, error: bool = False) -> Any:
