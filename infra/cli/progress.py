@@ -36,6 +36,8 @@ FRAMES_PER_SECOND = 8
 RESERVED_ROWS = 4  # the title, the head, the row for omitted steps, the prompt
 MIN_BAR_WIDTH = 12
 MAX_BAR_WIDTH = 80
+ROOMY_COLUMNS = 100
+_HEAD = ["", "step", "tool", "state", "opened", "began", "ended", "after"]
 STATE_STYLES = {
     "succeeded": "green",
     "failed": "bold red",
@@ -214,8 +216,9 @@ def facts(progress: Progress, lines: list[TimelineRow]) -> dict[str, Any]:
 def render_timeline(progress: Progress, lines: list[TimelineRow], columns: int) -> str:
     """Draw a row and a bar for each step; `*` marks the critical path."""
     whole = max(progress.ended_at - progress.started_at, 0.001)
-    rows = [_cells(line) for line in lines]
-    head = ["", "step", "tool", "state", "opened", "began", "ended", "after"]
+    # Where there is little room, the bar alone says when a step could have started.
+    shown = [0, 1, 2, 3, *([4] if columns >= ROOMY_COLUMNS else []), 5, 6, 7]
+    head, *rows = [[cells[place] for place in shown] for cells in (_HEAD, *map(_cells, lines))]
     widths = [max(map(cell_len, column)) for column in zip(head, *rows, strict=True)]
     room = min(max(columns - sum(widths) - 2 * len(widths), MIN_BAR_WIDTH), MAX_BAR_WIDTH)
     scale = f"0{f'{whole:.2f} s':>{room - 1}}"
@@ -245,7 +248,7 @@ def _bar(line: TimelineRow, whole: float, room: int) -> str:
 
     if line.started is None:
         return "" if line.ended is None else " " * min(column(line.ended), room - 1) + "|"
-    first = column(line.started)
+    first = min(column(line.started), room - 1)
     last = max(column(whole if line.ended is None else line.ended), first + 1)
     opened = min(column(line.started if line.opened is None else line.opened), first)
     return " " * opened + "·" * (first - opened) + "█" * (last - first)

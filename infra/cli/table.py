@@ -65,7 +65,7 @@ def _chopped(text: str, width: int) -> list[str]:
     """Return a text in pieces of at most a width; none begins with a Japanese comma or full stop."""
     if cell_len(text) <= width:
         return [text]
-    pieces = chop_cells(text, max(width - 2, 2))
+    pieces = chop_cells(text, width if text.isascii() else max(width - 2, 2))  # which leaves room for such a mark
     for place in range(1, len(pieces)):
         if pieces[place].startswith(("、", "。")):
             pieces[place - 1 : place + 1] = [pieces[place - 1] + pieces[place][0], pieces[place][1:]]
@@ -75,10 +75,10 @@ def _chopped(text: str, width: int) -> list[str]:
 def _widths(columns: Sequence[Sequence[str]], available: int) -> list[int]:
     """Return the widths of the columns: as wide as their widest cells, the widest ones narrowed until all fit."""
     widths = [max(map(cell_len, column)) for column in columns]
-    floors = [
-        min(MAX_WORD_CELLS, max(cell_len(word) for cell in column for word in _words(cell))) for column in columns
-    ]
-    for least in (floors, [MIN_CELLS] * len(widths)):
+    longest = [max(cell_len(word) for cell in column for word in _words(cell)) for column in columns]
+    bars = [any("  " in cell for cell in column) for column in columns]
+    for most in (MAX_WORD_CELLS, MIN_CELLS):
+        least = [cells if bar else min(most, cells) for bar, cells in zip(bars, longest, strict=True)]
         while sum(widths) + GAP * (len(widths) - 1) > available:
             wide = [(width, place) for place, width in enumerate(widths) if width > least[place]]
             if not wide:
