@@ -1,4 +1,4 @@
-"""Clients: the console, those that register (RFC 7591), and those whose id is the URL of their own description.
+"""Clients: the console, service users, those that register (RFC 7591), and those that a document at their id describes.
 
 Item of the table of logins: `client#ID, client`, a registered client; it expires unless people use it.
 Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/client-registration
@@ -14,17 +14,20 @@ from urllib.parse import urlsplit
 
 from authlib.oauth2.rfc6749 import ClientMixin
 
-from login.metadata import AUTH_METHODS, GRANTS, SCOPES
+from login.metadata import PERSON_GRANTS, REGISTERED_METHODS, SCOPES, SERVICE_GRANTS
 from mcpist.aws.attributes import Attribute, decode, encode
 from mcpist.aws.clients import ConditionFailed
+from mcpist.errors import MembershipRequired
 from mcpist.loopback import is_loopback_url
 from mcpist.memory import Memory
+from mcpist.people import directory, service_credentials
 from mcpist.people.client_logins import CONSOLE_CLIENT, logins_table
 from mcpist.settings import settings
 
 UNUSED_SECONDS, USED_SECONDS = 86_400, 90 * 86_400
 MAX_DOCUMENT_BYTES, DOCUMENT_SECONDS, MAX_CACHED_DOCUMENTS, DOCUMENT_CACHE_SECONDS = 20_000, 3.0, 200, 600
 MAX_REDIRECT_URIS, MAX_URI_CHARACTERS, MAX_NAME_LENGTH = 20, 1_000, 100
+SECRET_METHODS = {"client_secret_post", "client_secret_basic"}
 FORBIDDEN_SCHEMES = {"about", "blob", "data", "file", "ftp", "javascript", "vbscript", "view-source", "ws", "wss"}
 
 
@@ -40,6 +43,14 @@ class LoginClient(ClientMixin):  # type: ignore[misc]
     secret_hash: str = field(default="", repr=False)
     expires_at: int = 0
     """When a registered client ends unless it is used, in epoch seconds."""
+    jwks_url: str = ""
+    """Where it publishes its keys, if it proves itself by one."""
+    public_key: str = ""
+    """Its key as a JWK's text, if it publishes none."""
+    organization: str = ""
+    """Of a service user alone: its organization."""
+    credentials: str = ""
+    """Of a service user alone: the id of its credentials."""
 
     @property
     def host(self) -> str:
@@ -75,7 +86,7 @@ class LoginClient(ClientMixin):  # type: ignore[misc]
 
     def check_endpoint_auth_method(self, method: str, endpoint: str) -> bool:  # noqa: ARG002 - authlib's signature
         """Whether it proves itself in this way."""
-        return method == self.auth_method
+        return method == self.auth_method or {method, self.auth_method} <= SECRET_METHODS
 
     def check_response_type(self, response_type: str) -> bool:
         """Whether it may ask for this response."""
@@ -83,7 +94,7 @@ class LoginClient(ClientMixin):  # type: ignore[misc]
 
     def check_grant_type(self, grant_type: str) -> bool:
         """Whether it may ask for tokens in this way."""
-        return grant_type in GRANTS
+        return grant_type in (SERVICE_GRANTS if self.organization else PERSON_GRANTS)
 
 
 def digest(secret: str) -> str:
@@ -97,8 +108,32 @@ def find(client_id: str) -> LoginClient | None:
         return LoginClient(CONSOLE_CLIENT, "MCPist", (f"{settings().public_url}/connect/login",))
     if _describes_itself(client_id):
         return documents.get(client_id) or _described(client_id)
+    if client_id.startswith(service_credentials.SERVICE_CLIENT_PREFIX):
+        return _service(client_id)
     item = logins_table().get(f"client#{client_id}", "client")
     return decode(LoginClient, item) if item and item["expires_at"] > time.time() else None
+
+
+def _service(client_id: str) -> LoginClient | None:
+    """Return the client of a service user; None without the user, whatever credentials are left."""
+    found = service_credentials.read(client_id)
+    try:
+        user = directory.identify(service_credentials.subject_of(client_id))
+    except MembershipRequired:
+        return None
+    if found is None:
+        return None
+    return LoginClient(
+        client_id,
+        user.name,
+        (),
+        found.method,
+        found.secret_hash,
+        jwks_url=found.jwks_url,
+        public_key=json.dumps(dict(found.public_key)),
+        organization=user.organization,
+        credentials=found.id,
+    )
 
 
 def keep(client: LoginClient) -> None:
@@ -141,9 +176,12 @@ def _described(url: str) -> LoginClient | None:
     found = parse_json(response.body) if response.status == 200 else None
     if not isinstance(found, dict) or found.get("client_id") != url:
         return None
-    if found.get("token_endpoint_auth_method", "none") != "none" or problem_of(found):
+    method, jwks_url = found.get("token_endpoint_auth_method", "none"), found.get("jwks_uri", "")
+    has_keys = method == "private_key_jwt" and _describes_itself(jwks_url)
+    if (method != "none" and not has_keys) or problem_of(found):
         return None
-    return documents.put(url, LoginClient(url, name_of(found), tuple(found["redirect_uris"])))
+    uris = tuple(found["redirect_uris"])
+    return documents.put(url, LoginClient(url, name_of(found), uris, method, jwks_url=jwks_url if has_keys else ""))
 
 
 def name_of(described: dict[str, Any]) -> str:
@@ -203,7 +241,7 @@ def registered(described: dict[str, Any]) -> tuple[LoginClient, str]:
         secrets.token_urlsafe(16),
         name_of(described),
         tuple(described["redirect_uris"]),
-        method if method in AUTH_METHODS else "none",
+        method if method in REGISTERED_METHODS else "none",
         digest(secret) if secret else "",
     )
     return store(client), secret

@@ -9,16 +9,15 @@ from dataclasses import replace
 
 from authlib.oauth2 import OAuth2Error
 
-from login import endpoints, identity_provider, logins, pages
+from login import admission, endpoints, identity_provider, logins, pages
 from login.clients import LoginClient
 from login.logins import KnownPerson, PendingLogin
 from mcpist.audit import record as audit
 from mcpist.caller import Caller, ClientInfo
-from mcpist.errors import FormRefused, MembershipRequired, StaleConnection
+from mcpist.errors import FormRefused, StaleConnection
 from mcpist.http.browser import BrowserRequest
 from mcpist.http.page import redirect
 from mcpist.http.request import HttpResponse
-from mcpist.people import directory
 
 BROWSER_SECONDS = 3600
 _BROWSER = re.compile(r"[A-Za-z0-9_-]{43}")
@@ -56,14 +55,14 @@ def identify(request: BrowserRequest) -> HttpResponse:
     # Who is no member yet joins by an invitation, which the console serves.
     if client.is_ours:
         return _end(handle, pending, person)
-    members = _memberships(person)
+    members = admission.memberships(person.subject)
     if not members:
         return pages.show_no_member(request, person)
+    organizations = admission.organizations(members, client)
     if logins.remembers(person, client, redirect_uri):
         return _end(handle, pending, person)
     if not logins.identify(handle, person):
         raise StaleConnection
-    organizations = [member.organization for member in members]
     return pages.ask(request, handle, client, person, redirect_uri, organizations)
 
 
@@ -80,7 +79,7 @@ def decide(request: BrowserRequest) -> HttpResponse:
     client, redirect_uri = _check_again(pending)
     response = _end(handle, pending, pending.person)
     logins.remember(pending.person, client, redirect_uri)
-    for caller in _memberships(pending.person):
+    for caller in admission.memberships(pending.person.subject):
         _record(caller, client, redirect_uri, request.id)
     return response
 
@@ -113,13 +112,6 @@ def _browser(request: BrowserRequest) -> str:
     """Return the secret of the browser's cookie; empty for none."""
     value = request.cookies.get(request.cookie_name("browser"), "")
     return value if _BROWSER.fullmatch(value) else ""
-
-
-def _memberships(person: KnownPerson) -> list[Caller]:
-    try:
-        return directory.identify_all(person.subject)
-    except MembershipRequired:
-        return []
 
 
 def _record(caller: Caller, client: LoginClient, redirect_uri: str, request_id: str) -> None:

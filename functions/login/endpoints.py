@@ -10,12 +10,11 @@ from authlib.oauth2.rfc6749 import InvalidRequestError
 
 from login import clients
 from login.clients import LoginClient
+from login.enterprise import resource_path
 from login.logins import KnownPerson
 from login.server import REGISTRATION, REVOCATION, InvalidTargetError, Request, server
 from mcpist.http.browser import BrowserRequest
 from mcpist.http.request import HttpResponse
-from mcpist.loopback import same_urls
-from mcpist.settings import settings
 
 MAX_OAUTH_BODY_BYTES = 20_000
 MAX_FIELDS = 50
@@ -48,14 +47,19 @@ def answer(parameters: Mapping[str, str], person: KnownPerson | None) -> HttpRes
 
 
 def redirect_error(error: OAuth2Error) -> HttpResponse:
-    """Tell a client, by its redirect, what is wrong with its request."""
+    """Tell a client what is wrong with its request, by its redirect if there is one."""
     response: HttpResponse = server().handle_error_response(None, error)
     return response
 
 
 def issue(request: BrowserRequest) -> HttpResponse:
     """Answer a request for tokens."""
-    response: HttpResponse = server().create_token_response(_form(request))
+    form = _form(request)
+    try:
+        _check_resource(form.payload.datalist)
+    except InvalidTargetError as error:
+        return redirect_error(error)
+    response: HttpResponse = server().create_token_response(form)
     return response
 
 
@@ -78,12 +82,15 @@ def _validated(values: Mapping[str, list[str]]) -> Any:
     if not all(_QUOTABLE.fullmatch(value) for name, given in values.items() for value in given if name != "state"):
         raise InvalidRequestError("a parameter has characters that no address has")
     grant = server().get_consent_grant(Request("GET", values))
-    resource = values.get("resource", [settings().audience])[0].rstrip("/")
-    if not any(resource == known or resource.startswith(f"{known}/") for known in same_urls(settings().audience)):
-        raise InvalidTargetError(
-            "no tokens are issued for this resource", redirect_uri=grant.redirect_uri, state=grant.request.payload.state
-        )
+    _check_resource(values, redirect_uri=grant.redirect_uri, state=grant.request.payload.state)
     return grant
+
+
+def _check_resource(values: Mapping[str, list[str]], **answered_to: Any) -> None:
+    """Refuse a request for tokens of another resource than the endpoint or an address below it (RFC 8707)."""
+    for resource in values.get("resource", ()):
+        if resource_path(resource.rstrip("/")) is None:
+            raise InvalidTargetError("no tokens are issued for this resource", **answered_to)
 
 
 def _form(request: BrowserRequest) -> Request:
@@ -91,7 +98,7 @@ def _form(request: BrowserRequest) -> Request:
         body = request.body(MAX_OAUTH_BODY_BYTES).decode("ascii")
     except UnicodeDecodeError:
         body = ""
-    return Request("POST", _parse(body), request.headers)
+    return Request("POST", _parse(body), request.headers, number=request.id)
 
 
 def _parse(text: str) -> dict[str, list[str]]:

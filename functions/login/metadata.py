@@ -4,8 +4,12 @@ from typing import Any
 
 METADATA_PATHS = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
 SCOPES = ("mcp", "offline_access")
-AUTH_METHODS = ("none", "client_secret_post", "client_secret_basic")
-GRANTS = ("authorization_code", "refresh_token")
+REGISTERED_METHODS = ("none", "client_secret_post", "client_secret_basic")
+CONFIDENTIAL_METHODS = ("private_key_jwt", "client_secret_post", "client_secret_basic")
+AUTH_METHODS = ("none", *CONFIDENTIAL_METHODS)
+CLIENT_CREDENTIALS, JWT_BEARER = "client_credentials", "urn:ietf:params:oauth:grant-type:jwt-bearer"
+PERSON_GRANTS, SERVICE_GRANTS = ("authorization_code", "refresh_token", JWT_BEARER), (CLIENT_CREDENTIALS, JWT_BEARER)
+ASSERTION_ALGORITHMS = ("ES256", "RS256")
 
 
 def describe(public_url: str) -> dict[str, Any]:
@@ -20,9 +24,12 @@ def describe(public_url: str) -> dict[str, Any]:
         "scopes_supported": list(SCOPES),
         "response_types_supported": ["code"],
         "response_modes_supported": ["query"],
-        "grant_types_supported": list(GRANTS),
+        "grant_types_supported": [*PERSON_GRANTS, CLIENT_CREDENTIALS],
+        "authorization_grant_profiles_supported": ["urn:ietf:params:oauth:grant-profile:id-jag"],
         "token_endpoint_auth_methods_supported": list(AUTH_METHODS),
+        "token_endpoint_auth_signing_alg_values_supported": list(ASSERTION_ALGORITHMS),
         "revocation_endpoint_auth_methods_supported": list(AUTH_METHODS),
+        "revocation_endpoint_auth_signing_alg_values_supported": list(ASSERTION_ALGORITHMS),
         "code_challenge_methods_supported": ["S256"],
         "authorization_response_iss_parameter_supported": True,
         "client_id_metadata_document_supported": True,

@@ -11,18 +11,19 @@ from typing import Any
 
 from authlib.common.urls import add_params_to_uri
 from authlib.oauth2 import OAuth2Error
-from authlib.oauth2.rfc6749 import AuthorizationServer, InvalidRequestError, OAuth2Request
+from authlib.oauth2.rfc6749 import AuthorizationServer, InvalidGrantError, InvalidRequestError, OAuth2Request
 from authlib.oauth2.rfc6749.grants import AuthorizationCodeGrant, RefreshTokenGrant
 from authlib.oauth2.rfc6749.requests import BasicOAuth2Payload
 from authlib.oauth2.rfc7009 import RevocationEndpoint
 from authlib.oauth2.rfc7591 import ClientRegistrationEndpoint, InvalidClientMetadataError, InvalidRedirectURIError
 from authlib.oauth2.rfc7636 import CodeChallenge
 
-from login import clients, signing, tokens
+from login import admission, assertions, clients, signing, tokens
 from login.clients import LoginClient
-from login.metadata import AUTH_METHODS
+from login.grants import AssertionGrant, ServiceGrant
+from login.metadata import AUTH_METHODS, REGISTERED_METHODS
 from login.tokens import AuthorizationCode, ClientGrant
-from mcpist.errors import AuthenticationError
+from mcpist.errors import AuthenticationError, ClientNotAllowed
 from mcpist.http.request import HttpResponse, json_response
 from mcpist.people import client_logins, identity
 from mcpist.settings import settings
@@ -49,7 +50,15 @@ class Parameters(BasicOAuth2Payload):  # type: ignore[misc]
 class Request(OAuth2Request):  # type: ignore[misc]
     """A request as authlib sees it; its address is not looked at, but for being https."""
 
-    def __init__(self, method: str, values: Mapping[str, list[str]], headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        method: str,
+        values: Mapping[str, list[str]],
+        headers: Mapping[str, str] | None = None,
+        *,
+        number: str = "",
+    ) -> None:
+        self.number = number
         super().__init__(method, "https://login", headers={"Authorization": (headers or {}).get("authorization", "")})
         self.payload = Parameters(values)
 
@@ -149,8 +158,9 @@ class ClientRegistration(ClientRegistrationEndpoint):  # type: ignore[misc]
         """Return the client's description, if it is one."""
         described = request.payload.data
         described.setdefault("token_endpoint_auth_method", "client_secret_basic")
-        if described["token_endpoint_auth_method"] not in AUTH_METHODS:
-            raise InvalidClientMetadataError(f"token_endpoint_auth_method must be one of {', '.join(AUTH_METHODS)}")
+        if described["token_endpoint_auth_method"] not in REGISTERED_METHODS:
+            known = ", ".join(REGISTERED_METHODS)
+            raise InvalidClientMetadataError(f"token_endpoint_auth_method must be one of {known}")
         if problem := clients.problem_of(described):
             raise InvalidRedirectURIError(problem)
         try:
@@ -203,6 +213,9 @@ def server() -> Server:
     made = Server()
     made.register_grant(CodeGrant, [S256()])
     made.register_grant(RefreshGrant)
+    made.register_grant(ServiceGrant)
+    made.register_grant(AssertionGrant)
+    made.register_client_auth_method("private_key_jwt", assertions.authenticate_client)
     made.register_endpoint(Revocation)
     made.register_endpoint(ClientRegistration)
     made.register_token_generator("default", _tokens)
@@ -211,14 +224,20 @@ def server() -> Server:
 
 def _tokens(client: LoginClient, user: ClientGrant, **_: Any) -> dict[str, Any]:
     """Return the tokens of a grant; the console needs no second access token."""
-    told = {"email": user.email} if client.is_ours and user.email else {}
+    told: dict[str, Any] = {"email": user.email} if client.is_ours and user.email else {}
+    try:
+        organizations = user.organizations or admission.limits(user.subject, client)
+    except ClientNotAllowed:
+        raise InvalidGrantError("No organization of the person allows this client") from None
+    if organizations:
+        told["orgs"] = list(organizations)
     token = signing.access_token(user.subject, login=user.login.id, client_id=client.id, scope=user.scope, **told)
     return {
         "access_token": token,
         "token_type": "Bearer",
         "expires_in": signing.ACCESS_TOKEN_SECONDS,
         "scope": user.scope,
-        **({} if client.is_ours else {"refresh_token": user.refresh_token}),
+        **({"refresh_token": user.refresh_token} if user.refresh_token and not client.is_ours else {}),
     }
 
 

@@ -18,7 +18,7 @@ ACCESS_TOKEN_SECONDS = 600
 KMS_ALGORITHM = "ECDSA_SHA_256"
 
 
-def access_token(subject: Subject, *, login: str, client_id: str, scope: str, **claims: str) -> str:
+def access_token(subject: Subject, *, login: str, client_id: str, scope: str, **claims: Any) -> str:
     """Return an access token for the endpoint, by which a client acts for a person; `claims` are further ones."""
     now = int(time.time())
     whole = {

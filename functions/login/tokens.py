@@ -25,6 +25,7 @@ AUTHORIZATION_CODE_SECONDS = 60
 REPEAT_SECONDS = 30
 LOGIN_SECONDS = 30 * 86_400
 CONSOLE_SECONDS = 600
+ASSERTED_SECONDS = 660
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,8 @@ class ClientGrant:
     refresh_token: str = field(repr=False)
     email: str = ""
     """The person's verified address, where a code stands for it."""
+    organizations: tuple[str, ...] = ()
+    """The only organizations in which the client may act, where it is not the person who lets it."""
 
     def check_client(self, client: LoginClient) -> bool:
         """Whether it was given to a client."""
@@ -140,6 +143,22 @@ def begin_login(code: AuthorizationCode, client: LoginClient) -> ClientGrant:
     logins_table().put({"pk": person_key(subject), "sk": CLIENT_PREFIX + login.id, **encode(login)})
     token = _refresh_token(subject, login.id, secret)
     return ClientGrant(subject, login, login.scope, token, code.person.email)
+
+
+def begin_asserted_login(subject: Subject, client: LoginClient, organization: str, scope: str) -> ClientGrant:
+    """Store the login of a client that a company's issuer lets act, for one access token."""
+    now = int(time.time())
+    login = StoredLogin(
+        id=digest(f"{client.id}\n{organization}")[:16],
+        client_id=client.id,
+        client_name=client.name,
+        redirect_uri="",
+        began_at=now,
+        used_at=now,
+        expires_at=now + ASSERTED_SECONDS,
+    )
+    logins_table().put({"pk": person_key(subject), "sk": CLIENT_PREFIX + login.id, **encode(login)})
+    return ClientGrant(subject, login, scope, "", organizations=(organization,))
 
 
 def rotate(token: str) -> ClientGrant | None:

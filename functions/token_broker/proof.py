@@ -66,7 +66,8 @@ def _caller_from_jwt(message: Message) -> Caller:
     token = verify_token(message.proof.value.get_secret_value(), _audience())
     client = ClientInfo(id=token.client_id)
     try:
-        return replace(identify(token.subject, organization=message.organization), client=client)
+        caller = identify(token.subject, organization=message.organization, within=token.organizations)
+        return replace(caller, client=client)
     except MembershipRequired as error:
         # A person who has yet to accept was not refused: the page that asks them follows.
         if isinstance(message, Login) and not isinstance(error, AcceptanceRequired):

@@ -127,6 +127,7 @@ NO_OBJECTS = {
         "noise",
         "reason",
     ),
+    *("public_key", "jwks_url", "clients", "trusted_issuers"),
     *("operations", "server", "url", "version", "fingerprints", "openapi", "disabled"),
 }
 # Objects of one person, which colleagues see no more than objects that do not exist.
@@ -145,6 +146,7 @@ _SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "create_invitation": {"user": "guest", "roles": []},
     "create_role": {"name": "new"},
     "create_user": {"user": "new", "name": "New", "sub": "new"},
+    "create_service": {"user": "new", "name": "New"},
     "call_tool": {"name": "rag-delete-doc", "parameters": {"path": f"{OWN}.md"}},
     "explain_tool": {"tool": "rag.list_tags"},
     "decline_approval": {"reason": "no"},

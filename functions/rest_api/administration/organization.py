@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from mcpist.http import bearer
 from mcpist.people import directory, edits
 from mcpist.people.change import fields_of
-from mcpist.people.documents import OrganizationDocument
+from mcpist.people.documents import OrganizationDocument, TrustedIssuerDocument
+from mcpist.people.organization import MAX_TRUSTED_ISSUERS
 from mcpist.people.quota import request_quota
 from mcpist.spending import Measure, spent_today
 from rest_api.administration.changes import (
@@ -73,6 +74,15 @@ class OrganizationChange(BaseModel):
     name: Name | None = None
     disable: Annotated[Names, Field(description="Masks of tools to switch off for everybody")] = ()
     enable: Annotated[Names, Field(description="Masks to remove from those that are switched off")] = ()
+    clients: Annotated[
+        Names | None, Field(description="The names and hosts of the clients that may act for people; none: all may")
+    ] = None
+    trusted_issuers: Annotated[
+        tuple[TrustedIssuerDocument, ...] | None,
+        Field(
+            max_length=MAX_TRUSTED_ISSUERS, description="The company's issuers, for Enterprise-Managed Authorization"
+        ),
+    ] = None
 
 
 @router.operation("GET", "/v1/organizations", "List your organizations")
@@ -108,8 +118,11 @@ def get_organization_usage() -> OrganizationUsage:
 
 @router.operation("PATCH", "/v1/organization", "Change the organization")
 def change_organization(body: OrganizationChange, dry_run: DryRun = False) -> Response[ChangeReport]:
-    """Rename the organization, or switch tools off and on for everybody in it."""
-    edit = edits.change_own_fields(name=body.name, disable=body.disable, enable=body.enable)
+    """Rename the organization, switch tools off and on for everybody in it, or choose who may act for its people."""
+    issuers = None if body.trusted_issuers is None else [one.to_issuer() for one in body.trusted_issuers]
+    edit = edits.change_own_fields(
+        name=body.name, disable=body.disable, enable=body.enable, clients=body.clients, trusted_issuers=issuers
+    )
     return change("organization.update", "organization", edit, dry_run=dry_run)
 
 

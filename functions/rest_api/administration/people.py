@@ -40,6 +40,9 @@ class UserBody(BaseModel):
         Literal["accepted", "waiting", "declined"],
         Field(description="Whether the person agreed to be a user here; only who has, can act"),
     ]
+    kind: Annotated[
+        Literal["person", "service"], Field(description="`service`: a program with credentials (`/v1/services`)")
+    ]
 
 
 class UserList(PageBody):

@@ -65,6 +65,7 @@ McpistError
 │   ├── AuthorizationError         AUTHORIZATION_ERROR 403
 │   │   ├── MembershipRequired
 │   │   │   └── AcceptanceRequired
+│   │   ├── ClientNotAllowed
 │   │   ├── OrganizationAmbiguous
 │   │   ├── ApprovalByProgram
 │   │   ├── SecondPersonRequired
@@ -379,6 +380,10 @@ class MembershipRequired(AuthorizationError):
 
 class AcceptanceRequired(MembershipRequired):
     """A subject whose person has not accepted the membership yet."""
+
+
+class ClientNotAllowed(AuthorizationError):
+    """A client that is not among those which the organization allows."""
 
 
 class OrganizationAmbiguous(AuthorizationError):

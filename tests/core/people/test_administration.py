@@ -173,6 +173,8 @@ def test_no_door_and_no_module_changes_an_organization_without_a_row() -> None:
                     found.setdefault(file.name, set()).add(ast.unparse(call.func))
     assert found == {
         "administration.py": {f"directory.{name}" for name in ("change", "create", "replace_organization")},
+        "enterprise.py": {"directory.change"},
         "invitations.py": {"directory.change"},
         "memberships.py": {"directory.change"},
+        "services.py": {"directory.change"},
     }

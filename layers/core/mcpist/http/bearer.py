@@ -6,7 +6,7 @@ Source: RFC 6750 and RFC 9728.
 from dataclasses import replace
 
 from mcpist.caller import Caller, ClientInfo, Proof
-from mcpist.errors import AuthenticationError, AuthorizationError, McpistError, TokenMissing
+from mcpist.errors import AuthenticationError, AuthorizationError, ClientNotAllowed, McpistError, TokenMissing
 from mcpist.http.request import HttpRequest
 from mcpist.loopback import same_urls
 from mcpist.people import directory, identity
@@ -23,7 +23,9 @@ def authorize(request: HttpRequest, *, reading_only: bool = False) -> Caller:
     token, verified = _verified_token(request)
     organization = request.path_parameters.get("organization") or headers.get(ORGANIZATION_HEADER, "")
     role = headers.get(ROLE_HEADER, "")
-    caller = directory.identify(verified.subject, organization=organization, roles=(role,) if role else ())
+    roles = (role,) if role else ()
+    within = verified.organizations
+    caller = directory.identify(verified.subject, organization=organization, roles=roles, within=within)
     client = ClientInfo.described(headers.get("user-agent", ""), client_id=verified.client_id)
     locale, proof = request.locale(caller.locale), Proof("jwt", token)
     return replace(caller, locale=locale, proof=proof, client=client, reading_only=reading_only)
@@ -32,7 +34,11 @@ def authorize(request: HttpRequest, *, reading_only: bool = False) -> Caller:
 def memberships(request: HttpRequest) -> list[Caller]:
     """Return the callers that the bearer token's subject is, one for each of its organizations."""
     _, verified = _verified_token(request)
-    return directory.identify_all(verified.subject)
+    found, within = directory.identify_all(verified.subject), verified.organizations
+    kept = [caller for caller in found if not within or caller.organization in within]
+    if not kept:
+        raise ClientNotAllowed(organization=found[0].organization)
+    return kept
 
 
 def _verified_token(request: HttpRequest) -> tuple[str, AccessToken]:

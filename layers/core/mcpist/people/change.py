@@ -155,7 +155,9 @@ def _is_access(item: Item) -> bool:
 
 def own_fields(organization: Organization) -> Fields:
     """Return an organization's own fields as plain values."""
-    return {"name": organization.name, "disabled": list(organization.disabled)}
+    issuers = [encode(one) for one in organization.trusted_issuers]
+    own = {"name": organization.name, "disabled": list(organization.disabled)}
+    return {**own, "clients": list(organization.clients), "trusted_issuers": issuers}
 
 
 def unnamed_fields(named: Role | RegisteredModule) -> Fields:
@@ -167,7 +169,8 @@ def user_fields(user: User) -> Fields:
     """Return a user as plain values, without the id."""
     subject = {"issuer": user.subject.issuer, "sub": user.subject.sub}
     own = {"name": user.name, "subject": subject, "system_role": user.system_role}
-    return {**own, "roles": list(user.roles), "locale": user.locale, "acceptance": user.acceptance}
+    own |= {"roles": list(user.roles), "locale": user.locale, "acceptance": user.acceptance}
+    return {**own, "kind": user.kind}
 
 
 def fields_of(organization: Organization) -> Fields:

@@ -10,6 +10,7 @@ Items (`pk`, `sk`):
     subject#ISSUER#SUB, waiting#ACME the same of a membership that the person has not accepted, which gives no access
     subject#ISSUER#SUB, default      the organization of requests that name none (see `memberships`)
     publications, ACME#VERSION       the mark of a change that is not published to all users yet (see `publication`)
+    subject#ISSUER#SUB, service      the credentials of a service user (see `service_credentials`)
     subject#ISSUER#SUB, browser#ID   a browser in which the user is signed in (see `browsers`); read by the same Query
 
 A change is computed from the organization as it was read at some version, and written in a transaction on condition of
@@ -49,17 +50,27 @@ organization_cache: Memory[str, tuple[int, Organization]] = Memory(ORGANIZATION_
 
 
 def identify(
-    subject: Subject, *, organization: str = "", roles: Collection[str] = (), proof: Proof | None = None
+    subject: Subject,
+    *,
+    organization: str = "",
+    roles: Collection[str] = (),
+    proof: Proof | None = None,
+    within: Collection[str] = (),
 ) -> Caller:
     """Return the caller for a subject, with the given roles or with all roles of its membership in their order.
 
     Where none is named, the person's default organization counts, or the only one. MembershipRequired: the subject is
     no member of it; AcceptanceRequired: its person has not accepted to be. OrganizationAmbiguous: it is a member of
     several, of which none is the default. AuthorizationError: its membership does not have a given role.
+    ClientNotAllowed: the organization is not `within` those in which the client may act, if these are named.
     """
     known = _known(subject)
-    wanted = organization or known.default
+    wanted = organization or (known.default if not within or known.default in within else "")
     matching = [caller for caller in known.callers if wanted in {"", caller.organization}]
+    if within and matching:
+        matching = [caller for caller in matching if caller.organization in within]
+        if not matching:
+            raise errors.ClientNotAllowed(organization=wanted)
     if not matching:
         raise _no_membership(known, organization)
     if len(matching) > 1:
@@ -207,6 +218,12 @@ def replace_organization(
         journal,
         publish_all=True,
     )
+
+
+def read_settings(organization: str) -> Organization:
+    """Read an organization without its roles, users and modules; InvalidRequest if it does not exist."""
+    items = directory_table().query(f"org#{organization}", "org")
+    return Organization.from_items(organization, items) or _raise_unknown(organization)
 
 
 def role_names(organization: str) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from mcpist.caller import Role, Subject, SystemRole
-from mcpist.people.organization import Organization, User
+from mcpist.people.organization import Organization, TrustedIssuer, User, UserKind
 
 # An empty value in YAML arrives as an empty text.
 type Names = Annotated[tuple[str, ...], BeforeValidator(lambda given: given or ())]
@@ -33,6 +33,7 @@ class UserDocument(StrictDocument):
     system_role: SystemRole = "user"
     roles: Names = ()
     locale: Literal["en", "ja"] = "en"
+    kind: UserKind = "person"
 
 
 class RoleDocument(StrictDocument):
@@ -46,12 +47,26 @@ class RoleDocument(StrictDocument):
     second_person: Names = ()
 
 
+class TrustedIssuerDocument(StrictDocument):
+    """A company's issuer, on whose word clients act for its people without a question."""
+
+    issuer: Annotated[str, BeforeValidator(lambda issuer: str(issuer).rstrip("/"))]
+    adds_people: bool = False
+    roles: Names = ()
+
+    def to_issuer(self) -> TrustedIssuer:
+        """Return the issuer."""
+        return TrustedIssuer(self.issuer, self.adds_people, self.roles)
+
+
 class OrganizationDocument(StrictDocument):
     """A whole organization."""
 
     organization: str
     name: str
     disabled: Names = ()
+    clients: Names = ()
+    trusted_issuers: Annotated[tuple[TrustedIssuerDocument, ...], BeforeValidator(lambda given: given or ())] = ()
     roles: Entries[RoleDocument] = {}
     users: Entries[UserDocument] = {}
 
@@ -62,4 +77,13 @@ class OrganizationDocument(StrictDocument):
             name: User(name, **{**dict(user), "subject": Subject(user.subject.issuer, user.subject.sub)})
             for name, user in self.users.items()
         }
-        return Organization(self.organization, self.name, self.disabled, roles, users)
+        issuers = tuple(one.to_issuer() for one in self.trusted_issuers)
+        return Organization(
+            self.organization,
+            self.name,
+            self.disabled,
+            roles,
+            users,
+            clients=self.clients,
+            trusted_issuers=issuers,
+        )

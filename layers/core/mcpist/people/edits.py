@@ -6,7 +6,7 @@ from typing import Any
 
 from mcpist.caller import Role, Subject
 from mcpist.errors import AlreadyExists, InvalidRequest
-from mcpist.people.organization import Organization, User
+from mcpist.people.organization import Organization, TrustedIssuer, User
 from mcpist.people.part import UserEdit
 
 type Edit = Callable[[Organization], Organization]
@@ -63,8 +63,15 @@ def remove_role(role: str) -> Edit:
     return lambda before: before.without_role(role)
 
 
-def change_own_fields(*, name: str | None = None, disable: Iterable[str] = (), enable: Iterable[str] = ()) -> Edit:
-    """Rename an organization, and add masks to those of its switched-off tools or remove some."""
+def change_own_fields(
+    *,
+    name: str | None = None,
+    disable: Iterable[str] = (),
+    enable: Iterable[str] = (),
+    clients: Iterable[str] | None = None,
+    trusted_issuers: Iterable[TrustedIssuer] | None = None,
+) -> Edit:
+    """Change the named fields of an organization; masks are added to those of its switched-off tools or removed."""
 
     def edit(before: Organization) -> Organization:
         for mask in enable:
@@ -72,7 +79,14 @@ def change_own_fields(*, name: str | None = None, disable: Iterable[str] = (), e
                 known = ", ".join(before.disabled) or "none"
                 raise InvalidRequest(field="enable", problem=f'"{mask}" is not a mask that is switched off ({known})')
         disabled = dict.fromkeys([*(mask for mask in before.disabled if mask not in enable), *disable])
-        return replace(before, name=before.name if name is None else name, disabled=tuple(disabled))
+        after = replace(before, name=before.name if name is None else name, disabled=tuple(disabled))
+        if clients is not None:
+            after = replace(after, clients=tuple(dict.fromkeys(clients)))
+        if trusted_issuers is not None:
+            after = replace(after, trusted_issuers=tuple(trusted_issuers))
+            for role in (role for one in after.trusted_issuers for role in one.roles):
+                after.role(role)
+        return after
 
     return edit
 

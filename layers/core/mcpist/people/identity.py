@@ -2,7 +2,7 @@
 
 Tokens without a signature or with a symmetric one, of another issuer or audience, without an expiry, and ID tokens are
 refused. A token of our own login names the issuer that said who the person is, as `idp`, and the client's login, as
-`sid`: it is refused when that has ended.
+`sid`: it is refused when that has ended. One of a service user names the user's credentials so.
 Source: https://www.rfc-editor.org/rfc/rfc9068
 """
 
@@ -10,6 +10,7 @@ import hashlib
 import json
 import logging
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,7 @@ from mcpist.caller import Subject
 from mcpist.errors import AuthenticationError, StoreUnavailable, UpstreamUnavailable
 from mcpist.loopback import same_urls
 from mcpist.memory import Clock, Memory, cached
-from mcpist.people import client_logins, login_keys
+from mcpist.people import client_logins, login_keys, service_credentials
 from mcpist.settings import settings
 
 logger = logging.getLogger(__name__)
@@ -27,6 +28,7 @@ logger = logging.getLogger(__name__)
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"]
 LEEWAY_SECONDS = 30
 KEYS_CACHE_SECONDS = 3600
+NAMED_KEYS_SECONDS, MAX_NAMED_KEYS = 86_400, 100
 MIN_FETCH_INTERVAL_SECONDS = 60
 FETCH_RETRY_SECONDS = 5
 FETCH_TIMEOUT_SECONDS = 5
@@ -46,9 +48,10 @@ class NotPublished(ValueError):
 class IssuerKeys:
     """An issuer's public keys; fetched at most once a minute, however many unknown key ids arrive."""
 
-    def __init__(self, issuer: str, clock: Clock = time.monotonic) -> None:
+    def __init__(self, issuer: str, clock: Clock = time.monotonic, *, jwks_url: str = "") -> None:
         self.issuer = issuer
         self.clock = clock
+        self.jwks_url = jwks_url
         self.keys: dict[str, jwt.PyJWK] = {}
         self.reachable = True
         self.stale_at = self.next_fetch_at = float("-inf")
@@ -72,7 +75,7 @@ class IssuerKeys:
         """Read our own login's keys from KMS, another issuer's from the URL that its metadata names."""
         try:
             is_own = self.issuer == settings().public_url
-            keys = login_keys.published() if is_own else _read(self._jwks_uri())
+            keys = login_keys.published() if is_own else _read(self.jwks_url or self._jwks_uri())
             published = jwt.PyJWKSet.from_dict(keys).keys
             self.keys = {key.key_id: key for key in published if key.key_id}
         except (OSError, ValueError, jwt.PyJWTError, StoreUnavailable):
@@ -96,6 +99,9 @@ class IssuerKeys:
 
 
 issuer_keys = cached(IssuerKeys)
+# As many as organizations and clients name, so not for ever.
+named_keys: Memory[tuple[str, str], IssuerKeys] = Memory(NAMED_KEYS_SECONDS, MAX_NAMED_KEYS)
+type FindKey = Callable[[str], jwt.PyJWK]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +115,8 @@ class AccessToken:
     """The id of the client's login; empty for a token of another issuer than our own."""
     email: str = ""
     """The person's verified address, which our own login tells the console alone."""
+    organizations: tuple[str, ...] = ()
+    """The organizations in which the client may act, of a token that is not for all of the person's."""
 
 
 verified_tokens: Memory[bytes, AccessToken] = Memory(TOKEN_CACHE_SECONDS, MAX_CACHED_TOKENS)
@@ -120,9 +128,16 @@ def verify_token(token: str, audience: str) -> AccessToken:
     AuthenticationError says in general what is wrong with it.
     """
     verified = verify(token, audience=audience)
-    if verified.login and not client_logins.is_live(verified.subject, verified.login):
+    if verified.login and not _is_live(verified.subject, verified.login):
         raise AuthenticationError(problem="the client's access was ended")
     return verified
+
+
+def _is_live(subject: Subject, login: str) -> bool:
+    """Whether what a token of our own login names as its beginning has not ended."""
+    if subject.issuer == settings().public_url:
+        return service_credentials.are_live(subject, login)
+    return client_logins.is_live(subject, login)
 
 
 def verify(token: str, *, issuer: str = "", audience: str) -> AccessToken:
@@ -154,28 +169,39 @@ def _verify(token: str, *, issuer: str, audience: str) -> tuple[AccessToken, flo
         subject = Subject(issuer=str(claims["idp"]) if is_own else issuer, sub=str(claims["sub"]))
         login, email = (str(claims["sid"]), str(claims.get("email", ""))) if is_own else ("", "")
         expires_at = float(claims["exp"])
+        organizations = tuple(map(str, claims.get("orgs", ()))) if is_own else ()
     except (OverflowError, TypeError, ValueError, KeyError):
         raise AuthenticationError(problem="it cannot be verified") from None
     if not _is_access_token(header, claims):
         raise AuthenticationError(problem="it is an ID token or another kind, not an access token")
     client_id = str(claims.get("client_id") or claims.get("azp") or "")  # RFC 9068, and OpenID Connect
-    return AccessToken(subject, client_id, login, email), expires_at
+    return AccessToken(subject, client_id, login, email, organizations), expires_at
 
 
-def signed_claims(token: str, *, issuer: str, audience: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def signed_claims(
+    token: str,
+    *,
+    issuer: str,
+    audience: str,
+    find_key: FindKey | None = None,
+    algorithms: Sequence[str] = ALGORITHMS,
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the header and the claims of a JWT that an issuer has signed for an audience, and that has not expired.
 
     `issuer` has no slash at its end; a token whose issuer has one is valid, too. On loopback the audience may name the
-    host as any does. AuthenticationError says in general what is wrong.
+    host as any does. `find_key` returns the key with an id; without it that is one of those which the issuer publishes.
+    AuthenticationError says in general what is wrong.
     """
     try:
         header = jwt.get_unverified_header(token)
-        if header.get("alg") not in ALGORITHMS:
+        key = None if header.get("alg") not in algorithms else (find_key or issuer_keys(issuer).find)(_key_id(header))
+        # A published key of another kind, such as a symmetric one, would verify whatever the header says.
+        if key is None or key.algorithm_name not in algorithms:
             raise AuthenticationError(problem="its signature algorithm is not accepted")
         claims: dict[str, Any] = jwt.decode(
             token,
-            issuer_keys(issuer).find(str(header.get("kid", ""))),
-            algorithms=ALGORITHMS,
+            key,
+            algorithms=algorithms,
             issuer=[issuer, f"{issuer}/"],
             audience=same_urls(audience),
             leeway=LEEWAY_SECONDS,
@@ -191,6 +217,15 @@ def signed_claims(token: str, *, issuer: str, audience: str) -> tuple[dict[str, 
     except (jwt.PyJWTError, RecursionError, OverflowError, TypeError, ValueError):
         raise AuthenticationError(problem="it cannot be verified") from None
     return header, claims
+
+
+def _key_id(header: dict[str, Any]) -> str:
+    return str(header.get("kid", ""))
+
+
+def keys_of(issuer: str, jwks_url: str = "") -> FindKey:
+    """Return the search among the keys of an issuer, or of a client, that is named at run time."""
+    return named_keys.get_or_make((issuer, jwks_url), lambda: IssuerKeys(issuer, jwks_url=jwks_url)).find
 
 
 def _read(url: str) -> dict[str, Any]:

@@ -14,7 +14,9 @@ from mcpist.audit.record import OPERATOR
 from mcpist.aws.attributes import INLINE, Attribute, Item, decode, encode
 from mcpist.caller import Caller, RegisteredModule, Role, Subject, SystemRole
 from mcpist.errors import InvalidRequest, Locale, RoleInUse, RoleNotFound, UserNotFound
+from mcpist.loopback import is_loopback_url
 from mcpist.paging import search
+from mcpist.settings import settings
 from mcpist.suggestions import nearest
 
 WAITING_KIND = "waiting"
@@ -25,15 +27,20 @@ RESERVED_IDS = ("categories", "readonly")  # parts of the endpoint's addresses, 
 MAX_ID_CHARACTERS = 128
 # A client of a URL that ends in `/.` or `/..` asks for another one.
 ID = re.compile(rf"(?!\.{{1,2}}$)[^#/\x00-\x1f]{{1,{MAX_ID_CHARACTERS}}}")
-CHOICES = {"system_role": ("user", "admin"), "locale": ("en", "ja")}
+CHOICES = {"system_role": ("user", "admin"), "locale": ("en", "ja"), "kind": ("person", "service")}
 type Acceptance = Literal["accepted", "waiting", "declined"]
 
+MAX_CLIENTS, MAX_CLIENT_CHARACTERS = 100, 200
+MAX_TRUSTED_ISSUERS, MAX_ISSUER_CHARACTERS = 10, 300
 MAX_ROLES_PER_USER = 40  # each is in the user's access item, which every request reads
+
+
+type UserKind = Literal["person", "service"]
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A person of an organization."""
+    """A person of an organization, or a program that acts for none."""
 
     id: Annotated[str, Attribute("user")]
     """The id, unique in the organization."""
@@ -49,11 +56,25 @@ class User:
     """The language of answers."""
     acceptance: Acceptance = "accepted"
     """Whether the person agreed to be a user here; items that were written before people were asked have no value."""
+    kind: UserKind = "person"
+    """A service has credentials of our own login instead of a person: see `services`."""
 
     @property
     def administers(self) -> bool:
         """Whether the user is an administrator who can act."""
         return self.system_role == "admin" and self.acceptance == "accepted"
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedIssuer:
+    """A company's issuer that may let clients act for people without asking them (ID-JAG)."""
+
+    issuer: str
+    """Its URL."""
+    adds_people: bool = False
+    """Whether somebody who is no user yet becomes one."""
+    roles: tuple[str, ...] = ()
+    """The roles that these people get."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +102,10 @@ class Organization:
     """The users by their ids."""
     modules: Mapping[str, RegisteredModule] = field(default_factory=dict)
     """The modules that were registered at run time, by their names."""
+    clients: tuple[str, ...] = ()
+    """The names and hosts of the clients that may act for people; empty for all."""
+    trusted_issuers: tuple[TrustedIssuer, ...] = ()
+    """The company's issuers."""
     others: Others = field(default_factory=Others)
     """Where only some users were read: the rest."""
 
@@ -97,7 +122,8 @@ class Organization:
     @property
     def issuers(self) -> Mapping[str, int]:
         """The number of users of each issuer, whether they were read or not."""
-        return Counter(user.subject.issuer for user in self.users.values()) + Counter(self.others.issuers)
+        people = (user for user in self.users.values() if user.kind == "person")
+        return Counter(user.subject.issuer for user in people) + Counter(self.others.issuers)
 
     def search_users(self, text: str) -> list[User]:
         """Return the users whose id, name, subject or role has a text."""
@@ -157,6 +183,7 @@ class Organization:
             raise InvalidRequest(field="organization", problem=f"/mcp/{self.id} is another address of the endpoint")
         for name in self.roles:
             _check_id(f"roles.{name}", name)
+        self._check_clients()
         owners: dict[Subject, str] = {}
         for user in self.users.values():
             place = f"users.{user.id}"
@@ -168,6 +195,8 @@ class Organization:
             for name, known in CHOICES.items():
                 if getattr(user, name) not in known:
                     raise InvalidRequest(field=f"{place}.{name}", problem=f"it is one of {', '.join(known)}")
+            if user.kind == "service" and user.system_role != "user":
+                raise InvalidRequest(field=f"{place}.system_role", problem="a program does not administer")
             if not user.subject.issuer or not user.subject.sub or "#" in user.subject.issuer:
                 problem = "it needs an issuer, whose URL has no #, and a sub"
                 raise InvalidRequest(field=f"{place}.subject", problem=problem)
@@ -175,6 +204,20 @@ class Organization:
                 problem = f"another user of {self.id} has this subject: {owners[user.subject]}"
                 raise InvalidRequest(field=f"{place}.subject", problem=problem)
         return self
+
+    def _check_clients(self) -> None:
+        if len(self.clients) > MAX_CLIENTS or not all(0 < len(one) <= MAX_CLIENT_CHARACTERS for one in self.clients):
+            problem = f"at most {MAX_CLIENTS} names or hosts, each of at most {MAX_CLIENT_CHARACTERS} characters"
+            raise InvalidRequest(field="clients", problem=problem)
+        issuers = [one.issuer for one in self.trusted_issuers]
+        if len(issuers) > MAX_TRUSTED_ISSUERS or len(set(issuers)) < len(issuers):
+            problem = f"at most {MAX_TRUSTED_ISSUERS} issuers, each once"
+            raise InvalidRequest(field="trusted_issuers", problem=problem)
+        for issuer in issuers:
+            is_safe = issuer.startswith("https://") or (settings().local_services and is_loopback_url(issuer))
+            if not is_safe or "#" in issuer or len(issuer) > MAX_ISSUER_CHARACTERS or issuer == settings().public_url:
+                problem = f'"{issuer}" is not the https URL of another issuer'
+                raise InvalidRequest(field="trusted_issuers", problem=problem)
 
     def _check_roles(self, place: str, names: tuple[str, ...]) -> None:
         for name in names:
@@ -201,6 +244,8 @@ class Organization:
             {item["name"]: decode(Role, item) for key, item in by_key.items() if key.startswith("role#")},
             {item["user"]: decode(User, item) for key, item in by_key.items() if key.startswith("user#")},
             {item["name"]: decode(RegisteredModule, item) for key, item in by_key.items() if key.startswith("module#")},
+            tuple(by_key["org"].get("clients", ())),
+            tuple(decode(TrustedIssuer, one) for one in by_key["org"].get("trusted_issuers", ())),
         )
 
     def items(self) -> Iterator[Item]:
@@ -215,7 +260,8 @@ class Organization:
 
     def head_item(self, version: int, *, is_whole: bool = True) -> Item:
         """Return the organization's own item, with this version, and the counts of its users once all are written."""
-        item = {"pk": f"org#{self.id}", "sk": "org", "name": self.name, "disabled": list(self.disabled)}
+        item: Item = {"pk": f"org#{self.id}", "sk": "org", "name": self.name, "disabled": list(self.disabled)}
+        item["clients"], item["trusted_issuers"] = list(self.clients), list(map(encode, self.trusted_issuers))
         counts = {"administrators": self.administrator_count, "issuers": dict(self.issuers)} if is_whole else {}
         return item | {"version": version} | counts
 

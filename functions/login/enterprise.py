@@ -1,0 +1,101 @@
+"""Enterprise-Managed Authorization: a company's issuer lets a client act for a person, by an assertion (ID-JAG).
+
+An organization names the issuers that it trusts; no other organization's people are reached by their word.
+Source: https://datatracker.ietf.org/doc/draft-ietf-oauth-identity-assertion-authz-grant/
+"""
+
+import re
+from dataclasses import replace
+from urllib.parse import unquote
+
+from login import admission, assertions, tokens
+from login.clients import LoginClient, digest
+from login.tokens import ClientGrant
+from mcpist.caller import Caller, ClientInfo, Subject
+from mcpist.errors import AcceptanceRequired, AuthenticationError, InvalidRequest, MembershipRequired
+from mcpist.loopback import same_urls
+from mcpist.people import directory, edits, identity, memberships
+from mcpist.people.administration import journal_of
+from mcpist.people.organization import RESERVED_IDS, Organization, TrustedIssuer
+from mcpist.people.part import UserEdit
+from mcpist.settings import settings
+
+ASSERTION_KINDS = ("oauth-id-jag+jwt", "application/oauth-id-jag+jwt")
+MAX_SHOWN_CHARACTERS = 100
+NOT_TRUSTED = "no organization of this resource trusts its issuer"
+
+
+def redeem(assertion: str, client: LoginClient, scope: str, request: str) -> ClientGrant:
+    """Return the grant of a client for the person of an assertion, in the one organization that trusts its issuer.
+
+    AuthenticationError for an assertion that does not count, MembershipRequired for a person who is no user there.
+    """
+    said = assertions.unverified(assertion)
+    subject = Subject(str(said.get("iss", "")).rstrip("/"), str(said.get("sub", "")))
+    organization = _organization_of(said.get("resource")) or directory.default_organization(subject)
+    trusted = _trusted(organization, subject.issuer, client)
+    find_key = identity.keys_of(trusted.issuer)
+    claims = assertions.take(
+        assertion, issuer=trusted.issuer, kinds=ASSERTION_KINDS, find_key=find_key, client_id=client.id
+    )
+    try:
+        directory.identify(subject, organization=organization)
+    except AcceptanceRequired:
+        raise
+    except MembershipRequired:
+        if not trusted.adds_people:
+            raise
+        _add(organization, trusted, subject, str(claims.get("email") or subject.sub), client, request)
+    return tokens.begin_asserted_login(subject, client, organization, scope)
+
+
+def resource_path(resource: object) -> str | None:
+    """Return the path of a resource below the endpoint; None for a resource that is not ours."""
+    for known in same_urls(settings().audience):
+        if isinstance(resource, str) and (resource == known or resource.startswith(f"{known}/")):
+            return resource.removeprefix(known).strip("/")
+    return None
+
+
+def _organization_of(resource: object) -> str:
+    """Return the organization whose address an assertion's resource is; empty for the address of all."""
+    path = resource_path(resource)
+    if path is None:
+        raise AuthenticationError(problem="it was issued for another resource")
+    first = unquote(path.partition("/")[0])
+    return "" if first in RESERVED_IDS else first
+
+
+def _trusted(organization: str, issuer: str, client: LoginClient) -> TrustedIssuer:
+    """Return the issuer as the organization trusts it, if it lets the client act."""
+    try:
+        own = directory.read_settings(organization) if organization else None
+    except InvalidRequest:  # its text names all organizations
+        own = None
+    found = [one for one in own.trusted_issuers if one.issuer == issuer] if own else []
+    if own is None or not found:
+        raise AuthenticationError(problem=NOT_TRUSTED)
+    if client.organization not in {"", organization} or not admission.allows(own.clients, client):
+        raise AuthenticationError(problem="the organization does not allow this client")
+    return found[0]
+
+
+def _add(
+    organization: str, trusted: TrustedIssuer, subject: Subject, shown: str, client: LoginClient, request: str
+) -> None:
+    """Make a person a user of an organization; the id is nobody else's, whatever the issuer calls the person."""
+    name = re.sub(r"[#/\x00-\x1f]", "-", shown)[:MAX_SHOWN_CHARACTERS]
+    user = f"{name}-{digest(directory.subject_key(subject))[:8]}"
+
+    def joined(before: Organization) -> Organization:
+        if trusted not in before.trusted_issuers:
+            raise AuthenticationError(problem=NOT_TRUSTED)
+        roles = tuple(role for role in trusted.roles if role in before.roles)
+        return edits.add_user(user, sub=subject.sub, issuer=subject.issuer, name=name, roles=roles)(before)
+
+    caller = Caller(organization, user, subject, "user", ())
+    caller = replace(caller, client=ClientInfo.described(client.name, client_id=client.id))
+    edit = UserEdit(joined, user, trusted.roles, subject.sub, subject.issuer)
+    memberships.keep_default(subject)
+    directory.change(organization, edit, journal=journal_of(caller, "users.provision", request))
+    directory.read_subject(subject, fresh=True)
