@@ -11,7 +11,7 @@ from mcpist.audit import search as audit_search
 from mcpist.errors import InvalidRequest, Locale
 from mcpist.http.request import HttpResponse
 from mcpist.paging import page_of
-from mcpist.people import edits, invitations
+from mcpist.people import edits, invitations, services
 from mcpist.people.organization import User
 from mcpist.running import broker
 from mcpist.running.accounts import BrokerAccounts
@@ -54,6 +54,8 @@ def submit(visit: Visit) -> HttpResponse:
     match form("action"):
         case "invite":
             return _invite(visit)
+        case "create_program" | "renew":
+            return _give_credentials(visit)
         case "create":
             edit = edits.add_user(user, sub=form("sub"), issuer=form("issuer"), **_fields(visit))
             return review(visit, "users.create", target, edit, back=back, done="user_created")
@@ -81,6 +83,19 @@ def _fields(visit: Visit) -> dict[str, Any]:
     form = visit.request.form_value
     fields = {name: form(name) for name in ("name", "system_role", "locale")}
     return {**fields, "roles": tuple(visit.request.form.get("roles", ()))}
+
+
+def _give_credentials(visit: Visit) -> HttpResponse:
+    """Add a service user, or give one new credentials, and show them."""
+    form, administration = visit.request.form_value, visit.administration
+    user, keys = form("id"), {name: form(name).strip() for name in ("public_key", "jwks_url")}
+    if form("action") == "renew":
+        made = services.replace_credentials(administration, user, **keys)
+    else:
+        roles = tuple(visit.request.form.get("roles", ()))
+        made = services.create(administration, user, name=form("name"), roles=roles, **keys)
+    endpoint = f"{visit.request.public_url}/login/token"
+    return visit.page("organization/credentials.html", user=user, made=made, token_endpoint=endpoint)
 
 
 def _invite(visit: Visit) -> HttpResponse:
