@@ -57,7 +57,7 @@ def take(
     if not client_id and claims["sub"] != issuer:
         raise AuthenticationError(problem="it is about another client")
     # One for several could be taken to us by another of them.
-    if not isinstance(claims["aud"], str):
+    if len(_audiences(claims)) != 1:
         raise AuthenticationError(problem="it was issued for several audiences")
     if client_id and claims.get("client_id") != client_id:
         raise AuthenticationError(problem="it was issued for another client")
@@ -92,10 +92,15 @@ def keys_of(client: LoginClient) -> identity.FindKey:
 def _verified(assertion: str, issuer: str, find_key: identity.FindKey) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the header and the claims of an assertion for our issuer, or for the endpoint where it is sent."""
     endpoint = f"{settings().public_url}/login/token"
-    audience = endpoint if unverified(assertion).get("aud") == endpoint else settings().public_url
+    audience = endpoint if _audiences(unverified(assertion)) == [endpoint] else settings().public_url
     return identity.signed_claims(
         assertion, issuer=issuer, audience=audience, find_key=find_key, algorithms=ASSERTION_ALGORITHMS
     )
+
+
+def _audiences(claims: dict[str, Any]) -> list[Any]:
+    named = claims.get("aud")
+    return named if isinstance(named, list) else [named]
 
 
 def _check_age(claims: dict[str, Any], *, must_say_since: bool) -> None:

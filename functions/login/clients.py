@@ -173,7 +173,12 @@ def _described(url: str) -> LoginClient | None:
         response = http.exchange("GET", url, deadline=time.monotonic() + DOCUMENT_SECONDS, headers=headers)
     except (ExchangeFailed, ExchangeTimeout):
         return None
-    found = parse_json(response.body) if response.status == 200 else None
+    found = described_by(url, parse_json(response.body)) if response.status == 200 else None
+    return found and documents.put(url, found)
+
+
+def described_by(url: str, found: Any) -> LoginClient | None:
+    """Return the client that a document at a URL describes, if it is its own and valid."""
     if not isinstance(found, dict) or found.get("client_id") != url:
         return None
     method, jwks_url = found.get("token_endpoint_auth_method", "none"), found.get("jwks_uri", "")
@@ -181,7 +186,7 @@ def _described(url: str) -> LoginClient | None:
     if (method != "none" and not has_keys) or problem_of(found):
         return None
     uris = tuple(found["redirect_uris"])
-    return documents.put(url, LoginClient(url, name_of(found), uris, method, jwks_url=jwks_url if has_keys else ""))
+    return LoginClient(url, name_of(found), uris, method, jwks_url=jwks_url if has_keys else "")
 
 
 def name_of(described: dict[str, Any]) -> str:

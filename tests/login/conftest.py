@@ -93,7 +93,7 @@ class Visitor:
     cookies: dict[str, str] = field(default_factory=dict)
 
     def open(self, url: str) -> dict[str, Any]:
-        return self._kept(self.door("GET", url, cookie=self._cookie()))
+        return self.kept(self.door("GET", url, cookie=self._cookie()))
 
     def to_issuer(self, url: str) -> str:
         """Begin a login, choose who to be at the issuer, and return where that leads."""
@@ -113,12 +113,12 @@ class Visitor:
         handle = re.search(r'name="login" value="(.*?)"', page["body"])
         assert handle, page["body"]
         form = {"login": handle[1], "decision": decision}
-        return self._kept(self.door("POST", "/login/consent", form=form, origin=origin, cookie=self._cookie()))
+        return self.kept(self.door("POST", "/login/consent", form=form, origin=origin, cookie=self._cookie()))
 
     def _cookie(self) -> str:
         return "; ".join(f"{name}={value}" for name, value in self.cookies.items())
 
-    def _kept(self, answer: dict[str, Any]) -> dict[str, Any]:
+    def kept(self, answer: dict[str, Any]) -> dict[str, Any]:
         for cookie in answer.get("cookies", ()):
             name, _, rest = cookie.partition("=")
             self.cookies[name] = rest.partition(";")[0]

@@ -60,7 +60,8 @@ def test_a_program_gets_a_token_by_its_key(door: Door, robot: Program, signer: S
     assert (known.subject, known.client_id) == (Subject(PUBLIC_URL, robot.client_id), robot.client_id)
     caller = directory.identify(known.subject, within=known.organizations)
     assert (caller.user, caller.role_names, caller.system_role) == ("robot", ("members",), "user")
-    assert ask(robot, signer.prove(robot.client_id, aud=f"{PUBLIC_URL}/login/token"))["status"] == 200
+    for audience in (f"{PUBLIC_URL}/login/token", [f"{PUBLIC_URL}/login/token"], [PUBLIC_URL]):
+        assert ask(robot, signer.prove(robot.client_id, aud=audience))["status"] == 200, audience
     metadata = json.loads(door("GET", "/.well-known/oauth-authorization-server")["body"])
     assert "client_credentials" in metadata["grant_types_supported"]
     assert "private_key_jwt" in metadata["token_endpoint_auth_methods_supported"]
