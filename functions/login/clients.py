@@ -104,6 +104,8 @@ def digest(secret: str) -> str:
 
 def find(client_id: str) -> LoginClient | None:
     """Return the client with an id; None if there is none."""
+    if len(client_id) > MAX_URI_CHARACTERS:
+        return None
     if client_id == CONSOLE_CLIENT:
         return LoginClient(CONSOLE_CLIENT, "MCPist", (f"{settings().public_url}/connect/login",))
     if _describes_itself(client_id):

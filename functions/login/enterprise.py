@@ -11,6 +11,7 @@ from urllib.parse import unquote
 from login import admission, assertions, tokens
 from login.clients import LoginClient, digest
 from login.tokens import ClientGrant
+from mcpist.audit import record as audit
 from mcpist.caller import Caller, ClientInfo, Subject
 from mcpist.errors import AcceptanceRequired, AuthenticationError, InvalidRequest, MembershipRequired
 from mcpist.loopback import same_urls
@@ -21,7 +22,7 @@ from mcpist.people.part import UserEdit
 from mcpist.settings import settings
 
 ASSERTION_KINDS = ("oauth-id-jag+jwt", "application/oauth-id-jag+jwt")
-MAX_SHOWN_CHARACTERS = 100
+MAX_SHOWN_CHARACTERS, MAX_CLAIM_CHARACTERS = 100, 500
 NOT_TRUSTED = "no organization of this resource trusts its issuer"
 
 
@@ -31,6 +32,8 @@ def redeem(assertion: str, client: LoginClient, scope: str, request: str) -> Cli
     AuthenticationError for an assertion that does not count, MembershipRequired for a person who is no user there.
     """
     said = assertions.unverified(assertion)
+    if any(len(str(said.get(name, ""))) > MAX_CLAIM_CHARACTERS for name in ("iss", "sub", "resource")):
+        raise AuthenticationError(problem="a claim is too long")
     subject = Subject(str(said.get("iss", "")).rstrip("/"), str(said.get("sub", "")))
     organization = _organization_of(said.get("resource")) or directory.default_organization(subject)
     trusted = _trusted(organization, subject.issuer, client)
@@ -38,15 +41,23 @@ def redeem(assertion: str, client: LoginClient, scope: str, request: str) -> Cli
     claims = assertions.take(
         assertion, issuer=trusted.issuer, kinds=ASSERTION_KINDS, find_key=find_key, client_id=client.id
     )
+    acting = ClientInfo.described(client.name, client_id=client.id)
     try:
-        directory.identify(subject, organization=organization)
+        caller = directory.identify(subject, organization=organization)
     except AcceptanceRequired:
         raise
     except MembershipRequired:
         if not trusted.adds_people:
             raise
-        _add(organization, trusted, subject, str(claims.get("email") or subject.sub), client, request)
-    return tokens.begin_asserted_login(subject, client, organization, scope)
+        _add(organization, trusted, subject, str(claims.get("email") or subject.sub), acting, request)
+        caller = directory.identify(subject, organization=organization)
+    grant, is_new = tokens.begin_asserted_login(subject, client, organization, scope)
+    if is_new:
+        with audit.best_effort():
+            said_by = {"client": client.name, "issuer": trusted.issuer}
+            caller = replace(caller, client=acting)
+            audit.record_change(caller, action="login.assert", target="clients", request=request, after=said_by)
+    return grant
 
 
 def resource_path(resource: object) -> str | None:
@@ -81,7 +92,7 @@ def _trusted(organization: str, issuer: str, client: LoginClient) -> TrustedIssu
 
 
 def _add(
-    organization: str, trusted: TrustedIssuer, subject: Subject, shown: str, client: LoginClient, request: str
+    organization: str, trusted: TrustedIssuer, subject: Subject, shown: str, client: ClientInfo, request: str
 ) -> None:
     """Make a person a user of an organization; the id is nobody else's, whatever the issuer calls the person."""
     name = re.sub(r"[#/\x00-\x1f]", "-", shown)[:MAX_SHOWN_CHARACTERS]
@@ -93,8 +104,7 @@ def _add(
         roles = tuple(role for role in trusted.roles if role in before.roles)
         return edits.add_user(user, sub=subject.sub, issuer=subject.issuer, name=name, roles=roles)(before)
 
-    caller = Caller(organization, user, subject, "user", ())
-    caller = replace(caller, client=ClientInfo.described(client.name, client_id=client.id))
+    caller = Caller(organization, user, subject, "user", (), client=client)
     edit = UserEdit(joined, user, trusted.roles, subject.sub, subject.issuer)
     memberships.keep_default(subject)
     directory.change(organization, edit, journal=journal_of(caller, "users.provision", request))

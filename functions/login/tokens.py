@@ -145,20 +145,23 @@ def begin_login(code: AuthorizationCode, client: LoginClient) -> ClientGrant:
     return ClientGrant(subject, login, login.scope, token, code.person.email)
 
 
-def begin_asserted_login(subject: Subject, client: LoginClient, organization: str, scope: str) -> ClientGrant:
-    """Store the login of a client that a company's issuer lets act, for one access token."""
-    now = int(time.time())
+def begin_asserted_login(
+    subject: Subject, client: LoginClient, organization: str, scope: str
+) -> tuple[ClientGrant, bool]:
+    """Store a client's login for one access token, on the word of an issuer; and return whether it is a new one."""
+    now, login_id = int(time.time()), digest(f"{client.id}\n{organization}")[:16]
+    known = read_login(subject, login_id)
     login = StoredLogin(
-        id=digest(f"{client.id}\n{organization}")[:16],
+        id=login_id,
         client_id=client.id,
         client_name=client.name,
         redirect_uri="",
-        began_at=now,
+        began_at=known.began_at if known else now,
         used_at=now,
         expires_at=now + ASSERTED_SECONDS,
     )
     logins_table().put({"pk": person_key(subject), "sk": CLIENT_PREFIX + login.id, **encode(login)})
-    return ClientGrant(subject, login, scope, "", organizations=(organization,))
+    return ClientGrant(subject, login, scope, "", organizations=(organization,)), known is None
 
 
 def rotate(token: str) -> ClientGrant | None:

@@ -16,6 +16,7 @@ from mcpist.errors import AuthenticationError, ClientNotAllowed, MembershipRequi
 from mcpist.people import client_logins, directory, identity
 from mcpist.people.organization import TrustedIssuer
 from tests import members
+from tests.audit_items import audit_items
 from tests.conftest import AUDIENCE, PUBLIC_URL
 from tests.core.loopback import Reply, Service, json_response, serving
 from tests.login.conftest import REDIRECT, Program, Visitor, query, register, tokens_of, verified
@@ -91,6 +92,8 @@ def test_a_company_lets_a_client_act_for_a_person_who_becomes_a_user(
     assert (caller.name, caller.role_names, caller.system_role) == ("zoe@acme.example", ("members",), "user")
     assert agent.bring(jag(okta, signer, agent, resource=AUDIENCE))["status"] == 200
     assert len(directory.read("acme").users) == 3
+    said = [(row["tool"], row["client_id"]) for row in audit_items("acme")]
+    assert said == [("users.provision", agent.client_id), ("login.assert", agent.client_id)]
     # The person sees and ends it like any other program.
     (shown,) = client_logins.find(known.subject)
     client_logins.end(known.subject, shown.id)
@@ -126,6 +129,9 @@ WRONG = {
     "another resource": {"resource": "https://evil.example/mcp"},
     "a resource like ours": {"resource": f"{AUDIENCE}.evil.example"},
     "no resource": {"resource": None},
+    "an endless subject": {"sub": "z" * 9_000, "resource": AUDIENCE},
+    "an endless issuer": {"iss": "https://evil.example/" + "z" * 9_000, "resource": AUDIENCE},
+    "an endless organization": {"resource": f"{AUDIENCE}/{'z' * 9_000}"},
     "several resources": {"resource": [AUDIENCE]},
     "an organization that there is not": {"resource": f"{AUDIENCE}/nowhere"},
     "an organization that trusts nobody": {"resource": f"{AUDIENCE}/globex"},

@@ -155,6 +155,10 @@ def test_a_proof_is_for_its_own_client(
     assert ask(another, signer.prove(robot.client_id))["error"] == "invalid_client"
     assert ask(another, signer.prove(another.client_id))["error"] == "invalid_client"
     assert ask(robot, signer.prove(robot.client_id, sub=another.client_id))["error"] == "invalid_client"
+    assert (
+        ask(Program(door, "service-" + "x" * 3_000), signer.prove("service-" + "x" * 3_000))["error"]
+        == "invalid_client"
+    )
     # A client of people has no token of its own, and a service user none of people.
     assert ask(thief, {})["error"] == "invalid_client"
     confidential = register(door, token_endpoint_auth_method="client_secret_post")

@@ -34,6 +34,7 @@ PAGES = (
     ConsolePage("/users", "Users", "ユーザー", administrators=True),
     ConsolePage("/users?id=uma", "Last activity", "最近の利用", administrators=True),
     ConsolePage("/users?new=1", "Add a user", "ユーザーを追加", administrators=True),
+    ConsolePage("/users?program=1", "Address of its keys", "鍵 (JWKS) のアドレス", administrators=True),
     ConsolePage("/users?invite=1", "Make the link", "リンクを作成", administrators=True),
     ConsolePage("/roles", "Roles", "ロール", administrators=True),
     ConsolePage("/roles?id=members", "Remove the role", "ロールを削除", administrators=True),

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlencode
 
 import httpx2
 import pytest
@@ -136,7 +137,7 @@ def open_page(page: Page, deployment: LocalDeployment, path: str, text: str) -> 
     expect(page.locator("body")).to_contain_text(text, use_inner_text=True)
 
 
-def check_page(page: Page, axe: str, language: str) -> None:
+def check_accessible(page: Page, axe: str, language: str) -> None:
     """Fail for what axe-core finds on a page, and for one that is wider than its window."""
     page.evaluate(f"{axe}; true")
     found = page.evaluate(f"axe.run(document, {{runOnly: {RULES}}}).then(found => found.violations)")
@@ -145,6 +146,11 @@ def check_page(page: Page, axe: str, language: str) -> None:
     ] == []
     assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
     assert page.evaluate("document.documentElement.lang") == language
+
+
+def check_page(page: Page, axe: str, language: str) -> None:
+    """Fail for what axe-core finds on a page of the console, and for one that hides where one is."""
+    check_accessible(page, axe, language)
     assert page.evaluate(CURRENT_IS_IN_SIGHT), "the line of the navigation shows where one is"
 
 
@@ -251,3 +257,35 @@ def test_htmx_is_the_file_of_its_package() -> None:
     ours = CHECKS.parents[1] / "functions/console/assets"
     assert (ours / "htmx.js").read_bytes() == (package / "dist/htmx.min.js").read_bytes()
     assert (ours / "htmx.LICENSE").read_bytes() == (package / "LICENSE").read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["en", "ja"])
+@pytest.mark.parametrize("redirect", ["https://client.example/callback", "http://127.0.0.1:4711/callback"])
+def test_the_question_of_the_login_is_accessible(
+    deployment: LocalDeployment, chromium: Browser, axe: str, language: str, redirect: str
+) -> None:
+    url = deployment.aws.api_url
+    described = {"client_name": "Editor", "redirect_uris": [redirect], "token_endpoint_auth_method": "none"}
+    client = httpx2.post(f"{url}/login/register", json=described).json()["client_id"]
+    asked = {"response_type": "code", "client_id": client, "redirect_uri": redirect, "resource": f"{url}/mcp"}
+    asked |= {"code_challenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", "code_challenge_method": "S256"}
+    # No scripts of ours are needed; axe-core is one, which the page's policy keeps out.
+    page = new_page(chromium, bypass_csp=True)
+    look(page, width=320, language=language, colours="dark")
+    page.goto(f"{url}/login/authorize?{urlencode(asked)}")
+    page.click(f"button[value={USER.sub}]")
+    page.wait_for_selector("form[action='/login/consent']")
+    check_accessible(page, axe, language)
+    look(page, language=language, colours="light")
+    check_accessible(page, axe, language)
+    page.context.close()
+
+
+@pytest.mark.slow
+def test_a_login_that_cannot_begin_says_so_accessibly(deployment: LocalDeployment, chromium: Browser, axe: str) -> None:
+    page = new_page(chromium, bypass_csp=True)
+    look(page, width=320, language="ja", colours="dark")
+    page.goto(f"{deployment.aws.api_url}/login/authorize?client_id=nobody&response_type=code")
+    check_accessible(page, axe, "ja")
+    page.context.close()
