@@ -2,20 +2,30 @@
 
 import asyncio
 import json
+import time
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from mcp.client.auth import OAuthClientProvider
+from mcp.client.auth.extensions.client_credentials import (
+    ClientCredentialsOAuthProvider,
+    PrivateKeyJWTOAuthProvider,
+    SignedJWTParameters,
+)
+from mcp.client.auth.extensions.identity_assertion import IdentityAssertionOAuthProvider
 from mcp.client.auth.oauth2 import AuthorizationCodeResult
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientMetadata
 from mcp_types import TextContent
 
-from infra.local.demo import USER
+from infra.local.demo import ADMINISTRATOR, ORGANIZATION, ROLE, USER
 from infra.local.deployment import LocalDeployment
 from rehearsal.person import InMemoryTokens, agree
+from tests.core.loopback import json_response, serving
+from tests.login.signers import Signer
 
 REDIRECT = "http://localhost:8787/callback"
 
@@ -88,3 +98,68 @@ def test_a_browser_at_another_name_of_the_host_is_led_to_the_one_of_the_login(de
     with httpx2.Client(headers={"accept": "text/html"}) as web:
         answer = web.get(deployment.console_url.replace("127.0.0.1", "localhost"))
     assert (answer.status_code, answer.headers["location"]) == (303, deployment.console_url)
+
+
+async def ask_without_a_person(url: str, login: httpx2.Auth) -> str:
+    """What a call of a program answers."""
+    async with (
+        httpx2.AsyncClient(auth=login, timeout=60) as http,
+        Client(streamable_http_client(url, http_client=http), mode="auto") as client,
+    ):
+        (block,) = (await client.call_tool("call", {"module": "rag", "tool": "list_tags"})).content
+        assert isinstance(block, TextContent)
+        return block.text
+
+
+def signing_key(signer: Signer) -> str:
+    pem = signer.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return str(pem.decode())
+
+
+@pytest.mark.slow
+def test_programs_without_a_person_and_a_companys_issuer_get_in_by_the_sdks_own_clients(
+    deployment: LocalDeployment,
+) -> None:
+    url, signer = f"{deployment.mcp_url}/{ORGANIZATION}", Signer()
+    issuer = deployment.aws.api_url
+    web = httpx2.Client(
+        base_url=issuer, headers={"authorization": f"Bearer {deployment.token(ADMINISTRATOR)}"}, timeout=60
+    )
+    robot = {"name": "Robot", "roles": [ROLE]}
+    keyed = web.post("/v1/services", json={**robot, "user": "keyed", "public_key": signer.pem}).json()
+    secret = web.post("/v1/services", json={**robot, "user": "secret"}).json()
+    proof = SignedJWTParameters(
+        issuer=keyed["client_id"],
+        subject=keyed["client_id"],
+        signing_key=signing_key(signer),
+        signing_algorithm="ES256",
+    )
+    by_key = PrivateKeyJWTOAuthProvider(
+        url, InMemoryTokens(), keyed["client_id"], proof.create_assertion_provider(), issuer=issuer
+    )
+    by_secret = ClientCredentialsOAuthProvider(
+        url, InMemoryTokens(), secret["client_id"], secret["client_secret"], issuer=issuer
+    )
+    with serving() as company:
+        metadata = {"issuer": company.url, "jwks_uri": f"{company.url}/keys"}
+        company.replies = [json_response(metadata), json_response(signer.jwks)]
+        trusted = {"issuer": company.url, "adds_people": True, "roles": [ROLE]}
+        assert web.patch("/v1/organization", json={"trusted_issuers": [trusted]}).status_code == 200
+
+        async def assert_identity(audience: str, resource: str) -> str:
+            now = int(time.time())
+            said = {"iss": company.url, "sub": "zoe", "aud": audience, "resource": resource, "iat": now}
+            said |= {"exp": now + 300, "jti": "1", "client_id": secret["client_id"]}
+            return signer.sign(said, "oauth-id-jag+jwt")
+
+        by_company = IdentityAssertionOAuthProvider(
+            url, InMemoryTokens(), secret["client_id"], secret["client_secret"], issuer, assert_identity
+        )
+        for login in (by_key, by_secret, by_company):
+            assert "security" in asyncio.run(ask_without_a_person(url, login))
+    users = {one["user"] for one in web.get("/v1/users").json()["users"]}
+    (zoe,) = (user for user in users if user.startswith("zoe-"))
+    for user in ("keyed", "secret", zoe):
+        assert web.delete(f"/v1/users/{user}").status_code == 200
+    assert web.patch("/v1/organization", json={"trusted_issuers": []}).status_code == 200
+    web.close()
