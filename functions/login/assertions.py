@@ -54,8 +54,6 @@ def take(
     header, claims = _verified(assertion, issuer, find_key)
     if str(header.get("typ", "")).lower() not in kinds:
         raise AuthenticationError(problem="it is another kind of token")
-    if not client_id and claims["sub"] != issuer:
-        raise AuthenticationError(problem="it is about another client")
     # One for several could be taken to us by another of them.
     if len(_audiences(claims)) != 1:
         raise AuthenticationError(problem="it was issued for several audiences")

@@ -194,10 +194,11 @@ def test_keys_at_an_address_are_read_and_their_kinds_checked(
         "exp": int(time.time()) + 60,
         "jti": "1",
     }
-    content = by_hand({"alg": "ES256", "typ": "JWT", "kid": "s1"}, claims).rstrip(".")
-    mac = base64.urlsafe_b64encode(hmac.digest(b"s" * 32, content.encode(), "sha256")).decode().rstrip("=")
-    forged = signer.prove(robot.client_id) | {"client_assertion": f"{content}.{mac}"}
-    assert ask(robot, forged)["error"] == "invalid_client"
+    for algorithm in ("ES256", "HS256"):
+        content = by_hand({"alg": algorithm, "typ": "JWT", "kid": "s1"}, claims).rstrip(".")
+        mac = base64.urlsafe_b64encode(hmac.digest(b"s" * 32, content.encode(), "sha256")).decode().rstrip("=")
+        forged = signer.prove(robot.client_id) | {"client_assertion": f"{content}.{mac}"}
+        assert ask(robot, forged)["error"] == "invalid_client"
     assert len(home.received) == 1
 
 
