@@ -55,6 +55,8 @@ ADMINISTRATORS_ACTIONS: dict[str, list[tuple[str, dict[str, str]]]] = {
     "kill": [("/users", {"id": "ada"})],
     "invite": [("/users", {"id": "ben", "name": "Ben", "roles": "members", "locale": "en", "days": "7"})],
     "withdraw": [("/users", {"invitation": "0" * 64})],
+    "create_program": [("/users", {"id": "robot", "name": "Robot", "roles": "members"})],
+    "renew": [("/users", {"id": "robot"})],
     "tools": [("/roles", {"id": "members", "module": "github", "tools": "create_issue"})],
     "register": [("/modules", {"kind": "server", "name": "shop", "url": "https://shop.example.com/mcp"})],
     "approve": [("/modules", {"id": "shop", "tools": f"{'0' * 64} find"})],

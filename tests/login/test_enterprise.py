@@ -154,6 +154,9 @@ def test_an_assertion_for_something_else_is_refused(okta: Service, signer: Signe
     members.put_organization("globex", name="Globex")
     answers = {name: agent.bring(jag(okta, signer, agent, **changes)) for name, changes in WRONG.items()}
     assert {name: answer for name, answer in answers.items() if answer.get("error") != "invalid_grant"} == {}
+    # The tables of these tests take keys of any length, those of AWS do not.
+    endless = [answer["error_description"] for name, answer in answers.items() if name.startswith("an endless")]
+    assert [text for text in endless if "a claim is too long" not in text] == []
     assert not any("globex" in answer["error_description"].lower() for answer in answers.values())
     assert agent.bring(jag(okta, Signer(), agent))["error"] == "invalid_grant"
     assert agent.bring(jag(okta, Signer(key_id="k2"), agent))["error"] == "invalid_grant"
