@@ -85,7 +85,10 @@ def nobody_but_the_login_signs_and_it_reaches_no_secret() -> Iterator[Question]:
     yield from owner("kms:Sign,CreateGrant", key)
     yield from each([LOGIN], "kms:CreateGrant,PutKeyPolicy,ScheduleKeyDeletion", key)
     yield from each([LOGIN], "dynamodb:GetItem,Query,PutItem", stack().arn("Grants"))
-    yield from each([LOGIN], "dynamodb:PutItem,UpdateItem,DeleteItem", stack().arn("Directory"))
+    directory = stack().arn("Directory")
+    yield from each([LOGIN], "dynamodb:UpdateItem,DeleteItem", directory)
+    for key in ("orgs", "publications", "invitations#acme"):
+        yield from each([LOGIN], "dynamodb:PutItem", directory, {"dynamodb:LeadingKeys": [key]})
     yield from each(all_but(LOGIN), "dynamodb:PutItem,UpdateItem,BatchWriteItem", stack().arn("Logins"))
 
 
