@@ -77,7 +77,8 @@ def create_organization(
 def _with_administrator(administrator: User, before: Organization) -> Organization:
     """Make a user, known or new, an administrator with this subject."""
     known = before.users.get(administrator.id, administrator)
-    return before.with_user(replace(known, subject=administrator.subject, system_role="admin", acceptance="accepted"))
+    able = replace(known, system_role="admin", acceptance="accepted", deactivated_at=0)
+    return before.with_user(replace(able, subject=administrator.subject))
 
 
 @org.command("show")

@@ -235,8 +235,8 @@ def test_a_step_whose_tool_was_switched_off_meanwhile_fails_and_does_not_run(wri
 
 @pytest.mark.parametrize(
     "edit",
-    [edits.remove_user("uma"), edits.change_user("uma", roles=())],
-    ids=["the user was removed", "the role was taken"],
+    [edits.remove_user("uma"), edits.change_user("uma", roles=()), edits.change_user("uma", deactivated_at=1)],
+    ids=["the user was removed", "the role was taken", "the user was deactivated"],
 )
 def test_a_step_whose_user_lost_the_right_meanwhile_has_a_row_of_its_refusal(
     write: Write, edit: directory.Edit

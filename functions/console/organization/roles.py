@@ -45,7 +45,7 @@ def show(visit: Visit) -> HttpResponse:
         "organization/roles.html",
         organization=organization,
         roles=page.items,
-        holders=Counter(name for user in organization.users.values() for name in user.roles),
+        holders=Counter(name for user in organization.users.values() for name in organization.roles_of(user)),
         cursor=page.cursor,
         count=page.total,
         role=role,

@@ -43,6 +43,9 @@ class UserBody(BaseModel):
     kind: Annotated[
         Literal["person", "service"], Field(description="`service`: a program with credentials (`/v1/services`)")
     ]
+    active: Annotated[bool, Field(description="False for whom the company's directory has deactivated")]
+    groups: Annotated[list[str], Field(description="The ids of the user's groups in the company's directory")]
+    directory_name: Annotated[str, Field(description="The user's name there; empty for whom it does not manage")]
 
 
 class UserList(PageBody):
@@ -178,7 +181,7 @@ def preview_user(user: str, tools: NameTools = False) -> Response[Preview]:
     return show(
         "users.preview",
         f"users.{user}",
-        lambda found: _preview(found, found.user(user).roles, tools=tools),
+        lambda found: _preview(found, found.roles_of(found.user(user)), tools=tools),
         tagged=False,
     )
 

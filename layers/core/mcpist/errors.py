@@ -47,6 +47,7 @@ McpistError
 │   │   └── ApprovalEnded
 │   ├── ApprovalNotFound           APPROVAL_NOT_FOUND 404
 │   ├── UserNotFound               USER_NOT_FOUND 404
+│   ├── GroupNotFound              GROUP_NOT_FOUND 404
 │   ├── InvitationNotFound         INVITATION_NOT_FOUND 404
 │   ├── RoleNotFound               ROLE_NOT_FOUND 404
 │   ├── AuditRowNotFound           AUDIT_ROW_NOT_FOUND 404
@@ -241,6 +242,10 @@ class BatchNotFound(CallerError, code="BATCH_NOT_FOUND", status=404):
 
 class UserNotFound(CallerError, code="USER_NOT_FOUND", status=404):
     """A user that the organization does not have."""
+
+
+class GroupNotFound(CallerError, code="GROUP_NOT_FOUND", status=404):
+    """The company's directory has no such group here."""
 
 
 class InvitationNotFound(CallerError, code="INVITATION_NOT_FOUND", status=404):

@@ -176,5 +176,6 @@ def test_no_door_and_no_module_changes_an_organization_without_a_row() -> None:
         "enterprise.py": {"directory.change"},
         "invitations.py": {"directory.change"},
         "memberships.py": {"directory.change"},
+        "provisioning.py": {"directory.change"},
         "services.py": {"directory.change"},
     }

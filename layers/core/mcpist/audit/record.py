@@ -33,6 +33,9 @@ MAX_KEY_ATTEMPTS = 3
 ADMINISTRATION = "administration"
 # The user of changes that somebody with rights in AWS made.
 OPERATOR = "operator"
+# The user of changes that the company's directory makes.
+DIRECTORY = "directory"
+RESERVED_USERS = (OPERATOR, DIRECTORY)
 SIGN_IN = "console.sign_in"
 
 logger = logging.getLogger(__name__)

@@ -47,6 +47,20 @@ class Accounts(Protocol):
         """Delete all accounts that people have connected for a service, and revoke them there."""
 
 
+class NoAccounts:
+    """The accounts as a company's directory reaches them: the broker ends those of its users by itself."""
+
+    def find(self, owners: Collection[str]) -> list[ConnectedAccount]:  # noqa: ARG002 - an interface of others
+        """Return none."""
+        return []
+
+    def revoke(self, owners: Collection[str]) -> None:
+        """Have nothing to end."""
+
+    def revoke_service(self, service: str) -> None:
+        """Have nothing to end."""
+
+
 @dataclass(frozen=True, slots=True)
 class AppliedChange:
     """A change, and the accounts that it removes; with a dry run what they would be."""

@@ -7,10 +7,14 @@ from typing import Any
 from mcpist.aws.attributes import Item, encode
 from mcpist.caller import RegisteredModule, Role
 from mcpist.people import publication
+from mcpist.people.company import CompanyDirectory, Group
 from mcpist.people.organization import Organization, User
 
 MAX_TRANSACTION_ITEMS = 99  # besides the organization's own
 MAX_ACCESS_ITEMS = 40  # that change with the organization in its transaction; more are published after it
+
+UNDOCUMENTED_FIELDS = ("acceptance", "active", "groups", "directory_name")
+"""The fields of a user that no document has."""
 
 type Fields = Mapping[str, Any]
 """A user, a role or an organization's own fields as plain values: mappings, lists and texts."""
@@ -21,7 +25,7 @@ class Difference:
     """One part of an organization before and after a change; None where it does not exist."""
 
     path: str
-    """`organization`, `modules.NAME`, `users.ID` or `roles.NAME`."""
+    """`organization`, `directory`, `modules.NAME`, `groups.ID`, `users.ID` or `roles.NAME`."""
     before: Fields | None
     after: Fields | None
 
@@ -29,7 +33,7 @@ class Difference:
     def group(self) -> str:
         """The key of the items that are written together with it."""
         kind, _, name = self.path.partition(".")
-        return {"modules": f"module#{name}", "roles": f"role#{name}", "users": f"user#{name}"}.get(kind, "org")
+        return f"{kind[:-1]}#{name}" if name else "org"
 
 
 type Journal = Callable[[Difference], Item]
@@ -128,6 +132,8 @@ class Change:
 
 def _fields_by_path(organization: Organization) -> dict[str, Fields]:
     own = {"organization": own_fields(organization)} if organization.name else {}
+    own |= {"directory": directory_fields(organization)} if organization.directory != CompanyDirectory() else {}
+    own |= {f"groups.{name}": _unnamed(group, "group") for name, group in organization.groups.items()}
     own |= {f"modules.{name}": unnamed_fields(module) for name, module in organization.modules.items()}
     roles = {f"roles.{name}": unnamed_fields(role) for name, role in organization.roles.items()}
     return own | roles | {f"users.{name}": user_fields(user) for name, user in organization.users.items()}
@@ -160,9 +166,19 @@ def own_fields(organization: Organization) -> Fields:
     return {**own, "clients": list(organization.clients), "trusted_issuers": issuers}
 
 
+def directory_fields(organization: Organization) -> Fields:
+    """Return the fields of the company's directory that administrators see, which has no hash of its token."""
+    own = organization.directory
+    return {"connected": bool(own.token_hash), "token_made_at": own.token_made_at, "grant_days": own.grant_days}
+
+
 def unnamed_fields(named: Role | RegisteredModule) -> Fields:
     """Return a role or a registered module as plain values, without its name."""
-    return {name: value for name, value in encode(named).items() if name != "name"}
+    return _unnamed(named, "name")
+
+
+def _unnamed(value: Role | RegisteredModule | Group, key: str) -> Fields:
+    return {name: field for name, field in encode(value).items() if name != key}
 
 
 def user_fields(user: User) -> Fields:
@@ -170,11 +186,12 @@ def user_fields(user: User) -> Fields:
     subject = {"issuer": user.subject.issuer, "sub": user.subject.sub}
     own = {"name": user.name, "subject": subject, "system_role": user.system_role}
     own |= {"roles": list(user.roles), "locale": user.locale, "acceptance": user.acceptance}
-    return {**own, "kind": user.kind}
+    directory = {"active": not user.deactivated_at, "groups": list(user.groups)}
+    return {**own, **directory, "directory_name": user.scim.get("userName", ""), "kind": user.kind}
 
 
 def fields_of(organization: Organization) -> Fields:
-    """Return a whole organization as its document has it; whether people accept is no part of it."""
+    """Return a whole organization as its document has it: without acceptances and the company's directory."""
     return {
         "organization": organization.id,
         **own_fields(organization),
@@ -184,4 +201,4 @@ def fields_of(organization: Organization) -> Fields:
 
 
 def _document_fields(user: User) -> Fields:
-    return {name: value for name, value in user_fields(user).items() if name != "acceptance"}
+    return {name: value for name, value in user_fields(user).items() if name not in UNDOCUMENTED_FIELDS}

@@ -2,12 +2,13 @@
 
 Items (`pk`, `sk`):
     orgs, org#ACME                   the entry of an organization in the list of all
-    org#ACME, org                    the organization: name, disabled tool masks, and the version of all its items
+    org#ACME, org                    the organization: name, disabled tool masks, company's directory, version
     org#ACME, role#ROLE              a role
     org#ACME, module#MODULE          a module that was registered at run time
-    org#ACME, user#USER              a user: name, system_role, locale, subject, acceptance, its roles in their order
+    org#ACME, group#ID               a group of the company's directory, with the roles that it gives
+    org#ACME, user#USER              a user: name, system_role, locale, subject, acceptance, roles in order, SCIM
     subject#ISSUER#SUB, org#ACME     the resulting access of a user: a request reads it with one Query
-    subject#ISSUER#SUB, waiting#ACME the same of a membership that the person has not accepted, which gives no access
+    subject#ISSUER#SUB, waiting#ACME the same of one that waits, was declined or is deactivated: no access
     subject#ISSUER#SUB, default      the organization of requests that name none (see `memberships`)
     publications, ACME#VERSION       the mark of a change that is not published to all users yet (see `publication`)
     subject#ISSUER#SUB, service      the credentials of a service user (see `service_credentials`)
@@ -109,6 +110,11 @@ def find_waiting(subject: Subject) -> list[Caller]:
     return list(_known(subject).waiting)
 
 
+def is_member(subject: Subject) -> bool:
+    """Whether a subject can act in any organization."""
+    return bool(_known(subject).callers)
+
+
 def default_organization(subject: Subject) -> str:
     """Return the organization of a subject's requests that name none; empty where it is a member of several."""
     return _known(subject).default
@@ -150,6 +156,16 @@ def organizations() -> list[str]:
 def read(organization: str) -> Organization:
     """Read an organization; InvalidRequest if it does not exist."""
     return read_version(organization)[1]
+
+
+def has_company(organization: str) -> bool:
+    """Whether a company's directory has ever been connected to an organization."""
+    return "directory" in (directory_table().get(f"org#{organization}", "org") or {})
+
+
+def find(organization: str) -> Organization | None:
+    """Read an organization by one Query; None if it does not exist."""
+    return Organization.from_items(organization, directory_table().query(f"org#{organization}"))
 
 
 def read_version(organization: str) -> tuple[int, Organization]:
@@ -204,7 +220,7 @@ def create(
 def replace_organization(
     organization: Organization, options: ChangeOptions = NO_OPTIONS, *, journal: Journal | None = None
 ) -> Change:
-    """Create an organization or replace it except for its modules; LastAdministrator if it has no administrator.
+    """Create an organization or replace what its document has; LastAdministrator if it has no administrator.
 
     Whoever is new in an organization that exists is asked first. One of more than some dozens of users is written in
     several transactions, roles and administrators first. Repeating a replacement that was interrupted completes it.
@@ -213,7 +229,7 @@ def replace_organization(
         raise errors.LastAdministrator(field="users", organization=organization.id)
     return _apply_edit(
         organization.id,
-        lambda before: replace(organization.asking(before), modules=before.modules) if before else organization,
+        lambda before: organization.asking(before).keeping(before) if before else organization,
         options,
         journal,
         publish_all=True,

@@ -8,14 +8,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from mcpist.audit.record import OPERATOR
+from mcpist.audit.record import RESERVED_USERS
 from mcpist.aws.attributes import INLINE, Attribute, Item, decode, encode
 from mcpist.caller import Caller, RegisteredModule, Role, Subject, SystemRole
 from mcpist.errors import InvalidRequest, Locale, RoleInUse, RoleNotFound, UserNotFound
 from mcpist.loopback import is_loopback_url
 from mcpist.paging import search
+from mcpist.people.company import ADDRESS_ISSUER, MAX_GRANT_DAYS, CompanyDirectory, Group
 from mcpist.settings import settings
 from mcpist.suggestions import nearest
 
@@ -58,11 +59,22 @@ class User:
     """Whether the person agreed to be a user here; items that were written before people were asked have no value."""
     kind: UserKind = "person"
     """A service has credentials of our own login instead of a person: see `services`."""
+    scim: dict[str, Any] = field(default_factory=dict)
+    """What the company's directory says, in SCIM's words; empty for a user that it does not manage."""
+    groups: tuple[str, ...] = ()
+    """The ids of the company's groups."""
+    deactivated_at: int = 0
+    """When the company's directory deactivated the user, in epoch seconds; 0 for an active one."""
+
+    @property
+    def membership(self) -> str:
+        """Whether the user can act: only if it is `accepted`."""
+        return "deactivated" if self.deactivated_at else self.acceptance
 
     @property
     def administers(self) -> bool:
         """Whether the user is an administrator who can act."""
-        return self.system_role == "admin" and self.acceptance == "accepted"
+        return self.system_role == "admin" and self.membership == "accepted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +120,10 @@ class Organization:
     """The company's issuers."""
     others: Others = field(default_factory=Others)
     """Where only some users were read: the rest."""
+    directory: CompanyDirectory = field(default_factory=CompanyDirectory)
+    """The company's directory, which may make users."""
+    groups: Mapping[str, Group] = field(default_factory=dict)
+    """The groups of the company's directory by their ids."""
 
     @property
     def administrators(self) -> tuple[str, ...]:
@@ -121,9 +137,9 @@ class Organization:
 
     @property
     def issuers(self) -> Mapping[str, int]:
-        """The number of users of each issuer, whether they were read or not."""
-        people = (user for user in self.users.values() if user.kind == "person")
-        return Counter(user.subject.issuer for user in people) + Counter(self.others.issuers)
+        """The number of people of each issuer, whether they were read or not; those yet to come have none."""
+        people = (user.subject.issuer for user in self.users.values() if user.kind == "person")
+        return Counter(issuer for issuer in people if issuer != ADDRESS_ISSUER) + Counter(self.others.issuers)
 
     def search_users(self, text: str) -> list[User]:
         """Return the users whose id, name, subject or role has a text."""
@@ -135,7 +151,18 @@ class Organization:
 
     def users_with_role(self, role: str) -> tuple[str, ...]:
         """Return the ids of the users who have a role."""
-        return tuple(user.id for user in self.users.values() if role in user.roles)
+        return tuple(user.id for user in self.users.values() if role in self.roles_of(user))
+
+    def members_of(self, group: str) -> list[User]:
+        """Return the members of a group of the company's directory."""
+        return [user for user in self.users.values() if group in user.groups]
+
+    def roles_of(self, user: User) -> tuple[str, ...]:
+        """Return the names of a user's roles: its own, and after them those of its groups."""
+        if not user.groups:
+            return user.roles
+        groups = [self.groups[group] for group in user.groups if group in self.groups]
+        return tuple(dict.fromkeys([*user.roles, *(role for group in groups for role in group.roles)]))
 
     def role(self, name: str) -> Role:
         """Return the role with this name; RoleNotFound if there is none."""
@@ -160,7 +187,8 @@ class Organization:
     def without_role(self, name: str) -> Self:
         """Return a copy without a role; RoleInUse if users have it."""
         self.role(name)
-        if holders := self.users_with_role(name):
+        givers = [group.name for group in self.groups.values() if name in group.roles]
+        if holders := (*self.users_with_role(name), *givers):
             raise RoleInUse(field="role", name=name, users=nearest("", holders))
         return replace(self, roles={key: role for key, role in self.roles.items() if key != name})
 
@@ -176,6 +204,15 @@ class Organization:
         asked = {name: replace(user, acceptance=answer) for name, (user, answer) in users.items()}
         return replace(self, users=asked)
 
+    def keeping(self, before: Self) -> Self:
+        """Return a copy with what no document has: modules, and what the company's directory says of whom it knows."""
+        users = dict(self.users)
+        for old in before.users.values():
+            if (new := users.get(old.id)) and new.subject == old.subject:
+                users[old.id] = replace(new, scim=old.scim, groups=old.groups, deactivated_at=old.deactivated_at)
+        own = replace(self, modules=before.modules, directory=before.directory)
+        return replace(own, users=users, groups=before.groups)
+
     def validated(self) -> Self:
         """Return itself if all invariants hold; else InvalidRequest, whose `field` is the path of the wrong field."""
         _check_id("organization", self.id)
@@ -184,13 +221,14 @@ class Organization:
         for name in self.roles:
             _check_id(f"roles.{name}", name)
         self._check_clients()
+        self._check_company()
         owners: dict[Subject, str] = {}
         for user in self.users.values():
             place = f"users.{user.id}"
             _check_id(place, user.id)
-            if user.id == OPERATOR:
-                raise InvalidRequest(field=place, problem="the audit names the operator of the deployment so")
-            self._check_roles(f"{place}.roles", user.roles)
+            if user.id in RESERVED_USERS:
+                raise InvalidRequest(field=place, problem="the audit names the operator or the company's directory so")
+            self._check_roles(f"{place}.roles", self.roles_of(user))
             # A form may send any text, which no model has checked.
             for name, known in CHOICES.items():
                 if getattr(user, name) not in known:
@@ -219,6 +257,12 @@ class Organization:
                 problem = f'"{issuer}" is not the https URL of another issuer'
                 raise InvalidRequest(field="trusted_issuers", problem=problem)
 
+    def _check_company(self) -> None:
+        for group in self.groups.values():
+            self._check_roles(f"groups.{group.id}.roles", group.roles)
+        if not 0 <= self.directory.grant_days <= MAX_GRANT_DAYS:
+            raise InvalidRequest(field="grant_days", problem=f"it is a number from 0 to {MAX_GRANT_DAYS}")
+
     def _check_roles(self, place: str, names: tuple[str, ...]) -> None:
         for name in names:
             if name not in self.roles:
@@ -246,15 +290,19 @@ class Organization:
             {item["name"]: decode(RegisteredModule, item) for key, item in by_key.items() if key.startswith("module#")},
             tuple(by_key["org"].get("clients", ())),
             tuple(decode(TrustedIssuer, one) for one in by_key["org"].get("trusted_issuers", ())),
+            directory=decode(CompanyDirectory, by_key["org"].get("directory", {})),
+            groups={item["group"]: decode(Group, item) for key, item in by_key.items() if key.startswith("group#")},
         )
 
     def items(self) -> Iterator[Item]:
-        """Iterate over the items of its modules, roles and users."""
+        """Iterate over the items of its modules, roles, groups and users."""
         pk = f"org#{self.id}"
         for module in self.modules.values():
             yield {"pk": pk, "sk": f"module#{module.name}", **encode(module)}
         for role in self.roles.values():
             yield {"pk": pk, "sk": f"role#{role.name}", **encode(role)}
+        for group in self.groups.values():
+            yield {"pk": pk, "sk": f"group#{group.id}", **encode(group)}
         for user in sorted(self.users.values(), key=lambda user: user.system_role):  # administrators are written first
             yield {"pk": pk, "sk": f"user#{user.id}", **encode(user)}
 
@@ -263,7 +311,8 @@ class Organization:
         item: Item = {"pk": f"org#{self.id}", "sk": "org", "name": self.name, "disabled": list(self.disabled)}
         item["clients"], item["trusted_issuers"] = list(self.clients), list(map(encode, self.trusted_issuers))
         counts = {"administrators": self.administrator_count, "issuers": dict(self.issuers)} if is_whole else {}
-        return item | {"version": version} | counts
+        company = encode(self.directory, omit_defaults=True)
+        return item | {"version": version} | counts | ({"directory": company} if company else {})
 
     def access_items(self) -> Iterator[Item]:
         """Iterate over the access items, one for each user; requests do not look at those of `waiting#`."""
@@ -272,15 +321,15 @@ class Organization:
         for user in self.users.values():
             yield {
                 "pk": f"subject#{user.subject.issuer}#{user.subject.sub}",
-                "sk": f"{'org' if user.acceptance == 'accepted' else WAITING_KIND}#{self.id}",
+                "sk": f"{'org' if user.membership == 'accepted' else WAITING_KIND}#{self.id}",
                 "organization": self.id,
                 "user": user.id,
-                **({} if user.acceptance == "accepted" else {"acceptance": user.acceptance}),
+                **({} if user.membership == "accepted" else {"acceptance": user.membership}),
                 "name": user.name,
                 "system_role": user.system_role,
                 "locale": user.locale,
                 "disabled": list(self.disabled),
-                "roles": [roles[name] for name in user.roles],
+                "roles": [roles[name] for name in self.roles_of(user)],
                 **modules,
             }
 

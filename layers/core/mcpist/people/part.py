@@ -48,7 +48,8 @@ def read_part(table: Table, organization: str, edit: UserEdit) -> tuple[int, Org
     users = list(dict.fromkeys(filter(None, (edit.user, edit.witness))))
     items = table.get_many([(pk, f"user#{user}") for user in users])
     present = next((item for item in items if item["user"] == edit.user), None)
-    roles = dict.fromkeys([*edit.roles, *(role for item in items for role in item["roles"])])
+    groups = table.query(pk, "group#") if any(item.get("groups") for item in items) else []
+    roles = dict.fromkeys([*edit.roles, *(role for item in (*items, *groups) for role in item["roles"])])
     keys = [(pk, f"role#{role}") for role in roles]
     subject = _new_subject(edit, head, present)
     if subject is not None:
@@ -61,7 +62,7 @@ def read_part(table: Table, organization: str, edit: UserEdit) -> tuple[int, Org
     if any(item.get("user", edit.user) != edit.user for item in found):  # another user has the subject
         return 0, None
     own = [item for item in found if item["pk"] == pk]
-    part = Organization.from_items(organization, [head, *items, *own, *table.query(pk, "module#")])
+    part = Organization.from_items(organization, [head, *items, *groups, *own, *table.query(pk, "module#")])
     return head["version"], part and replace(part, others=_others(head, items))
 
 

@@ -13,7 +13,7 @@ from mcpist.audit.search import Filters, find
 from mcpist.caller import Caller, Role, Subject
 from mcpist.memory import Clock
 from mcpist.people.administration import AppliedChange
-from mcpist.people.change import fields_of, user_fields
+from mcpist.people.change import directory_fields, fields_of, user_fields
 from mcpist.people.organization import Organization
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.search.catalogue import Catalogue
@@ -47,7 +47,7 @@ def permissions(organization: Organization, catalogue: Catalogue, *roles: Role, 
 
 def permissions_of(organization: Organization, catalogue: Catalogue, user: str) -> Permissions:
     """Return the permissions of a user of the organization with all roles; UserNotFound if there is none."""
-    roles = (organization.roles[name] for name in organization.user(user).roles)
+    roles = (organization.roles[name] for name in organization.roles_of(organization.user(user)))
     return permissions(organization, catalogue, *roles, user=user)
 
 
@@ -127,7 +127,12 @@ def _may_match(mask: str, module: str) -> bool:
 def _parts(organization: Organization) -> dict[str, Any]:
     """Return the fields of an organization that a change shows, whether its users have accepted among them."""
     users = {user: user_fields(one) for user, one in sorted(organization.users.items())}
-    return {name: value for name, value in fields_of(organization).items() if name != "organization"} | {"users": users}
+    groups = {group.name: {"roles": list(group.roles)} for group in organization.groups.values()}
+    return {name: value for name, value in fields_of(organization).items() if name != "organization"} | {
+        "users": users,
+        "groups": groups,
+        "directory": directory_fields(organization),
+    }
 
 
 def _somebody(organization: Organization, *roles: Role, user: str = "") -> Caller:
@@ -140,8 +145,12 @@ def _concerned(before: Organization, after: Organization) -> Callable[[Collectio
     if (before.disabled, before.modules) != (after.disabled, after.modules):
         return lambda _roles: True
     changed = {name for name in {*before.roles, *after.roles} if before.roles.get(name) != after.roles.get(name)}
-    moved = {user.roles for user in after.users.values() if before.users.get(user.id) != user}
-    moved |= {user.roles for user in before.users.values() if after.users.get(user.id) != user}
+    moved = {
+        one.roles_of(user)
+        for one, other in ((before, after), (after, before))
+        for user in one.users.values()
+        if other.users.get(user.id) != user or one.roles_of(user) != other.roles_of(user)
+    }
     return lambda roles: tuple(roles) in moved or not changed.isdisjoint(roles)
 
 
@@ -156,7 +165,7 @@ def _tools_by_name(
         tools = (tool for module in permitted.modules() for tool in permitted.tools(module))
         return frozenset(f"{tool.module}.{tool.name}" for tool in tools)
 
-    holders = {("users", user.id): user.roles for user in organization.users.values()}
+    holders = {("users", user.id): organization.roles_of(user) for user in organization.users.values()}
     holders |= {("roles", name): (name,) for name in organization.roles}
     return {holder: tools_of(roles) for holder, roles in holders.items() if concerned(roles)}
 
