@@ -38,7 +38,7 @@ LOGIN_ROUTES = {
     "ANY /.well-known/oauth-authorization-server",
     "ANY /.well-known/openid-configuration",
 }
-REST_ROUTES = {"ANY /tools/call", "ANY /v1/{proxy+}"}
+REST_ROUTES = {"ANY /tools/call", "ANY /v1/{proxy+}", "ANY /scim/v2/{proxy+}"}
 PAGE_ROUTES = {
     "GET /connect",
     "GET /connect/login",
@@ -305,7 +305,7 @@ def test_functions_invoke_each_other_only_by_alias_and_nobody_but_machines_the_s
         "TokenBrokerRole": set(),
         "ProgramRunnerRole": set(),
         "LoginRole": set(),
-        "JanitorRole": set(),
+        "JanitorRole": {ref("TokenBrokerFunctionAliaslive")},
         "MachinesRole": {ref("StepRunnerFunctionAliaslive")},
     }
 

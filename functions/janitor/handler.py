@@ -14,6 +14,7 @@ from mcpist.aws.snapshot import prepare
 from mcpist.errors import McpistError, StoreUnavailable
 from mcpist.memory import Clock, wall_clock
 from mcpist.people import directory
+from mcpist.running.broker import end_expired_accounts
 from mcpist.telemetry import invocation
 from mcpist.telemetry.door import Door
 
@@ -27,7 +28,7 @@ MAX_TIME_FRACTION = 0.5
 MAX_CONCURRENT_ORGANIZATIONS = 16
 """Most of the time is waiting for the tables: one after the other, 10,000 organizations would take minutes."""
 DOOR = Door("janitor")
-prepare(services=("stepfunctions",))
+prepare(services=("lambda", "stepfunctions"))
 
 
 def finish_publications(clock: Clock = wall_clock) -> dict[str, int]:
@@ -40,6 +41,22 @@ def finish_publications(clock: Clock = wall_clock) -> dict[str, int]:
         invocation.count_error(error.code)
     invocation.add_fields(finished_publications=finished)
     return {"finished_publications": finished}
+
+
+def end_accounts(context: "LambdaContext") -> dict[str, int]:
+    """End the accounts of people whom companies' directories deactivated long enough ago; return how many are left."""
+    reserve, left = context.get_remaining_time_in_millis() * (1 - MAX_TIME_FRACTION), 0
+    for organization in directory.organizations():
+        if not directory.has_company(organization):
+            continue
+        try:
+            if context.get_remaining_time_in_millis() <= reserve or not end_expired_accounts(organization):
+                left += 1
+        except (AwsError, McpistError) as error:  # the audit and the machines must not wait for it
+            left += 1
+            invocation.count_error(error.code)
+    invocation.add_fields(organizations_with_expired_accounts=left)
+    return {"organizations_with_expired_accounts": left}
 
 
 def seal_audit(context: "LambdaContext") -> dict[str, Any]:
@@ -64,5 +81,8 @@ def seal_audit(context: "LambdaContext") -> dict[str, Any]:
 
 
 def handler(event: dict[str, Any], context: "LambdaContext") -> dict[str, Any]:  # noqa: ARG001 - a schedule sends nothing
-    """Finish publications, seal audit rows, and remove unused machines; what this run leaves is for the next one."""
-    return DOOR.answer(context, lambda: finish_publications() | seal_audit(context) | remove_unused(context))
+    """Finish publications, seal audit rows, remove machines, end accounts; what this run leaves is for the next one."""
+    return DOOR.answer(
+        context,
+        lambda: finish_publications() | seal_audit(context) | end_accounts(context) | remove_unused(context),
+    )

@@ -16,7 +16,7 @@ DOOR = Door("rest_api", answers_in_time=True)
 prepare(
     services=("lambda", "s3", "stepfunctions"),
     modules=(
-        *("rest_api.resolver", "mcpist.running.send"),
+        *("rest_api.resolver", "rest_api.scim.routes", "mcpist.running.send"),
         *(f"mcpist_services.{name}.tools" for name in NAMES),
         *upstream_preloads(),
     ),

@@ -24,6 +24,7 @@ MAX_BODY_BYTES = 1_000_000
 MAX_DESCRIPTION_BYTES = 4_500_000  # of an API, in an event of at most 6 MB
 JSON_TYPE = "application/json"
 JSON_LINES_TYPES = ("application/jsonl", "application/x-ndjson")
+SCIM_PATHS = "/scim/"
 BATCHES_PATH = "/v1/batches"
 MODULES_PATH = "/v1/modules"
 TRUE_WORDS = {"true", "1", "yes", "on", "t", "y"}  # as pydantic reads a query's boolean
@@ -31,6 +32,10 @@ TRUE_WORDS = {"true", "1", "yes", "on", "t", "y"}  # as pydantic reads a query's
 
 def respond(request: HttpRequest, context: LambdaContext, arrived: Exchange) -> HttpResponse:
     """Return the response to a request."""
+    if request.path.startswith(SCIM_PATHS):
+        from rest_api.scim import routes as scim
+
+        return scim.respond(request, arrived)
     if preflight := preflight_response(request, METHODS, REQUEST_HEADERS):
         return preflight
     if request.method == "OPTIONS" and "access-control-request-method" in request.headers:
@@ -52,6 +57,10 @@ def respond(request: HttpRequest, context: LambdaContext, arrived: Exchange) -> 
 
 def refuse(request: HttpRequest, error: McpistError, request_id: str) -> HttpResponse:
     """Return an error as `{success, error, code, hint, details, request_id}`."""
+    if request.path.startswith(SCIM_PATHS):
+        from rest_api.scim import routes as scim
+
+        return scim.refuse(request, error)
     if error.details.get("may_have_happened") and _changes_nothing(request):
         error.details = {name: value for name, value in error.details.items() if name != "may_have_happened"}
     fields = error.as_dict(request.locale())

@@ -15,6 +15,8 @@ from typing import Any, Literal
 from mcpist.caller import Caller
 from mcpist.errors import AuthorizationError, Conflict, McpistError
 from mcpist.oauth.provider import Tokens
+from mcpist.people import directory
+from mcpist.people.provisioning import directory_caller, is_expired
 from mcpist.running.broker import CREDENTIAL_CACHE_SECONDS
 from mcpist.telemetry.invocation import with_context
 from mcpist_services import provider_name
@@ -84,6 +86,25 @@ def kill(caller: Caller, message: Kill) -> dict[str, Any]:
         or not all(proof["deleted"] for proof in killed)
     )
     return {"killed": killed, "dropped": dropped, "more": more}
+
+
+def expire(organization: str) -> dict[str, Any]:
+    """Return `{ended, left}`: how many accounts of deactivated users were ended, and how many are left."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    found = directory.find(organization)
+    now = time.time()
+    users = {user.id for user in found.users.values() if is_expired(found, user, now)} if found else set()
+    if not users:
+        return {"ended": 0, "left": 0}
+    caller = directory_caller(organization)
+    _drop_all_pending([one for one in pending.find(organization) if one.intent.user in users])
+    owners = {grants.personal_owner(user) for user in users}
+    expired = [grant for grant in grants.find(organization) if grant.owner in owners]
+    with ThreadPoolExecutor(MAX_KILLED_GRANTS) as pool:
+        killed = list(pool.map(with_context(partial(_kill_grant, caller=caller)), expired[:MAX_KILLED_GRANTS]))
+    ended = sum(proof["deleted"] for proof in killed)
+    return {"ended": ended, "left": len(expired) - ended}
 
 
 def reencrypt(caller: Caller, message: Reencrypt) -> dict[str, Any]:

@@ -35,12 +35,14 @@ def perform(event: Mapping[str, Any]) -> dict[str, Any]:
     """Return the result of a message; raises a typed error for one that is malformed or not permitted."""
     message = messages.parse(event)
     _log(message)
+    if isinstance(message, messages.Expire):
+        return administration.expire(message.organization)
     caller = proof.authenticate(message)
     with _refusals_audited(caller, message):
         return _perform(caller, message)
 
 
-def _perform(caller: Caller, message: messages.Message) -> dict[str, Any]:
+def _perform(caller: Caller, message: messages.ProvenMessage) -> dict[str, Any]:
     match message:
         case messages.Resolve():
             return asdict(credentials.resolve(caller, message.service, refused=message.refused))
@@ -61,7 +63,7 @@ def _perform(caller: Caller, message: messages.Message) -> dict[str, Any]:
 
 
 @contextmanager
-def _refusals_audited(caller: Caller, message: messages.Message) -> Iterator[None]:
+def _refusals_audited(caller: Caller, message: messages.ProvenMessage) -> Iterator[None]:
     """Write an audit row for an operation on grants that the caller may not perform."""
     try:
         yield

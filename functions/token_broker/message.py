@@ -265,10 +265,21 @@ class Confirm(PersonMessage):
     """The id of the chosen account, where the question offers several."""
 
 
+class Expire(BaseMessage, extra="forbid"):
+    """End the accounts of the users whom the company's directory deactivated long enough ago.
+
+    It needs no proof: the directory's table says of which users that is true.
+    """
+
+    operation: Literal["expire"]
+    organization: Id
+
+
 # Not by `type`: pydantic would name such an alias in the path of each error.
 GrantMessage = Resolve | IssueWarrant | Status | Revoke | ListGrants | Kill | Reencrypt
 PageMessage = Login | ReadSession | Offer | Begin | Finish | Paste | Confirm
-type Message = GrantMessage | PageMessage
+type ProvenMessage = GrantMessage | PageMessage
+type Message = GrantMessage | PageMessage | Expire
 
 OPERATIONS = tuple(
     str(get_args(model.model_fields["operation"].annotation)[0]) for model in get_args(Message.__value__)

@@ -31,7 +31,7 @@ from mcpist.people.directory import identify, in_roles
 from mcpist.people.identity import verify_token
 from mcpist.settings import settings
 from token_broker import vault
-from token_broker.message import JwtProof, Login, Message, Resolve, SessionProof, WarrantProof
+from token_broker.message import JwtProof, Login, ProvenMessage, Resolve, SessionProof, WarrantProof
 
 MAX_WARRANT_SECONDS = 3600
 IDLE_SECONDS = 3600
@@ -39,7 +39,7 @@ MAX_SESSION_SECONDS = 12 * 3600
 ID_BYTES = 24
 
 
-def authenticate(message: Message) -> Caller:
+def authenticate(message: ProvenMessage) -> Caller:
     """Return the caller with the roles that the message names, each of which the directory must know.
 
     A person's message about their own accounts may name none: then all roles count.
@@ -60,7 +60,7 @@ def authenticate(message: Message) -> Caller:
     return caller if message.roles is None else in_roles(caller, message.roles)
 
 
-def _caller_from_jwt(message: Message) -> Caller:
+def _caller_from_jwt(message: ProvenMessage) -> Caller:
     if not isinstance(message.proof, JwtProof):
         raise AuthenticationError(problem="this needs the user's own access token")
     token = verify_token(message.proof.value.get_secret_value(), _audience())

@@ -6,7 +6,7 @@ Every parameter that names an object gets one of another organization, of anothe
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from mcpist.caller import Role, Subject
 from mcpist.files import access
 from mcpist.memory import forget_entries
 from mcpist.people import directory
+from mcpist.people.company import Group
 from mcpist_services import NAMES
 from rest_api import page
 from tests import members
@@ -51,6 +52,7 @@ type Objects = Mapping[str, str]
 KINDS = {
     "user": "user",
     "role": "role",
+    "group": "group",
     "roles": "role",
     "open_to": "role",
     "modules": "module",
@@ -138,6 +140,7 @@ UNSEEN_BY = {"eve": PRIVATE, "nix": (*PRIVATE, "approval")}
 WITHOUT_EFFECT = {("confirm_grant", "question"), ("change_organization", "enable")}
 # What a request needs besides the object, so that one with the caller's own object succeeds.
 _SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    "change_group": {"roles": []},
     "change_organization": {"name": "New"},
     "change_role": {"deny": ["rag.put_doc"]},
     "change_user": {"name": "New"},
@@ -302,6 +305,8 @@ def _fill(rest: RestClient, service: Service, organization: str, mark: str) -> O
             system_role=system_role,  # type: ignore[arg-type]
             roles=[role],
         )
+    group = Group(f"group_{mark}", f"Group {mark}")
+    directory.change(organization, lambda before: replace(before, groups={group.id: group}))
     forget_entries()
     person, administrator = rest.of(sub), rest.of(f"admin_{mark}")
     _succeeds(administrator.post("/v1/modules", {"name": module, "description": f"Of {mark}", "openapi": library()}))
@@ -334,6 +339,7 @@ def _fill(rest: RestClient, service: Service, organization: str, mark: str) -> O
         "user": f"user_{mark}",
         "sub": sub,
         "role": role,
+        "group": group.id,
         "module": module,
         "tool": f"{module}.get_book",
         "invitation": f"guest_{mark}",

@@ -60,6 +60,8 @@ class Broker:
         return self.fill(event)
 
     def fill(self, event: dict[str, Any]) -> dict[str, Any]:
+        if "proof" not in event:
+            return event
         proof = event["proof"]["value"]
         if found := re.fullmatch(r"<access token of (\w+)>", proof):
             proof = self.login.mint(found[1])

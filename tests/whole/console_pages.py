@@ -40,6 +40,7 @@ PAGES = (
     ConsolePage("/roles?id=members", "Remove the role", "ロールを削除", administrators=True),
     ConsolePage("/roles?id=members&module=github", "Ticked tools", "選んだツールがこ", administrators=True),
     ConsolePage("/roles?id=members&tab=accounts", "Everybody with this role", "このロールの人", administrators=True),
+    ConsolePage("/directory", "Okta, Entra or another", "Okta、Entra などのディレクトリ", administrators=True),
     ConsolePage("/modules", "Modules", "モジュール", administrators=True),
     ConsolePage("/modules?new=1", "For your organization alone", "この組織だけで使われます", administrators=True),
     ConsolePage("/profile", "Sign out everywhere", "すべてのブラウザーでサインアウト"),

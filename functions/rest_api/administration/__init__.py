@@ -1,12 +1,13 @@
 """Administration: an organization's people, connected accounts and audit."""
 
-from rest_api.administration import audit, grants, invitations, modules, organization, people, services
+from rest_api.administration import audit, directory, grants, invitations, modules, organization, people, services
 
 ROUTERS = (
     organization.router,
     people.router,
     services.router,
     invitations.router,
+    directory.router,
     grants.router,
     audit.router,
     modules.router,

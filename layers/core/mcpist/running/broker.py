@@ -118,6 +118,18 @@ def invoke(
         return functions.invoke(function, "token broker", {**message, **carried()}, seconds=seconds, attempts=attempts)
 
 
+def end_expired_accounts(organization: str) -> bool:
+    """Let the broker end the accounts of deactivated users whose days are over; False where some are left."""
+    more = True
+    while more:
+        message = {"operation": "expire", "organization": organization}
+        answer = invoke(message, seconds=ADMINISTRATION_TIMEOUT_SECONDS, attempts=1)
+        if not answer["ended"]:
+            return not answer["left"]
+        more = bool(answer["left"])
+    return True
+
+
 def _message(caller: Caller, operation: str) -> dict[str, Any]:
     """Return the fields that every message of a caller has."""
     if caller.proof is None:

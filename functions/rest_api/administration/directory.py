@@ -1,0 +1,124 @@
+"""The company's directory: the token with which it comes, how long it keeps accounts, and the roles of its groups."""
+
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler import Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from mcpist.paging import DEFAULT_PAGE_ITEMS, page_of, search
+from mcpist.people import provisioning
+from mcpist.people.change import directory_fields
+from mcpist.people.company import MAX_GRANT_DAYS, Group
+from mcpist.people.organization import Organization
+from rest_api.administration.changes import ChangeReport, DryRun, Names, administration, body_of, change, show
+from rest_api.exchange import current
+from rest_api.router import Cursor, Limit, Operations, PageBody, SearchText, json_responses
+
+router = Operations("administration")
+
+
+class DirectoryBody(BaseModel):
+    """The company's directory."""
+
+    url: Annotated[str, Field(description="Where the directory sends its SCIM requests")]
+    connected: Annotated[bool, Field(description="Whether it has a token")]
+    token_made_at: Annotated[int, Field(description="In seconds since 1970; 0 for never")]
+    grant_days: Annotated[int, Field(description="How many days the accounts of a deactivated user are kept")]
+
+
+class DirectoryChange(BaseModel):
+    """The fields of the company's directory that change."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    grant_days: Annotated[int, Field(ge=0, le=MAX_GRANT_DAYS)]
+
+
+class MadeToken(BaseModel):
+    """A new token of the company's directory."""
+
+    url: str
+    token: Annotated[str, Field(description="What the directory sends as its bearer token. It is shown only now.")]
+
+
+class GroupBody(BaseModel):
+    """A group of the company's directory."""
+
+    id: str
+    name: str
+    external_id: Annotated[str, Field(description="Its id at the directory, where it says one")]
+    roles: Annotated[list[str], Field(description="The roles that its members have by it")]
+    members: Annotated[int, Field(description="The number of its members")]
+
+
+class GroupList(PageBody):
+    """Groups of the company's directory, by their names."""
+
+    groups: list[GroupBody]
+
+
+class GroupChange(BaseModel):
+    """The roles that a group gives."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    roles: Names
+
+
+MADE = json_responses(MadeToken, _201="The token was made, and the one before it ended")
+
+
+def _url() -> str:
+    return f"{current().request.public_url}{provisioning.SCIM_PATH}"
+
+
+@router.operation("GET", "/v1/directory", "Show the company's directory")
+def get_directory() -> Response[DirectoryBody]:
+    """Show how the company's directory reaches the organization."""
+    return show("directory.read", "directory", lambda found: DirectoryBody(url=_url(), **directory_fields(found)))
+
+
+@router.operation("PATCH", "/v1/directory", "Change the company's directory")
+def change_directory(body: DirectoryChange, dry_run: DryRun = False) -> Response[ChangeReport]:
+    """Change how long the accounts of a deactivated user are kept."""
+    edit = provisioning.change_directory(grant_days=body.grant_days)
+    return change("directory.update", "directory", edit, dry_run=dry_run)
+
+
+@router.operation("POST", "/v1/directory/token", "Make the directory's token", MADE)
+def create_directory_token() -> Response[MadeToken]:
+    """Make a token for the company's directory; the one before it ends at once."""
+    token = provisioning.make_token(administration())
+    # The token is a secret, which no cache may keep.
+    return Response(201, "application/json", MadeToken(url=_url(), token=token), headers={"cache-control": "no-store"})
+
+
+@router.operation("DELETE", "/v1/directory/token", "Revoke the directory's token")
+def delete_directory_token(dry_run: DryRun = False) -> Response[ChangeReport]:
+    """Revoke the token of the company's directory; its users and groups stay as they are."""
+    return change("directory.disconnect", "directory", provisioning.REVOKE_TOKEN, dry_run=dry_run)
+
+
+@router.operation("GET", "/v1/groups", "List the groups")
+def list_groups(q: SearchText = "", limit: Limit = DEFAULT_PAGE_ITEMS, cursor: Cursor = "") -> Response[GroupList]:
+    """List the groups of the company's directory and the roles that they give."""
+
+    def describe(found: Organization) -> GroupList:
+        groups = search(found.groups.values(), q, lambda group: (group.name, *group.roles))
+        page = page_of(groups, lambda group: group.id, cursor, limit)
+        shown = [_group(found, group) for group in page.items]
+        return GroupList(groups=shown, cursor=page.cursor, total=page.total)
+
+    return show("groups.list", "", describe)
+
+
+@router.operation("PATCH", "/v1/groups/<group>", "Change a group")
+def change_group(group: str, body: GroupChange, dry_run: DryRun = False) -> Response[ChangeReport]:
+    """Give the members of a group these roles; with `dryRun`, see who would gain and lose which tools."""
+    edit = provisioning.give_roles(group, body.roles)
+    return change("groups.update", f"groups.{group}", edit, dry_run=dry_run)
+
+
+def _group(organization: Organization, group: Group) -> GroupBody:
+    members = len(organization.members_of(group.id))
+    return body_of(GroupBody, group, roles=list(group.roles), members=members)
