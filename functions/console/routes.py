@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from console import approvals, connections, files, home, logs, modules, profile, rendering
 from console.batches import pages as batches
 from console.http.cookies import BrowserSession, read_session, set_session_cookie
-from console.organization import roles, users
+from console.organization import company, roles, users
 from console.sign_in import login, sessions
 from console.tools import pages as tools
 from console.visit import Visit
@@ -67,6 +67,8 @@ PAGES: dict[str, Page] = {
     "POST /users": for_administrators(users.submit),
     "GET /roles": for_administrators(roles.show),
     "POST /roles": for_administrators(roles.submit),
+    "GET /directory": for_administrators(company.show),
+    "POST /directory": for_administrators(company.submit),
 }
 
 

@@ -43,6 +43,10 @@ OWN_ACTIONS |= {"agree", "refuse", "run"}  # what waits for the person, and its 
 OWN_ACTIONS |= {"accepted", "declined", "default", "language", "sign_out", "sign_out_there", "sign_out_everywhere"}
 """The actions that change what is the person's own, or nothing."""
 ADMINISTRATORS_ACTIONS: dict[str, list[tuple[str, dict[str, str]]]] = {
+    "token": [("/directory", {})],
+    "revoke_token": [("/directory", {})],
+    "days": [("/directory", {"days": "1"})],
+    "group": [("/directory", {"id": "g1", "roles": "members"})],
     "create": [
         ("/users", {"id": "ben", "sub": "ben", "name": "", "system_role": "user", "locale": "en"}),
         ("/roles", {"id": "new"}),

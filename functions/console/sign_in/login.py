@@ -22,7 +22,7 @@ from mcpist.http import bearer
 from mcpist.http.browser import OWN_PATH, START_PAGE, BrowserRequest
 from mcpist.http.page import redirect
 from mcpist.http.request import HttpResponse
-from mcpist.people import browsers, directory, invitations, memberships
+from mcpist.people import browsers, directory, invitations, memberships, provisioning
 from mcpist.people.oidc_client import OidcClient, metadata
 from mcpist.running import broker
 from mcpist.settings import settings
@@ -67,6 +67,8 @@ def finish(request: BrowserRequest) -> HttpResponse:
     token = client.redeem(request.query["code"], attempt.verifier, resource=_audience(request))["access_token"]
     # Before the session: the broker opens none for somebody who is no member yet.
     first.create_organization(request, token)
+    person = bearer.verify(token, request.public_url)
+    provisioning.meet(person.subject, person.email, request.id)
     return _join(request, attempt, token) or _open_session(request, attempt, token)
 
 

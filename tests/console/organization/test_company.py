@@ -1,0 +1,71 @@
+"""The page of the company's directory: a token that is shown once, days, and roles of groups after a review."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from html import unescape
+from typing import Any
+
+import pytest
+
+from mcpist.errors import AuthenticationError
+from mcpist.people import directory, provisioning
+from mcpist.people.company import Group
+from mcpist.people.organization import Organization
+from tests.console.conftest import Browser
+
+
+@pytest.fixture(autouse=True)
+def before(messages: list[dict[str, Any]]) -> Iterator[Organization]:
+    assert messages == []
+    known = directory.read("acme")
+    yield known
+    directory.change("acme", lambda _: known)
+    directory.access_cache.clear()
+
+
+def make(browser: Browser) -> str:
+    shown = browser.submit("/directory", "token")
+    assert shown["statusCode"] == 200, shown["body"]
+    (token,) = re.findall(r"scim_[\w.-]+", unescape(shown["body"]))
+    return str(token)
+
+
+def test_a_token_is_made_replaced_and_revoked(ada: Browser) -> None:
+    first = make(ada)
+    assert provisioning.identify(first).organization == "acme"
+    second = make(ada)
+    with pytest.raises(AuthenticationError):
+        provisioning.identify(first)
+    assert second not in ada.get("/directory")["body"]
+    reviewed: dict[str, Any] = ada.post("/directory", [("action", "revoke_token")])
+    assert provisioning.identify(second)
+    done = ada.submit_form(reviewed["body"], "reviewed")
+    assert done["headers"]["location"].endswith("/directory?done=directory_disconnected")
+    with pytest.raises(AuthenticationError):
+        provisioning.identify(second)
+
+
+def test_roles_of_a_group_and_days_are_reviewed_first(ada: Browser) -> None:
+    group = Group("g1", "Engineers")
+    members = {"groups": ("g1",), "roles": ()}
+    directory.change(
+        "acme",
+        lambda now: replace(now, groups={"g1": group}).with_user(replace(now.user("uma"), **members)),
+    )
+    assert "Engineers" in ada.get("/directory?id=g1")["body"]
+    shown = ada.post("/directory", [("action", "group"), ("id", "g1"), ("roles", "members")])
+    assert "Gains" in shown["body"]
+    assert directory.read("acme").groups["g1"].roles == ()
+    ada.submit_form(shown["body"], "reviewed")
+    assert directory.read("acme").groups["g1"].roles == ("members",)
+    shown = ada.post("/directory", [("action", "days"), ("days", "7")])
+    ada.submit_form(shown["body"], "reviewed")
+    assert directory.read("acme").directory.grant_days == 7
+    for wrong in ("", "1000", "-1", "366", "x"):
+        assert ada.post("/directory", [("action", "days"), ("days", wrong)])["statusCode"] == 400
+
+
+def test_only_administrators_see_it(uma: Browser) -> None:
+    assert uma.get("/directory")["statusCode"] == 403
+    assert uma.post("/directory", [("action", "token")])["statusCode"] == 403
