@@ -52,7 +52,8 @@ def run_batch(
     _check(request)
     if request.batch_id:
         found = approvals.follow(exchange, permissions, request.batch_id)
-        return found if isinstance(found, ApprovedCall) else _follow(exchange, permissions, found)
+        given = request.max_tokens if "max_tokens" in request.model_fields_set else None
+        return found if isinstance(found, ApprovedCall) else _follow(exchange, permissions, found, given)
     submitted = _prepare(exchange, permissions, request)
     if request.dry_run:
         return [compact_json(submitted.describe(permissions))]
@@ -84,14 +85,15 @@ def as_task(head: Header, outcome: Mapping[str, Any] | None = None) -> Task:
     )
 
 
-def _follow(exchange: McpExchange, permissions: Permissions, head: Header) -> BatchAnswer:
+def _follow(
+    exchange: McpExchange, permissions: Permissions, head: Header, max_tokens: int | None = None
+) -> BatchAnswer:
     """Wait for a batch and return its state; for a client that prefers a task, without waiting."""
     client = exchange.client
     if not (client.supports_tasks and client.prefers_task):
         head = submission.wait(head, exchange.remaining)
-    return BatchAnswer(
-        head, [] if client.supports_tasks and not head.done else batch_report.build_parts(head, permissions)
-    )
+    is_task = client.supports_tasks and not head.done
+    return BatchAnswer(head, [] if is_task else batch_report.build_parts(head, permissions, max_tokens))
 
 
 def _prepare(exchange: McpExchange, permissions: Permissions, request: BatchArguments) -> Submission:

@@ -6,14 +6,22 @@ from typing import Any
 
 from mcp_types import ResourceLink
 
-from mcp_endpoint.blocks import BATCH_TYPE, BATCH_URI, MAX_BINARY_CHARACTERS, Part, file_link, render, to_parts
-from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS
+from mcp_endpoint.blocks import (
+    BATCH_TYPE,
+    BATCH_URI,
+    MAX_BINARY_CHARACTERS,
+    Part,
+    file_link,
+    render,
+    to_parts,
+    tokens_of,
+)
 from mcpist.batch.execution import opening
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Entry, Header
 from mcpist.errors import Locale, from_message
 from mcpist.files.answers import content_of, describe_file
-from mcpist.render.answer import compact_json
+from mcpist.render.answer import compact_json, estimate_tokens, fitting_characters
 from mcpist.render.contents import split_content
 from mcpist.render.shows import Shows
 from mcpist.tools.access.permissions import Permissions
@@ -25,23 +33,29 @@ HIDDEN_RESULTS = " Its results are {user}'s: an administrator opens them in the 
 FOREIGN_FILE = "\n[the result is in a file of {user}, which you cannot read]"
 
 
-def build_parts(head: Header, permissions: Permissions) -> list[Part]:
-    """Return the current state of a batch: a summary, and the results in the order of its lines."""
+def build_parts(head: Header, permissions: Permissions, max_tokens: int | None = None) -> list[Part]:
+    """Return the current state of a batch: a summary, and the results in the order of its lines.
+
+    The results share the tokens that the batch's options allow, or so many; a small one leaves its rest to the others.
+    """
     entries = opening.readable_entries(head, permissions.caller)
     returned = [entry for entry in entries if _is_returned(head, entry)]
-    share = MAX_ANSWER_CHARACTERS // max(1, len(returned))
     binary = MAX_BINARY_CHARACTERS // max(1, len(returned))
     is_hidden = not opening.is_readable(head, permissions.caller)
     parts: list[Part] = [_summary(head, entries) + (HIDDEN_RESULTS.format(user=head.user) if is_hidden else "")]
-    for entry in returned:
+    left = (max_tokens or head.options.max_tokens) - tokens_of(parts)
+    for place, entry in enumerate(returned):
         # The file of a result belongs to its user: an administrator does not read its content.
         if entry.result and entry.result.file and head.user != permissions.caller.user:
             parts.append(_above(head, entry, permissions) + FOREIGN_FILE.format(user=head.user))
             continue
         raw = ledger.load_json(head, entry.result) if entry.step.output or entry.step.raw_output else None
-        parts += _step_parts(_above(head, entry, permissions), entry, permissions, raw, share)
+        share = max(0, left) // (len(returned) - place)
+        shown = _step_parts(_above(head, entry, permissions), entry, permissions, raw, share)
         blocks = [block for one in (raw if entry.step.each and raw else [raw]) for block in split_content(one)[1]]
-        parts += to_parts(permissions.caller, blocks, binary)
+        shown += to_parts(permissions.caller, blocks, binary, max_tokens=share - tokens_of(shown))
+        left -= tokens_of(shown)
+        parts += shown
     return parts
 
 
@@ -102,14 +116,15 @@ def _above(head: Header, entry: Entry, permissions: Permissions) -> str:
     return "\n".join(filter(None, [title, *_error_lines(entry, permissions.caller.locale), more]))
 
 
-def _step_parts(above: str, entry: Entry, permissions: Permissions, raw: Any, max_characters: int) -> list[Part]:
+def _step_parts(above: str, entry: Entry, permissions: Permissions, raw: Any, max_tokens: int) -> list[Part]:
     """Return a step's text with its result, or with a preview of it and a link to its file."""
     text = _step_json(entry, permissions, raw)
     stored = None if entry.step.each else _shows(entry, permissions).stored_file(raw)
-    if not text or len(above) + len(text) < max_characters:
+    left = max_tokens - estimate_tokens(f"{above}\n")
+    if not text or estimate_tokens(text) < left:
         return [f"{above}\n{text}" if text else above, *([file_link(stored)] if stored else [])]
     made = content_of(raw, _shows(entry, permissions), each=bool(entry.step.each), raw_output=entry.step.raw_output)
-    described = describe_file(permissions.caller, made, max_characters - len(above))
+    described = describe_file(permissions.caller, made, fitting_characters(text, left))
     return [f"{above}\n{described.text}", file_link(described.file.reference.model_dump())]
 
 

@@ -29,7 +29,6 @@ from mcpist.telemetry.tracing import span
 
 BATCH_URI, BATCH_TYPE = "mcpist://batches/{id}", "text/plain"
 MAX_BINARY_CHARACTERS = 3_000_000  # of an answer, in base64; a Lambda response may have 6 MB
-MAX_BLOCK_TEXT_CHARACTERS = 20_000  # of one block
 FILE_META_KEY = "mcpist/file"
 PART_SEPARATOR = "\n\n"
 DEFAULT_CONTENT_TYPE = "application/octet-stream"
@@ -39,22 +38,32 @@ _BLOCK: TypeAdapter[ContentBlock] = TypeAdapter(ContentBlock)
 type Part = str | ContentBlock
 
 
-def to_parts(caller: Caller, blocks: Iterable[Block], max_characters: int = MAX_BINARY_CHARACTERS) -> Iterator[Part]:
+def to_parts(
+    caller: Caller, blocks: Iterable[Block], max_characters: int = MAX_BINARY_CHARACTERS, *, max_tokens: int
+) -> Iterator[Part]:
     """Yield the blocks of a result that are not text; one that is too large becomes a file and a note."""
     left = max_characters
     for block in blocks:
         payload = block.get("resource", block)
         data = payload.get("data") or payload.get("blob") or ""
         text = payload.get("text", "")
-        left -= len(data)
-        if (data and left < 0) or len(text) > MAX_BLOCK_TEXT_CHARACTERS:
-            left += len(data)
+        left, max_tokens = left - len(data), max_tokens - estimate_tokens(text)
+        if (data and left < 0) or (text and max_tokens < 0):
+            left, max_tokens = left + len(data), max_tokens + estimate_tokens(text)
             yield _store(caller, data, text, payload.get("mimeType", DEFAULT_CONTENT_TYPE))
             continue
         try:
             yield _BLOCK.validate_python(block)
         except ValidationError:
             yield compact_json(block)
+
+
+def tokens_of(parts: Iterable[Part]) -> int:
+    """Return about how many tokens a model reads for the texts of some parts."""
+    return sum(
+        estimate_tokens(part if isinstance(part, str) else getattr(getattr(part, "resource", part), "text", ""))
+        for part in parts
+    )
 
 
 def content(parts: Sequence[Part], *, links: bool = True, separate: bool = False) -> list[ContentBlock]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TextIO
 from typer import Option
 
 from infra.cli.document import CALLER, TRY_AGAIN, CommandError, CommandResult, exit_code
-from infra.cli.endpoint import Endpoint
+from infra.cli.endpoint import WHOLE_ANSWER, Endpoint
 from infra.cli.options import BatchFile, Token, Url, text_of
 from infra.cli.plan import draw_plan
 from infra.cli.progress import progress_view
@@ -48,6 +48,7 @@ def batch(
         optional = {"timeout": timeout, "confirm": confirm, "again": again}
         request = {"resume": resume} if resume else {"commands": text_of(file)}
         request |= {"dry_run": dry_run} | {name: value for name, value in optional.items() if value}
+    request |= WHOLE_ANSWER
     endpoint = Endpoint.from_options(url, token)
     if dry_run:
         plan = endpoint.call("batch", request)
@@ -69,7 +70,7 @@ def _watch(endpoint: Endpoint, request: dict[str, Any], out: TextIO) -> CommandR
                 batch = request.get("batch_id") or str(begun)
                 for progress in _poll(endpoint, batch):
                     show(progress)
-            return endpoint.call("batch", {"batch_id": batch})
+            return endpoint.call("batch", {"batch_id": batch, **WHOLE_ANSWER})
     # Ctrl-C too: the batch runs on without this command, and only here is its id known.
     except BaseException as error:
         if batch and not (isinstance(error, CommandError) and exit_code(error.error["code"]) == CALLER):

@@ -14,11 +14,14 @@ import httpx2
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.options import chosen
 from infra.cli.rest_client import RestSession, known_origin, not_an_endpoint, open_session, origin_of
+from mcpist.render.answer import MAX_ANSWER_TOKENS
 from mcpist.version import VERSION
 from mcpist.visible_text import visible
 
 PROTOCOL_VERSION = "2026-07-28"
 TASKS = "io.modelcontextprotocol/tasks"
+WHOLE_ANSWER = {"max_tokens": MAX_ANSWER_TOKENS}
+"""The option of a program's request, whose answer no model reads."""
 _META = "io.modelcontextprotocol"
 
 

@@ -11,7 +11,7 @@ from typer import Argument, Option
 from typer._completion_shared import get_completion_script
 
 from infra.cli.document import CommandError, CommandResult, in_words
-from infra.cli.endpoint import Endpoint, parsed
+from infra.cli.endpoint import WHOLE_ANSWER, Endpoint, parsed
 from infra.cli.options import Token, Url
 from infra.cli.table import paragraph, render_table
 from mcpist.visible_text import visible
@@ -97,7 +97,7 @@ def call(
             answer = endpoint.call("get_module_schema", {"modules": [module], "tools": [tool]}).texts[0]
             shown = (one for found in answer["modules"] for one in found["tools"] if isinstance(one, dict))
             given |= typed_arguments(arguments, next((one["inputSchema"] for one in shown), {}))
-        request = {"module": module, "tool": tool, "params": given, "raw_output": raw}
+        request = {"module": module, "tool": tool, "params": given, "raw_output": raw, "options": WHOLE_ANSWER}
         return endpoint.call("call", request | ({"confirm": True} if confirm else {}))
 
 

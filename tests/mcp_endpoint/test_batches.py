@@ -7,6 +7,7 @@ import pytest
 
 from mcp_endpoint.batch_report import NO_OUTPUT
 from mcpist.errors import ConnectionRequired, RateLimitExceeded, ToolExecutionError
+from mcpist.render.answer import DEFAULT_ANSWER_TOKENS, MAX_ANSWER_TOKENS, estimate_tokens
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 from tests.mcp_endpoint.ledger_driver import LedgerDriver
 
@@ -200,3 +201,34 @@ def test_again_accepts_only_steps_whose_outcome_is_unknown(door: EndpointClient,
 
 def test_a_running_batch_cannot_be_resumed(door: EndpointClient) -> None:
     assert door.error("batch", resume=begun(door).head.batch)["details"]["field"] == "resume"
+
+
+def test_an_answer_keeps_its_budget_and_its_small_results_leave_theirs_to_the_others(door: EndpointClient) -> None:
+    long = {"path": "a.md", "content": "Each line says a little.\n" * 2_858}  # 71,450 characters
+    lines = "\n".join(
+        f'{{"id":"{id_}","module":"rag","tool":"get_doc","params":{{"path":"x"}},"output":true}}' for id_ in "abc"
+    )
+    driver = begun(door, lines)
+    for id_, raw in {
+        "a": {"path": "s.md", "content": "Short"},
+        "b": long | {"content": long["content"][:12_000]},
+        "c": long,
+    }.items():
+        driver.finish(id_, raw=raw)
+    _, parts = door.call("batch", batch_id=driver.head.batch)
+    assert [("file: {" in part) for part in parts[1:]] == [False, False, True]
+    assert "Short" in parts[1]
+    assert estimate_tokens("".join(parts)) <= DEFAULT_ANSWER_TOKENS
+    _, whole = door.call("batch", batch_id=driver.head.batch, max_tokens=MAX_ANSWER_TOKENS)
+    assert long["content"].strip() in whole[3]
+    _, narrow = door.call("batch", batch_id=driver.head.batch, max_tokens=500)
+    assert [("file: {" in part) for part in narrow[1:]] == [False, True, True]
+    assert estimate_tokens("".join(narrow)) <= 500
+
+
+def test_a_batch_answers_within_the_budget_that_it_began_with(door: EndpointClient) -> None:
+    line = '{"id":"a","module":"rag","tool":"get_doc","params":{"path":"x"},"output":true}'
+    driver = LedgerDriver(door.call("batch", commands=line, max_tokens=500)[1][0].split()[1].rstrip(":"))
+    driver.finish("a", raw={"path": "a.md", "content": "日本語の文" * 200})  # 1,000 characters, 750 tokens
+    assert "file: {" in door.call("batch", batch_id=driver.head.batch)[1][1]
+    assert "file: {" not in door.call("batch", batch_id=driver.head.batch, max_tokens=2_000)[1][1]

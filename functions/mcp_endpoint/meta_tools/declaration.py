@@ -13,12 +13,12 @@ from mcp_endpoint.arguments import (
     CallArguments,
     GetModuleSchemaArguments,
 )
-from mcp_endpoint.blocks import Part, file_link, render, to_parts
-from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS, McpExchange
+from mcp_endpoint.blocks import Part, file_link, render, to_parts, tokens_of
+from mcp_endpoint.exchange import McpExchange
 from mcp_endpoint.meta_tools.schemas import describe_modules
 from mcpist.caller import Caller
 from mcpist.files.answers import content_of, describe_file
-from mcpist.render.answer import compact_json
+from mcpist.render.answer import compact_json, estimate_tokens, fitting_characters
 from mcpist.render.contents import split_content
 from mcpist.render.shows import Shows
 from mcpist.running.gate import ToolResult, ToolUse, admit, answering
@@ -179,11 +179,13 @@ def answer_of(caller: Caller, tool: AnyTool, use: ToolUse, result: ToolResult) -
     """Return the answer to a use that has run."""
     value, blocks = split_content(result.json)
     with answering(tool):
-        shown = [] if value is None and blocks else _shown(caller, tool.shows, value, use, len(result.more))
-        return ToolAnswer([*shown, *filter(None, [result.more]), *to_parts(caller, blocks)], result.account)
+        left = use.options.max_tokens - estimate_tokens(result.more)
+        shown = [] if value is None and blocks else _shown(caller, tool.shows, value, use, left)
+        parts = to_parts(caller, blocks, max_tokens=left - tokens_of(shown))
+        return ToolAnswer([*shown, *filter(None, [result.more]), *parts], result.account)
 
 
-def _shown(caller: Caller, shows: Shows, value: Any, use: ToolUse, reserved: int) -> list[Part]:
+def _shown(caller: Caller, shows: Shows, value: Any, use: ToolUse, max_tokens: int) -> list[Part]:
     """Return a result as the model reads it: compact or raw, or a file where it is too large or is asked for.
 
     A tool that stores a file has named it already.
@@ -191,7 +193,8 @@ def _shown(caller: Caller, shows: Shows, value: Any, use: ToolUse, reserved: int
     text = compact_json(value) if use.raw_output else render(value, shows)
     if stored := shows.stored_file(value):
         return [text, file_link(stored)]
-    if len(text) <= MAX_ANSWER_CHARACTERS - reserved and not use.options.as_file:
+    if estimate_tokens(text) <= max_tokens and not use.options.as_file:
         return [text]
-    described = describe_file(caller, content_of(value, shows, raw_output=use.raw_output))
+    made = content_of(value, shows, raw_output=use.raw_output)
+    described = describe_file(caller, made, fitting_characters(text, max_tokens))
     return [described.text, file_link(described.file.reference.model_dump())]

@@ -63,12 +63,12 @@ def test_the_file_of_a_text_is_the_text(
 
 @pytest.mark.usefixtures("aws")
 @pytest.mark.parametrize("max_characters", [0, 1_000, 100_000])
-def test_a_description_keeps_the_reference_and_the_way_on_however_short_it_must_be(max_characters: int) -> None:
+def test_a_description_has_the_reference_and_where_there_is_room_the_way_on(max_characters: int) -> None:
     rows = [{"id": number, "author": "uma" * 10} for number in range(3_000)]
     described = describe_file(UMA, content_of(rows, shows("id", "author")), max_characters)
     assert json.loads(described.text.partition("\n")[0].removeprefix("file: ")) == described.file.reference.model_dump()
-    assert "rows: 3,000; columns: id, author" in described.text
-    assert f"mcpist://files/{described.file.sha256}" in described.text
+    assert ("rows: 3,000; columns: id, author" in described.text) is (max_characters > 0)
+    assert (f"mcpist://files/{described.file.sha256}" in described.text) is (max_characters > 0)
     assert len(described.text) <= MAX_DESCRIBED_CHARACTERS + 50
     assert json.loads(access.load(UMA, described.file.path)[1]) == rows
 

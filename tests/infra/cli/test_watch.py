@@ -21,6 +21,7 @@ import pytest
 from rich.console import Console
 
 from infra.cli.document import CALLER, TRY_AGAIN
+from infra.cli.endpoint import WHOLE_ANSWER
 from infra.cli.main import run
 from infra.cli.progress import LiveTable
 from infra.source import ROOT
@@ -42,6 +43,8 @@ SCENES = (
         done=True,
     ),
 )
+
+FETCH = {"batch_id": BATCH, **WHOLE_ANSWER}
 
 
 @pytest.fixture
@@ -94,13 +97,13 @@ def test_a_pipe_gets_a_line_for_each_change_and_the_usual_document(
     ]
     (line,) = captured.out.splitlines()
     assert json.loads(line)["metadata"]["texts"] == [f"batch {BATCH}: the end"]
-    assert stage.asked == [{"commands": "any", "dry_run": False, "timeout": 60}, {"batch_id": BATCH}]
+    assert stage.asked == [{"commands": "any", "dry_run": False, "timeout": 60, **WHOLE_ANSWER}, FETCH]
 
 
 def test_a_batch_can_be_watched_later(stage: FakeEndpoint, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["batch", "--id", BATCH, "--watch", "--url", stage.url, "--token", "t"]) == 0
     assert "page: running, 3/12" in capsys.readouterr().err
-    assert stage.asked == [{"batch_id": BATCH}] * 2, "to start what was approved, and for the results"
+    assert stage.asked == [FETCH] * 2, "to start what was approved, and for the results"
 
 
 def test_an_invalid_batch_is_refused_before_it_is_watched(
@@ -142,7 +145,9 @@ def test_a_batch_is_resumed_and_confirmed_by_its_arguments(
 ) -> None:
     endpoint = ("--url", stage.url, "--token", "t")
     assert run(["batch", "--resume", BATCH, "--again", "send", "--again", "book", "--confirm", *endpoint]) == 0
-    assert stage.asked == [{"resume": BATCH, "dry_run": False, "confirm": True, "again": ["send", "book"]}]
+    assert stage.asked == [
+        {"resume": BATCH, "dry_run": False, "confirm": True, "again": ["send", "book"], **WHOLE_ANSWER}
+    ]
     assert capsys.readouterr().err == ""
 
 

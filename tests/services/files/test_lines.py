@@ -5,7 +5,7 @@ import difflib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpist_services.files.lines import MAX_DIFF_CHARACTERS, compare
+from mcpist_services.files.lines import MAX_PART_BYTES, compare
 
 LINES = st.lists(st.sampled_from("abcd"), max_size=12)
 
@@ -28,5 +28,5 @@ def test_large_texts_that_share_little_are_compared_without_order() -> None:
     old, new = (("\n".join(f"{side} {number}" for number in range(3_000))) for side in "ab")
     found = compare(f"{old}\nboth", f"{new}\nboth\nz", 3)
     assert (found["removed"], found["added"]) == (3_000, 3_001)
-    assert len(found["diff"]) <= MAX_DIFF_CHARACTERS + 2
+    assert len(found["diff"]) <= MAX_PART_BYTES + 2
     assert found["diff"].endswith("\n…")

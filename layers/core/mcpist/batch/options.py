@@ -6,6 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mcpist.render.answer import DEFAULT_ANSWER_TOKENS
+from mcpist.running.options import MaxTokens
+
 MIN_BATCH_TIMEOUT_SECONDS, MAX_BATCH_TIMEOUT_SECONDS = 10, 3_000
 
 
@@ -30,6 +33,11 @@ class BatchOptions(BaseModel):
         ),
         Brief(f"{MIN_BATCH_TIMEOUT_SECONDS}-{MAX_BATCH_TIMEOUT_SECONDS} s"),
     ] = 900
+    max_tokens: Annotated[
+        MaxTokens,
+        Field(description="Tokens of the answer at /mcp, which the steps share: larger results are files"),
+        Brief("of the answer"),
+    ] = DEFAULT_ANSWER_TOKENS
 
     @property
     def options(self) -> "BatchOptions":

@@ -18,6 +18,7 @@ HOW_TO_GO_ON = (
 )
 MAX_DESCRIBED_CHARACTERS = 3_000
 MIN_PREVIEW_CHARACTERS = 200
+MAX_MARK_CHARACTERS = 24  # of the words and line breaks around the beginning of a preview
 MAX_PREVIEW_CHARACTERS = 1_500
 """Of the beginning of a text, and again of its end: a log says there what went wrong."""
 MAX_PREVIEW_ROWS = 20
@@ -54,12 +55,14 @@ class DescribedFile:
 
 
 def describe_file(caller: Caller, made: FileContent, max_characters: int = MAX_DESCRIBED_CHARACTERS) -> DescribedFile:
-    """Store a content as the caller's file, and describe it in so many characters."""
+    """Store a content as the caller's file, and describe it in so many characters, or by its reference alone."""
     file = access.put(caller, made.content, made.content_type)
     reference = f"file: {compact_json(file.reference.model_dump())}"
     how = HOW_TO_GO_ON.format(uri=FILE_URI.format(sha256=file.sha256))
-    left = min(max_characters, MAX_DESCRIBED_CHARACTERS) - len(reference) - len(how)
-    shown = preview(made.content.decode(), made.content_type, max(left, MIN_PREVIEW_CHARACTERS))
+    left = min(max_characters, MAX_DESCRIBED_CHARACTERS) - len(reference) - len(how) - MAX_MARK_CHARACTERS
+    if left < MIN_PREVIEW_CHARACTERS:
+        return DescribedFile(reference, file)
+    shown = preview(made.content.decode(), made.content_type, left)
     return DescribedFile("\n".join([reference, shown, how]), file)
 
 

@@ -10,7 +10,9 @@ from mcpist.render.shows import ANY_COLUMN, Row, Shows, project
 
 _ZERO_FRACTION = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.0+(?=Z?$|[+-]\d\d:?\d\d$)")
 # An estimate: a tokenizer would cost more than the rendering, and each model has its own.
-CHARACTERS_PER_TOKEN = 4
+BYTES_PER_TOKEN = 4
+# Of an answer over all its parts; what is larger becomes a file with a preview.
+MIN_ANSWER_TOKENS, DEFAULT_ANSWER_TOKENS, MAX_ANSWER_TOKENS = 500, 8_000, 25_000
 # The punctuation of JSON shares tokens: a text that is shorter than JSON by less may have more tokens.
 SHORTER = 0.95
 
@@ -90,6 +92,11 @@ def _inline(value: Any) -> str:
     return value if isinstance(value, str) else compact_json(value)
 
 
+def fitting_characters(text: str, max_tokens: int) -> int:
+    """Return about how many characters of a text have so many tokens."""
+    return len(text) * max_tokens // max(1, estimate_tokens(text))
+
+
 def estimate_tokens(text: str) -> int:
-    """Return about how many tokens a model reads for a text."""
-    return -(-len(text) // CHARACTERS_PER_TOKEN)
+    """Return about how many tokens a model reads for a text: a Japanese character has three bytes of UTF-8."""
+    return -(-len(text.encode(errors="replace")) // BYTES_PER_TOKEN)

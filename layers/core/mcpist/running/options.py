@@ -5,10 +5,14 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mcpist.render.answer import DEFAULT_ANSWER_TOKENS, MAX_ANSWER_TOKENS, MIN_ANSWER_TOKENS
+
 MAX_RETRIES = 3
 MAX_RETRY_DELAY_SECONDS = 10
 BACKOFF_FACTOR = 2.0
 BACKOFF_JITTER = 0.5
+
+MaxTokens = Annotated[int, Field(ge=MIN_ANSWER_TOKENS, le=MAX_ANSWER_TOKENS)]
 
 # Sandboxes that come from one snapshot would share a seed.
 _random = SystemRandom()
@@ -27,6 +31,8 @@ class RunOptions(BaseModel):
     retry_delay: Annotated[float, Field(ge=0, le=MAX_RETRY_DELAY_SECONDS)] = 1
     # Whether the answer is a file's reference and a preview, however small the result is.
     as_file: bool = False
+    # Tokens of the answer that a model reads; a larger result is a file with a preview.
+    max_tokens: MaxTokens = DEFAULT_ANSWER_TOKENS
 
     def backoff(self, retries: int) -> float:
         """Return the seconds before the next request: longer after each retry, and partly random."""

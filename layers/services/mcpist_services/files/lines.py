@@ -9,14 +9,15 @@ from typing import Any
 from mcpist.errors import InvalidRequest
 from mcpist.files.ranges import between_characters
 from mcpist.patterns import Pattern, compile_pattern
+from mcpist.render.answer import BYTES_PER_TOKEN, DEFAULT_ANSWER_TOKENS
 from mcpist.tools.declare.call import PartialList
 
-MAX_PART_CHARACTERS = 40_000
+# What an answer has room for, beside its other lines.
+MAX_PART_BYTES = (DEFAULT_ANSWER_TOKENS - 500) * BYTES_PER_TOKEN
 MAX_LINE_CHARACTERS = 300  # of a line that a search shows
 
 # difflib compares every changed line of one text with every one of the other, in the worst case.
 MAX_COMPARED_PAIRS = 4_000_000
-MAX_DIFF_CHARACTERS = 40_000
 type Part = dict[str, str] | PartialList
 type Row = dict[str, Any]
 
@@ -28,7 +29,8 @@ def read_lines(text: str, offset: int, limit: int) -> Part:
     wanted = lines[offset : offset + limit]
     fitting = _fitting(wanted)
     if wanted and not fitting:
-        part = {"part": f"the beginning of line {offset} of {len(lines)}", "content": wanted[0][:MAX_PART_CHARACTERS]}
+        begin = wanted[0].encode()[:MAX_PART_BYTES].decode(errors="ignore")
+        part = {"part": f"the beginning of line {offset} of {len(lines)}", "content": begin}
         begins = len("".join(text.splitlines(keepends=True)[:offset]).encode())
         end = begins + len(part["content"].encode())
         return PartialList(part, f"The line is longer than an answer: go on with unit=bytes, offset={end}.")
@@ -76,7 +78,7 @@ def _excerpt(line: str, pattern: Pattern | None) -> str:
 
 def _fitting(lines: Sequence[str]) -> int:
     """Return how many of the lines fit into an answer."""
-    return sum(size <= MAX_PART_CHARACTERS for size in accumulate(len(line) + 1 for line in lines))
+    return sum(size <= MAX_PART_BYTES for size in accumulate(len(line.encode()) + 1 for line in lines))
 
 
 def _check_offset(offset: int, length: int, unit: str) -> None:
@@ -106,7 +108,7 @@ def compare(old: str, new: str, context: int) -> dict[str, Any]:
 
 def _difference(lines: Sequence[str], removed: int, added: int) -> dict[str, Any]:
     text = "\n".join(lines)
-    cut = text[:MAX_DIFF_CHARACTERS].rpartition("\n")[0] + "\n…" if len(text) > MAX_DIFF_CHARACTERS else text
+    cut = text[:MAX_PART_BYTES].rpartition("\n")[0] + "\n…" if len(text) > MAX_PART_BYTES else text
     return {"same": not lines, "removed": removed, "added": added, "diff": cut}
 
 

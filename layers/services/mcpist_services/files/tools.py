@@ -12,6 +12,7 @@ from mcpist.render.shows import shows
 from mcpist.tools.declare.call import Lookup
 from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.paging import MAX_ITEMS
+from mcpist_services.files.lines import MAX_PART_BYTES
 from mcpist_services.files.store import FileStore
 
 files = Module(
@@ -23,8 +24,6 @@ files = Module(
     category="knowledge",
     tags=("files", "results"),
 )
-
-MAX_PART = 40_000
 
 EXAMPLE = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 File = Annotated[
@@ -54,7 +53,7 @@ LISTED_FILE = shows("path", "size_bytes", "content_type", "created_at", "expires
 def read(
     path: File,
     offset: Offset = 0,
-    limit: Annotated[int, Field(ge=1, le=MAX_PART), "How many lines or bytes"] = 200,
+    limit: Annotated[int, Field(ge=1, le=MAX_PART_BYTES), "How many lines or bytes"] = 200,
     unit: Literal["lines", "bytes"] = "lines",
 ) -> Lookup:
     """Read a part of a file. In JSON files each row has a line of its own."""
