@@ -8,10 +8,12 @@ from pydantic_core import PydanticCustomError
 
 from mcpist.batch.options import BatchOptions, brief_schemas
 from mcpist.running.options import RunOptions
+from mcpist.tools.declare import tolerance
 from mcpist.tools.declare.schema import schema_of
+from mcpist.tools.declare.tolerance import TolerantModel
 
 
-class _Arguments(BaseModel):
+class _Arguments(TolerantModel):
     model_config = ConfigDict(extra="forbid")
 
 
@@ -29,6 +31,14 @@ def _read_object(value: Any) -> Any:
 
 def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
+
+
+def _as_lines(value: Any) -> Any:
+    """Return one step as a list of it, and a list of JSON texts as JSON Lines."""
+    if isinstance(value, dict):
+        return [value]
+    is_of_lines = isinstance(value, list) and all(isinstance(line, str) for line in value)
+    return "\n".join(value) if is_of_lines else value
 
 
 JsonObject = Annotated[dict[str, Any], BeforeValidator(_read_object)]
@@ -53,12 +63,20 @@ OPTIONS_SCHEMA = {
 }
 
 
+def _require_module(schema: dict[str, Any]) -> None:
+    """Demand the module in the schema; a call without one may name it in its tool."""
+    del schema["properties"]["module"]["default"]
+    schema["required"] = ["module", "tool"]
+
+
 class CallArguments(_Arguments):
     """The arguments of `call`."""
 
-    module: str
-    tool: str
-    params: JsonObject = {}
+    model_config = ConfigDict(json_schema_extra=_require_module)
+
+    module: str = ""
+    tool: Annotated[str, Field(validation_alias=tolerance.TOOL)]
+    params: Annotated[JsonObject, Field(validation_alias=tolerance.PARAMS)] = {}
     raw_output: bool = False
     confirm: bool = False
     options: Annotated[RunOptions, WithJsonSchema(OPTIONS_SCHEMA)] = Field(default_factory=RunOptions)
@@ -70,7 +88,12 @@ COMMANDS_SCHEMA = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"ty
 class BatchArguments(_Arguments, BatchOptions):
     """The arguments of `batch`."""
 
-    commands: Annotated[str | list[dict[str, Any]], WithJsonSchema(COMMANDS_SCHEMA)] = ""
+    commands: Annotated[
+        str | list[dict[str, Any]],
+        BeforeValidator(_as_lines),
+        Field(validation_alias=tolerance.COMMANDS),
+        WithJsonSchema(COMMANDS_SCHEMA),
+    ] = ""
     dry_run: bool = False
     confirm: Annotated[bool, Field(description="the user agrees to what it destroys")] = False
     batch_id: Annotated[str, Field(description="fetch one still running")] = ""

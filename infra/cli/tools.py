@@ -74,7 +74,7 @@ def list_modules(url: Url = None, token: Token = None) -> CommandResult:
 
 def call(
     module: Annotated[str, Argument(metavar="MODULE", autocompletion=module_names)],
-    tool: Annotated[str, Argument(metavar="TOOL", autocompletion=tool_names)],
+    tool: Annotated[str, Argument(metavar="TOOL", autocompletion=tool_names)] = "",
     arguments: Annotated[
         list[str] | None, Argument(metavar="[NAME=VALUE]...", help="The tool's arguments, such as limit=3.")
     ] = None,
@@ -84,7 +84,9 @@ def call(
     url: Url = None,
     token: Token = None,
 ) -> CommandResult:
-    """Run one tool, e.g. `mcpist call rag search_docs query=broker limit=3`."""
+    """Run one tool, e.g. `mcpist call rag search_docs query=broker limit=3`, or `mcpist call rag.search_docs ...`."""
+    if not tool or "=" in tool:
+        module, tool, arguments = "", module, [*filter(None, [tool]), *(arguments or [])]
     try:
         given = json.loads(params)
     except ValueError as error:
@@ -94,7 +96,9 @@ def call(
     endpoint = Endpoint.from_options(url, token)
     with endpoint.session.connected():
         if arguments:
-            answer = endpoint.call("get_module_schema", {"modules": [module], "tools": [tool]}).texts[0]
+            answer = endpoint.call("get_module_schema", {"modules": [module] if module else [], "tools": [tool]}).texts[
+                0
+            ]
             shown = (one for found in answer["modules"] for one in found["tools"] if isinstance(one, dict))
             given |= typed_arguments(arguments, next((one["inputSchema"] for one in shown), {}))
         request = {"module": module, "tool": tool, "params": given, "raw_output": raw, "options": WHOLE_ANSWER}

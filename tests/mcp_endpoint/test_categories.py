@@ -340,3 +340,25 @@ def test_a_proxied_tool_that_destroys_asks_the_person_where_the_client_has_forms
     again = asker.request("tools/call", name="call-category-tool", arguments=use, **answer)
     assert again["error"]["code"] == -32602
     assert classic.error("call-category-tool", **use)["code"] == "ConfirmationRequired"
+
+
+def test_the_name_of_a_server_stands_for_its_only_category(
+    endpoint: EndpointClient, organization: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    members.put_role(organization, Role("members", ("rag", "disk.read"), ("disk.*",)))
+    one = {"disk.read": {**CATEGORIES["serena.fs"], "server": "serena"}}
+    with configured(tmp_path, monkeypatch) as upstreams:
+        upstreams.configure({"serena": upstreams.scripted("serena", **SCRIPT)}, one)
+        assert (
+            json.loads(endpoint.call("get_module_schema", modules=["serena"])[1][0])["modules"][0]["module"]
+            == "disk.read"
+        )
+        for named in ({"module": "serena", "tool": "read_file"}, {"tool": "serena.read_file"}, {"tool": "read_file"}):
+            assert endpoint.call("call", **named, params={"path": "a"})[0] is False
+        assert "read_file" in schemas(endpoint.at("/mcp/categories"), "serena")["tools"]
+
+
+@pytest.mark.usefixtures("upstreams")
+def test_the_name_of_a_server_with_several_categories_means_none_of_them(endpoint: EndpointClient) -> None:
+    error = endpoint.error("call", module="serena", tool="read_file", params={"path": "a"})
+    assert (error["code"], "serena.fs" in error["hint"]) == ("MODULE_NOT_FOUND", True)

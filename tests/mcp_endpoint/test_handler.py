@@ -329,10 +329,10 @@ def test_a_defect_in_a_tool_is_a_typed_error_with_the_requests_id(
     assert "bucket" not in json.dumps(error)
 
 
-def test_an_error_about_arguments_includes_the_tools_schema(endpoint: EndpointClient) -> None:
+def test_an_error_about_an_argument_includes_its_schema_alone(endpoint: EndpointClient) -> None:
     error = endpoint.error("call", module="rag", tool="search_docs", params={"query": "x", "limit": "many"})
     assert (error["code"], error["details"]["field"]) == ("VALIDATION_ERROR", "limit")
-    assert error["details"]["schema"]["required"] == ["query"]
+    assert (error["details"]["schema"]["type"], error["details"]["schema"]["minimum"]) == ("integer", 1)
 
 
 def test_a_role_without_the_module_neither_sees_nor_calls_it(endpoint: EndpointClient) -> None:
@@ -401,3 +401,12 @@ def test_a_cold_call_needs_three_aws_requests_and_a_warm_one_its_audit_row(
     aws.clear()
     endpoint.call("call", module="rag", tool="list_tags")
     assert aws == ["PutItem"]
+
+
+def test_a_day_that_depends_on_a_zone_is_answered_with_the_whole_call(endpoint: EndpointClient) -> None:
+    written = {"module": "rag", "tool": "list_docs_by_date", "params": {"since": "2026-01-01", "until": "today"}}
+    error = endpoint.error("call", **written)
+    assert "the time zone" in error["message"]
+    corrected = error["details"]["corrected"]
+    assert corrected == written | {"params": {"since": "2026-01-01", "until": "now UTC"}}
+    assert endpoint.call("call", **corrected)[0] is False

@@ -182,6 +182,7 @@ def _run_upstream_tool(
 
 def _category(permissions: Permissions, name: str) -> ModuleEntry:
     """Return a category by its name; our own modules are not categories."""
+    name = permissions.module_name(name)
     known = nearest(name, (category.name for category in _offered(permissions)))
     if name in CATALOGUE.names:
         raise CategoryNotFound(module=name, known=known)

@@ -154,10 +154,8 @@ def _run_tool(
     from mcp_endpoint.elicitation import consent_of, run_or_elicit
 
     caller, consent = exchange.caller, consent_of(exchange.client, claimed=request.confirm)
-    tool = permissions.own_name(request.module, request.tool)
     use = ToolUse(
-        request.module,
-        tool,
+        *permissions.names(request.module, request.tool),
         request.params,
         exchange.request_id,
         options=request.options,
@@ -180,7 +178,7 @@ def answer_of(caller: Caller, tool: AnyTool, use: ToolUse, result: ToolResult) -
     value, blocks = split_content(result.json)
     with answering(tool):
         left = use.options.max_tokens - estimate_tokens(result.more)
-        shown = [] if value is None and blocks else _shown(caller, tool.shows, value, use, left)
+        shown = [] if value is None and (blocks or result.more) else _shown(caller, tool.shows, value, use, left)
         parts = to_parts(caller, blocks, max_tokens=left - tokens_of(shown))
         return ToolAnswer([*shown, *filter(None, [result.more]), *parts], result.account)
 

@@ -28,6 +28,7 @@ def describe_modules(
     Without any of both, return the list of all modules. A named module that cannot answer is `{module, error}` beside
     the others; the error is raised if none can.
     """
+    modules = [permissions.module_name(name) for name in modules]
     if not modules and not query:
         modules = list(filter(None, (permissions.split_name(name)[0] for name in tools)))
     if not modules and not query:

@@ -20,7 +20,12 @@ def nearest(word: str, words: Iterable[str], most: int = 5) -> str:
     return ", ".join(shown) + (f" and {more} more" if more else "") or NONE
 
 
+def closest(word: str, words: Iterable[str]) -> str:
+    """Return the word that is nearest; empty where none is near."""
+    return next(iter(get_close_matches(word, words, n=1, cutoff=MIN_RESEMBLANCE)), "")
+
+
 def resembling(word: str, words: Iterable[str]) -> str:
     """Return `: did you mean x?` with the word that is nearest, as the end of a problem; empty where none is near."""
-    near = get_close_matches(word, words, n=1, cutoff=MIN_RESEMBLANCE)
-    return f": did you mean {near[0]}?" if near else ""
+    near = closest(word, words)
+    return f": did you mean {near}?" if near else ""

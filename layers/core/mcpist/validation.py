@@ -20,7 +20,15 @@ def parse_model[Model: BaseModel](model: type[Model], arguments: Mapping[str, An
         if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
             names = [known.alias or name for name, known in model.model_fields.items()]
             problem = f"there is no such field{resembling(field, names)}"
+        if "schema" in details:
+            details["schema"] = field_schema(details["schema"], field)
         raise InvalidRequest(field=field, problem=problem, **details) from None
+
+
+def field_schema(schema: Mapping[str, Any], field: str) -> Any:
+    """Return the schema of the field that a path such as `tags.0` begins with; the whole where it has no such field."""
+    fields = schema.get("properties", {})
+    return fields.get(field, fields.get(field.partition(".")[0], schema))
 
 
 def first_error(error: ValidationError) -> ErrorDetails:

@@ -33,6 +33,7 @@ from mcpist.running.gate import (
     ToolUse,
     admit,
     get_upstream_prompt,
+    permit,
     read_upstream,
     record_refusals,
 )
@@ -234,3 +235,19 @@ def test_an_upstream_is_asked_for_resources_and_prompts_in_the_permitting_roles(
     with pytest.raises(AuthorizationError):
         read_upstream(Permissions(caller(Role("seller", ("shop",))), catalogue), "notes", "file:///a", "r3", 5)
     assert len(notes.roles) == 2
+
+
+def test_null_is_absent_as_a_caller_writes_it_but_not_as_a_reference_gives_it() -> None:
+    arguments = {"query": None, "limit": None}
+    called, step = (
+        permit(permitted(EVERYTHING), ToolUse("shop", "list_items", arguments, "r1", batch)) for batch in ("", "b_1")
+    )
+    assert (called.use.arguments, step.use.arguments) == ({}, arguments)
+
+
+def test_the_error_of_a_step_has_no_value_that_a_reference_gave() -> None:
+    wrong = {"nam": "from another step", "price": 1}
+    for batch, is_corrected in (("", True), ("b_1", False)):
+        with pytest.raises(InvalidArguments) as refused:
+            permit(permitted(EVERYTHING), ToolUse("shop", "create_item", wrong, "r1", batch)).run(9)
+        assert ("from another step" in json.dumps(to_message(refused.value))) is is_corrected

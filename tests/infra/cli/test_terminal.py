@@ -53,7 +53,7 @@ LOCAL_ERRORS = (
     "program check broken",
     "upstream check upstreams.json",
     "timeline",
-    "call rag",
+    "call",
     "modules --nothing",
     "nothing",
     "--url http://127.0.0.1:1/mcp modules",
@@ -333,3 +333,15 @@ def test_a_call_waits_for_no_import_that_it_does_not_need(endpoint: Service) -> 
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["metadata"]["texts"] == ["one"]
     assert not {"mcp", "mcp_types", "botocore", "jsonschema", "rich.live", "asyncio"} & set(done.stderr.split())
+
+
+def test_a_tool_may_be_named_with_its_module_in_one_word(endpoint: Service) -> None:
+    endpoint.reply_with(answer("[]"))
+    assert shown("call", "rag.list_tags", *at(endpoint))[0] == 0
+    (tags,) = sent(endpoint)
+    endpoint.reply_with(answer(json.dumps({"modules": [RAG]})), answer("[]"))
+    assert shown("call", "rag.get_doc", "path=a.md", *at(endpoint))[0] == 0
+    schema, doc = sent(endpoint)[-2:]
+    assert (tags["module"], tags["tool"], tags["options"]) == ("", "rag.list_tags", {"max_tokens": 25_000})
+    assert schema == {"modules": [], "tools": ["rag.get_doc"]}
+    assert (doc["module"], doc["tool"], doc["params"]) == ("", "rag.get_doc", {"path": "a.md"})

@@ -13,6 +13,7 @@ from mcpist.render.answer import compact
 from mcpist.tools.declare.call import Lookup, PartialList
 from mcpist_services.files.tools import files
 from tests.core.files.callers import ADA, BOB, UMA
+from tests.faults import for_each
 
 pytestmark = pytest.mark.usefixtures("aws")
 
@@ -233,3 +234,14 @@ def test_a_file_is_shared_with_roles_and_the_others_can_read_it() -> None:
 def test_bad_arguments_are_refused_by_the_schema(tool: str, arguments: dict[str, Any]) -> None:
     with pytest.raises(InvalidArguments):
         call(tool, **arguments)
+
+
+def test_an_expression_that_finds_null_says_so_and_what_the_file_is() -> None:
+    found = call("query", path=put({"total": 1, "issues": ISSUES[:1]}), expression="isues")
+    assert found.json is None
+    assert found.more.startswith("The expression finds null in this file, which is: {total: integer, issues: [1 of {")
+
+
+@for_each(("expression", "found"), [(".[0].number", ISSUES[0]["number"]), (" .[0] | title", ISSUES[0]["title"])])
+def test_an_expression_may_begin_with_a_dot(expression: str, found: object) -> None:
+    assert call("query", path=put(ISSUES), expression=expression) == found

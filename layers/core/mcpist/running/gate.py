@@ -6,7 +6,7 @@ of the roles that permit the tool, the service's limits, the run, and one audit 
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,7 +25,9 @@ from mcpist.running.run import ToolResult as ToolResult
 from mcpist.running.run import account_links, audited, run_tool
 from mcpist.spending import spending
 from mcpist.tools.access.permissions import Permissions, acting_caller
+from mcpist.tools.declare.correction import correcting
 from mcpist.tools.declare.module import Module, UpstreamClient
+from mcpist.tools.declare.tolerance import tolerant
 from mcpist.tools.declare.tool import Tool
 from mcpist.tools.search.index import Material, ModuleEntry
 
@@ -123,17 +125,19 @@ class AdmittedUse:
 
     def _run(self, seconds: float) -> ToolResult:
         use = self.use
-        return run_tool(
-            self.caller,
-            self.module,
-            self.tool,
-            use.arguments,
-            request=use.request,
-            batch=use.batch,
-            seconds=seconds,
-            options=use.options,
-            other_tools=OtherReadingTools(self.permissions, use),
-        )
+        # The ledger keeps the errors of steps, so none shows the values that references gave.
+        with nullcontext() if use.batch else correcting(self.tool, use.arguments):
+            return run_tool(
+                self.caller,
+                self.module,
+                self.tool,
+                use.arguments,
+                request=use.request,
+                batch=use.batch,
+                seconds=seconds,
+                options=use.options,
+                other_tools=OtherReadingTools(self.permissions, use),
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +175,9 @@ def permit(permissions: Permissions, use: ToolUse) -> AdmittedUse:
     """Return a use that the caller's roles permit, before any confirmation; DayLimitReached where too much is spent."""
     with refusals_audited(permissions.caller, [use]):
         tool = permissions.tool(use.module, use.tool)
-        admitted = AdmittedUse(permissions, permissions.catalogue.module(use.module), tool, use)
+        # The params of a step were read when its batch was planned; null is a value where a reference gives it.
+        read = use if use.batch else replace(use, arguments=tolerant(tool.input_schema, use.arguments))
+        admitted = AdmittedUse(permissions, permissions.catalogue.module(use.module), tool, read)
     # Steps of batches were reserved when their batch started.
     spending.check(permissions.caller.organization, "bytes", *(() if use.batch else ("calls",)))
     return admitted
@@ -235,7 +241,9 @@ def record_refusals(caller: Caller, problems: Iterable[McpistError], request: st
 def _confirm(admitted: AdmittedUse, consent: Agreement) -> AdmittedUse:
     """Have a person agree to a destructive use, once; the account is found first, so that the question names it."""
     use, permissions = admitted.use, admitted.permissions
-    admitted.tool.check(use.arguments, reference_names(admitted.tool.input_schema, use.arguments))
+    unresolved = reference_names(admitted.tool.input_schema, use.arguments)
+    with correcting(admitted.tool, use.arguments, unresolved):
+        admitted.tool.check(use.arguments, unresolved)
 
     def describe() -> list[DestructiveUse]:
         targets, account = order_targets(admitted.tool, use.arguments), account_name(admitted)

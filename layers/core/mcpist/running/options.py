@@ -3,9 +3,10 @@
 from random import SystemRandom
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from mcpist.render.answer import DEFAULT_ANSWER_TOKENS, MAX_ANSWER_TOKENS, MIN_ANSWER_TOKENS
+from mcpist.tools.declare.tolerance import TolerantModel
 
 MAX_RETRIES = 3
 MAX_RETRY_DELAY_SECONDS = 10
@@ -18,7 +19,7 @@ MaxTokens = Annotated[int, Field(ge=MIN_ANSWER_TOKENS, le=MAX_ANSWER_TOKENS)]
 _random = SystemRandom()
 
 
-class RunOptions(BaseModel):
+class RunOptions(TolerantModel):
     """Timeout and retries of the requests of one call, and the form of its answer."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

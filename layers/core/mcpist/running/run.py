@@ -143,11 +143,12 @@ def account_links(caller: Caller) -> Iterator[None]:
 
 
 def _tool_result(returned: Any, account: str) -> ToolResult:
-    """Return a tool's result; an empty answer to a write means that it is done."""
+    """Return a tool's result; an empty answer without a word about it means that the work is done."""
     if isinstance(returned, ProxiedResponse):
         return replace(_tool_result(returned.json, account), result=returned.result)
     partial_list = returned if isinstance(returned, PartialList) else PartialList(returned, "")
-    return ToolResult({"done": True} if partial_list.json is None else partial_list.json, partial_list.more, account)
+    is_silent = partial_list.json is None and not partial_list.more
+    return ToolResult({"done": True} if is_silent else partial_list.json, partial_list.more, account)
 
 
 @dataclass(slots=True)

@@ -61,7 +61,9 @@ def search(value: Any, expression: str, *, max_steps: int = MAX_STEPS, max_made:
     if len(expression) > MAX_JMESPATH_CHARACTERS:
         raise _invalid(f"it has more than {MAX_JMESPATH_CHARACTERS} characters")
     try:
-        found = _BoundedInterpreter(max_steps, max_made).visit(Parser().parse(expression).parsed, value)
+        # jq begins a path with a dot.
+        parsed = Parser().parse(expression.strip().removeprefix(".") or "@").parsed
+        found = _BoundedInterpreter(max_steps, max_made).visit(parsed, value)
     except JMESPathError as error:
         raise _invalid(f"it is no JMESPath for this file: {_one_line(error)}") from None
     except RecursionError:

@@ -8,6 +8,7 @@ from mcpist.caller import Caller
 from mcpist.errors import InvalidRequest
 from mcpist.files import access, records, storage
 from mcpist.files.access import Address
+from mcpist.files.answers import describe
 from mcpist.files.records import FileRecord
 from mcpist.files.values import Row, find_rows, parse
 from mcpist.tools.declare.call import PartialList
@@ -16,6 +17,8 @@ from mcpist_services.files.lines import Part, compare, read_bytes, read_lines, s
 from mcpist_services.files.rows import select
 
 SHOWN_OF_OTHERS = ("user", "size_bytes", "content_type", "created_at", "expires_at", "roles")
+
+NULL_FOUND = "The expression finds null in this file, which is: {shape}"
 
 type Unit = Literal["lines", "bytes"]
 
@@ -37,7 +40,9 @@ class FileStore:
 
     def query(self, path: Address, expression: str) -> Any:
         """Return the result of a JMESPath expression on the value of a file."""
-        return queries.search(self._value(path), expression)
+        value = self._value(path)
+        found = queries.search(value, expression)
+        return found if found is not None else PartialList(None, NULL_FOUND.format(shape=describe(value)))
 
     def table(self, path: Address, **selection: Any) -> list[Row] | PartialList:
         """Return rows of a file; `selection` has the options of `select`."""

@@ -1,5 +1,6 @@
 import hashlib
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -96,7 +97,7 @@ def test_all_problems_are_reported_together_with_their_lines() -> None:
     ]
 
 
-def test_all_problems_of_a_line_are_reported_at_once_with_one_schema() -> None:
+def test_all_problems_of_a_line_are_reported_at_once_with_the_schemas_of_their_fields() -> None:
     commands = [step("a", "create_item", params={"nam": "x", "price": "dear", "tags": ["${b.items[0"]}), step("b")]
     found = problems(*commands)
     assert [line for line, _, _ in found] == [1, 1, 1, 1]
@@ -109,7 +110,7 @@ def test_all_problems_of_a_line_are_reported_at_once_with_one_schema() -> None:
     with pytest.raises(McpistError) as refused:
         planned(*commands)
     errors = [refused.value, *refused.value.details["problems"]]
-    assert ["schema" in error.details for error in errors] == [False, True, False, False]
+    assert ["schema" in error.details for error in errors] == [False, True, True, False]
 
 
 def test_a_column_that_is_not_shown_is_named_with_its_place_in_the_services_json() -> None:
@@ -181,12 +182,12 @@ def test_a_tool_that_the_caller_may_not_use_is_refused_before_anything_runs() ->
     ] == ["AUTHORIZATION_ERROR", "TOOL_DISABLED", "AUTHORIZATION_ERROR", "MODULE_NOT_FOUND"]
 
 
-def test_wrong_arguments_are_reported_with_the_schema_once_for_each_tool() -> None:
+def test_wrong_arguments_are_reported_with_equal_schemas_of_a_tool_once() -> None:
     with pytest.raises(McpistError) as refused:
         planned(step("a", "create_item"), step("b", "create_item"), step("c", "get_item"))
     shown = refused.value.as_dict()["details"]
-    assert shown["schema"] == shop.tools["create_item"].input_schema
-    assert ["schema" in other["details"] for other in shown["problems"]] == [False, False, False, True]
+    assert shown["schema"] == shop.tools["create_item"].input_schema["properties"]["name"]
+    assert ["schema" in other["details"] for other in shown["problems"]] == [True, False, False, True]
 
 
 def test_an_argument_that_refers_to_a_result_is_not_checked_yet() -> None:
@@ -344,3 +345,40 @@ def test_a_step_that_waits_for_thousands_is_refused_in_one_line() -> None:
 def test_at_most_fifty_problems_are_reported() -> None:
     references = [f"${{nobody{number}.items}}" for number in range(3_000)]
     assert len(problems(step("a", "get_item", params={"item_id": "x", "more": references}))) == 50
+
+
+def test_a_step_that_is_almost_right_is_answered_with_its_whole_line_corrected() -> None:
+    written = step("b", "create_item", params={"nam": "${a.items[0].name}", "price": 1}, depends_on="a", output=True)
+    with pytest.raises(McpistError) as refused:
+        planned(step("a"), written)
+    corrected = refused.value.details["corrected"]
+    params = {"name": "${a.items[0].name}", "price": 1}
+    assert corrected == step("b", "create_item", params=params, after=("a",), output=True)
+    planned(step("a"), json.loads(json.dumps(corrected)))
+
+
+def test_steps_are_planned_alike_however_they_name_their_fields_and_tools() -> None:
+    usual = [
+        {"id": "a", "module": "shop", "tool": "list_items"},
+        {
+            "id": "b",
+            "module": "shop",
+            "tool": "create_item",
+            "each": "${a.items}",
+            "params": {"name": "${each.name}", "price": 1, "tags": ["new"]},
+            "after": ["a"],
+        },
+    ]
+    free = [
+        {"id": "a", "tool": "shop.list_items", "arguments": {"query": None, "limit": None}, "when": None},
+        {
+            "id": "b",
+            "tool": "create_item",
+            "foreach": "${a.result.items}",
+            "arguments": {"name": "${each.name}", "price": 1, "tags": "new", "size": None},
+            "depends_on": "a",
+            "timeout": None,
+        },
+    ]
+    expected = [replace(one, each="${a.result.items}") if one.each else one for one in planned(*usual).steps]
+    assert list(planned(*free).steps) == expected

@@ -223,3 +223,11 @@ def test_references_that_grow_too_large_are_refused_before_they_are_built(text: 
     with pytest.raises(PayloadTooLarge) as error:
         resolve([*values, *values, *values], lambda _: source)
     assert error.value.details["field"] == "params.100"
+
+
+def test_a_result_in_front_of_a_path_is_left_out_unless_the_service_has_one() -> None:
+    assert resolved({"x": "${a.result.items[1].author}", "y": "${a.result.raw.it.s}"}) == {"x": "ada", "y": "a"}
+    own = StepResult({"result": {"items": ["the service's"]}}, shows("x"), lambda: FILE)
+    assert resolve("${a.result.items[0]}", {"a": own}.__getitem__) == "the service's"
+    assert resolve("${a.result.items}", {"a": NoResult()}.__getitem__) == []
+    assert "there is no result" in str(refusal("${a.result.other}"))

@@ -3,7 +3,7 @@ import sys
 import pytest
 
 from mcpist.caller import Role
-from mcpist.errors import AuthorizationError, McpistError, ModuleNotFound, ToolDisabled, ToolNotFound
+from mcpist.errors import AuthorizationError, InvalidRequest, McpistError, ModuleNotFound, ToolDisabled, ToolNotFound
 from mcpist.tools.access.permissions import Permissions
 from tests.core.sample import CATALOGUE, EVERYTHING, permissions
 
@@ -94,8 +94,11 @@ def test_an_unknown_tool_is_not_found_and_only_the_callers_tools_are_named() -> 
 
 def test_a_tool_may_be_written_with_its_module() -> None:
     of = permissions(NEW)
-    assert of.own_name("shop", "shop.get_item") == of.own_name("shop", "get_item") == "get_item"
-    assert of.own_name("shop", "safe.get_item") == "safe.get_item"
+    written = [("shop", "shop.get_item"), ("shop", "get_item"), ("", "shop.get_item"), ("", "get_item")]
+    assert {of.names(*one) for one in written} == {("shop", "get_item")}
+    assert of.names("shop", "safe.get_item") == ("shop", "safe.get_item")
+    with pytest.raises(InvalidRequest, match=r"name the module of this tool$"):
+        of.names("", "list_jewels")  # of another role's module
 
 
 def test_an_unknown_module_is_not_found_and_only_the_callers_modules_are_named() -> None:

@@ -6,7 +6,13 @@ from typing import Any
 
 from mcpist.batch.language.columns import Source, check_element, check_reference
 from mcpist.batch.language.graph import Graph, canonical_order, find_cycle, mermaid_flowchart
-from mcpist.batch.language.references import EACH, Reference, find_foreign_references, find_references
+from mcpist.batch.language.references import (
+    EACH,
+    Reference,
+    find_foreign_references,
+    find_references,
+    without_result,
+)
 from mcpist.batch.language.steps import MAX_PROBLEMS, Problems, Step, parse
 from mcpist.batch.ledger.items import check_size
 from mcpist.batch.machine.definition import Machine, build_machine, build_relay
@@ -15,6 +21,8 @@ from mcpist.errors import CyclicSteps, InvalidArguments, McpistError, UnknownSte
 from mcpist.files.parameters import reference_names
 from mcpist.suggestions import nearest
 from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.declare.correction import correcting
+from mcpist.tools.declare.tolerance import tolerant
 from mcpist.tools.declare.tool import Tool
 
 
@@ -102,10 +110,13 @@ def replan(steps: Sequence[Step], permissions: Permissions) -> Plan:
 
 
 def _plan(written: Sequence[Step], problems: Problems, permissions: Permissions) -> Plan:
-    steps = [replace(step, tool=permissions.own_name(step.module, step.tool)) for step in written]
     unreadable = {problem.details["id"] for problem in problems if "id" in problem.details}
+    steps, tools = list[Step](), dict[str, Tool]()
+    for one in written:
+        step, tool = _find_tool(one, permissions, problems)
+        steps.append(step)
+        tools |= {step.id: tool} if tool else {}
     known = {step.id: step for step in steps}
-    tools = {step.id: tool for step in steps if (tool := _find_tool(step, permissions, problems))}
     named = {step.id: index for index, step in enumerate(steps) if step.has_explicit_id}
     parsed = _ParsedSteps(known, tools, permissions)
     needs = [_find_needs(step, named, parsed, problems) for step in steps]
@@ -142,24 +153,28 @@ class _ParsedSteps:
         )
 
 
-def _find_tool(step: Step, permissions: Permissions, problems: Problems) -> Tool | None:
-    """Return the step's tool, after a check of the arguments that are known now against its schema."""
+def _find_tool(step: Step, permissions: Permissions, problems: Problems) -> tuple[Step, Tool | None]:
+    """Return the step as its tool's module names it, and the tool; the arguments that are known now are checked."""
     try:
-        tool = permissions.tool(step.module, step.tool)
+        module, name = permissions.names(step.module, step.tool)
+        tool = permissions.tool(module, name)
     except McpistError as error:
         problems.append(error.with_details(line=step.line, id=step.id))
-        return None
+        return step, None
+    step = replace(step, module=module, tool=name, params=tolerant(tool.input_schema, step.params))
     found: Problems = []
     unresolved = {name for name, value in step.params.items() if _is_unresolved(name, value, found)}
     try:
         check_size(step.params, step.when)
-        tool.check(step.params, unresolved | reference_names(tool.input_schema, step.params))
+        unresolved |= reference_names(tool.input_schema, step.params)
+        with correcting(tool, step.params, unresolved, lambda params: replace(step, params=params).as_line()):
+            tool.check(step.params, unresolved)
     except InvalidArguments as error:
         found += _one_by_one(error)
     except McpistError as error:
         found.append(error)
     problems += [problem.with_details(line=step.line, id=step.id) for problem in found]
-    return tool
+    return step, tool
 
 
 def _is_unresolved(name: str, value: Any, problems: Problems) -> bool:
@@ -175,7 +190,7 @@ def _one_by_one(error: InvalidArguments) -> Iterator[InvalidArguments]:
     """Yield the error for the first argument, then one for each of its further problems."""
     others = error.details.pop("problems", [])
     yield error
-    yield from (InvalidArguments(**{**error.details, **other}) for other in others)
+    yield from (InvalidArguments(module=error.details["module"], tool=error.details["tool"], **one) for one in others)
 
 
 def _find_needs(step: Step, named: dict[str, int], known: _ParsedSteps, problems: Problems) -> frozenset[int]:
@@ -233,21 +248,20 @@ def _check_each_reference(reference: Reference, step: Step, known: _ParsedSteps)
         (rows,) = find_references(step.each, "each")
     except UnresolvedReference:  # it is reported with the field `each`
         return
-    if rows.keys == ("items",) and (source := known.source(rows.step)):
+    if without_result(rows.keys) == ("items",) and (source := known.source(rows.step)):
         check_element(reference, source, rows.step)
 
 
 def _raise_problems(problems: Problems) -> None:
-    """Raise the first problem by line, with the others up to a limit; each tool's schema is included once."""
+    """Raise the first problem by line, with the others up to a limit; equal schemas of a tool are included once."""
     if not problems:
         return
-    with_schema: set[str] = set()
+    shown: list[Any] = []
     ordered = sorted(problems, key=lambda problem: problem.details.get("line", 0))[:MAX_PROBLEMS]
     for problem in ordered:
-        if "schema" in problem.details:
-            tool = f"{problem.details['module']}.{problem.details['tool']}"
-            if tool in with_schema:
-                del problem.details["schema"]
-            with_schema.add(tool)
+        schema = [problem.details.get(name) for name in ("module", "tool", "schema")]
+        if "schema" in problem.details and schema in shown:
+            del problem.details["schema"]
+        shown.append(schema)
     first, *others = ordered
     raise first.with_details(problems=others) if others else first

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from mcpist.batch.language.references import Key, Reference, unresolved_error
+from mcpist.batch.language.references import Key, Reference, unresolved_error, without_result
 from mcpist.render.shows import Shows, path_keys
 from mcpist.suggestions import nearest, resembling
 
@@ -25,9 +25,10 @@ class Source:
 
 def check_reference(reference: Reference, source: Source) -> None:
     """Refuse a column that the step's tool does not show."""
-    first = reference.keys[0] if reference.keys else 0
+    keys = without_result(reference.keys)
+    first = keys[0] if keys else 0
     if first == "items":
-        _check_column(reference, source, reference.keys[1:], lambda path: f"{reference.step}.raw{path}")
+        _check_column(reference, source, keys[1:], lambda path: f"{reference.step}.raw{path}")
     elif source.is_map and isinstance(first, str) and first not in _MAP_RESULT_KEYS:
         known = f"Write {reference.step}.items, {reference.step}.raw[0].{first} or {reference.step}.elements[0].status."
         raise unresolved_error(reference, f"{reference.step} runs for each element, so its JSON is a list", known)

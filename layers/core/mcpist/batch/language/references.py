@@ -2,6 +2,7 @@
 
 The first word of the path selects: `items` the projected rows, `raw` the service's JSON, `file` the reference of a file
 with the answer, any other word the service's JSON, too; of a step with `each` also `elements`, how each of them ended.
+`result` in front of the first three is left out, unless the service's JSON has such a field.
 `${each}` is the element that a step runs for. A string that is one reference becomes the value itself; references
 inside a longer string become text, in which null is an error; `$${` is an escaped `${`. References are resolved once: a
 result that looks like a reference stays text.
@@ -158,13 +159,22 @@ def resolve_reference(reference: Reference, find: FindSource) -> Any:
         case EachElement(value):
             return _walk(value, reference.keys, reference)
         case NoResult():
-            return [] if reference.keys in {("items",), ("elements",)} or "*" in reference.keys else None
+            is_list = without_result(reference.keys) in {("items",), ("elements",)}
+            return [] if is_list or "*" in reference.keys else None
         case StepResult() as source:
             return _follow_in_result(reference, source)
 
 
+def without_result(keys: tuple[Key, ...]) -> tuple[Key, ...]:
+    """Return the keys of a path without a `result` that only repeats that they are in one."""
+    match keys:
+        case ("result", "items" | "raw" | "file", *_):
+            return keys[1:]
+    return keys
+
+
 def _follow_in_result(reference: Reference, source: StepResult) -> Any:
-    match reference.keys:
+    match reference.keys if has_key(source.raw, "result") else without_result(reference.keys):
         case ("items", *rest):
             return _walk(source.rows, tuple(rest), reference)
         case ("raw", *rest):

@@ -30,6 +30,8 @@ from mcpist.batch.language.references import EACH, FindSource, find_references, 
 from mcpist.errors import DuplicateStep, EmptyBatch, InvalidLine, McpistError, TooManySteps, UnresolvedReference
 from mcpist.running.options import MAX_RETRIES, MAX_RETRY_DELAY_SECONDS, RunOptions
 from mcpist.strict_json import load_json
+from mcpist.tools.declare import tolerance
+from mcpist.tools.declare.tolerance import TolerantModel
 from mcpist.validation import field_path
 
 MAX_BATCH_STEPS = 100
@@ -87,15 +89,16 @@ class Step:
     """Whether the caller wrote the id; else it is made from the line's number."""
     id: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$"), AfterValidator(_check_not_reserved)]
     module: str
-    tool: str
-    params: dict[str, _Json] = field(default_factory=dict)
-    after: Annotated[tuple[str, ...], BeforeValidator(_as_tuple)] = ()
+    """Empty where `tool` names it, or only one module has such a tool."""
+    tool: Annotated[str, Field(validation_alias=tolerance.TOOL)]
+    params: Annotated[dict[str, _Json], Field(validation_alias=tolerance.PARAMS)] = field(default_factory=dict)
+    after: Annotated[tuple[str, ...], BeforeValidator(_as_tuple), Field(validation_alias=tolerance.AFTER)] = ()
     """The ids of the steps that it waits for, besides those that it refers to."""
     output: bool = False
     """Whether the result is returned as the rows that the tool shows."""
     raw_output: bool = False
     """Whether the result is returned as the service's JSON."""
-    each: Annotated[str, Field(pattern=r"^\$\{[^{}]*\}$")] = ""
+    each: Annotated[str, Field(pattern=r"^\$\{[^{}]*\}$", validation_alias=tolerance.EACH)] = ""
     """A reference to the list that it runs over; empty for a step that runs once."""
     each_limit: Annotated[int, Field(ge=1, le=MAX_EACH_LIMIT)] = DEFAULT_EACH_LIMIT
     when: Annotated[dict[str, _Json] | None, BeforeValidator(parse_condition)] = None
@@ -112,6 +115,17 @@ class Step:
         """The retries of its requests; how long they may take, its runner decides."""
         return RunOptions(retry=self.retry, retry_delay=self.retry_delay)
 
+    def as_line(self) -> dict[str, Any]:
+        """Return the step as a caller writes it, without what may be left out."""
+        written = {one.name: getattr(self, one.name) for one in fields(self) if one.name in _StepModel.model_fields}
+        if not self.has_explicit_id:
+            del written["id"]
+        return {name: value for name, value in written.items() if value != _StepModel.model_fields[name].get_default()}
+
+
+class _StrictModel(TolerantModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
 
 def _step_model() -> type[BaseModel]:
     """Return the model of a line as a caller writes it: the fields of Step, with an id that may be left out."""
@@ -124,7 +138,8 @@ def _step_model() -> type[BaseModel]:
         written[declared.name] = hints[declared.name], default
     del written["line"], written["has_explicit_id"]
     written["id"] = hints["id"] | None, None
-    return create_model("StepModel", __config__=ConfigDict(extra="forbid", strict=True), **written)
+    written["module"] = hints["module"], ""
+    return create_model("StepModel", __base__=_StrictModel, **written)
 
 
 _StepModel = _step_model()

@@ -107,14 +107,35 @@ class Permissions:
         """Read the tools of these modules where they are not known yet; not of those that the caller cannot use."""
         self.catalogue.load_tools(set(filter(self._is_enabled, modules)))
 
-    def own_name(self, module: str, tool: str) -> str:
-        """Return a tool's name in its module; some models write the full name there: `notes.find_note`."""
+    def names(self, module: str, tool: str) -> tuple[str, str]:
+        """Return the names of a module and its tool; some models write the full name as the tool's: `notes.find_note`.
+
+        Without a module it is the only one that has such a tool; InvalidRequest if several have.
+        """
+        if not module:
+            module, tool = self.split_name(tool)
+        module = self.module_name(module) if module else self._home_of(tool)
         prefix = f"{module}."
         if not tool.startswith(prefix):
-            return tool
+            return module, tool
         self.load_tools((module,))
         entry = self.catalogue.index.modules.get(module)
-        return tool if entry and tool in entry.tools else tool.removeprefix(prefix)
+        return module, tool if entry and tool in entry.tools else tool.removeprefix(prefix)
+
+    def module_name(self, name: str) -> str:
+        """Return the name of a module; some models write that of the server behind a category, if it has only one."""
+        if name in self.catalogue.index.modules:
+            return name
+        behind = [module.name for module in self.modules() if module.notes.get("source_server") == name]
+        return behind[0] if len(behind) == 1 else name
+
+    def _home_of(self, tool: str) -> str:
+        """Return the only module in which the caller has a tool of this name."""
+        homes = [module.name for module in self.modules() if any(one.name == tool for one in self.tools(module))]
+        if len(homes) == 1:
+            return homes[0]
+        named = f", one of {', '.join(homes[:MAX_NAMED_MODULES])}" if homes else ""
+        raise errors.InvalidRequest(field="module", problem=f"name the module of this tool{named}")
 
     def split_name(self, name: str) -> tuple[str, str]:
         """Split a full name into module and tool; both may have dots, and the module is empty where none is named."""

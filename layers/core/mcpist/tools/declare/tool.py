@@ -17,6 +17,7 @@ from mcpist.tools.declare.call import Call, Work
 from mcpist.tools.declare.paging import PageRequest, Paging, pages, paging_parameters
 from mcpist.tools.declare.pasted import PastedArguments, address_of
 from mcpist.tools.declare.schema import example_of, model_of, parameter_lines, parameters_of, schema_of, values_of
+from mcpist.validation import field_schema
 
 type PagePath = Callable[[Mapping[str, Any], Mapping[str, Any]], str | None]
 """Returns the path of an item's page at the account's own site, from the item and the tool's arguments."""
@@ -130,7 +131,7 @@ class Tool(ABC):
 
     @abstractmethod
     def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments with defaults; InvalidArguments with the tool's schema for the next try."""
+        """Return the arguments with defaults; InvalidArguments with the field's schema for the next try."""
 
     @abstractmethod
     def check(self, arguments: Mapping[str, Any], unresolved: Collection[str]) -> None:
@@ -141,12 +142,18 @@ class Tool(ABC):
         """Return the work for arguments that have been validated."""
 
     def invalid(self, problems: Sequence[ArgumentProblem]) -> InvalidArguments:
-        """Return the error for the first of some problems, with the others and the schema."""
-        first, *others = problems
-        further = {"problems": [problem._asdict() for problem in others]} if others else {}
-        return InvalidArguments(
-            module=self.module, tool=self.name, **first._asdict(), **further, schema=self.input_schema
+        """Return the error for the first of some problems, with the others; each has the schema of its field.
+
+        Of a field that does not exist, the first has the tool's schema.
+        """
+        first, *others = (
+            problem._asdict() | {"schema": field_schema(self.input_schema, problem.field)} for problem in problems
         )
+        for other in others:
+            if other["schema"] == self.input_schema:
+                del other["schema"]
+        further = {"problems": others} if others else {}
+        return InvalidArguments(module=self.module, tool=self.name, **first, **further)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -206,7 +213,7 @@ class DeclaredTool(Tool):
         return [Example(description=first, parameters=use, expectedResult=brings) for use in uses]
 
     def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments with defaults; InvalidArguments with the tool's schema for the next try."""
+        """Return the arguments with defaults; InvalidArguments with the field's schema for the next try."""
         if self.schema_first and (found := schema_errors(self.input_schema, dict(arguments))):
             raise self.invalid(schema_problems(found, arguments))
         arguments = self._read_addresses(arguments)
