@@ -29,24 +29,29 @@ def service(visit: Visit) -> HttpResponse:
 
 
 def submit(visit: Visit) -> HttpResponse:
-    """Perform the action of a form on a service's page: begin, paste or disconnect."""
+    """Perform the action of a form on a service's page: begin, paste, choose the default, or disconnect."""
     request, name = visit.request, visit.request.path_parameters["service"]
     role = {"role": request.form_value("role")} if request.form_value("whom") == "role" else {}
+    owner = {"role": request.form_value("role")} if request.form_value("role") else {}
+    account = {"account": request.form_value("account")}
     match request.form_value("action"):
         case "begin":
             services = request.form.get("services", [])
             if not services:
                 raise InvalidRequest(field="services", problem="choose at least one service")
-            fields = {"services": services, **role, **_selected_roles(visit, role)}
+            fields = {"services": services, **account, **role, **_selected_roles(visit, role)}
             url = _call_broker(visit, "begin", **fields)["url"]
             return visit.page("connect/leaving.html", service=name, url=url)
         case "paste":
-            return _paste(visit, name, role)
+            return _paste(visit, name, {**account, **role}, _selected_roles(visit, role))
         case "disconnect":
-            shared = {"role": request.form_value("role")} if request.form_value("role") else {}
-            _call_broker(visit, "revoke", service=name, **shared)
+            _call_broker(visit, "revoke", service=name, **account, **owner)
             broker.forget(visit.caller, name)
             return visit.redirect(service_path(name), done="disconnected")
+        case "default":
+            _call_broker(visit, "default", service=name, **account, **owner)
+            broker.forget(visit.caller, name)
+            return visit.redirect(service_path(name), done="default_chosen")
     raise InvalidRequest(field="action", problem="this action is unknown")
 
 
@@ -65,9 +70,9 @@ def confirm(visit: Visit) -> HttpResponse:
     return _result_page(visit, _call_broker(visit, "confirm", question=question, agreed=agreed, account=account))
 
 
-def _paste(visit: Visit, name: str, role: Mapping[str, str]) -> HttpResponse:
+def _paste(visit: Visit, name: str, whose: Mapping[str, str], opened: Mapping[str, list[str]]) -> HttpResponse:
     """Store a key; one that the service does not accept is answered by the same form, which says what it takes."""
-    fields = {"service": name, "key": visit.request.form_value("key"), **role, **_selected_roles(visit, role)}
+    fields = {"service": name, "key": visit.request.form_value("key"), **whose, **opened}
     try:
         result = _call_broker(visit, "paste", **fields)
     except InvalidRequest as error:
@@ -79,8 +84,8 @@ def _paste(visit: Visit, name: str, role: Mapping[str, str]) -> HttpResponse:
 
 def _show_service(visit: Visit, *, problem: str = "", status: int = 200) -> HttpResponse:
     offer, entry = offer_of(visit, visit.request.path_parameters["service"])
-    role = visit.request.query.get("role", "")
-    return visit.page("connect/service.html", status=status, problem=problem, offer=offer, entry=entry, role=role)
+    chosen = {"role": visit.request.query.get("role", ""), "label": visit.request.query.get("account", "")}
+    return visit.page("connect/service.html", status=status, problem=problem, offer=offer, entry=entry, **chosen)
 
 
 def offer_of(visit: Visit, name: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

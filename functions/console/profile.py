@@ -11,7 +11,7 @@ from console.http.cookies import clear_cookie, set_language_cookie
 from console.rendering import json_text
 from console.sign_in.sessions import SIGN_OUT_EVERYWHERE, record_end, record_sign_out
 from console.visit import Visit
-from mcpist.caller import Role
+from mcpist.caller import Role, labelled
 from mcpist.errors import InvalidRequest, Locale
 from mcpist.http.request import HttpResponse
 from mcpist.people import administration, browsers, client_logins, directory, memberships
@@ -126,4 +126,6 @@ def _own_connections(visit: Visit) -> Sequence[tuple[Row, Row | None]]:
 
 
 def _is_of(use: Row, account: Row) -> bool:
-    return use["service"] in account["services"] and use["account"] == account["account_name"]
+    return use["service"] in account["services"] and use["account"] == labelled(
+        account["account_name"], account["label"]
+    )

@@ -4,7 +4,8 @@ A call without an account asks its person to connect one, waits for it, and then
 permits nothing that would not be permitted without it: it says which call to wait with, and for what.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mcp.shared.exceptions import UrlElicitationRequiredError
@@ -25,6 +26,7 @@ from mcpist.errors import (
 from mcpist.people import questions
 from mcpist.polling import Polling
 from mcpist.running import broker
+from mcpist.running.accounts import acting_row
 from mcpist.running.confirmation import Agreement
 
 CONFIRM_INPUT = "confirm"
@@ -81,7 +83,7 @@ def run_or_elicit[Result](
         if reply and reply.action != "accept":
             raise from_message(context["error"])
         if reply:
-            _wait(exchange, context["service"], context["grant"])
+            _wait(exchange, replace(exchange.caller, account=context["account"]), context)
     try:
         return run_call()
     except AccountError as error:
@@ -104,35 +106,37 @@ def _elicit(
 
     A question that is asked again keeps its state: then the grant of the first one is still the one to replace.
     """
-    caller, service = exchange.caller, error.details["service"]
+    service, label = error.details["service"], error.details.get("account", "")
+    caller = replace(exchange.caller, account=label)
     grant = asked["grant"] if asked else _acting_grant(caller, service)[0]
-    context = {"error": to_message(error), "service": service, "grant": grant}
+    context = {"error": to_message(error), "service": service, "account": label, "grant": grant}
     state = exchange.client.request_state if asked else ""
     state = questions.save(caller, digest, context, state=state, kind="connect")
     page = ElicitRequestURLParams(message=error.text(caller.locale).message, url=error.details["url"])
     return InputRequiredResult(input_requests={CONNECT_INPUT: ElicitRequest(params=page)}, request_state=state)
 
 
-def _wait(exchange: McpExchange, service: str, previous: list[Any]) -> None:
+def _wait(exchange: McpExchange, caller: Caller, context: Mapping[str, Any]) -> None:
     """Wait until another grant than the previous one acts and works, or only the time for the call is left."""
+    service, previous = context["service"], context["grant"]
 
     def is_connected(state: tuple[list[Any], bool]) -> bool:
         acting, usable = state
         return usable and acting != previous
 
     def read() -> tuple[list[Any], bool]:
-        return _acting_grant(exchange.caller, service)
+        return _acting_grant(caller, service)
 
     state = ACCOUNT_POLLING.wait(read(), is_connected, read, exchange.remaining - CALL_RESERVE_SECONDS)
     if is_connected(state) and previous:  # caches, here and in the broker, may still hold its token
-        broker.resolve(exchange.caller, service, refused=previous[1])
+        broker.resolve(caller, service, refused=previous[1])
 
 
 def _acting_grant(caller: Caller, service: str) -> tuple[list[Any], bool]:
-    """Return the owner and version of the grant that acts, and whether it works; empty if the broker cannot tell."""
+    """Return the owner, version and label of the grant that acts, and whether it works; empty if that is not known."""
     try:
         rows = broker.accounts(caller, [service])
     except McpistError:
         return [], False
-    row = next((row for row in rows if row["acts"]), None)
-    return ([row["owner"], row["version"]], bool(row["usable"])) if row else ([], False)
+    row = acting_row(caller, rows, caller.account)
+    return ([row["owner"], row["version"], row["label"]], bool(row["usable"])) if row else ([], False)

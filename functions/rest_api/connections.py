@@ -6,6 +6,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Path
 from pydantic import Field
 
+from mcpist.caller import MAIN_ACCOUNT
 from mcpist.errors import ConnectionNotFound
 from mcpist.running import broker
 from mcpist.settings import settings
@@ -24,6 +25,8 @@ class Connection(Body):
     title: str
     owner: Annotated[str, Field(description="user#ID for a personal account, role#NAME for a shared one")]
     account: str
+    label: Annotated[str, Field(description="Names it among several: options.account of a call, account of a step")]
+    default: Annotated[bool, Field(description="Whether its owner has chosen it for calls that name none")]
     acts: Annotated[bool, Field(description="Whether tools use this account for the caller")]
     usable: Annotated[bool, Field(description="Whether it works")]
     scopes: list[str]
@@ -72,7 +75,7 @@ def delete_connection(
     kind, _, name = str(row["owner"]).partition("#")
     role = {"role": name} if kind == "role" else {}
     caller = current().caller
-    result = broker.request(caller, "revoke", service=row["service"], **role)
+    result = broker.request(caller, "revoke", service=row["service"], account=row["label"], **role)
     broker.forget(caller, row["service"])
     return Response(200, "application/json", Disconnection(id=id, service=row["service"], result=result))
 
@@ -84,15 +87,16 @@ def _services() -> list[str]:
 
 def _connection(row: dict[str, Any]) -> Connection:
     service, times = row["service"], {name: str(row[name]) for name in ("created_at", "updated_at")}
-    shared = {name: row[name] for name in ("owner", "acts", "usable", "scopes")}
+    shared = {name: row[name] for name in ("owner", "label", "default", "acts", "usable", "scopes")}
     about = {"title": title(service), "account": row["account_name"], "connect_url": _connect_url(service)}
     return Connection(id=_connection_id(row), service=service, **shared, **times, **about)
 
 
 def _connection_id(row: dict[str, Any]) -> str:
-    """Return an id that names a service and the kind of its owner: `service`, `service@members`."""
+    """Return an id that names a service, a label and the owner: `service`, `service~work`, `service~work@members`."""
     kind, _, name = str(row["owner"]).partition("#")
-    return f"{row['service']}@{name}" if kind == "role" else str(row["service"])
+    account = row["service"] if row["label"] == MAIN_ACCOUNT else f"{row['service']}~{row['label']}"
+    return f"{account}@{name}" if kind == "role" else str(account)
 
 
 def _connect_url(service: str) -> str:

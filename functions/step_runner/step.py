@@ -119,7 +119,8 @@ class ToolStepWork:
 
     def prepare(self, head: Header, entry: Entry) -> Callable[[], ToolResult]:
         """Return the call of its tool; permissions are checked again, since roles may have changed meanwhile."""
-        step, begun = entry.step, ToolUse(entry.step.module, entry.step.tool, {}, self._request_id, head.batch)
+        step = entry.step
+        begun = ToolUse(step.module, step.tool, {}, self._request_id, head.batch)
         with gate.refusals_audited(_starter(head), [begun]):
             permissions = Permissions(_caller(head), CATALOGUE)
         with _locate_errors(entry):
@@ -186,7 +187,7 @@ def _caller(head: Header) -> Caller:
         roles=head.roles,
         proof=Proof("warrant", head.warrant) if head.warrant else None,
     )
-    return replace(caller, client=head.client, reading_only=head.reading_only)
+    return replace(caller, client=head.client, reading_only=head.reading_only, pins=head.pins)
 
 
 def _starter(head: Header) -> Caller:

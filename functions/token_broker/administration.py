@@ -12,20 +12,23 @@ from functools import partial
 from itertools import islice
 from typing import Any, Literal
 
-from mcpist.caller import Caller
-from mcpist.errors import AuthorizationError, Conflict, McpistError
+from mcpist.audit import record as audit
+from mcpist.caller import MAIN_ACCOUNT, Caller
+from mcpist.errors import AccountNotChosen, AuthorizationError, Conflict, McpistError
 from mcpist.oauth.provider import Tokens
 from mcpist.people import directory
 from mcpist.people.provisioning import directory_caller, is_expired
 from mcpist.running.broker import CREDENTIAL_CACHE_SECONDS
+from mcpist.telemetry import invocation
 from mcpist.telemetry.invocation import with_context
 from mcpist_services import provider_name
 from token_broker.connecting import pending
 from token_broker.connecting.connections import grant_owner
 from token_broker.connecting.pending import Pending
 from token_broker.grants import grants
-from token_broker.grants.grant import StoredGrant
-from token_broker.message import Kill, ListGrants, Reencrypt, Revoke
+from token_broker.grants.grant import StoredGrant, slot_of
+from token_broker.message import ChooseDefault, Kill, ListGrants, Reencrypt, Revoke
+from token_broker.resolving.credentials import labels_of, named
 from token_broker.resolving.refresh import AuditContext
 
 # Killed in parallel, since each may wait for its provider for ten seconds and an invocation lasts 29.
@@ -42,11 +45,12 @@ type RevocationOutcome = Literal["revoked", "unsupported", "failed", "kept"]
 def revoke(caller: Caller, message: Revoke) -> dict[str, Any]:
     """Return `{revoked, kept, proof}`: whether there was a grant, and the services that it still serves."""
     owner = grant_owner(caller, message.service, message.role)
+    slot = slot_of(owner, message.account or _only_label(_serving(caller, message, owner), message.service))
     provider = provider_name(message.service)
     connections = pending.find(caller.organization, provider=provider)
-    _drop_all_pending([connection for connection in connections if connection.intent.owner == owner])
+    _drop_all_pending([connection for connection in connections if connection.intent.slot == slot])
     for _ in range(MAX_DELETE_ATTEMPTS):
-        grant = grants.read(caller.organization, provider, owner)
+        grant = grants.read(caller.organization, provider, slot)
         if grant is None or message.service not in grant.account.services:
             return {"revoked": False, "kept": [], "proof": None}
         remaining = [service for service in grant.account.services if service != message.service]
@@ -57,16 +61,28 @@ def revoke(caller: Caller, message: Revoke) -> dict[str, Any]:
             grants.set_services(grant, remaining)
         except Conflict:
             continue
-        AuditContext(caller, message.service).record("revoke", grant.account.account_name, "succeeded")
+        AuditContext(caller, message.service).record("revoke", grant.name, "succeeded")
         return {"revoked": True, "kept": remaining, "proof": None}
     raise Conflict(what=f"the {message.service} connection")
+
+
+def choose_default(caller: Caller, message: ChooseDefault) -> dict[str, Any]:
+    """Make one of an owner's accounts the one that acts unless a call names another; return its row."""
+    owner = grant_owner(caller, message.service, message.role)
+    grant = named(_serving(caller, message, owner), message.service, message.account)
+    grants.choose_default(grant)
+    with audit.best_effort():
+        target, request = f"grants.{message.service}", invocation.request_id()
+        audit.record_change(caller, action="grants.default", target=target, request=request, account=grant.name)
+    return {"service": message.service, **grant.view(), "default": True}
 
 
 def list_grants(caller: Caller, message: ListGrants) -> dict[str, Any]:
     """Return `{grants, cursor}`, sorted by owner and provider, without secrets; `cursor` is empty on the last page."""
     _check_may_administer(caller, message)
     page, cursor = _page(_find_grants(caller, message), message.cursor, MAX_LISTED_GRANTS)
-    return {"grants": list(map(_grant_row, page)), "cursor": cursor}
+    found = grants.with_defaults(page)
+    return {"grants": [{**_grant_row(grant), "default": found.is_default(grant)} for grant in page], "cursor": cursor}
 
 
 def kill(caller: Caller, message: Kill) -> dict[str, Any]:
@@ -115,6 +131,19 @@ def reencrypt(caller: Caller, message: Reencrypt) -> dict[str, Any]:
     return {"resealed": len(page) - len(failed), "failed": failed, "cursor": cursor}
 
 
+def _serving(caller: Caller, message: Revoke | ChooseDefault, owner: str) -> list[StoredGrant]:
+    """Return an owner's grants for a service."""
+    owned = grants.read_owned(caller.organization, provider_name(message.service), owner)
+    return [grant for grant in owned if message.service in grant.account.services]
+
+
+def _only_label(owned: list[StoredGrant], service: str) -> str:
+    """Return the label of an owner's only account; AccountNotChosen where the request must name one of several."""
+    if len(owned) > 1:
+        raise AccountNotChosen(field="account", service=service, known=labels_of(owned))
+    return owned[0].label if owned else MAIN_ACCOUNT
+
+
 def _check_may_administer(caller: Caller, message: ListGrants | Kill) -> None:
     """Raise AuthorizationError for grants that are not the user's own, unless an administrator asks."""
     if message.user != caller.user:
@@ -150,7 +179,7 @@ def _kill_grant(grant: StoredGrant, caller: Caller) -> dict[str, Any]:
         try:
             return _delete_and_revoke(current, caller, "kill")
         except Conflict:
-            current = grants.read(grant.organization, grant.provider, grant.owner)
+            current = grants.read(grant.organization, grant.provider, grant.slot)
     return _proof(grant, "failed", deleted=False)
 
 
@@ -166,7 +195,7 @@ def _delete_and_revoke(grant: StoredGrant, caller: Caller, event: Literal["revok
     grants.remove(grant)
     revocation = _revoke_at_provider(grant.provider, tokens, deleted_grant=grant if event == "revoke" else None)
     for service in grant.account.services:
-        AuditContext(caller, service).record(event, grant.account.account_name, revocation)
+        AuditContext(caller, service).record(event, grant.name, revocation)
     return _proof(grant, revocation, deleted=True)
 
 
@@ -223,6 +252,7 @@ def _proof(grant: StoredGrant, revocation: RevocationOutcome, *, deleted: bool) 
     """Return the proof of a grant's end; after `forgotten_by` (epoch seconds) no cache holds its token."""
     return {
         "owner": grant.owner,
+        "label": grant.label,
         "provider": grant.provider,
         "services": list(grant.account.services),
         "account_id": grant.account.account_id,
@@ -246,7 +276,7 @@ def _page(found: Iterable[StoredGrant], cursor: str, size: int) -> tuple[list[St
 
 
 def _sort_key(grant: StoredGrant) -> str:
-    return f"{grant.owner} {grant.provider}"
+    return f"{grant.slot} {grant.provider}"
 
 
 def _require_administrator(caller: Caller, name: str) -> None:

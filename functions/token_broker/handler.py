@@ -18,6 +18,7 @@ from mcpist_services import dialect_modules
 from token_broker import administration, proof
 from token_broker import message as messages
 from token_broker.connecting import connections
+from token_broker.grants.grant import AccountChoice
 from token_broker.resolving import credentials
 
 if TYPE_CHECKING:
@@ -45,11 +46,15 @@ def perform(event: Mapping[str, Any]) -> dict[str, Any]:
 def _perform(caller: Caller, message: messages.ProvenMessage) -> dict[str, Any]:
     match message:
         case messages.Resolve():
-            return asdict(credentials.resolve(caller, message.service, refused=message.refused))
+            choice = AccountChoice(message.service, message.account, message.pins)
+            return asdict(credentials.resolve(caller, choice, refused=message.refused))
         case messages.IssueWarrant():
-            return proof.issue_warrant(caller, message.services, message.expires_at)
+            warrant = proof.issue_warrant(caller, message.services, message.expires_at)
+            return {**warrant, "pins": credentials.pins_of(caller, message.services)}
         case messages.Revoke():
             return administration.revoke(caller, message)
+        case messages.ChooseDefault():
+            return administration.choose_default(caller, message)
         case messages.ListGrants():
             return administration.list_grants(caller, message)
         case messages.Kill():

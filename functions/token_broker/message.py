@@ -25,10 +25,12 @@ from pydantic import (
     model_validator,
 )
 
+from mcpist.caller import ACCOUNT_PATTERN
 from mcpist.errors import InvalidRequest
 from mcpist.validation import field_path, first_error
 
 MAX_SECRET_LENGTH = 16_384
+MAX_PINS = 2_000
 CORRELATION_PATTERN = r"[A-Za-z0-9-]{1,64}"
 
 
@@ -48,6 +50,9 @@ type Ids = Annotated[tuple[Id, ...], Field(max_length=100)]
 type Services = Annotated[tuple[Service, ...], Field(max_length=100)]
 type Correlation = Annotated[str, StringConstraints(pattern=f"^{CORRELATION_PATTERN}$")]
 type Label = Annotated[str, StringConstraints(max_length=256)]
+type AccountLabel = Annotated[str, StringConstraints(pattern=ACCOUNT_PATTERN)]
+"""The label of one of several accounts; no part of a key can be hidden in it."""
+type Pins = Annotated[tuple[Label, ...], Field(max_length=MAX_PINS)]
 type NonNegativeInt = Annotated[int, Field(strict=True, ge=0)]
 
 
@@ -117,6 +122,10 @@ class Resolve(BaseMessage):
     service: Service
     refused: NonNegativeInt | None = None
     """The version of the token that the service refused."""
+    account: AccountLabel = ""
+    """The label of the account that is meant; empty for the default one."""
+    pins: Pins = ()
+    """The accounts that the call's batch keeps to; they can only narrow the caller's own choice."""
 
 
 class IssueWarrant(CallerMessage):
@@ -154,6 +163,16 @@ class Revoke(StrictMessage):
     operation: Literal["revoke"]
     service: Service
     role: Id | None = None
+    account: AccountLabel = ""
+
+
+class ChooseDefault(StrictMessage):
+    """Choose the account that acts unless a call names another: the caller's or, for an administrator, a role's."""
+
+    operation: Literal["default"]
+    service: Service
+    role: Id | None = None
+    account: AccountLabel
 
 
 class AdministrationMessage(StrictMessage):
@@ -230,6 +249,7 @@ class Begin(StrictMessage):
     proof: SessionProof
     services: Annotated[Services, Field(min_length=1)]
     role: Id | None = None
+    account: AccountLabel = ""
     open_to: Ids = ()
 
 
@@ -252,6 +272,7 @@ class Paste(StrictMessage):
     service: Service
     key: Secret
     role: Id | None = None
+    account: AccountLabel = ""
     open_to: Ids = ()
 
 
@@ -276,7 +297,7 @@ class Expire(BaseMessage, extra="forbid"):
 
 
 # Not by `type`: pydantic would name such an alias in the path of each error.
-GrantMessage = Resolve | IssueWarrant | Status | Revoke | ListGrants | Kill | Reencrypt
+GrantMessage = Resolve | IssueWarrant | Status | Revoke | ChooseDefault | ListGrants | Kill | Reencrypt
 PageMessage = Login | ReadSession | Offer | Begin | Finish | Paste | Confirm
 type ProvenMessage = GrantMessage | PageMessage
 type Message = GrantMessage | PageMessage | Expire

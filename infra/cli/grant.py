@@ -27,13 +27,14 @@ from mcpist.suggestions import nearest
 
 # An invocation of the broker ends after 29 s.
 BROKER_TIMEOUT_SECONDS = 32.0
-_GRANT_COLUMNS = ("owner", "services", "account_name", "works", "updated_at")
-_REVOCATION_COLUMNS = ("owner", "provider", "account_name", "at_provider", "deleted", "forgotten_by")
+_GRANT_COLUMNS = ("owner", "label", "default", "services", "account_name", "works", "updated_at")
+_REVOCATION_COLUMNS = ("owner", "label", "provider", "account_name", "at_provider", "deleted", "forgotten_by")
 
 
 User = Annotated[str | None, Option(metavar="USER", help="Only this user's own accounts.")]
 Role = Annotated[str | None, Option(metavar="ROLE", help="Only this role's accounts.")]
 Service = Annotated[str | None, Option(metavar="SERVICE", help="Only accounts at this service's provider.")]
+Account = Annotated[str | None, Option(metavar="LABEL", help="The label of one of several accounts.")]
 ServiceArgument = Annotated[str, Argument(metavar="SERVICE")]
 
 grant = command_group()
@@ -52,6 +53,7 @@ def connect(
     access: Access,
     service: ServiceArgument,
     role: Annotated[str | None, Option(metavar="ROLE", help="Connect it for every user with this role.")] = None,
+    account: Account = None,
     key: Annotated[str | None, Option(metavar="-", help="Connect the key on standard input.")] = None,
     replace: Annotated[bool, Option("--replace", help="With --key: replace an account that is connected.")] = False,
     open_page: Annotated[bool, Option("--open", help="Open the page in a browser.")] = False,
@@ -64,12 +66,14 @@ def connect(
         known = session.get("/v1/connections")["services"]
         if service not in known:
             raise ModuleNotFound(module=service, known=nearest(service, known))
-        query = urlencode(given(organization=session.organization or _only_organization(session), role=role or None))
+        whose = given(role=role or None, account=account)
+        query = urlencode(given(organization=session.organization or _only_organization(session)) | whose)
         url = f"{session.url}/connect/{part(service)}?{query}"
         if open_page:
             webbrowser.open(url)
         return CommandResult([url], drawing=f"Open {url}")
-    answer = session.request("POST", "/v1/grants", json={"service": service, "key": _read_key(key), "role": role})
+    body: dict[str, Any] = {"service": service, "key": _read_key(key), "role": role, **given(account=account)}
+    answer = session.request("POST", "/v1/grants", json=body)
     if answer["outcome"] == "asks":
         if not replace:
             raise _question(answer)
@@ -83,13 +87,28 @@ def revoke(
     access: Access,
     service: ServiceArgument,
     role: Annotated[str | None, Option(metavar="ROLE", help="Revoke the role's account.")] = None,
+    account: Account = None,
 ) -> CommandResult:
     """Revoke your account, or a role's, and delete it."""
     session = access.session(own=not role)
-    answer = session.request("DELETE", f"/v1/grants/{part(service)}", query={"role": role})
+    answer = session.request("DELETE", f"/v1/grants/{part(service)}", query={"role": role, "account": account})
     proof = [answer["proof"]] if answer["proof"] else []
     rest = f"the connection stays for {', '.join(answer['kept'])}" if answer["kept"] else "nothing was connected"
     return CommandResult(metadata=answer, drawing=_table(_REVOCATION_COLUMNS, proof) if proof else rest)
+
+
+@grant.command("default")
+def choose_default(
+    access: Access,
+    service: ServiceArgument,
+    account: Annotated[str, Argument(metavar="LABEL", help="The label of the account, such as work or main.")],
+    role: Annotated[str | None, Option(metavar="ROLE", help="Choose among the role's accounts.")] = None,
+) -> CommandResult:
+    """Choose which of your accounts, or a role's, acts unless a call names another."""
+    body = {"account": account, "role": role}
+    session = access.session(own=not role)
+    answer = session.request("PUT", f"/v1/grants/{part(service)}/default", json=body)
+    return CommandResult(metadata=answer, drawing=f"{service}: {answer['label']} ({answer['account_name']})")
 
 
 @grant.command("kill")

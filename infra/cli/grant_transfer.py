@@ -23,6 +23,9 @@ from mcpist.settings import settings
 
 # A pending connection, a lease and a session end by themselves; only grants move.
 OWNER_PREFIXES = ("user#", "role#")
+# The items that name an owner's default account: stored before the accounts, so that none of these is overlooked.
+DEFAULT_PREFIX = "default#"
+ITEM_PREFIXES = (DEFAULT_PREFIX, *OWNER_PREFIXES)
 ONLY_OWNER_READS = 0o600
 
 type Item = dict[str, dict[str, Any]]
@@ -37,13 +40,15 @@ def export_grants(
     with opened(target):
         name = organization_of(target, organization)
         # DynamoDB's bytes stand in {"B": ...}, which keeps them apart from texts once they are base64.
-        lines = [json.dumps(item, sort_keys=True, default=_to_base64) for item in _grants(name)]
+        items = sorted(_items_of(name), key=_is_grant)
+    lines = [json.dumps(item, sort_keys=True, default=_to_base64) for item in items]
+    count = sum(map(_is_grant, items))
     try:
         with open(file, "x", encoding="utf-8", opener=partial(os.open, mode=ONLY_OWNER_READS)) as written:
             written.writelines(f"{line}\n" for line in lines)
     except OSError as error:
         raise CommandError("VALIDATION_ERROR", f"{file}: {error}", "Name a file that does not exist.") from None
-    return CommandResult([file], {"organization": name, "grants": len(lines)}, drawing=f"{len(lines)} accounts: {file}")
+    return CommandResult([file], {"organization": name, "grants": count}, drawing=f"{count} accounts: {file}")
 
 
 def import_grants(
@@ -57,18 +62,22 @@ def import_grants(
         name = organization_of(target, organization)
         for item in list(_items(text_of(file), name)):
             if _put(item):
-                stored += 1
-            else:
+                stored += _is_grant(item)
+            elif _is_grant(item):
                 kept.append({"owner": item["sk"]["S"], "provider": item["pk"]["S"].partition("#")[2]})
     drawing = f"{stored} accounts stored, {len(kept)} kept as they were"
     return CommandResult(metadata={"organization": name, "stored": stored, "kept": kept}, drawing=drawing)
 
 
-def _grants(organization: str) -> Iterator[Item]:
+def _is_grant(item: Item) -> bool:
+    return not item["sk"]["S"].startswith(DEFAULT_PREFIX)
+
+
+def _items_of(organization: str) -> Iterator[Item]:
     pages = client("dynamodb").get_paginator("scan")
     for page in pages.paginate(TableName=settings().grants_table, ConsistentRead=True):
         for item in page["Items"]:
-            if item["pk"]["S"].startswith(f"{organization}#") and item["sk"]["S"].startswith(OWNER_PREFIXES):
+            if item["pk"]["S"].startswith(f"{organization}#") and item["sk"]["S"].startswith(ITEM_PREFIXES):
                 yield item
 
 
@@ -80,7 +89,7 @@ def _items(text: str, organization: str) -> Iterator[Item]:
             pk, sk = item["pk"]["S"], item["sk"]["S"]
         except (ValueError, TypeError, KeyError, AttributeError, binascii.Error):
             pk = sk = ""
-        if not (pk.startswith(f"{organization}#") and sk.startswith(OWNER_PREFIXES)):
+        if not (pk.startswith(f"{organization}#") and sk.startswith(ITEM_PREFIXES)):
             message = f"Line {number} is no account of the organization {organization}."
             hint = "Give a file of `mcpist grant export`, and its organization with --organization."
             raise CommandError("VALIDATION_ERROR", message, hint, {"line": number})

@@ -81,6 +81,7 @@ def call(
     params: Annotated[str, Option(metavar="JSON", help="The tool's arguments as one JSON object.")] = "{}",
     raw: Annotated[bool, Option("--raw", help="Show the service's own JSON.")] = False,
     confirm: Annotated[bool, Option("--confirm", help="Run a tool that destroys without a question.")] = False,
+    account: Annotated[str, Option(metavar="LABEL", help="Act with this one of several accounts.")] = "",
     url: Url = None,
     token: Token = None,
 ) -> CommandResult:
@@ -101,7 +102,8 @@ def call(
             ]
             shown = (one for found in answer["modules"] for one in found["tools"] if isinstance(one, dict))
             given |= typed_arguments(arguments, next((one["inputSchema"] for one in shown), {}))
-        request = {"module": module, "tool": tool, "params": given, "raw_output": raw, "options": WHOLE_ANSWER}
+        options = WHOLE_ANSWER | ({"account": account} if account else {})
+        request = {"module": module, "tool": tool, "params": given, "raw_output": raw, "options": options}
         return endpoint.call("call", request | ({"confirm": True} if confirm else {}))
 
 

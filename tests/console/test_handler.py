@@ -157,6 +157,22 @@ def test_a_key_is_pasted_shown_as_connected_and_disconnected(uma: Browser, servi
     assert len(service.received) == 1
 
 
+def test_a_second_account_is_connected_chosen_and_disconnected_on_its_own(uma: Browser, service: Service) -> None:
+    for label in ("", "work"):
+        uma.submit("/connect/github", having="paste", key=KEY, account=label)
+    page = uma.get("/connect/github")["body"]
+    assert "Label: main · acts unless a call names another" in page
+    assert "Label: work</li>" in page
+    assert uma.submit("/connect/github", having="default")["headers"]["location"].endswith("done=default_chosen")
+    assert "Label: work · acts unless a call names another" in uma.get("/connect/github")["body"]
+    uma.submit("/connect/github", having="disconnect")  # the first card's
+    page = uma.get("/connect/github?account=work")["body"]
+    assert page.count("Connected as octocat") == 1
+    assert "Label: work" in page
+    assert 'value="work" maxlength="32"' in page
+    assert len(service.received) == 2
+
+
 def test_a_key_of_another_kind_is_refused_with_its_form_and_the_form_stays(uma: Browser, service: Service) -> None:
     answer = uma.submit("/connect/github", having="paste", key="ghp_classic00000000000000000000000000000")
     assert answer["statusCode"] == 400

@@ -38,6 +38,9 @@ def offer(**grant: Any) -> dict[str, Any]:
         "open_to": [EVIL],
         "acts": True,
         "own": True,
+        "owner": "user#uma",
+        "label": "work",
+        "default": True,
         "usable": True,
         "role": "",
         "created_at": 0,
@@ -55,7 +58,7 @@ def offer(**grant: Any) -> dict[str, Any]:
 
 def service(**grant: Any) -> str:
     given = offer(**grant)
-    return show("connect/service.html", offer=given, entry=given["services"][0], role=EVIL, problem=EVIL)
+    return show("connect/service.html", offer=given, entry=given["services"][0], role=EVIL, label=EVIL, problem=EVIL)
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,8 @@ class FakeBroker:
 
     def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
         if message["operation"] == "status":
-            return {"grants": [{"service": "github", "acts": True, **self.acting}] if self.acting else []}
+            about = {"service": "github", "acts": True, "default": True, "label": "main", "open_to": []}
+            return {"grants": [{**about, "account_name": "octocat", **self.acting}] if self.acting else []}
         if self.acting is None or not self.acting["usable"]:
             raise ConnectionRequired(service="github", url="https://mcp.example.com/connect/github")
         own = {name: self.acting[name] for name in ("owner", "version", "scopes")}

@@ -245,8 +245,8 @@ def test_no_secret_is_stored_with_a_question(asker: EndpointClient, accounts: Fa
     assert set(item) == {"pk", "sk", "kind", "digest", "context", "until", "expires_at", "user", "shown"}
     assert (item["user"], item["shown"]) == ("uma", {})
     context = unpack(item["context"])
-    assert set(context) == {"error", "service", "grant"}
-    assert context["grant"] == ["user#uma", 3]
+    assert set(context) == {"error", "service", "account", "grant"}
+    assert context["grant"] == ["user#uma", 3, "main"]
 
 
 # -- batches --------------------------------------------------------------------------------------------

@@ -131,7 +131,7 @@ def github(exchange: McpExchange, monkeypatch: pytest.MonkeyPatch) -> Iterator[S
     """GitHub on loopback, with an account of Uma's."""
     caller = exchange.caller
     credential = Credential("t", account_id="7", account_name="uma", owner="user#uma", expires_at=None)
-    broker.credential_cache.put((caller.organization, caller.user, caller.role_names, "github"), credential)
+    broker.credential_cache.put((caller.organization, caller.user, caller.role_names, "github", "", ()), credential)
     with serving() as service:
         monkeypatch.setattr(CATALOGUE.module("github"), "host", service.url)
         yield service
@@ -224,11 +224,40 @@ def found(exchange: McpExchange, query: str) -> dict[str, Any]:
     return {module["module"]: module for module in json.loads(text)["modules"]}
 
 
+def test_a_module_shows_the_accounts_of_which_a_call_can_name_one(exchange: McpExchange) -> None:
+    shared = {"service": "github", "usable": True, "open_to": [], "account_id": "1", "default": False, "acts": False}
+    rows = [
+        shared | {"owner": "role#members", "label": "work", "account_name": "team"},
+        shared | {"owner": "user#uma", "label": "main", "account_name": "uma", "default": True, "acts": True},
+        shared | {"owner": "user#uma", "label": "work", "account_name": "uma-inc"},
+    ]
+    broker.status_cache.put(broker.cache_key(exchange.caller, "github"), rows)
+    (text,) = run_meta_tool(exchange, "get_module_schema", {"modules": ["github"]})
+    (module,) = json.loads(text)["modules"]
+    assert module["accounts"]["labels"] == ["main: uma (default)", "work: uma-inc"]
+    broker.status_cache.put(broker.cache_key(exchange.caller, "github"), rows[1:2])
+    assert "accounts" not in run_meta_tool(exchange, "get_module_schema", {"modules": ["github"]})[0]
+
+
 def test_a_search_result_says_whether_its_account_is_connected(exchange: McpExchange) -> None:
     caller = exchange.caller
     services = tuple(module for module in found(exchange, "list pull requests on GitHub") if module != "rag")
-    key = (caller.organization, caller.user, caller.role_names, " ".join(services))
-    broker.status_cache.put(key, frozenset({"github"}))
+    key = (caller.organization, caller.user, caller.role_names, " ".join(services), "", ())
+    broker.status_cache.put(
+        key,
+        [
+            {
+                "service": "github",
+                "acts": True,
+                "usable": True,
+                "label": "main",
+                "owner": "user#uma",
+                "open_to": [],
+                "default": True,
+                "account_name": "uma",
+            }
+        ],
+    )
     assert found(exchange, "list pull requests on GitHub")["github"]["connected"] is True
     broker.status_cache.clear()
 

@@ -8,6 +8,8 @@ from mcpist.aws import clients
 
 GRANT = {
     "owner": "user#eve",
+    "label": "main",
+    "default": True,
     "provider": "github",
     "services": ["github"],
     "account_id": "7",

@@ -13,6 +13,8 @@ ROW = {
     "id": "g1",
     "service": "github",
     "owner": "user#uma",
+    "label": "main",
+    "default": True,
     "account_id": "7",
     "account_name": "octocat",
     "scopes": ["repo"],
@@ -44,6 +46,16 @@ def asked(rest: RestClient) -> list[dict[str, Any]]:  # noqa: ARG001 - it makes 
 
     clients.session().register("before-call.lambda.Invoke", invoke)
     return messages
+
+
+def test_one_of_several_accounts_is_listed_and_disconnected_by_its_label(
+    rest: RestClient, asked: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SHARED, "label", "work")
+    assert [one["id"] for one in rest.get("/v1/connections").json["connections"]] == ["github", "github~work@members"]
+    rest.send("DELETE", "/v1/connections/github~work@members")
+    revoked = next(message for message in asked if message["operation"] == "revoke")
+    assert (revoked["service"], revoked["account"], revoked["role"]) == ("github", "work", "members")
 
 
 @pytest.mark.usefixtures("asked")

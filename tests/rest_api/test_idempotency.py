@@ -32,7 +32,7 @@ def github(rest: RestClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[Servic
     members.put_role("acme", Role("members", modules=NAMES, allow=("github.*",)))
     directory.access_cache.clear()
     held = Credential("t", account_id="7", account_name="uma", owner="user#uma", expires_at=None)
-    broker.credential_cache.put(("acme", "uma", ("members",), "github"), held)
+    broker.credential_cache.put(("acme", "uma", ("members",), "github", "", ()), held)
     with serving() as service:
         monkeypatch.setattr(CATALOGUE.module("github"), "host", service.url)
         service.replies = [json_response({"number": number}) for number in (1, 2, 3)]
@@ -71,7 +71,7 @@ def test_another_key_and_another_person_write_again(rest: RestClient, github: Se
     create(rest)
     assert create(rest, "k2").json["result"]["number"] == 2
     held = Credential("t", account_id="8", account_name="ada", owner="user#ada", expires_at=None)
-    broker.credential_cache.put(("acme", "ada", ("members",), "github"), held)
+    broker.credential_cache.put(("acme", "ada", ("members",), "github", "", ()), held)
     assert create(rest.of("ada")).json["result"]["number"] == 3
     assert len(github.received) == 3
 

@@ -33,7 +33,8 @@ def rest_of_all(rest: RestClient) -> RestClient:
 def without_accounts(aws: list[str]) -> None:  # noqa: ARG001 - the cache is emptied with AWS
     """Let nobody have connected an account, without asking the broker."""
     for services in ("github", "github jira", " ".join(sorted(set(NAMES) - {"rag"}))):
-        broker.status_cache.put(("acme", "uma", ("members",), services), frozenset({"github"}))
+        key = ("acme", "uma", ("members",), services, "", ())
+        broker.status_cache.put(key, [{"service": "github", "acts": True, "usable": True}])
 
 
 def rows() -> list[tuple[str, str]]:

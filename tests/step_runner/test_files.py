@@ -78,7 +78,7 @@ def test_what_one_service_sends_is_sent_on_to_another_byte_by_byte(
 ) -> None:
     picture = b"\x89PNG\xff\x00"
     held = Credential("t", account_id="7", account_name="uma", owner="user#uma", expires_at=None)
-    broker.credential_cache.put(("acme", "uma", ("members",), "github"), held)
+    broker.credential_cache.put(("acme", "uma", ("members",), "github", "", ()), held)
     repository = {"owner": "o", "repo": "r"}
     new = {**repository, "path": "b.png", "content": "${step0.file}", "message": "Copy"}
     steps = ("download_file", {**repository, "path": "a.png"}, set()), ("put_file", new, {0})

@@ -16,6 +16,7 @@ from mcpist.aws import clients
 from mcpist.caller import Caller, Subject
 from mcpist.errors import McpistError, StoreUnavailable
 from mcpist.memory import forget_entries
+from token_broker.grants.grant import AccountChoice
 from token_broker.providers import apps
 from token_broker.resolving import credentials
 from token_broker.resolving.lease import LeaseTiming
@@ -33,7 +34,9 @@ def resolve(barrier: threading.Barrier, request: dict[str, Any]) -> tuple[str, f
     began = time.monotonic()
     while True:
         try:
-            credential = credentials.resolve(UMA, request["service"], refused=request["refused"], pace=pace)
+            credential = credentials.resolve(
+                UMA, AccountChoice(request["service"]), refused=request["refused"], pace=pace
+            )
             return f"{credential.version} {credential.token}", time.monotonic() - began
         except McpistError as error:
             if not isinstance(error, StoreUnavailable) or time.monotonic() > began + pace.wait:

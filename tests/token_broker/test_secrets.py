@@ -13,6 +13,7 @@ from mcpist.caller import Caller, Subject
 from tests import emf
 from tests.token_broker.conftest import ACCESS, REFRESH, Broker, error_of
 from token_broker import vault
+from token_broker.grants.grant import AccountChoice
 from token_broker.message import parse
 from token_broker.resolving import credentials
 
@@ -152,7 +153,7 @@ def test_no_repr_shows_a_secret(door: Broker) -> None:
     place = vault.SecretPlace("acme", "user#ada", "github", "access_token", 1)
     key = vault.generate_data_key(place)
     credential = credentials.resolve(
-        Caller("acme", "ada", Subject("https://login.example.com", "ada"), "user", ()), "github"
+        Caller("acme", "ada", Subject("https://login.example.com", "ada"), "user", ()), AccountChoice("github")
     )
     for shown in (message, tokens, stored, stored.unseal_token("refresh_token"), key, credential):
         assert_silent(f"{shown} {shown!r}", ACCESS, REFRESH, event["proof"]["value"], repr(key.plain)[2:-1])

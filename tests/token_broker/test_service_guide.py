@@ -144,7 +144,13 @@ def test_a_service_is_one_folder_and_one_line() -> None:
 
 
 def test_a_service_is_added_as_the_guide_says(deployment: Deployment) -> None:
-    assert deployment.connect() == {"outcome": "connected", "service": "jotter", "provider": "jotter", "role": ""}
+    assert deployment.connect() == {
+        "outcome": "connected",
+        "service": "jotter",
+        "provider": "jotter",
+        "role": "",
+        "label": "main",
+    }
     deployment.vendor.reply_with(json_response({"id": "n7", "title": "Groceries", "text": "Milk"}))
     assert deployment.call("create_note", title="Groceries", text="Milk")["id"] == "n7"
     (received,) = deployment.vendor.received

@@ -7,7 +7,7 @@ import pytest
 
 from infra.local.demo import ROLE
 from infra.local.deployment import LocalDeployment
-from tests.accounts import connect, disconnect, forget
+from tests.accounts import OWN, connect, disconnect, forget
 from tests.traffic import traffic_of
 from tests.whole.conftest import McpUser, is_quota_request
 
@@ -48,6 +48,22 @@ def test_a_roles_shared_account_serves_those_without_their_own(user: McpUser) ->
     (text,) = user.texts("call", **GET_ME)
     assert "team-at-github" in text
     disconnect(user.deployment, "github", owner=f"role#{ROLE}")
+
+
+def test_each_of_two_accounts_acts_where_it_is_named_and_a_batch_keeps_to_its_default(connected: McpUser) -> None:
+    work = f"{OWN}#work"
+    connect(connected.deployment, "github", CANARIES[1], owner=work, account_name="work-at-github")
+    forget(connected.deployment)
+    (named,) = connected.texts("call", **GET_ME, options={"account": "work"})
+    assert "team-at-github" in named  # whose token is the second one
+    steps = [{"id": "own", **GET_ME, "output": True}, {"id": "work", **GET_ME, "account": "work", "output": True}]
+    _, *blocks = connected.texts("batch", commands=steps)
+    assert ["uma-at-github" in blocks[0], "team-at-github" in blocks[-1]] == [True, True]
+    unknown = json.loads(connected.call("call", **GET_ME, options={"account": "home"}).content[0].text)
+    assert (unknown["code"], "main, work" in unknown["hint"]) == ("VALIDATION_ERROR", True)
+    wrong = json.loads(connected.call("batch", commands=[{**GET_ME, "account": "home"}]).content[0].text)
+    assert (wrong["details"]["line"], wrong["details"]["account"]) == (1, "home")
+    disconnect(connected.deployment, "github", owner=work)
 
 
 def test_a_token_that_the_service_refuses_asks_to_connect_again(connected: McpUser) -> None:

@@ -133,7 +133,8 @@ def _ask(visit: Visit) -> HttpResponse:
     question = visit.request.query["confirm"]
     context = submission.find_question(visit.caller, question)
     prepared = submission.prepare_described(visit.permissions, context, visit.request_id)
-    asked = questions.load(visit.caller, question, questions.digest_of(visit.caller, *prepared.subject))
+    _, subject = prepared.question(visit.permissions)
+    asked = questions.load(visit.caller, question, questions.digest_of(visit.caller, *subject))
     if asked.accepted_at is not None:
         return visit.redirect(_address(id=question))
     return visit.page(

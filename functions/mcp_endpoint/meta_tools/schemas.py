@@ -5,6 +5,7 @@ from typing import Any
 
 from mcpist.errors import InvalidRequest, McpistError
 from mcpist.running import broker
+from mcpist.running.accounts import labelled_accounts
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.argument_types import LEGENDS
 from mcpist.tools.declare.paging import MAX_ITEMS
@@ -12,6 +13,7 @@ from mcpist.tools.declare.tool import Tool
 from mcpist.tools.search.index import MARKS_LEGEND, ModuleEntry, PromptEntry, ResourceEntry, ToolEntry
 from mcpist.tools.search.translation import Translation
 
+ACCOUNTS_LEGEND = "options.account of call, account of a step"
 PAGING = f"limit?: integer = 50 (at most {MAX_ITEMS}), fetch_all?: boolean, cursor?, page_size?: integer"
 
 
@@ -45,8 +47,7 @@ def describe_modules(
     answers = [
         _describe_module(permissions, entry, hits, set(entry.tools) if full else tool_names) for entry in entries
     ]
-    if hits is not None:
-        answers = _with_connections(permissions, entries, answers)
+    answers = _with_connections(permissions, entries, answers, searched=hits is not None)
     locale = permissions.caller.locale
     return answers + [{"module": name, "error": error.as_dict(locale)} for name, error in failed.items()]
 
@@ -162,15 +163,21 @@ def _full_schema(tool: Tool, translation: Translation) -> dict[str, Any]:
 
 
 def _with_connections(
-    permissions: Permissions, entries: Sequence[ModuleEntry], answers: list[dict[str, Any]]
+    permissions: Permissions, entries: Sequence[ModuleEntry], answers: list[dict[str, Any]], *, searched: bool
 ) -> list[dict[str, Any]]:
-    """Add to each module whether its account is connected, if the broker can tell."""
+    """Add to each module the accounts of which a call can name one, if the broker can tell.
+
+    To one that was searched for, also whether an account is connected.
+    """
     services = [entry.service for entry in entries if entry.service]
     try:
-        connected = broker.connected(permissions.caller, services) if services else frozenset()
+        rows = broker.known_accounts(permissions.caller, services) if services else []
     except McpistError:
         return answers
-    return [
-        {**answer, "connected": entry.service in connected} if entry.service else answer
-        for entry, answer in zip(entries, answers, strict=True)
-    ]
+    working = {row["service"] for row in rows if row["acts"] and row["usable"]}
+    for entry, answer in zip(entries, answers, strict=True):
+        if entry.service and searched:
+            answer["connected"] = entry.service in working
+        if several := labelled_accounts(permissions.caller, (row for row in rows if row["service"] == entry.service)):
+            answer["accounts"] = {"labels": several, "named_by": ACCOUNTS_LEGEND}
+    return answers

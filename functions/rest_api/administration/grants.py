@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
+from mcpist.caller import ACCOUNT_PATTERN
 from mcpist.running import broker
 from rest_api.exchange import current
 from rest_api.router import Operations
@@ -13,6 +14,9 @@ router = Operations("administration")
 
 User = Annotated[str | None, Query(max_length=128, description="Only this user's own accounts")]
 Role = Annotated[str | None, Query(max_length=128, description="Only this role's accounts")]
+AccountLabel = Annotated[
+    str, Field(pattern=ACCOUNT_PATTERN, description="The label of one of several accounts; empty for `main`")
+]
 Service = Annotated[str | None, Query(max_length=64, description="Only accounts at this service's provider")]
 
 
@@ -20,6 +24,8 @@ class Grant(BaseModel):
     """A connected account, without its secrets."""
 
     owner: Annotated[str, Field(description="`user#ID` or `role#NAME`")]
+    label: Annotated[str, Field(description="Names it among its owner's accounts at the provider")]
+    default: Annotated[bool, Field(description="Whether it acts unless a call names another")]
     provider: str
     services: list[str]
     account_id: str
@@ -49,7 +55,28 @@ class NewGrant(BaseModel):
     service: Annotated[str, Field(min_length=1, max_length=64)]
     key: Annotated[SecretStr, Field(min_length=1, max_length=16_384)]
     role: Annotated[str | None, Field(max_length=128, description="Connect it for every user with this role")] = None
+    account: AccountLabel = ""
     open_to: Annotated[tuple[str, ...], Field(max_length=100, description="Your roles that may use it")] = ()
+
+
+class DefaultAccount(BaseModel):
+    """The account that is to act unless a call names another."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    account: Annotated[str, Field(min_length=1, pattern=ACCOUNT_PATTERN)]
+    role: Annotated[str | None, Field(max_length=128, description="That of this role; else your own")] = None
+
+
+class DefaultChosen(BaseModel):
+    """The account that acts from now on."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    service: str
+    owner: str
+    label: str
+    account_name: str
 
 
 class Confirmation(BaseModel):
@@ -112,7 +139,12 @@ def list_grants(
 @router.operation("POST", "/v1/grants", "Connect a key")
 def create_grant(body: NewGrant) -> Connected:
     """Store a key that was made at a service, one's own or, for an administrator, a role's."""
-    fields = {"service": body.service, "key": body.key.get_secret_value(), "role": body.role}
+    fields = {
+        "service": body.service,
+        "key": body.key.get_secret_value(),
+        "role": body.role,
+        "account": body.account or None,
+    }
     answer = broker.administer(current().caller, "paste", **fields, open_to=list(body.open_to) or None)
     return Connected.model_validate(answer)
 
@@ -132,7 +164,19 @@ def kill_grants(body: Selection) -> Killed:
 
 @router.operation("DELETE", "/v1/grants/<service>", "Revoke an account")
 def revoke_grant(
-    service: str, role: Annotated[str | None, Query(max_length=128, description="The role's account")] = None
+    service: str,
+    role: Annotated[str | None, Query(max_length=128, description="The role's account")] = None,
+    account: Annotated[str | None, Query(max_length=32, description="The label of one of several accounts")] = None,
 ) -> Revoked:
     """Revoke one's own account for a service or, for an administrator, a role's, and delete it."""
-    return Revoked.model_validate(broker.administer(current().caller, "revoke", service=service, role=role))
+    answer = broker.administer(current().caller, "revoke", service=service, role=role, account=account)
+    broker.forget(current().caller, service)
+    return Revoked.model_validate(answer)
+
+
+@router.operation("PUT", "/v1/grants/<service>/default", "Choose the default account")
+def choose_default_grant(service: str, body: DefaultAccount) -> DefaultChosen:
+    """Choose which of one's own or, for an administrator, a role's accounts acts unless a call names another."""
+    answer = broker.administer(current().caller, "default", service=service, role=body.role, account=body.account)
+    broker.forget(current().caller, service)
+    return DefaultChosen.model_validate(answer)

@@ -30,7 +30,8 @@ def call_tool(body: CallRequest) -> CallResponse:
     exchange = current()
     module, tool = names.find(exchange.permissions, body.name)
     said = body.options
-    options = RunOptions(timeout=said.timeout / 1000, retry=said.retry, retry_delay=said.retry_delay / 1000)
+    times = {"timeout": said.timeout / 1000, "retry_delay": said.retry_delay / 1000}
+    options = RunOptions(retry=said.retry, account=said.account, **times)
     use = ToolUse(module, tool, body.parameters, exchange.request_id, options=options)
     consent = Agreement(can_ask=True, question=body.confirmation, agreed=True if body.confirmation else None)
     admitted = gate.admit(exchange.permissions, use, consent)

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
+from mcpist.caller import ACCOUNT_PATTERN
 from mcpist.tools.declare.module import ModuleKind
 from mcpist.tools.declare.parameters import Parameter
 from mcpist.tools.declare.tool import Effect, Example
@@ -114,6 +115,9 @@ class CallOptions(RequestBody):
     retry: Annotated[int, Field(ge=0, le=3)] = 0
     retry_delay: Annotated[int, Field(ge=0, le=10_000)] = 1_000
     as_file: Annotated[bool, Field(description="Answer with a file that holds the result")] = False
+    account: Annotated[
+        str, Field(pattern=ACCOUNT_PATTERN, description="The label of one of several accounts; empty: the default")
+    ] = ""
 
 
 class CallRequest(RequestBody):

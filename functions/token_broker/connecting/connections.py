@@ -5,11 +5,12 @@ from contextlib import suppress
 from typing import Any
 
 from mcpist.caller import Caller
-from mcpist.errors import AuthorizationError, InvalidRequest, NotConfigured
+from mcpist.errors import AccountNotChosen, AuthorizationError, InvalidRequest, NotConfigured
 from mcpist.people.directory import role_names
 from mcpist_services import connectable_services, provider_name
 from token_broker.grants import grants
-from token_broker.grants.grant import StoredGrant
+from token_broker.grants.grant import AccountChoice, StoredGrant
+from token_broker.grants.grants import FoundGrants
 from token_broker.resolving.credentials import select_grant
 
 
@@ -17,12 +18,12 @@ def status(caller: Caller, services: tuple[str, ...]) -> dict[str, Any]:
     """Return `{grants}`: the caller's own and those of its roles; one for each service `acts`, working or not."""
     existing = grants.fetch(caller, services)
     rows = [
-        {**grant_row(caller, grant, service), "acts": grant is select_grant(caller, existing, service)}
+        grant_row(caller, existing, grant, service)
         for service in dict.fromkeys(services)
-        for grant in existing
+        for grant in existing.grants
         if service in grant.account.services
     ]
-    return {"grants": sorted(rows, key=lambda row: (row["service"], row["owner"]))}
+    return {"grants": sorted(rows, key=lambda row: (row["service"], row["owner"], row["label"]))}
 
 
 def new_grant_owner(caller: Caller, service: str, role: str | None, open_to: tuple[str, ...]) -> str:
@@ -45,10 +46,15 @@ def grant_owner(caller: Caller, service: str, role: str | None) -> str:
     return grants.shared_owner(role)
 
 
-def grant_row(caller: Caller, grant: StoredGrant, service: str) -> dict[str, Any]:
+def grant_row(caller: Caller, found: FoundGrants, grant: StoredGrant, service: str) -> dict[str, Any]:
     """Return a grant as people see it, without secrets."""
     usable = grant.is_usable and grant.is_open_to(caller.role_names)
-    return {"id": grant.id, "service": service, **grant.view(), "usable": usable}
+    try:
+        acts = grant is select_grant(caller, found, AccountChoice(service))
+    except AccountNotChosen:
+        acts = False
+    more = {"default": found.is_default(grant), "usable": usable, "acts": acts}
+    return {"id": grant.id, "service": service, **grant.view(), **more}
 
 
 def offer(caller: Caller, services: Sequence[str]) -> dict[str, Any]:
@@ -58,37 +64,42 @@ def offer(caller: Caller, services: Sequence[str]) -> dict[str, Any]:
     """
     names = tuple(dict.fromkeys(services)) or connectable_services(caller)
     is_admin = caller.system_role == "admin"
-    existing = {grant.key: grant for grant in grants.fetch(caller, names)}
+    existing = grants.fetch(caller, names)
     if not services:
         _read_apps_ahead(caller, names)
     if is_admin and services:
-        shared = (grant for name in names for grant in grants.find(caller.organization, provider=provider_name(name)))
-        existing |= {grant.key: grant for grant in shared if grant.owner.startswith("role#")}
+        existing = _with_roles(caller, existing, names)
     return {
         "organization": caller.organization,
         "user": caller.user,
         "roles": list(caller.role_names),
         "all_roles": role_names(caller.organization) if is_admin else [],
-        "services": [_service_entry(caller, name, existing.values(), fresh=bool(services)) for name in names],
+        "services": [_service_entry(caller, name, existing, fresh=bool(services)) for name in names],
     }
 
 
-def _service_entry(caller: Caller, service: str, existing: Iterable[StoredGrant], *, fresh: bool) -> dict[str, Any]:
-    connected = [grant for grant in existing if service in grant.account.services]
-    acting = select_grant(caller, connected, service)
+def _with_roles(caller: Caller, found: FoundGrants, services: Iterable[str]) -> FoundGrants:
+    """Return the caller's grants with those of all roles of the organization."""
+    known = {grant.key: grant for grant in found.grants}
+    everybody = (grant for name in services for grant in grants.find(caller.organization, provider=provider_name(name)))
+    shared = {grant.key: grant for grant in everybody if grant.owner.startswith("role#")}
+    return grants.with_defaults((shared | known).values())
+
+
+def _service_entry(caller: Caller, service: str, found: FoundGrants, *, fresh: bool) -> dict[str, Any]:
+    connected = [grant for grant in found.grants if service in grant.account.services]
     own = grants.personal_owner(caller.user)
     rows = [
         {
-            **grant_row(caller, grant, service),
+            **grant_row(caller, found, grant, service),
             "services": list(grant.account.services),
             "kind": grant.account.kind,
-            "acts": grant is acting,
             "own": grant.owner == own,
             "role": "" if grant.owner == own else grant.owner.partition("#")[2],
         }
         for grant in connected
     ]
-    rows.sort(key=lambda row: (not row["own"], row["role"]))
+    rows.sort(key=lambda row: (not row["own"], row["role"], row["label"]))
     return {"service": service, **_connection_options(caller, service, fresh=fresh), "grants": rows}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from mcpist.caller import Caller
+from mcpist.caller import MAIN_ACCOUNT, Caller
 from mcpist.errors import (
     InvalidRequest,
     McpistError,
@@ -26,7 +26,7 @@ from mcpist_services import NAMES, connectable_services, provider_name
 from token_broker.connecting import outcome, pending
 from token_broker.connecting.connections import new_grant_owner
 from token_broker.connecting.pending import ConnectionIntent, ObtainedGrant, Pending
-from token_broker.grants.grant import GrantedAccount
+from token_broker.grants.grant import GrantedAccount, slot_of
 from token_broker.message import Begin, Confirm, Finish, Paste, PersonMessage
 from token_broker.proof import fingerprint
 from token_broker.providers import find, oauth
@@ -194,7 +194,7 @@ def _connection_intent(
         browser=_browser(message),
         organization=caller.organization,
         user=caller.user,
-        owner=owner,
+        slot=slot_of(owner, message.account or MAIN_ACCOUNT),
         provider=provider.name,
         services=tuple(dict.fromkeys(services)),
         open_to=() if message.role else message.open_to,

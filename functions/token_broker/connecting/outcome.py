@@ -38,7 +38,7 @@ def store_or_ask(
     """Store the account and tokens, or ask first; an agreement covers only the account that was shown as replaced."""
     intent = connection.intent
     for _ in range(MAX_STORE_ATTEMPTS):
-        existing = grants.read(intent.organization, intent.provider, intent.owner)
+        existing = grants.read(intent.organization, intent.provider, intent.slot)
         replaced_account_id = existing.account.account_id if existing else None
         obtained = _current_first(obtained, replaced_account_id)
         reasons = _confirmation_reasons(intent, obtained, replaced_account_id)
@@ -53,7 +53,7 @@ def store_or_ask(
             grant = grants.save(
                 intent.organization,
                 intent.provider,
-                intent.owner,
+                intent.slot,
                 account=obtained.account,
                 tokens=obtained.tokens,
                 replaces=existing.version if existing else 0,
@@ -79,7 +79,7 @@ def _finish_connection(
         raise StaleConnection
     if replaced:
         _revoke_replaced(caller, connection.intent, replaced, obtained)
-    record_audit(caller, "connect", connection.intent, obtained.account.account_name, "succeeded")
+    record_audit(caller, "connect", connection.intent, grant.name, "succeeded")
     return outcome("connected", connection.intent)
 
 
@@ -175,7 +175,8 @@ def remove_stale_pending(caller: Caller) -> None:
 
 def outcome(outcome: str, intent: ConnectionIntent) -> dict[str, Any]:
     """Return the outcome of an intent as the door reads it."""
-    return {"outcome": outcome, "service": intent.services[0], "provider": intent.provider, "role": intent.role or ""}
+    about = {"service": intent.services[0], "provider": intent.provider, "role": intent.role or ""}
+    return {"outcome": outcome, **about, "label": intent.label}
 
 
 def _account_view(account: GrantedAccount) -> dict[str, str]:

@@ -22,7 +22,7 @@ from mcpist.errors import InvalidRequest, StaleConnection
 from mcpist.oauth.provider import Tokens
 from token_broker import vault
 from token_broker.grants import grants
-from token_broker.grants.grant import GrantedAccount, key_part
+from token_broker.grants.grant import GrantedAccount, key_part, label_of, owner_of
 
 PENDING_PARTITION_KEY = "#connect"
 STATE_BYTES = 32
@@ -41,8 +41,8 @@ class ConnectionIntent:
     """The fingerprint of the browser's proof."""
     organization: str
     user: str
-    owner: str
-    """`user#ID` or `role#NAME`."""
+    slot: str
+    """The sort key of the future grant: `user#ID` or `role#NAME`, and `#LABEL` unless that is `main`."""
     provider: str
     services: tuple[str, ...]
     open_to: tuple[str, ...] = ()
@@ -53,6 +53,16 @@ class ConnectionIntent:
         """The role that will own the grant; None for a personal one."""
         kind, _, name = self.owner.partition("#")
         return name if kind == "role" else None
+
+    @property
+    def owner(self) -> str:
+        """The future owner: `user#ID` or `role#NAME`."""
+        return owner_of(self.slot)
+
+    @property
+    def label(self) -> str:
+        """The label of the future grant."""
+        return label_of(self.slot)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +222,7 @@ def _secret_place(intent: ConnectionIntent, id_: str, field: str) -> vault.Secre
     """Return the place of a secret; no grant has a field of this name."""
     name = f"{field} of {id_}"
     return vault.SecretPlace(
-        organization=intent.organization, owner=intent.owner, service=intent.provider, field=name, version=1
+        organization=intent.organization, owner=intent.slot, service=intent.provider, field=name, version=1
     )
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import SecretStr
 
 from mcpist.aws.attributes import INLINE, Attribute
-from mcpist.caller import Caller
+from mcpist.caller import MAIN_ACCOUNT, Caller, labelled
 from mcpist.errors import InvalidRequest
 from mcpist.memory import Memory
 from mcpist.oauth.provider import Tokens
@@ -26,7 +26,18 @@ type TokenField = Literal["access_token", "refresh_token"]
 TOKEN_FIELDS: tuple[TokenField, ...] = ("access_token", "refresh_token")
 SANDBOX_CACHE_SECONDS = 30
 MAX_OPENED_CREDENTIALS = 1_000
-type CredentialKey = tuple[str, str, tuple[str, ...], str]
+type CredentialKey = tuple[str, str, tuple[str, ...], AccountChoice]
+
+
+@dataclass(frozen=True, slots=True)
+class AccountChoice:
+    """The account that a call wants at a service."""
+
+    service: str
+    label: str = ""
+    """The label that the caller named; empty for the default one."""
+    pins: tuple[str, ...] = ()
+    """The accounts that the call's batch keeps to, whatever the defaults are now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +80,8 @@ class StoredGrant:
 
     organization: str
     provider: str
-    owner: str
-    """`user#ID` or `role#NAME`."""
+    slot: str
+    """Its owner, `user#ID` or `role#NAME`, and `#LABEL` unless that is `main`."""
     id: str
     """Differs from that of an earlier grant under the same keys."""
     version: int
@@ -87,7 +98,22 @@ class StoredGrant:
     @property
     def key(self) -> tuple[str, str]:
         """The keys of its item: `pk`, `sk`."""
-        return partition_key(self.organization, self.provider), self.owner
+        return partition_key(self.organization, self.provider), self.slot
+
+    @property
+    def owner(self) -> str:
+        """The person or the role whose account it is: `user#ID` or `role#NAME`."""
+        return owner_of(self.slot)
+
+    @property
+    def label(self) -> str:
+        """The name that tells it from the owner's other accounts at the provider."""
+        return label_of(self.slot)
+
+    @property
+    def name(self) -> str:
+        """The account's name for people, with its label."""
+        return labelled(self.account.account_name, self.label)
 
     @property
     def is_expired(self) -> bool:
@@ -122,7 +148,7 @@ class StoredGrant:
 
     def unseal_token(self, token: TokenField) -> SecretStr:
         """Return one of the tokens; IntegrityError if it was sealed for any other place."""
-        place = token_place(self.organization, self.provider, self.owner, token, self.version)
+        place = token_place(self.organization, self.provider, self.slot, token, self.version)
         return vault.unseal(self.sealed[token], place)
 
     def view(self) -> dict[str, Any]:
@@ -130,6 +156,7 @@ class StoredGrant:
         account = self.account
         return {
             "owner": self.owner,
+            "label": self.label,
             "account_id": account.account_id,
             "account_name": account.account_name,
             "scopes": list(account.scopes),
@@ -157,6 +184,21 @@ def shared_owner(role: str) -> str:
     return f"role#{key_part(role)}"
 
 
+def slot_of(owner: str, label: str) -> str:
+    """Return the sort key of an owner's account; without a label in it for the main one."""
+    return owner if label == MAIN_ACCOUNT else f"{owner}#{key_part(label)}"
+
+
+def owner_of(slot: str) -> str:
+    """Return the owner of a sort key."""
+    return "#".join(slot.split("#")[:2])
+
+
+def label_of(slot: str) -> str:
+    """Return the label of a sort key."""
+    return "".join(slot.split("#")[2:]) or MAIN_ACCOUNT
+
+
 def partition_key(organization: str, provider: str) -> str:
     """Return the partition key of an organization's grants at a provider."""
     return f"{key_part(organization)}#{key_part(provider)}"
@@ -169,9 +211,9 @@ def key_part(value: str) -> str:
     return value
 
 
-def token_place(organization: str, provider: str, owner: str, token: TokenField, version: int) -> vault.SecretPlace:
-    """Return the place that a token of a version is sealed for."""
-    return vault.SecretPlace(organization=organization, owner=owner, service=provider, field=token, version=version)
+def token_place(organization: str, provider: str, slot: str, token: TokenField, version: int) -> vault.SecretPlace:
+    """Return the place that a token of a version is sealed for: with the label, so that no two accounts can swap."""
+    return vault.SecretPlace(organization=organization, owner=slot, service=provider, field=token, version=version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,20 +230,20 @@ class CachedCredential:
 opened_credentials: Memory[CredentialKey, CachedCredential] = Memory(SANDBOX_CACHE_SECONDS, MAX_OPENED_CREDENTIALS)
 
 
-def cached_credential(caller: Caller, service: str) -> Credential | None:
+def cached_credential(caller: Caller, choice: AccountChoice) -> Credential | None:
     """Return the caller's cached credential with the seconds left of its minute; None where there is none."""
-    cached = opened_credentials.get(_key(caller, service))
+    cached = opened_credentials.get(_key(caller, choice))
     if cached is None:
         return None
     return replace(cached.credential, keep_seconds=remaining_cache_seconds(cached.read_at))
 
 
 def cache_credential(
-    caller: Caller, service: str, grant: StoredGrant, credential: Credential, *, read_at: float
+    caller: Caller, choice: AccountChoice, grant: StoredGrant, credential: Credential, *, read_at: float
 ) -> None:
     """Cache a grant's credential, until its access token is about to expire at the latest."""
     cached = CachedCredential(credential, read_at, grant.organization, grant.provider)
-    opened_credentials.put(_key(caller, service), cached, since=read_at, until=grant.refresh_at)
+    opened_credentials.put(_key(caller, choice), cached, since=read_at, until=grant.refresh_at)
 
 
 def remaining_cache_seconds(read_at: float) -> float:
@@ -215,5 +257,5 @@ def forget_credentials(organization: str, provider: str) -> None:
     opened_credentials.drop(lambda _, cached: (cached.organization, cached.provider) == (organization, provider))
 
 
-def _key(caller: Caller, service: str) -> CredentialKey:
-    return caller.organization, caller.user, caller.role_names, service
+def _key(caller: Caller, choice: AccountChoice) -> CredentialKey:
+    return caller.organization, caller.user, caller.role_names, choice

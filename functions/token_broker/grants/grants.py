@@ -5,21 +5,26 @@ provider, and the attribute `services` names the services.
 
 Items (`pk`, `sk`):
     ACME#example, user#ADA           personal: the user's own; `open_to` lists the roles that may use it, none: all
+    ACME#example, user#ADA#work      another one, with a label; the first one's is `main`
     ACME#example, role#ENGINEERING   shared: the role's
+    ACME#example, default#user#ADA   the label of the owner's default account
 
-The seals are bound to the keys, so an item copied under other keys does not open. Every change is conditional on the
-version; only new tokens make a new version.
+An owner who ever had a labelled account has the last item: it is stored before the account and never deleted, so that
+whatever is connected and disconnected at once, no account is overlooked. The seals are bound to the keys, so an item
+copied under other keys does not open. Every change is conditional on the version; only new tokens make a new version.
 """
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import chain
 from uuid import uuid4
 
 from mcpist.aws.attributes import Item, decode, encode
 from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.table import Table
-from mcpist.caller import Caller
+from mcpist.caller import MAIN_ACCOUNT, Caller
 from mcpist.errors import Conflict
 from mcpist.oauth.provider import Tokens
 from mcpist.settings import settings
@@ -33,6 +38,8 @@ from token_broker.grants.grant import (
     TokenField,
     forget_credentials,
     key_part,
+    label_of,
+    owner_of,
     partition_key,
     personal_owner,
     shared_owner,
@@ -42,36 +49,88 @@ from token_broker.grants.grant import (
 __all__ = ["GrantRejection", "GrantedAccount", "StoredGrant", "Tokens", "personal_owner", "shared_owner"]
 
 OWNER_PREFIXES = ("user#", "role#")
+DEFAULT_PREFIX = "default#"
 # Attributes that a grant may lack: storing a version removes those that it does not set.
 OPTIONAL_ATTRIBUTES = ("refresh_token", "access_expires_at", "lives", "dead")
 
 type DataKeys = Mapping[TokenField, vault.DataKey]
 
 
-def fetch(caller: Caller, services: Iterable[str]) -> list[StoredGrant]:
-    """Return the caller's own grants and those of its roles: one consistent request for up to 100 keys."""
+@dataclass(frozen=True, slots=True)
+class FoundGrants:
+    """Grants, and the default accounts of their owners."""
+
+    grants: list[StoredGrant]
+    defaults: Mapping[tuple[str, str], str]
+    """By provider and owner the label of the default account; it may be that of none."""
+
+    def is_default(self, grant: StoredGrant) -> bool:
+        """Whether it is its owner's default account."""
+        return grant.label == self.defaults.get((grant.provider, grant.owner), MAIN_ACCOUNT)
+
+
+def fetch(caller: Caller, services: Iterable[str]) -> FoundGrants:
+    """Return the caller's own grants and those of its roles: one consistent request for up to 50 owners.
+
+    One more for each owner who has or had labelled accounts at a provider.
+    """
     wanted = set(services)
     owners = [personal_owner(caller.user), *map(shared_owner, caller.role_names)]
-    keys = [
-        (partition_key(caller.organization, provider), owner)
-        for provider in sorted(map(provider_name, wanted))
-        for owner in owners
-    ]
+    partitions = [partition_key(caller.organization, provider) for provider in sorted({*map(provider_name, wanted)})]
+    keys = [(pk, prefix + owner) for pk in partitions for owner in owners for prefix in ("", DEFAULT_PREFIX)]
     items = table().get_many(list(dict.fromkeys(keys)))
-    return [grant for grant in map(grant_from_item, items) if not wanted.isdisjoint(grant.account.services)]
+    markers = [item for item in items if item["sk"].startswith(DEFAULT_PREFIX)]
+    labelled = (item for marker in markers for item in table().query(marker["pk"], f"{_owner(marker)}#"))
+    stored = map(grant_from_item, chain((item for item in items if item not in markers), labelled))
+    return FoundGrants([one for one in stored if not wanted.isdisjoint(one.account.services)], _defaults(markers))
 
 
-def read(organization: str, provider: str, owner: str) -> StoredGrant | None:
+def read_owned(organization: str, provider: str, owner: str) -> list[StoredGrant]:
+    """Return an owner's grants at a provider, read consistently."""
+    items = table().query(partition_key(organization, provider), owner)
+    return [grant_from_item(item) for item in items if _owner(item) == owner]
+
+
+def with_defaults(found: Iterable[StoredGrant]) -> FoundGrants:
+    """Return grants with the default accounts of their owners."""
+    found = list(found)
+    keys = dict.fromkeys((grant.key[0], DEFAULT_PREFIX + grant.owner) for grant in found)
+    return FoundGrants(found, _defaults(table().get_many(list(keys))))
+
+
+def _defaults(markers: Iterable[Item]) -> dict[tuple[str, str], str]:
+    return {(item["pk"].split("#")[1], _owner(item)): item["label"] for item in markers}
+
+
+def _owner(item: Item) -> str:
+    return owner_of(str(item["sk"]).removeprefix(DEFAULT_PREFIX))
+
+
+def choose_default(grant: StoredGrant) -> None:
+    """Make a grant its owner's default account."""
+    pk, _ = grant.key
+    with _translating_conflict(grant.key):
+        table().put({"pk": pk, "sk": DEFAULT_PREFIX + grant.owner, "label": grant.label})
+
+
+def _announce(pk: str, slot: str) -> None:
+    """Note that an owner has labelled accounts; the first one is the default unless there is a main one."""
+    owner = owner_of(slot)
+    label = MAIN_ACCOUNT if table().get(pk, owner) else label_of(slot)
+    with suppress(ConditionFailed):
+        table().put({"pk": pk, "sk": DEFAULT_PREFIX + owner, "label": label}, condition="attribute_not_exists(pk)")
+
+
+def read(organization: str, provider: str, slot: str) -> StoredGrant | None:
     """Return one grant, read consistently; None where there is none."""
-    item = table().get(partition_key(organization, provider), owner)
+    item = table().get(partition_key(organization, provider), slot)
     return grant_from_item(item) if item else None
 
 
 def find(organization: str, *, owner: str | None = None, provider: str | None = None) -> Iterator[StoredGrant]:
     """Yield all grants of an organization, or those of one owner or provider, read consistently and in no order."""
     if owner and provider:
-        grant = read(organization, provider, owner)
-        yield from (grant,) if grant else ()
+        yield from read_owned(organization, provider, owner)
         return
     items = (
         table().query(partition_key(organization, provider)) if provider else table().scan(f"{key_part(organization)}#")
@@ -80,7 +139,7 @@ def find(organization: str, *, owner: str | None = None, provider: str | None = 
     yield from (
         grant_from_item(item)
         for item in items
-        if item["sk"].startswith(OWNER_PREFIXES) and (owner is None or item["sk"] == owner)
+        if item["sk"].startswith(OWNER_PREFIXES) and owner in {None, _owner(item)}
     )
 
 
@@ -94,25 +153,28 @@ def find_by_account(organization: str, provider: str, account: GrantedAccount) -
 
 
 def save(
-    organization: str, provider: str, owner: str, *, account: GrantedAccount, tokens: Tokens, replaces: int
+    organization: str, provider: str, slot: str, *, account: GrantedAccount, tokens: Tokens, replaces: int
 ) -> StoredGrant:
     """Store both tokens as the version after `replaces` (0: no grant yet); Conflict if another version is stored."""
-    data_keys = generate_data_keys(organization, provider, owner, replaces + 1)
+    data_keys = generate_data_keys(organization, provider, slot, replaces + 1)
+    pk = partition_key(organization, provider)
+    if label_of(slot) != MAIN_ACCOUNT:
+        _announce(pk, slot)
     changed = encode(account) | _sealed_attributes(data_keys, tokens)
     if not replaces:
         changed |= {"id": uuid4().hex, "created_at": int(time.time())}
     return _store_version(
-        (partition_key(organization, provider), owner),
+        (pk, slot),
         changed | {"version": replaces + 1},
         condition="#version = :replaces" if replaces else "attribute_not_exists(pk)",
         values={":replaces": replaces} if replaces else {},
     )
 
 
-def generate_data_keys(organization: str, provider: str, owner: str, version: int) -> DataKeys:
+def generate_data_keys(organization: str, provider: str, slot: str, version: int) -> DataKeys:
     """Generate the data keys of a version: with them, storing the new tokens needs no other store than the table."""
     return {
-        token: vault.generate_data_key(token_place(organization, provider, owner, token, version))
+        token: vault.generate_data_key(token_place(organization, provider, slot, token, version))
         for token in TOKEN_FIELDS
     }
 
@@ -150,7 +212,7 @@ def set_services(grant: StoredGrant, services: Iterable[str]) -> StoredGrant:
 
 def reencrypt(grant: StoredGrant) -> StoredGrant:
     """Reseal the tokens of this version under the current VaultKey; Conflict if another version is stored."""
-    data_keys = generate_data_keys(grant.organization, grant.provider, grant.owner, grant.version)
+    data_keys = generate_data_keys(grant.organization, grant.provider, grant.slot, grant.version)
     return _update_version(grant, _sealed_attributes(data_keys, grant.tokens()))
 
 
@@ -197,7 +259,7 @@ def grant_from_item(item: Item) -> StoredGrant:
     """Return the grant of an item."""
     organization, provider = item["pk"].split("#")
     sealed = {token: item[token] for token in TOKEN_FIELDS if token in item}
-    return decode(StoredGrant, item, organization=organization, provider=provider, owner=item["sk"], sealed=sealed)
+    return decode(StoredGrant, item, organization=organization, provider=provider, slot=item["sk"], sealed=sealed)
 
 
 def _sealed_attributes(data_keys: DataKeys, tokens: Tokens) -> Item:

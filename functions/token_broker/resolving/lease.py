@@ -1,6 +1,6 @@
 """Leases: one refresh of a grant at a time, in all sandboxes, without comparing clocks.
 
-Items (`pk`, `sk`): those of the grant, with `lease#` before the owner, so that only new tokens change a grant's item.
+Items (`pk`, `sk`): those of the grant, with `lease#` before the `sk`, so that only new tokens change a grant's item.
 The holder increments `beat` from a thread of its own while it waits for the provider. A waiter takes over when the beat
 has not changed for a whole lease by its own monotonic clock, on the condition that it still has not. The item also
 keeps the last failure, and until when no sandbox may retry.
@@ -177,7 +177,7 @@ class Lease:
 def read_with_grant(grant: StoredGrant) -> tuple[StoredGrant | None, LeaseState]:
     """Return the grant and its lease by one consistent request."""
     items = {item["sk"]: item for item in grants.table().get_many([grant.key, _key(grant)])}
-    item, lease = items.get(grant.owner), items.get(_key(grant)[1])
+    item, lease = items.get(grant.slot), items.get(_key(grant)[1])
     return grants.grant_from_item(item) if item else None, LeaseState.from_item(lease) if lease else LeaseState()
 
 
@@ -211,5 +211,5 @@ def _update_held(grant: StoredGrant, holder: str, expression: str, values: Item)
 
 
 def _key(grant: StoredGrant) -> tuple[str, str]:
-    pk, owner = grant.key
-    return pk, f"lease#{owner}"
+    pk, slot = grant.key
+    return pk, f"lease#{slot}"

@@ -111,11 +111,11 @@ def _refresh_under_lease(
     """Read the grant under the lease, redeem its refresh token, and store the new pair."""
     from token_broker.providers import oauth
 
-    current = grants.read(grant.organization, grant.provider, grant.owner)
+    current = grants.read(grant.organization, grant.provider, grant.slot)
     if current is None or not _is_unchanged(current, grant):
         return current
     old = current.unseal_token("refresh_token")
-    data_keys = grants.generate_data_keys(current.organization, current.provider, current.owner, current.version + 1)
+    data_keys = grants.generate_data_keys(current.organization, current.provider, current.slot, current.version + 1)
     if not held.may_send:
         raise StoreUnavailable(store="grants")
     try:
@@ -124,14 +124,14 @@ def _refresh_under_lease(
         return _mark_rejected(current, rejected.code, audit_context)
     except McpistError as error:
         held.record_failure(error)
-        audit_context.record("failure", current.account.account_name, error.code)
+        audit_context.record("failure", current.name, error.code)
         raise
     try:
         refreshed = _store(current, data_keys, token_response)
     except Conflict:
         return _resolve_conflict(current, token_response, provider, app, audit_context)
     invocation.count(REFRESHES)
-    audit_context.record("refresh", refreshed.account.account_name, "succeeded")
+    audit_context.record("refresh", refreshed.name, "succeeded")
     return refreshed
 
 
@@ -165,10 +165,10 @@ def _resolve_conflict(
     from token_broker.providers import oauth
 
     existing = grants.find_by_account(grant.organization, grant.provider, grant.account)
-    if not any(other.owner == grant.owner or not provider.revokes_single_token for other in existing):
+    if not any(other.slot == grant.slot or not provider.revokes_single_token for other in existing):
         revocation = oauth.revoke(provider, app, token_response.tokens)
-        audit_context.record("revoke", grant.account.account_name, revocation)
-    return grants.read(grant.organization, grant.provider, grant.owner)
+        audit_context.record("revoke", grant.name, revocation)
+    return grants.read(grant.organization, grant.provider, grant.slot)
 
 
 def _mark_rejected(grant: StoredGrant, code: str, audit_context: AuditContext) -> StoredGrant | None:
@@ -176,9 +176,9 @@ def _mark_rejected(grant: StoredGrant, code: str, audit_context: AuditContext) -
     try:
         rejected = grants.mark_rejected(grant, code)
     except Conflict:
-        return grants.read(grant.organization, grant.provider, grant.owner)
+        return grants.read(grant.organization, grant.provider, grant.slot)
     invocation.count(REFRESH_FAILURES)
-    audit_context.record("failure", rejected.account.account_name, code)
+    audit_context.record("failure", rejected.name, code)
     return rejected
 
 

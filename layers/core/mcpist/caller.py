@@ -7,6 +7,11 @@ type SystemRole = Literal["admin", "user"]
 type ApprovalMode = Literal["required", "second_person"]
 
 MAX_CLIENT_CHARACTERS = 100
+MAIN_ACCOUNT = "main"
+"""The label of an account that was connected without one."""
+ACCOUNT_PATTERN = r"^(?:[a-z0-9][a-z0-9_.-]{0,31})?$"
+"""Labels of accounts; the empty one stands for the default account."""
+ACCOUNT_PROBLEM = "a label has up to 32 small letters, digits, -, _ and ., and begins with a letter or a digit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +119,17 @@ class Caller:
     """Whether the request may only read, whatever the roles permit."""
     name: str = ""
     """The user's name for people; empty where it is not known."""
+    account: str = ""
+    """The label of the account that the request names; empty for the default one."""
+    pins: tuple[str, ...] = ()
+    """The accounts that the caller's batch keeps to, as the token broker wrote them."""
 
     @property
     def role_names(self) -> tuple[str, ...]:
         """The names of the roles, in their order."""
         return tuple(role.name for role in self.roles)
+
+
+def labelled(name: str, label: str) -> str:
+    """Return an account's name for people: with its label, unless that is `main`."""
+    return name if label == MAIN_ACCOUNT else f"{name} ({label})".lstrip()

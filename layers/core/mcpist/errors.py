@@ -19,6 +19,8 @@ McpistError
 │   │   ├── FormRefused
 │   │   ├── LastAdministrator
 │   │   ├── RoleInUse
+│   │   ├── UnknownAccount
+│   │   ├── AccountNotChosen
 │   │   └── GrantsRemain
 │   ├── AuthenticationError        AUTHENTICATION_ERROR 401
 │   │   └── TokenMissing
@@ -186,6 +188,14 @@ class LastAdministrator(InvalidRequest):
 
 class RoleInUse(InvalidRequest):
     """The removal of a role that users still have."""
+
+
+class UnknownAccount(InvalidRequest):
+    """The label of an account that the caller does not have."""
+
+
+class AccountNotChosen(InvalidRequest):
+    """Several accounts of which none is the default, and none is named."""
 
 
 class GrantsRemain(InvalidRequest):

@@ -116,9 +116,10 @@ class Settings:
         """The seconds for which a batch is kept."""
         return self.keep_hours * 3600
 
-    def connect_url(self, service: str, organization: str = "", user: str = "") -> str:
+    def connect_url(self, service: str, organization: str = "", user: str = "", account: str = "") -> str:
         """Return the URL of the page that connects an account of a service; if a user is given, for this user only."""
         query = {"organization": organization, "user": user} if user else {}
+        query |= {"account": account} if account else {}
         return f"{self.public_url}/connect/{quote(service, safe='')}" + (f"?{urlencode(query)}" if query else "")
 
 

@@ -52,7 +52,7 @@ def acts_as(account: str) -> None:
     """Let the caller's account be known already."""
     held = Credential("t1", account_id="1", account_name=account, owner="user#uma", expires_at=None)
     for user in ("uma", "bob"):
-        broker.credential_cache.put(("acme", user, ("everything",), "shop"), held)
+        broker.credential_cache.put(("acme", user, ("everything",), "shop", "", ()), held)
 
 
 def of(who: Caller) -> Permissions:

@@ -113,6 +113,17 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
+def test_accounts_and_the_pins_of_batches_are_kept_apart_in_memory(api: Lambda) -> None:
+    pins = ("github#user#uma",)
+    callers = [replace(CALLER, account=account, pins=held) for account in ("", "work") for held in ((), pins)]
+    for number, caller in enumerate(callers):
+        api.answer({"result": CREDENTIAL | {"token": f"t{number}"}})
+        broker.resolve(caller, "github")
+    assert [broker.resolve(caller, "github").token for caller in callers] == ["t0", "t1", "t2", "t3"]
+    named = [(message.get("account"), message.get("pins")) for message in api.payloads]
+    assert named == [(None, None), (None, [*pins]), ("work", None), ("work", [*pins])]
+
+
 def test_a_message_carries_the_proof_the_organization_and_the_roles(api: Lambda) -> None:
     assert broker.resolve(CALLER, "github") == broker.Credential(**CREDENTIAL | {"scopes": ("repo",)})
     assert api.payloads == [
@@ -145,8 +156,8 @@ def test_a_service_is_connected_by_the_grant_that_acts_and_works_and_by_no_other
 
 
 def test_a_warrant_asks_for_each_service_once(api: Lambda) -> None:
-    api.answer({"result": {"warrant": "sealed", "expires_at": 9}})
-    assert broker.warrant(CALLER, ["notion", "github", "notion"], expires_at=9) == "sealed"
+    api.answer({"result": {"warrant": "sealed", "expires_at": 9, "pins": ["github#user#uma"]}})
+    assert broker.warrant(CALLER, ["notion", "github", "notion"], expires_at=9) == ("sealed", ("github#user#uma",))
     assert api.payloads[0]["services"] == ["github", "notion"]
 
 
@@ -237,7 +248,7 @@ def test_the_broker_says_how_much_longer_a_credential_may_be_remembered(api: Lam
 @pytest.mark.usefixtures("api")
 def test_the_cache_of_credentials_is_bounded() -> None:
     for number in range(broker.MAX_CACHED_CREDENTIALS):
-        broker.credential_cache.put(("acme", f"user{number}", (), "github"), broker.Credential(**CREDENTIAL))
+        broker.credential_cache.put(("acme", f"user{number}", (), "github", "", ()), broker.Credential(**CREDENTIAL))
     broker.resolve(CALLER, "github")
     assert len(broker.credential_cache) == broker.MAX_CACHED_CREDENTIALS
 

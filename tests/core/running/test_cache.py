@@ -150,6 +150,15 @@ def test_two_accounts_never_see_each_others_answers(shop: Shop) -> None:
     assert shop.run("get_item", ADA)["of"] == "ada"
 
 
+def test_two_accounts_of_one_owner_share_no_answer_even_where_the_service_names_none(shop: Shop) -> None:
+    shop.service.reply_with(json_response({"of": "main"}), json_response({"of": "work"}))
+    unnamed = replace(OWN, account_id="")
+    shop.credentials["uma"] = unnamed
+    assert shop.run("get_item")["of"] == "main"
+    shop.credentials["uma"] = replace(unnamed, label="work", token="t2")
+    assert shop.run("get_item", replace(UMA, account="work"))["of"] == "work"
+
+
 def test_people_who_act_by_the_same_shared_account_share_its_answers(shop: Shop) -> None:
     shared = replace(OWN, owner="role#members")
     shop.credentials = {"uma": shared, "ada": shared}

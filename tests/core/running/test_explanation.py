@@ -139,7 +139,7 @@ def test_an_account_that_cannot_be_found_now_decides_nothing() -> None:
 
 def test_the_callers_own_account_is_found_as_a_call_finds_it(aws: list[str]) -> None:
     whose = Permissions(replace(caller(EVERYTHING), proof=Proof("jwt", "j.w.t")), CATALOGUE)
-    key = ("acme", "uma", ("everything",), "shop")
+    key = ("acme", "uma", ("everything",), "shop", "", ())
     broker.credential_cache.put(key, Credential("t1", "1", "uma@shop", "user#uma", None))
     assert explain(whose, "shop", "get_item").account == "uma@shop"
     assert gate.admit(whose, ToolUse("shop", "delete_item", {"item_id": "7"}, "r1"), CONFIRMED)
@@ -164,6 +164,8 @@ def test_only_an_administrator_learns_of_roles_masks_and_entries() -> None:
 def row(owner: str, **more: Any) -> dict[str, Any]:
     return {
         "owner": owner,
+        "label": "main",
+        "default": True,
         "services": ["shop"],
         "works": True,
         "open_to": [],

@@ -56,7 +56,7 @@ pytestmark = pytest.mark.usefixtures("aws")
 def credential(aws: list[str]) -> None:  # noqa: ARG001 - the cache is emptied with AWS
     """Let the caller's account be known already."""
     held = Credential("t1", account_id="1", account_name="uma@shop", owner="user#uma", expires_at=None)
-    broker.credential_cache.put(("acme", "uma", ("everything",), "shop"), held)
+    broker.credential_cache.put(("acme", "uma", ("everything",), "shop", "", ()), held)
 
 
 def rows() -> list[tuple[str, str]]:
@@ -152,6 +152,14 @@ def test_a_yes_admits_no_other_target() -> None:
     state = pending().details["confirmation"]
     with pytest.raises(StaleConfirmation):
         admit(Permissions(UMA, CATALOGUE), replace(DELETE, arguments={"item_id": "8"}), answer(state))
+
+
+def test_a_yes_admits_no_other_account_that_has_become_the_default() -> None:
+    state = pending().details["confirmation"]
+    work = Credential("t2", account_id="2", account_name="uma@shop", owner="user#uma", expires_at=None, label="work")
+    broker.credential_cache.put(broker.cache_key(UMA, "shop"), work)
+    with pytest.raises(StaleConfirmation):
+        admit(Permissions(UMA, CATALOGUE), DELETE, answer(state))
 
 
 def test_a_yes_to_connecting_an_account_confirms_nothing() -> None:

@@ -20,6 +20,7 @@ from tests.rest_api.fake_broker import GRANT, FakeBroker
 
 PROOF = {
     "owner": "user#uma",
+    "label": "main",
     "provider": "github",
     "services": ["github"],
     "account_id": "1",
@@ -58,6 +59,21 @@ def test_an_account_is_connected_on_a_page(mcpist: Mcpist, broker: FakeBroker, r
     (page,) = mcpist("grant", "connect", "github", "--role", "members")["texts"]
     assert page == f"{rest}/connect/github?organization=acme&role=members"
     assert [message["operation"] for message in broker.messages] == ["status"]
+
+
+def test_one_of_several_accounts_is_connected_chosen_and_revoked_by_its_label(
+    mcpist: Mcpist, broker: FakeBroker, rest: str
+) -> None:
+    (page,) = mcpist("grant", "connect", "github", "--account", "work")["texts"]
+    assert page == f"{rest}/connect/github?organization=acme&account=work"
+    broker.answers["default"] = {"service": "github", "owner": "user#uma", "label": "work", "account_name": "octocat"}
+    broker.answers["revoke"] = {"revoked": True, "kept": [], "proof": PROOF}
+    mcpist("grant", "default", "github", "work")
+    mcpist("grant", "default", "github", "work", "--role", "members")
+    mcpist("grant", "revoke", "github", "--account", "work")
+    chosen = {"operation": "default", "service": "github", "account": "work"}
+    revoked = {"operation": "revoke", "service": "github", "account": "work"}
+    assert sent(broker)[1:] == [chosen, chosen | {"role": "members"}, revoked]
 
 
 def test_a_service_that_does_not_exist_has_no_page(mcpist: Mcpist) -> None:
@@ -146,8 +162,19 @@ def test_a_terminal_gets_a_table(
     monkeypatch.setenv("COLUMNS", "120")
     assert run(["grant", "kill", "--user", "uma"]) == 0
     head, row, _ = capsys.readouterr().out.splitlines()[-3:]
-    assert head.split() == ["owner", "provider", "account", "name", "at", "provider", "deleted", "forgotten", "by"]
-    assert row.split() == ["user#uma", "github", "octocat", "revoked", "yes", "2026-11-18T11:07:40+00:00"]
+    assert head.split() == [
+        "owner",
+        "label",
+        "provider",
+        "account",
+        "name",
+        "at",
+        "provider",
+        "deleted",
+        "forgotten",
+        "by",
+    ]
+    assert row.split() == ["user#uma", "main", "github", "octocat", "revoked", "yes", "2026-11-18T11:07:40+00:00"]
 
 
 # -- encrypting again ----------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ def services(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[s
 
 def connect(service: str) -> None:
     held = Credential("t", account_id="1", account_name=f"uma@{service}", owner="user#uma", expires_at=None)
-    broker.credential_cache.put(("acme", "uma", ("members",), service), held)
+    broker.credential_cache.put(("acme", "uma", ("members",), service, "", ()), held)
 
 
 def find(role: Role = MEMBERS, **arguments: Any) -> Any:
@@ -105,7 +105,7 @@ def test_a_person_of_another_role_is_asked_for_with_that_roles_account(services:
     broker.credential_cache.clear()
     for service, held in (("jira", ("trackers",)), ("slack", ("chatters",))):
         credential = Credential("t", account_id="1", account_name="uma", owner="user#uma", expires_at=None)
-        broker.credential_cache.put(("acme", "uma", held, service), credential)
+        broker.credential_cache.put(("acme", "uma", held, service, "", ()), credential)
     roles = (
         Role("finders", modules=("people",)),
         Role("trackers", modules=("jira",)),

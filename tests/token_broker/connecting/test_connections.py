@@ -72,4 +72,4 @@ def test_status_asks_for_many_services_in_requests_of_a_hundred_keys(door: Broke
     event = door.event("status", services=[f"service{number}" for number in range(100)])
     door.reset_sandbox()
     assert door.send(event)["result"] == {"grants": []}
-    assert door.requests == ["Query", *["BatchGetItem"] * 3]
+    assert door.requests == ["Query", *["BatchGetItem"] * 6]

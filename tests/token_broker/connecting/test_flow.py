@@ -135,7 +135,7 @@ def _no_rows(door: Broker) -> None:
 
 def test_an_account_that_was_consented_to_acts_for_its_user(ada: Journey) -> None:
     made = ada.connect()
-    assert made == {"outcome": "connected", "service": "tracker", "provider": "tracker", "role": ""}
+    assert made == {"outcome": "connected", "service": "tracker", "provider": "tracker", "role": "", "label": "main"}
     assert ada.server.accepts(ada.token())
     (row,) = ada.tell("offer", services=["tracker"])["result"]["services"][0]["grants"]
     assert (row["account_id"], row["account_name"], row["own"], row["usable"]) == ("uma", "Uma", True, True)

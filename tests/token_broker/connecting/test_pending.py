@@ -162,7 +162,7 @@ def test_a_secret_that_was_moved_to_another_pending_connection_does_not_open() -
 
 def test_an_administrator_finds_what_is_pending() -> None:
     pending.begin(WISH)
-    pending.begin(replace(WISH, user="bob", owner="user#bob", provider="github", services=("github",)))
+    pending.begin(replace(WISH, user="bob", slot="user#bob", provider="github", services=("github",)))
     pending.begin(replace(WISH, organization="globex"))
     assert len(pending.find("acme")) == 2
     assert [one.intent.user for one in pending.find("acme", user="bob")] == ["bob"]

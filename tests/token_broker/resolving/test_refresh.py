@@ -39,7 +39,7 @@ from tests.token_broker.conftest import Broker
 from tests.token_broker.test_secrets import assert_silent, written
 from token_broker import providers
 from token_broker.grants import grants
-from token_broker.grants.grant import opened_credentials
+from token_broker.grants.grant import AccountChoice, opened_credentials
 from token_broker.grants.grants import GrantedAccount, StoredGrant, Tokens
 from token_broker.handler import DOOR
 from token_broker.providers import apps
@@ -144,7 +144,7 @@ def connect(state: str = "ended", owner: str = "user#ada", **changed: Any) -> St
 
 
 def resolve(refused: int | None = None, **pace: float) -> broker.Credential:
-    return credentials.resolve(ADA, "example", refused=refused, pace=LeaseTiming(**pace))
+    return credentials.resolve(ADA, AccountChoice("example"), refused=refused, pace=LeaseTiming(**pace))
 
 
 def outcome(refused: int | None = None, **pace: float) -> str:

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from mcpist.caller import Caller, Role, Subject
@@ -11,7 +11,7 @@ from mcpist.errors import McpistError
 from tests.examples import examples
 from tests.token_broker.conftest import Broker
 from token_broker.grants import grants
-from token_broker.grants.grant import opened_credentials
+from token_broker.grants.grant import AccountChoice, opened_credentials
 from token_broker.resolving import credentials
 
 STATES = ("none", "alive", "expired", "dead", "of another role")
@@ -46,6 +46,7 @@ def expected(own: str, shared: dict[str, str], roles: tuple[str, ...]) -> str:
     roles=st.lists(st.sampled_from(ROLES), unique=True).map(tuple),
     others=st.booleans(),
 )
+@example(own="dead", shared=dict.fromkeys(ROLES, "alive"), roles=ROLES, others=False)
 def test_the_first_existing_grant_decides_and_no_other_ever_acts(
     door: Broker, own: str, shared: dict[str, str], roles: tuple[str, ...], others: bool
 ) -> None:
@@ -61,7 +62,7 @@ def test_the_first_existing_grant_decides_and_no_other_ever_acts(
         door.store("user#ada", service="notion", access_token="of-notion")
     caller = Caller("acme", "ada", Subject("https://login.example.com", "ada"), "user", tuple(map(Role, roles)))
     try:
-        credential = credentials.resolve(caller, "github")
+        credential = credentials.resolve(caller, AccountChoice("github"))
         found = credential.owner
         assert credential.token == f"of-{found}"
     except McpistError as error:

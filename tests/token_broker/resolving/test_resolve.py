@@ -14,6 +14,7 @@ from tests.clock import Clock
 from tests.token_broker.conftest import ACCESS, FAR_FUTURE, Broker, error_of, put_person
 from token_broker.grants import grant as stored_grants
 from token_broker.grants import grants
+from token_broker.grants.grant import AccountChoice
 from token_broker.resolving import credentials
 
 EARLIER = 1
@@ -111,6 +112,7 @@ def test_a_credential_is_what_core_expects_and_no_more(door: Broker) -> None:
         "account_id": "583231",
         "account_name": "octocat",
         "site_url": "",
+        "label": "main",
         "owner": "user#ada",
         "expires_at": FAR_FUTURE,
         "version": 1,
@@ -373,17 +375,19 @@ def test_the_cache_of_a_sandbox_is_bounded(door: Broker) -> None:
     caller, [grant] = caller_of("ada"), list(grants.find("acme"))
     credential = Credential("token", "1", "octocat", "user#ada", None)
     for number in range(stored_grants.MAX_OPENED_CREDENTIALS + 10):
-        stored_grants.cache_credential(caller, f"service{number}", grant, credential, read_at=time.time())
+        stored_grants.cache_credential(
+            caller, AccountChoice(f"service{number}"), grant, credential, read_at=time.time()
+        )
     assert len(stored_grants.opened_credentials) <= stored_grants.MAX_OPENED_CREDENTIALS
 
 
 def test_a_warm_sandbox_resolves_a_thousand_times_a_second(door: Broker) -> None:
     connect(door, own="alive")
     caller = caller_of("ada")
-    credentials.resolve(caller, "github")
+    credentials.resolve(caller, AccountChoice("github"))
     began = time.process_time()
     for _ in range(1_000):
-        credentials.resolve(caller, "github")
+        credentials.resolve(caller, AccountChoice("github"))
     assert time.process_time() - began < 1
 
 

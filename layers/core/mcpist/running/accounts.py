@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mcpist.caller import Caller
-from mcpist.errors import McpistError, ReconnectRequired, ScopeMissing
+from mcpist.errors import McpistError, ReconnectRequired, ScopeMissing, UnknownAccount
 from mcpist.running import broker
 from mcpist.running.broker import Credential
 from mcpist.settings import settings
@@ -39,6 +39,11 @@ class Account:
         return self.credential.account_name if self.credential else ""
 
     @property
+    def label(self) -> str:
+        """The label that tells it from its owner's other accounts; empty where none is needed."""
+        return self.credential.label if self.credential else ""
+
+    @property
     def site_url(self) -> str:
         """The address of the account's own site; empty where it has none."""
         return self.credential.site_url if self.credential else ""
@@ -52,7 +57,8 @@ class Account:
     @cached_property
     def key(self) -> tuple[str, ...]:
         """The account's key in memory that accounts share; a new token does not change it."""
-        owner = (self.credential.owner, self.credential.account_id) if self.credential else ()
+        credential = self.credential
+        owner = (credential.owner, credential.label, credential.account_id) if credential else ()
         return self.organization, self.module.name, *owner
 
     def url(self, call: Call) -> str:
@@ -100,12 +106,14 @@ def service_of(module: Module, tool: Tool) -> str | None:
 
 
 def acting_account(caller: Caller, module: Module, tool: Tool, *, refused: Account | None = None) -> Account:
-    """Return the account with which a caller, in the roles that allow a tool, uses it.
+    """Return the account with which a caller, in the roles that allow a tool, uses it: the one that the caller names.
 
-    A `refused` account comes back with another token.
+    A `refused` account comes back with another token; UnknownAccount for a label where the tool needs no account.
     """
     service = service_of(module, tool)
     if service is None:
+        if caller.account:
+            raise UnknownAccount(field="account", account=caller.account, service=module.name, known="-")
         return Account(caller.organization, module, None)
     version = refused.credential.version if refused and refused.credential else None
     return Account(caller.organization, module, broker.resolve(caller, service, refused=version))
@@ -154,6 +162,32 @@ def _selection(owner: str) -> dict[str, str]:
     """Return the fields of a message about an owner: `user` or `role`."""
     kind, _, name = owner.partition("#")
     return {kind: name}
+
+
+def acting_row(caller: Caller, rows: Iterable[Mapping[str, Any]], label: str = "") -> Mapping[str, Any] | None:
+    """Return the row of the account that acts for a caller at a service: with a label, else as the broker chooses.
+
+    Those of the person come first, where they are open to a role, then those of the roles. None where none acts.
+    """
+    rows = list(rows)
+    for owner in (f"user#{caller.user}", *(f"role#{role}" for role in caller.role_names)):
+        owned = [row for row in rows if row["owner"] == owner]
+        owned = [one for one in owned if not one["open_to"] or not set(caller.role_names).isdisjoint(one["open_to"])]
+        if label:
+            owned = [row for row in owned if row["label"] == label]
+        if owned:
+            return next((row for row in owned if row["default"] or len(owned) == 1), None)
+    return None
+
+
+def labelled_accounts(caller: Caller, rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return e.g. `home: octocat (default)` for each account that a caller can name; nothing for a single one."""
+    rows = list(rows)
+    chosen = {label: acting_row(caller, rows, label) for label in sorted({row["label"] for row in rows})}
+    named = [(label, row) for label, row in chosen.items() if row]
+    marks = {True: " (default)", False: ""}
+    texts = [f"{label}: {row['account_name'] or row['account_id']}{marks[row['acts']]}" for label, row in named]
+    return texts if len(texts) > 1 else []
 
 
 def working_services(permissions: Permissions, entries: "Iterable[RegistryEntry]") -> frozenset[str] | None:

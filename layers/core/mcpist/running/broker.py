@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from mcpist.aws import functions
-from mcpist.caller import Caller
+from mcpist.caller import MAIN_ACCOUNT, Caller
 from mcpist.errors import UpstreamUnavailable
 from mcpist.memory import Memory
 from mcpist.settings import settings
@@ -25,7 +25,7 @@ MAX_INVOKE_ATTEMPTS = 2
 # A revocation waits for providers; a function behind API Gateway has 29 s.
 ADMINISTRATION_TIMEOUT_SECONDS = 26
 
-type CacheKey = tuple[str, str, tuple[str, ...], str]
+type CacheKey = tuple[str, str, tuple[str, ...], str, str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,27 +45,38 @@ class Credential:
     """The granted scopes; empty where they are unknown."""
     site_url: str = ""
     """The address of the account's own site; empty where it has none."""
+    label: str = MAIN_ACCOUNT
+    """The label that tells it from its owner's other accounts."""
     keep_seconds: float = CREDENTIAL_CACHE_SECONDS
     """The seconds for which it may still be cached: a minute in all caches together."""
 
 
 credential_cache: Memory[CacheKey, Credential] = Memory(CREDENTIAL_CACHE_SECONDS, MAX_CACHED_CREDENTIALS)
-status_cache: Memory[CacheKey, frozenset[str]] = Memory(CREDENTIAL_CACHE_SECONDS, MAX_CACHED_CREDENTIALS)
+status_cache: Memory[CacheKey, list[dict[str, Any]]] = Memory(CREDENTIAL_CACHE_SECONDS, MAX_CACHED_CREDENTIALS)
 
 
 def resolve(caller: Caller, service: str, *, refused: int | None = None) -> Credential:
-    """Return the caller's credential for a service; `refused` is the version that the service refused."""
-    key = (caller.organization, caller.user, caller.role_names, service)
+    """Return the credential of the account that the caller names, else of the default one.
+
+    `refused` is the version that the service refused.
+    """
+    key = cache_key(caller, service)
     cached = credential_cache.get(key)
     if cached and cached.version != refused:
         return cached
     # What was refused must not be found again if the broker fails now.
     credential_cache.drop(lambda other, _: other == key)
-    fields = {} if refused is None else {"refused": refused}
-    credential = _parse_credential(request(caller, "resolve", service=service, **fields))
+    fields = {"refused": refused, "account": caller.account or None, "pins": caller.pins or None}
+    given = {name: value for name, value in fields.items() if value is not None}
+    credential = _parse_credential(request(caller, "resolve", service=service, **given))
     cached_until = credential_cache.clock() + credential.keep_seconds
     expires_at = math.inf if credential.expires_at is None else credential.expires_at
     return credential_cache.put(key, credential, until=min(cached_until, expires_at))
+
+
+def cache_key(caller: Caller, about: str) -> CacheKey:
+    """Return the key of what is cached about one or several services: with all that decides which account acts."""
+    return caller.organization, caller.user, caller.role_names, about, caller.account, caller.pins
 
 
 def forget(caller: Caller, service: str) -> None:
@@ -76,14 +87,13 @@ def forget(caller: Caller, service: str) -> None:
 
 
 def connected(caller: Caller, services: Sequence[str]) -> frozenset[str]:
-    """Return the services for which the caller has a working grant, cached for a minute."""
-    key = (caller.organization, caller.user, caller.role_names, " ".join(services))
+    """Return the services for which the caller has a working grant, as it was within the last minute."""
+    return frozenset(row["service"] for row in known_accounts(caller, services) if row["acts"] and row["usable"])
 
-    def fetch() -> frozenset[str]:
-        rows = accounts(caller, services)
-        return frozenset(row["service"] for row in rows if row["acts"] and row["usable"])
 
-    return status_cache.get_or_make(key, fetch)
+def known_accounts(caller: Caller, services: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the broker's rows about the caller's accounts, cached for a minute."""
+    return status_cache.get_or_make(cache_key(caller, " ".join(services)), lambda: accounts(caller, services))
 
 
 def accounts(caller: Caller, services: Sequence[str]) -> list[dict[str, Any]]:
@@ -92,9 +102,13 @@ def accounts(caller: Caller, services: Sequence[str]) -> list[dict[str, Any]]:
     return rows
 
 
-def warrant(caller: Caller, services: Iterable[str], *, expires_at: int) -> str:
-    """Return a warrant with which a batch of this caller resolves these services until then, an hour at most."""
-    return str(request(caller, "warrant", services=sorted(set(services)), expires_at=expires_at)["warrant"])
+def warrant(caller: Caller, services: Iterable[str], *, expires_at: int) -> tuple[str, tuple[str, ...]]:
+    """Return a warrant with which a batch of this caller resolves these services until then, an hour at most.
+
+    With it come the accounts that act now, to which the batch keeps.
+    """
+    answer = request(caller, "warrant", services=sorted(set(services)), expires_at=expires_at)
+    return str(answer["warrant"]), tuple(answer.get("pins", ()))
 
 
 def request(caller: Caller, operation: str, **fields: Any) -> dict[str, Any]:

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from mcpist import errors
-from mcpist.caller import Caller
+from mcpist.caller import labelled
 from mcpist.errors import McpistError
 from mcpist.people.administration import Administration
 from mcpist.running import gate
-from mcpist.running.accounts import BrokerAccounts
+from mcpist.running.accounts import BrokerAccounts, acting_row
 from mcpist.running.gate import AdmittedUse, ToolUse
 from mcpist.settings import settings
 from mcpist.tools.access.effects import permissions_of
@@ -87,7 +87,7 @@ class Explanation:
 
 
 def explain(
-    permissions: Permissions, module: str, tool: str, *, find_account: AccountFinder = gate.account_name
+    permissions: Permissions, module: str, tool: str, *, find_account: AccountFinder | None = None
 ) -> Explanation:
     """Return the decisions about a use by the caller of these permissions; nothing runs, and no row is written.
 
@@ -99,7 +99,7 @@ def explain(
         return replace(explanation, steps=(*steps, *(UseDecision(name, "open") for name in ACCOUNT_STEPS)))
     found = permissions.catalogue.module(module).tools[tool]
     admitted = AdmittedUse(permissions, permissions.catalogue.module(module), found, ToolUse(module, tool, {}, ""))
-    account, account_steps = _account_steps(admitted, find_account)
+    account, account_steps = _account_steps(admitted, find_account or _own_account)
     asks = found.effect == "destroys"
     return replace(explanation, steps=(*steps, *account_steps), account=account, asks_first=asks)
 
@@ -126,7 +126,7 @@ def listed_account(list_accounts: Callable[[], Collection[Mapping[str, Any]]]) -
         if not service:
             return ""
         caller = acting_caller(admitted.caller, admitted.tool)
-        row = _acting_row(caller, [row for row in list_accounts() if service in row["services"]])
+        row = acting_row(caller, (row for row in list_accounts() if service in row["services"]))
         url = settings().connect_url(service, caller.organization, caller.user)
         if row is None:
             raise errors.ConnectionRequired(service=service, url=url)
@@ -134,19 +134,14 @@ def listed_account(list_accounts: Callable[[], Collection[Mapping[str, Any]]]) -
             raise errors.ReconnectRequired(service=service, url=url)
         if scope := admitted.module.missing_scope(admitted.tool.name, row["scopes"]):
             raise errors.ScopeMissing(service=service, scope=scope, url=url)
-        return str(row["account_name"])
+        return labelled(row["account_name"], row["label"])
 
     return find
 
 
-def _acting_row(caller: Caller, rows: Collection[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Return the row of the account that acts: the user's own, if it is open to a role, else the first role's."""
-    owners = {row["owner"]: row for row in rows}
-    own = owners.get(f"user#{caller.user}")
-    if own and (not own["open_to"] or not set(caller.role_names).isdisjoint(own["open_to"])):
-        return own
-    shared = (owners.get(f"role#{role}") for role in caller.role_names)
-    return next((row for row in shared if row), None)
+def _own_account(admitted: AdmittedUse) -> str:
+    """Return the name of the account that acts for the caller."""
+    return gate.account_of(admitted).name
 
 
 def _permission_steps(permissions: Permissions, module: str, tool: str) -> Iterator[UseDecision]:

@@ -17,7 +17,7 @@ from mcpist.errors import McpistError
 from mcpist.files.parameters import reference_names
 from mcpist.render.shows import Shows
 from mcpist.running import approvals
-from mcpist.running.accounts import acting_account, service_of
+from mcpist.running.accounts import Account, acting_account, service_of
 from mcpist.running.approvals import Approval
 from mcpist.running.confirmation import Agreement, DestructiveUse, order_targets, require_confirmation
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
@@ -61,7 +61,7 @@ class ToolUse:
     @property
     def subject(self) -> list[Any]:
         """The subject of a question about this use."""
-        return ["call", [self.module, self.tool, dict(self.arguments)]]
+        return ["call", [self.module, self.tool, dict(self.arguments), self.options.account]]
 
     def as_request(self) -> dict[str, Any]:
         """Return the use as an approval keeps it."""
@@ -87,8 +87,8 @@ class AdmittedUse:
 
     @property
     def caller(self) -> Caller:
-        """The caller in all its roles."""
-        return self.permissions.caller
+        """The caller in all its roles, with the account that the use names."""
+        return replace(self.permissions.caller, account=self.use.options.account)
 
     @property
     def service(self) -> str | None:
@@ -101,7 +101,7 @@ class AdmittedUse:
         Only ExecutionsExhausted is raised; every other error comes again, with its audit row, when the use runs.
         """
         try:
-            account_name(self)
+            account_of(self)
         except errors.ExecutionsExhausted:
             raise
         except McpistError:
@@ -154,11 +154,12 @@ class OtherReadingTools:
 
     def read(self, module: str, tool: str, arguments: Mapping[str, Any], seconds: float) -> tuple[Any, Shows]:
         """Return a tool's JSON and what it shows; AccountError, without an audit row, where no account is connected."""
-        use = replace(self.use, module=module, tool=tool, arguments=arguments)
+        options = self.use.options.model_copy(update={"account": ""})  # a label means one of the tool's own accounts
+        use = replace(self.use, module=module, tool=tool, arguments=arguments, options=options)
         admitted = admit(self.permissions, use)
         if not admitted.tool.reads:
             raise TypeError(f"{module}.{tool} does not only read")
-        account_name(admitted)
+        account_of(admitted)
         return admitted.run(seconds).json, admitted.tool.shows
 
 
@@ -183,8 +184,8 @@ def permit(permissions: Permissions, use: ToolUse) -> AdmittedUse:
     return admitted
 
 
-def account_name(admitted: AdmittedUse) -> str:
-    """Return the name of the account that will act; AccountError if there is none, before anybody is asked.
+def account_of(admitted: AdmittedUse) -> Account:
+    """Return the account that will act; AccountError if there is none, before anybody is asked.
 
     ScopeMissing if it lacks a scope that the tool needs.
     """
@@ -192,7 +193,7 @@ def account_name(admitted: AdmittedUse) -> str:
     with account_links(caller):
         account = acting_account(acting_caller(caller, tool), admitted.module, tool)
         account.require_scope(tool.name)
-        return account.name
+        return account
 
 
 def read_upstream(
@@ -239,14 +240,18 @@ def record_refusals(caller: Caller, problems: Iterable[McpistError], request: st
 
 
 def _confirm(admitted: AdmittedUse, consent: Agreement) -> AdmittedUse:
-    """Have a person agree to a destructive use, once; the account is found first, so that the question names it."""
+    """Have a person agree to a destructive use, once; the account is found first, so that the question names it.
+
+    The answer is about that account: a yes to one is none to another that has become the default meanwhile.
+    """
     use, permissions = admitted.use, admitted.permissions
     unresolved = reference_names(admitted.tool.input_schema, use.arguments)
     with correcting(admitted.tool, use.arguments, unresolved):
         admitted.tool.check(use.arguments, unresolved)
+    subject = use.subject if consent.is_step else [*use.subject, account_of(admitted).label]
 
     def describe() -> list[DestructiveUse]:
-        targets, account = order_targets(admitted.tool, use.arguments), account_name(admitted)
+        targets, account = order_targets(admitted.tool, use.arguments), account_of(admitted).name
         declared = admitted.tool.is_effect_declared
         return [DestructiveUse(use.module, use.tool, targets, account=account or None, is_declared=declared)]
 
@@ -255,13 +260,13 @@ def _confirm(admitted: AdmittedUse, consent: Agreement) -> AdmittedUse:
     if mode:
         request, uses = use.as_request(), describe()
         approval = approvals.require_approval(
-            permissions, mode, use.subject, request, uses, lambda: uses, named=consent.question
+            permissions, mode, subject, request, uses, lambda: uses, named=consent.question
         )
         if approval.state == "used":
             raise errors.StaleConfirmation(field="confirmation")
         return replace(admitted, approval=approval)
     # A call destroys again each time it runs; a batch instead finds by the answer's id that it has started.
-    if require_confirmation(admitted.caller, consent, use.subject, describe).used:
+    if require_confirmation(admitted.caller, consent, subject, describe).used:
         raise errors.StaleConfirmation(field="confirmation")
     return admitted
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
+from mcpist.caller import ACCOUNT_PATTERN
 from mcpist.render.answer import DEFAULT_ANSWER_TOKENS, MAX_ANSWER_TOKENS, MIN_ANSWER_TOKENS
 from mcpist.tools.declare.tolerance import TolerantModel
 
@@ -34,6 +35,8 @@ class RunOptions(TolerantModel):
     as_file: bool = False
     # Tokens of the answer that a model reads; a larger result is a file with a preview.
     max_tokens: MaxTokens = DEFAULT_ANSWER_TOKENS
+    # The label of one of several accounts; empty: the default one.
+    account: Annotated[str, Field(pattern=ACCOUNT_PATTERN)] = ""
 
     def backoff(self, retries: int) -> float:
         """Return the seconds before the next request: longer after each retry, and partly random."""

@@ -137,7 +137,8 @@ def account_links(caller: Caller) -> Iterator[None]:
     except AccountError as error:
         service = error.details["service"]
         # The URL of the error was made for the module alone; this one opens for this person only.
-        error.details["url"] = settings().connect_url(service, caller.organization, caller.user)
+        label = error.details.get("account", "")
+        error.details["url"] = settings().connect_url(service, caller.organization, caller.user, label)
         broker.forget(caller, service)
         raise
 

@@ -140,7 +140,7 @@ def identity_for(caller: Caller, server: str, *, refused: Identity | None = None
             raise AccountsOfAnother(name=label(server), module=service)
         credential = broker.resolve(caller, service, refused=refused.versions.get(service) if refused else None)
         secrets[f"grant:{service}"] = credential.token
-        owners.append(credential.owner)
+        owners.append(f"{credential.owner}#{credential.label}")
         versions[service] = credential.version
     if not owners:
         # A child process keeps what its callers say: each organization has its own.

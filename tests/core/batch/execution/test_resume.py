@@ -90,6 +90,15 @@ def test_steps_that_succeeded_are_carried_over_and_the_others_run_again() -> Non
     assert ledger.get_header(old.pk).outcome == {0: "succeeded", 1: "failed", 2: "skipped"}
 
 
+def test_a_resumed_batch_keeps_to_the_accounts_of_the_first() -> None:
+    old = begun(FIND)
+    ends(old, "find", "failed")
+    pins = ("github#user#uma#work",)
+    resumption = again(old)
+    resumption = replace(resumption, old=replace(resumption.old, pins=pins))
+    assert ledger.get_header(resume(resumption, SHELF).pk).pins == pins
+
+
 def test_a_write_in_doubt_is_repeated_only_by_name() -> None:
     old = begun(FIND, MAKE, LAST)
     ends(old, "find", "succeeded", b"[]")

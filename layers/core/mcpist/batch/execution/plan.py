@@ -78,6 +78,7 @@ class Plan:
             "on_error": step.on_error if step.on_error != "stop" else None,
             "timeout": step.timeout,
             "retry": step.retry,
+            "account": step.account,
         }
         return {
             "id": step.id,

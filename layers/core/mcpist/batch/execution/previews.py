@@ -49,7 +49,7 @@ def with_previews(
         if (rest := deadline - time.monotonic()) < MIN_PREVIEW_SECONDS:
             break
         step, tool = steps[name]
-        use = gate.ToolUse(step.module, step.tool, step.params, request)
+        use = gate.ToolUse(step.module, step.tool, step.params, request, options=step.options)
         with suppress(McpistError):  # the question then says that it is not known
             raw = gate.admit(permissions, use).run(rest).json
             results[name] = StepResult(raw, tool.shows, _refuse_file)

@@ -60,6 +60,7 @@ class Resumption:
         return replace(
             head,
             resumes=self.old.batch,
+            pins=self.old.pins,
             seq={index: place for place, index in enumerate(settled)},
             outcome={index: status for index in settled if (status := self.carried_entries[index].status)},
             elements={index: entry.map_items.count for index, entry in self.started_maps.items() if entry.map_items},

@@ -90,7 +90,10 @@ def _write_and_start(
     keep_files(plan, permissions.caller, until=head.closes_at)
     keep_results(head, [*entries, *elements])
     machine = plan.build_machine(settings().step_runner)
-    head = replace(head, form=machine.form, warrant=_request_warrant(plan, head, permissions))
+    warrant, pins = _request_warrant(plan, head, permissions)
+    kept = {pin.partition("#")[0] for pin in head.pins}
+    pins = (*head.pins, *(pin for pin in pins if pin.partition("#")[0] not in kept))
+    head = replace(head, form=machine.form, warrant=warrant, pins=pins)
     runs, reserved_at = _count_runs(entries, elements), time.time()
     spending.reserve_steps(head.organization, runs, reserved_at)
     try:
@@ -133,12 +136,12 @@ def _build_header(plan: Plan, permissions: Permissions, options: BatchOptions, b
     )
 
 
-def _request_warrant(plan: Plan, head: Header, permissions: Permissions) -> str:
-    """Return the broker's warrant for the services that the batch calls; empty where it calls none."""
+def _request_warrant(plan: Plan, head: Header, permissions: Permissions) -> tuple[str, tuple[str, ...]]:
+    """Return the broker's warrant for the services that the batch calls, and its pins; empty where it calls none."""
     modules = [permissions.catalogue.module(tool.module) for tool in plan.tools]
     services = {service for module in modules for service in (*module.services, *module.accounts_of())}
     if not services:
-        return ""
+        return "", ()
     return broker.warrant(permissions.caller, services, expires_at=int(head.closes_at) + WARRANT_MARGIN_SECONDS)
 
 

@@ -1,6 +1,7 @@
 """A batch as a person submits it: check all of it, have its destruction confirmed, start it, and follow it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -14,13 +15,14 @@ from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Header
 from mcpist.batch.options import BatchOptions
 from mcpist.batch_id import is_batch_id
-from mcpist.caller import ApprovalMode, Caller
-from mcpist.errors import BatchNotFound, McpistError, StaleConfirmation
+from mcpist.caller import Caller, labelled
+from mcpist.errors import BatchNotFound, McpistError, StaleConfirmation, UnknownAccount
 from mcpist.people import questions
 from mcpist.polling import Polling
 from mcpist.render.answer import compact_json
 from mcpist.running import approvals, broker, gate
-from mcpist.running.accounts import service_of
+from mcpist.running.accounts import acting_row, service_of
+from mcpist.running.approvals import Approval
 from mcpist.running.confirmation import (
     Agreement,
     Confirmed,
@@ -71,19 +73,23 @@ class Submission:
         if not self.destructive:
             return self._start(permissions, UNCONFIRMED)
 
+        bare, subject = self.question(permissions)
+
         def describe() -> list[DestructiveUse]:
-            return self.describe_destruction(permissions, seconds)
+            return self._with_previews(bare, permissions, seconds)
 
         uses = [gate.ToolUse(use.module, use.tool, {}, invocation.request_id()) for use in self.destructive]
         mode = permissions.approval_mode(tool for _, tool in self.runs)
         with gate.refusals_audited(permissions.caller, uses):
             if mode:
-                confirmed = self._require_approval(permissions, mode, consent.question, describe)
+                about = subject, self.request, bare, describe
+                approval = approvals.require_approval(permissions, mode, *about, named=consent.question)
+                confirmed = _use_approval(permissions, approval)
             else:
                 confirmed = require_confirmation(
                     permissions.caller,
                     consent,
-                    self.subject,
+                    subject,
                     describe,
                     context,
                     must_be_shown=any(use.each for use in self.destructive),
@@ -92,31 +98,24 @@ class Submission:
             return _already_started(permissions.caller, confirmed.question)
         return self._start(permissions, confirmed)
 
-    def _require_approval(
-        self, permissions: Permissions, mode: ApprovalMode, named: str, describe: Callable[[], list[DestructiveUse]]
-    ) -> Confirmed:
-        """Use the approval that a person has given to this batch; a list permits only the elements that were shown."""
-        bare = with_accounts(self.destructive, self.runs, permissions)
-        approval = approvals.require_approval(
-            permissions, mode, self.subject, self.request, bare, describe, named=named
-        )
-        is_used = approval.state == "used"
-        if not is_used:
-            approvals.use(permissions.caller, approval)
-        return Confirmed(approval.id, used=is_used, shown=shown_by(approval.uses))
+    def question(self, permissions: Permissions) -> tuple[list[DestructiveUse], tuple[Any, ...]]:
+        """Return the steps that destroy something, with their accounts, and the subject of a question about the batch.
 
-    @property
-    def subject(self) -> tuple[Any, ...]:
-        """The subject of a question about this batch."""
+        The accounts are part of it: a yes to one is none to another that has become the default meanwhile.
+        """
+        uses = with_accounts(self.destructive, self.runs, permissions)
         resumed = self.resumption.old.batch if self.resumption else ""
         about = compact_json([*self.options.model_dump().values(), resumed, self.again])
-        return ("batch", about, [asdict(step) for step in self.plan.steps])
+        return uses, ("batch", about, [asdict(step) for step in self.plan.steps], [use.account for use in uses])
 
     def describe_destruction(self, permissions: Permissions, seconds: float = QUESTION_SECONDS) -> list[DestructiveUse]:
         """Return the steps that destroy something as a person is asked about them, with previews and accounts."""
-        request = invocation.request_id()
-        seen = with_previews(self.destructive, self.runs, permissions, request, seconds, self.resumption)
-        return with_accounts(seen, self.runs, permissions)
+        return self._with_previews(with_accounts(self.destructive, self.runs, permissions), permissions, seconds)
+
+    def _with_previews(
+        self, uses: list[DestructiveUse], permissions: Permissions, seconds: float
+    ) -> list[DestructiveUse]:
+        return with_previews(uses, self.runs, permissions, invocation.request_id(), seconds, self.resumption)
 
     @property
     def destructive(self) -> list[DestructiveUse]:
@@ -163,6 +162,7 @@ def prepare(permissions: Permissions, commands: str | list[Any], options: BatchO
         gate.record_refusals(permissions.caller, [error, *error.details.get("problems", ())], request)
         raise
     runs = [(step, tool) for _, step, tool in planned.steps_by_line]
+    _check_accounts(runs, permissions)
     return Submission(planned, runs, options, request={"commands": commands, **options.model_dump()})
 
 
@@ -245,29 +245,61 @@ def with_accounts(
     destructive: Iterable[DestructiveUse], runs: Iterable[tuple[Step, Tool]], permissions: Permissions
 ) -> list[DestructiveUse]:
     """Return the steps with the names of the accounts that will act for each of them, where the broker knows them."""
-    destructive, tools = list(destructive), {step.id: tool for step, tool in runs}
-    modules = permissions.catalogue.module
-    services = {use.id: service_of(modules(tools[use.id].module), tools[use.id]) for use in destructive}
-    callers = {use.id: acting_caller(permissions.caller, tools[use.id]) for use in destructive}
-    accounts: dict[tuple[str, ...], dict[str, str]] = {}
-    for caller in {caller.role_names: caller for caller in callers.values()}.values():
-        wanted = sorted({service for service in services.values() if service})
-        accounts[caller.role_names] = _account_names(caller, wanted)
-    return [
-        replace(use, account=accounts[callers[use.id].role_names].get(service, ""))
-        if (service := services[use.id])
-        else use
-        for use in destructive
-    ]
+    steps = {step.id: (step, tool) for step, tool in runs}
+    wanted = [(use, *steps[use.id]) for use in destructive]
+    rows = _account_rows([tool for _, _, tool in wanted], permissions)
+    return [replace(use, account=_account_name(step, tool, rows, permissions)) for use, step, tool in wanted]
 
 
-def _account_names(caller: Caller, services: list[str]) -> dict[str, str]:
-    """Return the names of the accounts that act for a caller by service; empty if the broker cannot tell."""
-    try:
-        rows = broker.accounts(caller, services)
-    except McpistError:
-        return {}
-    return {row["service"]: row["account_name"] for row in rows if row["acts"]}
+def _account_name(
+    step: Step, tool: Tool, rows: Mapping[tuple[str, ...], list[dict[str, Any]]], permissions: Permissions
+) -> str | None:
+    """Return the name of the account with which a step will act; None if it needs none, empty if it is not known."""
+    service, caller = (
+        service_of(permissions.catalogue.module(tool.module), tool),
+        acting_caller(permissions.caller, tool),
+    )
+    if service is None:
+        return None
+    row = acting_row(caller, (row for row in rows[caller.role_names] if row["service"] == service), step.account)
+    return labelled(row["account_name"], row["label"]) if row else ""
+
+
+def _check_accounts(runs: Iterable[tuple[Step, Tool]], permissions: Permissions) -> None:
+    """Raise UnknownAccount for a step that names an account which its caller does not have, if the broker can tell."""
+    naming = [(step, tool) for step, tool in runs if step.account]
+    rows = _account_rows([tool for _, tool in naming], permissions)
+    for step, tool in naming:
+        caller, service = (
+            acting_caller(permissions.caller, tool),
+            service_of(permissions.catalogue.module(tool.module), tool),
+        )
+        found = [row for row in rows[caller.role_names] if row["service"] == service]
+        if service is None or (found and acting_row(caller, found, step.account) is None):
+            known = ", ".join(sorted({row["label"] for row in found})) or "-"
+            place = {"line": step.line, "id": step.id, "field": "account"}
+            raise UnknownAccount(**place, account=step.account, service=service or step.module, known=known)
+
+
+def _account_rows(tools: Iterable[Tool], permissions: Permissions) -> dict[tuple[str, ...], list[dict[str, Any]]]:
+    """Return the broker's rows about the accounts of tools by the roles in which they act; none if it cannot tell."""
+    modules, tools = permissions.catalogue.module, list(tools)
+    services = sorted({service for tool in tools if (service := service_of(modules(tool.module), tool))})
+    rows: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for caller in (acting_caller(permissions.caller, tool) for tool in tools):
+        if caller.role_names not in rows:
+            rows[caller.role_names] = []
+            with suppress(McpistError):
+                rows[caller.role_names] = broker.accounts(caller, services)
+    return rows
+
+
+def _use_approval(permissions: Permissions, approval: Approval) -> Confirmed:
+    """Use the approval that a person has given to a batch; a list permits only the elements that were shown."""
+    is_used = approval.state == "used"
+    if not is_used:
+        approvals.use(permissions.caller, approval)
+    return Confirmed(approval.id, used=is_used, shown=shown_by(approval.uses))
 
 
 def _already_started(caller: Caller, batch: str) -> Header:

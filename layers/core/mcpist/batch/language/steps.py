@@ -27,6 +27,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from mcpist.batch.language.references import EACH, FindSource, find_references, resolve
+from mcpist.caller import ACCOUNT_PATTERN, ACCOUNT_PROBLEM
 from mcpist.errors import DuplicateStep, EmptyBatch, InvalidLine, McpistError, TooManySteps, UnresolvedReference
 from mcpist.running.options import MAX_RETRIES, MAX_RETRY_DELAY_SECONDS, RunOptions
 from mcpist.strict_json import load_json
@@ -105,6 +106,8 @@ class Step:
     on_error: Literal["stop", "continue"] = "stop"
     timeout: Annotated[float, Field(ge=1, le=MAX_STEP_TIMEOUT_SECONDS)] | None = None
     """How long its tool may take, in seconds."""
+    account: Annotated[str, Field(pattern=ACCOUNT_PATTERN)] = ""
+    """The label of the account with which it runs; empty for the default one when the batch begins."""
     retry: Annotated[int, Field(ge=0, le=MAX_RETRIES)] = 0
     """How often a failed request is sent again, where it is safe to repeat."""
     retry_delay: Annotated[float, Field(ge=0, le=MAX_RETRY_DELAY_SECONDS)] = 1
@@ -112,8 +115,8 @@ class Step:
 
     @property
     def options(self) -> RunOptions:
-        """The retries of its requests; how long they may take, its runner decides."""
-        return RunOptions(retry=self.retry, retry_delay=self.retry_delay)
+        """The retries of its requests, and its account; how long they may take, its runner decides."""
+        return RunOptions(retry=self.retry, retry_delay=self.retry_delay, account=self.account)
 
     def as_line(self) -> dict[str, Any]:
         """Return the step as a caller writes it, without what may be left out."""
@@ -153,6 +156,7 @@ _ERROR_MESSAGES = {
 _PATTERN_MESSAGES = {
     "id": "it begins with a letter or _, and has up to 64 letters, digits, - and _",
     "each": "it is one reference to a list, such as ${find.items}",
+    "account": ACCOUNT_PROBLEM,
 }
 
 

@@ -82,6 +82,8 @@ class Header:
     """The program with which the caller started the batch."""
     reading_only: bool = False
     """Whether its steps may only read."""
+    pins: tuple[str, ...] = ()
+    """The accounts that acted when it began, to which it keeps whatever the defaults become."""
     options: BatchOptions = DEFAULT_OPTIONS
     openings: tuple[Opening, ...] = ()
     """The administrators who opened the results, each time they did."""
