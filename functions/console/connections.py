@@ -25,7 +25,11 @@ def overview(visit: Visit) -> HttpResponse:
 
 def service(visit: Visit) -> HttpResponse:
     """Show one service: its connections and the forms to connect an account."""
-    return _refuse_other_user(visit) or _show_service(visit)
+    if refused := _refuse_other_user(visit):
+        return refused
+    offer, entry = offer_of(visit, visit.request.path_parameters["service"])
+    chosen = {"role": visit.request.query.get("role", ""), "label": visit.request.query.get("account", "")}
+    return visit.page("connect/service.html", offer=offer, entry=entry, **chosen)
 
 
 def submit(visit: Visit) -> HttpResponse:
@@ -71,21 +75,15 @@ def confirm(visit: Visit) -> HttpResponse:
 
 
 def _paste(visit: Visit, name: str, whose: Mapping[str, str], opened: Mapping[str, list[str]]) -> HttpResponse:
-    """Store a key; one that the service does not accept is answered by the same form, which says what it takes."""
+    """Store a key; of one that the service does not accept the form says so in the person's language."""
     fields = {"service": name, "key": visit.request.form_value("key"), **whose, **opened}
     try:
         result = _call_broker(visit, "paste", **fields)
     except InvalidRequest as error:
         if error.details.get("field") != "key":
             raise
-        return _show_service(visit, problem=visit.texts("connect.key_refused", service=title(name)), status=400)
+        raise error.with_details(problem=visit.texts("connect.key_refused", service=title(name))) from None
     return _result_page(visit, result)
-
-
-def _show_service(visit: Visit, *, problem: str = "", status: int = 200) -> HttpResponse:
-    offer, entry = offer_of(visit, visit.request.path_parameters["service"])
-    chosen = {"role": visit.request.query.get("role", ""), "label": visit.request.query.get("account", "")}
-    return visit.page("connect/service.html", status=status, problem=problem, offer=offer, entry=entry, **chosen)
 
 
 def offer_of(visit: Visit, name: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
@@ -114,8 +112,8 @@ def _refuse_other_user(visit: Visit) -> HttpResponse | None:
 
 def _selected_roles(visit: Visit, role: Mapping[str, str]) -> dict[str, list[str]]:
     """Return the roles that may use a personal account; nothing for all of them, so that later roles are included."""
-    chosen, offered = visit.request.form.get("open_to", []), visit.request.form.get("could_open_to", [])
-    if role or not offered or set(chosen) == set(offered):
+    chosen = visit.request.form.get("open_to", [])
+    if role or "open_to" not in visit.request.form.get("boxes", []) or set(chosen) >= set(visit.caller.role_names):
         return {}
     if not chosen:
         raise InvalidRequest(field="open_to", problem="choose at least one role")

@@ -110,13 +110,12 @@ def _register(visit: Visit) -> HttpResponse:
 
 
 def _request(visit: Visit) -> ModuleRequest:
-    """Return the module that a form describes; a header is written as `name: value`."""
+    """Return the module that the filled fields of a form describe; a header is written as `name: value`."""
     form = visit.request.form_value
     fields: dict[str, Any] = {name: form(name) for name in ("name", "description")}
-    if form("kind") == "api":
-        return parse({**fields, "openapi": form("openapi"), "server": form("server")})
+    fields |= {name: form(name) for name in ("url", "openapi", "server") if form(name).strip()}
     headers = [line.partition(":") for line in form("headers").splitlines() if line.strip()]
-    return parse({**fields, "url": form("url"), "headers": {name.strip(): value.strip() for name, _, value in headers}})
+    return parse(fields | ({"headers": {name.strip(): text.strip() for name, _, text in headers}} if headers else {}))
 
 
 def _approve(visit: Visit, name: str) -> HttpResponse:

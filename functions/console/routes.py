@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 
 from console import approvals, connections, files, home, logs, modules, profile, rendering
 from console.batches import pages as batches
@@ -10,24 +11,27 @@ from console.organization import company, roles, users
 from console.sign_in import login, sessions
 from console.tools import pages as tools
 from console.visit import Visit
-from mcpist.errors import AuthenticationError, MethodNotAllowed, PageNotFound
+from mcpist.errors import AuthenticationError, AuthorizationError, McpistError, MethodNotAllowed, PageNotFound
 from mcpist.http.browser import BrowserRequest
 from mcpist.http.front import Exchange
 from mcpist.http.page import HEADERS, redirect
 from mcpist.http.request import HttpResponse
 from mcpist.people.in_flight import in_flight
 from mcpist.spending import spending
+from mcpist.telemetry import invocation
 
 type Page = Callable[[Visit], HttpResponse]
 
 
 def for_administrators(page: Page) -> Page:
-    """Return a page that is refused to others, with a row in the audit."""
+    """Return a page that is refused to others, with a row in the audit; a change writes its own row."""
 
     def show(visit: Visit) -> HttpResponse:
-        name = visit.request.path.strip("/")
-        with visit.administration.permitted(f"console.{name}", name):
-            return page(visit)
+        name, reads = visit.request.path.strip("/"), visit.request.method != "POST"
+        with visit.administration.permitted(f"console.{name}", name, event="look" if reads else "change"):
+            if reads:
+                return page(visit)
+        return page(visit)
 
     return show
 
@@ -95,12 +99,27 @@ def respond(request: BrowserRequest, arrived: Exchange) -> HttpResponse:
     if request.method == "POST":
         visit.check_form()
     with in_flight.counted(visit.caller) if request.method == "POST" else nullcontext():  # a tool or a batch may wait
-        response = page(visit)
+        response = page(visit) if request.method != "POST" else _submit(visit, page, PAGES.get(f"GET{route[4:]}"))
     spending.add(visit.caller.organization, "bytes", len(response.get("body") or ""))
     # The broker renews a session that is used, so that it ends an hour after the last use.
     if visit.session.sealed != visit.sent:
         response["cookies"] = [*response.get("cookies", ()), _renewed(visit)]
     return response
+
+
+def _submit(visit: Visit, page: Page, form: Page | None) -> HttpResponse:
+    """Perform the action of a form; one that is refused is shown again, with its problem and what was typed."""
+    try:
+        return page(visit)
+    except McpistError as error:
+        if form is None or isinstance(error, AuthenticationError | AuthorizationError):
+            raise
+        try:
+            response = form(replace(visit, refused=error))
+        except McpistError:  # of a page that is no more, as that of a user who was removed
+            raise error from None
+        invocation.count_error(error.code)
+        return response
 
 
 def _begin(request: BrowserRequest, cookie: BrowserSession | None, arrived: Exchange) -> Visit:

@@ -13,7 +13,7 @@ from console.http import csrf
 from console.sign_in.sessions import OpenSession
 from console.texts import texts
 from mcpist.caller import Caller
-from mcpist.errors import FormRefused, StoreUnavailable
+from mcpist.errors import FormRefused, McpistError, StoreUnavailable
 from mcpist.http.browser import BrowserRequest
 from mcpist.http.front import Exchange
 from mcpist.http.page import html_response, redirect
@@ -60,6 +60,8 @@ class Visit(Exchange):
     caller: Caller
     sent: str = field(repr=False)
     """The sealed session that the browser sent."""
+    refused: McpistError | None = None
+    """The error of this request's form, whose page is then shown with what was typed."""
 
     @cached_property
     def texts(self) -> Texts:
@@ -107,6 +109,21 @@ class Visit(Exchange):
         """The time in epoch seconds."""
         return time.time()
 
+    def typed(self, name: str, stored: str = "") -> str:
+        """Return the value of a field: as the form of this request has it, else as it is stored."""
+        return self.request.form.get(name, [stored])[0]
+
+    def is_ticked(self, name: str, value: str, *, stored: bool) -> bool:
+        """Whether a box is ticked: as the form of this request has it if the form showed it, else as it is stored."""
+        form = self.request.form
+        return value in form.get(name, ()) if name in {*form, *form.get("boxes", ())} else stored
+
+    def problem_of(self, name: str) -> str:
+        """Return the problem of a field of the refused form; empty if it has none."""
+        if self.refused is None or name != _form_field(self.refused, self.typed("id")):
+            return ""
+        return str(self.refused.details.get("problem") or self.refused.text(self.texts.language).message)
+
     def page(self, template: str, *, status: int = 200, cookies: Sequence[str] = (), **values: Any) -> HttpResponse:
         """Return a page; its template has the visit's values besides these."""
         done = f"done.{self.request.query.get('done', '')}"
@@ -120,6 +137,7 @@ class Visit(Exchange):
             **values,
         }
         html = rendering.render(template, self.texts, given)
+        status = self.refused.status if self.refused else status
         return html_response(self.request, html, status=status, cookies=cookies)
 
     def redirect(self, path: str, *, done: str = "", cookies: Sequence[str] = ()) -> HttpResponse:
@@ -137,6 +155,15 @@ class Visit(Exchange):
         """Refuse a form that no page of this session has sent: FormRefused."""
         if not self.request.is_from_own_page or not csrf.is_valid(self.request.form_value("csrf"), self.session.id):
             raise FormRefused(field="csrf", url=self.request.public_url)
+
+
+def _form_field(error: McpistError, target: str) -> str:
+    """Return the field of a form that an error is about; core names it by its path, such as `users.uma.subject`."""
+    place = str(error.details.get("field", ""))
+    if place in {"", f"users.{target}", f"roles.{target}"}:
+        return "id" if place or error.details.get("name") == target != "" else ""
+    own = place.rpartition(".")[2] if place.startswith(("users.", "roles.")) else place.partition(".")[0]
+    return {"subject": "sub"}.get(own, own)
 
 
 def visible_entries(*, is_administrator: bool) -> list[NavigationEntry]:

@@ -62,7 +62,7 @@ def list_batches(
 ) -> BatchList:
     """List one's own batches, the newest first, those that run among them."""
     caller = current().caller
-    with administration().permitted("batches.list") if everybody else nullcontext():
+    with administration().permitted("batches.list", event="look") if everybody else nullcontext():
         return batch_list(ledger.list_recent(caller.organization, None if everybody else caller.user, cursor, limit))
 
 

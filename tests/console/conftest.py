@@ -121,7 +121,7 @@ class Browser:
             fields = re.findall(r'<input type="hidden" name="(.*?)" value="(.*?)">', found[1], re.DOTALL)
             if having in dict(fields):
                 plain = [(html.unescape(name), html.unescape(value)) for name, value in fields if name != "csrf"]
-                return self.post(found[0], plain)
+                return self.post(html.unescape(found[0]), plain)
         raise AssertionError(f"no form has {having}")
 
     def token(self) -> str:

@@ -305,7 +305,7 @@ def test_an_invalid_form_is_answered_with_a_page_that_names_the_field(
 ) -> None:
     answer = uma.post("/connect/github", form)
     assert answer["statusCode"] == 400
-    assert 'href="/connect/github"' in answer["body"]
+    assert 'action="/connect/github"' in answer["body"]
 
 
 @pytest.mark.parametrize("body", ["%%%", base64.b64encode(b"\xff").decode(), "A" * 65_000])

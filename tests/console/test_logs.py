@@ -51,7 +51,7 @@ def test_a_user_has_another_explained_by_nobody_and_the_own_refused_row_explaine
     use("create_issue", outcome="AUTHORIZATION_ERROR", request="r-9")
     assert 'href="/tools?tool=github.create_issue&amp;why=1"' in uma.get("/profile")["body"]
     assert uma.get("/tools?tool=github.create_issue&why=1&user=ada")["statusCode"] == 403
-    assert audited(user="uma", event="change")[0]["tool"] == "why.read"
+    assert audited(user="uma", event="look")[0]["tool"] == "why.read"
 
 
 def test_a_refused_row_leads_to_the_decisions_about_its_tool(ada: Browser) -> None:

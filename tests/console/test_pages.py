@@ -6,8 +6,11 @@ import pytest
 
 from console.connections import service_path
 from console.rendering import render
+from console.sign_in.sessions import OpenSession
 from console.texts import texts
+from console.visit import Visit
 from mcpist.caller import Caller, Role, Subject
+from mcpist.http.browser import BrowserRequest
 
 EVIL = '"><b onclick=x>\u202e'
 ACCOUNT = {"id": EVIL, "name": EVIL, "url": ""}
@@ -23,9 +26,13 @@ CHOICE = {**QUESTION, "reasons": ["several"], "choices": [ACCOUNT, {**ACCOUNT, "
 CALLER = Caller("acme", EVIL, Subject("https://login.example.com", "x"), "admin", (Role(EVIL),))
 
 
+REQUEST = BrowserRequest({"rawPath": "/connect", "requestContext": {"http": {"method": "GET"}}})
+VISIT = Visit("r-1", 0.0, REQUEST, OpenSession("acme", EVIL, CALLER.subject, "0", 0, 0, "0"), CALLER, sent="0")
+
+
 def show(template: str, **values: Any) -> str:
     """Render a template as a visit does."""
-    frame = {"person": CALLER, "navigation": [], "path": "/connect", "csrf_token": "x", "done": "", "visit": None}
+    frame = {"person": CALLER, "navigation": [], "path": "/connect", "csrf_token": "x", "done": "", "visit": VISIT}
     return render(template, texts("en"), {**frame, **values})
 
 

@@ -73,7 +73,7 @@ def submit(visit: Visit) -> HttpResponse:
 def _list(visit: Visit) -> HttpResponse:
     """Show a page of the list; that of everybody only to administrators."""
     everybody = visit.request.query.get("of", "") == EVERYBODY
-    with visit.administration.permitted("batches.list") if everybody else nullcontext():
+    with visit.administration.permitted("batches.list", event="look") if everybody else nullcontext():
         user = None if everybody else visit.caller.user
         page = list_recent(visit.caller.organization, user, visit.request.query.get("before", ""), PAGE_BATCHES)
     return visit.page(

@@ -64,7 +64,7 @@ def _account_panel(visit: Visit) -> Mapping[str, Any]:
     if not service:
         return {"offer": None}
     offer, entry = connections.offer_of(visit, service)
-    return {"offer": offer, "account": entry, "role": "", "label": "", "problem": ""}
+    return {"offer": offer, "account": entry, "role": "", "label": ""}
 
 
 def _switch(visit: Visit, action: str) -> HttpResponse:

@@ -115,7 +115,7 @@ def verify_audit(
 ) -> VerificationPage:
     """Compare a page of seals with the chain and with the rows that they cover; the last page has no cursor."""
     work = administration()
-    with work.permitted("audit.verify"):
+    with work.permitted("audit.verify", event="look"):
         begin = since.isoformat() if since else "0"
         return verify(work.caller.organization, datetime.now(UTC), since=begin, head=head, cursor=cursor)
 
@@ -199,7 +199,7 @@ def _visible_user(user: str) -> str:
         return caller.user
     if user != caller.user:
         # Whoever asks for another's rows without the right to it has a row.
-        with administration().permitted("audit.read"):
+        with administration().permitted("audit.read", event="look"):
             pass
     return user
 

@@ -134,7 +134,7 @@ def show[Body: BaseModel](
     Only what nothing but the organization decides is `tagged` with its version.
     """
     work = administration()
-    with work.permitted(action, target):
+    with work.permitted(action, target, event="look"):
         version, found = work.read()
         body = describe(found)
     return versioned(body, version) if tagged else Response(200, "application/json", body)

@@ -68,7 +68,7 @@ MADE = json_responses(MadeInvitation, _201="The link was made")
 def list_invitations(q: SearchText = "", limit: Limit = DEFAULT_PAGE_ITEMS, cursor: Cursor = "") -> InvitationList:
     """List the invitations that nobody has used yet."""
     work = administration()
-    with work.permitted("invitations.list"):
+    with work.permitted("invitations.list", event="look"):
         found = search(invitations.find(work.caller.organization), q, lambda one: (one.user, one.name, *one.roles))
     page = page_of(found, lambda one: one.user, cursor, limit)
     shown = [body_of(InvitationBody, one) for one in page.items]

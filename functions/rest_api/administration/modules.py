@@ -138,7 +138,7 @@ def register_module(body: ModuleRequest, dry_run: DryRun = False) -> Response[Mo
 @router.operation("GET", "/v1/modules/<name>", "Show a registered module")
 def get_module(name: str) -> ModuleDetail:
     """Show a registered module with the states of its tools."""
-    with administration().permitted("modules.read", f"modules.{name}"):
+    with administration().permitted("modules.read", f"modules.{name}", event="look"):
         return _registered(name)
 
 

@@ -111,7 +111,7 @@ def get_organization() -> Response[OrganizationDocument]:
 def get_organization_usage() -> OrganizationUsage:
     """Show what the organization has spent of each limit of the day; one that is reached refuses until midnight UTC."""
     work = administration()
-    with work.permitted("organization.usage", "organization"):
+    with work.permitted("organization.usage", "organization", event="look"):
         spent = spent_today(work.caller.organization, time.time())
     return OrganizationUsage(limits=[body_of(DayLimit, one) for one in spent])
 

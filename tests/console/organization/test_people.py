@@ -103,7 +103,7 @@ def test_nothing_different_is_no_change(ada: Browser) -> None:
 )
 def test_others_see_no_administrators_page_and_leave_a_row(uma: Browser, path: str) -> None:
     assert uma.get(path)["statusCode"] == 403
-    rows = [row for row in rows_of("uma") if row["event"] == "change"]
+    rows = [row for row in rows_of("uma") if row["event"] == "look"]
     assert rows[-1]["outcome"] == "AUTHORIZATION_ERROR"
 
 

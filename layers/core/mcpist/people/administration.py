@@ -80,8 +80,11 @@ class Administration:
     accounts: Accounts
 
     @contextmanager
-    def permitted(self, action: str, target: str = "") -> Iterator[None]:
-        """Run a block for administrators only; an error in it has an audit row, unless trying again helps."""
+    def permitted(self, action: str, target: str = "", *, event: audit.Event = "change") -> Iterator[None]:
+        """Run a block for administrators only; an error in it has an audit row, unless trying again helps.
+
+        The row's event is `look` for a block that only reads.
+        """
         try:
             if self.caller.system_role != "admin":
                 raise AuthorizationError(name=action)
@@ -90,7 +93,10 @@ class Administration:
             raise
         except McpistError as error:
             with audit.best_effort():
-                audit.record_change(self.caller, action=action, target=target, request=self.request, outcome=error.code)
+                about = audit.administration_row(
+                    self.caller, event, action, target=target, request=self.request, outcome=error.code
+                )
+                audit.write_row(about)
             raise
 
     def read(self) -> tuple[int, Organization]:

@@ -198,7 +198,7 @@ def look_as(administration: Administration, catalogue: Catalogue, user: str) -> 
 
     A caller who is no administrator is refused; the refusal has an audit row.
     """
-    with administration.permitted("why.read", f"users.{user}"):
+    with administration.permitted("why.read", f"users.{user}", event="look"):
         permissions = permissions_of(administration.read()[1], catalogue, user)
     accounts = BrokerAccounts(administration.caller)
     owners = [f"user#{user}", *(f"role#{role}" for role in permissions.caller.role_names)]
