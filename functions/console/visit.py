@@ -1,5 +1,6 @@
 """A visit: one request of a signed-in person, and how it is answered."""
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -162,7 +163,7 @@ def _form_field(error: McpistError, target: str) -> str:
     place = str(error.details.get("field", ""))
     if place in {"", f"users.{target}", f"roles.{target}"}:
         return "id" if place or error.details.get("name") == target != "" else ""
-    own = place.rpartition(".")[2] if place.startswith(("users.", "roles.")) else place.partition(".")[0]
+    own = place.rpartition(".")[2] if place.startswith(("users.", "roles.")) else re.split("[.#]", place)[0]
     return {"subject": "sub"}.get(own, own)
 
 

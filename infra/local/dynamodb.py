@@ -5,8 +5,9 @@ again: two thirds of the CPU of a request. Items are DynamoDB's JSON already, bu
 parses what it has checked before, and writes the item as it was, which nobody asks for.
 
 moto sorts all items of a table for each query, and copies the whole table for each item of a transaction: with 100,000
-rows in the audit a page of the console takes minutes. All our tables have a sort key. An update copies its item twice,
-and again at each level of each value that it returns: a third of its CPU for the header of a batch.
+rows in the audit a page of the console takes minutes. Here each table and index is kept in its order from its first
+query on. All our tables have a sort key. An update copies its item twice, and again at each level of each value that it
+returns: a third of its CPU for the header of a batch.
 """
 
 import base64
@@ -14,12 +15,17 @@ import copy
 import json
 import uuid
 import zlib
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cache
+from operator import itemgetter
 from types import SimpleNamespace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import moto.dynamodb.models
+import moto.dynamodb.models.table
 import moto.dynamodb.responses
 from botocore import xform_name
 from moto.core.exceptions import ServiceException
@@ -47,10 +53,15 @@ MAX_KNOWN_UPDATES = 1_000
 INDEX_NAME = 6  # the place of the index's name among the arguments of a query after the partition's key
 
 type _Expressions = tuple[Any, ...]
+type _Order = dict[Any, list[tuple[tuple[Any, ...], Item]]]
+"""By their partition's key, the items of a table or of an index with their sort keys, in that order."""
 
 _models: Any = moto.dynamodb.models
 _responses: Any = moto.dynamodb.responses
-_query: Any = Table.query
+_query, _put_item, _delete_item = Table.query, Table.put_item, Table.delete_item
+_update_item: Any = _models.DynamoDBBackend.update_item
+_orders: WeakKeyDictionary[Table, dict[str, _Order]] = WeakKeyDictionary()
+"""The orders of each table by the names of its indexes; that of the table itself is named ``."""
 _transact: Any = _models.DynamoDBBackend.transact_write_items
 
 
@@ -147,27 +158,58 @@ def base64_text(value: bytes) -> str:
 
 def install() -> None:
     """Let moto use them, in this process."""
-    Table.query = query  # type: ignore[assignment, method-assign]
+    Table.query = query  # type: ignore[method-assign]
+    Table.put_item = put_item  # type: ignore[method-assign]
+    Table.delete_item = delete_item  # type: ignore[method-assign]
+    _models.DynamoDBBackend.update_item = update_item
     _models.DynamoDBBackend.transact_write_items = transact_write_items
-    # Copies of an item for a stream, of a table for a rollback, and of an item of which only a description is used.
-    _models.copy = _responses.copy = SimpleNamespace(deepcopy=lambda value: value)
+    # Copies of an item for a stream, of a table for a rollback, and of items of which only a description is used.
+    _models.copy = _responses.copy = _models.table.copy = SimpleNamespace(copy=copy.copy, deepcopy=lambda value: value)
     DynamoType.to_regular_json = to_json  # type: ignore[assignment, method-assign]
 
 
 def query(table: Any, hash_key: Any, *arguments: Any, hash_key_conditions: Any = (), **options: Any) -> Any:
-    """Answer a query as moto does, from the items of its partition alone."""
-    view = copy.copy(table)
-    if index := arguments[INDEX_NAME]:
-        found = [item for item in _items(table) if _has(item, hash_key_conditions)]
-        schema: Any = next((one.schema for one in table.all_indexes() if one.name == index), [])
-        names = [*(key["AttributeName"] for key in schema), *table.table_key_attrs]
-    else:
-        found, names = list(table.items.get(hash_key, {}).values()), table.table_key_attrs
-    found.sort(key=lambda item: [_plain(item.attrs[name]) for name in names if name in item.attrs])
+    """Answer a query as moto does, from those items of its partition alone that it can read."""
+    view, index = copy.copy(table), arguments[INDEX_NAME] or ""
+    key = hash_key_conditions[0][1] if index and hash_key_conditions else hash_key
+    rows = _ordered(table, index).get(_plain(key), [])
+    comparison, values, limit, start, is_forward = arguments[:5]
+    first, end = 0, len(rows)
+    if comparison == "BETWEEN":
+        low, high = map(_plain, values)
+        first = bisect_left(rows, low, key=lambda row: row[0][0])
+        end = bisect_right(rows, high, key=lambda row: row[0][0])
+    if limit and not start:  # with one more, so that moto knows that there is one
+        first, end = (first, min(end, first + limit + 1)) if is_forward else (max(first, end - limit - 1), end)
+    found = [item for _, item in rows[first:end]]
     # moto compares values of its own class, which takes seconds.
     view.sorted_items = lambda _hash_names, _range_names, items: items
     view.all_items = lambda: found
     return _query(view, hash_key, *arguments, hash_key_conditions=hash_key_conditions, **options)
+
+
+def put_item(table: Any, item_attrs: dict[str, Any], *arguments: Any, **options: Any) -> Any:
+    """Store an item as moto does, and in the orders of its table."""
+    before = table.get_item(*(DynamoType(item_attrs[name]) for name in table.table_key_attrs if name in item_attrs))
+    item = _put_item(table, item_attrs, *arguments, **options)
+    _replace(table, before, item)
+    return item
+
+
+def delete_item(table: Any, hash_key: Any, range_key: Any) -> Any:
+    """Remove an item as moto does, and from the orders of its table."""
+    item = _delete_item(table, hash_key, range_key)
+    _replace(table, item, None)
+    return item
+
+
+def update_item(backend: Any, table_name: str, *arguments: Any, **options: Any) -> Any:
+    """Change an item as moto does, which may give it another place in an index."""
+    item = _update_item(backend, table_name, *arguments, **options)
+    orders = _orders.get(backend.get_table(table_name), {})
+    for index in [name for name in orders if name]:
+        del orders[index]
+    return item
 
 
 def transact_write_items(backend: Any, transact_items: Sequence[Mapping[str, Any]]) -> None:
@@ -202,6 +244,7 @@ def load_item(table: Any, attributes: dict[str, Any]) -> None:
     item.attrs = LimitedSizeDict.__new__(LimitedSizeDict)
     dict.update(item.attrs, typed)
     if rest:
+        _replace(table, table.items[hash_key].get(rest[0]), item)
         table.items[hash_key][rest[0]] = item
     else:
         table.items[hash_key] = item
@@ -216,6 +259,7 @@ def _find(backend: Any, operation: Mapping[str, Any]) -> tuple[Any, tuple[Any, A
 
 def _put_back(table: Any, keys: tuple[Any, Any], item: Any) -> None:
     partition, sort_key = keys
+    _orders.pop(table, None)
     if item is None:
         table.items[partition].pop(sort_key, None)
     else:
@@ -226,12 +270,40 @@ def _items(table: Any) -> list[Any]:
     return [item for partition in table.items.values() for item in partition.values()]
 
 
-def _has(item: Any, conditions: Sequence[tuple[str, Any]]) -> bool:
-    for name, expected in conditions:
-        value = item.attrs.get(name)
-        if value is None or value.value != expected.value or value.type != expected.type:
-            return False
-    return True
+def _ordered(table: Any, index: str) -> _Order:
+    """Return the order of a table or of one of its indexes; the first query makes it."""
+    orders = _orders.setdefault(table, {})
+    if index not in orders:
+        made: _Order = defaultdict(list)
+        for item in _items(table):
+            if place := _place(table, index, item):
+                made[place[0]].append((place[1], item))
+        for rows in made.values():
+            rows.sort(key=itemgetter(0))
+        orders[index] = made
+    return orders[index]
+
+
+def _replace(table: Any, before: Item | None, after: Item | None) -> None:
+    """Put an item into the orders of its table, in the place of the one that had its key."""
+    for index, order in _orders.get(table, {}).items():
+        if before and (place := _place(table, index, before)):
+            del order[place[0]][bisect_left(order[place[0]], place[1], key=itemgetter(0))]
+        if after and (place := _place(table, index, after)):
+            rows = order[place[0]]
+            rows.insert(bisect_left(rows, place[1], key=itemgetter(0)), (place[1], after))
+
+
+def _place(table: Any, index: str, item: Item) -> tuple[Any, tuple[Any, ...]] | None:
+    """Return the partition's key and the sort key of an item; None where an index does not have it."""
+    names = list(table.table_key_attrs)
+    if index:
+        schema: Any = next((one.schema for one in table.all_indexes() if one.name == index), [])
+        names = [*(key["AttributeName"] for key in schema), *names]
+    if not all(name in item.attrs for name in names):
+        return None
+    partition, *rest = (_plain(item.attrs[name]) for name in names)
+    return partition, tuple(rest)
 
 
 def _plain(value: Any) -> Any:

@@ -18,7 +18,7 @@ LARGE_ROW_BYTES = 300_000
 
 
 @pytest.mark.usefixtures("aws")
-@pytest.mark.parametrize(("limit", "row_bytes"), [(1, 0), (3, 0), (0, 0), (0, LARGE_ROW_BYTES)])
+@pytest.mark.parametrize(("limit", "row_bytes"), [(1, 0), (3, 0), (500, 0), (500, LARGE_ROW_BYTES)])
 def test_each_round_goes_on_downwards_and_leaves_no_row_out(limit: int, row_bytes: int) -> None:
     expected = sorted((sk for sks in ROWS.values() for sk in sks), reverse=True)
     for partition, sks in ROWS.items():

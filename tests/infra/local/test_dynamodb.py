@@ -81,7 +81,8 @@ def item(pk: str, sk: str, user: str | None = None, amount: int = 0) -> dict[str
 
 def fill(rows: list[tuple[str, str, str | None, int]]) -> None:
     table = dynamodb_backends[ACCOUNT][REGION].tables["rows"]
-    table.items.clear()
+    for held in table.all_items():
+        table.delete_item(held.hash_key, held.range_key)
     for row in rows:
         table.put_item(item(*row))
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, TypedDict, get_args
 
-from mcpist.aws.attributes import Item
+from mcpist.aws.attributes import Item, TypedItem, deserialize
 from mcpist.errors import AuditRowNotFound
 
 # A spreadsheet would run a cell that begins with one of these as a formula, in East Asia also with the wide ones. Where
@@ -47,6 +47,7 @@ class AuditColumns(TypedDict, total=False):
 
 
 COLUMNS = tuple(AuditColumns.__annotations__)
+_SEARCHED = ("sk", *COLUMNS[2:])
 COMMAND_LINE_COLUMNS = ("time", "user", "event", "service", "account", "tool", "outcome", "id")
 """The columns that `mcpist audit` shows in a table; its JSON and its exports have all."""
 
@@ -78,11 +79,11 @@ def key_of(row: str) -> str:
     return f"{year}-{month}-{day}T{hour}:{minute}:{second}.{fraction}+00:00#{key}"
 
 
-def text_of(item: Item) -> str:
-    """Return the text of all columns, in which a free text is searched."""
-    row = row_of(item)
-    texts = (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in row.values())
-    return "\n".join(texts).casefold()
+def has_text(item: TypedItem, wanted: str) -> bool:
+    """Whether a column of an item as DynamoDB sends it has a text, which is in small letters."""
+    values = [item[name] for name in _SEARCHED if name in item and "NULL" not in item[name]]
+    texts = [one["S"] if "S" in one else json.dumps(deserialize({"": one})[""], ensure_ascii=False) for one in values]
+    return wanted in "\n".join(texts).casefold()
 
 
 def as_json_lines(rows: Iterable[Mapping[str, Any]]) -> str:

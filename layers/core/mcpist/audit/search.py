@@ -4,18 +4,22 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from mcpist.audit.record import audit_table, is_failure, partition_of, partitions_of, timestamp
-from mcpist.audit.rows import key_of, row_of, text_of
+from mcpist.audit.rows import has_text, key_of, row_of
 from mcpist.aws.attributes import Item
-from mcpist.aws.table import Table
+from mcpist.aws.table import IsWanted, Table
 from mcpist.errors import AuditRowNotFound, InvalidRequest
 from mcpist.settings import settings
 
 MAX_ROWS = 1_000
-MAX_PAGE_REQUESTS = 12
+MAX_PAGE_REQUESTS = 8
 """The requests to DynamoDB of one page: a rare value among many rows is searched by several pages."""
+READ_ROWS = 500
+"""The rows that one request reads where a filter or a text may leave few of them, so that a page takes a bounded time."""
+MAX_STORY_REQUESTS = 24
 MAX_CURSOR_CHARACTERS = 128
 FIRST_READ_FACTOR = 4
 """With filters the first round reads so many times the rows of a page: a frequent value is found among them."""
@@ -98,10 +102,9 @@ def find(
     first, last = timestamp(max(since, oldest)), min(timestamp(until), cursor or "~")
     if first >= last:
         return Page([])
-    # A free text is no condition of DynamoDB: as many rows as one request reads are searched here.
-    wanted, rows, rest = filters.text.casefold(), list[Item](), last
-    for items, rest in _read(_sources(organization, filters), first, last, 0 if wanted else limit, max_requests):  # noqa: B007
-        rows += [item for item in items if _is_of(organization, item) and _matches(item, filters, wanted)]
+    rows, rest = list[Item](), last
+    for items, rest in _read(_sources(organization, filters), first, last, limit, max_requests, filters.text):  # noqa: B007
+        rows += [item for item in items if _is_of(organization, item) and _has_outcome(item, filters.outcome)]
         if len(rows) > limit:
             return Page(list(map(row_of, rows[:limit])), rows[limit - 1]["sk"])
     return Page(list(map(row_of, rows)), rest)
@@ -120,7 +123,7 @@ def find_story(organization: str, row: str, *, user: str = "") -> Story:
     low, high = timestamp(moment - around), timestamp(moment + around)
     source = RowSource("user_key", (item["user_key"],), {name: item[name]}, "by_user")
     rows, rest = list[Item](), ""
-    for found, rest in _read([source], low, high, 0):  # noqa: B007
+    for found, rest in _read([source], low, high, READ_ROWS, MAX_STORY_REQUESTS):  # noqa: B007
         rows += [one for one in found if _is_of(organization, one)]
     return Story(row_of(item), list(map(row_of, reversed(rows))), is_complete=not rest)
 
@@ -150,10 +153,12 @@ class DownwardReader:
     so the rows come in their order.
     """
 
-    def __init__(self, table: Table, source: RowSource, first: str, last: str, limit: int = 0) -> None:
-        self._table, self._source, self._first = table, source, first
+    def __init__(
+        self, table: Table, source: RowSource, first: str, last: str, limit: int, is_wanted: IsWanted | None = None
+    ) -> None:
+        self._table, self._source, self._first, self._is_wanted = table, source, first, is_wanted
         self.limit = limit
-        """The number of new rows that a request reads; 0 for as many as DynamoDB answers at once."""
+        """The number of new rows that a request reads."""
         self._reached = dict.fromkeys(source.partitions, last)
         self._waiting: list[Item] = []
 
@@ -168,7 +173,7 @@ class DownwardReader:
         return sum(end == self.reached for end in self._reached.values())
 
     def read(self) -> list[Item]:
-        """Read a round and return the next rows, the newest first; without a limit DynamoDB reads 1 MB a request."""
+        """Read a round and return the next rows, the newest first."""
         place = self.reached
         for partition in [name for name, end in self._reached.items() if end == place]:
             rows, end = self._table.query_page(
@@ -177,8 +182,9 @@ class DownwardReader:
                 (self._first, place),
                 index=self._source.index,
                 filters=self._source.filters,
-                limit=self.limit and self.limit + 1,  # the range includes `place`, whose row was read before
+                limit=self.limit + 1,  # the range includes `place`, whose row was read before
                 descending=True,
+                is_wanted=self._is_wanted,
             )
             self._waiting += [row for row in rows if row["sk"] < place]
             self._reached[partition] = end or self._first
@@ -203,19 +209,24 @@ def _sources(organization: str, filters: Filters) -> list[RowSource]:
 
 
 def _read(
-    sources: list[RowSource], first: str, last: str, limit: int, max_requests: int = MAX_PAGE_REQUESTS
+    sources: list[RowSource], first: str, last: str, limit: int, max_requests: int, text: str = ""
 ) -> Iterator[tuple[list[Item], str]]:
     """Yield the rows of each round below `last`, and the sort key below which the rest is; empty at the end.
+
+    A free text is no condition of DynamoDB: the rows of a request are searched here, before they are read further.
 
     Of several indexes the first round reads all. The one that comes the farthest goes on alone: its rows between two
     times are the fewest, e.g. those of a rare service among the rows of a busy user.
     """
-    table, is_plain = audit_table(), len(sources) == 1 and not sources[0].filters
+    table, is_plain = audit_table(), len(sources) == 1 and not sources[0].filters and not text
     rows_at_first = limit if is_plain else FIRST_READ_FACTOR * limit
-    readers = [DownwardReader(table, one, first, last, one.page_size(rows_at_first) if limit else 0) for one in sources]
+    is_wanted = partial(has_text, wanted=text.casefold()) if text else None
+    sizes = [READ_ROWS if text else one.page_size(rows_at_first) for one in sources]
+    pairs = zip(sources, sizes, strict=True)
+    readers = [DownwardReader(table, one, first, last, size, is_wanted) for one, size in pairs]
     requests = sum(reader.round_requests for reader in readers)
     rows, best = min(((reader.read(), reader) for reader in readers), key=lambda pair: pair[1].reached)
-    best.limit = best.limit if is_plain else 0
+    best.limit = best.limit if is_plain else READ_ROWS
     while best.reached > first and requests + best.round_requests <= max_requests:
         yield rows, best.reached
         requests += best.round_requests
@@ -229,11 +240,9 @@ def _is_of(organization: str, item: Item) -> bool:
     return str(item["pk"]) == partition_of(organization, item["sk"])
 
 
-def _matches(item: Item, filters: Filters, wanted: str) -> bool:
-    """Whether an item meets the filters that DynamoDB does not know."""
-    if filters.outcome == FAILED and not is_failure(item["outcome"]):
-        return False
-    return not wanted or wanted in text_of(item)
+def _has_outcome(item: Item, outcome: str) -> bool:
+    """Whether an item meets the filter that is no value of an attribute."""
+    return outcome != FAILED or is_failure(item["outcome"])
 
 
 def _check_cursor(cursor: str) -> None:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 type Item = dict[str, Any]
+type TypedItem = Mapping[str, Mapping[str, Any]]
+"""An item with the types of its values, as DynamoDB sends it."""
 type Convert = Callable[[Any], Any]
 
 

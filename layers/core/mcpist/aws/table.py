@@ -2,12 +2,12 @@
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import batched
 from typing import Any, Protocol
 from uuid import uuid4
 
-from mcpist.aws.attributes import Item, deserialize, serialize
+from mcpist.aws.attributes import Item, TypedItem, deserialize, serialize
 from mcpist.aws.clients import ConditionFailed, client, store_errors
 from mcpist.errors import StoreUnavailable
 from mcpist.memory import cached
@@ -19,6 +19,8 @@ MAX_BATCH_READ_ITEMS, MAX_BATCH_WRITE_ITEMS = 100, 25
 IS_NEW = "attribute_not_exists(pk)"
 # DynamoDB returns what it has no capacity for as unprocessed; it is requested again after these delays.
 RETRY_DELAYS_SECONDS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
+
+type IsWanted = Callable[[TypedItem], bool]
 
 _dynamodb = shortcut("mcpist.aws.dynamodb")
 
@@ -69,12 +71,13 @@ class Table:
         filters: Mapping[str, str] | None = None,
         limit: int = 0,
         descending: bool = False,
+        is_wanted: IsWanted | None = None,
     ) -> tuple[list[Item], str]:
         """Read items of one key between two sort keys by one request.
 
         Return the items and the sort key at which the request ended before the last one; empty if it did not. `key` is
         the partition key of the table or of `index`; `filters` are values that other attributes must have; `limit` is
-        the number of items that are read, whatever the filters leave of them.
+        the number of items that are read, whatever the filters and `is_wanted` leave of them.
         """
         filters = filters or {}
         values = {f":{name}": expected for name, expected in filters.items()}
@@ -89,7 +92,7 @@ class Table:
         response = self._send("Query", ScanIndexForward=not descending, **request)
         # It may name an end although nothing follows: the next request is then empty.
         end = deserialize(response.get("LastEvaluatedKey", {})).get("sk", "")
-        return [deserialize(item) for item in response["Items"]], end
+        return [deserialize(item) for item in response["Items"] if is_wanted is None or is_wanted(item)], end
 
     def scan(self, prefix: str, *, keys_only: bool = False) -> Iterator[Item]:
         """Read all items whose partition keys begin with the prefix, consistently, one request a page."""

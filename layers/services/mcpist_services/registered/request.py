@@ -110,7 +110,11 @@ def _define_api(request: ModuleRequest) -> Definition:
     earlier = load_overlay({"name": request.name, **request.overlay}) if request.overlay is not None else None
     if request.openapi is not None:
         text, chosen = request.openapi, request.operations
-        description = parse_description(text.encode() if isinstance(text, str) else json_bytes(text))
+        try:
+            description = parse_description(text.encode() if isinstance(text, str) else json_bytes(text))
+        except InvalidRequest as error:
+            place = str(error.details["field"])
+            raise error.with_details(field=f"openapi{place if place.startswith('#') else ''}") from None
         overlay = propose(description, request.name, operations=chosen, server=request.server, earlier=earlier)
     else:
         assert earlier is not None
