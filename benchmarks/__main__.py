@@ -14,6 +14,7 @@ from benchmarks import (
     cpu,
     fairness,
     imports,
+    large_visits,
     noise,
     saturation,
     scale,
@@ -43,13 +44,12 @@ def main() -> None:
     named = parser.add_subparsers(dest="named")
     named.add_parser("engine", help="the search, the CPU of calls, what a batch takes beside single calls")
     named.add_parser("costs", help="count what calls and batches ask of AWS, and price it")
-    named.add_parser("scale", help="simulate the busiest hour of 10,000 organizations against the limits of AWS")
+    named.add_parser("scale", help="simulate the busiest hour of 10,000 organizations, and visit one of 1,000 users")
     named.add_parser("imports", help="the imports of each function, by their cost")
     named.add_parser("shortcuts", help="what each shortcut around a library saves")
     flows = named.add_parser("workflows", help="six workflows as batches, against their ideal")
     flows.add_argument("only", nargs="*", help="the names of some")
-    pages = named.add_parser("console", help="the CPU and the size of the console's pages")
-    pages.add_argument("--large", action="store_true", help="also of 1,000 users, 5,000 tools and 100,000 audit rows")
+    named.add_parser("console", help="the CPU and the size of the console's pages")
     noisy = named.add_parser("noise", help="hostile requests of one user, and what another organization waits")
     noisy.add_argument("--requests", type=int, default=noise.REQUESTS)
     unfair = named.add_parser("fairness", help="a flood of one organization, and what another one waits meanwhile")
@@ -78,8 +78,6 @@ def measure(chosen: argparse.Namespace) -> list[str]:
             return measure_all()
         case "workflows":
             workflows.measure(chosen.only)
-        case "console":
-            console.measure(large=chosen.large)
         case "noise":
             return noise.measure(chosen.requests)
         case "fairness":
@@ -103,10 +101,16 @@ def measure_all() -> list[str]:
     measure_costs()
     workflows.measure()
     console.measure()
-    scale.measure()
+    problems += measure_scale()
     for name in WITH_TESTS:
         problems += measure_with_tests(name)
     return [*problems, *saturation.measure(SATURATION_SECONDS), *noise.measure(), *fairness.measure(FLOOD_SECONDS)]
+
+
+def measure_scale() -> list[str]:
+    """Simulate many organizations, visit a large one, and return the bounds that it misses."""
+    scale.measure()
+    return large_visits.measure()
 
 
 def measure_engine() -> list[str]:
@@ -138,7 +142,8 @@ def measure_with_tests(name: str) -> list[str]:
 PARTS: dict[str, Callable[[], list[str] | None]] = {
     "engine": measure_engine,
     "costs": measure_costs,
-    "scale": scale.measure,
+    "scale": measure_scale,
+    "console": console.measure,
     "imports": imports.measure,
     "shortcuts": shortcuts.measure,
 }

@@ -1,6 +1,7 @@
 """A large organization, stored quickly: users, roles, imported APIs with many tools, and rows of the audit."""
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -12,7 +13,12 @@ from infra.local.dynamodb import load_item
 from infra.local.names import ACCOUNT, REGION
 from mcpist.audit import record as audit
 from mcpist.aws.attributes import Item, serialize
+from mcpist.batch.ledger.items import header_item
+from mcpist.batch.ledger.ledger import listing_items
+from mcpist.batch.ledger.records import Header
 from mcpist.caller import Caller, Role, Subject
+from mcpist.files.content import JSON
+from mcpist.files.records import FileRecord, items_of
 from mcpist.people import directory
 from mcpist.people.administration import Administration
 from mcpist.people.organization import Organization, User
@@ -21,7 +27,8 @@ from mcpist_services.registered import registration
 from mcpist_services.registered.request import parse
 
 DAYS = 6
-"""The days over which the rows of the audit are spread."""
+"""The days over which rows of the audit, files and batches are spread."""
+FILE_SECONDS = 10 * 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +40,10 @@ class Size:
     apis: int
     tools_per_api: int
     rows: int
+    files: int = 0
+    """The files of the administrator."""
+    batches: int = 0
+    """The batches of the administrator, of three steps each."""
 
 
 class NoAccounts:
@@ -54,10 +65,13 @@ class NoAccounts:
 
 def grow(organization: str, administrator: Subject, size: Size) -> None:
     """Add all of a size to an organization that moto holds in this process."""
-    fill(directory.identify(administrator, organization=organization), size)
-    table = dynamodb_backends[ACCOUNT][REGION].tables[settings().audit_table]
+    caller = directory.identify(administrator, organization=organization)
+    fill(caller, size)
+    tables = dynamodb_backends[ACCOUNT][REGION].tables
     for row in audit_rows(organization, size.rows):
-        load_item(table, serialize(row))
+        load_item(tables[settings().audit_table], serialize(row))
+    for item in (*file_items(caller, size.files), *batch_items(caller, size.batches)):
+        load_item(tables[settings().ledger_table], serialize(item))
 
 
 def fill(caller: Caller, size: Size) -> None:
@@ -94,6 +108,41 @@ def audit_rows(organization: str, count: int) -> Iterator[Item]:
             request=f"request-{number}",
         )
         yield audit.keyed(row, organization, f"{audit.timestamp(moment)}#{number:08x}")
+
+
+def file_items(caller: Caller, count: int) -> Iterator[Item]:
+    """Yield the records of files, whose contents are stored nowhere."""
+    now = datetime.now(UTC)
+    for number in range(count):
+        moment = (now - timedelta(days=DAYS) * (number / count)).isoformat(timespec="seconds")
+        until = int(now.timestamp()) + FILE_SECONDS
+        yield from items_of(
+            FileRecord(caller.organization, caller.user, f"{number:064x}", 10_000 + number, JSON, moment, until)
+        )
+
+
+def batch_items(caller: Caller, count: int) -> Iterator[Item]:
+    """Yield the headers of batches that are done, and their places in the lists."""
+    now = time.time()
+    for number in range(count):
+        began = now - DAYS * 86_400 * (number / count)
+        head = Header(
+            organization=caller.organization,
+            batch=f"b_{number:016x}",
+            user=caller.user,
+            subject=caller.subject,
+            roles=caller.role_names,
+            warrant="",
+            ids=("find", "read", "write"),
+            needs=(frozenset(), frozenset({0}), frozenset({1})),
+            started_at=began,
+            closes_at=began + 60,
+            expires_at=now + FILE_SECONDS,
+            changed_at=began + 5,
+            seq={0: 1, 1: 2, 2: 3},
+            outcome=dict.fromkeys(range(3), "succeeded"),
+        )
+        yield from (header_item(head), *listing_items(head))
 
 
 def _grown(before: Organization, issuer: str, size: Size, modules: tuple[str, ...]) -> Organization:

@@ -54,10 +54,8 @@ def show(visit: Visit) -> HttpResponse:
 
 
 def _list(visit: Visit) -> HttpResponse:
-    caller, first = visit.caller, _number(visit)
-    every = access.list_all(caller)
-    shown = every[first : first + PAGE_FILES]
-    return visit.page("files/list.html", files=shown, first=first, end=first + len(shown), total=len(every))
+    page = access.list_page(visit.caller, visit.request.query.get("after", ""), PAGE_FILES)
+    return visit.page("files/list.html", files=page.files, cursor=page.cursor)
 
 
 def _file(visit: Visit, sha256: str) -> HttpResponse:
@@ -93,7 +91,7 @@ def _download(visit: Visit, sha256: str) -> HttpResponse:
 
 
 def _number(visit: Visit) -> int:
-    """Return the place in the list or in the file at which the page begins."""
+    """Return the place in the file at which the page begins."""
     text = visit.request.query.get("from", "0")
     if not re.fullmatch("[0-9]{1,9}", text):
         raise InvalidRequest(field="from", problem="it is a number")

@@ -2,17 +2,21 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from typing import get_args
 
+from console.tools.listing import permissions_of
 from console.visit import Visit
+from mcpist.audit.record import ADMINISTRATION, Event
 from mcpist.audit.rows import EXPORTS
-from mcpist.audit.search import MAX_ROWS, Filters, Page, find, find_story
+from mcpist.audit.search import FAILED, MAX_ROWS, Filters, Page, find, find_story
 from mcpist.errors import InvalidRequest
 from mcpist.http.page import download
 from mcpist.http.request import HttpResponse
 
 DAYS = (1, 7, 30, 90)
 LOG_PAGE_ROWS = 50
-FILTERS = ("user", "service", "tool", "outcome", "client", "text")
+FILTERS = ("user", "service", "tool", "event", "outcome", "client", "text")
+EVENTS = get_args(Event.__value__)
 MAX_FILTER_CHARACTERS = 256
 
 
@@ -23,7 +27,16 @@ def show(visit: Visit) -> HttpResponse:
         return _export(visit, query["format"])
     organization = visit.caller.organization
     story = find_story(organization, query["id"]) if query.get("id") else None
-    return visit.page("logs.html", page=_search(visit, LOG_PAGE_ROWS), story=story, days=_days(visit), all_days=DAYS)
+    return visit.page(
+        "logs.html",
+        page=_search(visit, LOG_PAGE_ROWS),
+        story=story,
+        days=_days(visit),
+        all_days=DAYS,
+        events=EVENTS,
+        services=[ADMINISTRATION, *permissions_of(visit).catalogue.index.modules],
+        outcomes=("succeeded", "started", FAILED),
+    )
 
 
 def own_rows(visit: Visit) -> Page:

@@ -8,10 +8,10 @@ from pydantic import Field
 from mcpist.errors import InvalidRequest, PayloadTooLarge, RangeNotSatisfiable
 from mcpist.files import access
 from mcpist.files.ranges import read_range
-from mcpist.paging import DEFAULT_PAGE_ITEMS, page_of, search
+from mcpist.paging import DEFAULT_PAGE_ITEMS
 from rest_api.administration.changes import body_of
 from rest_api.exchange import current
-from rest_api.router import Body, Cursor, Limit, Operations, PageBody, SearchText
+from rest_api.router import Body, Cursor, Limit, Operations, SearchText
 
 MAX_FILE_RESPONSE_BYTES = 4_000_000  # a Lambda response may have 6 MB, and bytes are sent in base64
 BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
@@ -37,18 +37,18 @@ class FileSummary(Body):
     roles: Annotated[list[str], Field(description="The roles that its owner shares it with; empty for others")]
 
 
-class FileList(Body, PageBody):
-    """Files, the newest first."""
+class FileList(Body):
+    """Files, the newest first; a page may be short or empty, and the next one begins at its cursor."""
 
     files: list[FileSummary]
+    cursor: Annotated[str, Field(description="Where the next page begins; empty on the last page")]
 
 
 @router.operation("GET", "/v1/files", "List the files")
 def list_files(q: SearchText = "", limit: Limit = DEFAULT_PAGE_ITEMS, cursor: Cursor = "") -> FileList:
     """List your files and those that are shared with your roles, the newest first; `q` searches in hash and type."""
     caller = current().caller
-    found = search(access.list_all(caller), q, lambda file: (file.sha256, file.content_type))
-    page = page_of(found, access.place_of, cursor, limit, descending=True)
+    page = access.list_page(caller, cursor, limit, q.strip())
     shown = [
         body_of(
             FileSummary,
@@ -57,9 +57,9 @@ def list_files(q: SearchText = "", limit: Limit = DEFAULT_PAGE_ITEMS, cursor: Cu
             own=file.user == caller.user,
             roles=list(file.roles) if file.user == caller.user else [],
         )
-        for file in page.items
+        for file in page.files
     ]
-    return FileList(files=shown, cursor=page.cursor, total=page.total)
+    return FileList(files=shown, cursor=page.cursor)
 
 
 class _Bytes(Response[Any]):

@@ -92,5 +92,5 @@ def test_nobody_else_reads_a_file(ada: Browser, login: FullIssuer) -> None:
 
 
 def test_a_query_that_names_no_file_is_answered_with_a_page(uma: Browser) -> None:
-    for query in ("sha256=x", "sha256=../../etc", "from=-1", "sha256=" + "0" * 64):
+    for query in ("sha256=x", "sha256=../../etc", "after=-1", "sha256=" + "0" * 64):
         assert uma.get(f"/files?{query}")["statusCode"] in {400, 404}, query

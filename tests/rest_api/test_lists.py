@@ -40,7 +40,7 @@ def names(client: RestClient, path: str, **query: Any) -> list[str]:
     while True:
         page = client.get(path, **query, **({"cursor": cursor} if cursor else {})).json
         found, cursor = found + [one[name] for one in page[field]], page["cursor"]
-        assert page["total"] >= len(found)
+        assert path == "/v1/files" or page["total"] >= len(found)
         if not cursor:
             return found
 

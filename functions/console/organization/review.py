@@ -1,6 +1,8 @@
 """A change of the organization, shown before it is made: who gains and loses what, and what it takes away."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from console.visit import Visit
 from mcpist.errors import InvalidRequest
@@ -11,6 +13,25 @@ from mcpist.people.edits import Edit
 from mcpist.tools.access.effects import describe_change
 from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.registered.registration import ToolState
+
+
+@dataclass(frozen=True, slots=True)
+class FieldDifference:
+    """A field before and after a change: a list, or a value as the list of itself."""
+
+    path: str
+    """Such as `users.uma.roles`."""
+    added: Sequence[str]
+    removed: Sequence[str]
+    kept: Sequence[str] = ()
+    is_reordered: bool = False
+    """Whether only the order differs: `kept` then has the new one."""
+
+    @property
+    def field(self) -> str:
+        """The last part of the path, by which a text names the field."""
+        return self.path.rpartition(".")[2]
+
 
 VERSION_FIELD = "reviewed"
 """The field of a form that names the version of the organization whose change the administrator has seen."""
@@ -37,18 +58,40 @@ def show_review(
 ) -> HttpResponse:
     """Show what a change would do, with a form that sends it again as reviewed; `tools` are those that it brings."""
     report = describe_change(applied, CATALOGUE)
+    fields_changed = [one for change in report["changes"] for one in differences(**change)]
     # Without the token: each page has its own.
     sent = [(name, value) for name, values in visit.request.form.items() if name != "csrf" for value in values]
     fields = [*sent, (VERSION_FIELD, str(applied.change.version))]
     return visit.page(
         "organization/review.html",
         report=report,
+        differences=fields_changed,
         fields=fields,
         back=back,
         tools=tools,
         action=action.replace(".", "_"),
         target=target,
     )
+
+
+def differences(path: str, before: Any, after: Any) -> Iterator[FieldDifference]:
+    """Yield the fields that differ between two values; a mapping's are those of its own, in one order."""
+    if isinstance(before, Mapping) or isinstance(after, Mapping):
+        old, new = before or {}, after or {}
+        for name in dict.fromkeys((*old, *new)):
+            yield from differences(f"{path}.{name}", old.get(name), new.get(name))
+    elif isinstance(before, list | tuple) or isinstance(after, list | tuple):
+        old, new = [str(one) for one in before or ()], [str(one) for one in after or ()]
+        added, removed = [one for one in new if one not in old], [one for one in old if one not in new]
+        if old != new:
+            kept = [one for one in new if one in old]
+            yield FieldDifference(path, added, removed, kept, is_reordered=not added and not removed)
+    elif (before or "") != (after or ""):
+        yield FieldDifference(path, *([] if one in {None, ""} else [_word(one)] for one in (after, before)))
+
+
+def _word(value: Any) -> str:
+    return ("no", "yes")[value] if isinstance(value, bool) else str(value)
 
 
 def _version(text: str) -> int | None:

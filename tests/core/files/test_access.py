@@ -253,3 +253,22 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_read_and_can_be_verifi
 )
 def test_other_values_are_no_references(value: Any) -> None:
     assert not access.is_reference(value)
+
+
+def test_a_page_of_a_list_reads_what_it_shows_however_many_files_there_are(aws: list[str]) -> None:
+    own = [access.put(UMA, f"{number}".encode(), "text/plain").sha256 for number in range(7)]
+    shared = access.put(BOB, b"shared", "application/json")
+    access.share(BOB, shared.sha256, ["members"])
+    access.put(BOB, b"private", "text/plain")
+    aws.clear()
+    first = access.list_page(UMA, "", 3)
+    assert aws == ["Query", "Query", "Query", "BatchGetItem"]
+    found, page = [*first.files], first
+    while page.cursor:
+        page = access.list_page(UMA, page.cursor, 3)
+        found += page.files
+    assert {file.sha256 for file in found} == {*own, shared.sha256}
+    assert [file.place for file in found] == sorted((file.place for file in found), reverse=True)
+    assert [file.sha256 for file in access.list_page(UMA, "", 3, "JSON").files] == [shared.sha256]
+    access.share(BOB, shared.sha256, [])
+    assert {file.sha256 for file in access.list_page(UMA, "", 20).files} == set(own)

@@ -12,7 +12,7 @@ from mcpist.caller import Caller
 from mcpist.errors import AuthorizationError, FileExpired, FileNotFound, InvalidRequest
 from mcpist.files import records, storage
 from mcpist.files.content import CONTENT_TYPES
-from mcpist.files.records import FileRecord
+from mcpist.files.records import FilePage, FileRecord
 from mcpist.spending import spending
 
 type Address = str | Mapping[str, Any]
@@ -48,16 +48,9 @@ def find(caller: Caller, address: Address, field: str = "path") -> FileRecord:
     raise FileNotFound(path=path or sha256)
 
 
-def list_all(caller: Caller) -> list[FileRecord]:
-    """Return the caller's own files, and those of others that are shared with its roles, the newest first."""
-    own = records.find_all(caller.organization, caller.user)
-    shared = records.find_shared(caller.organization, caller.role_names)
-    return sorted((*own, *(file for file in shared if file.user != caller.user)), key=place_of, reverse=True)
-
-
-def place_of(file: FileRecord) -> str:
-    """Return a text that sorts files by their age, and that no two have."""
-    return f"{file.created_at}#{file.sha256}#{file.user}"
+def list_page(caller: Caller, cursor: str, limit: int, text: str = "") -> FilePage:
+    """Return a page of the caller's own files and of those that are shared with its roles, the newest first."""
+    return records.find_page(caller.organization, caller.user, caller.role_names, cursor, limit, text)
 
 
 def load(caller: Caller, address: Address, field: str = "path") -> tuple[FileRecord, bytes]:

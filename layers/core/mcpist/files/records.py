@@ -3,9 +3,13 @@
 They are items of the ledger's table, under `pk` ORGANIZATION#files and ORGANIZATION#file-shares:
     USER#SHA256             a user's file
     ROLE#SHA256#USER        a share of it with a role
+and, so that a page of a list reads no more than it shows, under ORGANIZATION#file-list#user#USER and, where it is
+shared, ORGANIZATION#file-list#role#ROLE:
+    CREATED#SHA256#USER     its place in that list, by its age
 A record that has expired counts as none; DynamoDB deletes it later.
 """
 
+import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -16,6 +20,7 @@ from urllib.parse import quote
 from mcpist.aws.attributes import Item, decode, encode
 from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.table import ledger_table
+from mcpist.errors import InvalidRequest
 from mcpist.files import storage
 from mcpist.files.content import CONTENT_TYPES
 from mcpist.settings import settings
@@ -24,6 +29,8 @@ if TYPE_CHECKING:
     from mcpist.files.reference import AttachmentReference, FileReference
 
 DAY_SECONDS = 86_400
+MAX_SEARCHED_FILES = 1_000
+_PLACE = re.compile(r"[0-9T:+-]{25}#[a-f0-9]{64}#.{1,128}")
 _LIVE = "#expires_at > :now"
 
 
@@ -48,6 +55,11 @@ class FileRecord:
     def path(self) -> str:
         """The path of its content."""
         return storage.path_of(self.organization, self.user, self.sha256)
+
+    @property
+    def place(self) -> str:
+        """The text that sorts files by their age, and that no two have."""
+        return f"{self.created_at}#{self.sha256}#{self.user}"
 
     @property
     def is_text(self) -> bool:
@@ -110,6 +122,43 @@ def find_all(organization: str, user: str | None = None) -> list[FileRecord]:
     return sorted(live, key=lambda file: (file.created_at, file.sha256), reverse=True)
 
 
+@dataclass(frozen=True, slots=True)
+class FilePage:
+    """Some files, the newest first; a page may have fewer than asked for, or none, and still have a cursor."""
+
+    files: list[FileRecord]
+    cursor: str
+    """The place after which the next page begins; empty on the last page."""
+
+
+def find_page(organization: str, user: str, roles: Iterable[str], cursor: str, limit: int, text: str = "") -> FilePage:
+    """Return a page of a user's own files and of those that are shared with the roles; with a text those that have it.
+
+    A text is searched in the hashes and types of a bounded number of files; the search goes on at the cursor.
+    """
+    if cursor and not _PLACE.fullmatch(cursor):
+        raise InvalidRequest(field="cursor", problem="take it from the page before")
+    read, found = max(limit, MAX_SEARCHED_FILES if text else 0), dict[str, Item]()
+    for owner in (f"user#{quote(user)}", *(f"role#{quote(role)}" for role in roles)):
+        pk, end = f"{organization}#file-list#{owner}", cursor or "~"
+        rows, _ = ledger_table().query_page("pk", pk, ("0", end), limit=read + 2, descending=True)
+        found |= {row["sk"]: row for row in rows if row["sk"] != cursor}
+    places = sorted(found, reverse=True)
+    wanted = [place for place in places[:read] if text.casefold() in f"{found[place]['sha256']} {found[place]['type']}"]
+    shown = wanted[:limit]
+    last = shown[-1] if len(wanted) > limit else places[read - 1] if len(places) > read else ""
+    keys = [(_pk(organization), _key(found[place]["user"], found[place]["sha256"])) for place in shown]
+    held = {file.place: file for file in (decode(FileRecord, item) for item in ledger_table().get_many(keys))}
+    files = [held[place] for place in shown if place in held and not held[place].is_expired]
+    return FilePage([file for file in files if file.user == user or not set(file.roles).isdisjoint(roles)], last)
+
+
+def items_of(file: FileRecord) -> list[Item]:
+    """Return the items of a file that is shared with nobody."""
+    record = encode(file) | {"pk": _pk(file.organization), "sk": _key(file.user, file.sha256)}
+    return [record, _place_item(file, f"user#{quote(file.user)}", file.expires_at)]
+
+
 def share(file: FileRecord, roles: Iterable[str]) -> FileRecord:
     """Share a file with exactly these roles, and return its record."""
     wanted = tuple(sorted(set(roles)))
@@ -126,7 +175,7 @@ def keep(file: FileRecord, until: float) -> FileRecord:
         return file
     storage.renew(file.path, file.content_type)
     renewed = replace(file, expires_at=_days_end())
-    _update(renewed, {"expires_at": renewed.expires_at})
+    _update(_list(renewed), {"expires_at": renewed.expires_at})
     for role in renewed.roles:
         _put_share(renewed, role, expires_at=renewed.expires_at)
     return renewed
@@ -137,9 +186,10 @@ def _write(made: FileRecord) -> FileRecord:
     item = encode(made) | {"roles": []}
     kept = {name: value for name, value in item.items() if name not in {"created_at", "roles"}}
     try:
-        return decode(FileRecord, _update(made, kept, condition=_LIVE, values={":now": int(time.time())}))
+        stored = decode(FileRecord, _update(made, kept, condition=_LIVE, values={":now": int(time.time())}))
     except ConditionFailed:
-        return decode(FileRecord, _update(made, item))
+        stored = decode(FileRecord, _update(made, item))
+    return _list(stored)
 
 
 def _update(file: FileRecord, change: Item, condition: str = "", values: Item | None = None) -> Item:
@@ -150,6 +200,18 @@ def _update(file: FileRecord, change: Item, condition: str = "", values: Item | 
 def _put_share(file: FileRecord, role: str, expires_at: int) -> None:
     change: Item = {"user": file.user, "role": role, "sha256": file.sha256, "expires_at": expires_at}
     ledger_table().set(_shares_pk(file.organization), f"{_key(role, file.sha256)}#{file.user}", change)
+    ledger_table().put(_place_item(file, f"role#{quote(role)}", expires_at))
+
+
+def _list(file: FileRecord) -> FileRecord:
+    """Give a file its place in its owner's list, and return it."""
+    ledger_table().put(_place_item(file, f"user#{quote(file.user)}", file.expires_at))
+    return file
+
+
+def _place_item(file: FileRecord, owner: str, expires_at: int) -> Item:
+    about: Item = {"user": file.user, "sha256": file.sha256, "type": file.content_type, "expires_at": expires_at}
+    return {"pk": f"{file.organization}#file-list#{owner}", "sk": file.place, **about}
 
 
 def _days_end() -> int:

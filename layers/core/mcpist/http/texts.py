@@ -1,6 +1,7 @@
 """The texts of pages: a TOML file a language, a table an area, the same keys and fields in both.
 
-`t("profile.title")` is the text `title` of the area `profile`; fields are in braces.
+`t("profile.title")` is the text `title` of the area `profile`; fields are in braces. `KEY_one` is the text where the
+number in it is 1.
 """
 
 import tomllib
@@ -10,6 +11,9 @@ from typing import Any
 
 from mcpist.errors import Locale
 from mcpist.memory import cached
+
+NUMBERS = ("count", "days", "total", "all", "steps")
+"""The fields that decide between the text of one and that of several; the first that a text has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +25,9 @@ class Texts:
 
     def __call__(self, key: str, /, **fields: Any) -> str:
         """Return a text with its fields filled."""
-        return self.texts[key].format(**fields)
+        number = next((fields[name] for name in NUMBERS if name in fields), None)
+        single = self.texts.get(f"{key}_one") if number == 1 else None
+        return (single or self.texts[key]).format(**fields)
 
     def __contains__(self, key: str) -> bool:
         """Whether there is such a text."""
