@@ -35,7 +35,7 @@ VISITED = (
     "/v1/organization",
     "/v1/modules",
     "/v1/tools",
-    "/v1/tools?q=list+things",
+    "/v1/tools?module=api0",
     "/v1/files",
     "/v1/files?q=json",
     "/v1/batches",

@@ -58,7 +58,10 @@ type _Order = dict[Any, list[tuple[tuple[Any, ...], Item]]]
 
 _models: Any = moto.dynamodb.models
 _responses: Any = moto.dynamodb.responses
-_query, _put_item, _delete_item = Table.query, Table.put_item, Table.delete_item
+_query: Any = Table.query
+_put_item: Any = Table.put_item
+_delete_item: Any = Table.delete_item
+_size: Any = Item.size
 _update_item: Any = _models.DynamoDBBackend.update_item
 _orders: WeakKeyDictionary[Table, dict[str, _Order]] = WeakKeyDictionary()
 """The orders of each table by the names of its indexes; that of the table itself is named ``."""
@@ -158,10 +161,11 @@ def base64_text(value: bytes) -> str:
 
 def install() -> None:
     """Let moto use them, in this process."""
-    Table.query = query  # type: ignore[method-assign]
-    Table.put_item = put_item  # type: ignore[method-assign]
-    Table.delete_item = delete_item  # type: ignore[method-assign]
+    Table.query = query  # type: ignore[assignment, method-assign]
+    Table.put_item = put_item  # type: ignore[assignment, method-assign]
+    Table.delete_item = delete_item  # type: ignore[assignment, method-assign]
     _models.DynamoDBBackend.update_item = update_item
+    Item.size = size  # type: ignore[method-assign]
     _models.DynamoDBBackend.transact_write_items = transact_write_items
     # Copies of an item for a stream, of a table for a rollback, and of items of which only a description is used.
     _models.copy = _responses.copy = _models.table.copy = SimpleNamespace(copy=copy.copy, deepcopy=lambda value: value)
@@ -188,6 +192,13 @@ def query(table: Any, hash_key: Any, *arguments: Any, hash_key_conditions: Any =
     return _query(view, hash_key, *arguments, hash_key_conditions=hash_key_conditions, **options)
 
 
+def size(item: Any) -> int:
+    """Return the bytes of an item, which a query asks twice of each, and which only an update changes."""
+    if "known_size" not in item.__dict__:
+        item.known_size = _size(item)
+    return int(item.known_size)
+
+
 def put_item(table: Any, item_attrs: dict[str, Any], *arguments: Any, **options: Any) -> Any:
     """Store an item as moto does, and in the orders of its table."""
     before = table.get_item(*(DynamoType(item_attrs[name]) for name in table.table_key_attrs if name in item_attrs))
@@ -206,6 +217,7 @@ def delete_item(table: Any, hash_key: Any, range_key: Any) -> Any:
 def update_item(backend: Any, table_name: str, *arguments: Any, **options: Any) -> Any:
     """Change an item as moto does, which may give it another place in an index."""
     item = _update_item(backend, table_name, *arguments, **options)
+    item.__dict__.pop("known_size", None)
     orders = _orders.get(backend.get_table(table_name), {})
     for index in [name for name in orders if name]:
         del orders[index]

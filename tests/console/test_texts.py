@@ -23,7 +23,14 @@ DYNAMIC = {
 }
 DYNAMIC |= {"approvals.state_", "batches.state_", "batches.batch_", "batches.effect_"}
 DYNAMIC |= {"tools.", "tools.effect_", "tools.why_", "tools.verdict_", "tools.actor_", "tools.role_says_"}
-DYNAMIC |= {"done.tool_", "join.", "organization.", "organization.field_", "users.acceptance_", "users.acceptance_note_"}
+DYNAMIC |= {
+    "done.tool_",
+    "join.",
+    "organization.",
+    "organization.field_",
+    "users.acceptance_",
+    "users.acceptance_note_",
+}
 DYNAMIC |= {"roles.", "roles.tab_", "roles.effect_", "modules.source_", "modules.state_"}
 """Beginnings of keys that templates complete from values."""
 

@@ -87,7 +87,8 @@ def differences(path: str, before: Any, after: Any) -> Iterator[FieldDifference]
             kept = [one for one in new if one in old]
             yield FieldDifference(path, added, removed, kept, is_reordered=not added and not removed)
     elif (before or "") != (after or ""):
-        yield FieldDifference(path, *([] if one in {None, ""} else [_word(one)] for one in (after, before)))
+        added, removed = ([] if one in {None, ""} else [_word(one)] for one in (after, before))
+        yield FieldDifference(path, added, removed)
 
 
 def _word(value: Any) -> str:

@@ -36,7 +36,7 @@ def test_a_difference_is_what_is_added_and_removed(
 def test_a_review_says_in_words_what_comes_and_goes_and_for_whom(ada: Browser) -> None:
     form = [("action", "update"), ("id", "members"), *(("modules", name) for name in MODULES)]
     page = ada.post("/roles?id=members", [*form, ("deny", "github.get_me")])["body"]
-    assert "<del>− notion</del>" in page
+    assert "<del>- notion</del>" in page
     assert "<ins>+ github.get_me</ins>" in page
     assert "Stays (3):" in page
     assert "Users (" in page
