@@ -193,7 +193,11 @@ def test_a_service_that_nobody_set_up_is_marked_in_the_list(uma: Browser) -> Non
     rows = dict(
         re.findall(r'<a href="/connect/(\w+)">.*?<span class="badge .*?">(.*?)</span>', uma.get("/connect")["body"])
     )
-    assert (rows["notion"], rows["jira"], rows["github"]) == ("Not connected", "Not set up", "Not connected")
+    assert (rows["notion"], rows["jira"], rows["github"]) == (
+        "Not connected",
+        "Not set up by the operator",
+        "Not connected",
+    )
 
 
 def test_a_persons_key_for_a_role_needs_a_confirmation(ada: Browser, service: Service) -> None:

@@ -99,7 +99,7 @@ def register(browser: Browser, **fields: str) -> dict[str, Any]:
 
 def test_an_api_is_registered_after_a_review_of_its_tools(ada: Browser) -> None:
     shown = register(ada, kind="api", openapi=json.dumps(SHOP))
-    assert "It brings 1 tools" in shown["body"]
+    assert "It brings 1 tool" in shown["body"]
     assert "<b onclick" not in shown["body"]
     assert "shop" not in directory.read_version("acme")[1].modules
     assert apply(ada, shown)["headers"]["location"].endswith("/modules?id=shop&done=module_registered")

@@ -17,7 +17,7 @@ from mcpist.settings import settings
 MAX_ROWS = 1_000
 MAX_PAGE_REQUESTS = 8
 """The requests to DynamoDB of one page: a rare value among many rows is searched by several pages."""
-READ_ROWS = 250
+READ_ROWS = 200
 """The rows that one request reads where a filter or a text may leave few of them: so a page takes a bounded time."""
 MAX_STORY_REQUESTS = 24
 MAX_CURSOR_CHARACTERS = 128
