@@ -1,9 +1,11 @@
 """Reading the partitions of the audit table downwards, one of which has many more rows than the others."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
-from mcpist.audit.record import audit_table, partitions_of
-from mcpist.audit.search import DownwardReader, RowSource
+from mcpist.audit.record import audit_table, partition_of, partitions_of, timestamp
+from mcpist.audit.search import MAX_PAGE_REQUESTS, DownwardReader, Filters, RowSource, find
 
 FIRST, LAST = "2026-11-23T00:00", "2026-11-23T12:59"
 PARTITIONS = partitions_of("acme")
@@ -31,3 +33,16 @@ def test_each_round_goes_on_downwards_and_leaves_no_row_out(limit: int, row_byte
         assert reader.reached < reached
         assert found == [sk for sk in expected if sk >= reader.reached]
     assert found == expected
+
+
+def test_a_page_of_a_search_reads_a_bounded_number_of_rows_and_goes_on(aws: list[str]) -> None:
+    now = datetime.now(UTC)
+    for number in range(60):  # of which a request of 1 MB reads three
+        sk = f"{timestamp(now - timedelta(minutes=number))}#{number:08x}"
+        audit_table().put({"pk": partition_of("acme", sk), "sk": sk, "account": "x" * LARGE_ROW_BYTES})
+    times = {"since": now - timedelta(days=1), "until": now + timedelta(minutes=1)}
+    aws.clear()
+    page = find("acme", **times, filters=Filters(text="nothing"))
+    assert page.rows == []
+    assert page.cursor
+    assert len(aws) <= MAX_PAGE_REQUESTS
