@@ -222,6 +222,26 @@ def test_the_keyboard_reaches_every_control_and_shows_where_it_is(
     assert len(unreached) <= radio, page.evaluate(f"{unreached}.map(one => controls[one].outerHTML)")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_a_refused_form_and_a_review_are_accessible_on_a_phone(
+    deployment: LocalDeployment, pages: dict[Person, Page], axe: str, colours: Literal["light", "dark"]
+) -> None:
+    page = pages[ADMINISTRATOR]
+    look(page, width=320, colours=colours)
+    page.goto(f"{deployment.aws.api_url}/users?new=1")
+    for field, text in {"id": "a#b", "name": "Ben", "sub": "ben"}.items():
+        page.fill(f"#field-{field}", text)
+    page.click(".panel form button.wide")
+    expect(page.locator("#field-id[aria-invalid=true]")).to_have_value("a#b")
+    check_page(page, axe, "en")
+    page.goto(f"{deployment.aws.api_url}/roles?id=members")
+    page.locator(".panel input[name=modules]:checked").first.uncheck()
+    page.click(".panel form button.wide")
+    expect(page.locator("del").first).to_be_visible()
+    check_page(page, axe, "en")
+
+
 def test_a_person_signs_out_and_a_stolen_cookie_opens_nothing(deployment: LocalDeployment, chromium: Browser) -> None:
     victim = signed_in(chromium, deployment, USER)
     stolen: Any = victim.context.storage_state()
