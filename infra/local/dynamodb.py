@@ -165,7 +165,7 @@ def install() -> None:
     Table.put_item = put_item  # type: ignore[assignment, method-assign]
     Table.delete_item = delete_item  # type: ignore[assignment, method-assign]
     _models.DynamoDBBackend.update_item = update_item
-    Item.size = size  # type: ignore[method-assign]
+    Item.size = size  # type: ignore[assignment, method-assign]
     _models.DynamoDBBackend.transact_write_items = transact_write_items
     # Copies of an item for a stream, of a table for a rollback, and of items of which only a description is used.
     _models.copy = _responses.copy = _models.table.copy = SimpleNamespace(copy=copy.copy, deepcopy=lambda value: value)
