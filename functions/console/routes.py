@@ -108,7 +108,12 @@ def respond(request: BrowserRequest, arrived: Exchange) -> HttpResponse:
 
 
 def _submit(visit: Visit, page: Page, form: Page | None) -> HttpResponse:
-    """Perform the action of a form; one that is refused is shown again, with its problem and what was typed."""
+    """Perform the action of a form; one that is refused is shown again, with its problem and what was typed.
+
+    So is one whose button `search` only looks for something in the form, such as a role among many.
+    """
+    if form and visit.request.form_value("search"):
+        return form(visit)
     try:
         return page(visit)
     except McpistError as error:

@@ -163,8 +163,8 @@ def _form_field(error: McpistError, target: str) -> str:
     place = str(error.details.get("field", ""))
     if place in {"", f"users.{target}", f"roles.{target}"}:
         return "id" if place or error.details.get("name") == target != "" else ""
-    own = place.rpartition(".")[2] if place.startswith(("users.", "roles.")) else re.split("[.#]", place)[0]
-    return {"subject": "sub"}.get(own, own)
+    own = place.rpartition(".")[2] if place.startswith(("users.", "roles.", "groups.")) else re.split("[.#]", place)[0]
+    return {"subject": "sub", "grant_days": "days"}.get(own, own)
 
 
 def visible_entries(*, is_administrator: bool) -> list[NavigationEntry]:

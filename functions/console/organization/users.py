@@ -18,7 +18,6 @@ from mcpist.running.accounts import BrokerAccounts
 
 ACTIVITY_DAYS = 30
 ACTIVITY_ROWS = 5
-MAX_ROLE_BOXES = 20
 
 
 def show(visit: Visit) -> HttpResponse:
@@ -39,8 +38,6 @@ def show(visit: Visit) -> HttpResponse:
         invitations=invitations.find(organization.id),
         default_days=invitations.DEFAULT_INVITATION_DAYS,
         max_days=invitations.MAX_INVITATION_DAYS,
-        max_boxes=MAX_ROLE_BOXES,
-        offered=[role.name for role in organization.search_roles(visit.typed("find"))][:MAX_ROLE_BOXES],
     )
 
 
@@ -48,8 +45,6 @@ def submit(visit: Visit) -> HttpResponse:
     """Add, change or remove a user, or revoke all of a user's accounts."""
     form = visit.request.form_value
     user = form("id")
-    if form("search"):  # among many roles: the page again, with those that are found and what was typed
-        return show(visit)
     if form("action") == "withdraw":
         invitations.withdraw(visit.administration, form("invitation"))
         return visit.redirect("/users", done="invitation_withdrawn")
