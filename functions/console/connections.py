@@ -28,8 +28,8 @@ def service(visit: Visit) -> HttpResponse:
     if refused := _refuse_other_user(visit):
         return refused
     offer, entry = offer_of(visit, visit.request.path_parameters["service"])
-    chosen = {"role": visit.request.query.get("role", ""), "label": visit.request.query.get("account", "")}
-    return visit.page("connect/service.html", offer=offer, entry=entry, **chosen)
+    role, label = (visit.request.query.get(name, "") for name in ("role", "account"))
+    return visit.page("connect/service.html", offer=offer, entry=entry, role=role, label=label)
 
 
 def submit(visit: Visit) -> HttpResponse:
