@@ -31,7 +31,8 @@ OrganizationOption = Annotated[
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Change nothing; show who would gain and lose which tools.")]
 WithGrants = Annotated[
-    bool, typer.Option("--with-grants", help="Also forget the connected accounts of each removed user and role.")
+    bool,
+    typer.Option("--with-grants", help="Also forget the accounts of users and roles that are removed or replaced."),
 ]
 BatchFile = Annotated[str, typer.Argument(metavar="FILE", help="JSONL; - is standard input.")]
 UpstreamsFile = Annotated[

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from typer import Argument, Option
 
 from infra.cli.document import CommandResult
-from infra.cli.options import MASKS, Items, command_group, given, items
+from infra.cli.options import MASKS, Items, WithGrants, command_group, given, items
 from infra.cli.rest_client import Access, part
 from infra.cli.rest_commands import changes, creates, previews, removes, shows, shows_all
 from infra.cli.table import render_table
@@ -37,6 +37,13 @@ class UserOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedUserOptions(UserOptions):
+    """The fields of a user, and whether one who becomes another person loses the connected accounts."""
+
+    with_grants: WithGrants = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewUserOptions(UserOptions):
     """The fields of a new user, of which three have no default."""
 
@@ -49,7 +56,9 @@ class NewUserOptions(UserOptions):
 user = command_group()
 user.command("list", help="List the users.")(shows_all("/v1/users"))
 user.command("create", help="Add a user.")(creates("/v1/users", NewUserOptions))
-user.command("set", help="Change a user: only what is named changes.")(changes("/v1/users", USER_ID, UserOptions))
+user.command("set", help="Change a user: only what is named changes.")(
+    changes("/v1/users", USER_ID, ChangedUserOptions)
+)
 user.command("show", help="Show a user.")(shows("/v1/users", USER_ID))
 user.command("preview", help="Show the tools that a user sees.")(previews("user", USER_ID))
 user.command("remove", help="Remove a user.")(removes("/v1/users", USER_ID))

@@ -56,8 +56,10 @@ def changes(path: str, argument: Any, fields: type[Any]) -> Command:
         named: fields,  # type: ignore[valid-type]
         dry_run: DryRun = False,
     ) -> CommandResult:
-        target = f"{path}/{part(name_or_id)}"
-        return to_result(access.session().change("PATCH", target, given(**asdict(named)), dry_run=dry_run))
+        target, body = f"{path}/{part(name_or_id)}", given(**asdict(named))
+        with_grants = bool(body.pop("with_grants", False))
+        changed = access.session().change("PATCH", target, body, dry_run=dry_run, with_grants=with_grants)
+        return to_result(changed)
 
     return change
 

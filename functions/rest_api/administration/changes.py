@@ -24,7 +24,8 @@ from rest_api.router import json_responses
 
 DryRun = Annotated[bool, Query(alias="dryRun", description="Change nothing; show who would gain and lose which tools")]
 WithGrants = Annotated[
-    bool, Query(alias="withGrants", description="Also revoke the connected accounts of each removed user and role")
+    bool,
+    Query(alias="withGrants", description="Also revoke the accounts of users and roles that it removes or replaces"),
 ]
 Name = Annotated[str, Field(min_length=1, max_length=256)]
 # The rule that the directory checks: pydantic's own patterns know no lookahead.

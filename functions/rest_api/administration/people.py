@@ -163,9 +163,12 @@ def get_user(user: str) -> Response[UserBody]:
 
 
 @router.operation("PATCH", "/v1/users/<user>", "Change a user")
-def change_user(user: str, body: UserChange, dry_run: DryRun = False) -> Response[ChangeReport]:
-    """Change the named fields of a user."""
-    return change("users.update", f"users.{user}", edits.change_user(user, **_given(body)), dry_run=dry_run)
+def change_user(
+    user: str, body: UserChange, dry_run: DryRun = False, with_grants: WithGrants = False
+) -> Response[ChangeReport]:
+    """Change the named fields of a user; one with connected accounts becomes another person only without them."""
+    edit = edits.change_user(user, **_given(body))
+    return change("users.update", f"users.{user}", edit, dry_run=dry_run, with_grants=with_grants)
 
 
 @router.operation("DELETE", "/v1/users/<user>", "Remove a user")

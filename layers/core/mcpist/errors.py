@@ -199,7 +199,7 @@ class AccountNotChosen(InvalidRequest):
 
 
 class GrantsRemain(InvalidRequest):
-    """The removal of a user or a role for which accounts are still connected."""
+    """The removal, or the change into another person, of an owner of connected accounts."""
 
 
 class NotAList(InvalidRequest):

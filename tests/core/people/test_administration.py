@@ -138,6 +138,21 @@ def test_accounts_of_a_removed_user_are_revoked_first_or_the_user_stays(
     assert "uma" not in directory.read("acme").users
 
 
+@pytest.mark.parametrize(
+    "edit", [edits.change_user("uma", sub="u-2"), edits.change_user("uma", issuer="https://other.example")]
+)
+def test_accounts_of_a_person_are_not_the_next_ones_under_the_same_id(
+    ada: Administration, accounts: FakeAccounts, edit: edits.Edit
+) -> None:
+    accounts.connected = [ConnectedAccount("github", "user#uma"), ConnectedAccount("github", "user#ada")]
+    with pytest.raises(GrantsRemain, match="user uma: github"):
+        ada.change("users.update", "users.uma", edit)
+    ada.change("users.update", "users.uma", edits.change_user("uma", name="Uma II"))
+    assert accounts.revoked == set()
+    ada.change("users.update", "users.uma", edit, ChangeOptions(with_grants=True))
+    assert accounts.revoked == {"user#uma"}
+
+
 def test_an_organization_is_created_by_the_operator(login: LocalLogin, accounts: FakeAccounts) -> None:
     first = User("zoe", "Zoe", Subject(login.issuer, "zoe"), "admin")
     creation = Administration(operator("globex"), "", accounts)

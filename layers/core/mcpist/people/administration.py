@@ -130,7 +130,7 @@ class Administration:
             return self._apply(lambda chosen: directory.replace_organization(new, chosen, journal=journal), options)
 
     def _apply(self, make: Callable[[ChangeOptions], Change], options: ChangeOptions) -> AppliedChange:
-        """Make a change, and before it revoke the accounts whose owners it removes.
+        """Make a change, and before it revoke the accounts whose owners it removes, or makes other people.
 
         An interrupted removal can then be repeated, while a removed user could no longer be named.
         """
@@ -168,9 +168,10 @@ def journal_of(caller: Caller, action: str, request: str) -> Journal:
 
 
 def removed_owners(change: Change) -> set[str]:
-    """Return the owners of accounts that a change removes."""
-    users, roles = (set(getattr(change.before, kind)) - set(getattr(change.after, kind)) for kind in ("users", "roles"))
-    return {*(f"user#{user}" for user in users), *(f"role#{role}" for role in roles)}
+    """Return the owners of accounts that a change removes; a user who becomes another person is a new owner."""
+    before, after = ({(user.id, user.subject) for user in one.users.values()} for one in (change.before, change.after))
+    roles = change.before.roles.keys() - change.after.roles.keys()
+    return {*(f"user#{user}" for user, _ in before - after), *(f"role#{role}" for role in roles)}
 
 
 def operator(organization: str) -> Caller:

@@ -49,7 +49,7 @@ class ChangeOptions:
     expected_version: int | None = None
     """The version that the organization must still have; None for any."""
     with_grants: bool = False
-    """Whether the accounts of removed users and roles are revoked."""
+    """Whether the accounts of users and roles that it removes, or makes other people, are revoked."""
 
 
 NO_OPTIONS = ChangeOptions()
