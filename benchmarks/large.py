@@ -62,6 +62,11 @@ class NoAccounts:
     def revoke_service(_service: str) -> None:
         """Do nothing."""
 
+    @staticmethod
+    def has_app(_service: str) -> bool:
+        """Return that there is none."""
+        return False
+
 
 def grow(organization: str, administrator: Subject, size: Size) -> None:
     """Add all of a size to an organization that moto holds in this process."""

@@ -31,6 +31,7 @@ def ada(rest: RestClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestClien
         return {"killed": [], "dropped": 0, "more": False}
 
     monkeypatch.setattr(broker, "administer", administer)
+    monkeypatch.setattr(broker, "request", lambda *_, **__: {"services": [{"consent": False}], "grants": []})
     yield rest.of("ada")
     monkeypatch.undo()
     reset_upstreams()

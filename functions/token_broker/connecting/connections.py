@@ -1,13 +1,12 @@
 """Connections: grants as people see and own them, and the accounts that they can connect."""
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from typing import Any
 
 from mcpist.caller import Caller
-from mcpist.errors import AccountNotChosen, AuthorizationError, InvalidRequest, NotConfigured
+from mcpist.errors import AccountNotChosen, AlreadyExists, AuthorizationError, InvalidRequest, NotConfigured
 from mcpist.people.directory import role_names
-from mcpist_services import connectable_services, provider_name
+from mcpist_services import connectable_services, provider_name, providers
 from token_broker.grants import grants
 from token_broker.grants.grant import AccountChoice, StoredGrant
 from token_broker.grants.grants import FoundGrants
@@ -66,7 +65,7 @@ def offer(caller: Caller, services: Sequence[str]) -> dict[str, Any]:
     is_admin = caller.system_role == "admin"
     existing = grants.fetch(caller, names)
     if not services:
-        _read_apps_ahead(caller, names)
+        _read_apps_ahead(names)
     if is_admin and services:
         existing = _with_roles(caller, existing, names)
     return {
@@ -103,27 +102,23 @@ def _service_entry(caller: Caller, service: str, found: FoundGrants, *, fresh: b
     return {"service": service, **_connection_options(caller, service, fresh=fresh), "grants": rows}
 
 
-def _read_apps_ahead(caller: Caller, services: Iterable[str]) -> None:
+def _read_apps_ahead(services: Iterable[str]) -> None:
     """Read our clients at the providers of many services at once."""
-    from token_broker import providers
     from token_broker.providers import apps
 
-    found: dict[str, bool] = {}
-    for name in map(provider_name, services):
-        with suppress(NotConfigured):
-            found[name] = bool(providers.find(name, caller).authorize_url)
-    apps.read_ahead(name for name, asks in found.items() if asks)
+    declared = providers()
+    names = map(provider_name, services)
+    apps.read_ahead(name for name in names if name not in declared or declared[name].authorize_url)
 
 
 def _connection_options(caller: Caller, service: str, *, fresh: bool) -> dict[str, Any]:
     """Return how an account can be connected: not at all where no administrator configured the provider."""
-    from token_broker import providers
-    from token_broker.providers import apps
+    from token_broker.providers import apps, find
 
     name = provider_name(service)
     try:
-        provider = providers.find(name, caller)
-    except NotConfigured:
+        provider = find(name, caller)
+    except (AlreadyExists, NotConfigured):
         return {"provider": name, "together": [service], "asks": True, "consent": False, "keys": False}
     return {
         "provider": name,

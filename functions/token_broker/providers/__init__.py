@@ -6,16 +6,17 @@ from typing import Any
 
 import mcpist_services
 from mcpist.caller import Caller, RegisteredModule
-from mcpist.errors import NotConfigured
+from mcpist.errors import AlreadyExists, NotConfigured
 from mcpist.oauth.provider import App, OAuthServerApp, Provider, ProviderAccount, ProviderRequest, Tokens, printable
-from token_broker.providers.apps import get_app
+from token_broker.providers.apps import get_app, is_set_up
 
 
 def find(name: str, caller: Caller | None = None) -> Provider:
     """Return a provider by its name.
 
-    It is declared by services, serves a module that the caller's organization registered, or is described by its SSM
-    parameter. Raises NotConfigured where there is none; for one of our services it names the missing file.
+    It is declared by services, described by its SSM parameter, or serves a module that the caller's organization
+    registered. Raises NotConfigured where there is none; for one of our services it names the missing file.
+    AlreadyExists where it would be two: neither are the operator's tokens the module's, nor its keys the operator's.
     """
     declared = mcpist_services.providers().get(name)
     if declared:
@@ -23,6 +24,8 @@ def find(name: str, caller: Caller | None = None) -> Provider:
     require_dialect(name)
     for module in caller.modules if caller else ():
         if module.name == name and module.destination:
+            if is_set_up(name, fresh=False):
+                raise AlreadyExists(kind="provider of this deployment", name=name)
             return registered_provider(module)
     app = get_app(name)
     assert isinstance(app, OAuthServerApp)

@@ -16,6 +16,7 @@ class FakeAccounts:
     connected: list[ConnectedAccount] = field(default_factory=list)
     revoked: set[str] = field(default_factory=set)
     revoked_services: list[str] = field(default_factory=list)
+    apps: set[str] = field(default_factory=set)
 
     def find(self, owners: Collection[str]) -> list[ConnectedAccount]:
         return [account for account in self.connected if account.owner in owners]
@@ -25,6 +26,9 @@ class FakeAccounts:
 
     def revoke_service(self, service: str) -> None:
         self.revoked_services.append(service)
+
+    def has_app(self, service: str) -> bool:
+        return service in self.apps
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ def registrar(organization: str, login: LocalLogin, monkeypatch: pytest.MonkeyPa
     reset_upstreams()
     ada = directory.identify(Subject(login.issuer, "ada"), organization=organization)
     accounts = FakeAccounts()
-    yield Registrar(Administration(ada, "request-1", accounts), login.issuer, accounts.revoked_services)
+    yield Registrar(Administration(ada, "request-1", accounts), login.issuer, accounts.revoked_services, accounts.apps)
     monkeypatch.undo()
     reset_upstreams()
 

@@ -15,11 +15,12 @@ from tests import members
 
 @dataclass
 class Registrar:
-    """An administrator, and the services whose accounts were revoked on the way."""
+    """An administrator, the services whose accounts were revoked on the way, and the operator's apps."""
 
     administration: Administration
     issuer: str
     revoked: list[str]
+    apps: set[str]
 
     def register(self, **body: Any) -> AppliedChange:
         """Register a module."""

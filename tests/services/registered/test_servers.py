@@ -129,6 +129,16 @@ def test_a_server_that_takes_accounts_is_asked_when_a_person_has_one(registrar: 
     assert registrar.revoked == ["notes"]
 
 
+def test_no_module_that_takes_accounts_has_the_name_of_an_operators_app(
+    registrar: Registrar, fake: FakeUpstream
+) -> None:
+    registrar.apps.add("notes")
+    with pytest.raises(AlreadyExists, match='There is a provider of this deployment "notes" already'):
+        register(registrar, fake, headers={"Authorization": "grant:notes"})
+    assert directory.read("acme").modules == {}
+    register(registrar, fake)
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -1,12 +1,15 @@
 """Accounts of modules that an organization registered: keys, for its own people alone."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
+import boto3
 import pytest
 
 from mcpist.caller import RegisteredModule
 from mcpist.people import directory
+from mcpist.settings import settings
 from tests.token_broker.conftest import Broker, error_of
 
 KEY = "a-key-of-the-library"
@@ -42,6 +45,25 @@ def test_it_offers_a_key_and_no_consent(library: Broker) -> None:
     assert (entry["keys"], entry["consent"], entry["together"]) == (True, False, ["library"])
     (entry,) = ask(library, "offer", services=["weather"])["result"]["services"]
     assert (entry["keys"], entry["consent"]) == (False, False)
+
+
+def test_an_app_of_the_operator_is_neither_replaced_by_a_module_of_its_name_nor_used_for_it(
+    library: Broker, request: pytest.FixtureRequest
+) -> None:
+    assert ask(library, "paste", service="library", key=KEY)["result"]["outcome"] == "connected"
+    library.reset_sandbox()
+    name = f"{settings().oauth_parameters}/library"
+    app = {"client_id": "c", "authorize_url": "https://library.example/a", "token_url": "https://library.example/t"}
+    ssm = boto3.client("ssm")
+    ssm.put_parameter(Name=name, Value=json.dumps(app), Type="SecureString")
+    request.addfinalizer(lambda: ssm.delete_parameter(Name=name))
+    taken = ask(library, "paste", service="library", key=f"{KEY}-2")
+    assert error_of(taken) == "AlreadyExists", taken
+    (entry,) = ask(library, "offer", services=["library"])["result"]["services"]
+    assert (entry["keys"], entry["consent"]) == (False, False)
+    assert ask(library, "resolve", service="library")["result"]["token"] == KEY
+    (entry,) = ask(library, "offer", who="hal", organization="globex", services=["library"])["result"]["services"]
+    assert (entry["keys"], entry["consent"]) == (False, True)
 
 
 def test_an_api_without_accounts_and_another_organization_take_no_key(library: Broker) -> None:

@@ -46,6 +46,9 @@ class Accounts(Protocol):
     def revoke_service(self, service: str) -> None:
         """Delete all accounts that people have connected for a service, and revoke them there."""
 
+    def has_app(self, service: str) -> bool:
+        """Whether the operator has set up an app by which accounts of this service are connected."""
+
 
 class NoAccounts:
     """The accounts as a company's directory reaches them: the broker ends those of its users by itself."""

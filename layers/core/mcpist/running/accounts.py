@@ -141,6 +141,11 @@ class BrokerAccounts:
         """Delete all accounts of a service, and revoke them there."""
         self._kill(service=service)
 
+    def has_app(self, service: str) -> bool:
+        """Whether the operator has set up an app by which accounts of this service are connected."""
+        (offered,) = broker.request(self.caller, "offer", services=[service])["services"]
+        return bool(offered["consent"])
+
     def rows(self, owner: str, service: str = "") -> Iterator[dict[str, Any]]:
         """Yield the broker's rows about the accounts of an owner, `user#ID` or `role#NAME`, or those of one service."""
         selection = _selection(owner) | ({"service": service} if service else {})

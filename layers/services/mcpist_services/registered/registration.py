@@ -62,6 +62,8 @@ def register(administration: Administration, request: ModuleRequest, *, dry_run:
         _, before = administration.read()
         _check_name(request, before)
         definition = define(request)
+        if account_handling(definition) and administration.accounts.has_app(request.name):
+            raise AlreadyExists(kind="provider of this deployment", name=request.name)
         digest = definitions.hash_of(definition)
         if request.kind == "upstream":
             _list_tools(organization, request.name, digest, definition)
