@@ -305,7 +305,7 @@ def test_functions_invoke_each_other_only_by_alias_and_nobody_but_machines_the_s
         "TokenBrokerRole": set(),
         "ProgramRunnerRole": set(),
         "LoginRole": set(),
-        "JanitorRole": {ref("TokenBrokerFunctionAliaslive")},
+        "JanitorRole": {ref("TokenBrokerFunctionAliaslive"), ref("RestApiFunctionAliaslive")},
         "MachinesRole": {ref("StepRunnerFunctionAliaslive")},
     }
 
@@ -348,7 +348,7 @@ def test_of_the_files_only_documents_are_deleted_and_only_by_functions_that_run_
         assert {"s3:GetObject", "s3:PutObject"} <= on_files
 
 
-def test_only_the_janitor_removes_machines_and_of_the_ledger_it_reaches_only_their_uses(resources: Json) -> None:
+def test_only_the_janitor_removes_machines_and_of_the_ledger_it_reaches_no_batch(resources: Json) -> None:
     removing = {
         role: {resource for action, resource in allowed(resources, role) if action.startswith("states:Delete")}
         for role in of_type(resources, "AWS::IAM::Role")
@@ -356,8 +356,13 @@ def test_only_the_janitor_removes_machines_and_of_the_ledger_it_reaches_only_the
     (removable,) = map(json.loads, removing.pop("JanitorRole"))
     assert removable["Fn::Sub"][0].endswith(":stateMachine:mcpist-${Id}-*")
     assert not any(removing.values())
-    (ledger,) = [s for s in statements(resources, "JanitorRole") if s["Resource"] == {"Fn::GetAtt": ["Ledger", "Arn"]}]
-    assert ledger["Condition"] == {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [machine_usage.MACHINES_PK]}}
+    on_ledger = {"Fn::GetAtt": ["Ledger", "Arn"]}
+    uses, lists = (s for s in statements(resources, "JanitorRole") if s["Resource"] == on_ledger)
+    assert uses["Condition"] == {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [machine_usage.MACHINES_PK]}}
+    assert lists["Condition"] == {
+        "ForAllValues:StringLike": {"dynamodb:LeadingKeys": [machine_usage.MACHINES_PK, "*#approvals"]}
+    }
+    assert lists["Action"] == "dynamodb:Query"
     assert not {pair for pair in allowed(resources, "JanitorRole") if pair[0].startswith("s3:")}
 
 

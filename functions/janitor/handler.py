@@ -2,21 +2,24 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from functools import partial
 from itertools import batched
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
 from janitor.machines import remove_unused
 from mcpist.audit.seals import seal_organization
+from mcpist.aws import functions
 from mcpist.aws.clients import AwsError
 from mcpist.aws.snapshot import prepare
 from mcpist.errors import McpistError, StoreUnavailable
 from mcpist.memory import Clock, wall_clock
 from mcpist.people import directory
+from mcpist.running import approvals
 from mcpist.running.broker import end_expired_accounts
+from mcpist.settings import settings
 from mcpist.telemetry import invocation
 from mcpist.telemetry.door import Door
+from mcpist.telemetry.invocation import with_context
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -25,6 +28,8 @@ MIN_AGE_SECONDS = 900
 """A younger change may still be going on."""
 MAX_TIME_FRACTION = 0.5
 """Of the invocation's time, for the seals; the rest is for the machines. What is left is sealed by the next run."""
+MAX_EXPIRED_APPROVALS, EXPIRE_SECONDS = 100, 25
+"""Of one organization in one run: each is a transaction of a function that answers within 29 s."""
 MAX_CONCURRENT_ORGANIZATIONS = 16
 """Most of the time is waiting for the tables: one after the other, 10,000 organizations would take minutes."""
 DOOR = Door("janitor")
@@ -70,7 +75,7 @@ def seal_audit(context: "LambdaContext") -> dict[str, Any]:
             for some in batched(organizations, MAX_CONCURRENT_ORGANIZATIONS, strict=False):
                 if context.get_remaining_time_in_millis() <= reserve:
                     break
-                for sealed in workers.map(partial(seal_organization, now=datetime.now(UTC)), some):
+                for sealed in workers.map(with_context(_tend), some):
                     rows, left = rows + sealed, left - 1
     except (AwsError, StoreUnavailable) as error:  # the machines must not wait for it
         invocation.add_fields(sealing_stopped_by=error.code)
@@ -80,8 +85,19 @@ def seal_audit(context: "LambdaContext") -> dict[str, Any]:
     return summary
 
 
+def _tend(organization: str) -> int:
+    """Have the approvals of an organization ended whose time is over, and seal its rows; return how many."""
+    try:
+        if due := approvals.find_due(organization):
+            message = {"organization": organization, "approvals": due[:MAX_EXPIRED_APPROVALS]}
+            functions.invoke(settings().rest_api, "REST API", message, seconds=EXPIRE_SECONDS, attempts=1)
+    except (AwsError, McpistError) as error:  # the seals must not wait for it
+        invocation.count_error(error.code)
+    return seal_organization(organization, now=datetime.now(UTC))
+
+
 def handler(event: dict[str, Any], context: "LambdaContext") -> dict[str, Any]:  # noqa: ARG001 - a schedule sends nothing
-    """Finish publications, seal audit rows, remove machines, end accounts; what this run leaves is for the next one."""
+    """Finish publications, end approvals and accounts, seal rows, remove machines; the next run does what is left."""
     return DOOR.answer(
         context,
         lambda: finish_publications() | seal_audit(context) | end_accounts(context) | remove_unused(context),

@@ -50,6 +50,8 @@ class Settings:
     """The path of the SSM parameters that hold our OAuth apps."""
     token_broker: str = ""
     """The ARN of the token broker's alias."""
+    rest_api: str = ""
+    """The function with the REST API, which ends approvals for the janitor."""
     program_runner: str = ""
     """The ARN of the program runner's alias."""
     programs: str = "/opt/config/programs"

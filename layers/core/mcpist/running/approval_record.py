@@ -11,6 +11,7 @@ from mcpist.running.confirmation import DestructiveUse
 from mcpist.settings import settings
 
 type ApprovalState = Literal["waiting", "approved", "used", "declined", "cancelled", "expired"]
+OPEN_STATES = ("waiting", "approved")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class Approval:
     @property
     def is_open(self) -> bool:
         """Whether it waits, or was given and not used yet."""
-        return self.state in {"waiting", "approved"}
+        return self.state in OPEN_STATES
 
     @property
     def is_declined(self) -> bool:

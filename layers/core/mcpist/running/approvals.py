@@ -23,7 +23,7 @@ from mcpist.audit import record as audit
 from mcpist.aws.attributes import Item, decode, encode, pack
 from mcpist.aws.table import ledger_table
 from mcpist.batch_id import is_batch_id, new_batch_id
-from mcpist.caller import NO_CLIENT, ApprovalMode, Caller
+from mcpist.caller import ApprovalMode, Caller, Subject
 from mcpist.errors import (
     ApprovalByProgram,
     ApprovalDecided,
@@ -34,9 +34,9 @@ from mcpist.errors import (
     TooManyApprovals,
 )
 from mcpist.files import access
+from mcpist.running.approval_record import OPEN_STATES, page_url
 from mcpist.running.approval_record import Approval as Approval
 from mcpist.running.approval_record import ApprovalState as ApprovalState
-from mcpist.running.approval_record import page_url
 from mcpist.running.confirmation import DestructiveUse
 from mcpist.settings import settings
 from mcpist.tools.access.permissions import Permissions
@@ -80,14 +80,14 @@ def require_approval(
 
 def find_own(caller: Caller, approval: str) -> Approval | None:
     """Return an approval of the caller's own request; None if there is none with this id."""
-    found = _load(caller, approval)
+    found = _load(caller.organization, approval)
     return found if found and found.requested_by == caller.user else None
 
 
 def find(permissions: Permissions, approval: str) -> Approval:
     """Return an approval of the caller's request, or one that the caller may decide about; else ApprovalNotFound."""
     caller = permissions.caller
-    found = _load(caller, approval)
+    found = _load(caller.organization, approval)
     if found is None or not (found.requested_by == caller.user or may_decide(permissions, found.tools)):
         raise ApprovalNotFound(approval_id=approval)
     return found
@@ -111,24 +111,32 @@ def list_own(caller: Caller) -> list[Approval]:
     """Return the approvals of the caller's own requests, the newest first."""
     listed = ledger_table().query(_own_key(caller.organization, caller.user))
     keys = [(f"{caller.organization}#{item['id']}", APPROVAL_KEY) for item in listed]
-    found = [_current(caller, decode(Approval, item)) for item in ledger_table().get_many(keys)]
+    found = [_current(caller.organization, decode(Approval, item)) for item in ledger_table().get_many(keys)]
     return sorted(found, key=lambda one: -one.requested_at)
 
 
 def list_waiting(permissions: Permissions) -> list[Item]:
     """Return the facts of the approvals that wait for a decision which this person may make, the oldest first."""
-    caller, now = permissions.caller, int(time.time())
-    items = _list_waiting(caller.organization)
-    for item in items:
-        if item["until"] <= now:  # its end has a row as soon as anybody looks
-            _load(caller, item["approval_id"])
+    caller = permissions.caller
+    expire(caller.organization, find_due(caller.organization))
     return [
         item
-        for item in items
-        if item["until"] > now
+        for item in _list_open(caller.organization)
+        if item["state"] == "waiting"
         and not (item["mode"] == "second_person" and item["requested_by"] == caller.user)
         and (item["requested_by"] == caller.user or may_decide(permissions, item["tools"]))
     ]
+
+
+def find_due(organization: str) -> list[str]:
+    """Return the ids of the approvals whose time has ended, but not yet with an audit row."""
+    return [item["approval_id"] for item in _list_open(organization) if item["until"] <= time.time()]
+
+
+def expire(organization: str, approvals: Iterable[str]) -> dict[str, int]:
+    """End approvals whose time is over, each with its audit row, and return how many there are now."""
+    found = [_load(organization, approval) for approval in approvals]
+    return {"expired": sum(one is not None and one.state == "expired" for one in found)}
 
 
 def approve(permissions: Permissions, approval: str) -> Approval:
@@ -171,7 +179,7 @@ def cancel(caller: Caller, approval: str) -> Approval:
 
 def use(caller: Caller, approval: Approval) -> Approval:
     """Use an approval for the one run that it permits; ApprovalDecided if another request has used it."""
-    found = _load(caller, approval.id) or approval
+    found = _load(caller.organization, approval.id) or approval
     return _move(caller, found, "use", states=("approved",), state="used", used_at=int(time.time()))
 
 
@@ -241,34 +249,35 @@ def _ask(
 def _check_bounds(caller: Caller, request: Mapping[str, Any], uses: Sequence[DestructiveUse]) -> None:
     if len(pack([dict(request), [one.as_dict() for one in uses]])) > MAX_STORED_BYTES:
         raise InvalidRequest(field="params", problem="a request that must be approved cannot be so large")
-    if len(_list_waiting(caller.organization, requested_by=caller.user)) >= MAX_WAITING:
+    waiting = _list_open(caller.organization, requested_by=caller.user, state="waiting")
+    if sum(item["until"] > time.time() for item in waiting) >= MAX_WAITING:
         raise TooManyApprovals(limit=MAX_WAITING, retry_after=3600)
 
 
-def _list_waiting(organization: str, **filters: str) -> list[Item]:
+def _list_open(organization: str, **filters: str) -> list[Item]:
     since = f"{int(time.time()) - KEPT_SECONDS:011}", "9" * 12
-    filters = {"state": "waiting", **filters}
-    return ledger_table().query_page("pk", f"{organization}#approvals", since, filters=filters)[0]
+    listed, _ = ledger_table().query_page("pk", f"{organization}#approvals", since, filters=filters)
+    return [item for item in listed if item["state"] in OPEN_STATES]
 
 
 def _latest(caller: Caller, digest: str) -> Approval | None:
     """Return the latest approval of a request of this caller."""
     item = ledger_table().get(_own_key(caller.organization, caller.user), digest)
-    return _load(caller, item["id"]) if item else None
+    return _load(caller.organization, item["id"]) if item else None
 
 
-def _load(caller: Caller, approval: str) -> Approval | None:
+def _load(organization: str, approval: str) -> Approval | None:
     # An id may be any text of a client: no other item of the table must be read by it.
-    item = ledger_table().get(f"{caller.organization}#{approval}", APPROVAL_KEY) if is_batch_id(approval) else None
-    return _current(caller, decode(Approval, item)) if item else None
+    item = ledger_table().get(f"{organization}#{approval}", APPROVAL_KEY) if is_batch_id(approval) else None
+    return _current(organization, decode(Approval, item)) if item else None
 
 
-def _current(caller: Caller, found: Approval) -> Approval:
+def _current(organization: str, found: Approval) -> Approval:
     """Return an approval as it is now: one whose time is over expires, with a row, when anybody looks at it."""
     if not found.is_open or found.until > time.time():
         return found
     expired = replace(found, state="expired")
-    requester = replace(caller, user=found.requested_by, roles=(), client=NO_CLIENT)
+    requester = Caller(organization, found.requested_by, Subject("", ""), "user", ())
     _write(requester, found, expired, "expire")
     return expired
 
@@ -284,7 +293,7 @@ def _move(
     """Change the state of an approval with an audit row; ApprovalDecided if it is in none of the states for that."""
     changed = replace(found, **changes)
     if found.state not in states or not _write(caller, found, changed, action):
-        latest = _load(caller, found.id) or found
+        latest = _load(caller.organization, found.id) or found
         raise ApprovalDecided(what=f"the approval {found.id}", approval_id=found.id, state=latest.state)
     return changed
 
@@ -312,8 +321,8 @@ def _item(organization: str, approval: Approval) -> Item:
 
 
 def _listed(organization: str, approval: Approval) -> Item:
-    # Nobody lists what is decided: the table may then remove the item.
-    ends = approval.until + KEPT_SECONDS if approval.state == "waiting" else int(time.time())
+    # Nobody lists what has ended: the table may then remove the item.
+    ends = approval.until + KEPT_SECONDS if approval.is_open else int(time.time())
     keys = {"pk": f"{organization}#approvals", "sk": f"{approval.requested_at:011}#{approval.id}"}
     return keys | approval.summary() | {"expires_at": ends}
 
