@@ -16,8 +16,7 @@ from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Entry, Header, MapItems
 from mcpist.caller import Caller, Proof, Role
 from mcpist.errors import CallerError, InvalidArguments, NotAList, TooManyInFlight
-from mcpist.files.answers import content_of
-from mcpist.files.records import record
+from mcpist.files.answers import content_of, store_content
 from mcpist.memory import Memory
 from mcpist.people import directory
 from mcpist.people.in_flight import steps_in_flight
@@ -76,8 +75,7 @@ class Sources:
 
         def make_file() -> Mapping[str, Any]:
             made = content_of(raw, shows, each=elements is not None, raw_output=source.step.raw_output)
-            file = record(self._head.organization, self._head.user, made.content, made.content_type)
-            return file.reference.model_dump()
+            return store_content(self._head.organization, self._head.user, made)
 
         return StepResult(raw, shows, make_file, elements)
 

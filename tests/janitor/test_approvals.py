@@ -64,7 +64,7 @@ def test_approvals_whose_time_is_over_end_though_nobody_looks(
     assert sent == []
     for item in ledger_table().query("acme#approvals"):
         for key in ((item["pk"], item["sk"]), (f"acme#{item['approval_id']}", approvals.APPROVAL_KEY)):
-            ledger_table().set(*key, {"until": 1})
+            ledger_table().set(key[0], key[1], {"until": 1})
     ask("3")
     seal_audit(Context())
     assert expirations() == [("uma", f"approvals.{id_}") for id_ in sorted((approved, waiting))]

@@ -10,6 +10,9 @@ from mcpist.batch.execution import previews
 from mcpist.batch.ledger import ledger
 from mcpist.caller import Role, Subject
 from mcpist.errors import UnseenTarget
+from mcpist.files import records, storage
+from mcpist.files.answers import store_content
+from mcpist.files.content import FileContent
 from mcpist.people import directory
 from mcpist.people.questions import SORT_KEY, accept
 from mcpist.running.confirmation import DestructiveUse, TargetPreview, digest_of, order_targets
@@ -374,6 +377,18 @@ def test_a_list_that_could_not_be_shown_permits_nothing(asker: EndpointClient) -
     hidden = f"{first}\n" + LISTED.replace('"tool":"list_docs"', '"tool":"list_docs","when":"${first.items}"')
     question = asker.result("batch", commands=hidden)
     assert shown_of(batch_of(answered(asker, question, YES, arguments={"commands": hidden})))["all"] == ()
+
+
+def test_a_file_of_a_list_is_shown_by_its_content_and_is_that_of_the_run(asker: EndpointClient) -> None:
+    written(asker)
+    filed = LISTED.replace('{"path":"${each.path}"}', '{"path":"${each.path}#${find.file.sha256}"}')
+    question = asker.result("batch", commands=filed)
+    (file,) = records.find_all("acme", "uma")
+    batch = batch_of(answered(asker, question, YES, arguments={"commands": filed}))
+    shown = tuple(digest_of({"path": f"d/{number}.md#{file.sha256}"}) for number in range(3))
+    assert shown_of(batch)["all"] == shown
+    made = FileContent(storage.load(file.path, file.sha256), file.content_type)
+    assert store_content("acme", "uma", made) == file.reference.model_dump()
 
 
 def test_a_list_is_shown_as_far_as_a_person_can_read_it(asker: EndpointClient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 """People of an organization that registers modules: its administrator, and a member."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mcpist.caller import Caller, Subject
@@ -20,7 +20,7 @@ class Registrar:
     administration: Administration
     issuer: str
     revoked: list[str]
-    apps: set[str]
+    apps: set[str] = field(default_factory=set)
 
     def register(self, **body: Any) -> AppliedChange:
         """Register a module."""

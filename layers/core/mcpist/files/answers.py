@@ -6,7 +6,7 @@ from typing import Any
 from mcpist.caller import Caller
 from mcpist.files import access
 from mcpist.files.content import JSON, MARKDOWN, PLAIN, FileContent, checked_type
-from mcpist.files.records import FileRecord
+from mcpist.files.records import FileRecord, record
 from mcpist.files.values import columns_of, find_rows, parse, readable_json
 from mcpist.render.answer import compact_json, smallest
 from mcpist.render.contents import split_content
@@ -44,6 +44,12 @@ def content_of(raw: Any, shows: Shows, *, each: bool = False, raw_output: bool =
         return FileContent("\n".join(str(row[shows.text] or "") for row in rows).encode(errors="replace"), MARKDOWN)
     single = len(rows) == 1 and not each and not shows.rows and not isinstance(values[0], list)
     return FileContent(readable_json(rows[0] if single else rows), JSON)
+
+
+def store_content(organization: str, user: str, content: FileContent) -> dict[str, Any]:
+    """Store a content as a user's file, and return its reference; the same content has the same one."""
+    reference: dict[str, Any] = record(organization, user, content.content, content.content_type).reference.model_dump()
+    return reference
 
 
 @dataclass(frozen=True, slots=True)

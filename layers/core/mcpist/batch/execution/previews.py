@@ -9,13 +9,16 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any
 
 from mcpist.batch.execution.resume import Resumption
 from mcpist.batch.language.references import EACH, EachElement, StepResult, find_references, resolve
 from mcpist.batch.language.steps import Step
 from mcpist.batch.ledger import ledger
-from mcpist.errors import InvalidRequest, McpistError
+from mcpist.caller import Caller
+from mcpist.errors import McpistError
+from mcpist.files.answers import content_of, store_content
+from mcpist.render.shows import Shows
 from mcpist.running import gate
 from mcpist.running.confirmation import DestructiveUse, TargetPreview, quote
 from mcpist.tools.access.permissions import Permissions
@@ -52,7 +55,7 @@ def with_previews(
         use = gate.ToolUse(step.module, step.tool, step.params, request, options=step.options)
         with suppress(McpistError):  # the question then says that it is not known
             raw = gate.admit(permissions, use).run(rest).json
-            results[name] = StepResult(raw, tool.shows, _refuse_file)
+            results[name] = _result(step, raw, tool.shows, None, permissions.caller)
     return [replace(use, preview=_preview(use, results, lists.get(use.id))) for use in uses]
 
 
@@ -62,7 +65,8 @@ def _known_result(name: str, resumption: Resumption, permissions: Permissions) -
         if entry.step.id == name and entry.result:
             shows = permissions.catalogue.shows(entry.step.module, entry.step.tool)
             elements = None if entry.statuses is None else list(entry.statuses)
-            return StepResult(ledger.load_json(resumption.old, entry.result), shows, _refuse_file, elements)
+            raw = ledger.load_json(resumption.old, entry.result)
+            return _result(entry.step, raw, shows, elements, permissions.caller)
     return None
 
 
@@ -113,5 +117,11 @@ def _is_plain_read(step: Step, tool: Tool) -> bool:
     return tool.reads and not tool.reveals and not step.each and not step.when and not find_references(written)
 
 
-def _refuse_file() -> NoReturn:
-    raise InvalidRequest(field="params", problem="the file is stored when the batch runs")
+def _result(step: Step, raw: Any, shows: Shows, elements: list[Any] | None, caller: Caller) -> StepResult:
+    """Return a step's result as the run has it: a yes for a file is for its content, which its reference names."""
+
+    def make_file() -> Mapping[str, Any]:
+        made = content_of(raw, shows, each=elements is not None, raw_output=step.raw_output)
+        return store_content(caller.organization, caller.user, made)
+
+    return StepResult(raw, shows, make_file, elements)
