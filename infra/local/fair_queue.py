@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 MAX_AT_ONCE = 5  # requests of a client that are served at the same time
+MAX_AT_ONCE_OF_ORGANIZATION = 8  # half of the sandboxes of a function
 MAX_WAITING_REQUESTS = 100  # requests of a client that wait, each in a thread; more are refused
 SPACING_SECONDS = 0.1  # between the starts of two requests of a client of which others wait
 MAX_KNOWN_TOKENS = 10_000
@@ -90,22 +91,39 @@ def _wake_first(client: _Client) -> None:
         client.waiting[0].notify()
 
 
-class KnownTokens:
-    """The bearer tokens that a function has accepted; all other requests together are one client."""
+class ApiTurns:
+    """Turns of the bearer tokens that a function has accepted, and of their organizations: few of one run at once.
 
-    def __init__(self) -> None:
-        self._tokens: OrderedDict[bytes, None] = OrderedDict()
+    All requests without such a token are those of one client. A token waits for its own turn before it waits for that
+    of its organization, so that no person's requests fill the place of a colleague's.
+    """
+
+    def __init__(self, organization_of: Callable[[str], str]) -> None:
+        self.tokens, self.organizations = FairQueue(), FairQueue(at_once=MAX_AT_ONCE_OF_ORGANIZATION)
+        self._organization_of = organization_of
+        self._known: OrderedDict[bytes, bytes] = OrderedDict()
         self._lock = threading.Lock()
 
-    def client(self, authorization: str) -> bytes:
-        """Return the key of the client that sends this header."""
+    @contextmanager
+    def turn(self, authorization: str, seconds: float) -> Iterator[None]:
+        """Hold the turn of the client that sends this header until the context ends; TooLate after some seconds."""
+        until = time.monotonic() + seconds
+        token, organization = self.client(authorization)
+        with self.tokens.turn(token, seconds), self.organizations.turn(organization, until - time.monotonic()):
+            yield
+
+    def client(self, authorization: str) -> tuple[bytes, bytes]:
+        """Return the keys of the token and the organization of this header."""
         digest = sha256(authorization.encode()).digest()
-        return digest if digest in self._tokens else UNKNOWN
+        organization = self._known.get(digest)
+        return (UNKNOWN, UNKNOWN) if organization is None else (digest, organization)
 
     def note(self, authorization: str, status: int) -> None:
         """Remember a token that was not refused."""
-        if authorization and status != 401:
+        digest = sha256(authorization.encode()).digest()
+        if authorization and status != 401 and digest not in self._known:
+            organization = self._organization_of(authorization).encode()
             with self._lock:
-                self._tokens[sha256(authorization.encode()).digest()] = None
-                if len(self._tokens) > MAX_KNOWN_TOKENS:
-                    self._tokens.popitem(last=False)
+                self._known[digest] = organization
+                if len(self._known) > MAX_KNOWN_TOKENS:
+                    self._known.popitem(last=False)

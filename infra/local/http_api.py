@@ -10,12 +10,11 @@ import re
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import Any, Protocol
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from infra.local.fair_queue import FairQueue, KnownTokens, TooLate
+from infra.local.fair_queue import ApiTurns, TooLate
 from infra.local.lambda_api import MAX_EVENT_BYTES
 from infra.local.names import ACCOUNT
 from infra.local.pool import InvocationResult, Throttled
@@ -44,17 +43,17 @@ class Invocable(Protocol):
 
 
 class HttpApi:
-    """Serves the routes of the template; with `turns` no client of many requests makes others wait, unlike on AWS."""
+    """Serves the routes of the template; with `turns` no organization makes others wait, unlike on AWS."""
 
     def __init__(
-        self, routes: Sequence[Route], pools: Mapping[str, Invocable], *, domain: str, turns: bool = True
+        self, routes: Sequence[Route], pools: Mapping[str, Invocable], *, domain: str, turns: ApiTurns | None = None
     ) -> None:
         self._routes = [(route, _pattern(route.path)) for route in sorted(routes, key=_precedence)]
         self._pools = pools
         self._domain = domain
         # API Gateway accepts only its domains; here that also prevents DNS rebinding from web pages.
         self._hosts = {domain, "localhost", "127.0.0.1", "::1"}
-        self._queue, self._tokens = (FairQueue() if turns else None), KnownTokens()
+        self._turns = turns
 
     def handle(self, request: LoopbackRequest) -> LoopbackResponse:
         """Respond to a request from outside."""
@@ -69,13 +68,14 @@ class HttpApi:
         if len(request.body) > MAX_API_BODY_BYTES:
             return _message(413, "Request Entity Too Large", request_id)
         authorization = str(request.headers.get("authorization", ""))
-        client = self._tokens.client(authorization)
+        if self._turns is None:
+            return self._invoke(request, route, parameters, request_id)
         try:
-            with self._queue.turn(client, INTEGRATION_TIMEOUT_SECONDS) if self._queue else nullcontext():
+            with self._turns.turn(authorization, INTEGRATION_TIMEOUT_SECONDS):
                 response = self._invoke(request, route, parameters, request_id)
         except TooLate:
             return _message(429, "Too Many Requests", request_id)
-        self._tokens.note(authorization, response.status)
+        self._turns.note(authorization, response.status)
         return response
 
     def _invoke(

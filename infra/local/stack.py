@@ -10,7 +10,10 @@ from math import inf
 from pathlib import Path
 from typing import Any, Self
 
+import jwt
+
 from infra.local.access_keys import KeyHolder, Keyring
+from infra.local.fair_queue import ApiTurns
 from infra.local.http_api import HttpApi
 from infra.local.lambda_api import LambdaApi
 from infra.local.names import REGION
@@ -176,9 +179,22 @@ class EmbeddedAws:
             self.router.moto = KeptStores(moto, options.state)
         for zygote in self._zygotes.values():
             zygote.wait_until_ready()
-        self.router.http_api = HttpApi(
-            self.template.routes, self.functions, domain=reachable_host, turns=self._account is None
+        turns = ApiTurns(self._organization_of) if self._account is None else None
+        self.router.http_api = HttpApi(self.template.routes, self.functions, domain=reachable_host, turns=turns)
+
+    def _organization_of(self, authorization: str) -> str:
+        """Return the organization of a token that a function has verified; empty for a stranger's."""
+        try:
+            claims = jwt.decode(authorization.partition(" ")[2], options={"verify_signature": False})
+            key = {"S": f"subject#{claims.get('idp', claims['iss'])}#{claims['sub']}"}
+        except (jwt.PyJWTError, KeyError):
+            return ""
+        found = self.client("dynamodb").query(
+            TableName=self.resource("Directory"),
+            KeyConditionExpression="pk = :pk AND begins_with(sk, :org)",
+            ExpressionAttributeValues={":pk": key, ":org": {"S": "org#"}},
         )
+        return min((item["sk"]["S"] for item in found["Items"]), default="")
 
     def _start(self, function: Function, context: RunContext, stack: ExitStack) -> None:
         zygote = ZygoteProcess(function, context, self._options.environment)

@@ -7,7 +7,15 @@ from threading import Event, Semaphore
 
 import pytest
 
-from infra.local.fair_queue import MAX_AT_ONCE, MAX_KNOWN_TOKENS, UNKNOWN, FairQueue, KnownTokens, TooLate
+from infra.local.fair_queue import (
+    MAX_AT_ONCE,
+    MAX_AT_ONCE_OF_ORGANIZATION,
+    MAX_KNOWN_TOKENS,
+    UNKNOWN,
+    ApiTurns,
+    FairQueue,
+    TooLate,
+)
 
 GREEDY, MODEST = b"greedy", b"modest"
 
@@ -93,12 +101,37 @@ def test_a_client_whose_last_request_is_too_late_is_forgotten(requests: Requests
 
 
 def test_a_token_is_a_client_of_its_own_once_a_function_has_accepted_it() -> None:
-    tokens = KnownTokens()
-    tokens.note("Bearer refused", 401)
-    tokens.note("Bearer accepted", 200)
-    tokens.note("", 200)
-    assert tokens.client("Bearer refused") == tokens.client("") == tokens.client("Bearer other") == UNKNOWN
-    assert tokens.client("Bearer accepted") != UNKNOWN
+    turns = ApiTurns(lambda _: "acme")
+    turns.note("Bearer refused", 401)
+    turns.note("Bearer accepted", 200)
+    turns.note("", 200)
+    assert turns.client("Bearer refused") == turns.client("") == turns.client("Bearer other") == (UNKNOWN, UNKNOWN)
+    token, organization = turns.client("Bearer accepted")
+    assert token != UNKNOWN
+    assert organization == b"acme"
     for number in range(MAX_KNOWN_TOKENS):
-        tokens.note(f"Bearer {number}", 200)
-    assert tokens.client("Bearer accepted") == UNKNOWN
+        turns.note(f"Bearer {number}", 200)
+    assert turns.client("Bearer accepted") == (UNKNOWN, UNKNOWN)
+
+
+def test_many_users_of_one_organization_take_no_more_than_its_part_and_no_other_waits() -> None:
+    served, may_end = Semaphore(0), Event()
+    turns = ApiTurns(lambda authorization: authorization.split()[1].partition("-")[0])
+    turns.organizations.spacing_seconds = turns.tokens.spacing_seconds = 0
+
+    def serve(authorization: str) -> None:
+        with turns.turn(authorization, 60):
+            served.release()
+            may_end.wait(60)
+
+    users = [f"Bearer acme-{number}" for number in range(6)]
+    for user in (*users, "Bearer globex-1"):
+        turns.note(user, 200)
+    with ThreadPoolExecutor(60) as pool:
+        flood = [pool.submit(serve, user) for user in users for _ in range(6)]
+        assert all(served.acquire(timeout=10) for _ in range(MAX_AT_ONCE_OF_ORGANIZATION))
+        other = pool.submit(serve, "Bearer globex-1")
+        assert served.acquire(timeout=10)
+        assert not served.acquire(blocking=False)
+        may_end.set()
+        assert [one.result(10) for one in (other, *flood)] == [None] * 37
