@@ -13,6 +13,7 @@ from mcpist.running import approvals, gate, notification
 from mcpist.running.approvals import Approval
 from mcpist.running.confirmation import Agreement
 from mcpist.running.gate import ToolUse
+from mcpist.running.notification_address import find_address
 
 MAX_OUTCOME_CHARACTERS, MAX_STEPS_CHARACTERS = 12_000, 60_000
 
@@ -39,8 +40,8 @@ def submit(visit: Visit) -> HttpResponse:
         case "run":
             return _run(visit, approval)
         case "notify":
-            made = notification.set_address(visit.administration, form("url"))
-            return _show_lists(visit, secret="" if made.is_chat or not made.url else made.secret)
+            made = notification.set_address(visit.administration, visit.permissions.catalogue, form("url"))
+            return _show_lists(visit, secret="" if made.place or not made.url else made.secret)
     raise InvalidRequest(field="action", problem="this action is unknown")
 
 
@@ -51,7 +52,7 @@ def address(approval: str) -> str:
 
 def _show_lists(visit: Visit, *, secret: str = "") -> HttpResponse:
     """Show what waits and what the person has asked for; `secret` is that of a new address, shown once."""
-    found = notification.find_address(visit.caller.organization) if visit.is_administrator else None
+    found = find_address(visit.caller.organization) if visit.is_administrator else None
     mine = approvals.list_own(visit.caller)
     return visit.page("approvals.html", found=None, mine=mine, host=found.host if found else "", secret=secret)
 

@@ -57,7 +57,9 @@ class DeclineRequest(RequestBody):
 class NotificationRequest(RequestBody):
     """Where the organization is told that something waits."""
 
-    url: Annotated[str, Field(max_length=2_000, description="An https address; empty to tell nobody")]
+    url: Annotated[
+        str, Field(max_length=2_000, description="An https address, or SERVICE:ROLE/CHANNEL; empty to tell nobody")
+    ]
 
 
 class NotificationBody(Body):
@@ -108,7 +110,7 @@ def cancel_approval(id: str) -> ApprovalDetail:  # noqa: A002 - the path's varia
 @router.operation("PUT", "/v1/organization/notification", "Set the address of notifications", tag="administration")
 def set_notification(body: NotificationRequest) -> Response[NotificationBody]:
     """Tell the organization at another address when something waits; the answer has the new key of the signatures."""
-    made = notification.set_address(administration(), body.url)
+    made = notification.set_address(administration(), current().permissions.catalogue, body.url)
     shown_once = NotificationBody(url=made.url, secret=made.secret)
     return Response(200, "application/json", shown_once, headers={"cache-control": "no-store"})
 

@@ -12,6 +12,7 @@ from mcpist.audit import record as audit
 from mcpist.aws.snapshot import prepare
 from mcpist.caller import Caller
 from mcpist.errors import AuthorizationError, to_message
+from mcpist.running import notification_address
 from mcpist.telemetry import invocation
 from mcpist.telemetry.door import Door
 from mcpist_services import dialect_modules
@@ -48,6 +49,9 @@ def _perform(caller: Caller, message: messages.ProvenMessage) -> dict[str, Any]:
         case messages.Resolve():
             choice = AccountChoice(message.service, message.account, message.pins)
             return asdict(credentials.resolve(caller, choice, refused=message.refused))
+        case messages.ResolveSender():
+            sender, service = notification_address.sender(caller)
+            return asdict(credentials.resolve(sender, AccountChoice(service)))
         case messages.IssueWarrant():
             warrant = proof.issue_warrant(caller, message.services, message.expires_at)
             return {**warrant, "pins": credentials.pins_of(caller, message.services)}

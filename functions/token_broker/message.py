@@ -128,6 +128,12 @@ class Resolve(BaseMessage):
     """The accounts that the call's batch keeps to; they can only narrow the caller's own choice."""
 
 
+class ResolveSender(CallerMessage):
+    """Request the access token of the account that sends the organization's notifications."""
+
+    operation: Literal["sender"]
+
+
 class IssueWarrant(CallerMessage):
     """Request a warrant with which a batch resolves these services until `expires_at` (epoch seconds)."""
 
@@ -297,7 +303,9 @@ class Expire(BaseMessage, extra="forbid"):
 
 
 # Not by `type`: pydantic would name such an alias in the path of each error.
-GrantMessage = Resolve | IssueWarrant | Status | Revoke | ChooseDefault | ListGrants | Kill | Reencrypt
+GrantMessage = (
+    Resolve | ResolveSender | IssueWarrant | Status | Revoke | ChooseDefault | ListGrants | Kill | Reencrypt
+)
 PageMessage = Login | ReadSession | Offer | Begin | Finish | Paste | Confirm
 type ProvenMessage = GrantMessage | PageMessage
 type Message = GrantMessage | PageMessage | Expire

@@ -53,7 +53,9 @@ def cancel(access: Access, approval: Annotated[str, APPROVAL_ID]) -> CommandResu
 @approvals.command("notify")
 def notify(
     access: Access,
-    address: Annotated[str, Argument(metavar="ADDRESS", help='An https address, or "" to tell nobody.')],
+    address: Annotated[
+        str, Argument(metavar="ADDRESS", help='An https address, SERVICE:ROLE/CHANNEL, or "" to tell nobody.')
+    ],
 ) -> CommandResult:
     """Say where the organization is told that something waits; the key of the signatures is shown only now."""
     return to_result(access.session().request("PUT", "/v1/organization/notification", json={"url": address}))

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import sys
 import threading
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
@@ -28,6 +29,8 @@ from infra.local.template import Bucket, DeclaredTable, Function, Template, read
 MAX_SANDBOXES = 16
 MAX_STEP_SANDBOXES = 20
 MAX_QUEUED = 100
+# A short request waits so long for each of the threads that interpret wide machines; Python's own value is 5 ms.
+SWITCH_SECONDS = 0.0005
 # Two cores run them, the embedded AWS, and what other organizations do.
 MAX_STEPS_PER_ORGANIZATION = 8
 
@@ -84,6 +87,7 @@ class EmbeddedAws:
         """The URL of the HTTP API, and of AWS."""
 
     def __enter__(self) -> Self:
+        sys.setswitchinterval(SWITCH_SECONDS)
         with ExitStack() as stack:
             self._open(stack)
             self._exit = stack.pop_all()

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcpist.aws.table import directory_table
 from mcpist.errors import InvalidRequest, McpistError
 from tests import emf
 from tests.faults import for_each
@@ -31,6 +32,8 @@ ALONE = [path for path in EVENTS if path.stem.split("_")[2] not in CONNECTING]
 def test_every_event_is_answered_with_a_result_when_its_grants_exist(door: Broker, path: Path) -> None:
     door.store()
     door.store("role#engineering")
+    address = {"url": "github:engineering/#approvals", "secret": "s"}  # of the organization's notifications
+    directory_table().put({"pk": "notification#acme", "sk": "approvals"} | address)
     assert "result" in door.ask(path.stem.removeprefix("token_broker_"))
 
 

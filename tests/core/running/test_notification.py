@@ -6,26 +6,30 @@ import hmac
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 import pytest
 
 from mcpist.caller import Proof
 from mcpist.errors import ApprovalPending, AuthorizationError, InvalidRequest
-from mcpist.people.administration import Administration
-from mcpist.running import notification
+from mcpist.people.administration import Administration, ConnectedAccount
+from mcpist.running import broker, notification
 from mcpist.running.confirmation import Agreement
 from mcpist.running.gate import ToolUse, admit
-from mcpist.running.notification import NotificationAddress, find_address, message_for
+from mcpist.running.notification import text_of
+from mcpist.running.notification_address import NotificationAddress, find_address
 from mcpist.settings import settings
 from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.declare.call import Call
+from mcpist_services.catalogue import CATALOGUE as CATALOGUE_OF_SERVICES
 from tests.audit_items import audit_items
 from tests.core.loopback import Reply, Service, serving
+from tests.core.people.conftest import FakeAccounts
 from tests.core.sample import CATALOGUE, EVERYTHING, caller
 
 UMA = replace(caller(replace(EVERYTHING, approval=("safe.*", "shop.*"))), proof=Proof("jwt", "j.w.t"))
 ADA = replace(UMA, user="ada", system_role="admin")
-SECRET = "whsec_" + base64.b64encode(b"k" * 32).decode()
 SUMMARY = {
     "approval_id": "b_0123456789abcdef",
     "mode": "required",
@@ -48,7 +52,8 @@ def receiver() -> Iterator[Service]:
 
 
 def set_address(url: str, who: Any = ADA) -> NotificationAddress:
-    return notification.set_address(Administration(who, "r1", accounts=None), url)  # type: ignore[arg-type]
+    accounts = FakeAccounts([ConnectedAccount("shop", "role#everything")])
+    return notification.set_address(Administration(who, "r1", accounts), CATALOGUE, url)
 
 
 def ask(item: str = "7") -> dict[str, Any]:
@@ -116,12 +121,59 @@ def test_no_address_in_our_own_network_is_reached(monkeypatch: pytest.MonkeyPatc
     settings.cache_clear()
 
 
-def test_slack_gets_a_text_in_which_nothing_is_markup() -> None:
-    address = NotificationAddress("https://hooks.slack.com/services/T/B/x", SECRET)
-    body, headers = message_for(address, "acme", SUMMARY, 1)
-    text = json.loads(body)["text"]
-    assert text.startswith("&lt;!channel&gt; &amp; uma waits for an approval: shop.delete_item\n")
-    assert headers == {"content-type": "application/json"}
+@pytest.fixture
+def chat(receiver: Service, monkeypatch: pytest.MonkeyPatch) -> Service:
+    """The shop's service, to which a message is an item with the place as its name and the text as its price."""
+    shop = CATALOGUE.module("shop")
+    monkeypatch.setattr(shop, "host", receiver.url)
+    monkeypatch.setattr(shop, "message", import_module("tests.core.sample.shop.tools").create_item)
+    held = {"token": "t-of-the-role", "account_id": "1", "account_name": "bot", "owner": "role#everything"}
+    monkeypatch.setattr(broker, "request", lambda _, operation: {"sender": held | {"expires_at": None}}[operation])
+    return receiver
+
+
+def test_a_service_gets_a_message_by_the_account_that_the_address_names(chat: Service) -> None:
+    made = set_address("shop:everything/#approvals")
+    approval = ask("canary-item")["approval_id"]
+    (sent,) = chat.received
+    assert sent.headers["authorization"] == "Bearer t-of-the-role"
+    message = json.loads(sent.body)
+    assert message["name"] == "#approvals"
+    assert message["price"].startswith("`uma` waits for an approval: `shop.delete_item`")
+    assert message["price"].endswith(f"/approvals?id={approval}")
+    assert b"canary-item" not in sent.body
+    assert made.secret.encode() not in sent.body
+    assert [row["account"] for row in audit_items("acme") if row["tool"] == "approvals.notify"] == ["", "bot"]
+
+
+def test_a_service_that_refuses_a_message_stops_nothing(chat: Service) -> None:
+    set_address("shop:everything/#approvals")
+    chat.reply_with(Reply(status=400))
+    ask()
+    assert outcomes() == ["TOOL_EXECUTION_ERROR"]
+
+
+@pytest.mark.parametrize("place", ["safe:everything/#a", "nowhere:everything/#a", "shop:others/#a"])
+def test_a_place_is_at_a_service_that_sends_messages_by_a_shared_account(chat: Service, place: str) -> None:
+    with pytest.raises(InvalidRequest):
+        set_address(place)
+    assert find_address("acme") is None
+    assert chat.received == []
+
+
+def test_no_name_in_a_message_is_markup_or_mentions_anybody() -> None:
+    text = text_of(SUMMARY | {"requested_by": "`@aiko` [x](mention:here)"}, "ja")
+    call = CATALOGUE_OF_SERVICES.module("slack").message("C0123ABCD45", text)
+    assert isinstance(call, Call)
+    assert (call.path, call.json["channel"]) == ("/chat.postMessage", "C0123ABCD45")
+    assert {"user", "usergroup", "broadcast"}.isdisjoint(types_in(call.json["blocks"]))
+    assert "さんが承認を待っています" in json.dumps(call.json, ensure_ascii=False)
+
+
+def types_in(value: Any) -> set[str]:
+    if isinstance(value, dict):
+        return {str(value.get("type"))}.union(*map(types_in, value.values()))
+    return set().union(*map(types_in, value)) if isinstance(value, list) else set()
 
 
 def test_only_an_administrator_sets_the_address() -> None:

@@ -8,6 +8,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from mcpist.aws.table import directory_table
 from mcpist.caller import Caller, Role, Subject
 from mcpist.running.broker import Credential
 from tests.clock import Clock
@@ -404,3 +405,17 @@ def test_a_refused_proof_reaches_no_store(door: Broker) -> None:
 def warrant_of(door: Broker, who: str, **changes: Any) -> dict[str, str]:
     answer = door.ask("warrant", proof=door.jwt(who), **changes)
     return {"kind": "warrant", "value": answer["result"]["warrant"]}
+
+
+def test_the_account_of_the_notifications_is_given_for_nothing_else_and_never_a_persons(door: Broker) -> None:
+    connect(door, own="alive", shared="alive")
+    ask = {"operation": "sender", "proof": door.jwt("bob"), "organization": "acme", "roles": []}
+    for url in ("", "https://hooks.example.com/engineering/a"):
+        directory_table().put({"pk": "notification#acme", "sk": "approvals", "url": url, "secret": "s"})
+        assert outcome(door.send(ask)) == "AuthorizationError"
+    directory_table().put({"pk": "notification#acme", "sk": "approvals", "url": "github:engineering/#a", "secret": "s"})
+    assert door.send(ask)["result"]["token"] == SHARED
+    assert outcome(door.send(ask | {"proof": door.jwt("ada"), "service": "notion"})) == "role#engineering"
+    foreign = ask | {"proof": door.jwt("hal"), "organization": "globex"}
+    assert outcome(door.send(foreign)) == "AuthorizationError"
+    assert outcome(door.send(ask | {"organization": "globex"})) == "MembershipRequired"

@@ -74,7 +74,7 @@ def require_approval(
         if found.state in {"approved", "used"}:
             return found
         raise found.refusal()
-    made = _ask(caller, mode, digest, request, describe(), replaced=found)
+    made = _ask(permissions, mode, digest, request, describe(), replaced=found)
     raise made.refusal()
 
 
@@ -206,7 +206,7 @@ def _digest_of(caller: Caller, mode: ApprovalMode, subject: Sequence[Any], uses:
 
 
 def _ask(
-    caller: Caller,
+    permissions: Permissions,
     mode: ApprovalMode,
     digest: str,
     request: Mapping[str, Any],
@@ -215,6 +215,7 @@ def _ask(
     replaced: Approval | None,
 ) -> Approval:
     """Store a new approval and tell people; of two equal requests at once, both get the first one's."""
+    caller = permissions.caller
     _check_bounds(caller, request, uses)
     now = int(time.time())
     made = Approval(
@@ -242,7 +243,7 @@ def _ask(
         return _latest(caller, digest) or made
     from mcpist.running import notification  # the few that ask for an approval wait for it
 
-    notification.send(caller, made.summary())
+    notification.send(permissions, made.summary())
     return made
 
 

@@ -79,6 +79,11 @@ def cache_key(caller: Caller, about: str) -> CacheKey:
     return caller.organization, caller.user, caller.role_names, about, caller.account, caller.pins
 
 
+def resolve_sender(caller: Caller) -> Credential:
+    """Return the credential that sends the messages of the caller's organization."""
+    return _parse_credential(request(caller, "sender"))
+
+
 def forget(caller: Caller, service: str) -> None:
     """Drop what is cached of the user and the service, in any roles."""
     user_key = (caller.organization, caller.user)

@@ -1,8 +1,8 @@
 """Notification: people are told that something waits for them, at an address that the organization has chosen.
 
-The request has no arguments: only who waits for what, and where to decide. It is signed as Standard Webhooks are; an
-incoming webhook of Slack, in a workspace of the organization's own, gets a message instead.
-Source: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+It has no arguments: only who waits for what, and where to decide. A request to a URL is signed as Standard Webhooks
+are; a message to a place at a service is sent by the tool that the service declares for it.
+Source: https://www.standardwebhooks.com
 """
 
 import base64
@@ -12,110 +12,131 @@ import json
 import secrets
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from mcpist.audit import record as audit
-from mcpist.aws.attributes import decode, encode
+from mcpist.aws.attributes import encode
 from mcpist.aws.table import directory_table
-from mcpist.caller import Caller
-from mcpist.errors import InvalidRequest, McpistError
+from mcpist.errors import (
+    InvalidRequest,
+    Locale,
+    McpistError,
+    NotConfigured,
+    ToolExecutionError,
+    UpstreamUnavailable,
+)
 from mcpist.loopback import is_loopback_url
-from mcpist.people.administration import Administration
+from mcpist.people.administration import Administration, ConnectedAccount
+from mcpist.running import broker
+from mcpist.running.accounts import Account
+from mcpist.running.notification_address import MessagePlace, NotificationAddress, find_address, partition_key
 from mcpist.settings import settings
+from mcpist.toml_table import toml_beside
+from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.search.catalogue import ModuleSource
+
+if TYPE_CHECKING:
+    from mcpist.audit.rows import AuditColumns
 
 SECRET_PREFIX, SECRET_BYTES = "whsec_", 32
 SEND_SECONDS = 3.0
 MAX_ANSWER_BYTES, MAX_URL_CHARACTERS = 10_000, 2_000
-SLACK_HOST = "hooks.slack.com"
 EVENT = "approval.waiting"
 
 
-@dataclass(frozen=True, slots=True)
-class NotificationAddress:
-    """Where an organization is told about approvals."""
-
-    url: str
-    secret: str = field(repr=False)
-    """The key of the signatures, as its receiver has it."""
-
-    @property
-    def is_chat(self) -> bool:
-        """Whether it is an incoming webhook of Slack."""
-        return urlsplit(self.url).hostname == SLACK_HOST
-
-    @property
-    def host(self) -> str:
-        """The host, which the audit names: the path of such an address may be a secret."""
-        return urlsplit(self.url).hostname or ""
-
-
-def find_address(organization: str) -> NotificationAddress | None:
-    """Return the address of an organization; None if it has none."""
-    items = directory_table().query(_partition_key(organization))
-    return next((decode(NotificationAddress, item) for item in items if item["url"]), None)
-
-
-def set_address(administration: Administration, url: str) -> NotificationAddress:
+def set_address(administration: Administration, catalogue: ModuleSource, url: str) -> NotificationAddress:
     """Store another address, or none, with an audit row, and return it with its new secret."""
     caller, action = administration.caller, "approvals.notify"
     with administration.permitted(action, "organization"):
         made = NotificationAddress(
             url.strip(), SECRET_PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
         )
-        if made.url:
+        if place := made.place:
+            _check_place(administration, catalogue, place)
+        elif made.url:
             _check(made.url)
         request, after = administration.request, {"host": made.host}
         audit.record_change(caller, action=action, target="organization", request=request, after=after)
-        directory_table().put({"pk": _partition_key(caller.organization), "sk": "approvals"} | encode(made))
+        directory_table().put({"pk": partition_key(caller.organization), "sk": "approvals"} | encode(made))
     return made
 
 
-def send(caller: Caller, summary: Mapping[str, Any]) -> None:
+def send(permissions: Permissions, summary: Mapping[str, Any]) -> None:
     """Tell people that something waits; each attempt has an audit row, and the page shows the approval anyway."""
-    from mcpist.bounded_http.client import HttpClient
     from mcpist.bounded_http.failures import ExchangeFailed
 
-    outcome = "succeeded"
+    caller = permissions.caller
+    row: AuditColumns = {"outcome": "succeeded"}
     try:
         address = find_address(caller.organization)
         if address is None:
             return
-        client = HttpClient(max_bytes=MAX_ANSWER_BYTES, connect_seconds=SEND_SECONDS, keep_alive=False)
-        content, headers = message_for(address, caller.organization, summary, int(time.time()))
-        deadline = time.monotonic() + SEND_SECONDS
-        status = client.exchange("POST", address.url, deadline=deadline, content=content, headers=headers).status
-        if status >= 300:
-            outcome = "TOOL_EXECUTION_ERROR"
+        if place := address.place:
+            _send_message(permissions, place, summary, row)
+        else:
+            row["outcome"] = _post(address, caller.organization, summary)
     except ExchangeFailed:
-        outcome = "UPSTREAM_UNAVAILABLE"
+        row["outcome"] = UpstreamUnavailable.code
     except McpistError as error:
-        outcome = error.code
+        row["outcome"] = error.code
     with audit.best_effort():
-        audit.write_row(audit.approval_row(caller, "notify", summary["approval_id"], outcome=outcome))
+        audit.write_row(audit.approval_row(caller, "notify", summary["approval_id"], **row))
+
+
+def _post(address: NotificationAddress, organization: str, summary: Mapping[str, Any]) -> str:
+    """Send a signed request, and return how it ended."""
+    from mcpist.bounded_http.client import HttpClient
+
+    client = HttpClient(max_bytes=MAX_ANSWER_BYTES, connect_seconds=SEND_SECONDS, keep_alive=False)
+    content, headers = message_for(address, organization, summary, int(time.time()))
+    deadline = time.monotonic() + SEND_SECONDS
+    status = client.exchange("POST", address.url, deadline=deadline, content=content, headers=headers).status
+    return "succeeded" if status < 300 else ToolExecutionError.code
+
+
+def _send_message(
+    permissions: Permissions, place: MessagePlace, summary: Mapping[str, Any], row: "AuditColumns"
+) -> None:
+    """Send a message by the tool that the service declares for it, with the account of the address."""
+    from mcpist.running.run import ToolRun
+
+    caller, module = permissions.caller, permissions.catalogue.module(place.service)
+    if module.message is None:
+        raise NotConfigured(service=place.service, problem="it sends no messages")
+    account = Account(caller.organization, module, broker.resolve_sender(caller))
+    tool, deadline = module.tools[module.message.__name__], time.monotonic() + SEND_SECONDS
+    run = ToolRun(caller, module, tool, row, deadline, find_account=lambda *_, **__: account)
+    run.produce(module.message(place.name, text_of(summary, caller.locale)))
+
+
+def text_of(summary: Mapping[str, Any], locale: Locale) -> str:
+    """Return the Markdown of a message, in which no name is markup or mentions anybody."""
+    names = {"user": summary["requested_by"], "tools": ", ".join(summary["tools"])}
+    quoted = {name: f"`{text.replace('`', '')}`" for name, text in names.items()}
+    return f"{toml_beside(__file__, 'notification.toml')[locale].format(**quoted)}\n\n{summary['url']}"
 
 
 def message_for(
     address: NotificationAddress, organization: str, summary: Mapping[str, Any], now: int
 ) -> tuple[bytes, dict[str, str]]:
     """Return the body and the headers of a notification."""
-    headers = {"content-type": "application/json"}
-    if address.is_chat:
-        tools = ", ".join(summary["tools"])
-        text = f"{summary['requested_by']} waits for an approval: {tools}\n{summary['url']}"
-        # Slack reads these as markup, and as mentions of people.
-        return json.dumps({"text": text.translate(_SLACK_ESCAPES)}).encode(), headers
     names = ("approval_id", "mode", "tools", "requested_by", "requested_at", "until", "client", "url")
     body = json.dumps({"type": EVENT, "organization": organization} | {name: summary[name] for name in names})
     signed = f"{summary['approval_id']}.{now}.{body}".encode()
     key = base64.b64decode(address.secret.removeprefix(SECRET_PREFIX))
     signature = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
     own = {"webhook-id": summary["approval_id"], "webhook-timestamp": str(now), "webhook-signature": f"v1,{signature}"}
-    return body.encode(), headers | own
+    return body.encode(), {"content-type": "application/json"} | own
 
 
-_SLACK_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+def _check_place(administration: Administration, catalogue: ModuleSource, place: MessagePlace) -> None:
+    """Refuse a place at a service that sends no messages, or by a role that shares no account of it."""
+    if place.service not in catalogue.names or catalogue.module(place.service).message is None:
+        raise InvalidRequest(field="url", problem=f"{place.service} is no service that sends messages")
+    owner = f"role#{place.role}"
+    if ConnectedAccount(place.service, owner) not in administration.accounts.find([owner]):
+        raise InvalidRequest(field="url", problem=f"the role {place.role} shares no account of {place.service}")
 
 
 def _check(url: str) -> None:
@@ -128,7 +149,3 @@ def _check(url: str) -> None:
         is_plain = is_valid = False
     if not is_valid or not (is_plain or parts.scheme == "https") or len(url) > MAX_URL_CHARACTERS:
         raise InvalidRequest(field="url", problem="it is no https address")
-
-
-def _partition_key(organization: str) -> str:
-    return f"notification#{organization}"

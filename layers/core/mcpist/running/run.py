@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -168,6 +168,7 @@ class ToolRun:
     other_tools: OtherTools | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """As the caller wrote them: an address among them must be at the account's site."""
+    find_account: Callable[..., Account] = acting_account
     account: Account = field(init=False)
     """The account that acted last."""
     has_written: bool = field(default=False, init=False)
@@ -181,7 +182,7 @@ class ToolRun:
 
         ScopeMissing if it lacks a scope that the tool needs: no request is sent.
         """
-        self.account = acting_account(self.caller, self.module, self.tool, refused=refused)
+        self.account = self.find_account(self.caller, self.module, self.tool, refused=refused)
         self.row["account"] = self.account.name
         self.account.require_scope(self.tool.name)
         self.tool.pasted.check_site(self.arguments, self.account.site_url)

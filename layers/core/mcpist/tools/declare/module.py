@@ -118,6 +118,8 @@ class Module:
     prompts: dict[str, Prompt] = field(init=False, default_factory=dict)
     completions: dict[str, tuple[Tool, str]] = field(init=False, default_factory=dict)
     """For an argument: the tool that lists its values, and the column that they are in."""
+    message: ToolFunction | None = field(init=False, default=None)
+    """Its tool that sends a message: it takes the name of a channel or a person, and Markdown."""
     scopes_by_tool: dict[str, tuple[str, ...]] = field(init=False, default_factory=dict)
     """The scopes that each tool needs, by the tools' names."""
 

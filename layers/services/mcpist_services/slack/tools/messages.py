@@ -104,6 +104,9 @@ def send_message(
     return post(channel, "/chat.postMessage", markdown, opens=True, **reply)
 
 
+slack.message = send_message
+
+
 @slack.writes(WRITTEN, "chat.update", idempotent=True, scopes=("chat:write",))
 def update_message(channel: ChannelId, ts: Ts, markdown: Text) -> Work:
     """Replace the text of a message of yours."""
