@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
+from math import inf
 
 MAX_AT_ONCE = 5  # requests of a client that are served at the same time
-MAX_AT_ONCE_OF_ORGANIZATION = 8  # half of the sandboxes of a function
+MAX_AT_ONCE_OF_ORGANIZATION = 8  # half of the sandboxes of a function, and less beside other organizations
 MAX_WAITING_REQUESTS = 100  # requests of a client that wait, each in a thread; more are refused
 SPACING_SECONDS = 0.1  # between the starts of two requests of a client of which others wait
 MAX_KNOWN_TOKENS = 10_000
@@ -37,6 +38,8 @@ class FairQueue:
 
     clock: Callable[[], float] = time.monotonic
     at_once: float = MAX_AT_ONCE
+    shared: float = inf
+    """How many requests of all clients are served at the same time, in equal parts, but one of each."""
     max_waiting: float = MAX_WAITING_REQUESTS
     spacing_seconds: float = SPACING_SECONDS
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -59,8 +62,11 @@ class FairQueue:
                 _wake_first(client)
                 self._forget(key, client)
 
+    def _has_place(self, client: _Client) -> bool:
+        return client.running < min(self.at_once, max(self.shared / len(self._clients), 1))
+
     def _start(self, client: _Client, until: float) -> None:
-        if client.running < self.at_once and not client.waiting:
+        if self._has_place(client) and not client.waiting:
             client.running += 1
             return
         if len(client.waiting) >= self.max_waiting:
@@ -68,7 +74,7 @@ class FairQueue:
         mine = threading.Condition(self._lock)
         client.waiting.append(mine)
         try:
-            while not (is_first := client.waiting[0] is mine and client.running < self.at_once) or (
+            while not (is_first := client.waiting[0] is mine and self._has_place(client)) or (
                 client.next_start > self.clock()
             ):
                 now = self.clock()
@@ -84,6 +90,8 @@ class FairQueue:
     def _forget(self, key: bytes, client: _Client) -> None:
         if not client.running and not client.waiting:
             self._clients.pop(key, None)
+            for other in self._clients.values():  # whose parts have grown
+                _wake_first(other)
 
 
 def _wake_first(client: _Client) -> None:
@@ -99,7 +107,10 @@ class ApiTurns:
     """
 
     def __init__(self, organization_of: Callable[[str], str]) -> None:
-        self.tokens, self.organizations = FairQueue(), FairQueue(at_once=MAX_AT_ONCE_OF_ORGANIZATION)
+        self.tokens, self.organizations = (
+            FairQueue(),
+            FairQueue(at_once=MAX_AT_ONCE_OF_ORGANIZATION, shared=MAX_AT_ONCE_OF_ORGANIZATION),
+        )
         self._organization_of = organization_of
         self._known: OrderedDict[bytes, bytes] = OrderedDict()
         self._lock = threading.Lock()

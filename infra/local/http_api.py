@@ -53,7 +53,7 @@ class HttpApi:
         self._domain = domain
         # API Gateway accepts only its domains; here that also prevents DNS rebinding from web pages.
         self._hosts = {domain, "localhost", "127.0.0.1", "::1"}
-        self._turns = turns
+        self.turns = turns
 
     def handle(self, request: LoopbackRequest) -> LoopbackResponse:
         """Respond to a request from outside."""
@@ -68,14 +68,14 @@ class HttpApi:
         if len(request.body) > MAX_API_BODY_BYTES:
             return _message(413, "Request Entity Too Large", request_id)
         authorization = str(request.headers.get("authorization", ""))
-        if self._turns is None:
+        if self.turns is None:
             return self._invoke(request, route, parameters, request_id)
         try:
-            with self._turns.turn(authorization, INTEGRATION_TIMEOUT_SECONDS):
+            with self.turns.turn(authorization, INTEGRATION_TIMEOUT_SECONDS):
                 response = self._invoke(request, route, parameters, request_id)
         except TooLate:
             return _message(429, "Too Many Requests", request_id)
-        self._turns.note(authorization, response.status)
+        self.turns.note(authorization, response.status)
         return response
 
     def _invoke(

@@ -108,9 +108,10 @@ def _refusal(status: int, headers: dict[str, str], body: bytes) -> ClientError:
 def tasks_invoking(serve: App, steps_at_once: float = inf) -> Iterator[None]:
     """Let the Tasks of moto's machines send their Invoke requests to `serve`, and executions take turns.
 
-    Of an organization so many are sent at once: a step that waits here asks no sandbox for a place again and again.
+    So many are sent at once, in equal parts for the organizations that have any. A step that waits here asks no sandbox
+    for a place again and again.
     """
-    turns = FairQueue(at_once=steps_at_once, max_waiting=inf, spacing_seconds=0)
+    turns = FairQueue(at_once=steps_at_once, shared=steps_at_once, max_waiting=inf, spacing_seconds=0)
     client, before, queue = TaskClient(serve, turns), _utils.boto_client_for, ExecutionQueue()
 
     def start(worker: Any) -> None:

@@ -44,6 +44,10 @@ def test_ten_slow_calls_of_a_user_make_no_other_organization_wait(deployment: Lo
     traces, gate, olga = tmp_path / "traces", tmp_path / "gate", deployment.token(OLGA)
     slow = {"module": "probe", "tool": "look_long", "params": {"file": str(traces), "gate": str(gate)}}
     assert post(deployment, olga, "list_tools")[0] == 200
+    api = deployment.aws.router.http_api
+    assert api is not None
+    assert api.turns is not None
+    assert api.turns.client(f"Bearer {olga}")[1] == b"org#other"
     with ThreadPoolExecutor(SLOW_CALLS) as pool:
         with held(gate):
             calls = [pool.submit(post, deployment, deployment.token(USER), "call", **slow) for _ in range(SLOW_CALLS)]

@@ -61,6 +61,18 @@ def test_a_client_with_many_requests_has_few_served_at_once_and_nobody_waits_for
     assert [one.result(10) for one in greedy] == [None] * 20
 
 
+def test_a_clients_part_is_smaller_while_there_is_another_one(requests: Requests) -> None:
+    requests.queue = FairQueue(at_once=8, shared=8, spacing_seconds=0)
+    with requests.queue.turn(MODEST, 60):
+        requests.send(GREEDY, 20)
+        wait_for(requests, 4)
+        while len(requests.queue._clients[GREEDY].waiting) < 16:
+            sched_yield()
+        assert requests.queue._clients[GREEDY].running == 4
+    wait_for(requests, 4)
+    assert requests.queue._clients[GREEDY].running == 8
+
+
 def test_a_client_of_which_too_many_requests_wait_is_refused_at_once(requests: Requests) -> None:
     requests.queue.max_waiting = 1
     requests.send(GREEDY, MAX_AT_ONCE)

@@ -117,12 +117,14 @@ def list_own(caller: Caller) -> list[Approval]:
 
 def list_waiting(permissions: Permissions) -> list[Item]:
     """Return the facts of the approvals that wait for a decision which this person may make, the oldest first."""
-    caller = permissions.caller
-    expire(caller.organization, find_due(caller.organization))
+    caller, now = permissions.caller, time.time()
+    items = _list_open(caller.organization)
+    expire(caller.organization, [item["approval_id"] for item in items if item["until"] <= now])
     return [
         item
-        for item in _list_open(caller.organization)
+        for item in items
         if item["state"] == "waiting"
+        and item["until"] > now
         and not (item["mode"] == "second_person" and item["requested_by"] == caller.user)
         and (item["requested_by"] == caller.user or may_decide(permissions, item["tools"]))
     ]
