@@ -303,9 +303,7 @@ class Expire(BaseMessage, extra="forbid"):
 
 
 # Not by `type`: pydantic would name such an alias in the path of each error.
-GrantMessage = (
-    Resolve | ResolveSender | IssueWarrant | Status | Revoke | ChooseDefault | ListGrants | Kill | Reencrypt
-)
+GrantMessage = Resolve | ResolveSender | IssueWarrant | Status | Revoke | ChooseDefault | ListGrants | Kill | Reencrypt
 PageMessage = Login | ReadSession | Offer | Begin | Finish | Paste | Confirm
 type ProvenMessage = GrantMessage | PageMessage
 type Message = GrantMessage | PageMessage | Expire

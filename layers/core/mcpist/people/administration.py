@@ -63,6 +63,10 @@ class NoAccounts:
     def revoke_service(self, service: str) -> None:
         """Have nothing to end."""
 
+    def has_app(self, service: str) -> bool:  # noqa: ARG002
+        """Return that there is none."""
+        return False
+
 
 @dataclass(frozen=True, slots=True)
 class AppliedChange:
