@@ -103,7 +103,7 @@ def tokens() -> Iterator[Row]:
         described = Contract(file.name.removesuffix(".openapi.json"), json.loads(file.read_text("utf-8")))
         for tool in found.tools.values():
             signatures.append(tool.signature)
-            raw = _answer(described, tool)
+            raw = answer_to(described, tool)
             if raw not in (None, {}, []):
                 ratios += [compact(raw, tool.shows), compact_json(raw)]
     counts = o200k(*ratios)
@@ -267,7 +267,7 @@ def _is_accepted(described: Any, found: Module, tool: Tool, arguments: dict[str,
     return True
 
 
-def _answer(described: Any, tool: Tool) -> Any:
+def answer_to(described: Any, tool: Tool) -> Any:
     """Return what a description says that an operation answers."""
     method, _, path = tool.operation.partition(" ")
     route = next(one for one in described.routes if (one.method.upper(), one.path) == (method, path))

@@ -19,6 +19,7 @@ from mcp_endpoint.blocks import (
 from mcpist.batch.execution import opening
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Entry, Header
+from mcpist.caller import AnswerFormat
 from mcpist.errors import Locale, from_message
 from mcpist.files.answers import content_of, describe_file
 from mcpist.render.answer import compact_json, estimate_tokens, fitting_characters
@@ -51,7 +52,8 @@ def build_parts(head: Header, permissions: Permissions, max_tokens: int | None =
             continue
         raw = ledger.load_json(head, entry.result) if entry.step.output or entry.step.raw_output else None
         share = max(0, left) // (len(returned) - place)
-        shown = _step_parts(_above(head, entry, permissions), entry, permissions, raw, share)
+        text = _step_text(entry, permissions, raw, head.options.format or permissions.caller.answer_format)
+        shown = _step_parts(_above(head, entry, permissions), entry, permissions, raw, text, share)
         blocks = [block for one in (raw if entry.step.each and raw else [raw]) for block in split_content(one)[1]]
         shown += to_parts(permissions.caller, blocks, binary, max_tokens=share - tokens_of(shown))
         left -= tokens_of(shown)
@@ -116,9 +118,8 @@ def _above(head: Header, entry: Entry, permissions: Permissions) -> str:
     return "\n".join(filter(None, [title, *_error_lines(entry, permissions.caller.locale), more]))
 
 
-def _step_parts(above: str, entry: Entry, permissions: Permissions, raw: Any, max_tokens: int) -> list[Part]:
+def _step_parts(above: str, entry: Entry, permissions: Permissions, raw: Any, text: str, max_tokens: int) -> list[Part]:
     """Return a step's text with its result, or with a preview of it and a link to its file."""
-    text = _step_json(entry, permissions, raw)
     stored = None if entry.step.each else _shows(entry, permissions).stored_file(raw)
     left = max_tokens - estimate_tokens(f"{above}\n")
     if not text or estimate_tokens(text) < left:
@@ -128,14 +129,14 @@ def _step_parts(above: str, entry: Entry, permissions: Permissions, raw: Any, ma
     return [f"{above}\n{described.text}", file_link(described.file.reference.model_dump())]
 
 
-def _step_json(entry: Entry, permissions: Permissions, raw: Any) -> str:
-    """Return the result's JSON, compact or raw as its line asks; of a step with `each` that of all elements."""
+def _step_text(entry: Entry, permissions: Permissions, raw: Any, form: AnswerFormat) -> str:
+    """Return the result in a form, or its JSON as its line asks; of a step with `each` that of all elements."""
     if raw is None:
         return ""
     raw = [split_content(value)[0] for value in raw] if entry.step.each else split_content(raw)[0]
     if raw is None or entry.step.raw_output:
         return "" if raw is None else compact_json(raw)
-    return render(raw, _shows(entry, permissions), each=bool(entry.step.each))
+    return render(raw, _shows(entry, permissions), form, each=bool(entry.step.each))
 
 
 def _shows(entry: Entry, permissions: Permissions) -> Shows:

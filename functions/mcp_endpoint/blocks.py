@@ -16,7 +16,7 @@ from mcp_types import (
 from pydantic import TypeAdapter, ValidationError
 
 from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS
-from mcpist.caller import Caller
+from mcpist.caller import AnswerFormat, Caller
 from mcpist.files import access
 from mcpist.files.answers import FILE_URI
 from mcpist.files.content import content_type_of
@@ -145,10 +145,10 @@ def _store(caller: Caller, data: str, text: str, kind: str) -> str:
     return f"[{kind} of {len(payload)} bytes: {compact_json(file.reference.model_dump())}]"
 
 
-def render(raw: Any, shows: Shows, *, each: bool = False) -> str:
-    """Return the compact text of a result, or of a list of the results for `each` element."""
+def render(raw: Any, shows: Shows, form: AnswerFormat, *, each: bool = False) -> str:
+    """Return the text of a result, or of a list of the results for `each` element, as the model reads it."""
     with span("render"):
-        text = compact_each(raw, shows) if each else compact(raw, shows)
+        text = compact_each(raw, shows, form) if each else compact(raw, shows, form)
     count(TOKENS_BEFORE, estimate_tokens(compact_json(raw)))
     count(TOKENS_AFTER, estimate_tokens(text))
     return text

@@ -143,7 +143,7 @@ def _read_tool(exchange: McpExchange, permissions: Permissions, uri: str) -> tup
             require(permissions, name, entry.resources[resource.name], exchange.request_id)
             use = ToolUse(name, resource.tool.name, arguments, exchange.request_id)
             result, shows = admit(permissions, use).run(exchange.remaining), resource.tool.shows
-            text = "\n".join(filter(None, [render(result.json, shows), result.more]))
+            text = "\n".join(filter(None, [render(result.json, shows, exchange.caller.answer_format), result.more]))
             if len(text) > MAX_ANSWER_CHARACTERS:
                 return "text/plain", describe_file(exchange.caller, content_of(result.json, shows)).text
             return resource.mime_type, text

@@ -4,7 +4,7 @@ Source: https://modelcontextprotocol.io/specification/2026-07-28
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -48,9 +48,9 @@ class Endpoint:
         """The MCP URL."""
         return self.session.url + self.path
 
-    def call(self, tool: str, arguments: Mapping[str, Any]) -> CommandResult:
-        """Call one of the meta-tools; its error is a CommandError."""
-        return self._to_result(self._call(tool, arguments))
+    def call(self, tool: str, arguments: Mapping[str, Any], read: Callable[[str], Any] | None = None) -> CommandResult:
+        """Call one of the meta-tools, and read the first text of its answer; its error is a CommandError."""
+        return self._to_result(self._call(tool, arguments), read)
 
     def begin(self, tool: str, arguments: Mapping[str, Any]) -> str | CommandResult:
         """Call one of the meta-tools as a task and return its id, or the result if it comes at once."""
@@ -89,13 +89,13 @@ class Endpoint:
         params = {"name": tool, "arguments": dict(arguments), **task}
         return self.request("tools/call", params, name=tool, tasks=bool(task))
 
-    def _to_result(self, answer: Mapping[str, Any]) -> CommandResult:
-        result = tool_result(answer)
+    def _to_result(self, answer: Mapping[str, Any], read: Callable[[str], Any] | None = None) -> CommandResult:
+        result = tool_result(answer, read)
         return replace(result, metadata={"url": self.url, "protocol_version": PROTOCOL_VERSION})
 
 
-def tool_result(answer: Mapping[str, Any]) -> CommandResult:
-    """Return a tool's answer, its JSON parsed; a CommandError for the error that it holds."""
+def tool_result(answer: Mapping[str, Any], read: Callable[[str], Any] | None = None) -> CommandResult:
+    """Return a tool's answer, its JSON parsed and its first text read; a CommandError for the error that it holds."""
     texts = [str(block["text"]) for block in answer["content"] if block["type"] == "text"]
     if answer.get("isError"):
         error = parsed(texts[0])
@@ -103,7 +103,9 @@ def tool_result(answer: Mapping[str, Any]) -> CommandResult:
         plain = {"code": "TOOL_EXECUTION_ERROR", "message": texts[0]}
         raise CommandError.of_endpoint(error if isinstance(error, dict) else plain)
     drawing = visible("\n\n".join(texts), lines=True)
-    return CommandResult([parsed(text) for text in texts], files=list(_files(answer)), drawing=drawing)
+    files = list(_files(answer))
+    first = [read(text) if read and not files else parsed(text) for text in texts[:1]]
+    return CommandResult([*first, *map(parsed, texts[1:])], files=files, drawing=drawing)
 
 
 def _result(response: httpx2.Response) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from infra.cli.options import MASKS, Items, WithGrants, command_group, given, it
 from infra.cli.rest_client import Access, part
 from infra.cli.rest_commands import changes, creates, previews, removes, shows, shows_all
 from infra.cli.table import render_table
+from mcpist.caller import AnswerFormat
 
 USER_ID = Argument(metavar="ID", help="The user's id.")
 ROLE_ID = Argument(metavar="ID", help="The role's id.")
@@ -115,6 +116,7 @@ class RoleOptions:
         Items | None, items(f"Tools that destroy only after a person's approval in the console: {MASKS}.")
     ] = None
     second_person: Annotated[Items | None, items(f"Of these another person must approve: {MASKS}.")] = None
+    format: Annotated[AnswerFormat | None, Option(help="The form of answers to the role's users.")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from infra.cli.document import CommandError, CommandResult, in_words
 from infra.cli.endpoint import WHOLE_ANSWER, Endpoint, parsed
 from infra.cli.options import Token, Url
 from infra.cli.table import paragraph, render_table
+from mcpist.render.read import read
 from mcpist.visible_text import visible
 
 # What a value of each type of JSON is in Python; a text is one already.
@@ -73,6 +74,7 @@ def list_modules(url: Url = None, token: Token = None) -> CommandResult:
 
 
 def call(
+    ctx: typer.Context,
     module: Annotated[str, Argument(metavar="MODULE", autocompletion=module_names)],
     tool: Annotated[str, Argument(metavar="TOOL", autocompletion=tool_names)] = "",
     arguments: Annotated[
@@ -104,7 +106,18 @@ def call(
             given |= typed_arguments(arguments, next((one["inputSchema"] for one in shown), {}))
         options = WHOLE_ANSWER | ({"account": account} if account else {})
         request = {"module": module, "tool": tool, "params": given, "raw_output": raw, "options": options}
-        return endpoint.call("call", request | ({"confirm": True} if confirm else {}))
+        if raw or ctx.obj.draws:
+            return endpoint.call("call", request | ({"confirm": True} if confirm else {}))
+        request["options"] = options | {"format": "toon"}  # a document's Markdown could be read as something else
+        return endpoint.call("call", request | ({"confirm": True} if confirm else {}), _readable)
+
+
+def _readable(text: str) -> Any:
+    """Return the JSON of an answer in TOON; another text stays as it is."""
+    try:
+        return read(text)
+    except ValueError:
+        return text
 
 
 def completion(shell: Shell) -> int:

@@ -250,7 +250,7 @@ def test_a_category_is_listed_and_its_schema_loads(endpoint: EndpointClient) -> 
 @pytest.mark.usefixtures("upstreams")
 def test_a_call_returns_compact_text_and_other_blocks_unchanged(endpoint: EndpointClient) -> None:
     _, texts = endpoint.call("call", module="serena.fs", tool="read_file", params={"path": "a.md"})
-    assert texts == ["[0]{line text}: 1,hello"]
+    assert texts == ['[{"line":1,"text":"hello"}]']
     content = endpoint.result("call", module="serena.fs", tool="screenshot")["content"]
     assert content == [{"type": "text", "text": "A dot"}, IMAGE, LINK]
     content = endpoint.result("call", module="serena.fs", tool="screenshot", raw_output=True)["content"]

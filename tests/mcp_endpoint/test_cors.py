@@ -12,7 +12,7 @@ from infra.local.login import LocalLogin
 from mcp_endpoint import handler as door
 from mcp_endpoint.exchange import BLOCKS_HEADER
 from mcp_endpoint.routes import PROTOCOL_HEADERS
-from mcpist.http.bearer import ORGANIZATION_HEADER, ROLE_HEADER
+from mcpist.http.bearer import FORMAT_HEADER, ORGANIZATION_HEADER, ROLE_HEADER
 from mcpist.http.request import ALLOWED_HEADERS
 from tests.lambda_context import Context
 from tests.mcp_endpoint.endpoint_client import EVENTS, EndpointClient
@@ -86,7 +86,7 @@ def test_an_allowed_page_may_send_every_header_that_the_endpoint_reads() -> None
     events = [json.loads(file.read_text("utf-8")) for file in EVENTS.glob("mcp_endpoint_*.json")]
     sent = {name for event in events for name in event["headers"] if not name.startswith("x-forwarded-")} - UNASKED
     known = {MCP_METHOD_HEADER, MCP_NAME_HEADER, MCP_PROTOCOL_VERSION_HEADER, MCP_SESSION_ID_HEADER}
-    assert may == sent | known | {LAST_EVENT_ID_HEADER, ORGANIZATION_HEADER, ROLE_HEADER, BLOCKS_HEADER}
+    assert may == sent | known | {LAST_EVENT_ID_HEADER, ORGANIZATION_HEADER, ROLE_HEADER, FORMAT_HEADER, BLOCKS_HEADER}
 
 
 def test_header_names_of_any_case_are_understood(allowing: EndpointClient) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from mcp_types import ResourceLink
 
-from mcp_endpoint.batch_report import _step_parts
+from mcp_endpoint.batch_report import _step_parts, _step_text
 from mcpist.aws.clients import client
 from mcpist.batch.execution import opening
 from mcpist.batch.language.steps import Step
@@ -95,7 +95,7 @@ def test_a_small_answer_is_a_file_where_the_options_say_so(endpoint: EndpointCli
     reference = reference_in(text)
     assert reference["content_type"] == "application/json"
     assert "rows: 2; columns: path, title" in text
-    assert "long.md\n short.md" in answer(endpoint, "query", path=reference, expression="[].path | sort(@)")
+    assert '"long.md"},{"value":"short.md"' in answer(endpoint, "query", path=reference, expression="[].path | sort(@)")
 
 
 def test_a_large_result_of_a_step_keeps_a_preview_in_the_report(endpoint: EndpointClient) -> None:
@@ -117,7 +117,9 @@ def test_a_step_that_downloads_shows_the_beginning_of_its_file_and_links_to_it()
         "reads",
     )
     kept = keep_download(UMA, FileContent(b"Exit code 1", "text/plain"))
-    text, link = _step_parts("log: succeeded", entry, Permissions(UMA, CATALOGUE), kept, 10_000)
+    permissions = Permissions(UMA, CATALOGUE)
+    shown = _step_text(entry, permissions, kept, "compact")
+    text, link = _step_parts("log: succeeded", entry, permissions, kept, shown, 10_000)
     assert reference_in(str(text)) == kept["file"]
     assert str(text).endswith("begins:\nExit code 1")
     assert isinstance(link, ResourceLink)

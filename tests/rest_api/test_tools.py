@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from mcpist.caller import Role
+from mcpist.caller import ANSWER_FORMATS, Role
 from mcpist.people import directory
+from mcpist.render.read import read
 from mcpist.running import broker
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services import NAMES
@@ -180,7 +181,9 @@ def test_a_tool_is_called(rest: RestClient) -> None:
 
 
 def test_a_compact_result_is_the_text_that_a_model_reads(rest: RestClient) -> None:
-    assert isinstance(rest.call("rag.list_tags", compact=True).json["result"], str)
+    for form in ANSWER_FORMATS:
+        assert read(rest.call("rag.list_tags", options={"format": form}).json["result"]) == {"items": []}
+    assert rest.call("rag.list_tags", options={"format": "yaml"}).status == 400
 
 
 @pytest.mark.parametrize(

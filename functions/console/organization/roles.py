@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from console.organization.review import LIST_PAGE_ROWS, review
 from console.tools.listing import permissions_of
 from console.visit import Visit
-from mcpist.caller import Role
+from mcpist.caller import ANSWER_FORMATS, Role
 from mcpist.errors import InvalidRequest, ModuleNotFound
 from mcpist.http.request import HttpResponse
 from mcpist.paging import page_of
@@ -49,6 +49,7 @@ def show(visit: Visit) -> HttpResponse:
         cursor=page.cursor,
         count=page.total,
         role=role,
+        formats=[(name, name) for name in ANSWER_FORMATS],
         tab=_tab(query),
         about=_about(visit, organization, role) if role else {},
     )
@@ -69,9 +70,14 @@ def submit(visit: Visit) -> HttpResponse:
             back = f"/roles?{urlencode({'id': role, 'module': module.name})}"
             return review(visit, "roles.update", target, _ticked(visit, role, module), back=back, done="role_changed")
         case "update":
-            fields = {name: _lines(form(name)) for name in MASK_FIELDS}
-            modules, destructive = tuple(visit.request.form.get("modules", ())), form("destructive") == "yes"
-            edit = edits.change_role(role, **fields, modules=modules, destructive=destructive)
+            fields: dict[str, Any] = {name: _lines(form(name)) for name in MASK_FIELDS}
+            fields |= {
+                "modules": tuple(visit.request.form.get("modules", ())),
+                "destructive": form("destructive") == "yes",
+            }
+            if form("format") not in ANSWER_FORMATS:
+                raise InvalidRequest(field="format", problem=f"it is one of {', '.join(ANSWER_FORMATS)}")
+            edit = edits.change_role(role, **fields, format=form("format"))
             return review(visit, "roles.update", target, edit, back=back, done="role_changed")
         case "delete":
             return review(visit, "roles.delete", target, edits.remove_role(role), back="/roles", done="role_removed")

@@ -188,7 +188,7 @@ def _shown(caller: Caller, shows: Shows, value: Any, use: ToolUse, max_tokens: i
 
     A tool that stores a file has named it already.
     """
-    text = compact_json(value) if use.raw_output else render(value, shows)
+    text = compact_json(value) if use.raw_output else render(value, shows, use.options.format or caller.answer_format)
     if stored := shows.stored_file(value):
         return [text, file_link(stored)]
     if estimate_tokens(text) <= max_tokens and not use.options.as_file:

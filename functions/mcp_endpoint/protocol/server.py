@@ -26,8 +26,10 @@ SERVER_NAME, TITLE = "mcpist", "MCPist"
 INSTRUCTIONS = (
     "MCPist has your organization's tools for many services behind three. get_module_schema finds them: by query where "
     "you do not know the module, by modules to read their signatures. call runs one tool. batch runs many as one "
-    "graph, whose steps take values from each other's results: use it in place of several calls. Answers are compact; "
-    "a large result is a file, which the module files reads in parts. If an account is missing, show the user the link."
+    "graph, whose steps take values from each other's results: use it in place of several calls. Answers are TOON: "
+    "`user{login id}: ada,1` has fields, `items*` those all items share, `labels(name color)` a list `a|b;c|d`, "
+    "`{url}/x` begins with field url; options.format changes it. "
+    "A large result is a file, which the module files reads in parts. If an account is missing, show the user the link."
 )
 CATEGORY_INSTRUCTIONS = (
     "The tools of MCP servers, by category. get-category-tools gives a category's tools with their schemas; "

@@ -7,7 +7,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from mcpist.caller import Role
+from mcpist.caller import AnswerFormat, Role
 from mcpist.paging import DEFAULT_PAGE_ITEMS, page_of
 from mcpist.people import edits
 from mcpist.people.change import unnamed_fields, user_fields
@@ -86,6 +86,7 @@ class RoleBody(BaseModel):
     destructive: bool
     approval: list[str]
     second_person: list[str]
+    format: AnswerFormat
     users: list[str]
 
 
@@ -110,6 +111,9 @@ class RoleChange(BaseModel):
     ] = None
     second_person: Annotated[
         Names | None, Field(description="Masks of tools whose approval another person must give")
+    ] = None
+    format: Annotated[
+        AnswerFormat | None, Field(description="The form of answers, where neither a call nor its client asks for one")
     ] = None
 
 

@@ -63,8 +63,9 @@ def _content(tool: Tool, result: ToolResult, body: CallRequest) -> dict[str, Any
     """
     if body.options.as_file and (stored := tool.shows.stored_file(result.json)):
         return {"result": None, "file": stored}
-    if body.options.as_file or (not body.compact and is_too_deep(result.json)):
-        made = content_of(result.json, tool.shows, raw_output=not body.compact)
+    form = body.options.format
+    if body.options.as_file or (form is None and is_too_deep(result.json)):
+        made = content_of(result.json, tool.shows, raw_output=form is None)
         file = access.put(current().caller, made.content, made.content_type)
         return {"result": None, "file": file.reference.model_dump()}
-    return {"result": compact(result.json, tool.shows) if body.compact else result.json}
+    return {"result": compact(result.json, tool.shows, form) if form else result.json}

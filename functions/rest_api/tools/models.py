@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
-from mcpist.caller import ACCOUNT_PATTERN
+from mcpist.caller import ACCOUNT_PATTERN, AnswerFormat
 from mcpist.tools.declare.module import ModuleKind
 from mcpist.tools.declare.parameters import Parameter
 from mcpist.tools.declare.tool import Effect, Example
@@ -118,6 +118,9 @@ class CallOptions(RequestBody):
     account: Annotated[
         str, Field(pattern=ACCOUNT_PATTERN, description="The label of one of several accounts; empty: the default")
     ] = ""
+    format: Annotated[
+        AnswerFormat | None, Field(description="Answer with the text that a model reads at /mcp, in this form")
+    ] = None
 
 
 class CallRequest(RequestBody):
@@ -126,7 +129,6 @@ class CallRequest(RequestBody):
     name: ToolName
     parameters: dict[str, Any] = {}
     options: CallOptions = CallOptions()
-    compact: Annotated[bool, Field(description="Answer with the few tokens that a model reads at /mcp")] = False
     confirmation: Annotated[
         str, Field(max_length=100, description="The id of the question that the person has agreed to")
     ] = ""
@@ -136,7 +138,7 @@ class CallResponse(Body):
     """The result of a call."""
 
     success: Annotated[bool, Field(json_schema_extra={"const": True})] = True
-    result: Annotated[Any, Field(description="The service's JSON; with `compact` a text")] = None
+    result: Annotated[Any, Field(description="The service's JSON; with a `format` a text")] = None
     file: Annotated[
         dict[str, Any] | None,
         Field(description="The file that holds the result, if it was asked for or nests too deeply"),

@@ -1,10 +1,13 @@
 """The caller of a request, and the roles on which every decision about the request is based."""
 
 from dataclasses import dataclass, field
-from typing import Literal, Self
+from typing import Literal, Self, get_args
 
 type SystemRole = Literal["admin", "user"]
 type ApprovalMode = Literal["required", "second_person"]
+type AnswerFormat = Literal["compact", "toon", "json", "markdown"]
+"""The form of an answer: the shortest, TOON without additions, JSON, or Markdown where it is a document."""
+ANSWER_FORMATS: tuple[AnswerFormat, ...] = get_args(AnswerFormat.__value__)
 
 MAX_CLIENT_CHARACTERS = 100
 MAIN_ACCOUNT = "main"
@@ -44,6 +47,8 @@ class Role:
     """Masks of tools: what they destroy waits for the approval of a person in the console."""
     second_person: tuple[str, ...] = ()
     """Masks of tools whose approval another person must give."""
+    format: AnswerFormat = "compact"
+    """The form of answers, where neither a call nor its client asks for one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +128,15 @@ class Caller:
     """The label of the account that the request names; empty for the default one."""
     pins: tuple[str, ...] = ()
     """The accounts that the caller's batch keeps to, as the token broker wrote them."""
+    format: AnswerFormat | None = None
+    """The form of answers that the client asks for."""
+
+    @property
+    def answer_format(self) -> AnswerFormat:
+        """The form of answers: the client's choice, else that of the first role that has one."""
+        if self.format:
+            return self.format
+        return next((role.format for role in self.roles if role.format != "compact"), "compact")
 
     @property
     def role_names(self) -> tuple[str, ...]:

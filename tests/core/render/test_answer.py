@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcpist.render.answer import compact, compact_json, document
+from mcpist.caller import AnswerFormat
+from mcpist.render.answer import compact, compact_each, compact_json, document
+from mcpist.render.read import read
 from mcpist.render.shows import project, shows
-from tests.core.render.reading import read
 from tests.examples import examples
 
 VALUES = st.recursive(
@@ -50,13 +51,12 @@ def test_a_document_is_never_longer_than_its_json(row: Any) -> None:
 @given(st.lists(st.fixed_dictionaries({"a": st.text(), "b": st.integers(), "c": st.booleans()}), min_size=2))
 def test_flat_rows_lose_nothing(raw: Any) -> None:
     text = compact(raw, ABC)
-    found = json.loads(text) if text.startswith("[{") else read(text)
-    assert [{"a": "", **row} | {"a": row.get("a") or ""} for row in found] == raw
+    assert [{"a": "", **row} | {"a": row.get("a") or ""} for row in read(text)["items"]] == raw
 
 
 def test_flat_rows_become_a_table_whose_names_stand_once() -> None:
     assert compact(issues(3), ISSUES) == (
-        "[3]{number title state=open labels[]=bug;ui}:\n 0,Issue 0\n 1,Issue 1\n 2,Issue 2"
+        "items*{state labels()}: open,bug;ui\nitems[3]{number,title}:\n  0,Issue 0\n  1,Issue 1\n  2,Issue 2"
     )
 
 
@@ -67,7 +67,34 @@ def test_a_table_is_half_of_its_json() -> None:
 
 def test_objects_in_rows_become_columns() -> None:
     raw = [{"a": n, "b": {"x": n, "y": "why"}, "c": None} for n in range(5)]
-    assert compact(raw, ABC).startswith("[5]{a b{x y=why}}:\n 0,0\n")
+    assert compact(raw, ABC).startswith("items*{b{y}}: why\nitems[5]{a,b{x}}:\n  0,0\n")
+
+
+@pytest.mark.parametrize(
+    ("form", "rows", "page"),
+    [
+        ("compact", "items[4]{a,b}:\n  0,what\n  1,asked of us\n  2,\n  3,and why", "a: 1\n\n# Plan"),
+        ("markdown", "items[4]{a,b}:\n  0,what\n  1,asked of us\n  2,\n  3,and why", "a: 1\n\n# Plan"),
+        ("toon", "items[4]{a,b}:\n  0,what\n  1,asked of us\n  2,null\n  3,and why", 'a: 1\nc: "# Plan"'),
+        (
+            "json",
+            '[{"a":0,"b":"what"},{"a":1,"b":"asked of us"},{"a":2},{"a":3,"b":"and why"}]',
+            '{"a":1,"c":"# Plan"}',
+        ),
+    ],
+)
+def test_an_answer_has_the_form_that_was_asked_for(form: AnswerFormat, rows: str, page: str) -> None:
+    raw = [
+        {"a": 0, "b": "what"},
+        {"a": 1, "b": "asked of us", "c": None},
+        {"a": 2, "b": ""},
+        {"a": 3, "b": "and why"},
+    ]
+    document_of_c = shows("a", "b", "c", text="c")
+    assert compact(raw, ABC, form) == compact_each(raw, ABC, form) == rows
+    assert compact({"a": 1, "c": "# Plan"}, document_of_c, form) == page
+    text = compact("Note: do", shows("*"), form)
+    assert text == ("Note: do" if form in {"compact", "markdown"} else '"Note: do"')
 
 
 def test_one_object_is_no_list() -> None:
@@ -122,4 +149,4 @@ def test_minified_keeps_every_character() -> None:
     ],
 )
 def test_a_moment_is_shown_without_a_fraction_of_zeros(written: str, read: str) -> None:
-    assert compact({"due": written}, shows("due")) == f"due: {read}"
+    assert compact({"due": written}, shows("due")) == f'due: "{read}"'

@@ -94,5 +94,5 @@ def test_nested_objects_of_noise_alone_are_read_once() -> None:
 def test_declared_noise_is_left_out_of_an_answer_of_unknown_columns() -> None:
     raw = {"total": 2, "items": [USER, {**USER, "id": 2}]}
     quiet = compact(raw, shows("*", noise=["node_id", "*url", "!html_url"]))
-    assert quiet == "total: 2\nitems[2]{login=octocat id html_url=https://x/octocat}:\n 1\n 2"
+    assert quiet == "total: 2\nitems*{login html_url}: octocat,https://x/octocat\nitems[2]{id}:\n  1\n  2"
     assert len(quiet) < 0.5 * len(compact(raw, shows("*"))) + 30 < len(compact_json(raw))

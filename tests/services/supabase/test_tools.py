@@ -312,7 +312,7 @@ def test_a_function_may_return_rows_an_object_or_one_value(answer: Any, found: A
 
 def test_rows_of_any_columns_become_a_table() -> None:
     shown = compact(ROWS, supabase.tools["select"].shows)
-    assert shown.splitlines()[:2] == ["[5]{id status=open customer{name}}:", " 1,Ada 1"]
+    assert shown.splitlines()[:2] == ["items*{status}: open", "items[5]{id,customer{name}}:"]
 
 
 # -- logs and types -----------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mcpist.caller import AnswerFormat
 from mcpist.render.answer import DEFAULT_ANSWER_TOKENS
 from mcpist.running.options import MaxTokens
 
@@ -38,6 +39,9 @@ class BatchOptions(BaseModel):
         Field(description="Tokens of the answer at /mcp, which the steps share: larger results are files"),
         Brief("of the answer"),
     ] = DEFAULT_ANSWER_TOKENS
+    format: Annotated[
+        AnswerFormat | None, Field(description="The form of the results that a model reads"), Brief("of results")
+    ] = None
 
     @property
     def options(self) -> "BatchOptions":
@@ -52,9 +56,8 @@ def brief_schemas(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return the JSON Schemas of an object's properties, in which the options have few words and no bounds."""
     brief = {
         name: {
-            "default": properties[name]["default"],
             "description": next(one.text for one in field.metadata if isinstance(one, Brief)),
-            "type": properties[name]["type"],
+            **{key: value for key, value in properties[name].items() if key in {"default", "type", "enum"}},
         }
         for name, field in BatchOptions.model_fields.items()
     }

@@ -5,8 +5,15 @@ Source: RFC 6750 and RFC 9728.
 
 from dataclasses import replace
 
-from mcpist.caller import Caller, ClientInfo, Proof
-from mcpist.errors import AuthenticationError, AuthorizationError, ClientNotAllowed, McpistError, TokenMissing
+from mcpist.caller import ANSWER_FORMATS, AnswerFormat, Caller, ClientInfo, Proof
+from mcpist.errors import (
+    AuthenticationError,
+    AuthorizationError,
+    ClientNotAllowed,
+    InvalidRequest,
+    McpistError,
+    TokenMissing,
+)
 from mcpist.http.request import HttpRequest
 from mcpist.loopback import same_urls
 from mcpist.people import directory, identity
@@ -15,6 +22,7 @@ from mcpist.settings import settings
 
 METADATA_PATH = "/.well-known/oauth-protected-resource"
 ROLE_HEADER, ORGANIZATION_HEADER = "x-mcpist-role", "x-mcpist-organization"
+FORMAT_HEADER = "x-mcpist-format"
 
 
 def authorize(request: HttpRequest, *, reading_only: bool = False) -> Caller:
@@ -28,7 +36,22 @@ def authorize(request: HttpRequest, *, reading_only: bool = False) -> Caller:
     caller = directory.identify(verified.subject, organization=organization, roles=roles, within=within)
     client = ClientInfo.described(headers.get("user-agent", ""), client_id=verified.client_id)
     locale, proof = request.locale(caller.locale), Proof("jwt", token)
-    return replace(caller, locale=locale, proof=proof, client=client, reading_only=reading_only)
+    return replace(
+        caller,
+        locale=locale,
+        proof=proof,
+        client=client,
+        reading_only=reading_only,
+        format=_format(headers.get(FORMAT_HEADER)),
+    )
+
+
+def _format(name: str | None) -> AnswerFormat | None:
+    """Return the form of answers that a header names; None without one."""
+    found = next((known for known in ANSWER_FORMATS if known == name), None)
+    if name and not found:
+        raise InvalidRequest(field=FORMAT_HEADER, problem=f"it is one of {', '.join(ANSWER_FORMATS)}")
+    return found
 
 
 def memberships(request: HttpRequest) -> list[Caller]:

@@ -21,7 +21,14 @@ from mcpist.settings import settings
 
 MIN_COMPRESSED_BYTES = 1_000
 HSTS = "max-age=31536000"  # a year; the host's other subdomains are not ours
-ALLOWED_HEADERS = ("accept", "authorization", "content-type", "x-mcpist-organization", "x-mcpist-role")
+ALLOWED_HEADERS = (
+    "accept",
+    "authorization",
+    "content-type",
+    "x-mcpist-format",
+    "x-mcpist-organization",
+    "x-mcpist-role",
+)
 EXPOSED_HEADERS = (
     "content-range, deprecation, etag, idempotency-replayed, link, location, mcp-session-id, ratelimit, "
     "ratelimit-policy, retry-after, www-authenticate, x-mcpist-www-authenticate"

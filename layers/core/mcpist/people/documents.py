@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from mcpist.caller import Role, Subject, SystemRole
+from mcpist.caller import AnswerFormat, Role, Subject, SystemRole
 from mcpist.people.organization import Organization, TrustedIssuer, User, UserKind
 
 # An empty value in YAML arrives as an empty text.
@@ -45,6 +45,7 @@ class RoleDocument(StrictDocument):
     destructive: bool = False
     approval: Names = ()
     second_person: Names = ()
+    format: AnswerFormat = "compact"
 
 
 class TrustedIssuerDocument(StrictDocument):

@@ -1,12 +1,13 @@
-"""The compact answer: the shorter of compact JSON and an outline, or a Markdown text."""
+"""The text of an answer: the shorter of compact JSON and TOON with additions, Markdown, or what was asked for."""
 
 import re
 from typing import Any
 
-from mcpist.render.outline import outline
-from mcpist.render.outline_texts import encode
+from mcpist.caller import AnswerFormat
 from mcpist.render.pruning import SILENCE, Noise, is_empty, prune
 from mcpist.render.shows import ANY_COLUMN, Row, Shows, project
+from mcpist.render.toon import compact_toon, toon
+from mcpist.render.toon_texts import encode
 
 _ZERO_FRACTION = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.0+(?=Z?$|[+-]\d\d:?\d\d$)")
 # An estimate: a tokenizer would cost more than the rendering, and each model has its own.
@@ -15,29 +16,34 @@ BYTES_PER_TOKEN = 4
 MIN_ANSWER_TOKENS, DEFAULT_ANSWER_TOKENS, MAX_ANSWER_TOKENS = 500, 8_000, 25_000
 # The punctuation of JSON shares tokens: a text that is shorter than JSON by less may have more tokens.
 SHORTER = 0.95
+LINE_COST = 3  # characters: a line and its margin have tokens of their own
+_DOCUMENT_FORMATS = frozenset({"compact", "markdown"})
 
 compact_json = encode
 """Returns JSON without spaces and without escaped characters."""
 
 
-def compact(raw: Any, shows: Shows) -> str:
-    """Render a tool's JSON for the model, without null and empty values; a text of unknown columns stays as it is."""
+def compact(raw: Any, shows: Shows, form: AnswerFormat = "compact") -> str:
+    """Render a tool's JSON, without null and empty values; a text of unknown columns stays as it is.
+
+    The compact form is the shortest one. A document is Markdown in it, and where that is asked for.
+    """
     if isinstance(raw, str) and ANY_COLUMN in shows.fields:
-        return raw
+        return raw if form in _DOCUMENT_FORMATS else smallest(raw, form=form)
     rows = project(raw, shows)
     single = len(rows) == 1 and not isinstance(raw, list) and not shows.rows
-    if shows.text and single:
+    if shows.text and single and form in _DOCUMENT_FORMATS:
         return document(rows[0], shows.text)
     rows = [_trim_fractions(row) for row in rows]
-    return smallest(rows[0] if single else rows, shows.noise)
+    return smallest(rows[0] if single else rows, shows.noise, form)
 
 
-def compact_each(raw: list[Any], shows: Shows) -> str:
+def compact_each(raw: list[Any], shows: Shows, form: AnswerFormat = "compact") -> str:
     """Render the results for the elements of a list: one text after the other, or the rows of all as one table."""
     results = [result for result in raw if result is not None]
-    if shows.text:
+    if shows.text and form in _DOCUMENT_FORMATS:
         return "\n".join(compact(result, shows) for result in results)
-    return smallest([row for result in results for row in project(result, shows)], shows.noise)
+    return smallest([row for result in results for row in project(result, shows)], shows.noise, form)
 
 
 def document(row: Row, text: str) -> str:
@@ -50,20 +56,22 @@ def document(row: Row, text: str) -> str:
     return "\n".join([*lines, "", body]) if lines and body else "\n".join(lines) or body
 
 
-def smallest(value: Any, noise: Noise = SILENCE) -> str:
-    """Return compact JSON or the outline, whichever has fewer tokens, of what pruning leaves of a value.
+def smallest(value: Any, noise: Noise = SILENCE, form: AnswerFormat = "compact") -> str:
+    """Return a value in a form, without what pruning removes; in the compact one as JSON, if that has fewer tokens.
 
-    A value that is nested deeper than both can read is its JSON as it is.
+    A value that is nested deeper than others can read is its JSON as it is.
     """
     try:
         pruned = prune(value, noise)
         if not pruned:
             return _empty(value)
+        if form == "toon":
+            return toon(pruned)
         as_json = compact_json(pruned)
-        outlined = outline(pruned)
+        text = as_json if form == "json" else compact_toon(pruned)
     except RecursionError:
         return compact_json(value)
-    return outlined if len(outlined) < SHORTER * len(as_json) else as_json
+    return text if len(text) + LINE_COST * text.count("\n") < SHORTER * len(as_json) else as_json
 
 
 def _empty(value: Any) -> str:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from mcpist.caller import ACCOUNT_PATTERN
+from mcpist.caller import ACCOUNT_PATTERN, AnswerFormat
 from mcpist.render.answer import DEFAULT_ANSWER_TOKENS, MAX_ANSWER_TOKENS, MIN_ANSWER_TOKENS
 from mcpist.tools.declare.tolerance import TolerantModel
 
@@ -37,6 +37,8 @@ class RunOptions(TolerantModel):
     max_tokens: MaxTokens = DEFAULT_ANSWER_TOKENS
     # The label of one of several accounts; empty: the default one.
     account: Annotated[str, Field(pattern=ACCOUNT_PATTERN)] = ""
+    # The form of the answer; without it that of the caller's client or role.
+    format: AnswerFormat | None = None
 
     def backoff(self, retries: int) -> float:
         """Return the seconds before the next request: longer after each retry, and partly random."""
