@@ -1,11 +1,12 @@
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcpist.caller import AnswerFormat
+from mcpist.caller import AnswerFormat, Caller, Role, Subject
 from mcpist.render.answer import compact, compact_each, compact_json, document
 from mcpist.render.read import read
 from mcpist.render.shows import project, shows
@@ -150,3 +151,11 @@ def test_minified_keeps_every_character() -> None:
 )
 def test_a_moment_is_shown_without_a_fraction_of_zeros(written: str, read: str) -> None:
     assert compact({"due": written}, shows("due")) == f'due: "{read}"'
+
+
+def test_the_clients_choice_of_a_form_wins_over_that_of_the_first_role_that_has_one() -> None:
+    roles = (Role("plain"), Role("tables", format="toon"), Role("programs", format="json"))
+    caller = Caller("acme", "uma", Subject("i", "uma"), "user", roles)
+    assert caller.answer_format == "toon"
+    assert replace(caller, format="markdown").answer_format == "markdown"
+    assert replace(caller, roles=roles[:1]).answer_format == "compact"
