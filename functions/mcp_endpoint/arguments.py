@@ -59,8 +59,8 @@ class GetModuleSchemaArguments(_Arguments):
 # In place of a schema with every bound, which would need three times the tokens.
 OPTIONS_SCHEMA = {
     "type": "object",
-    "description": "timeout: 1-30 s, retry: 0-3 (if safe to repeat), retry_delay: 0-10 s, as_file, max_tokens, account, "
-    "format",
+    "description": "timeout: 1-30 s, retry: 0-3 (if safe to repeat), retry_delay: 0-10 s, as_file, max_tokens, "
+    "account, format",
 }
 
 

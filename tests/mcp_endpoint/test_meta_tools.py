@@ -43,13 +43,13 @@ from tests.peers.tokens import o200k
 ICON_FILE = Path(__file__).parents[2] / "functions/console/assets/icon.svg"
 
 
-def test_the_three_meta_tools_with_twenty_modules_stay_under_800_tokens(organization: str, login: LocalLogin) -> None:
+def test_the_three_meta_tools_with_twenty_modules_stay_under_850_tokens(organization: str, login: LocalLogin) -> None:
     members.put_role(organization, Role("members", modules=NAMES))
     tools = declare(directory.identify(Subject(login.issuer, "uma"), organization=organization))
     listed = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
     listed[0]["description"] += "".join(f", category.number_{number}" for number in range(20 - len(NAMES)))
     (tokens,) = o200k(json.dumps(listed, ensure_ascii=False, separators=(",", ":")))
-    assert tokens < 800
+    assert tokens < 850
 
 
 def test_a_description_names_some_modules_and_counts_the_others() -> None:

@@ -40,7 +40,9 @@ class BatchOptions(BaseModel):
         Brief("of the answer"),
     ] = DEFAULT_ANSWER_TOKENS
     format: Annotated[
-        AnswerFormat | None, Field(description="The form of the results that a model reads"), Brief("of results")
+        AnswerFormat | None,
+        Field(description="The form of the results that a model reads"),
+        Brief("toon, json, markdown"),
     ] = None
 
     @property
@@ -57,7 +59,7 @@ def brief_schemas(properties: Mapping[str, Any]) -> dict[str, Any]:
     brief = {
         name: {
             "description": next(one.text for one in field.metadata if isinstance(one, Brief)),
-            **{key: value for key, value in properties[name].items() if key in {"default", "type", "enum"}},
+            **{key: value for key, value in properties[name].items() if key in {"default", "type"}},
         }
         for name, field in BatchOptions.model_fields.items()
     }
