@@ -75,9 +75,10 @@ def submit(visit: Visit) -> HttpResponse:
                 "modules": tuple(visit.request.form.get("modules", ())),
                 "destructive": form("destructive") == "yes",
             }
-            if form("format") not in ANSWER_FORMATS:
+            if form("format") and form("format") not in ANSWER_FORMATS:
                 raise InvalidRequest(field="format", problem=f"it is one of {', '.join(ANSWER_FORMATS)}")
-            edit = edits.change_role(role, **fields, format=form("format"))
+            fields |= {"format": form("format")} if form("format") else {}
+            edit = edits.change_role(role, **fields)
             return review(visit, "roles.update", target, edit, back=back, done="role_changed")
         case "delete":
             return review(visit, "roles.delete", target, edits.remove_role(role), back="/roles", done="role_removed")
