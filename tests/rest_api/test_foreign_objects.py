@@ -129,6 +129,7 @@ NO_OBJECTS = {
         "noise",
         "reason",
     ),
+    "account",  # a label among one owner's accounts; the owner is another parameter, or the caller
     *("public_key", "jwks_url", "clients", "trusted_issuers"),
     *("operations", "server", "url", "version", "fingerprints", "openapi", "disabled"),
 }
