@@ -73,30 +73,31 @@ class Submission:
         if not self.destructive:
             return self._start(permissions, UNCONFIRMED)
 
+        uses = [gate.ToolUse(use.module, use.tool, {}, invocation.request_id()) for use in self.destructive]
+        with gate.refusals_audited(permissions.caller, uses):
+            confirmed = self._agreed(permissions, consent, context, seconds)
+        if confirmed.used:
+            return _already_started(permissions.caller, confirmed.question)
+        return self._start(permissions, confirmed)
+
+    def _agreed(
+        self, permissions: Permissions, consent: Agreement, context: dict[str, Any] | None, seconds: float
+    ) -> Confirmed:
+        """Return the agreement of the user, or of another person where a role demands it."""
         bare, subject = self.question(permissions)
 
         def describe() -> list[DestructiveUse]:
             return self._with_previews(bare, permissions, seconds)
 
-        uses = [gate.ToolUse(use.module, use.tool, {}, invocation.request_id()) for use in self.destructive]
         mode = permissions.approval_mode(tool for _, tool in self.runs)
-        with gate.refusals_audited(permissions.caller, uses):
-            if mode:
-                about = subject, self.request, bare, describe
-                approval = approvals.require_approval(permissions, mode, *about, named=consent.question)
-                confirmed = _use_approval(permissions, approval)
-            else:
-                confirmed = require_confirmation(
-                    permissions.caller,
-                    consent,
-                    subject,
-                    describe,
-                    context,
-                    must_be_shown=any(use.each for use in self.destructive),
-                )
-        if confirmed.used:
-            return _already_started(permissions.caller, confirmed.question)
-        return self._start(permissions, confirmed)
+        if mode:
+            about = subject, self.request, bare, describe
+            approval = approvals.require_approval(permissions, mode, *about, named=consent.question)
+            return _use_approval(permissions, approval)
+        must_be_shown = any(use.each for use in self.destructive)
+        return require_confirmation(
+            permissions.caller, consent, subject, describe, context, must_be_shown=must_be_shown
+        )
 
     def question(self, permissions: Permissions) -> tuple[list[DestructiveUse], tuple[Any, ...]]:
         """Return the steps that destroy something, with their accounts, and the subject of a question about the batch.
