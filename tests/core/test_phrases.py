@@ -27,6 +27,8 @@ CALLERS = (
     "core/mcpist/batch",
     "core/mcpist/files",
     "core/mcpist/tools",
+    "functions/console",
+    "functions/login",
     "functions/mcp_endpoint",
     "functions/rest_api",
 )
