@@ -43,7 +43,7 @@ _OTHER_DIGITS = str.maketrans("0123456789abcdef", "1032547698badcfe")
 MALFORMED = ("\0", "..", "x" * 5_000, "'\"><%", "\ud800".encode("utf-8", "replace").decode(), "[]")
 # Values of an answer that differ each time.
 _NEW = re.compile(r"b_[0-9a-f]{16,}|\b[0-9a-f]{64}\b|code=[\w-]+|\d{4}-\d\d-\d\d[ T][\d:.+]+Z?|\b1[78]\d{8}\b")
-_UNEQUAL = {"request_id", "timestamp", "executionTime"}
+_UNEQUAL = {"request_id", "timestamp", "executionTime", "client_id", "client_secret"}
 
 type Objects = Mapping[str, str]
 """The name or the id of an object of each kind."""
@@ -138,7 +138,12 @@ PRIVATE = ("batch", "batch_question", "confirmation", "file", "question", "row",
 # Who has the tool may approve its use by others.
 UNSEEN_BY = {"eve": PRIVATE, "nix": (*PRIVATE, "approval")}
 # The token's own question, while each request of these clients has a token of its own; a mask that is not disabled.
-WITHOUT_EFFECT = {("confirm_grant", "question"), ("change_organization", "enable")}
+WITHOUT_EFFECT = {
+    ("confirm_grant", "question"),
+    ("change_organization", "enable"),
+    ("choose_default_grant", "role"),  # of a role with one account there is nothing to choose
+    ("replace_service_credentials", "user"),  # a person has no credentials of a program
+}
 # What a request needs besides the object, so that one with the caller's own object succeeds.
 _SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "change_group": {"roles": []},

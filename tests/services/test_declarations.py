@@ -17,7 +17,7 @@ from mcpist.tools.declare.schema import example_of
 from mcpist.tools.declare.tool import PAGING_PARAMETERS, Tool
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
-from mcpist_services.files.tools import MAX_PART
+from mcpist_services.files.lines import MAX_PART_BYTES
 from tests.faults import for_each
 
 MOST_NAME_CHARACTERS = 63
@@ -106,7 +106,7 @@ def test_the_fields_of_every_object_are_known(tool: Tool) -> None:
 @for_every_tool
 def test_lists_are_bounded(tool: Tool) -> None:
     limit = tool.input_schema["properties"].get("limit")
-    most = MAX_PART if tool.name == "read" else MAX_ITEMS  # of a text's lines or bytes, else of items
+    most = MAX_PART_BYTES if tool.name == "read" else MAX_ITEMS  # of a text's lines or bytes, else of items
     assert limit is None or (limit["minimum"], limit["maximum"]) == (1, most)
 
 

@@ -10,10 +10,11 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
+from random import sample
 
 import pytest
 
@@ -51,8 +52,11 @@ def commands(page: str) -> list[str]:
 
 
 def free_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return str(server.getsockname()[1])
+    """A port that no outgoing connection takes before it is listened on: these get ports from 32768 on."""
+    for port in sample(range(20_000, 30_000), 50):
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return str(port)
+    raise OSError("no port is free")
 
 
 @dataclass

@@ -63,7 +63,7 @@ def test_the_wheel_has_no_embedded_aws_and_uses_a_deployment(program: Path, depl
     assert not {"moto", "awslambdaric", "pytest"} & packages
     named = ["--url", deployment.mcp_url, "--token", deployment.token()]
     found = document(run(program, *named, "call", "rag", "search_docs", "query=broker", "limit=1"))
-    assert "broker" in found["metadata"]["texts"][0]
+    assert "broker" in str(found["metadata"]["texts"][0])
     steps = program.parent / "steps.jsonl"
     steps.write_text('{"id":"tags","module":"rag","tool":"list_tags","output":true}\n')
     assert "done, 1 of 1 steps" in document(run(program, *named, "batch", str(steps)))["metadata"]["texts"][0]
@@ -97,7 +97,7 @@ def test_with_its_extra_the_wheel_runs_everything_in_an_empty_folder(wheel: Path
             facts = json.loads(line)["metadata"]
             named = ["--url", facts["mcp_url"], "--token", facts["access_token"]]
             found = document(run(program, *named, "call", "rag", "search_docs", "query=broker", "limit=1"))
-            assert "broker" in found["metadata"]["texts"][0]
+            assert "broker" in str(found["metadata"]["texts"][0])
         finally:
             up.send_signal(signal.SIGINT)
             up.communicate(timeout=60)

@@ -93,8 +93,8 @@ def test_rows_of_a_data_source_read_as_flat_lines() -> None:
     answer = listed(*({**deepcopy(PAGE), "properties": dict(list(PROPERTIES.items())[:3])} for _ in range(3)))
     _, found = converse(work("query_data_source", data_source_id=SOURCE_ID), answer)
     shown = row("query_data_source", found)
-    assert shown.startswith(f"[3]{{id={PAGE_ID} title=Roadmap url={PAGE['url']} ")
-    assert shown.endswith('properties{Notes="Ask Ada" Price=12.5}}:')
+    assert shown.startswith("items[3]{id,title,url,created,last_edited,properties{Notes,Price}}:\n")
+    assert f'{PAGE_ID},Roadmap,"{PAGE["url"]}",' in shown
 
 
 def test_a_comment_reads_as_markdown() -> None:

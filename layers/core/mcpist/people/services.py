@@ -1,6 +1,6 @@
 """Service users, made by administrators: programs with roles, and with credentials in place of a person.
 
-Source: https://github.com/modelcontextprotocol/ext-auth (OAuth Client Credentials Extension)
+Source: the extension io.modelcontextprotocol/oauth-client-credentials of MCP
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""TOON, and the compact answers that are TOON with additions: https://github.com/toon-format/spec.
+"""TOON, and the compact answers that are TOON with additions: https://toonformat.dev.
 
     {total page next{cursor}}: 2,1,x
     items*{state repository{name}}: in review,mcpist
