@@ -13,8 +13,8 @@ from tests.traffic import AwsRequest, traffic_of
 def check_requests(aws: EmbeddedAws) -> None:
     """Fail if AWS would have refused a recorded request: by the caller's role, or by its own model of the request."""
     requests = tuple(traffic_of(aws).requests)
-    assert not malformed(requests)
-    assert not refused(stack_of(aws.template), requests)
+    wrong = malformed(requests) or refused(stack_of(aws.template), requests)
+    assert not wrong, "\n".join(wrong)
 
 
 def refused(stack: Stack, requests: Sequence[AwsRequest]) -> list[str]:

@@ -184,7 +184,13 @@ def no_door_is_invoked_but_by_its_alias_and_the_step_runner_by_machines_alone() 
         yield from each(all_but(), "lambda:InvokeFunction", alias(door, "$LATEST"))
         yield from each(all_but(), "lambda:InvokeFunction", alias(door, "1"))
     yield from each(all_but(MACHINES), "lambda:InvokeFunction", alias("StepRunnerFunction"))
-    yield from each([MACHINES, JANITOR, BROKER, PROGRAMS], "lambda:InvokeFunction", alias("TokenBrokerFunction"))
+    # The janitor has accounts of deactivated people ended by the broker, and approvals by the REST API.
+    yield from each(
+        all_but(ENDPOINT, REST, RUNNER, CONSOLE, JANITOR), "lambda:InvokeFunction", alias("TokenBrokerFunction")
+    )
+    yield from each(all_but(JANITOR), "lambda:InvokeFunction", alias("RestApiFunction"))
+    for door in ("McpEndpointFunction", "ConsoleFunction", "LoginFunction"):
+        yield from each(all_but(), "lambda:InvokeFunction", alias(door))
     yield from each(all_but(ENDPOINT, REST, RUNNER), "lambda:InvokeFunction", alias("ProgramRunnerFunction"))
     yield from each(all_but(), "lambda:InvokeFunction", alias("JanitorFunction"))
 
@@ -227,6 +233,13 @@ def of_the_ledger_the_janitor_reaches_no_batch() -> Iterator[Question]:
     ledger = stack().arn("Ledger")
     yield from each([JANITOR], "dynamodb:Query,UpdateItem,DeleteItem", ledger, {"dynamodb:LeadingKeys": ["acme#b_1"]})
     yield from each([JANITOR], "dynamodb:Scan", ledger)  # it names no keys, so the condition would not stop it
+
+
+@rule
+def in_the_ledger_the_step_runner_makes_only_places_of_files() -> Iterator[Question]:
+    for key in ("acme#b_1", "acme#files", "acme#approvals"):
+        yield from each([RUNNER], "dynamodb:PutItem", stack().arn("Ledger"), {"dynamodb:LeadingKeys": [key]})
+    yield from each([RUNNER], "dynamodb:DeleteItem,BatchWriteItem,Scan", stack().arn("Ledger"))
 
 
 @rule

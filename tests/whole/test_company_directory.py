@@ -16,7 +16,7 @@ from mcpist.people import directory
 from rehearsal.person import agree
 from tests.peers import pypi
 from tests.whole.conftest import McpUser
-from tests.whole.gate import held, waiting_step
+from tests.whole.gate import held
 
 PEER = Path(__file__).parents[1] / "peers/scim_peer.py"
 TESTER_SECONDS = 300
@@ -54,11 +54,12 @@ def test_scim2_tester_finds_nothing(deployment: LocalDeployment, directory_token
 
 
 def test_who_is_deactivated_is_out_at_every_door_while_a_batch_of_theirs_runs(
-    deployment: LocalDeployment, directory_token: str, user: McpUser, tmp_path: Path
+    deployment: LocalDeployment, directory_token: str, user: McpUser, administrator: McpUser, tmp_path: Path
 ) -> None:
     api = deployment.aws.api_url
     headers = {"authorization": f"Bearer {directory_token}", "content-type": "application/scim+json"}
     own = {"authorization": f"Bearer {user.token}"}
+    all_batches = {"authorization": f"Bearer {administrator.token}"}
     pages = {"accept": "text/html"}
     with httpx2.Client(timeout=60, headers=pages) as console, httpx2.Client(timeout=60) as web:
         made = web.post(f"{api}/scim/v2/Users", headers=headers, json={"userName": USER.email}).json()
@@ -66,30 +67,32 @@ def test_who_is_deactivated_is_out_at_every_door_while_a_batch_of_theirs_runs(
         console.get(agree(console, deployment.console_url, USER.sub), follow_redirects=True)
         assert console.get(f"{api}/profile").status_code == 200
         with held(tmp_path / "gate"):
-            trace = tmp_path / "trace"
-            after = {
-                "id": "after",
-                "module": "probe",
-                "tool": "look",
-                "params": {"file": str(trace)},
-                "after": ["wait"],
-            }
-            commands = [waiting_step("wait", tmp_path / "gate"), after]
+            running, trace = tmp_path / "running", tmp_path / "trace"
+            gate = {"file": str(running), "gate": str(tmp_path / "gate")}
+            commands = [
+                {"id": "wait", "module": "probe", "tool": "look_long", "params": gate},
+                {"id": "after", "module": "probe", "tool": "look", "params": {"file": str(trace)}, "after": ["wait"]},
+            ]
             started = web.post(f"{api}/v1/batches", headers=own, json={"commands": commands})
             assert started.status_code == 202, started.text
             batch = started.json()["id"]
+            until(running.exists)
             change: dict[str, Any] = {"Operations": [{"op": "Replace", "path": "active", "value": "False"}]}
             ended = web.patch(f"{api}/scim/v2/Users/{made['id']}", headers=headers, json=change)
             assert ended.json()["active"] is False
+            forgotten = time.monotonic() + directory.ACCESS_CACHE_SECONDS
             until(lambda: web.get(f"{api}/v1/tools", headers=own).status_code == 403)
             until(lambda: web.post(deployment.mcp_url, headers=own, json={}).status_code == 403)
             assert console.get(f"{api}/profile").status_code == 303
+            # The sandbox that runs the first step may remember the person for as long as those of the other doors.
+            until(lambda: time.monotonic() > forgotten)
+        # Who is active again meanwhile would have the rest run.
+        until(lambda: web.get(f"{api}/v1/batches/{batch}", headers=all_batches).json()["done"])
         with operating(deployment.aws):
             assert directory.read(ORGANIZATION).users["uma"].membership == "deactivated"
         change["Operations"][0]["value"] = "True"
         web.patch(f"{api}/scim/v2/Users/{made['id']}", headers=headers, json=change)
         until(lambda: web.get(f"{api}/v1/batches/{batch}", headers=own).status_code == 200)
-        until(lambda: web.get(f"{api}/v1/batches/{batch}", headers=own).json()["done"])
-        steps = web.get(f"{api}/v1/batches/{batch}", headers=own).json()
-        assert "AUTHORIZATION_ERROR" in json.dumps(steps)
+        first, rest = web.get(f"{api}/v1/batches/{batch}", headers=own).json()["steps"]
+        assert (first["state"], rest["error"]["code"]) == ("succeeded", "AUTHORIZATION_ERROR")
         assert not trace.exists()

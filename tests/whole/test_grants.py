@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 
@@ -73,14 +74,32 @@ def test_a_token_that_the_service_refuses_asks_to_connect_again(connected: McpUs
     assert json.loads(result.content[0].text)["code"] == "RECONNECT_REQUIRED"
 
 
-def test_the_aws_requests_of_a_call_stay_within_the_designs_numbers(
-    deployment: LocalDeployment, connected: McpUser
-) -> None:
-    counts = []
+@pytest.fixture
+def labelled(connected: McpUser) -> Iterator[None]:
+    """Uma with another account, which is not the default one."""
+    work = f"{OWN}#work"
+    connect(connected.deployment, "github", CANARIES[1], owner=work, account_name="work-at-github")
+    forget(connected.deployment)
+    yield
+    disconnect(connected.deployment, "github", owner=work)
+
+
+def test_the_aws_requests_of_a_call_stay_within_the_designs_numbers(connected: McpUser) -> None:
+    check_numbers(connected)
+
+
+@pytest.mark.usefixtures("labelled")
+def test_the_aws_requests_of_a_call_are_no_more_beside_a_labelled_account(connected: McpUser) -> None:
+    check_numbers(connected)
+
+
+def check_numbers(user: McpUser) -> None:
+    """Count what a cold and a warm call send."""
+    traffic, counts = traffic_of(user.deployment.aws), []
     for _ in ("cold", "warm"):
-        before = len(traffic_of(deployment.aws).requests)
-        connected.texts("call", **GET_ME)
-        asked = [request for request in traffic_of(deployment.aws).requests[before:] if not is_quota_request(request)]
+        before = len(traffic.requests)
+        user.texts("call", **GET_ME)
+        asked = [request for request in traffic.requests[before:] if not is_quota_request(request)]
         counts.append(Counter(request.function for request in asked))
     cold, warm = counts
     assert cold["McpEndpointFunction"] <= 3

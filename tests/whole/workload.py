@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,17 +17,21 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import httpx2
 from mcp_types import ElicitRequestParams, ElicitResult
 
-from infra.local.demo import ADMINISTRATOR, ORGANIZATION, ROLE
+from infra.local.demo import ADMINISTRATOR, ORGANIZATION, ROLE, USER
 from infra.local.deployment import LocalDeployment, operating
 from infra.local.login import Person
+from login.metadata import JWT_BEARER
 from mcpist.audit.record import audit_table, keyed, timestamp
-from mcpist.aws.table import directory_table
+from mcpist.aws.table import directory_table, ledger_table
 from mcpist.batch.machine import machine_usage
-from mcpist.people import directory, publication
+from mcpist.people import client_logins, directory, publication
+from mcpist.running import approvals
 from rehearsal.person import agree
 from tests import members
 from tests.accounts import forget
 from tests.audit_items import audit_items
+from tests.core.loopback import json_response, serving
+from tests.login.signers import Signer
 from tests.mcp_endpoint.endpoint_client import EVENTS
 from tests.traffic import AwsRequest, HookPhase, InjectedResponse, traffic_of
 from tests.upstreams.fake_upstream import ECHO, FakeUpstream
@@ -200,15 +205,82 @@ def use_login(deployment: LocalDeployment) -> None:
         assert browser.get(agree(browser, joining, ADMINISTRATOR.sub)).status_code < 400
 
 
-def _client_of(web: httpx2.Client, address: str) -> dict[str, str]:
-    """A new client that an administrator lets act, and its tokens."""
+def add_by_issuer(deployment: LocalDeployment) -> None:
+    """Let a company's issuer make a person a user at a client's login."""
+    signer, address = Signer(), deployment.aws.api_url
+    with (
+        rest_client(deployment, deployment.token(ADMINISTRATOR)) as rest,
+        serving() as company,
+        httpx2.Client(base_url=address, timeout=60) as web,
+    ):
+        company.replies = [
+            json_response({"issuer": company.url, "jwks_uri": f"{company.url}/keys"}),
+            json_response(signer.jwks),
+        ]
+        client = rest.post("/v1/services", json={"user": "robot", "name": "Robot", "roles": [ROLE]}).json()
+        trusted = {"issuer": company.url, "adds_people": True, "roles": [ROLE]}
+        assert rest.patch("/v1/organization", json={"trusted_issuers": [trusted]}).status_code == 200
+        now = int(time.time())
+        said = {"iss": company.url, "sub": "zoe", "aud": address, "resource": f"{deployment.mcp_url}/{ORGANIZATION}"}
+        said |= {"iat": now, "exp": now + 300, "jti": "1", "client_id": client["client_id"]}
+        form = {"grant_type": JWT_BEARER, "assertion": signer.sign(said, "oauth-id-jag+jwt")}
+        answer = web.post("/login/token", data=form, auth=(client["client_id"], client["client_secret"]))
+        assert answer.status_code == 200, answer.text
+        (zoe,) = (one["user"] for one in rest.get("/v1/users").json()["users"] if one["user"].startswith("zoe-"))
+        for user in ("robot", zoe):
+            assert rest.delete(f"/v1/users/{user}").status_code == 200
+
+
+def deactivate(deployment: LocalDeployment) -> None:
+    """Let a company's directory end a person's programs; then the janitor has the accounts of its people ended."""
+    address = deployment.aws.api_url
+    with httpx2.Client(base_url=address, timeout=60) as web:
+        _client_of(web, address, USER)
+    with rest_client(deployment, deployment.token(ADMINISTRATOR)) as rest:
+        token = rest.post("/v1/directory/token", json={}).json()["token"]
+        company = {"authorization": f"Bearer {token}", "content-type": "application/scim+json"}
+        made = rest.post("/scim/v2/Users", headers=company, json={"userName": USER.email}).json()
+        # At a sign-in with the verified address the directory finds the user that there is.
+        with _signed_in(deployment, USER):
+            pass
+        for active in (False, True):
+            change = {"Operations": [{"op": "replace", "path": "active", "value": active}]}
+            answer = rest.patch(f"/scim/v2/Users/{made['id']}", headers=company, json=change)
+            assert answer.json()["active"] is active
+            with operating(deployment.aws, LOGINS_TABLE=deployment.aws.resource("Logins")):
+                assert client_logins.find(directory.read(ORGANIZATION).users[USER.sub].subject) == []
+        assert _tidy(deployment)["organizations_with_expired_accounts"] == 0
+        assert rest.delete("/v1/directory/token").status_code == 200
+
+
+def end_approvals(user: McpUser) -> None:
+    """Let the janitor have an approval ended for which nobody came."""
+    deployment = user.deployment
+    with operating(deployment.aws):
+        before = directory.read(ORGANIZATION).roles[ROLE]
+        members.put_role(ORGANIZATION, replace(before, destructive=True, approval=("rag.*",)))
+    with rest_client(deployment, user.token) as rest:
+        call = {"name": "rag.delete_doc", "parameters": {"path": "none.md"}}
+        assert rest.post("/v1/tools/call", json=call).json()["code"] == "APPROVAL_REQUIRED"
+    with operating(deployment.aws):
+        members.put_role(ORGANIZATION, before)
+        (listed,) = ledger_table().query(f"{ORGANIZATION}#approvals")
+        for key in ((listed["pk"], listed["sk"]), (f"{ORGANIZATION}#{listed['approval_id']}", approvals.APPROVAL_KEY)):
+            ledger_table().set(*key, {"until": 1})
+        _tidy(deployment)
+        (ended,) = ledger_table().query(f"{ORGANIZATION}#approvals")
+    assert ended["state"] == "expired"
+
+
+def _client_of(web: httpx2.Client, address: str, person: Person = ADMINISTRATOR) -> dict[str, str]:
+    """A new client that a person lets act, and its tokens."""
     redirect, verifier = "http://127.0.0.1:9/callback", secrets.token_urlsafe(48)
     described = {"client_name": "Workload", "redirect_uris": [redirect], "token_endpoint_auth_method": "none"}
     client = web.post("/login/register", json=described).json()["client_id"]
     challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
     asked = {"response_type": "code", "client_id": client, "redirect_uri": redirect, "code_challenge": challenge}
     page = f"{address}/login/authorize?{urlencode({**asked, 'code_challenge_method': 'S256'})}"
-    code = httpx2.URL(agree(web, page, ADMINISTRATOR.sub)).params["code"]
+    code = httpx2.URL(agree(web, page, person.sub)).params["code"]
     form = {"grant_type": "authorization_code", "code": code, "redirect_uri": redirect, "client_id": client}
     return {"client": client, **web.post("/login/token", data={**form, "code_verifier": verifier}).json()}
 

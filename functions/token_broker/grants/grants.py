@@ -18,7 +18,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import chain
 from uuid import uuid4
 
 from mcpist.aws.attributes import Item, decode, encode
@@ -69,10 +68,11 @@ class FoundGrants:
         return grant.label == self.defaults.get((grant.provider, grant.owner), MAIN_ACCOUNT)
 
 
-def fetch(caller: Caller, services: Iterable[str]) -> FoundGrants:
+def fetch(caller: Caller, services: Iterable[str], *, by_default: bool = False) -> FoundGrants:
     """Return the caller's own grants and those of its roles: one consistent request for up to 50 owners.
 
-    One more for each owner who has or had labelled accounts at a provider.
+    One more for each owner who has or had labelled accounts at a provider; with `by_default` only where the main
+    account does not act before them: then it is returned without them.
     """
     wanted = set(services)
     owners = [personal_owner(caller.user), *map(shared_owner, caller.role_names)]
@@ -80,8 +80,18 @@ def fetch(caller: Caller, services: Iterable[str]) -> FoundGrants:
     keys = [(pk, prefix + owner) for pk in partitions for owner in owners for prefix in ("", DEFAULT_PREFIX)]
     items = table().get_many(list(dict.fromkeys(keys)))
     markers = [item for item in items if item["sk"].startswith(DEFAULT_PREFIX)]
-    labelled = (item for marker in markers for item in table().query(marker["pk"], f"{_owner(marker)}#"))
-    stored = map(grant_from_item, chain((item for item in items if item not in markers), labelled))
+    mains = [grant_from_item(item) for item in items if item not in markers]
+    acting = {
+        grant.key
+        for grant in mains
+        if wanted <= {*grant.account.services}
+        and (grant.owner != personal_owner(caller.user) or grant.is_open_to(caller.role_names))
+    }
+    stored = list(mains)
+    for marker in markers:
+        key = marker["pk"], _owner(marker)
+        if not (by_default and marker["label"] == MAIN_ACCOUNT and key in acting):
+            stored += map(grant_from_item, table().query(key[0], f"{key[1]}#"))
     return FoundGrants([one for one in stored if not wanted.isdisjoint(one.account.services)], _defaults(markers))
 
 

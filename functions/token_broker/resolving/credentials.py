@@ -60,7 +60,8 @@ def resolve(
         return cached
     for _ in range(MAX_RESOLVE_ATTEMPTS):
         read_at = opened_credentials.clock()
-        grant = select_grant(caller, grants.fetch(caller, [service]), choice)
+        found = grants.fetch(caller, [service], by_default=not (choice.label or choice.pins))
+        grant = select_grant(caller, found, choice)
         if grant is None:
             from token_broker.providers import require_dialect
 
