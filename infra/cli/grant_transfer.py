@@ -9,7 +9,8 @@ import base64
 import binascii
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
@@ -19,6 +20,7 @@ from infra.cli.document import CommandError, CommandResult
 from infra.cli.options import OrganizationOption, Target, text_of
 from infra.cli.target import opened, organization_of
 from mcpist.aws.clients import client
+from mcpist.people.administration import ConnectedAccount, NoAccounts
 from mcpist.settings import settings
 
 # A pending connection, a lease and a session end by themselves; only grants move.
@@ -29,6 +31,22 @@ ITEM_PREFIXES = (DEFAULT_PREFIX, *OWNER_PREFIXES)
 ONLY_OWNER_READS = 0o600
 
 type Item = dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAccounts(NoAccounts):
+    """An organization's accounts as the operator sees them: in the table, since the broker answers people alone."""
+
+    organization: str
+
+    def find(self, owners: Collection[str]) -> list[ConnectedAccount]:
+        """Return the accounts of these owners."""
+        found = ((item, "#".join(item["sk"]["S"].split("#")[:2])) for item in _items_of(self.organization))
+        return [
+            ConnectedAccount(item["pk"]["S"].partition("#")[2], owner)
+            for item, owner in found
+            if _is_grant(item) and owner in owners
+        ]
 
 
 def export_grants(

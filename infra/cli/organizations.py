@@ -14,18 +14,18 @@ from pydantic import ValidationError
 from typer import Argument, Option
 
 from infra.cli.document import CommandError, CommandResult
+from infra.cli.grant_transfer import StoredAccounts
 from infra.cli.options import MASKS, DryRun, Items, Target, WithGrants, command_group, given, items, text_of
 from infra.cli.rest_client import Access
 from infra.cli.rest_commands import dump, to_result
 from infra.cli.stacks import last_up
 from infra.cli.target import opened
 from mcpist.caller import Subject
-from mcpist.errors import InvalidRequest
+from mcpist.errors import GrantsRemain, InvalidRequest
 from mcpist.people.administration import Administration, operator
 from mcpist.people.change import ChangeOptions, fields_of
 from mcpist.people.documents import OrganizationDocument
 from mcpist.people.organization import Organization, User
-from mcpist.running.accounts import BrokerAccounts
 from mcpist.tools.access.effects import describe_change
 from mcpist_services.catalogue import CATALOGUE
 
@@ -63,11 +63,15 @@ def create_organization(
     first = User(administrator, administrator, Subject(issuer.rstrip("/"), sub), "admin")
     with opened(target):
         caller = operator(organization)
-        administration = Administration(caller, "", BrokerAccounts(caller))
+        administration = Administration(caller, "", StoredAccounts(organization))
         if restore:
             options = ChangeOptions(dry_run=dry_run)
             edit = partial(_with_administrator, first)
-            applied = administration.change("organization.restore", f"users.{first.id}", edit, options)
+            try:
+                applied = administration.change("organization.restore", f"users.{first.id}", edit, options)
+            except GrantsRemain as error:
+                hint = "Name another id, which no user has: that administrator can then change this user --with-grants."
+                raise CommandError(error.code, str(error), hint) from None
         else:
             new = Organization(organization, name or organization, users={first.id: first})
             applied = administration.create(new, dry_run=dry_run)

@@ -8,17 +8,21 @@ moto sorts all items of a table for each query, and copies the whole table for e
 rows in the audit a page of the console takes minutes. Here each table and index is kept in its order from its first
 query on. All our tables have a sort key. An update copies its item twice, and again at each level of each value that it
 returns: a third of its CPU for the header of a batch.
+
+moto checks the condition of a write and then writes, so two threads could both find that an item does not exist. Here
+one operation of DynamoDB runs at a time, as each write of DynamoDB is one step.
 """
 
 import base64
 import copy
 import json
+import threading
 import uuid
 import zlib
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, wraps
 from operator import itemgetter
 from types import SimpleNamespace
 from typing import Any
@@ -66,6 +70,8 @@ _update_item: Any = _models.DynamoDBBackend.update_item
 _orders: WeakKeyDictionary[Table, dict[str, _Order]] = WeakKeyDictionary()
 """The orders of each table by the names of its indexes; that of the table itself is named ``."""
 _transact: Any = _models.DynamoDBBackend.transact_write_items
+_handlers: dict[str, Any] = {name: getattr(DynamoHandler, name) for name in METHODS.values()}
+_operation = threading.RLock()  # moto calls some of its own methods in others
 
 
 # -- Requests -------------------------------------------------------------------------------------------
@@ -167,9 +173,22 @@ def install() -> None:
     _models.DynamoDBBackend.update_item = update_item
     Item.size = size  # type: ignore[assignment, method-assign]
     _models.DynamoDBBackend.transact_write_items = transact_write_items
+    for name, handler in _handlers.items():
+        setattr(DynamoHandler, name, one_at_a_time(handler))
     # Copies of an item for a stream, of a table for a rollback, and of items of which only a description is used.
     _models.copy = _responses.copy = _models.table.copy = SimpleNamespace(copy=copy.copy, deepcopy=lambda value: value)
     DynamoType.to_regular_json = to_json  # type: ignore[assignment, method-assign]
+
+
+def one_at_a_time[**P, T](operation: Callable[P, T]) -> Callable[P, T]:
+    """Return an operation that waits for all others in this process."""
+
+    @wraps(operation)
+    def run(*arguments: P.args, **options: P.kwargs) -> T:
+        with _operation:
+            return operation(*arguments, **options)
+
+    return run
 
 
 def query(table: Any, hash_key: Any, *arguments: Any, hash_key_conditions: Any = (), **options: Any) -> Any:
@@ -214,6 +233,7 @@ def delete_item(table: Any, hash_key: Any, range_key: Any) -> Any:
     return item
 
 
+@one_at_a_time
 def update_item(backend: Any, table_name: str, *arguments: Any, **options: Any) -> Any:
     """Change an item as moto does, which may give it another place in an index."""
     item = _update_item(backend, table_name, *arguments, **options)

@@ -99,7 +99,7 @@ def test_a_step_sends_a_failed_request_again_as_its_line_says(
     write: Write, monkeypatch: pytest.MonkeyPatch, retry: int, ended: str
 ) -> None:
     held = Credential("t", account_id="7", account_name="uma", owner="user#uma", expires_at=None)
-    broker.credential_cache.put(("acme", "uma", ("members",), "github"), held)
+    broker.credential_cache.put(("acme", "uma", ("members",), "github", "", ()), held)
     write(("get_me", {}, set()), step0={"module": "github", "retry": retry, "retry_delay": 0})
     with serving() as service:
         monkeypatch.setattr(CATALOGUE.module("github"), "host", service.url)

@@ -10,6 +10,7 @@ from infra.cli.document import TRY_AGAIN
 from infra.cli.main import run
 from infra.local.login import LocalLogin
 from infra.local.names import REGION
+from mcpist.aws.table import Table
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
 from mcpist.settings import settings
@@ -42,6 +43,21 @@ def test_an_organization_in_which_nobody_can_log_in_gets_an_administrator(mcpist
     )
     row = mcpist("audit")["rows"][0]
     assert (row["tool"], row["target"], row["before"]["system_role"]) == ("organization.restore", "users.uma", "user")
+
+
+def test_nobody_gets_the_accounts_of_a_user_by_becoming_the_administrator(mcpist: Mcpist) -> None:
+    for owner in ("role#uma", "user#umas", "default#user#uma"):
+        Table(settings().grants_table, "grants").put({"pk": "acme#github", "sk": owner})
+    restored = ("org", "create", "acme", "--restore", "--administrator", "uma", "--sub", "u-2")
+    assert mcpist(*restored, "--dry-run")["dry_run"]
+    for place in (("acme#github", "user#uma#work"), ("globex#jira", "user#uma")):
+        Table(settings().grants_table, "grants").put(dict(zip(("pk", "sk"), place, strict=True)))
+    before = directory.read("acme")
+    for more in ((), ("--dry-run",)):
+        error = mcpist(*restored, *more, fails=True)
+        assert error["message"] == "Accounts are connected for user uma: github."
+        assert "another id" in error["hint"]
+    assert directory.read("acme") == before
 
 
 def test_the_only_organization_needs_no_name(mcpist: Mcpist, login: LocalLogin) -> None:
@@ -147,7 +163,7 @@ def test_an_import_without_an_administrator_is_refused_and_changes_nothing(mcpis
     for more in ((), ("--dry-run",)):
         error = mcpist("org", "import", "acme.yaml", *more, fails=True)
         assert "acme would have no administrator" in error["message"]
-        assert error["details"]["line"] == 14
+        assert error["details"]["line"] == 15
     assert directory.read("acme") == before
 
 
@@ -156,7 +172,7 @@ def test_a_file_that_is_wrong_is_refused_with_its_line(mcpist: Mcpist, tmp_path:
     file = tmp_path / "acme.yaml"
     file.write_text(file.read_text().replace("roles: [members]", "roles: [bosses]"))
     error = mcpist("org", "import", "acme.yaml", fails=True)
-    assert error["message"] == 'Line 19: users.ada.roles: there is no role "bosses" (roles: members)'
+    assert error["message"] == 'Line 20: users.ada.roles: there is no role "bosses" (roles: members)'
     assert mcpist("org", "import", "none.yaml", fails=True)["code"] == "FILE_NOT_FOUND"
 
 

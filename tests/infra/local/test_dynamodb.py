@@ -1,9 +1,12 @@
 """moto's tables answer as they do without our changes, and a refused transaction leaves nothing."""
 
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import boto3
+import moto.dynamodb.models.table
 import pytest
 from botocore.exceptions import ClientError
 from hypothesis import given
@@ -160,3 +163,23 @@ def test_json_of_a_value_is_the_value_and_shares_nothing_with_it() -> None:
     seen["M"]["tags"]["SS"].append("z")
     seen["M"]["list"]["L"].clear()
     assert dynamodb_patches.to_json(value) == NESTED["deep"]
+
+
+def test_of_concurrent_writes_with_a_condition_one_succeeds(dynamodb: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    parse: Any = moto.dynamodb.models.table.get_filter_expression
+
+    def slowly(*arguments: Any) -> Any:
+        time.sleep(0.01)  # between the reading of the item and its writing
+        return parse(*arguments)
+
+    def wrote(number: int) -> bool:
+        item = {"pk": {"S": "race"}, "sk": {"S": "1"}, "amount": {"N": str(number)}}
+        try:
+            dynamodb.put_item(TableName="rows", Item=item, ConditionExpression="attribute_not_exists(pk)")
+        except dynamodb.exceptions.ConditionalCheckFailedException:
+            return False
+        return True
+
+    monkeypatch.setattr(moto.dynamodb.models.table, "get_filter_expression", slowly)
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(wrote, range(4))) == 1
