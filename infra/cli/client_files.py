@@ -1,7 +1,6 @@
 """`mcpist add` and `remove`: this endpoint in the configuration file of an MCP client."""
 
 import json
-import os
 import re
 import sys
 import tomllib
@@ -15,6 +14,7 @@ from typer import Argument, Option
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.endpoint import known_url
 from infra.cli.options import Url
+from infra.cli.whole_file import write_whole
 
 MCP_REMOTE = "mcp-remote@0.15.1"
 
@@ -136,16 +136,9 @@ def _read(file: ClientFile) -> str:
 
 
 def _write(file: ClientFile, text: str) -> None:
-    """Write the file whole or not at all; a link stays one, and its permissions stay."""
-    place = file.place.resolve()
-    draft = place.with_name(f".{place.name}.mcpist")
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(text, "utf-8")
-        draft.chmod(place.stat().st_mode & 0o777 if place.exists() else 0o600)
-        os.replace(draft, place)
+        write_whole(file.place, text)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise _refused(file, f"it cannot be written ({error.strerror})") from None
 
 

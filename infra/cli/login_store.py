@@ -3,13 +3,13 @@
 import fcntl
 import json
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from infra.cli.document import CommandError
+from infra.cli.whole_file import ONLY_OWNER, write_whole
 
 READABLE_BY_OTHERS = 0o077
 
@@ -91,9 +91,5 @@ def _read() -> dict[str, KeptLogin]:
 
 
 def _write(logins: dict[str, KeptLogin]) -> None:
-    """Replace the file as a whole, so that no reader sees half of it."""
-    path = logins_file()
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        json.dump({url: asdict(login) for url, login in logins.items()}, file)
-    draft.replace(path)
+    text = json.dumps({url: asdict(login) for url, login in logins.items()})
+    write_whole(logins_file(), text, mode=ONLY_OWNER)

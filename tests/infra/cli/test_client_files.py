@@ -67,7 +67,7 @@ def test_a_client_without_a_file_gets_one_that_only_its_person_reads() -> None:
         result = add(client, URL)
         assert result.metadata["file"] == str(known.place)
         assert known.place.stat().st_mode & 0o777 == 0o600
-        assert not list(known.place.parent.glob(".*.mcpist"))
+        assert not list(known.place.parent.glob(f".{known.place.name}.*"))
     assert remove("zed", "nothing").metadata["removed"] is False
 
 
@@ -123,6 +123,30 @@ def test_a_link_stays_a_link_and_permissions_stay(home: Path) -> None:
     add("cursor", URL)
     assert file.is_symlink()
     assert (parsed(real)["mcpServers"], real.stat().st_mode & 0o777) == ({"mcpist": {"url": URL}}, 0o640)
+
+
+def test_nobody_else_reads_the_file_while_it_is_written(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    modes = []
+
+    def replaced(draft: Path, _: Path) -> None:
+        modes.append(draft.stat().st_mode & 0o777)
+        raise OSError(28, "No space left on device")
+
+    created = os.open
+
+    def opened(path: Any, flags: int, mode: int = 0o777) -> int:
+        modes.append(mode if str(path).startswith(str(home)) else 0)
+        return created(path, flags, mode)
+
+    monkeypatch.setattr("infra.cli.whole_file.os.open", opened)
+    monkeypatch.setattr(Path, "replace", replaced)
+    file = written("cursor", "{}")
+    file.chmod(0o640)
+    modes.clear()
+    with pytest.raises(CommandError, match="No space left"):
+        add("cursor", URL)
+    assert modes == [0o600, 0o640]
+    assert [one.name for one in file.parent.iterdir()] == ["mcp.json"]
 
 
 def test_a_place_that_cannot_be_written_is_refused(home: Path) -> None:
