@@ -22,7 +22,7 @@ from mcpist.errors import InvalidRequest, StaleConnection
 from mcpist.oauth.provider import Tokens
 from token_broker import vault
 from token_broker.grants import grants
-from token_broker.grants.grant import GrantedAccount, key_part, label_of, owner_of
+from token_broker.grants.grant import GrantedAccount, NamedAccount, key_part
 
 PENDING_PARTITION_KEY = "#connect"
 STATE_BYTES = 32
@@ -34,7 +34,7 @@ type Phase = Literal["begun", "claimed", "asked", "answered"]
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectionIntent:
+class ConnectionIntent(NamedAccount):
     """The account that a person wants to connect, and its future owner."""
 
     browser: str
@@ -53,16 +53,6 @@ class ConnectionIntent:
         """The role that will own the grant; None for a personal one."""
         kind, _, name = self.owner.partition("#")
         return name if kind == "role" else None
-
-    @property
-    def owner(self) -> str:
-        """The future owner: `user#ID` or `role#NAME`."""
-        return owner_of(self.slot)
-
-    @property
-    def label(self) -> str:
-        """The label of the future grant."""
-        return label_of(self.slot)
 
 
 @dataclass(frozen=True, slots=True)

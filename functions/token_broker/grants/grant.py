@@ -74,8 +74,25 @@ class GrantRejection:
     """The time of the refusal (epoch seconds)."""
 
 
+class NamedAccount:
+    """An account that a sort key of the table of grants names."""
+
+    __slots__ = ()
+    slot: str
+
+    @property
+    def owner(self) -> str:
+        """The person or the role whose account it is: `user#ID` or `role#NAME`."""
+        return owner_of(self.slot)
+
+    @property
+    def label(self) -> str:
+        """The name that tells it from the owner's other accounts at the provider."""
+        return label_of(self.slot)
+
+
 @dataclass(frozen=True, slots=True)
-class StoredGrant:
+class StoredGrant(NamedAccount):
     """A stored grant; its tokens are still sealed."""
 
     organization: str
@@ -99,16 +116,6 @@ class StoredGrant:
     def key(self) -> tuple[str, str]:
         """The keys of its item: `pk`, `sk`."""
         return partition_key(self.organization, self.provider), self.slot
-
-    @property
-    def owner(self) -> str:
-        """The person or the role whose account it is: `user#ID` or `role#NAME`."""
-        return owner_of(self.slot)
-
-    @property
-    def label(self) -> str:
-        """The name that tells it from the owner's other accounts at the provider."""
-        return label_of(self.slot)
 
     @property
     def name(self) -> str:
