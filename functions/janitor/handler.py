@@ -1,5 +1,6 @@
 """The janitor's handler: a schedule's event in, what it published, sealed and removed out."""
 
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from itertools import batched
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 MIN_AGE_SECONDS = 900
 """A younger change may still be going on."""
 MAX_TIME_FRACTION = 0.5
-"""Of the invocation's time, for the seals; the rest is for the machines. What is left is sealed by the next run."""
+"""Of the time that is left, for one kind of work; the rest is for those after it. The next run does what is left."""
 MAX_EXPIRED_APPROVALS, EXPIRE_SECONDS = 100, 25
 """Of one organization in one run: each is a transaction of a function that answers within 29 s."""
 MAX_CONCURRENT_ORGANIZATIONS = 16
@@ -48,41 +49,50 @@ def finish_publications(clock: Clock = wall_clock) -> dict[str, int]:
     return {"finished_publications": finished}
 
 
-def end_accounts(context: "LambdaContext") -> dict[str, int]:
-    """End the accounts of people whom companies' directories deactivated long enough ago; return how many are left."""
-    reserve, left = context.get_remaining_time_in_millis() * (1 - MAX_TIME_FRACTION), 0
-    for organization in directory.organizations():
-        if not directory.has_company(organization):
-            continue
-        try:
-            if context.get_remaining_time_in_millis() <= reserve or not end_expired_accounts(organization):
-                left += 1
-        except (AwsError, McpistError) as error:  # the audit and the machines must not wait for it
-            left += 1
-            invocation.count_error(error.code)
-    invocation.add_fields(organizations_with_expired_accounts=left)
-    return {"organizations_with_expired_accounts": left}
-
-
 def seal_audit(context: "LambdaContext") -> dict[str, Any]:
     """Seal the audit rows since the last run, and return how many, and how many organizations are left."""
-    reserve = context.get_remaining_time_in_millis() * (1 - MAX_TIME_FRACTION)
     organizations = directory.organizations()
-    SystemRandom().shuffle(organizations)  # so that no organization is always the one for which no time is left
     rows, left = 0, len(organizations)
     try:
-        with ThreadPoolExecutor(MAX_CONCURRENT_ORGANIZATIONS) as workers:
-            for some in batched(organizations, MAX_CONCURRENT_ORGANIZATIONS, strict=False):
-                if context.get_remaining_time_in_millis() <= reserve:
-                    break
-                for sealed in workers.map(with_context(_tend), some):
-                    rows, left = rows + sealed, left - 1
+        for sealed in _of_each(organizations, _tend, context):
+            rows, left = rows + sealed, left - 1
     except (AwsError, StoreUnavailable) as error:  # the machines must not wait for it
         invocation.add_fields(sealing_stopped_by=error.code)
         invocation.count_error(error.code)
     summary = {"sealed_rows": rows, "unsealed_organizations": left}
     invocation.add_fields(**summary)
     return summary
+
+
+def end_accounts(context: "LambdaContext") -> dict[str, int]:
+    """End the accounts of people whom companies' directories deactivated long enough ago.
+
+    Return how many organizations have some left, or were not reached.
+    """
+    organizations = directory.organizations()
+    left = len(organizations) - sum(_of_each(organizations, _end_accounts, context))
+    invocation.add_fields(organizations_with_expired_accounts=left)
+    return {"organizations_with_expired_accounts": left}
+
+
+def _of_each[T](organizations: list[str], work: Callable[[str], T], context: "LambdaContext") -> Iterator[T]:
+    """Yield the result of a work for each organization, several at once, while a part of the time is left."""
+    reserve = context.get_remaining_time_in_millis() * (1 - MAX_TIME_FRACTION)
+    SystemRandom().shuffle(organizations)  # so that no organization is always the one for which no time is left
+    with ThreadPoolExecutor(MAX_CONCURRENT_ORGANIZATIONS) as workers:
+        for some in batched(organizations, MAX_CONCURRENT_ORGANIZATIONS, strict=False):
+            if context.get_remaining_time_in_millis() <= reserve:
+                break
+            yield from workers.map(with_context(work), some)
+
+
+def _end_accounts(organization: str) -> bool:
+    """Whether no account of an organization is left that has to end."""
+    try:
+        return not directory.has_company(organization) or end_expired_accounts(organization)
+    except (AwsError, McpistError) as error:  # the other organizations and the machines must not wait for it
+        invocation.count_error(error.code)
+        return False
 
 
 def _tend(organization: str) -> int:

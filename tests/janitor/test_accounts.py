@@ -23,3 +23,6 @@ def test_each_organization_with_a_directory_is_asked_and_what_is_left_is_for_the
     assert end_accounts(Context()) == {"organizations_with_expired_accounts": 0}
     broker.refusal = {"type": "StoreUnavailable", "details": {"store": "directory"}}
     assert end_accounts(Context()) == {"organizations_with_expired_accounts": 1}
+    asked = len(broker.messages)
+    assert end_accounts(Context(seconds=0)) == {"organizations_with_expired_accounts": 2}  # none is reached
+    assert len(broker.messages) == asked
