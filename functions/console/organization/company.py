@@ -1,4 +1,4 @@
-"""The company's directory: its token, how long it keeps accounts, and its groups with the roles that they give."""
+"""The company: its directory with groups and their roles, the clients that may act for people, and its issuers."""
 
 import re
 from urllib.parse import urlencode
@@ -8,31 +8,39 @@ from console.visit import Visit
 from mcpist.errors import InvalidRequest
 from mcpist.http.request import HttpResponse
 from mcpist.paging import page_of, search
-from mcpist.people import provisioning
+from mcpist.people import edits, provisioning
 from mcpist.people.company import MAX_GRANT_DAYS
+from mcpist.people.edits import Edit
+from mcpist.people.organization import MAX_ISSUER_CHARACTERS, Organization, TrustedIssuer
 
 PAGE = "/directory"
+NEW_ISSUER = "new"
+"""In the page's address: the panel of an issuer that is to be added."""
 
 
 def show(visit: Visit) -> HttpResponse:
-    """Show the directory's access and its groups, and the panel of one group."""
+    """Show the directory's access, its groups, clients and issuers, and the panel of one group or issuer."""
     _, organization = visit.administration.read()
     query = visit.request.query
     found = search(organization.groups.values(), query.get("q", ""), lambda group: (group.name, *group.roles))
     page = page_of(found, lambda group: group.id, query.get("cursor", ""), LIST_PAGE_ROWS)
+    issuer = query.get("issuer", "")
     return visit.page(
         "organization/company.html",
         organization=organization,
         groups=page.items,
         cursor=page.cursor,
         group=provisioning.find_group(organization, query["id"]) if query.get("id") else None,
+        issuer=next((one for one in organization.trusted_issuers if one.issuer == issuer), None),
+        is_new_issuer=issuer == NEW_ISSUER,
+        max_issuer=MAX_ISSUER_CHARACTERS,
         url=f"{visit.request.public_url}{provisioning.SCIM_PATH}",
         max_days=MAX_GRANT_DAYS,
     )
 
 
 def submit(visit: Visit) -> HttpResponse:
-    """Make or revoke the token, set how long accounts are kept, or give a group roles."""
+    """Change what the page shows; all but a new token is reviewed first."""
     form = visit.request.form_value
     match form("action"):
         case "token":
@@ -52,4 +60,25 @@ def submit(visit: Visit) -> HttpResponse:
             group, back = form("id"), f"{PAGE}?{urlencode({'id': form('id')})}"
             edit = provisioning.give_roles(group, tuple(visit.request.form.get("roles", ())))
             return review(visit, "groups.update", f"groups.{group}", edit, back=back, done="group_changed")
+        case "clients":
+            clients = [name for line in form("clients").splitlines() if (name := line.strip())]
+            edit = edits.change_own_fields(clients=clients)
+            return review(visit, "organization.update", "organization", edit, back=PAGE, done="clients_changed")
+        case "issuer" | "remove_issuer":
+            edit = _change_issuer(visit)
+            return review(visit, "organization.update", "organization", edit, back=PAGE, done="issuers_changed")
     raise InvalidRequest(field="action", problem="this action is unknown")
+
+
+def _change_issuer(visit: Visit) -> Edit:
+    """Return the edit that adds the form's issuer, replaces the one that was shown, or removes that one."""
+    form = visit.request.form_value
+    roles = tuple(visit.request.form.get("roles", ()))
+    given = TrustedIssuer(form("issuer").strip().rstrip("/"), form("adds_people") == "yes", roles)
+    issuers = () if form("action") == "remove_issuer" else (given,)
+
+    def edit(before: Organization) -> Organization:
+        others = [one for one in before.trusted_issuers if one.issuer != form("shown")]
+        return edits.change_own_fields(trusted_issuers=(*others, *issuers))(before)
+
+    return edit

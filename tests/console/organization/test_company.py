@@ -11,7 +11,7 @@ import pytest
 from mcpist.errors import AuthenticationError
 from mcpist.people import directory, provisioning
 from mcpist.people.company import Group
-from mcpist.people.organization import Organization
+from mcpist.people.organization import Organization, TrustedIssuer
 from tests.console.conftest import Browser
 
 
@@ -69,3 +69,32 @@ def test_roles_of_a_group_and_days_are_reviewed_first(ada: Browser) -> None:
 def test_only_administrators_see_it(uma: Browser) -> None:
     assert uma.get("/directory")["statusCode"] == 403
     assert uma.post("/directory", [("action", "token")])["statusCode"] == 403
+
+
+def test_clients_and_issuers_are_reviewed_first(ada: Browser) -> None:
+    shown = ada.post("/directory", [("action", "clients"), ("clients", " chatgpt.com \r\n\r\nClaude Code\r\n")])
+    assert directory.read("acme").clients == ()
+    ada.submit_form(shown["body"], "reviewed")
+    assert directory.read("acme").clients == ("chatgpt.com", "Claude Code")
+
+    assert "Add an issuer" in ada.get("/directory?issuer=new")["body"]
+    fields = [("action", "issuer"), ("shown", ""), ("issuer", "https://id.example.com/")]
+    shown = ada.post("/directory?issuer=new", [*fields, ("adds_people", "yes"), ("roles", "members")])
+    assert "https://id.example.com" in shown["body"]
+    assert "TrustedIssuer" not in shown["body"]
+    ada.submit_form(shown["body"], "reviewed")
+    assert directory.read("acme").trusted_issuers == (TrustedIssuer("https://id.example.com", True, ("members",)),)
+
+    page = ada.get("/directory?issuer=https%3A%2F%2Fid.example.com")["body"]
+    assert re.search(r'name="adds_people" value="yes" checked', page)
+    fields = [("action", "issuer"), ("shown", "https://id.example.com"), ("issuer", "https://login.example.com")]
+    ada.submit_form(ada.post("/directory", fields)["body"], "reviewed")
+    assert directory.read("acme").trusted_issuers == (TrustedIssuer("https://login.example.com"),)
+
+    for wrong in ("http://id.example.com", "id.example.com", "https://id.example.com/#a", ""):
+        refused = ada.post("/directory?issuer=new", [("action", "issuer"), ("shown", ""), ("issuer", wrong)])
+        assert refused["statusCode"] == 400
+        assert 'id="field-issuer"' in refused["body"]  # what was typed stays
+    removed = [("action", "remove_issuer"), ("shown", "https://login.example.com")]
+    ada.submit_form(ada.post("/directory", removed)["body"], "reviewed")
+    assert directory.read("acme").trusted_issuers == ()
