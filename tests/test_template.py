@@ -234,7 +234,7 @@ def test_only_the_broker_reads_who_we_are_at_the_providers(resources: Json) -> N
     }
     broker, login = reach.pop("TokenBrokerRole"), reach.pop("LoginRole")
     ((action, secret),) = login
-    assert (action, secret.endswith(':parameter/mcpist/${AWS::StackName}/login/secret"}')) == ("ssm:GetParameter", True)
+    assert (action, secret.endswith(':parameter/mcpist/${AWS::StackName}/login/*"}')) == ("ssm:GetParameter", True)
     assert {action for action, _ in broker} == {"ssm:GetParameter", "ssm:GetParameters"}
     (parameters,) = {resource for _, resource in broker}
     assert parameters.endswith(':parameter/mcpist/${AWS::StackName}/oauth/*"}')

@@ -1,5 +1,7 @@
 """The three steps of a person's login for a client: to the issuer, back from it, and the decision on our own page.
 
+Where several issuers know people, an address chooses one of them: the client's `login_hint`, or what our page asks for.
+
 A login goes on only in the browser that began it, which a cookie shows, so that nobody can be made to end another's.
 """
 
@@ -18,6 +20,7 @@ from mcpist.errors import FormRefused, StaleConnection
 from mcpist.http.browser import BrowserRequest
 from mcpist.http.page import redirect
 from mcpist.http.request import HttpResponse
+from mcpist.people.issuers import issuer_of
 
 BROWSER_SECONDS = 3600
 _BROWSER = re.compile(r"[A-Za-z0-9_-]{43}")
@@ -33,11 +36,15 @@ def begin(request: BrowserRequest) -> HttpResponse:
             return endpoints.redirect_error(error)
         return pages.show_wrong_client(request, str(error.description or error.error))
     parameters = {name: given[0] for name, given in values.items()}
+    address = parameters.get("login_hint", "").strip()
+    if identity_provider.must_ask_address(address):
+        return pages.ask_address(request, values)
     verifier, nonce = secrets.token_urlsafe(48), secrets.token_urlsafe(24)
     browser = _browser(request) or secrets.token_urlsafe(32)
     handle = logins.begin(parameters, verifier=verifier, nonce=nonce, browser=browser)
     more = {"prompt": "login"} if parameters.get("prompt") == "login" else {}
-    url = identity_provider.provider().authorization_url(
+    more |= {"login_hint": address} if address else {}
+    url = identity_provider.client_at(issuer_of(address)).authorization_url(
         state=handle, verifier=verifier, nonce=nonce, scope=identity_provider.SCOPE, **more
     )
     return redirect(url, cookies=[request.set_cookie("browser", browser, BROWSER_SECONDS)])
@@ -47,10 +54,11 @@ def identify(request: BrowserRequest) -> HttpResponse:
     """Take the issuer's answer, and ask the person whether the client may act for them, unless they have said so."""
     handle = request.query.get("state", "")
     pending = _pending(request, handle)
-    identity_provider.provider().check_issuer(request.query.get("iss", ""))
+    issuer = issuer_of(pending.parameters.get("login_hint", "").strip())
+    identity_provider.client_at(issuer).check_issuer(request.query.get("iss", ""))
     if "code" not in request.query:
         return _end(handle, pending, None)
-    person = identity_provider.identify(request.query["code"], verifier=pending.verifier, nonce=pending.nonce)
+    person = identity_provider.identify(issuer, request.query["code"], verifier=pending.verifier, nonce=pending.nonce)
     client, redirect_uri = _check_again(pending)
     # Who is no member yet joins by an invitation, which the console serves.
     if client.is_ours:

@@ -6,6 +6,7 @@ from mcpist.caller import Subject
 from mcpist.errors import AuthenticationError
 from mcpist.memory import Memory
 from mcpist.people.identity import signed_claims
+from mcpist.people.issuers import Issuer, by_domain, issuer_of
 from mcpist.people.oidc_client import OidcClient
 from mcpist.settings import settings
 
@@ -14,33 +15,38 @@ SCOPE = "openid email profile"
 SECRET_SECONDS = 300
 MAX_SHOWN_PERSON_CHARACTERS = 200
 
-secret_cache: Memory[str, str] = Memory(SECRET_SECONDS, max_entries=1)
+secret_cache: Memory[str, str] = Memory(SECRET_SECONDS, max_entries=100)
 
 
-def provider() -> OidcClient:
-    """Return our client at the issuer."""
-    name = settings().login_secret
+def must_ask_address(address: str) -> bool:
+    """Whether a login has to know a person's address first, since several issuers know people."""
+    return not address and bool(by_domain(settings().issuers_by_domain))
+
+
+def client_at(issuer: Issuer) -> OidcClient:
+    """Return our client at an issuer."""
+    name = f"{settings().login_secrets}/{issuer.domain}" if issuer.domain else settings().login_secret
     secret = secret_cache.get_or_make(name, lambda: _read_secret(name)) if name else ""
-    return OidcClient(
-        settings().issuer, settings().login_client_id, settings().public_url + ISSUER_CALLBACK_PATH, secret
-    )
+    return OidcClient(issuer.url, issuer.client_id, settings().public_url + ISSUER_CALLBACK_PATH, secret)
 
 
-def identify(code: str, *, verifier: str, nonce: str) -> KnownPerson:
-    """Return the person who has logged in; AuthenticationError if no valid ID token says so."""
-    token = provider().redeem(code, verifier).get("id_token")
+def identify(issuer: Issuer, code: str, *, verifier: str, nonce: str) -> KnownPerson:
+    """Return the person who has logged in; AuthenticationError if no valid ID token says so.
+
+    Of addresses an issuer knows only those of its own domain: another company's people are not its to name.
+    """
+    token = client_at(issuer).redeem(code, verifier).get("id_token")
     if not isinstance(token, str):
         raise AuthenticationError(problem="the issuer sent no ID token")
-    _, claims = signed_claims(token, issuer=settings().issuer, audience=settings().login_client_id)
+    _, claims = signed_claims(token, issuer=issuer.url, audience=issuer.client_id)
     if claims.get("nonce") != nonce:
         raise AuthenticationError(problem="the ID token belongs to another login")
     shown = claims.get("email") or claims.get("preferred_username") or claims.get("name") or claims["sub"]
+    email = str(claims.get("email", ""))
     # Some issuers write it as text.
-    is_verified = claims.get("email_verified") in (True, "true")
+    is_verified = claims.get("email_verified") in (True, "true") and issuer_of(email) == issuer
     return KnownPerson(
-        Subject(settings().issuer, str(claims["sub"])),
-        str(shown)[:MAX_SHOWN_PERSON_CHARACTERS],
-        str(claims.get("email", "")) if is_verified else "",
+        Subject(issuer.url, str(claims["sub"])), str(shown)[:MAX_SHOWN_PERSON_CHARACTERS], email if is_verified else ""
     )
 
 

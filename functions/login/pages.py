@@ -1,8 +1,8 @@
-"""The login's pages: the question whether a client may act for a person, and messages."""
+"""The login's pages: the questions for a person's address and whether a client may act for them, and messages."""
 
 import hashlib
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,8 @@ from mcpist.http.page import html_response
 from mcpist.http.request import HttpResponse
 from mcpist.http.texts import Texts, read_texts
 from mcpist.loopback import is_loopback_url
+from mcpist.people.issuers import by_domain
+from mcpist.settings import settings
 from mcpist.visible_text import visible
 
 if TYPE_CHECKING:
@@ -46,6 +48,14 @@ def ask(
         organizations=list(organizations)[:MAX_SHOWN_ORGANIZATIONS],
         redirect_source=_source(redirect_uri),
     )
+
+
+def ask_address(request: BrowserRequest, values: Mapping[str, list[str]]) -> HttpResponse:
+    """Ask for a person's address, and begin the login of these parameters with it."""
+    kept = [(name, value) for name, given in values.items() if name != "login_hint" for value in given]
+    # An issuer may lead on to any other place, and one on this machine has no TLS.
+    places = {place_of(issuer.url) for issuer in by_domain(settings().issuers_by_domain).values()}
+    return _show(request, "address", redirect_source=" ".join(["https:", *sorted(places)]), parameters=kept)
 
 
 def show_no_member(request: BrowserRequest, person: KnownPerson) -> HttpResponse:

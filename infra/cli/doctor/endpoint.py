@@ -3,7 +3,7 @@
 import socket
 import ssl
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -15,6 +15,7 @@ from infra.cli.doctor.deployment import CheckFinding, Deployment, ok, problem, s
 from infra.cli.oauth_client import authorization_url
 from mcpist.errors import UpstreamUnavailable
 from mcpist.people.identity import ALGORITHMS, METADATA_PATHS
+from mcpist.people.issuers import by_domain
 
 MIN_CERTIFICATE_DAYS = 14
 RESOURCE_PATH = "/.well-known/oauth-protected-resource"
@@ -183,6 +184,30 @@ def discovery(deployment: Deployment) -> CheckFinding:
     return problem(f"{issuer} calls itself {named}, and so do its tokens", deployment.redeploy(Issuer=named))
 
 
+def domains(deployment: Deployment) -> Iterator[CheckFinding]:
+    """Check the issuers of domains: their metadata, their names, and our client at each."""
+    given = deployment.parameters.get("IssuersByDomain", "")
+    remedy = deployment.redeploy(IssuersByDomain="""'{"DOMAIN":{"issuer":"ITS_URL","client_id":"ITS_ID"}}'""")
+    try:
+        issuers = by_domain(given)
+    except ValueError as error:
+        yield problem(f"IssuersByDomain: {error}", remedy)
+        return
+    if not issuers:
+        yield ok("no domain has its own")
+    for issuer in issuers.values():
+        try:
+            found = _described(issuer.url)
+        except UpstreamUnavailable:
+            yield problem(f"{issuer.domain}: {issuer.url} cannot be read", remedy)
+            continue
+        named = str(found.get("issuer", ""))
+        if named.rstrip("/") != issuer.url:
+            yield problem(f"{issuer.domain}: {issuer.url} calls itself {named}, and so do its tokens", remedy)
+        else:
+            yield _accepts(found, deployment, issuer.client_id, f"{deployment.url}/login/callback")
+
+
 def keys(deployment: Deployment) -> CheckFinding:
     """Check that the issuer publishes keys with which tokens can be verified."""
     uri = str(_described(deployment.issuer).get("jwks_uri", ""))
@@ -217,8 +242,11 @@ def login(deployment: Deployment) -> Iterator[CheckFinding]:
 
 def client(deployment: Deployment) -> CheckFinding:
     """Check that the issuer accepts our client: that of the stack's own login, or the console's."""
-    found = _described(deployment.issuer)
-    client_id, redirect = deployment.issuer_client
+    return _accepts(_described(deployment.issuer), deployment, *deployment.issuer_client)
+
+
+def _accepts(found: Mapping[str, Any], deployment: Deployment, client_id: str, redirect: str) -> CheckFinding:
+    """Check that the issuer with this metadata accepts a client of ours with its redirect URI."""
     place = str(found.get("authorization_endpoint", ""))
     scope = "openid" if "openid" in found.get("scopes_supported", ()) else ""
     own = {"client_id": client_id, "redirect_uri": redirect, "state": "mcpist-doctor"}

@@ -1,5 +1,6 @@
 """Checks of the issuer: the local login passes, and faults are found."""
 
+import json
 from collections.abc import Iterator
 
 import jwt
@@ -45,6 +46,23 @@ def test_a_login_that_redirects_with_an_error_refuses_as_well(made: Made, servic
     assert service.received[1].path.startswith("/authorize?tenant=t&response_type=code&client_id=connect&")
     service.reply_with(json_response(described), json_response({}, 503))
     assert only(endpoint.client(made(URL, Issuer=service.url))).state == "skipped"
+
+
+def test_each_wrong_value_of_an_issuer_of_a_domain_is_named(made: Made, own: FullIssuer, service: Service) -> None:
+    own.register("ours", redirect_uri=f"{URL}/login/callback")
+    service.reply_with(json_response({"issuer": "https://login.example.com", "jwks_uri": "x"}))
+
+    def found(**fields: str) -> str:
+        finding = only(endpoint.domains(made(URL, IssuersByDomain=json.dumps({"globex.com": fields}))))
+        assert "IssuersByDomain=" in finding.remedy or finding.state == "ok" or "/login/callback" in finding.remedy
+        return f"{finding.state}: {finding.found}"
+
+    assert found(issuer=own.issuer, client_id="ours") == f"ok: the issuer accepts ours with {URL}/login/callback"
+    assert found(issuer=own.issuer, client_id="other").startswith("problem: the issuer refuses the client other")
+    assert found(issuer=service.url, client_id="ours").startswith("problem: globex.com: http")
+    assert "cannot be read" in found(issuer="http://127.0.0.1:1", client_id="ours")
+    assert "it has issuer and client_id" in found(issuer=own.issuer)
+    assert only(endpoint.domains(made(URL))).state == "ok"
 
 
 def test_an_issuer_of_another_name_is_a_problem_with_the_right_one(made: Made, service: Service) -> None:
