@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 import pytest
@@ -432,9 +433,10 @@ def test_the_parameters_lead_to_objects_of_their_own_people(world: World, parame
 @pytest.mark.slow
 @for_each("parameter", PARAMETERS)
 def test_a_malformed_name_is_a_typed_error_or_none(world: World, parameter: Parameter) -> None:
-    for value in MALFORMED:
-        for user in ("ada", "eve"):
-            answer = world.ask(parameter, user, value)
-            assert answer.status < 500, (value[:20], answer.text)
-            assert FOREIGN not in answer.text
-            assert answer.status < 400 or answer.json["code"]
+    for value, user in [*product(MALFORMED, ["ada"]), (MALFORMED[0], "eve")]:
+        answer = parameter.ask(world.client(user), world.own, value)
+        if answer.status < 400:  # what is refused has changed nothing
+            world.put_back()
+        assert answer.status < 500, (value[:20], answer.text)
+        assert FOREIGN not in answer.text
+        assert answer.status < 400 or answer.json["code"]
