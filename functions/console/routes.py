@@ -11,6 +11,7 @@ from console.organization import company, roles, users
 from console.sign_in import login, sessions
 from console.tools import pages as tools
 from console.visit import Visit
+from console.workbench import pages as workbench
 from mcpist.errors import AuthenticationError, AuthorizationError, McpistError, MethodNotAllowed, PageNotFound
 from mcpist.http.browser import BrowserRequest
 from mcpist.http.front import Exchange
@@ -55,6 +56,8 @@ PAGES: dict[str, Page] = {
     "POST /connect/{service}": connections.submit,
     "GET /connect/callback/{provider}": connections.callback,
     "POST /connect/confirm": connections.confirm,
+    "GET /workbench": workbench.show,
+    "POST /workbench": workbench.submit,
     "GET /batches": batches.show,
     "POST /batches": batches.submit,
     "GET /approvals": approvals.show,

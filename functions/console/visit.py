@@ -38,6 +38,7 @@ class NavigationEntry:
 
 NAVIGATION = (
     NavigationEntry("home", "/"),
+    NavigationEntry("workbench", "/workbench"),
     NavigationEntry("tools", "/tools"),
     NavigationEntry("batches", "/batches"),
     NavigationEntry("approvals", "/approvals"),

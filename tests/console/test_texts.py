@@ -21,7 +21,7 @@ DYNAMIC = {
     "home.measure_",
     "profile.place_",
 }
-DYNAMIC |= {"approvals.state_", "batches.state_", "batches.batch_", "batches.effect_"}
+DYNAMIC |= {"workbench.is_", "approvals.state_", "batches.state_", "batches.batch_", "batches.effect_"}
 DYNAMIC |= {"tools.", "tools.effect_", "tools.why_", "tools.verdict_", "tools.actor_", "tools.role_says_"}
 DYNAMIC |= {
     "done.tool_",

@@ -57,7 +57,13 @@ LOOKS = (
     Look(USER, "ja", 1280, "light"),
 )
 # Chromium and axe-core take a second of CPU a page: the quick tests look at one page of each kind.
-QUICK_PAGES = ("/", "/tools?tool=rag.search_docs", "/batches?id={batch}", "/roles?id=members&module=github")
+QUICK_PAGES = (
+    "/",
+    "/workbench?add=rag.search_docs",
+    "/tools?tool=rag.search_docs",
+    "/batches?id={batch}",
+    "/roles?id=members&module=github",
+)
 ONE_OF_EACH_KIND = pytest.mark.parametrize(
     "shown",
     [pytest.param(page, marks=() if page.path in QUICK_PAGES else pytest.mark.slow) for page in PAGES],

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlencode
 
 from console.approvals import address
@@ -103,7 +104,11 @@ def _open(visit: Visit) -> HttpResponse:
 def _resume(visit: Visit) -> HttpResponse:
     """Start a new batch with what succeeded in this one, or ask first where it destroys something."""
     again = visit.request.form.get("again", [])
-    context = {"resume": visit.request.form_value("id"), "again": again}
+    return begin(visit, {"resume": visit.request.form_value("id"), "again": again}, done="batch_resumed")
+
+
+def begin(visit: Visit, context: dict[str, Any], *, done: str) -> HttpResponse:
+    """Start a batch and lead to its page; lead to the question about it where it destroys something."""
     prepared = submission.prepare_described(visit.permissions, context, visit.request_id)
     try:
         head = prepared.submit(visit.permissions, ASKED, context, seconds=visit.remaining)
@@ -111,7 +116,7 @@ def _resume(visit: Visit) -> HttpResponse:
         return visit.redirect(_address(confirm=question.details["confirmation"]))
     except ApprovalPending as waits:
         return visit.redirect(address(waits.details["approval_id"]))
-    return visit.redirect(_address(id=head.batch), done="batch_resumed")
+    return visit.redirect(_address(id=head.batch), done=done)
 
 
 def _keep(visit: Visit) -> HttpResponse:

@@ -58,6 +58,12 @@ class ArgumentField:
         """The name of the field in the form."""
         return f"{PREFIX}{self.parameter.name}"
 
+    def with_reference(self) -> "ArgumentField":
+        """Return the field of a batch's step: where its value refers to another step, it is a text."""
+        if "${" not in self.value or (self.kind == "json" and not self.problem):
+            return self
+        return replace(self, kind="text", argument=self.value, problem="")
+
 
 def try_tool(visit: Visit, tool: Tool, fields: list[ArgumentField]) -> Trial:
     """Run a reading tool with the arguments of a form; every outcome has its audit row, as a call of a client has."""

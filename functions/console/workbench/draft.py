@@ -1,0 +1,111 @@
+"""A draft: the lines of a batch that a person makes, as the form carries them from one page to the next."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from console.tools.trying import ArgumentField, fields_of
+from mcpist.batch.language.graph import find_cycle
+from mcpist.strict_json import load_json
+from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.declare.parameters import parameters_of
+from mcpist.tools.declare.tool import Tool
+
+type DraftLine = dict[str, Any]
+_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_-]*)(?=[.\[}])")
+MAX_ID_CHARACTERS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The lines of a batch, of which some may be no steps yet."""
+
+    lines: Sequence[DraftLine]
+    unreadable: str = ""
+    """The text as it was typed, where a line of it is no JSON object; nothing else can change it then."""
+
+    @property
+    def text(self) -> str:
+        """The draft as JSON Lines."""
+        return self.unreadable or "\n".join(json.dumps(line, ensure_ascii=False) for line in self.lines)
+
+    @property
+    def ids(self) -> list[str]:
+        """The id of each line; one without is named as a batch names it."""
+        return [str(line.get("id") or f"line{number}") for number, line in enumerate(self.lines, start=1)]
+
+    @property
+    def needs(self) -> tuple[frozenset[int], ...] | None:
+        """The lines that each one waits for, as far as they are written; None where they wait for each other."""
+        number = {name: index for index, name in enumerate(self.ids)}
+        named = [{*_REFERENCE.findall(json.dumps(line)), *after_of(line)} for line in self.lines]
+        needs = tuple(frozenset(number[name] for name in names if name in number) for names in named)
+        return None if find_cycle(needs) else needs
+
+    def earlier(self, index: int) -> list[int]:
+        """Return the lines that do not wait for this one, so that it may refer to them."""
+        needs, waiting = self.needs or (), {index}
+        for _ in needs:
+            waiting |= {other for other, needed in enumerate(needs) if needed & waiting}
+        return [other for other in range(len(needs)) if other not in waiting]
+
+    def with_tool(self, module: str, tool: str) -> "Draft":
+        """Return the draft with a step of this tool, under an id of its own."""
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", tool)[:MAX_ID_CHARACTERS]
+        name = name if re.match("[A-Za-z_]", name) and name != "each" else f"step_{name}"
+        new = next(one for one in (name, *(f"{name}{n}" for n in range(2, len(self.lines) + 3))) if one not in self.ids)
+        return Draft([*self.lines, {"id": new, "module": module, "tool": tool, "params": {}, "output": True}])
+
+    def without(self, name: str) -> "Draft":
+        """Return the draft without a step."""
+        return Draft([line for line, known in zip(self.lines, self.ids, strict=True) if known != name])
+
+    def with_step(self, name: str, fields: Mapping[str, Any]) -> "Draft":
+        """Return the draft with other fields of a step; empty ones are left out, and a new id is written everywhere."""
+        number = self.ids.index(name)
+        line = {"id": name, **self.lines[number], **fields}
+        line = {key: value for key, value in line.items() if value or key == "params"}
+        lines = [line if index == number else other for index, other in enumerate(self.lines)]
+        new = str(line.get("id", name))
+        return Draft(lines if new == name or new in self.ids else [_renamed(one, name, new) for one in lines])
+
+
+def parse(text: str) -> Draft:
+    """Return the draft of a text of JSON Lines."""
+    try:
+        lines = [load_json(line) for line in text.splitlines() if line.strip()]
+    except (ValueError, RecursionError):
+        return Draft([], text)
+    return Draft(lines) if all(isinstance(line, dict) for line in lines) else Draft([], text)
+
+
+def names_of(line: DraftLine, permissions: Permissions) -> tuple[str, str]:
+    """Return the module and the tool that a line names; McpistError where it names none."""
+    return permissions.names(str(line.get("module", "")), str(line.get("tool", "")))
+
+
+def step_fields(tool: Tool, permissions: Permissions, sent: Any, params: Mapping[str, Any]) -> list[ArgumentField]:
+    """Return the fields of a step's arguments, as they were sent or as its line has them; a reference suits each."""
+    schema = permissions.translation(tool.module).schema(tool.input_schema)
+    return [one.with_reference() for one in fields_of(parameters_of(schema), sent, params)]
+
+
+def arguments_of(fields: Sequence[ArgumentField]) -> dict[str, Any]:
+    """Return what was typed as arguments; what its field does not take stays a text, and the plan names it."""
+    return {one.parameter.name: one.value if one.problem else one.argument for one in fields if one.value}
+
+
+def after_of(line: DraftLine) -> list[str]:
+    """Return the steps for which a line waits besides those that it refers to."""
+    after = line.get("after", [])
+    return [after] if isinstance(after, str) else [one for one in after if isinstance(one, str)]
+
+
+def _renamed(line: DraftLine, old: str, new: str) -> DraftLine:
+    """Return a line that refers to a step by its new id."""
+    text = _REFERENCE.sub(lambda found: f"${{{new}" if found[1] == old else found[0], json.dumps(line))
+    renamed: DraftLine = json.loads(text)
+    after = [new if one == old else one for one in after_of(line)]
+    return renamed | ({"after": after} if after else {})

@@ -1,0 +1,116 @@
+"""The page `/workbench`: tools that a task finds become the steps of a batch, which is checked, run and copied.
+
+The form carries the whole draft. Each of its buttons `search` changes the draft and shows the page again; nothing is
+stored and nothing runs before `run`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from console.batches.layout import BOX_HEIGHT, BOX_WIDTH
+from console.batches.pages import begin
+from console.visit import Visit
+from console.workbench.draft import Draft, after_of, arguments_of, parse, step_fields
+from console.workbench.snippets import snippets
+from console.workbench.steps import PlannedDraft, find_tool, offered_lists, offered_references, planned
+from mcpist.batch.execution import submission
+from mcpist.batch.ledger import ledger
+from mcpist.batch.options import DEFAULT_OPTIONS
+from mcpist.errors import InvalidRequest, McpistError
+from mcpist.http.request import HttpResponse
+
+MAX_FOUND_TOOLS = 6
+
+
+def show(visit: Visit) -> HttpResponse:
+    """Show the draft that the form has, or that the query begins: with `add` a tool, with `from` a batch."""
+    query = visit.request.query
+    draft, opened = sent_draft(visit)
+    action, _, name = (visit.request.form_value("search") or f"add:{query.get('add', '')}").partition(":")
+    if query.get("from") and not visit.request.form:
+        draft = _draft_of_batch(visit, query["from"])
+    if action == "add" and name:
+        draft = draft.with_tool(*visit.permissions.split_name(name))
+        opened = draft.ids[-1]
+    elif action == "remove":
+        draft, opened = draft.without(name), "" if opened == name else opened
+    elif action in {"open", "close"}:
+        opened = name
+    text = visit.typed("q", query.get("q", "")).strip()
+    plan = check(visit, draft)
+    return visit.page(
+        "workbench/page.html",
+        query=text,
+        found=visit.permissions.search(text, MAX_FOUND_TOOLS) if text else [],
+        draft=draft,
+        planned=plan,
+        opened=_opened(visit, draft, plan, opened) if opened in draft.ids else None,
+        box_width=BOX_WIDTH,
+        box_height=BOX_HEIGHT,
+        copies=snippets(draft.lines, visit.request.public_url) if plan.plan else {},
+    )
+
+
+def submit(visit: Visit) -> HttpResponse:
+    """Run the draft, or ask first where it destroys something."""
+    if visit.request.form_value("action") != "run":
+        raise InvalidRequest(field="action", problem="this action is unknown")
+    draft, _ = sent_draft(visit)
+    return begin(visit, {"commands": draft.text, **DEFAULT_OPTIONS.model_dump()}, done="batch_confirmed")
+
+
+def sent_draft(visit: Visit) -> tuple[Draft, str]:
+    """Return the draft that a form sends, with what was typed into the step that is open, and that step's id."""
+    draft, opened = parse(visit.request.form_value("commands")), visit.request.form_value("open")
+    if opened not in draft.ids:
+        return draft, ""
+    form, line = visit.request.form_value, draft.lines[draft.ids.index(opened)]
+    tool = find_tool(line, visit.permissions)
+    fields = step_fields(tool, visit.permissions, form, {}) if tool else []
+    typed = {
+        "id": form("step.id").strip() or opened,
+        "params": arguments_of(fields),
+        "each": form("step.each").strip(),
+        "after": form("step.after").replace(",", " ").split(),
+        "output": form("step.output") == "yes",
+    }
+    changed = draft.with_step(opened, typed)
+    return changed, changed.ids[draft.ids.index(opened)]
+
+
+def check(visit: Visit, draft: Draft) -> PlannedDraft:
+    """Check a draft as a dry run of the batch does, and return it with the verdict on each step."""
+    if not draft.text:
+        return planned(visit, draft, {}, ())
+    try:
+        prepared = submission.prepare(visit.permissions, draft.text, DEFAULT_OPTIONS, visit.request_id)
+        return planned(visit, draft, prepared.describe(visit.permissions), ())
+    except McpistError as error:
+        return planned(visit, draft, {}, [error, *error.details.get("problems", ())])
+
+
+def _opened(visit: Visit, draft: Draft, plan: PlannedDraft, name: str) -> Mapping[str, Any]:
+    """Return the values of the panel of a step: its fields, and the references that suit them."""
+    index = draft.ids.index(name)
+    line, tool = draft.lines[index], find_tool(draft.lines[index], visit.permissions)
+    params = line.get("params")
+    params = params if isinstance(params, dict) else {}
+    return {
+        "step": plan.steps[index],
+        "tool": tool,
+        "fields": step_fields(tool, visit.permissions, None, params) if tool else [],
+        "references": offered_references(draft, index, visit.permissions),
+        "lists": offered_lists(draft, index),
+        "each": line.get("each", ""),
+        "after": " ".join(after_of(line)),
+        "output": bool(line.get("output")),
+    }
+
+
+def _draft_of_batch(visit: Visit, batch: str) -> Draft:
+    """Return the lines of a batch of the person's own, to be changed and run again."""
+    head = submission.find_own(visit.caller, batch)
+    if head.user != visit.caller.user:
+        raise InvalidRequest(field="from", problem="it is another person's batch")
+    steps = sorted((entry.step for entry in ledger.get_entries(head.pk)), key=lambda step: step.line)
+    return Draft([{"id": step.id, **step.as_line()} for step in steps])
