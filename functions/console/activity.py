@@ -44,6 +44,8 @@ class Week:
     """The estimated tokens of what a model got of it."""
     is_complete: bool
     """Whether all rows were read; the newest are."""
+    clients: frozenset[str]
+    """The names of the clients that made them."""
 
     @property
     def total(self) -> int:
@@ -106,7 +108,8 @@ def week_of(organization: str, user: str, now: datetime) -> Week:
     )
     dates = [(today - timedelta(days=ago)).isoformat() for ago in reversed(range(DAYS))]
     days = tuple(Day(date, succeeded[date], failed[date]) for date in dates)
-    return Week(days, _sum(rows, "tokens_before"), _sum(rows, "tokens_after"), not page.cursor)
+    clients = frozenset(row["client_name"] for row in rows)
+    return Week(days, _sum(rows, "tokens_before"), _sum(rows, "tokens_after"), not page.cursor, clients)
 
 
 def newest_uses(organization: str, user: str, since: datetime, now: datetime) -> Page:

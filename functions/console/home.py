@@ -1,6 +1,8 @@
 """The first page: what waits for the person, what ran last, and the week; programs get the state of the server."""
 
 import time
+from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from console import activity
@@ -11,7 +13,7 @@ from console.visit import Visit
 from mcpist.batch.ledger.ledger import list_recent
 from mcpist.http.browser import BrowserRequest
 from mcpist.http.request import HttpResponse, json_response
-from mcpist.people import directory, questions
+from mcpist.people import client_logins, directory, invitations, questions
 from mcpist.running import broker
 from mcpist.spending import spent_today
 from mcpist.version import VERSION
@@ -19,6 +21,16 @@ from mcpist.version import VERSION
 SHOWN_BATCHES = 5
 
 _started_at: list[float] = []
+
+
+@dataclass(frozen=True, slots=True)
+class FirstStep:
+    """One thing to do in an organization in which nothing happens yet."""
+
+    name: str
+    """The key of its text in the area `home`."""
+    path: str
+    done: bool
 
 
 def show(visit: Visit) -> HttpResponse:
@@ -29,13 +41,15 @@ def show(visit: Visit) -> HttpResponse:
     services = sorted({module.service for module in modules if module.service})
     accounts = broker.accounts(caller, services)
     batches = list_recent(caller.organization, caller.user, limit=SHOWN_BATCHES).batches
+    connected = {row["service"] for row in accounts if row["acts"]}
     return visit.page(
         "home.html",
         modules=modules,
         tools=sum(len(visit.permissions.tools(module)) for module in modules),
         asked=directory.find_waiting(caller.subject),
         broken=[row for row in accounts if row["acts"] and not row["usable"]],
-        connected={row["service"] for row in accounts if row["acts"]},
+        connected=connected,
+        first_steps=first_steps(visit, connected, week, has_batches=bool(batches)),
         services=services,
         batches=[(batch, state_of(batch)) for batch in batches],
         week=week,
@@ -45,6 +59,25 @@ def show(visit: Visit) -> HttpResponse:
         spent=spent_today(caller.organization, visit.now) if visit.is_administrator else [],
         approvals=count_waiting(permissions_of(visit)) if visit.is_administrator else {},
     )
+
+
+def first_steps(visit: Visit, connected: Collection[str], week: activity.Week, *, has_batches: bool) -> list[FirstStep]:
+    """Return what is to be done first and what of it is done; nothing once the person has done all that is their own.
+
+    Whether somebody else is here is looked up only until then: a large organization takes long to read.
+    """
+    has_client = bool(week.clients - {"", visit.caller.client.name} or client_logins.find(visit.caller.subject))
+    own = [
+        FirstStep("connect", "/connect", bool(connected)),
+        FirstStep("try", "/tools?effect=reads", bool(week.total)),
+        FirstStep("run", "/workbench", has_batches),
+        FirstStep("client", "/profile", has_client),
+    ]
+    if all(step.done for step in own) or not visit.is_administrator:
+        return [] if all(step.done for step in own) else own
+    _, organization = visit.administration.read()
+    has_others = len(organization.users) > 1 or bool(invitations.find(visit.caller.organization))
+    return [*own, FirstStep("invite", "/users?invite=1", has_others)]
 
 
 def show_status(request: BrowserRequest) -> HttpResponse:  # noqa: ARG001 - every route takes the request

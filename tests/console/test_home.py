@@ -1,8 +1,10 @@
 """The first page: for people a dashboard, for programs the state of the server."""
 
 import json
+import re
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,11 +13,13 @@ import pytest
 from console import activity
 from console.texts import texts
 from mcpist.audit import record as audit
-from mcpist.caller import Caller, Subject
+from mcpist.caller import Caller, ClientInfo, Subject
+from mcpist.people import directory
 from mcpist.spending import Spending
 from mcpist.version import VERSION
 from tests import members
-from tests.console.conftest import Browser
+from tests.console.conftest import GITHUB_KEY, Browser
+from tests.core.loopback import Service
 from tests.full_issuer import FullIssuer
 
 UMA = Caller("acme", "uma", Subject("https://login.example.com", "uma"), "user", ())
@@ -161,6 +165,7 @@ def test_a_page_asks_aws_a_fixed_number_of_times(
     ada: Browser, aws: list[str], messages: list[dict[str, Any]], used: Callable[..., None]
 ) -> None:
     counts = []
+    ada.get("/")  # a version of the organization is read once
     for times in (1, 30):
         used("succeeded", times)
         aws.clear()
@@ -168,3 +173,36 @@ def test_a_page_asks_aws_a_fixed_number_of_times(
         assert ada.get("/")["statusCode"] == 200
         counts.append((len(aws), [message["operation"] for message in messages]))
     assert counts[0] == counts[1]
+
+
+def first_steps(browser: Browser) -> dict[str, bool]:
+    """Return the first steps that a page lists, and whether it says that they are done."""
+    page = browser.get("/")["body"]
+    listed = re.search(r'<details class="first".*?</details>', page, re.DOTALL)
+    found = re.findall(r'href="(.*?)".*?class="badge (\w*)"', listed[0], re.DOTALL) if listed else []
+    return {path: mark == "good" for path, mark in found}
+
+
+def test_the_first_steps_check_themselves_and_vanish_when_all_are_done(
+    uma: Browser, service: Service, used: Callable[..., None]
+) -> None:
+    before = first_steps(uma)
+    assert list(before) == ["/connect", "/tools?effect=reads", "/workbench", "/profile"], "only administrators invite"
+    assert not any(before.values())
+    used("succeeded")
+    steps = json.dumps({"id": "find", "module": "rag", "tool": "list_tags"})
+    uma.post("/workbench", [("action", "run"), ("commands", steps)])
+    assert first_steps(uma) == before | {"/tools?effect=reads": True, "/workbench": True}
+    client = replace(UMA, client=ClientInfo("an assistant", "1"))
+    audit.record_use(client, "rag", "search_docs", outcome="succeeded", request="r")
+    assert first_steps(uma)["/profile"]
+    uma.submit("/connect/github", having="paste", key=GITHUB_KEY)
+    assert first_steps(uma) == {}
+    assert len(service.received) == 1
+
+
+def test_an_administrator_has_invited_when_another_user_is_there(ada: Browser) -> None:
+    assert first_steps(ada)["/users?invite=1"], "Uma is a user, too"
+    version = directory.read_version("acme")[0]
+    ada.post("/users", [("action", "delete"), ("id", "uma"), ("reviewed", str(version))])
+    assert first_steps(ada)["/users?invite=1"] is False

@@ -17,6 +17,8 @@ DYNAMIC = {
     "connect.",
     "home.state_",
     "home.alarm_",
+    "home.first_",
+    "home.first_note_",
     "home.limit_",
     "home.measure_",
     "profile.place_",
