@@ -33,7 +33,7 @@ DYNAMIC |= {
     "users.acceptance_",
     "users.acceptance_note_",
 }
-DYNAMIC |= {"roles.", "roles.tab_", "roles.effect_", "modules.source_", "modules.state_"}
+DYNAMIC |= {"roles.", "roles.tab_", "roles.effect_", "roles.use_", "roles.bulk_", "modules.source_", "modules.state_"}
 """Beginnings of keys that templates complete from values."""
 
 

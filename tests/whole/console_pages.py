@@ -40,7 +40,7 @@ PAGES = (
     ConsolePage("/users?invite=1", "Make the link", "リンクを作成", administrators=True),
     ConsolePage("/roles", "Roles", "ロール", administrators=True),
     ConsolePage("/roles?id=members", "Remove the role", "ロールを削除", administrators=True),
-    ConsolePage("/roles?id=members&module=github", "Ticked tools", "選んだツールがこ", administrators=True),
+    ConsolePage("/roles?id=members&module=github", "All that read", "読み取るものすべて", administrators=True),
     ConsolePage("/roles?id=members&tab=accounts", "Everybody with this role", "このロールの人", administrators=True),
     ConsolePage("/directory", "Okta, Entra or another", "Okta、Entra などのディレクトリ", administrators=True),
     ConsolePage("/modules", "Modules", "モジュール", administrators=True),

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, get_args
 from urllib.parse import urlencode
 
 from console.organization.review import LIST_PAGE_ROWS, review
@@ -16,22 +16,32 @@ from mcpist.paging import page_of
 from mcpist.people import edits
 from mcpist.people.organization import Organization
 from mcpist.running.accounts import BrokerAccounts
-from mcpist.tools.access.effects import preview_tools
-from mcpist.tools.access.role_rules import RoleRule, refusing_rule
+from mcpist.tools.access.effects import count_calls, preview_tools
+from mcpist.tools.access.role_rules import RoleRule, matching, refusing_rule
+from mcpist.tools.declare.tool import Effect
 from mcpist.tools.search.index import ModuleEntry, ToolEntry
 from mcpist_services.catalogue import CATALOGUE
 
 MASK_FIELDS = ("allow", "deny", "approval", "second_person")
-MAX_BOXES = 250  # so that a form stays within its bounds; a larger module takes masks
+MAX_CHOICES = 250  # so that a form stays within its bounds; a larger module takes masks and the choice by effect
+
+type Choice = Literal["allow", "ask", "block"]
+"""What a role makes of a tool: `ask` lets another person approve each use of one that destroys."""
+CHOICES: tuple[Choice, ...] = get_args(Choice.__value__)
+EFFECTS: tuple[Effect, ...] = get_args(Effect.__value__)
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCheckBox:
-    """The check box of a tool."""
+class ToolChoice:
+    """A tool and what a role makes of it; one that destroys needs the role's own switch besides."""
 
     tool: ToolEntry
-    ticked: bool
-    """Whether the role has the tool; one that destroys needs the role's own switch besides."""
+    choice: Choice
+
+    @property
+    def offered(self) -> tuple[Choice, ...]:
+        """What a form offers: only a use that destroys waits for an approval."""
+        return offered(self.tool.effect)
 
 
 def show(visit: Visit) -> HttpResponse:
@@ -68,7 +78,7 @@ def submit(visit: Visit) -> HttpResponse:
         case "tools":
             module = _module(visit, form("module"))
             back = f"/roles?{urlencode({'id': role, 'module': module.name})}"
-            return review(visit, "roles.update", target, _ticked(visit, role, module), back=back, done="role_changed")
+            return review(visit, "roles.update", target, _chosen(visit, role, module), back=back, done="role_changed")
         case "update":
             fields: dict[str, Any] = {name: _lines(form(name)) for name in MASK_FIELDS}
             fields |= {
@@ -99,9 +109,27 @@ def _about(visit: Visit, organization: Organization, role: Role) -> dict[str, An
     about: dict[str, Any] = {"modules": permissions_of(visit).catalogue.index.modules, "seen": seen, "module": None}
     if query.get("module"):
         module = _module(visit, query["module"])
-        shown = boxes(replace(role, modules=(*role.modules, module.name)), module)
-        about |= {"module": module, "boxes": shown if len(shown) <= MAX_BOXES else None}
+        shown = choices(replace(role, modules=(*role.modules, module.name)), module)
+        about |= {
+            "module": module,
+            "choices": shown if len(shown) <= MAX_CHOICES else None,
+            "counts": Counter(one.choice for one in shown),
+            "effects": {
+                effect: offered(effect) for effect in EFFECTS if any(one.tool.effect == effect for one in shown)
+            },
+            "calls": _calls(organization, role, module) if query.get("calls") else None,
+        }
     return about
+
+
+def _calls(organization: Organization, role: Role, module: ModuleEntry) -> dict[str, Any]:
+    """Return how often the users of a role used each tool of a module lately; it takes up to a second."""
+    tools = frozenset(f"{module.name}.{tool}" for tool in module.tools)
+    counted = count_calls(organization.id, dict.fromkeys(organization.users_with_role(role.name), tools))
+    calls = Counter[str]()
+    for row in counted["calls"]:
+        calls[row["tool"]] += row["calls"]
+    return {**counted, "calls": calls}
 
 
 def _tab(query: Mapping[str, str]) -> str:
@@ -123,10 +151,25 @@ def _module(visit: Visit, name: str) -> ModuleEntry:
     return modules[name]
 
 
-def _ticked(visit: Visit, role: str, module: ModuleEntry) -> edits.Edit:
-    """Return the edit that gives a role exactly the ticked tools of a module."""
-    ticked = frozenset(visit.request.form.get("tools", ()))
-    return lambda before: before.with_role(tick(before.role(role), module, ticked))
+def _chosen(visit: Visit, role: str, module: ModuleEntry) -> edits.Edit:
+    """Return the edit that makes of a module's tools what the form says: one by one, or all of an effect."""
+    form = visit.request.form_value
+
+    def edit(before: Organization) -> Organization:
+        present = choices(before.role(role), module)
+        wanted = {
+            one.tool.name: _choice(form(f"all.{one.tool.effect}") or form(f"use.{one.tool.name}") or one.choice)
+            for one in present
+        }
+        return before.with_role(choose(before.role(role), module, wanted))
+
+    return edit
+
+
+def _choice(text: str) -> Choice:
+    if text not in CHOICES:
+        raise InvalidRequest(field="use", problem=f"it is one of {', '.join(CHOICES)}")
+    return text
 
 
 def _lines(text: str) -> tuple[str, ...]:
@@ -134,9 +177,38 @@ def _lines(text: str) -> tuple[str, ...]:
     return tuple(line.strip() for line in text.splitlines() if line.strip())
 
 
-def boxes(role: Role, module: ModuleEntry) -> list[ToolCheckBox]:
-    """Return the check boxes of a module's tools."""
-    return [ToolCheckBox(tool, _refusing_rule(role, tool) is None) for tool in module.tools.values()]
+def offered(effect: Effect) -> tuple[Choice, ...]:
+    """Return what a role can make of a tool with this effect."""
+    return CHOICES if effect == "destroys" else ("allow", "block")
+
+
+def choices(role: Role, module: ModuleEntry) -> list[ToolChoice]:
+    """Return what a role makes of each tool of a module."""
+    return [ToolChoice(tool, _choice_of(role, tool)) for tool in module.tools.values()]
+
+
+def _choice_of(role: Role, tool: ToolEntry) -> Choice:
+    if _refusing_rule(role, tool) is not None:
+        return "block"
+    asks = tool.effect == "destroys" and matching(f"{tool.module}.{tool.name}", (*role.approval, *role.second_person))
+    return "ask" if asks else "allow"
+
+
+def choose(role: Role, module: ModuleEntry, wanted: Mapping[str, Choice]) -> Role:
+    """Return the role that makes this of a module's tools, by masks of single tools; masks with `*` stay.
+
+    What such a mask lets wait for an approval still does where a tool is only allowed.
+    """
+    names = {f"{module.name}.{tool}" for tool in module.tools}
+    approval, second_person = _without(role.approval, names), _without(role.second_person, names)
+    kept = [name for name in role.second_person if name in names and wanted[name[len(module.name) + 1 :]] == "ask"]
+    for tool in module.tools.values():
+        name = f"{module.name}.{tool.name}"
+        asks = tool.effect == "destroys" and wanted[tool.name] == "ask"
+        if asks and name not in kept and not matching(name, (*approval, *second_person)):
+            approval = (*approval, name)
+    ticked = tick(role, module, {name for name, choice in wanted.items() if choice != "block"})
+    return replace(ticked, approval=approval, second_person=(*second_person, *kept))
 
 
 def tick(role: Role, module: ModuleEntry, ticked: Collection[str]) -> Role:

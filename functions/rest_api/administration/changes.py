@@ -60,8 +60,8 @@ class ChangeEffect(BaseModel):
     vanish: list[str]
 
 
-class RefusedCall(BaseModel):
-    """Successful calls of a tool that its user would lose."""
+class CountedCall(BaseModel):
+    """Successful calls of a tool by one user."""
 
     user: str
     tool: str
@@ -69,14 +69,14 @@ class RefusedCall(BaseModel):
     last: Annotated[str, Field(description="The time of the latest one")]
 
 
-class RefusedCalls(BaseModel):
-    """The calls of the last days that would have been refused."""
+class CountedCalls(BaseModel):
+    """The calls of the last days that would have met a change."""
 
     days: int
     complete: Annotated[
         bool, Field(description="False where counting took too long: each call was made at least so many times")
     ]
-    calls: list[RefusedCall]
+    calls: list[CountedCall]
 
 
 class ChangeReport(BaseModel):
@@ -88,7 +88,11 @@ class ChangeReport(BaseModel):
     changes: list[ChangedField]
     effects: list[ChangeEffect]
     refused_calls: Annotated[
-        RefusedCalls | None, Field(description="With `dryRun`, where users lose tools: what they used of them lately")
+        CountedCalls | None, Field(description="With `dryRun`, where users lose tools: what they used of them lately")
+    ] = None
+    asked_calls: Annotated[
+        CountedCalls | None,
+        Field(description="With `dryRun`, where a person is asked from now on: what was used lately"),
     ] = None
     forgotten_grants: Annotated[list[str], Field(description="The connected accounts that it revokes")]
     warnings: Annotated[list[str], Field(description="Modules and masks that match nothing since this change")]

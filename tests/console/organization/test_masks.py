@@ -1,9 +1,11 @@
-"""Check boxes of tools become masks, and masks check boxes."""
+"""Choices of tools become masks, and masks choices."""
+
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.organization.roles import boxes, tick
+from console.organization.roles import Choice, choices, choose, tick
 from mcpist.caller import Role
 from mcpist_services.catalogue import CATALOGUE
 
@@ -13,7 +15,7 @@ MASKS = st.lists(st.sampled_from(["github.*", "*.get_*", "github.create_*", "git
 
 
 def ticked(role: Role) -> set[str]:
-    return {box.tool.name for box in boxes(role, GITHUB) if box.ticked}
+    return {one.tool.name for one in choices(role, GITHUB) if one.choice != "block"}
 
 
 def test_a_new_module_has_what_only_reads() -> None:
@@ -46,3 +48,20 @@ def test_what_is_ticked_is_what_the_role_has_unless_a_wider_mask_denies_it(
     bare = Role("members", modules=("github",), allow=("github.*",), deny=tuple(m for m in deny if "*" in m))
     assert denied == wanted - ticked(bare)
     assert tick(changed, GITHUB, ticked(changed)) == changed
+
+
+def made(role: Role, **wanted: Choice) -> Role:
+    """Return the role with other choices of these tools."""
+    return choose(role, GITHUB, {one.tool.name: one.choice for one in choices(role, GITHUB)} | wanted)
+
+
+def test_a_tool_that_destroys_waits_for_an_approval_where_the_role_asks() -> None:
+    role = Role("members", modules=("github",), allow=("github.*",), destructive=True)
+    asking = made(role, delete_file="ask")
+    assert asking == replace(role, approval=("github.delete_file",))
+    assert made(asking, delete_file="allow") == role
+    assert made(asking, delete_file="block") == replace(role, deny=("github.delete_file",))
+    assert made(replace(role, second_person=("github.delete_file",)), delete_file="ask").approval == (), "it asks more"
+    wide = replace(role, approval=("*.delete_*",))
+    assert made(wide, delete_file="allow") == wide, "masks with a star stay"
+    assert made(role, get_me="ask") == role, "what destroys nothing waits for nobody"

@@ -7,11 +7,16 @@ from typing import Any
 
 import pytest
 
+from mcpist.audit import record as audit
 from mcpist.audit import search as audit_search
-from mcpist.caller import Role, Subject
+from mcpist.caller import Caller, Role, Subject
 from mcpist.people import directory, edits
 from mcpist.people.organization import Organization
+from mcpist_services import NAMES
+from mcpist_services.catalogue import CATALOGUE
+from tests import members
 from tests.console.conftest import Browser
+from tests.full_issuer import FullIssuer
 
 
 def organization() -> Organization:
@@ -64,16 +69,47 @@ def test_the_accounts_of_a_role_lead_to_services_that_have_accounts(ada: Browser
     assert ada.get("/connect/jira?role=members")["statusCode"] == 200
 
 
-def test_the_tools_of_a_role_are_ticked(ada: Browser) -> None:
+def choice(page: str, tool: str) -> str:
+    """Return what a page of a role's tools says of one."""
+    found = re.search(rf'name="use.{tool}">.*?value="(\w+)" selected', page)
+    assert found
+    return found[1]
+
+
+def test_the_tools_of_a_role_are_allowed_asked_and_blocked(ada: Browser) -> None:
     page = ada.get("/roles?id=members&module=github")["body"]
-    assert 'value="get_me" checked' in page
-    assert 'value="create_issue">' in page
-    shown = ada.post(
-        "/roles", [("action", "tools"), ("id", "members"), ("module", "github"), ("tools", "create_issue")]
-    )
+    assert (choice(page, "get_me"), choice(page, "create_issue")) == ("allow", "block")
+    form = [("action", "tools"), ("id", "members"), ("module", "github")]
+    shown = ada.post("/roles", [*form, ("use.create_issue", "allow"), ("use.get_me", "block")])
     ada.submit_form(shown["body"], "reviewed")
     assert "github.create_issue" in organization().role("members").allow
     assert "github.get_me" in organization().role("members").deny
+    assert ada.post("/roles", [*form, ("use.get_me", "perhaps")])["statusCode"] == 400
+
+
+def test_all_tools_of_an_effect_are_chosen_at_once(ada: Browser) -> None:
+    form = [("action", "tools"), ("id", "members"), ("module", "rag"), ("all.destroys", "ask"), ("all.reads", "block")]
+    ada.submit_form(ada.post("/roles", form)["body"], "reviewed")
+    role, tools = organization().role("members"), CATALOGUE.index.modules["rag"].tools.values()
+    destroying = {f"rag.{tool.name}" for tool in tools if tool.effect == "destroys"}
+    assert destroying
+    assert set(role.approval) == destroying
+    assert set(role.deny) == {f"rag.{tool.name}" for tool in tools if tool.reads}
+    assert organization().role("members").allow == tuple(f"rag.{t.name}" for t in tools if t.effect == "destroys")
+
+
+def test_what_was_used_lately_stands_beside_the_choice_and_in_the_review(ada: Browser, login: FullIssuer) -> None:
+    members.put_role("acme", Role("members", modules=NAMES, allow=("rag.*",), destructive=True))
+    uma = Caller("acme", "uma", Subject(login.issuer, "uma"), "user", ())
+    for tool, times in (("delete_doc", 2), ("list_docs", 3)):
+        for _ in range(times):
+            audit.record_use(uma, "rag", tool, outcome="succeeded", request="r")
+    page = ada.get("/roles?id=members&module=rag&calls=1")["body"]
+    assert re.search(r'name="use.list_docs".*?<small>3 calls</small>', page, re.DOTALL)
+    form = [("action", "tools"), ("id", "members"), ("module", "rag"), ("use.delete_doc", "ask")]
+    shown = ada.post("/roles", [*form, ("use.list_docs", "block")])["body"]
+    asked, refused = shown.index("would have waited for an approval"), shown.index("would have been refused")
+    assert refused < shown.index("rag.list_docs</code>", refused) < asked < shown.index("rag.delete_doc</code>", asked)
 
 
 def test_a_review_of_another_version_is_refused(ada: Browser) -> None:

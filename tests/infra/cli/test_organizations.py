@@ -92,6 +92,7 @@ def test_a_dry_run_shows_the_same_and_changes_nothing(mcpist: Mcpist) -> None:
         **dry,
         "dry_run": False,
         "refused_calls": None,
+        "asked_calls": None,
         "version": dry["version"] + 1,
     }
 
@@ -149,6 +150,7 @@ def test_an_import_makes_the_organization_what_the_file_says(mcpist: Mcpist, tmp
         **dry,
         "dry_run": False,
         "refused_calls": None,
+        "asked_calls": None,
         "version": dry["version"] + 1,
     }
     assert mcpist("org", "import", "acme.yaml")["changes"] == []

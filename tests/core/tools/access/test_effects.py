@@ -7,7 +7,7 @@ import pytest
 
 from mcpist.audit import record as audit
 from mcpist.audit.record import SHARDS
-from mcpist.tools.access.effects import MAX_COUNT_SECONDS, changes, count_refused_calls, lost_tools
+from mcpist.tools.access.effects import MAX_COUNT_SECONDS, changes, count_calls, lost_tools
 
 PAGE_ROWS = 100
 
@@ -30,7 +30,7 @@ def use(user: str, tool: str, *, outcome: str = "succeeded", days_ago: int = 0) 
 
 
 def counted(lost: dict[str, set[str]]) -> list[tuple[str, str, int]]:
-    found = count_refused_calls("acme", lost)
+    found = count_calls("acme", lost)
     assert found["complete"]
     return [(row["user"], row["tool"], row["calls"]) for row in found["calls"]]
 
@@ -58,7 +58,7 @@ def test_a_preview_counts_until_its_time_is_over_and_says_so(others: tuple[str, 
     looks = itertools.count()
     lost = {user: {"shop.get_item"} for user in ("uma", *others)}
     # The deadline is read off the first look, and each page looks once more.
-    found = count_refused_calls("acme", lost, clock=lambda: next(looks) * MAX_COUNT_SECONDS / 1.5)
+    found = count_calls("acme", lost, clock=lambda: next(looks) * MAX_COUNT_SECONDS / 1.5)
     assert [(row["user"], row["calls"]) for row in found["calls"]] == [("uma", PAGE_ROWS)]
     assert not found["complete"]
 
@@ -69,7 +69,7 @@ def test_a_preview_counts_for_each_user_before_it_counts_more_for_the_first() ->
         for _ in range(PAGE_ROWS + 1):
             use(user, "shop.get_item")
     looks, lost = itertools.count(), {user: {"shop.a", "shop.get_item", "b.c.d"} for user in ("ada", "uma")}
-    found = count_refused_calls("acme", lost, clock=lambda: next(looks) * MAX_COUNT_SECONDS / 2.5)
+    found = count_calls("acme", lost, clock=lambda: next(looks) * MAX_COUNT_SECONDS / 2.5)
     assert [(row["user"], row["calls"]) for row in found["calls"]] == [("ada", PAGE_ROWS), ("uma", PAGE_ROWS)]
 
 

@@ -22,19 +22,22 @@ from mcpist.tools.search.catalogue import Catalogue
 def describe_change(applied: AppliedChange, catalogue: Catalogue) -> dict[str, Any]:
     """Return a change for people: the fields that differ, who gains and loses what, and only new warnings.
 
-    A dry run also counts the calls of the last days that would have been refused.
+    A dry run also counts the calls of the last days that would have been refused, or would have waited for a person.
     """
     before, after = applied.change.before, applied.change.after
     known = unmatched_patterns(before, catalogue)
     affected = effects(before, after, catalogue)
     lost = lost_tools(affected) if applied.dry_run else {}
+    asked = newly_asked(before, after, catalogue) if applied.dry_run else {}
+    counted = count_calls(after.id, _joined(lost, asked)) if lost or asked else None
     return {
         "organization": after.id,
         "version": applied.change.version,
         "dry_run": applied.dry_run,
         "changes": list(changes(_parts(before), _parts(after))),
         "effects": affected,
-        "refused_calls": count_refused_calls(after.id, lost) if lost else None,
+        "refused_calls": _calls_of(counted, lost),
+        "asked_calls": _calls_of(counted, asked),
         "forgotten_grants": [f"{account.service} of {account.owner_name}" for account in applied.accounts],
         "warnings": [pattern for pattern in unmatched_patterns(after, catalogue) if pattern not in known],
     }
@@ -174,18 +177,52 @@ COUNTED_DAYS = 30
 MAX_COUNT_SECONDS = 1.0
 """After these a preview counts no further row: what it has counted is then the least that would have been refused."""
 
-type LostTools = Mapping[str, Collection[str]]
-"""The full names of the tools that each user loses."""
+type UsersTools = Mapping[str, Collection[str]]
+"""For each user the full names of tools: those that the user loses, or for which a person is asked from now on."""
 
 
-def count_refused_calls(organization: str, lost: LostTools, clock: Clock = time.monotonic) -> dict[str, Any]:
-    """Count the calls that succeeded in the last days and that the users could no longer make.
+def newly_asked(before: Organization, after: Organization, catalogue: Catalogue) -> UsersTools:
+    """Return the tools for which a person is asked after a change, and was not before it, by users who keep them."""
+    if [(one.approval, one.second_person) for one in before.roles.values()] == [
+        (one.approval, one.second_person) for one in after.roles.values()
+    ]:
+        return {}
+
+    @cache
+    def asked(roles: tuple[Role, ...]) -> frozenset[str]:
+        permitted = Permissions(_somebody(after, *roles), catalogue)
+        tools = (tool for module in permitted.modules() for tool in permitted.tools(module))
+        return frozenset(f"{tool.module}.{tool.name}" for tool in tools if permitted.approval_mode([tool]))
+
+    found = {}
+    for user in after.users.values():
+        held = tuple(after.roles[name] for name in after.roles_of(user))
+        old = before.users.get(user.id)
+        earlier = tuple(before.roles[name] for name in before.roles_of(old)) if old else ()
+        if held != earlier and (new := asked(held) - asked(earlier)):
+            found[user.id] = new
+    return found
+
+
+def _joined(one: UsersTools, other: UsersTools) -> UsersTools:
+    return {user: frozenset((*one.get(user, ()), *other.get(user, ()))) for user in {**one, **other}}
+
+
+def _calls_of(counted: Mapping[str, Any] | None, tools: UsersTools) -> dict[str, Any] | None:
+    """Return the counted calls of some tools; None without any tool."""
+    if counted is None or not tools:
+        return None
+    return {**counted, "calls": [call for call in counted["calls"] if call["tool"] in tools.get(call["user"], ())]}
+
+
+def count_calls(organization: str, tools: UsersTools, clock: Clock = time.monotonic) -> dict[str, Any]:
+    """Count the calls of these users and tools that succeeded in the last days.
 
     Return `{days, complete, calls: [{user, tool, calls, last}]}`, the most frequent first.
     """
     counts: dict[tuple[str, str], dict[str, Any]] = {}
     now, deadline = datetime.now(UTC), clock() + MAX_COUNT_SECONDS
-    since, searches = now - timedelta(days=COUNTED_DAYS), deque((filters, "") for filters in _partitions(lost))
+    since, searches = now - timedelta(days=COUNTED_DAYS), deque((filters, "") for filters in _partitions(tools))
     while searches and clock() < deadline:
         filters, cursor = searches.popleft()
         page = find(organization, since=since, until=now, filters=filters, cursor=cursor, max_requests=SHARDS)
@@ -193,7 +230,7 @@ def count_refused_calls(organization: str, lost: LostTools, clock: Clock = time.
             searches.append((filters, page.cursor))  # behind the others, so that each has its share of the time
         for row in page.rows:
             user, tool = row["user"], row["tool"]
-            if tool in lost.get(user, ()):
+            if tool in tools.get(user, ()):
                 # Rows come newest first, so the first one of a tool is its last call.
                 new = {"user": user, "tool": tool, "calls": 0, "last": row["time"]}
                 counts.setdefault((user, tool), new)["calls"] += 1
@@ -201,19 +238,19 @@ def count_refused_calls(organization: str, lost: LostTools, clock: Clock = time.
     return {"days": COUNTED_DAYS, "complete": not searches, "calls": calls}
 
 
-def lost_tools(effects: Collection[Mapping[str, Any]]) -> LostTools:
+def lost_tools(effects: Collection[Mapping[str, Any]]) -> UsersTools:
     """Return the tools that users lose by a change's effects."""
     return {user: frozenset(row["vanish"]) for row in effects if row["vanish"] for user in row["users"]}
 
 
-def _partitions(lost: LostTools) -> Iterator[Filters]:
+def _partitions(tools: UsersTools) -> Iterator[Filters]:
     """Yield the filters of the searches: by user or by module, whichever are fewer.
 
     The names of upstream modules and tools may have dots, so each part of a full name before one may be its module.
     """
-    names = {tool for tools in lost.values() for tool in tools}
+    names = {name for named in tools.values() for name in named}
     modules = {name[:place] for name in names for place, character in enumerate(name) if character == "."}
-    if len(lost) <= len(modules):
-        yield from (Filters(user=user, event="use", outcome="succeeded") for user in sorted(lost))
+    if len(tools) <= len(modules):
+        yield from (Filters(user=user, event="use", outcome="succeeded") for user in sorted(tools))
     else:
         yield from (Filters(service=module, event="use", outcome="succeeded") for module in sorted(modules))
