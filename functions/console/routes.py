@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 
-from console import approvals, connections, files, home, logs, modules, profile, rendering
+from console import approvals, connections, files, home, logs, modules, profile, rendering, search
 from console.batches import pages as batches
 from console.http.cookies import BrowserSession, read_session, set_session_cookie
 from console.organization import company, roles, users
@@ -56,6 +56,7 @@ PAGES: dict[str, Page] = {
     "POST /connect/{service}": connections.submit,
     "GET /connect/callback/{provider}": connections.callback,
     "POST /connect/confirm": connections.confirm,
+    "GET /search": search.show,
     "GET /workbench": workbench.show,
     "POST /workbench": workbench.submit,
     "GET /batches": batches.show,

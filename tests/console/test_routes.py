@@ -25,6 +25,7 @@ FOR_EVERYBODY = {
     "POST /connect/{service}": 400,  # without an action
     "GET /connect/callback/{provider}": 400,  # which nobody began
     "POST /connect/confirm": 400,  # without a question
+    "GET /search": 200,
     "GET /workbench": 200,
     "POST /workbench": 400,
     "GET /batches": 200,

@@ -21,6 +21,7 @@ PAGES = (
     ConsolePage("/", "Welcome", "ようこそ"),
     ConsolePage("/workbench?q=list+documents", "Tools that fit", "合うツール"),
     ConsolePage("/workbench?add=rag.search_docs", "Apply and check", "反映して確認"),
+    ConsolePage("/search?q=list", "What are you looking for?", "何を探していますか"),
     ConsolePage("/tools", "What do you want to do?", "何をしたいですか"),
     ConsolePage("/tools?tool=rag.search_docs", "How it is called", "呼び出し方"),
     ConsolePage("/batches", "Graphs of tool calls", "ツール呼び出しのグラフ"),

@@ -29,6 +29,20 @@
     button.setAttribute("aria-live", "polite");
     setTimeout(() => { button.textContent = label; }, 2000);
   });
+  // Ctrl-K or Cmd-K opens the search above the page; the arrows go through what it found.
+  const palette = document.getElementById("palette");
+  document.addEventListener("keydown", (event) => {
+    if (palette && (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+      event.preventDefault();
+      if (!palette.open) palette.showModal();
+      return palette.querySelector("input").select();
+    }
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!palette?.open || !step) return;
+    const stops = [...palette.querySelectorAll("input, a")];
+    stops[stops.indexOf(document.activeElement) + step]?.focus();
+    event.preventDefault();
+  });
   // On a phone the navigation is one line that is wider than the page.
   document.querySelector(".bar [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   document.addEventListener("htmx:after:swap", () => showCopyButtons(document));

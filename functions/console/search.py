@@ -1,0 +1,106 @@
+"""The page `/search`: one text looked for among pages, tools, people, batches, files and the audit.
+
+With scripts Ctrl-K or Cmd-K opens it above any page. Each group is bounded, and has only what its own page would show.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from urllib.parse import urlencode
+
+from console.visit import Visit, visible_entries
+from mcpist.audit.record import SHARDS
+from mcpist.audit.search import Filters, find
+from mcpist.batch.ledger.ledger import list_recent
+from mcpist.files import access
+from mcpist.http.request import HttpResponse
+from mcpist.paging import search
+
+MAX_TEXT_CHARACTERS = 100
+MAX_GROUP_RESULTS = 5
+SEARCHED_BATCHES = 50
+"""The newest, of which the ids and those of the steps are compared."""
+SEARCHED_DAYS = 7
+"""Of the audit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A link to something that was found."""
+
+    title: str
+    about: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What was found of one kind."""
+
+    name: str
+    """The key of its title in the area `frame`."""
+    results: Sequence[Result]
+
+
+def show(visit: Visit) -> HttpResponse:
+    """Show what has the text of the query."""
+    text = visit.request.query.get("q", "").strip()[:MAX_TEXT_CHARACTERS]
+    groups = [group for group in _groups(visit, text) if group.results] if text else []
+    return visit.page("search.html", text=text, groups=groups)
+
+
+def _groups(visit: Visit, text: str) -> Iterator[Group]:
+    entries = visible_entries(is_administrator=visit.is_administrator)
+    pages = search(entries, text, lambda entry: (visit.texts(f"frame.{entry.name}"),))
+    yield Group("navigation", [Result(visit.texts(f"frame.{one.name}"), "", one.path) for one in pages])
+    yield Group("tools", list(_tools(visit, text)))
+    if visit.is_administrator:
+        yield from _people(visit, text)
+    yield Group("batches", list(_batches(visit, text)))
+    files = access.list_page(visit.caller, "", MAX_GROUP_RESULTS, text).files
+    yield Group(
+        "files", [Result(one.content_type, one.sha256[:12], _link("/files", sha256=one.sha256)) for one in files]
+    )
+    if visit.is_administrator:
+        yield Group("logs", list(_rows(visit, text)))
+
+
+def _tools(visit: Visit, text: str) -> Iterator[Result]:
+    for tool in visit.permissions.search(text, MAX_GROUP_RESULTS):
+        name, summary = f"{tool.module}.{tool.name}", visit.permissions.translation(tool.module).text(tool.summary)
+        yield Result(name, summary, _link("/tools", tool=name))
+
+
+def _people(visit: Visit, text: str) -> Iterator[Group]:
+    _, organization = visit.administration.read()
+    users = organization.search_users(text)[:MAX_GROUP_RESULTS]
+    roles = organization.search_roles(text)[:MAX_GROUP_RESULTS]
+    yield Group("users", [Result(one.name or one.id, one.id, _link("/users", id=one.id)) for one in users])
+    yield Group("roles", [Result(one.name, "", _link("/roles", id=one.name)) for one in roles])
+
+
+def _batches(visit: Visit, text: str) -> Iterator[Result]:
+    recent = list_recent(visit.caller.organization, visit.caller.user, limit=SEARCHED_BATCHES).batches
+    for head in search(recent, text, lambda head: (head.batch, *head.ids))[:MAX_GROUP_RESULTS]:
+        yield Result(head.batch, ", ".join(head.ids[:MAX_GROUP_RESULTS]), _link("/batches", id=head.batch))
+
+
+def _rows(visit: Visit, text: str) -> Iterator[Result]:
+    """Yield the newest rows of the audit among those that one round of requests reads, and the search of all."""
+    until = datetime.now(UTC) + timedelta(minutes=1)
+    page = find(
+        visit.caller.organization,
+        since=until - timedelta(days=SEARCHED_DAYS),
+        until=until,
+        filters=Filters(text=text),
+        limit=MAX_GROUP_RESULTS,
+        max_requests=SHARDS,
+    )
+    for row in page.rows:
+        title = f"{row['tool'] or row['event']} {row['outcome']}"
+        yield Result(title, f"{row['user']} {row['time'][:16].replace('T', ' ')}", _link("/logs", id=row["id"]))
+    yield Result(visit.texts("frame.all_logs"), text, _link("/logs", text=text))
+
+
+def _link(path: str, **query: str) -> str:
+    return f"{path}?{urlencode(query)}"
