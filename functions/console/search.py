@@ -54,14 +54,13 @@ def _groups(visit: Visit, text: str) -> Iterator[Group]:
     pages = search(entries, text, lambda entry: (visit.texts(f"frame.{entry.name}"),))
     yield Group("navigation", [Result(visit.texts(f"frame.{one.name}"), "", one.path) for one in pages])
     yield Group("tools", list(_tools(visit, text)))
-    if visit.is_administrator:
-        yield from _people(visit, text)
     yield Group("batches", list(_batches(visit, text)))
     files = access.list_page(visit.caller, "", MAX_GROUP_RESULTS, text).files
     yield Group(
         "files", [Result(one.content_type, one.sha256[:12], _link("/files", sha256=one.sha256)) for one in files]
     )
     if visit.is_administrator:
+        yield from _people(visit, text)
         yield Group("logs", list(_rows(visit, text)))
 
 

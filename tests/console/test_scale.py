@@ -24,6 +24,10 @@ SIZES = [
 PAGES = (
     "/",
     "/profile",
+    "/search?q=uma",
+    "/search?q=list+things",
+    "/workbench?q=list+things",
+    "/workbench?add=api0.list_things0",
     "/tools",
     "/tools?q=list+things",
     "/tools?module=api0",

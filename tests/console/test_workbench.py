@@ -8,12 +8,18 @@ from typing import Any
 import pytest
 
 from console.workbench.draft import Draft, parse
+from mcpist.batch.execution import submission
 from mcpist.batch.ledger import ledger
-from mcpist.caller import Role
+from mcpist.batch.options import DEFAULT_OPTIONS
+from mcpist.caller import Role, Subject
 from mcpist.people import directory
+from mcpist.running.confirmation import Agreement
+from mcpist.tools.access.permissions import Permissions
 from mcpist_services import NAMES
+from mcpist_services.catalogue import CATALOGUE
 from tests import members
 from tests.console.conftest import Browser
+from tests.full_issuer import FullIssuer
 
 LIST = {"id": "list_docs", "module": "rag", "tool": "list_docs", "params": {}, "output": True}
 READ = {"id": "read", "module": "rag", "tool": "get_doc", "params": {"path": "${list_docs.items[0].path}"}}
@@ -168,3 +174,11 @@ def test_a_draft_is_the_text_of_its_lines() -> None:
     assert parse("").text == ""
     assert Draft([]).with_tool("m", "each").ids == ["step_each"]
     assert Draft([]).with_tool("m", "9.lives").ids == ["step_9_lives"]
+
+
+def test_another_persons_batch_is_no_draft_even_for_an_administrator(ada: Browser, login: FullIssuer) -> None:
+    uma = Permissions(directory.identify(Subject(login.issuer, "uma")), CATALOGUE)
+    head = submission.prepare(uma, [LIST], DEFAULT_OPTIONS, "request-0").submit(uma, Agreement())
+    answer = ada.get(f"/workbench?from={head.batch}")
+    assert answer["statusCode"] == 404
+    assert "list_docs" not in answer["body"]

@@ -11,7 +11,7 @@ from infra.local.deployment import LocalDeployment, operating
 from infra.local.login import Person
 from mcpist.people import directory
 from tests import members
-from tests.whole.browser import new_page
+from tests.whole.browser import new_page, signed_in
 from tests.whole.gate import held, waiting_step
 
 MAX_TABS = 150
@@ -69,6 +69,24 @@ def test_a_tool_is_searched_opened_and_tried(deployment: LocalDeployment, user: 
     expect(user.locator("#try .beside")).to_contain_text("What a model reads")
 
 
+def test_a_task_in_words_becomes_a_batch_that_runs(deployment: LocalDeployment, user: Page) -> None:
+    user.goto(deployment.aws.api_url)
+    write(user, ".ask input", "list my documents")
+    user.keyboard.press("Enter")
+    press(user, 'button[value="add:rag.list_docs"]')
+    expect(user.locator("#panel-heading")).to_have_text("list_docs")
+    write(user, "#field-q", " read one")
+    user.keyboard.press("Enter")
+    press(user, 'button[value="add:rag.get_doc"]')
+    expect(user.locator("#panel-heading")).to_have_text("get_doc")
+    write(user, "#try-path", "${list_docs.items[0].path}")
+    press(user, '#panel button[value="check"]')
+    expect(user.locator(".node.allowed")).to_have_count(2)
+    press(user, 'button[value="run"]')
+    expect(user.locator("h1")).to_contain_text("b_")
+    expect(user.locator(".note.good")).to_be_visible()
+
+
 def test_the_skip_link_leads_over_the_navigation(deployment: LocalDeployment, user: Page) -> None:
     user.goto(f"{deployment.aws.api_url}/tools")
     press(user, "a.skip")
@@ -116,3 +134,17 @@ def start(deployment: LocalDeployment, gate: Path) -> str:
     commands = {"commands": [waiting_step("wait", gate), after]}
     answer = httpx2.post(f"{deployment.aws.api_url}/v1/batches", json=commands, headers=headers, timeout=60)
     return str(answer.json()["id"])
+
+
+@pytest.mark.slow
+def test_the_search_opens_above_a_page_and_its_results_are_reached_by_arrows(
+    deployment: LocalDeployment, chromium: Browser
+) -> None:
+    page = signed_in(chromium, deployment, USER)
+    page.goto(f"{deployment.aws.api_url}/files")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("workbench")
+    expect(page.locator("#palette-results a").first).to_have_attribute("href", "/workbench")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/workbench")

@@ -16,7 +16,7 @@ from console.workbench.steps import PlannedDraft, find_tool, offered_lists, offe
 from mcpist.batch.execution import submission
 from mcpist.batch.ledger import ledger
 from mcpist.batch.options import DEFAULT_OPTIONS
-from mcpist.errors import InvalidRequest, McpistError
+from mcpist.errors import BatchNotFound, InvalidRequest, McpistError
 from mcpist.http.request import HttpResponse
 
 MAX_FOUND_TOOLS = 6
@@ -108,9 +108,12 @@ def _opened(visit: Visit, draft: Draft, plan: PlannedDraft, name: str) -> Mappin
 
 
 def _draft_of_batch(visit: Visit, batch: str) -> Draft:
-    """Return the lines of a batch of the person's own, to be changed and run again."""
+    """Return the lines of a batch of the person's own, to be changed and run again; BatchNotFound for any other.
+
+    An administrator may look at the progress of others' batches, and not at their params.
+    """
     head = submission.find_own(visit.caller, batch)
     if head.user != visit.caller.user:
-        raise InvalidRequest(field="from", problem="it is another person's batch")
+        raise BatchNotFound(batch=batch)
     steps = sorted((entry.step for entry in ledger.get_entries(head.pk)), key=lambda step: step.line)
     return Draft([{"id": step.id, **step.as_line()} for step in steps])
