@@ -1,6 +1,6 @@
 """The page `/search`: one text looked for among pages, tools, people, batches, files and the audit.
 
-With scripts Ctrl-K or Cmd-K opens it above any page. Each group is bounded, and has only what its own page would show.
+With scripts Ctrl-K or Cmd-K opens it above any page. Each group is bounded, and shows no more than its own page.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from mcpist.files import access
 from mcpist.http.request import HttpResponse
 from mcpist.paging import search
 
-MAX_TEXT_CHARACTERS = 100
+MAX_SEARCH_CHARACTERS = 100
 MAX_GROUP_RESULTS = 5
 SEARCHED_BATCHES = 50
 """The newest, of which the ids and those of the steps are compared."""
@@ -26,7 +26,7 @@ SEARCHED_DAYS = 7
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A link to something that was found."""
+    """A link to a page or a thing that has the text."""
 
     title: str
     about: str
@@ -34,8 +34,8 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """What was found of one kind."""
+class ResultGroup:
+    """The results of one kind."""
 
     name: str
     """The key of its title in the area `frame`."""
@@ -43,25 +43,25 @@ class Group:
 
 
 def show(visit: Visit) -> HttpResponse:
-    """Show what has the text of the query."""
-    text = visit.request.query.get("q", "").strip()[:MAX_TEXT_CHARACTERS]
+    """Show the pages and things that have the text of the query."""
+    text = visit.request.query.get("q", "").strip()[:MAX_SEARCH_CHARACTERS]
     groups = [group for group in _groups(visit, text) if group.results] if text else []
     return visit.page("search.html", text=text, groups=groups)
 
 
-def _groups(visit: Visit, text: str) -> Iterator[Group]:
+def _groups(visit: Visit, text: str) -> Iterator[ResultGroup]:
     entries = visible_entries(is_administrator=visit.is_administrator)
     pages = search(entries, text, lambda entry: (visit.texts(f"frame.{entry.name}"),))
-    yield Group("navigation", [Result(visit.texts(f"frame.{one.name}"), "", one.path) for one in pages])
-    yield Group("tools", list(_tools(visit, text)))
-    yield Group("batches", list(_batches(visit, text)))
+    yield ResultGroup("navigation", [Result(visit.texts(f"frame.{one.name}"), "", one.path) for one in pages])
+    yield ResultGroup("tools", list(_tools(visit, text)))
+    yield ResultGroup("batches", list(_batches(visit, text)))
     files = access.list_page(visit.caller, "", MAX_GROUP_RESULTS, text).files
-    yield Group(
+    yield ResultGroup(
         "files", [Result(one.content_type, one.sha256[:12], _link("/files", sha256=one.sha256)) for one in files]
     )
     if visit.is_administrator:
         yield from _people(visit, text)
-        yield Group("logs", list(_rows(visit, text)))
+        yield ResultGroup("logs", list(_rows(visit, text)))
 
 
 def _tools(visit: Visit, text: str) -> Iterator[Result]:
@@ -70,12 +70,12 @@ def _tools(visit: Visit, text: str) -> Iterator[Result]:
         yield Result(name, summary, _link("/tools", tool=name))
 
 
-def _people(visit: Visit, text: str) -> Iterator[Group]:
+def _people(visit: Visit, text: str) -> Iterator[ResultGroup]:
     _, organization = visit.administration.read()
     users = organization.search_users(text)[:MAX_GROUP_RESULTS]
     roles = organization.search_roles(text)[:MAX_GROUP_RESULTS]
-    yield Group("users", [Result(one.name or one.id, one.id, _link("/users", id=one.id)) for one in users])
-    yield Group("roles", [Result(one.name, "", _link("/roles", id=one.name)) for one in roles])
+    yield ResultGroup("users", [Result(one.name or one.id, one.id, _link("/users", id=one.id)) for one in users])
+    yield ResultGroup("roles", [Result(one.name, "", _link("/roles", id=one.name)) for one in roles])
 
 
 def _batches(visit: Visit, text: str) -> Iterator[Result]:

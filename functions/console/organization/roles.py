@@ -23,24 +23,24 @@ from mcpist.tools.search.index import ModuleEntry, ToolEntry
 from mcpist_services.catalogue import CATALOGUE
 
 MASK_FIELDS = ("allow", "deny", "approval", "second_person")
-MAX_CHOICES = 250  # so that a form stays within its bounds; a larger module takes masks and the choice by effect
+MAX_TOOL_CHOICES = 250  # so that a form stays within its bounds; a larger module takes masks and the choice by effect
 
 type Choice = Literal["allow", "ask", "block"]
-"""What a role makes of a tool: `ask` lets another person approve each use of one that destroys."""
+"""The choice of a role for a tool: `ask` lets another person approve each use of one that destroys."""
 CHOICES: tuple[Choice, ...] = get_args(Choice.__value__)
 EFFECTS: tuple[Effect, ...] = get_args(Effect.__value__)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolChoice:
-    """A tool and what a role makes of it; one that destroys needs the role's own switch besides."""
+    """A tool and the role's choice for it; one that destroys needs the role's own switch besides."""
 
     tool: ToolEntry
     choice: Choice
 
     @property
     def offered(self) -> tuple[Choice, ...]:
-        """What a form offers: only a use that destroys waits for an approval."""
+        """The choices that a form offers: only a use that destroys waits for an approval."""
         return offered(self.tool.effect)
 
 
@@ -112,7 +112,7 @@ def _about(visit: Visit, organization: Organization, role: Role) -> dict[str, An
         shown = choices(replace(role, modules=(*role.modules, module.name)), module)
         about |= {
             "module": module,
-            "choices": shown if len(shown) <= MAX_CHOICES else None,
+            "choices": shown if len(shown) <= MAX_TOOL_CHOICES else None,
             "counts": Counter(one.choice for one in shown),
             "effects": {
                 effect: offered(effect) for effect in EFFECTS if any(one.tool.effect == effect for one in shown)
@@ -152,7 +152,7 @@ def _module(visit: Visit, name: str) -> ModuleEntry:
 
 
 def _chosen(visit: Visit, role: str, module: ModuleEntry) -> edits.Edit:
-    """Return the edit that makes of a module's tools what the form says: one by one, or all of an effect."""
+    """Return the edit with the form's choices for a module's tools: one by one, or for all of an effect."""
     form = visit.request.form_value
 
     def edit(before: Organization) -> Organization:
@@ -178,12 +178,12 @@ def _lines(text: str) -> tuple[str, ...]:
 
 
 def offered(effect: Effect) -> tuple[Choice, ...]:
-    """Return what a role can make of a tool with this effect."""
+    """Return the choices that a role has for a tool with this effect."""
     return CHOICES if effect == "destroys" else ("allow", "block")
 
 
 def choices(role: Role, module: ModuleEntry) -> list[ToolChoice]:
-    """Return what a role makes of each tool of a module."""
+    """Return the role's choice for each tool of a module."""
     return [ToolChoice(tool, _choice_of(role, tool)) for tool in module.tools.values()]
 
 
@@ -195,9 +195,9 @@ def _choice_of(role: Role, tool: ToolEntry) -> Choice:
 
 
 def choose(role: Role, module: ModuleEntry, wanted: Mapping[str, Choice]) -> Role:
-    """Return the role that makes this of a module's tools, by masks of single tools; masks with `*` stay.
+    """Return the role with these choices for a module's tools, by masks of single tools; masks with `*` stay.
 
-    What such a mask lets wait for an approval still does where a tool is only allowed.
+    A tool for which such a mask demands an approval still waits for one where its choice is `allow`.
     """
     names = {f"{module.name}.{tool}" for tool in module.tools}
     approval, second_person = _without(role.approval, names), _without(role.second_person, names)

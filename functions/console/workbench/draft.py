@@ -15,7 +15,7 @@ from mcpist.tools.declare.tool import Tool
 
 type DraftLine = dict[str, Any]
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_-]*)(?=[.\[}])")
-MAX_ID_CHARACTERS = 60
+MAX_STEP_NAME_CHARACTERS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Draft:
 
     def with_tool(self, module: str, tool: str) -> "Draft":
         """Return the draft with a step of this tool, under an id of its own."""
-        name = re.sub(r"[^A-Za-z0-9_-]", "_", tool)[:MAX_ID_CHARACTERS]
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", tool)[:MAX_STEP_NAME_CHARACTERS]
         name = name if re.match("[A-Za-z_]", name) and name != "each" else f"step_{name}"
         new = next(one for one in (name, *(f"{name}{n}" for n in range(2, len(self.lines) + 3))) if one not in self.ids)
         return Draft([*self.lines, {"id": new, "module": module, "tool": tool, "params": {}, "output": True}])
@@ -93,7 +93,7 @@ def step_fields(tool: Tool, permissions: Permissions, sent: Any, params: Mapping
 
 
 def arguments_of(fields: Sequence[ArgumentField]) -> dict[str, Any]:
-    """Return what was typed as arguments; what its field does not take stays a text, and the plan names it."""
+    """Return the arguments of the fields; a value that its field does not take stays a text, and the plan names it."""
     return {one.parameter.name: one.value if one.problem else one.argument for one in fields if one.value}
 
 

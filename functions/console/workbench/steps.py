@@ -30,7 +30,7 @@ class DraftStep:
     needs: Sequence[str]
     state: StepState
     problems: Sequence[McpistError]
-    """What the plan and the decisions about the use say against it."""
+    """The errors of the plan, and of the decisions about the use."""
     account: str
     """The account that will act."""
     service: str
@@ -49,7 +49,7 @@ class DraftStep:
 
 @dataclass(frozen=True, slots=True)
 class PlannedDraft:
-    """A draft and what is known of it before it runs."""
+    """A draft with its picture, its problems and its plan."""
 
     steps: Sequence[DraftStep]
     drawn: Layout | None
