@@ -9,6 +9,7 @@ import pytest
 
 from console.workbench.draft import Draft, parse
 from mcpist.batch.execution import submission
+from mcpist.batch.language.steps import MAX_BATCH_STEPS
 from mcpist.batch.ledger import ledger
 from mcpist.batch.options import DEFAULT_OPTIONS
 from mcpist.caller import Role, Subject
@@ -172,6 +173,9 @@ def test_a_draft_is_the_text_of_its_lines() -> None:
     assert parse(lines(LIST, READ)).needs == (frozenset(), frozenset({0}))
     assert parse("[1]").text == "[1]", "what is no object is left to the check"
     assert parse("").text == ""
+    assert parse('{"after": 5, "id": ["x"]}').needs == (frozenset(),)
+    many = lines(*({"id": f"s{number}"} for number in range(MAX_BATCH_STEPS + 1)))
+    assert (parse(many).text, parse(many).ids) == (many, []), "too many steps are named, and neither drawn nor changed"
     assert Draft([]).with_tool("m", "each").ids == ["step_each"]
     assert Draft([]).with_tool("m", "9.lives").ids == ["step_9_lives"]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from console.tools.trying import ArgumentField, fields_of
 from mcpist.batch.language.graph import find_cycle
+from mcpist.batch.language.steps import MAX_BATCH_STEPS
 from mcpist.strict_json import load_json
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.parameters import parameters_of
@@ -24,7 +25,7 @@ class Draft:
 
     lines: Sequence[DraftLine]
     unreadable: str = ""
-    """The text as it was typed, where a line of it is no JSON object; nothing else can change it then."""
+    """The text as it was typed, where a line is no JSON object or there are too many; nothing else can change it then."""
 
     @property
     def text(self) -> str:
@@ -78,7 +79,8 @@ def parse(text: str) -> Draft:
         lines = [load_json(line) for line in text.splitlines() if line.strip()]
     except (ValueError, RecursionError):
         return Draft([], text)
-    return Draft(lines) if all(isinstance(line, dict) for line in lines) else Draft([], text)
+    is_draft = len(lines) <= MAX_BATCH_STEPS and all(isinstance(line, dict) for line in lines)
+    return Draft(lines) if is_draft else Draft([], text)
 
 
 def names_of(line: DraftLine, permissions: Permissions) -> tuple[str, str]:
@@ -100,7 +102,8 @@ def arguments_of(fields: Sequence[ArgumentField]) -> dict[str, Any]:
 def after_of(line: DraftLine) -> list[str]:
     """Return the steps for which a line waits besides those that it refers to."""
     after = line.get("after", [])
-    return [after] if isinstance(after, str) else [one for one in after if isinstance(one, str)]
+    listed = after if isinstance(after, list) else [after]
+    return [one for one in listed if isinstance(one, str)]
 
 
 def _renamed(line: DraftLine, old: str, new: str) -> DraftLine:
