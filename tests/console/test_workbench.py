@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from console.workbench.draft import Draft, parse
+from console.workbench.steps import planned
 from mcpist.batch.execution import submission
 from mcpist.batch.language.steps import MAX_BATCH_STEPS
 from mcpist.batch.ledger import ledger
 from mcpist.batch.options import DEFAULT_OPTIONS
 from mcpist.caller import Role, Subject
+from mcpist.errors import ToolDisabled
 from mcpist.people import directory
 from mcpist.running.confirmation import Agreement
 from mcpist.tools.access.permissions import Permissions
@@ -30,6 +32,10 @@ ISSUE = {"id": "issue", "module": "github", "tool": "get_issue", "params": {"own
 
 def lines(*steps: dict[str, Any]) -> str:
     return "\n".join(json.dumps(step) for step in steps)
+
+
+def permissions_of(login: FullIssuer) -> Permissions:
+    return Permissions(directory.identify(Subject(login.issuer, "uma")), CATALOGUE)
 
 
 def press(browser: Browser, button: str, commands: str, **fields: str) -> str:
@@ -99,6 +105,16 @@ def test_a_role_that_demands_an_approval_is_told_from_one_that_asks(destroying: 
     members.put_role("acme", role)
     directory.access_cache.clear()
     assert states(press(destroying, "check", lines(DROP))) == {"drop": "approval"}
+
+
+@pytest.mark.usefixtures("organization")
+def test_a_verdict_of_the_plan_is_shown_whoever_decides_it(login: FullIssuer) -> None:
+    row = {"id": "list_docs", "line": 1, "tool": "rag.list_docs", "params": {}, "policy": "a rule asks"}
+    plan = {"steps": [row, {"id": "read", "line": 2}], "destructive": [{"id": "list_docs"}]}
+    found = planned(permissions_of(login), parse(lines(LIST, READ)), plan, ()).steps
+    assert [(step.state, step.notes) for step in found] == [("asks", ["a rule asks"]), ("allowed", [])]
+    refused = ToolDisabled(name="rag.list_docs").with_details(line=1, id="list_docs")
+    assert planned(permissions_of(login), parse(lines(LIST)), {}, [refused]).steps[0].state == "refused"
 
 
 def test_a_step_is_offered_the_columns_of_those_before_it(uma: Browser) -> None:
@@ -181,7 +197,7 @@ def test_a_draft_is_the_text_of_its_lines() -> None:
 
 
 def test_another_persons_batch_is_no_draft_even_for_an_administrator(ada: Browser, login: FullIssuer) -> None:
-    uma = Permissions(directory.identify(Subject(login.issuer, "uma")), CATALOGUE)
+    uma = permissions_of(login)
     head = submission.prepare(uma, [LIST], DEFAULT_OPTIONS, "request-0").submit(uma, Agreement())
     answer = ada.get(f"/workbench?from={head.batch}")
     assert answer["statusCode"] == 404

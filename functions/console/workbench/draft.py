@@ -25,7 +25,7 @@ class Draft:
 
     lines: Sequence[DraftLine]
     unreadable: str = ""
-    """The text as it was typed, where a line is no JSON object or there are too many; nothing else can change it then."""
+    """The text as it was typed, where a line is no JSON object or there are too many; no button changes it then."""
 
     @property
     def text(self) -> str:

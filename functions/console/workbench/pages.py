@@ -81,12 +81,12 @@ def sent_draft(visit: Visit) -> tuple[Draft, str]:
 def check(visit: Visit, draft: Draft) -> PlannedDraft:
     """Check a draft as a dry run of the batch does, and return it with the verdict on each step."""
     if not draft.text:
-        return planned(visit, draft, {}, ())
+        return planned(visit.permissions, draft, {}, ())
     try:
         prepared = submission.prepare(visit.permissions, draft.text, DEFAULT_OPTIONS, visit.request_id)
-        return planned(visit, draft, prepared.describe(visit.permissions), ())
+        return planned(visit.permissions, draft, prepared.describe(visit.permissions), ())
     except McpistError as error:
-        return planned(visit, draft, {}, [error, *error.details.get("problems", ())])
+        return planned(visit.permissions, draft, {}, [error, *error.details.get("problems", ())])
 
 
 def _opened(visit: Visit, draft: Draft, plan: PlannedDraft, name: str) -> Mapping[str, Any]:

@@ -1,18 +1,23 @@
 """The steps of a draft as a page shows them: each with the verdict on it before anything runs."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Literal
 
 from console.batches.layout import Layout, layout
 from console.batches.picture import MAX_LABEL_COLUMNS, MAX_TOOL_COLUMNS, fitted
-from console.visit import Visit
 from console.workbench.draft import Draft, DraftLine, names_of
-from mcpist.errors import AccountError, McpistError
+from mcpist.errors import AccountError, AdministratorError, McpistError
 from mcpist.running.explanation import Explanation, explain
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.tool import Effect, Tool
+
+_PLANNED_FIELDS = {
+    *("id", "line", "tool", "effect", "needs", "params"),
+    *("each", "when", "on_error", "timeout", "retry", "account"),
+}
+"""The fields of a step in a plan that its line has, too."""
 
 type StepState = Literal["allowed", "asks", "approval", "account", "refused", "incomplete"]
 
@@ -35,6 +40,8 @@ class DraftStep:
     """The account that will act."""
     service: str
     """The service whose account the person has to connect; empty for none."""
+    notes: Sequence[str] = ()
+    """The texts of the plan about it, besides its fields."""
 
     @property
     def label(self) -> str:
@@ -60,15 +67,23 @@ class PlannedDraft:
     """The plan as a dry run answers it; empty while there are problems."""
 
 
-def planned(visit: Visit, draft: Draft, plan: Mapping[str, Any], problems: Iterable[McpistError]) -> PlannedDraft:
-    """Return the steps of a draft with the verdicts on them; `plan` or `problems` are what the check of it says."""
+def planned(
+    permissions: Permissions, draft: Draft, plan: Mapping[str, Any], problems: Iterable[McpistError]
+) -> PlannedDraft:
+    """Return the steps of a draft with the verdicts on them, from its plan or its problems."""
     problems, needs = list(problems), draft.needs
-    explained = cache(lambda module, tool: explain(visit.permissions, module, tool))
+    explained = cache(lambda module, tool: explain(permissions, module, tool))
+    rows = {row["id"]: row for row in plan.get("steps", ())}
+    asked = {use["id"] for use in plan.get("destructive", ())}
     shown = []
     for number, (name, line) in enumerate(zip(draft.ids, draft.lines, strict=True)):
         about = [one for one in problems if name in {one.details.get("id"), f"line{one.details.get('line')}"}]
         needed = [draft.ids[other] for other in sorted(needs[number])] if needs else []
-        shown.append(_step(visit.permissions, line, name, needed, about, explained))
+        step = _step(permissions, line, name, needed, about, explained)
+        # What the plan says of a step beyond its fields is a verdict, too, whoever decides it.
+        notes = [str(text) for key, text in rows.get(name, {}).items() if key not in _PLANNED_FIELDS]
+        asks = step.state == "allowed" and name in asked
+        shown.append(replace(step, notes=notes, state="asks" if asks else step.state))
     others = [one for one in problems if not any(one in step.problems for step in shown)]
     return PlannedDraft(shown, layout(needs) if needs else None, others, plan)
 
@@ -111,15 +126,15 @@ def _step(
     if tool is None:
         return DraftStep(name, line, full_name, None, needs, "refused", problems, "", "")
     explanation: Explanation = explained(tool.module, tool.name)
-    refusal = explanation.refusal
-    error = refusal.error if refusal else None
+    error = explanation.refusal.error if explanation.refusal else None
     state: StepState = "incomplete" if problems else "allowed"
     if isinstance(error, AccountError):
         state = "account"
-    elif error:
+    elif error or any(isinstance(one, AdministratorError) for one in problems):
         state = "refused"
     elif not problems and explanation.asks_first:
         state = "approval" if permissions.approval_mode([tool]) else "asks"
     service = str(error.details.get("service", "")) if isinstance(error, AccountError) else ""
-    known = [*problems, *([error] if error else [])]
-    return DraftStep(name, line, full_name, tool.effect, needs, state, known, explanation.account, service)
+    if error and error.code not in {one.code for one in problems}:
+        problems = [*problems, error]
+    return DraftStep(name, line, full_name, tool.effect, needs, state, problems, explanation.account, service)
