@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from console import activity
@@ -21,16 +20,6 @@ from mcpist.version import VERSION
 SHOWN_BATCHES = 5
 
 _started_at: list[float] = []
-
-
-@dataclass(frozen=True, slots=True)
-class FirstStep:
-    """One thing to do in an organization in which nothing happens yet."""
-
-    name: str
-    """The key of its text in the area `home`."""
-    path: str
-    done: bool
 
 
 def show(visit: Visit) -> HttpResponse:
@@ -61,23 +50,23 @@ def show(visit: Visit) -> HttpResponse:
     )
 
 
-def first_steps(visit: Visit, connected: Collection[str], week: activity.Week, *, has_batches: bool) -> list[FirstStep]:
-    """Return what is to be done first and what of it is done; nothing once the person has done all that is their own.
+def first_steps(
+    visit: Visit, connected: Collection[str], week: activity.Week, *, has_batches: bool
+) -> list[tuple[str, str, bool]]:
+    """Return the name, the path and the state of each thing to do first; nothing once all of the person's own are done.
 
     Whether somebody else is here is looked up only until then: a large organization takes long to read.
     """
     has_client = bool(week.clients - {"", visit.caller.client.name} or client_logins.find(visit.caller.subject))
-    own = [
-        FirstStep("connect", "/connect", bool(connected)),
-        FirstStep("try", "/tools?effect=reads", bool(week.total)),
-        FirstStep("run", "/workbench", has_batches),
-        FirstStep("client", "/profile", has_client),
-    ]
-    if all(step.done for step in own) or not visit.is_administrator:
-        return [] if all(step.done for step in own) else own
-    _, organization = visit.administration.read()
-    has_others = len(organization.users) > 1 or bool(invitations.find(visit.caller.organization))
-    return [*own, FirstStep("invite", "/users?invite=1", has_others)]
+    steps = [("connect", "/connect", bool(connected)), ("try", "/tools?effect=reads", bool(week.total))]
+    steps += [("run", "/workbench", has_batches), ("client", "/profile", has_client)]
+    if all(done for _, _, done in steps):
+        return []
+    if visit.is_administrator:
+        _, organization = visit.administration.read()
+        has_others = len(organization.users) > 1 or bool(invitations.find(visit.caller.organization))
+        steps.append(("invite", "/users?invite=1", has_others))
+    return steps
 
 
 def show_status(request: BrowserRequest) -> HttpResponse:  # noqa: ARG001 - every route takes the request

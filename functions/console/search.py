@@ -3,8 +3,7 @@
 With scripts Ctrl-K or Cmd-K opens it above any page. Each group is bounded, and shows no more than its own page.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlencode
 
@@ -20,85 +19,63 @@ MAX_SEARCH_CHARACTERS = 100
 MAX_GROUP_RESULTS = 5
 SEARCHED_BATCHES = 50
 """The newest, of which the ids and those of the steps are compared."""
-SEARCHED_DAYS = 7
+SEARCHED_DAYS = timedelta(days=7)
 """Of the audit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """A link to a page or a thing that has the text."""
-
-    title: str
-    about: str
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class ResultGroup:
-    """The results of one kind."""
-
-    name: str
-    """The key of its title in the area `frame`."""
-    results: Sequence[Result]
+type Result = tuple[str, str, str]
+"""The title, a text about it and the path of something that was found."""
 
 
 def show(visit: Visit) -> HttpResponse:
     """Show the pages and things that have the text of the query."""
     text = visit.request.query.get("q", "").strip()[:MAX_SEARCH_CHARACTERS]
-    groups = [group for group in _groups(visit, text) if group.results] if text else []
+    groups = [group for group in _groups(visit, text) if group[1]] if text else []
     return visit.page("search.html", text=text, groups=groups)
 
 
-def _groups(visit: Visit, text: str) -> Iterator[ResultGroup]:
+def _groups(visit: Visit, text: str) -> Iterator[tuple[str, list[Result]]]:
     entries = visible_entries(is_administrator=visit.is_administrator)
     pages = search(entries, text, lambda entry: (visit.texts(f"frame.{entry.name}"),))
-    yield ResultGroup("navigation", [Result(visit.texts(f"frame.{one.name}"), "", one.path) for one in pages])
-    yield ResultGroup("tools", list(_tools(visit, text)))
-    yield ResultGroup("batches", list(_batches(visit, text)))
+    yield ("navigation", [(visit.texts(f"frame.{one.name}"), "", one.path) for one in pages])
+    yield ("tools", list(_tools(visit, text)))
+    yield ("batches", list(_batches(visit, text)))
     files = access.list_page(visit.caller, "", MAX_GROUP_RESULTS, text).files
-    yield ResultGroup(
-        "files", [Result(one.content_type, one.sha256[:12], _link("/files", sha256=one.sha256)) for one in files]
-    )
+    yield ("files", [(one.content_type, one.sha256[:12], _link("/files", sha256=one.sha256)) for one in files])
     if visit.is_administrator:
         yield from _people(visit, text)
-        yield ResultGroup("logs", list(_rows(visit, text)))
+        yield ("logs", list(_rows(visit, text)))
 
 
 def _tools(visit: Visit, text: str) -> Iterator[Result]:
     for tool in visit.permissions.search(text, MAX_GROUP_RESULTS):
         name, summary = f"{tool.module}.{tool.name}", visit.permissions.translation(tool.module).text(tool.summary)
-        yield Result(name, summary, _link("/tools", tool=name))
+        yield (name, summary, _link("/tools", tool=name))
 
 
-def _people(visit: Visit, text: str) -> Iterator[ResultGroup]:
+def _people(visit: Visit, text: str) -> Iterator[tuple[str, list[Result]]]:
     _, organization = visit.administration.read()
     users = organization.search_users(text)[:MAX_GROUP_RESULTS]
     roles = organization.search_roles(text)[:MAX_GROUP_RESULTS]
-    yield ResultGroup("users", [Result(one.name or one.id, one.id, _link("/users", id=one.id)) for one in users])
-    yield ResultGroup("roles", [Result(one.name, "", _link("/roles", id=one.name)) for one in roles])
+    yield ("users", [(one.name or one.id, one.id, _link("/users", id=one.id)) for one in users])
+    yield ("roles", [(one.name, "", _link("/roles", id=one.name)) for one in roles])
 
 
 def _batches(visit: Visit, text: str) -> Iterator[Result]:
     recent = list_recent(visit.caller.organization, visit.caller.user, limit=SEARCHED_BATCHES).batches
     for head in search(recent, text, lambda head: (head.batch, *head.ids))[:MAX_GROUP_RESULTS]:
-        yield Result(head.batch, ", ".join(head.ids[:MAX_GROUP_RESULTS]), _link("/batches", id=head.batch))
+        yield (head.batch, ", ".join(head.ids[:MAX_GROUP_RESULTS]), _link("/batches", id=head.batch))
 
 
 def _rows(visit: Visit, text: str) -> Iterator[Result]:
     """Yield the newest rows of the audit among those that one round of requests reads, and the search of all."""
-    until = datetime.now(UTC) + timedelta(minutes=1)
-    page = find(
-        visit.caller.organization,
-        since=until - timedelta(days=SEARCHED_DAYS),
-        until=until,
-        filters=Filters(text=text),
-        limit=MAX_GROUP_RESULTS,
-        max_requests=SHARDS,
-    )
+    until, filters = datetime.now(UTC) + timedelta(minutes=1), Filters(text=text)
+    organization, since = visit.caller.organization, until - SEARCHED_DAYS
+    page = find(organization, since=since, until=until, filters=filters, limit=MAX_GROUP_RESULTS, max_requests=SHARDS)
     for row in page.rows:
         title = f"{row['tool'] or row['event']} {row['outcome']}"
-        yield Result(title, f"{row['user']} {row['time'][:16].replace('T', ' ')}", _link("/logs", id=row["id"]))
-    yield Result(visit.texts("frame.all_logs"), text, _link("/logs", text=text))
+        yield (title, f"{row['user']} {row['time'][:16].replace('T', ' ')}", _link("/logs", id=row["id"]))
+    yield (visit.texts("frame.all_logs"), text, _link("/logs", text=text))
 
 
 def _link(path: str, **query: str) -> str:

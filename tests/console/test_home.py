@@ -179,8 +179,8 @@ def first_steps(browser: Browser) -> dict[str, bool]:
     """Return the first steps that a page lists, and whether it says that they are done."""
     page = browser.get("/")["body"]
     listed = re.search(r'<details class="first".*?</details>', page, re.DOTALL)
-    found = re.findall(r'href="(.*?)".*?class="badge (\w*)"', listed[0], re.DOTALL) if listed else []
-    return {path: mark == "good" for path, mark in found}
+    found = re.findall(r'<li><a href="(.*?)">(.*?)</li>', listed[0], re.DOTALL) if listed else []
+    return {path: "Done" in text for path, text in found}
 
 
 def test_the_first_steps_check_themselves_and_vanish_when_all_are_done(

@@ -111,10 +111,10 @@ def test_a_role_that_demands_an_approval_is_told_from_one_that_asks(destroying: 
 def test_a_verdict_of_the_plan_is_shown_whoever_decides_it(login: FullIssuer) -> None:
     row = {"id": "list_docs", "line": 1, "tool": "rag.list_docs", "params": {}, "policy": "a rule asks"}
     plan = {"steps": [row, {"id": "read", "line": 2}], "destructive": [{"id": "list_docs"}]}
-    found = planned(permissions_of(login), parse(lines(LIST, READ)), plan, ()).steps
+    found = planned(permissions_of(login), parse(lines(LIST, READ)), plan, ())
     assert [(step.state, step.notes) for step in found] == [("asks", ["a rule asks"]), ("allowed", [])]
     refused = ToolDisabled(name="rag.list_docs").with_details(line=1, id="list_docs")
-    assert planned(permissions_of(login), parse(lines(LIST)), {}, [refused]).steps[0].state == "refused"
+    assert planned(permissions_of(login), parse(lines(LIST)), {}, [refused])[0].state == "refused"
 
 
 def test_a_step_is_offered_the_columns_of_those_before_it(uma: Browser) -> None:

@@ -1,7 +1,7 @@
 """The roles of the organization: the list, one of them with its tools, and changes."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 from urllib.parse import urlencode
@@ -28,7 +28,11 @@ MAX_TOOL_CHOICES = 250  # so that a form stays within its bounds; a larger modul
 type Choice = Literal["allow", "ask", "block"]
 """The choice of a role for a tool: `ask` lets another person approve each use of one that destroys."""
 CHOICES: tuple[Choice, ...] = get_args(Choice.__value__)
-EFFECTS: tuple[Effect, ...] = get_args(Effect.__value__)
+_OFFERED: Mapping[Effect, tuple[Choice, ...]] = {
+    **dict.fromkeys(("reads", "writes"), ("allow", "block")),
+    "destroys": CHOICES,
+}
+"""The choices by the effect of a tool: only a use that destroys waits for an approval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +41,6 @@ class ToolChoice:
 
     tool: ToolEntry
     choice: Choice
-
-    @property
-    def offered(self) -> tuple[Choice, ...]:
-        """The choices that a form offers: only a use that destroys waits for an approval."""
-        return offered(self.tool.effect)
 
 
 def show(visit: Visit) -> HttpResponse:
@@ -114,9 +113,7 @@ def _about(visit: Visit, organization: Organization, role: Role) -> dict[str, An
             "module": module,
             "choices": shown if len(shown) <= MAX_TOOL_CHOICES else None,
             "counts": Counter(one.choice for one in shown),
-            "effects": {
-                effect: offered(effect) for effect in EFFECTS if any(one.tool.effect == effect for one in shown)
-            },
+            "offered": {one.tool.effect: _OFFERED[one.tool.effect] for one in shown},
             "calls": _calls(organization, role, module) if query.get("calls") else None,
         }
     return about
@@ -177,11 +174,6 @@ def _lines(text: str) -> tuple[str, ...]:
     return tuple(line.strip() for line in text.splitlines() if line.strip())
 
 
-def offered(effect: Effect) -> tuple[Choice, ...]:
-    """Return the choices that a role has for a tool with this effect."""
-    return CHOICES if effect == "destroys" else ("allow", "block")
-
-
 def choices(role: Role, module: ModuleEntry) -> list[ToolChoice]:
     """Return the role's choice for each tool of a module."""
     return [ToolChoice(tool, _choice_of(role, tool)) for tool in module.tools.values()]
@@ -197,42 +189,26 @@ def _choice_of(role: Role, tool: ToolEntry) -> Choice:
 def choose(role: Role, module: ModuleEntry, wanted: Mapping[str, Choice]) -> Role:
     """Return the role with these choices for a module's tools, by masks of single tools; masks with `*` stay.
 
-    A tool for which such a mask demands an approval still waits for one where its choice is `allow`.
+    A tool that another mask decides as wanted needs none of its own, and one that a mask with `*` denies stays denied,
+    or waits for an approval.
     """
     names = {f"{module.name}.{tool}" for tool in module.tools}
-    approval, second_person = _without(role.approval, names), _without(role.second_person, names)
-    kept = [name for name in role.second_person if name in names and wanted[name[len(module.name) + 1 :]] == "ask"]
-    for tool in module.tools.values():
-        name = f"{module.name}.{tool.name}"
-        asks = tool.effect == "destroys" and wanted[tool.name] == "ask"
-        if asks and name not in kept and not matching(name, (*approval, *second_person)):
-            approval = (*approval, name)
-    ticked = tick(role, module, {name for name, choice in wanted.items() if choice != "block"})
-    return replace(ticked, approval=approval, second_person=(*second_person, *kept))
-
-
-def tick(role: Role, module: ModuleEntry, ticked: Collection[str]) -> Role:
-    """Return the role with exactly these tools of a module, by masks of single tools; masks with `*` stay.
-
-    A tool that another mask decides as wanted needs none of its own, and one that a mask with `*` denies stays denied.
-    """
-    names = {f"{module.name}.{tool}" for tool in module.tools}
-    allow, deny = _without(role.allow, names), _without(role.deny, names)
     modules = role.modules if module.name in role.modules else (*role.modules, module.name)
     # Masks of single tools are written anew: those of other modules and with `*` stay as they are.
-    bare = replace(role, modules=modules, allow=allow, deny=deny)
+    masks: dict[str, Any] = {
+        field: tuple(one for one in getattr(role, field) if one not in names) for field in MASK_FIELDS
+    }
+    bare = replace(role, modules=modules, **masks)
     for tool in module.tools.values():
-        refused, wanted = _refusing_rule(bare, tool), tool.name in ticked
-        if wanted and refused == "allow":
-            allow = (*allow, f"{module.name}.{tool.name}")
-        elif not wanted and refused is None:
-            deny = (*deny, f"{module.name}.{tool.name}")
-    return replace(bare, allow=allow, deny=deny)
+        name, choice, refused = f"{module.name}.{tool.name}", wanted[tool.name], _refusing_rule(bare, tool)
+        if choice != "block" and refused == "allow":
+            masks["allow"] += (name,)
+        elif choice == "block" and refused is None:
+            masks["deny"] += (name,)
+        if choice == "ask" and tool.effect == "destroys" and not matching(name, (*bare.approval, *bare.second_person)):
+            masks["second_person" if name in role.second_person else "approval"] += (name,)
+    return replace(bare, **masks)
 
 
 def _refusing_rule(role: Role, tool: ToolEntry) -> RoleRule | None:
     return refusing_rule(replace(role, destructive=True), tool)
-
-
-def _without(masks: Iterable[str], names: Collection[str]) -> tuple[str, ...]:
-    return tuple(mask for mask in masks if mask not in names)

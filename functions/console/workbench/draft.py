@@ -83,11 +83,6 @@ def parse(text: str) -> Draft:
     return Draft(lines) if is_draft else Draft([], text)
 
 
-def names_of(line: DraftLine, permissions: Permissions) -> tuple[str, str]:
-    """Return the module and the tool that a line names; McpistError where it names none."""
-    return permissions.names(str(line.get("module", "")), str(line.get("tool", "")))
-
-
 def step_fields(tool: Tool, permissions: Permissions, sent: Any, params: Mapping[str, Any]) -> list[ArgumentField]:
     """Return the fields of a step's arguments, as they were sent or as its line has them; a reference suits each."""
     schema = permissions.translation(tool.module).schema(tool.input_schema)

@@ -7,16 +7,16 @@ stored and nothing runs before `run`.
 from collections.abc import Mapping
 from typing import Any
 
-from console.batches.layout import BOX_HEIGHT, BOX_WIDTH
+from console.batches.layout import BOX_HEIGHT, BOX_WIDTH, layout
 from console.batches.pages import begin
 from console.visit import Visit
 from console.workbench.draft import Draft, after_of, arguments_of, parse, step_fields
 from console.workbench.snippets import snippets
-from console.workbench.steps import PlannedDraft, find_tool, offered_lists, offered_references, planned
+from console.workbench.steps import DraftStep, find_tool, offered_references, planned
 from mcpist.batch.execution import submission
 from mcpist.batch.ledger import ledger
 from mcpist.batch.options import DEFAULT_OPTIONS
-from mcpist.errors import BatchNotFound, InvalidRequest, McpistError
+from mcpist.errors import BatchNotFound, EmptyBatch, InvalidRequest, McpistError
 from mcpist.http.request import HttpResponse
 
 MAX_FOUND_TOOLS = 6
@@ -37,17 +37,21 @@ def show(visit: Visit) -> HttpResponse:
     elif action in {"open", "close"}:
         opened = name
     text = visit.typed("q", query.get("q", "")).strip()
-    plan = check(visit, draft)
+    plan, problems = check(visit, draft)
+    steps = planned(visit.permissions, draft, plan, problems)
     return visit.page(
         "workbench/page.html",
         query=text,
         found=visit.permissions.search(text, MAX_FOUND_TOOLS) if text else [],
         draft=draft,
-        planned=plan,
-        opened=_opened(visit, draft, plan, opened) if opened in draft.ids else None,
+        steps=steps,
+        drawn=layout(draft.needs) if draft.needs else None,
+        plan=plan,
+        problems=[one for one in problems if not any(one in step.problems for step in steps)],
+        opened=_opened(visit, draft, steps[draft.ids.index(opened)]) if opened in draft.ids else None,
         box_width=BOX_WIDTH,
         box_height=BOX_HEIGHT,
-        copies=snippets(draft.lines, visit.request.public_url) if plan.plan else {},
+        copies=snippets(draft.lines, visit.request.public_url) if plan else {},
     )
 
 
@@ -78,29 +82,27 @@ def sent_draft(visit: Visit) -> tuple[Draft, str]:
     return changed, changed.ids[draft.ids.index(opened)]
 
 
-def check(visit: Visit, draft: Draft) -> PlannedDraft:
-    """Check a draft as a dry run of the batch does, and return it with the verdict on each step."""
-    if not draft.text:
-        return planned(visit.permissions, draft, {}, ())
+def check(visit: Visit, draft: Draft) -> tuple[Mapping[str, Any], list[McpistError]]:
+    """Return the plan of a draft as a dry run of the batch answers it, or its problems."""
     try:
         prepared = submission.prepare(visit.permissions, draft.text, DEFAULT_OPTIONS, visit.request_id)
-        return planned(visit.permissions, draft, prepared.describe(visit.permissions), ())
+        return prepared.describe(visit.permissions), []
+    except EmptyBatch:
+        return {}, []
     except McpistError as error:
-        return planned(visit.permissions, draft, {}, [error, *error.details.get("problems", ())])
+        return {}, [error, *error.details.get("problems", ())]
 
 
-def _opened(visit: Visit, draft: Draft, plan: PlannedDraft, name: str) -> Mapping[str, Any]:
+def _opened(visit: Visit, draft: Draft, step: DraftStep) -> Mapping[str, Any]:
     """Return the values of the panel of a step: its fields, and the references that suit them."""
-    index = draft.ids.index(name)
+    index = draft.ids.index(step.id)
     line, tool = draft.lines[index], find_tool(draft.lines[index], visit.permissions)
-    params = line.get("params")
-    params = params if isinstance(params, dict) else {}
+    params = line["params"] if isinstance(line.get("params"), dict) else {}
     return {
-        "step": plan.steps[index],
+        "step": step,
         "tool": tool,
         "fields": step_fields(tool, visit.permissions, None, params) if tool else [],
         "references": offered_references(draft, index, visit.permissions),
-        "lists": offered_lists(draft, index),
         "each": line.get("each", ""),
         "after": " ".join(after_of(line)),
         "output": bool(line.get("output")),

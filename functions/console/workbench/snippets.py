@@ -7,12 +7,10 @@ from typing import Any
 
 from console.rendering import json_text
 
-WAIT_SECONDS = 20
-
 
 def snippets(commands: Sequence[Mapping[str, Any]], public_url: str) -> Mapping[str, str]:
     """Return the request for a batch in each form; a program has its token in MCPIST_TOKEN."""
-    url, body = f"{public_url}/v1/batches", {"commands": list(commands), "wait": WAIT_SECONDS}
+    url, body = f"{public_url}/v1/batches", {"commands": list(commands), "wait": 20}
     call = {"method": "tools/call", "params": {"name": "batch", "arguments": {"commands": list(commands)}}}
     return {
         "MCP": json_text(call),

@@ -1,17 +1,24 @@
 """Choices of tools become masks, and masks choices."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.organization.roles import Choice, choices, choose, tick
+from console.organization.roles import Choice, choices, choose
 from mcpist.caller import Role
+from mcpist.tools.search.index import ModuleEntry
 from mcpist_services.catalogue import CATALOGUE
 
 GITHUB = CATALOGUE.index.modules["github"]
 ROLE = Role("members", modules=("rag",))
 MASKS = st.lists(st.sampled_from(["github.*", "*.get_*", "github.create_*", "github.get_me", "rag.*"]), max_size=3)
+
+
+def tick(role: Role, module: ModuleEntry, wanted: Collection[str]) -> Role:
+    """Return the role that allows these tools of a module and no others."""
+    return choose(role, module, {name: "allow" if name in wanted else "block" for name in module.tools})
 
 
 def ticked(role: Role) -> set[str]:

@@ -183,10 +183,6 @@ type UsersTools = Mapping[str, Collection[str]]
 
 def newly_asked(before: Organization, after: Organization, catalogue: Catalogue) -> UsersTools:
     """Return the tools for which a person is asked after a change, and was not before it, by users who keep them."""
-    if [(one.approval, one.second_person) for one in before.roles.values()] == [
-        (one.approval, one.second_person) for one in after.roles.values()
-    ]:
-        return {}
 
     @cache
     def asked(roles: tuple[Role, ...]) -> frozenset[str]:
@@ -194,14 +190,13 @@ def newly_asked(before: Organization, after: Organization, catalogue: Catalogue)
         tools = (tool for module in permitted.modules() for tool in permitted.tools(module))
         return frozenset(f"{tool.module}.{tool.name}" for tool in tools if permitted.approval_mode([tool]))
 
-    found = {}
-    for user in after.users.values():
-        held = tuple(after.roles[name] for name in after.roles_of(user))
-        old = before.users.get(user.id)
-        earlier = tuple(before.roles[name] for name in before.roles_of(old)) if old else ()
-        if held != earlier and (new := asked(held) - asked(earlier)):
-            found[user.id] = new
-    return found
+    def roles_of(organization: Organization, user: str) -> tuple[Role, ...]:
+        known = organization.users.get(user)
+        return tuple(organization.roles[name] for name in organization.roles_of(known)) if known else ()
+
+    pairs = {user: (roles_of(before, user), roles_of(after, user)) for user in after.users}
+    found = {user: asked(held) - asked(earlier) for user, (earlier, held) in pairs.items() if held != earlier}
+    return {user: names for user, names in found.items() if names}
 
 
 def _joined(one: UsersTools, other: UsersTools) -> UsersTools:
