@@ -30,7 +30,7 @@ from mcpist_services.described.overlay_files import (
     provider_names,
 )
 from mcpist_services.described.proposal import propose, reviews
-from mcpist_services.described.references import MAX_API_BYTES
+from mcpist_services.described.references import MAX_SOURCE_BYTES
 
 APIS = CONFIGURATION / "apis"
 COMPILED = "compiled"
@@ -44,7 +44,7 @@ api = command_group()
 
 @api.command("import")
 def import_api(
-    source: Annotated[str, Argument(metavar="FILE|URL", help="OpenAPI 2.0, 3.0 or 3.1, in JSON or YAML.")],
+    source: Annotated[str, Argument(metavar="FILE|URL", help="OpenAPI 2.0 to 3.2, in JSON or YAML.")],
     name: Annotated[str | None, Option(metavar="NAME", help="The module's name. [default: the file's]")] = None,
     operations: Annotated[
         list[str] | None,
@@ -63,13 +63,12 @@ def import_api(
     """Propose an overlay for an API, or bring one up to date; your corrections stay."""
     name = name or _name_of(source)
     check_module_name(name, provider_names())
-    content, beside = _load(source)
     file = folder / f"{name}.yaml"
     earlier = load_file(file) if file.exists() else None
-    description = parse(content, folder=beside)
-    overlay = propose(
-        description, name, source=_shown(source), operations=operations or (), server=server, earlier=earlier
-    )
+    globs = tuple(operations or (earlier.operations if earlier else ()))
+    content, beside = _load(source)
+    description = parse(content, folder=beside, operations=globs)
+    overlay = propose(description, name, source=_shown(source), operations=globs, server=server, earlier=earlier)
     if not dry_run:
         _write(file, dump_overlay(overlay))
     return _report(file, earlier, overlay, written=not dry_run)
@@ -168,14 +167,14 @@ def _load(source: str) -> tuple[bytes, Path | None]:
 def _read(file: Path) -> tuple[bytes, Path]:
     if not file.is_file():
         raise CommandError("FILE_NOT_FOUND", f"{file} is no file", "Name a file or an https:// address.")
-    if file.stat().st_size > MAX_API_BYTES:
-        raise refuse(str(file), f"it is larger than {MAX_API_BYTES // 1_000_000} MB")
+    if file.stat().st_size > MAX_SOURCE_BYTES:
+        raise refuse(str(file), f"it is larger than {MAX_SOURCE_BYTES // 1_000_000} MB")
     return file.read_bytes(), file.resolve().parent
 
 
 def _fetch(url: str) -> tuple[bytes, None]:
     """Return the response of an address, following a few redirects; each address must be of the internet, by https."""
-    client = HttpClient(max_bytes=MAX_API_BYTES, connect_seconds=5.0, keep_alive=False)
+    client = HttpClient(max_bytes=MAX_SOURCE_BYTES, connect_seconds=5.0, keep_alive=False)
     deadline = time.monotonic() + DESCRIPTION_FETCH_SECONDS
     for _ in range(MAX_REDIRECTS + 1):
         try:
@@ -184,7 +183,7 @@ def _fetch(url: str) -> tuple[bytes, None]:
         except ValueError as error:
             raise InvalidRequest(field="source", problem=str(error)) from None
         except ResponseTooLarge:
-            raise refuse("source", f"it is larger than {MAX_API_BYTES // 1_000_000} MB") from None
+            raise refuse("source", f"it is larger than {MAX_SOURCE_BYTES // 1_000_000} MB") from None
         except ExchangeFailed as error:
             raise UpstreamUnavailable(service=urlsplit(url).hostname or "", problem=str(error)) from None
         target = redirect_url(url, response)

@@ -2,7 +2,7 @@ import io
 import json
 import logging
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Annotated, Any
 
 import mcp_types
@@ -35,7 +35,7 @@ from mcpist.tools.declare.dialect import Refusals, TokenRefused
 from mcpist.tools.declare.module import Module, Scopes
 from mcpist.tools.declare.pasted import address_reader, from_url
 from mcpist.tools.declare.schema_tool import UpstreamTool
-from mcpist.tools.declare.tool import Effect
+from mcpist.tools.declare.tool import DeclaredTool, Effect
 from tests.audit_items import audit_items
 from tests.core.loopback import Reply, Service, close_connections, json_response, serving
 from tests.core.sample import caller
@@ -528,3 +528,17 @@ def test_the_rows_of_an_upstream_tool_name_the_account_that_acts(
     result = run_tool(UMA, category, tool, {}, request="r1", batch="b1")
     assert (result.json, result.account) == ({"tool": "read_file"}, "uma@shop")
     assert [(row["outcome"], row["account"]) for row in vendor.rows()] == [(each, "uma@shop") for each in outcomes]
+
+
+class MaskingTool(DeclaredTool):
+    """A tool whose answers hold a secret."""
+
+    def masked(self, json: Any) -> Any:
+        return {**json, "token": "[masked]"}
+
+
+def test_the_secrets_of_an_answer_are_masked_before_it_is_kept(vendor: Vendor) -> None:
+    tool = vendor.module.tools["get_item"]
+    vendor.module.tools["get_item"] = MaskingTool(**{one.name: getattr(tool, one.name) for one in fields(tool)})
+    vendor.service.reply_with(json_response({"id": "1", "token": "canary"}))
+    assert vendor.run("get_item", item_id="1") == {"id": "1", "token": "[masked]"}

@@ -14,11 +14,12 @@ from mcpist.files.content import YAML
 from mcpist_services.described import description
 from mcpist_services.described.description import parse
 from mcpist_services.described.module import module
+from mcpist_services.described.proposal import propose
 from mcpist_services.described.references import MAX_API_BYTES, read_document
 from mcpist_services.described.samples import sample
 from tests.examples import examples
 from tests.faults import for_each
-from tests.services.described.library import answers, content, library, overlay_of, takes
+from tests.services.described.library import LIBRARY, SERVER, answers, content, library, overlay_of, takes
 
 # Nine aliases of nine aliases of ...: a few hundred bytes that unfold to 9 ** 8 values.
 BOMB = "\n".join(
@@ -27,7 +28,7 @@ BOMB = "\n".join(
 REFUSED = {
     "no OpenAPI": (b'{"name": "package"}', "description", "neither `openapi` nor `swagger`"),
     "a list": (b"- 1", "description", "no OpenAPI"),
-    "another version": (b'{"openapi": "4.0.0", "paths": {}}', "#/openapi", "2.0, 3.0 and 3.1"),
+    "another version": (b'{"openapi": "4.0.0", "paths": {}}', "#/openapi", "2.0, 3.0, 3.1 and 3.2"),
     "no paths": (b'{"openapi": "3.0.0"}', "#/paths", "no object"),
     "broken JSON": (b'{"openapi":\n 3,,}', "description: line 2, column 4", "no JSON"),
     "no number of JSON's": (b'{"openapi": NaN}', "description", "no JSON"),
@@ -261,3 +262,40 @@ def test_a_malformed_description_is_refused_or_imported_in_part(data: some.DataO
     with suppress(InvalidRequest):
         overlay = overlay_of(described)
         assert list(module(overlay).tools) == list(overlay.tools)
+
+
+def many_files(folder: Path) -> dict[str, Any]:
+    """A description as some vendors keep it: an operation a file, whose samples of code are in files elsewhere."""
+    (folder / "books").mkdir()
+    listed = LIBRARY["paths"]["/books"]["get"] | {
+        "x-codeSamples": [{"$ref": "../../../code/books.yml"}],
+        "responses": answers({"$ref": "../schemas.json#/Page"}),
+    }
+    (folder / "books/list.json").write_bytes(content(listed))
+    (folder / "books/add.json").write_bytes(content({"operationId": "add", "x": {"$ref": "none.json"}}))
+    page = {
+        "type": "object",
+        "properties": {"books": {"type": "array", "items": {"$ref": "#/components/schemas/Book"}}},
+    }
+    (folder / "schemas.json").write_bytes(content({"components": LIBRARY["components"], "Page": page}))
+    paths = {"/books": {"get": {"$ref": "books/list.json"}, "post": {"$ref": "books/add.json"}}}
+    return library(paths=paths, components={"schemas": {"Unused": {"$ref": "gone.json"}}})
+
+
+def test_operations_in_files_of_their_own_are_chosen_before_what_they_lead_to_is_read(tmp_path: Path) -> None:
+    described = many_files(tmp_path)
+    for glob in ("listBooks", "Books", "GET /books"):
+        found = parse(content(described), folder=tmp_path, operations=[glob])
+        assert [one.id for one in found.operations] == ["listBooks"], glob
+        (tool,) = propose(found, "library", server=SERVER).tools.values()
+        assert (tool.rows, tool.shows[:2]) == ("books", ("id", "title"))
+    with pytest.raises(InvalidRequest, match=r"none.json, which is no file"):
+        parse(content(described), folder=tmp_path, operations=["add"])
+
+
+def test_a_description_may_be_larger_than_what_is_chosen_of_it() -> None:
+    large = library()
+    large["paths"]["/shelves"] = {"get": {"description": "x" * MAX_API_BYTES, "responses": {}}}
+    with pytest.raises(InvalidRequest, match="larger than 16 MB"):
+        parse(content(large))
+    assert [one.id for one in parse(content(large), operations=["listBooks"]).operations] == ["listBooks"]

@@ -98,6 +98,7 @@ def run_tool(
             invocation.count(CALLS)
             invocation.count(LATENCY, round((time.monotonic() - began) * 1000))
     result = _tool_result(returned, running.account.name)
+    result = replace(result, json=tool.masked(result.json))
     add_page_urls(result.json, tool, checked, running.account.site_url)
     return result
 

@@ -2,30 +2,31 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mcpist.toml_table import toml_beside
 from mcpist_services.described.description import Description, Operation
+from mcpist_services.described.identifiers import Identifiers
 from mcpist_services.described.overlay import MAX_SHOWN_COLUMNS
+from mcpist_services.described.secrets import is_secret_name, is_secret_schema
 from mcpist_services.described.wording import listed, singular, word_lists, words
 
 JSON_TYPE = re.compile(r"(application|text)/([\w.+-]+\+)?json\b|\*/\*", re.IGNORECASE)
 MAX_ANSWER_DEPTH = 12
+MAX_SECRET_DEPTH = 8
+MAX_ENVELOPES = 3  # around each other
 WRITE_COLUMNS = 5
 
+_PARTS = ("allOf", "oneOf", "anyOf")
 _WORDS = word_lists("answers")
 _LISTS = listed(_WORDS["lists"])
-_WRAPPERS = listed(_WORDS["wrappers"])
 _NAMED, _RELATED, _IDS, _NAMES, _STATES, _URLS, _TEXTS = (
     tuple(_WORDS[kind].split()) for kind in ("named", "related", "ids", "names", "states", "urls", "texts")
 )
 _QUOTAS: Mapping[str, int] = toml_beside(__file__, "words.toml")["quotas"]
-_ENVELOPE = re.compile(
-    r"(total|count|limit|offset|page|next|prev|previous|cursor|marker|more|size|start|last|first|links?|meta|metadata|"
-    r"paging|pagination|object|kind|etag|ok|self|order|max|token|is_?last|incomplete)",
-    re.IGNORECASE,
-)
+_ENVELOPE = listed(_WORDS["envelope"])
+_ENTITY = listed("id key uuid gid sid guid")
 _PAGE = re.compile(r"next|cursor|total|is_?last|has_?more", re.IGNORECASE)
 
 
@@ -38,11 +39,13 @@ class AnswerShape:
     is_list: bool = False
     fields: Mapping[str, Any] = field(default_factory=dict)
     """The answer's own properties, besides the rows."""
+    secrets: tuple[str, ...] = ()
+    """The properties that are secret by their schemas or their names, at any depth."""
     refused: str = ""
     """Why the answer cannot be read; empty where it can."""
 
 
-def propose_answer(description: Description, operation: Operation) -> AnswerShape:
+def propose_answer(description: Description, operation: Operation, identifiers: Identifiers) -> AnswerShape:
     """Return the list in an operation's answer, and its columns: ids, names, states, times, URLs."""
     content = operation.success.get("content")
     if not isinstance(content, dict) or not content:
@@ -52,31 +55,52 @@ def propose_answer(description: Description, operation: Operation) -> AnswerShap
     if kind is None:
         return AnswerShape(("*",), refused=f"it answers {next(iter(content))}, not JSON")
     media = content[kind] if isinstance(content[kind], dict) else {}
-    return _Reader(description, operation).answer(media.get("schema"))
+    reader = _Reader(description, operation, identifiers)
+    return replace(reader.answer(media.get("schema")), secrets=tuple(sorted(reader.secrets_in(media.get("schema")))))
 
 
 class _Reader:
     """Reads the schema of one answer."""
 
-    def __init__(self, description: Description, operation: Operation) -> None:
+    def __init__(self, description: Description, operation: Operation, identifiers: Identifiers) -> None:
         self._description = description
         self._operation = operation
+        self._identifiers = identifiers
         self._is_list = False
 
-    def answer(self, schema: Any) -> AnswerShape:
+    def answer(self, schema: Any, envelopes: tuple[str, ...] = ()) -> AnswerShape:
+        """Return the shape of an answer; `envelopes` are the properties around the schema, the outermost first."""
         if (items := self.items_of(schema)) is not None:
-            return AnswerShape(self._columns(items), is_list=True)
+            return AnswerShape(self._columns(items), ".".join(envelopes), is_list=True)
         fields = self.properties(schema)
         if not fields:
             return AnswerShape(("*",))
         rows, items = self._list_in(fields)
-        wrapper = "" if rows else self._wrapper(fields)
-        inner, prefix = (self.properties(fields[wrapper]), f"{wrapper}.") if wrapper else (fields, "")
-        if wrapper:
-            rows, items = self._list_in(inner)
         if rows:
-            return AnswerShape(self._columns(items), f"{prefix}{rows}", is_list=True, fields=fields)
-        return AnswerShape(self._chosen(inner, prefix), fields=fields)
+            return AnswerShape(self._columns(items), ".".join([*envelopes, rows]), is_list=True, fields=fields)
+        if len(envelopes) < MAX_ENVELOPES and (envelope := self._envelope(fields)):
+            return replace(self.answer(fields[envelope], (*envelopes, envelope)), fields=fields)
+        return AnswerShape(self._chosen(fields, "".join(f"{name}." for name in envelopes)), fields=fields)
+
+    def secrets_in(self, schema: Any) -> set[str]:
+        """Return the names of the properties that are secret, over all objects that the schema leads to."""
+        found: set[str] = set()
+        seen: set[int] = set()
+        level: list[tuple[str, Any]] = [("", schema)]
+        for _ in range(MAX_SECRET_DEPTH):
+            targets = [(name, self._description.deref(one)) for name, one in level]
+            level = []
+            for name, target in targets:
+                if not isinstance(target, dict) or id(target) in seen:
+                    continue
+                seen.add(id(target))
+                if _is_text(target) and (is_secret_name(name) or is_secret_schema(target)):
+                    found.add(name)
+                stated = target.get("properties")
+                level += stated.items() if isinstance(stated, dict) else ()
+                level += [(name, part) for key in _PARTS for part in target.get(key) or []]
+                level.append((name, target.get("items")))
+        return found - {""}
 
     def properties(self, schema: Any, depth: int = 0) -> dict[str, Any]:
         """Return the properties of an object, over the parts and the alternatives that it is made of."""
@@ -84,7 +108,7 @@ class _Reader:
         if not isinstance(schema, dict) or depth > MAX_ANSWER_DEPTH:
             return {}
         found: dict[str, Any] = {}
-        for key in ("allOf", "oneOf", "anyOf"):
+        for key in _PARTS:
             for part in schema.get(key) or []:
                 for name, spec in self.properties(part, depth + 1).items():
                     found.setdefault(name, spec)
@@ -98,7 +122,7 @@ class _Reader:
             return None
         if schema.get("type") == "array" or "items" in schema or schema.get("type") == ["array", "null"]:
             return schema.get("items") or {}
-        parts = (part for key in ("allOf", "oneOf", "anyOf") for part in schema.get(key) or [])
+        parts = (part for key in _PARTS for part in schema.get(key) or [])
         found = [items for part in parts if (items := self.items_of(part, depth + 1)) is not None]
         return found[0] if found and not self.properties(schema) else None
 
@@ -109,8 +133,8 @@ class _Reader:
         if not lists:
             return "", None
         nouns = {singular(word) for word in words(self._operation.path.rpartition("/")[2])}
-        rest = [name for name in fields if name not in lists and not _ENVELOPE.search(name)]
-        is_entity = any(name in {"id", "key", "uuid"} for name in rest)
+        rest = [name for name in fields if name not in lists and not _is_of_envelope(name)]
+        is_entity = not _ENTITY.isdisjoint(rest)
         for name in lists:
             if name in _LISTS and not is_entity:
                 return name, lists[name]
@@ -121,21 +145,24 @@ class _Reader:
         is_page = len(rest) <= 1 or any(_PAGE.search(name) for name in fields)
         return (objects[0], lists[objects[0]]) if len(objects) == 1 and is_page and not is_entity else ("", None)
 
-    def _wrapper(self, fields: Mapping[str, Any]) -> str:
-        """Return the property that holds the whole object: `{"data": {...}}`."""
-        rest = [name for name in fields if not _ENVELOPE.search(name)] or list(fields)
-        only = rest[0] if len(rest) == 1 else ""
-        wraps = only in _WRAPPERS or singular(only) in {singular(one) for one in words(self._operation.path)}
-        return only if only and wraps and self.properties(fields[only]) else ""
+    def _envelope(self, fields: Mapping[str, Any]) -> str:
+        """Return the property that holds the whole object: `{"escalation_policy": {...}, "links": {...}}`."""
+        rest = [name for name in fields if not _is_of_envelope(name)] or list(fields)
+        return rest[0] if len(rest) == 1 and "." not in rest[0] and self.properties(fields[rest[0]]) else ""
 
     def _columns(self, items: Any) -> tuple[str, ...]:
+        """Return the columns of a list's rows; a row may be an envelope too: `{"node": {...}, "cursor": "..."}`."""
         self._is_list = True
-        fields = self.properties(items)
-        return self._chosen(fields, "") if fields else ("*",)
+        fields, prefix = self.properties(items), ""
+        while prefix.count(".") < MAX_ENVELOPES and (envelope := self._envelope(fields)):
+            fields, prefix = self.properties(fields[envelope]), f"{prefix}{envelope}."
+        return self._chosen(fields, prefix) if fields else ("*",)
 
     def _chosen(self, fields: Mapping[str, Any], prefix: str) -> tuple[str, ...]:
         limit = MAX_SHOWN_COLUMNS if self._operation.method == "GET" or self._is_list else WRITE_COLUMNS
         candidates = [one for name, spec in fields.items() for one in self._candidate(name, spec)]
+        needed = self._identifiers.field_of(self._operation, fields)
+        candidates = [replace(one, group="needed", rank=-1) if one.name == needed else one for one in candidates]
         chosen: list[_Column] = []
         for column in sorted(candidates, key=lambda one: one.rank):
             taken = sum(one.group == column.group for one in chosen)
@@ -151,7 +178,7 @@ class _Reader:
             return
         target = self._description.deref(spec)
         target = target if isinstance(target, dict) else {}
-        if target.get("writeOnly") is True:
+        if target.get("writeOnly") is True or is_secret_name(name) or is_secret_schema(target):
             return
         if (items := self.items_of(target)) is not None:
             inner = self.properties(items)
@@ -178,7 +205,19 @@ class _Column:
     rank: int
 
 
-_TIME = re.compile(r"(_at|_on|_time|_date|At|Time|Date|DateTime)$|^(created|updated|modified|date|time|due|start|end)$")
+def _is_text(schema: Mapping[str, Any]) -> bool:
+    kind = schema.get("type", "object" if "properties" in schema else "string")
+    return "string" in (kind if isinstance(kind, list) else [kind])
+
+
+def _is_of_envelope(name: str) -> bool:
+    """Whether a property is about the answer, and none of what was asked for: `next_page_token`, `links`."""
+    return set(words(name)) <= _ENVELOPE
+
+
+_TIME = re.compile(
+    r"(_at|_on|_time|_date|At|Time|Date|DateTime)$|^date_|^(created|updated|modified|date|time|due|start|end)$"
+)
 
 
 def _group(name: str, spec: Mapping[str, Any]) -> tuple[str, int]:

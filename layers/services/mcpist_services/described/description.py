@@ -1,20 +1,31 @@
-"""Description: what an OpenAPI document (2.0, 3.0 or 3.1) says of an API, read and checked."""
+"""Description: what an OpenAPI document (2.0 to 3.2) says of an API, read and checked."""
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from mcpist_services.definitions import refuse
-from mcpist_services.described.references import METHODS, as_openapi_3, bundle, deref, read_document, well_formed
+from mcpist_services.described.references import (
+    MAX_API_BYTES,
+    MAX_SOURCE_BYTES,
+    METHODS,
+    Chooser,
+    as_openapi_3,
+    bundle,
+    deref,
+    read_document,
+    well_formed,
+)
 
 MAX_OPERATIONS = 5_000
 MAX_COMPOSITION_STEPS = 3_000_000
 """The schemas and properties that an import of one description reads: about five seconds; Box's API has 123,000."""
 
-_VERSION = re.compile(r"3\.[01]\.\d+")
+_VERSION = re.compile(r"3\.[012]\.\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,22 +93,23 @@ class Description:
             raise refuse("#/components/schemas", problem)
 
 
-def parse(content: bytes, *, folder: Path | None = None) -> Description:
+def parse(content: bytes, *, folder: Path | None = None, operations: Collection[str] = ()) -> Description:
     """Return a parsed description; InvalidRequest names the place of a fault in it.
 
-    References to other files are followed within `folder`; without it there may be none.
+    References to other files are followed within `folder`; without it there may be none. With globs as `operations`
+    only those that fit one are read, and the description may be larger.
     """
-    root = read_document(content)
+    root = read_document(content, max_bytes=MAX_SOURCE_BYTES if operations else MAX_API_BYTES)
     if not isinstance(root, dict) or not ("openapi" in root or "swagger" in root):
         raise refuse("description", "it is no OpenAPI description: it has neither `openapi` nor `swagger`")
-    bundle(root, folder)
+    bundle(root, folder, _chooser(operations) if operations else None)
     with well_formed("description"):
         root = _as_openapi_3(root)
         servers, schemes = _servers(root), _schemes(root)
     info: Any = root.get("info")
     info = info if isinstance(info, dict) else {}
-    operations = tuple(_operations(root))
-    _check_ids(operations)
+    found = tuple(_operations(root))
+    _check_ids(found)
     return Description(
         root=root,
         title=str(info.get("title") or ""),
@@ -105,9 +117,23 @@ def parse(content: bytes, *, folder: Path | None = None) -> Description:
         about=str(info.get("description") or ""),
         servers=servers,
         schemes=schemes,
-        operations=operations,
+        operations=found,
         hash=f"sha256:{hashlib.sha256(content).hexdigest()}",
     )
+
+
+def is_chosen(globs: Collection[str], *texts: str) -> bool:
+    """Whether one of the globs fits one of an operation's texts; without any glob all operations are chosen."""
+    return not globs or any(fnmatchcase(text, glob) for glob in globs for text in texts)
+
+
+def _chooser(globs: Collection[str]) -> Chooser:
+    def chooses(path: str, method: str, stated: Mapping[str, Any]) -> bool:
+        tags = stated.get("tags")
+        texts = [stated.get("operationId"), *(tags if isinstance(tags, list) else ())]
+        return is_chosen(globs, f"{method.upper()} {path}", path, *map(str, texts))
+
+    return chooses
 
 
 def _as_openapi_3(root: dict[str, Any]) -> dict[str, Any]:
@@ -117,7 +143,7 @@ def _as_openapi_3(root: dict[str, Any]) -> dict[str, Any]:
         return as_openapi_3(root)
     version = str(root.get("openapi", root.get("swagger")))
     if not _VERSION.fullmatch(version):
-        raise refuse("#/openapi", f"the version {version[:20]} is none of 2.0, 3.0 and 3.1")
+        raise refuse("#/openapi", f"the version {version[:20]} is none of 2.0, 3.0, 3.1 and 3.2")
     return root
 
 
@@ -131,17 +157,20 @@ def _operations(root: dict[str, Any]) -> Iterator[Operation]:
         if not path.startswith("/"):
             raise refuse(place, "a path begins with a slash")
         for method in METHODS:
-            if isinstance(item.get(method), dict):
+            operation = deref(root, item.get(method), f"{place}/{method}")
+            if isinstance(operation, dict):
                 number += 1
                 if number > MAX_OPERATIONS:
                     raise refuse(place, f"it has more than {MAX_OPERATIONS:,} operations")
                 with well_formed(f"{place}/{method}"):
-                    found = _operation(root, path, item, method, f"{place}/{method}")
+                    found = _operation(root, (method, path), item, operation, f"{place}/{method}")
                 yield found
 
 
-def _operation(root: dict[str, Any], path: str, item: dict[str, Any], method: str, place: str) -> Operation:
-    stated = item[method]
+def _operation(
+    root: dict[str, Any], where: tuple[str, str], item: dict[str, Any], stated: dict[str, Any], place: str
+) -> Operation:
+    method, path = where
     responses = stated.get("responses") or {}
     if not isinstance(responses, dict):
         raise refuse(f"{place}/responses", "it is no object")

@@ -19,6 +19,7 @@ from mcpist.tools.declare.tool import PAGING_PARAMETERS, Example, ModuleMetadata
 from mcpist_services.described.overlay import FORM_TYPE, Overlay, OverlayParameter, Style, ToolRule
 from mcpist_services.described.paging import paging_of
 from mcpist_services.described.samples import closure, sample
+from mcpist_services.described.secrets import MASKED, masked
 
 MAX_SIGNATURE_OPTIONS = 6
 MAX_SIGNATURE_CHARACTERS = 100  # of its parameters, if the required ones take less
@@ -122,6 +123,17 @@ class DescribedTool(SchemaTool):
             return call
         wanted = {name: arguments[name] for name in PAGING_PARAMETERS if arguments.get(name) is not None}
         return pages(self.module, call, self.paging, self.shows.rows, PageRequest(**wanted))
+
+    def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments; InvalidRequest for the mask of a secret, which would take the secret's place."""
+        for name, value in arguments.items():
+            if MASKED in str(value):
+                raise InvalidRequest(field=name, problem="it holds the mask of a secret, and not the secret")
+        return super().validate(arguments)
+
+    def masked(self, json: Any) -> Any:
+        """Return an answer with its secrets masked, unless the tool is there to show them."""
+        return json if self.reveals else masked(json, self.rule.secrets)
 
     def _call(self, arguments: Mapping[str, Any]) -> Call:
         rule = self.rule

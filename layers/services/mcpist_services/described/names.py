@@ -25,6 +25,7 @@ _STOP_WORDS = listed(_WORDS["stop_words"])
 _ENDS = listed(_WORDS["ends"])
 _NO_NOUN = re.compile(r"^(api|rest|wiki|me|v?\d+(\.\d+)*|v\d+\w*|\d.*)$", re.IGNORECASE)
 _VERSION = re.compile(r"^v\d+[-_./]")
+_LISTS_OF = {("list", "of"), ("collection", "of"), ("set", "of")}
 _PARAMETER = re.compile(r"{[^{}]*}")
 
 
@@ -89,6 +90,7 @@ class _Namer:
         self._operation = operation
         self._is_list = is_list
         path, _, variant = operation.path.partition("#")
+        path = path.removesuffix(".json")
         segments = [segment for segment in path.split("/") if segment]
         self.length = len(segments)
         self._is_item = not variant and bool(segments) and _PARAMETER.search(segments[-1]) is not None
@@ -116,6 +118,9 @@ class _Namer:
         if last[0] in actions and not self._is_item:
             return self._by_action(last)
         stated, *phrase = self._summary or [""]
+        own, *rest = self._own_phrase() or [""]
+        if own:
+            return own, (_noun_of(rest)[0] or last), self._nouns[:-1]
         verb = self._settled(_VERBS.get(stated, stated if stated in _OTHER_VERBS else ""))
         if len(last) == 1 and last[0] in _ADJECTIVES and len(self._nouns) > 1:
             return verb, [*last, *_singular(self._nouns[-2])], self._nouns[:-2]
@@ -128,6 +133,16 @@ class _Namer:
         if verb == "list":
             noun = [*noun[:-1], plural(noun[-1])]
         return verb, noun, [*self._nouns, *([tail] if tail else [])]
+
+    def _own_phrase(self) -> list[str]:
+        """Return the words of a verb of the vendor's own and its object: `lendBook`, "Lend a book"; else none."""
+        method, identifier = self._operation.method.lower(), words(self._operation.id)
+        nouns = {singular(word) for noun in self._nouns for word in noun}
+        if method == "get" or len(identifier) < 2 or identifier[0] in {*_ACTIONS, *nouns, method}:
+            return []
+        if self._summary[:1] == identifier[:1]:
+            return self._summary
+        return [] if self._summary or not nouns.issuperset(map(singular, identifier[1:])) else identifier
 
     def _by_action(self, last: list[str]) -> tuple[str, list[str], list[list[str]]]:
         """Name an operation whose path ends in what it does: `/pulls/{number}/merge`, `/chat.postMessage`."""
@@ -187,7 +202,9 @@ class _Namer:
 
 def _noun_of(phrase: list[str]) -> tuple[list[str], list[str]]:
     """Return the words that a summary is about, and those after them that say of which: `versions`, `of a file`."""
-    end = next((place for place, word in enumerate(phrase) if word in _ENDS and place), len(phrase))
+    phrase = phrase[next((place + 1 for place in (1, 2) if tuple(phrase[place - 1 : place + 1]) in _LISTS_OF), 0) :]
+    begun = next((place for place, word in enumerate(phrase) if word not in _STOP_WORDS), len(phrase))
+    end = next((place for place, word in enumerate(phrase) if word in _ENDS and place > begun), len(phrase))
     noun = [word for word in phrase[:end] if word not in _STOP_WORDS or (word == "information" and phrase[0] != word)]
     while len(noun) > 1 and noun[-1] in {"information", "id", "details", "data"}:
         noun.pop()

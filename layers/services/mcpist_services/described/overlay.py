@@ -76,7 +76,9 @@ class ToolRule(DefinitionPart):
     description: str = Field(max_length=1000)
     effect: Effect
     reveals: bool = False
-    """Whether its answer shows secrets."""
+    """Whether its answer shows secrets; else they are masked."""
+    secrets: tuple[str, ...] = ()
+    """Fields of its answer that are masked besides those whose names say so; `!name` keeps one as it is."""
     content_type: str = Field("", pattern=r"^[A-Za-z0-9!#$&^_.+/-]*$")
     """The type of its body, where it is no plain JSON."""
     headers: dict[str, str] = Field(default_factory=dict)

@@ -36,6 +36,7 @@ _COMPARED_OF_TOOLS = (
     "description",
     "effect",
     "reveals",
+    "secrets",
     "content_type",
     "headers",
     "rows",

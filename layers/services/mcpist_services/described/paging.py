@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mcpist_services.described.description import Description, Operation
 
 DEFAULT_PAGE_SIZE = 50
+MAX_HOLDERS = 3  # objects about the pages that are in each other: `links.pages.next`
 
 _CURSORS = listed(
     "cursor pagetoken nextpagetoken nexttoken marker after startingafter startcursor continuationtoken continue "
@@ -28,10 +29,13 @@ _NEXT_FIELDS = listed(
     "nextcursor nextpagetoken nextmarker nexttoken nextpage nextpageid continuationtoken endcursor "
     "nextstartingafter paginationtoken scrollid next after cursor"
 )
-_NEXT_URLS = listed("next nextlink @odata.nextlink nextpage nextpageurl nexturl")
+_NEXT_URLS = listed("next nextlink @odata.nextlink nextpage nextpageurl nexturl nextpageuri nexturi")
 _MORE = listed("hasmore more hasnextpage hasnext ismore")
 _LAST = listed("total totalcount totalresults totalitems count totalhits")
-_HOLDERS = listed("meta metadata paging pagination pageinfo links responsemetadata page cursor cursors next")
+_HOLDERS = listed(
+    "meta metadata paging pagination pageinfo links responsemetadata page pages cursor cursors next "
+    "data result response payload"
+)
 _ODATA_POSITIONS = ("$skip", "$skiptoken")
 _NEXT = re.compile(r'<([^<>]*)>\s*;[^,<]*\brel="?next"?')  # no "<" within: linear in a header's length
 
@@ -105,13 +109,24 @@ def _by_number(named: Mapping[str, str], fields: Mapping[str, Any]) -> _Found | 
     return None
 
 
-def _fields(description: "Description", fields: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+def _fields(description: "Description", fields: Mapping[str, Any], depth: int = 0) -> Iterable[tuple[str, Any]]:
     """Yield the paths of an answer's own fields, and of those that stand in an object about its pages."""
     for name, spec in fields.items():
-        yield name, (target := _object(description, spec))
-        inner = target.get("properties")
-        if _flat(name) in _HOLDERS | {"_links"} and isinstance(inner, dict):
-            yield from ((f"{name}.{key}", _object(description, value)) for key, value in inner.items())
+        yield name, _object(description, spec)
+        if _flat(name) in _HOLDERS and depth < MAX_HOLDERS:
+            inner = dict(_properties(description, spec))
+            yield from ((f"{name}.{key}", value) for key, value in _fields(description, inner, depth + 1))
+
+
+def _properties(description: "Description", spec: Any, depth: int = 0) -> Iterable[tuple[str, Any]]:
+    """Yield the properties of an object, over the parts that it is made of."""
+    target = _object(description, spec)
+    stated = target.get("properties")
+    yield from stated.items() if isinstance(stated, dict) else ()
+    for part in (
+        [one for key in ("allOf", "anyOf", "oneOf") for one in target.get(key) or []] if depth < MAX_HOLDERS else []
+    ):
+        yield from _properties(description, part, depth + 1)
 
 
 def _object(description: "Description", spec: Any) -> dict[str, Any]:
@@ -124,7 +139,8 @@ def _is_address(path: str, spec: Mapping[str, Any]) -> bool:
         return False
     in_links = path.lower().startswith(("_links.", "links."))
     said = f"{spec.get('description', '')} {spec.get('example', '')}".lower()
-    return in_links or "link" in name.lower() or spec.get("format") in {"uri", "url"} or "url" in said or "http" in said
+    is_named = name.lower().endswith(("link", "links", "url", "uri"))
+    return in_links or is_named or spec.get("format") in {"uri", "url"} or "url" in said or "http" in said
 
 
 def _is_integer(description: "Description", spec: Any) -> bool:

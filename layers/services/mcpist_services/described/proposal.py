@@ -1,9 +1,8 @@
 """Proposal: an overlay for a description, as far as a program can tell; what it is unsure of is marked."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -11,10 +10,10 @@ from pydantic import ValidationError
 
 from mcpist.oauth.provider import check_public_url
 from mcpist.validation import first_error
-from mcpist_services.definitions import refuse
+from mcpist_services.definitions import Effect, refuse
 from mcpist_services.described.answers import AnswerShape, propose_answer
 from mcpist_services.described.arguments import Arguments, NotImportable, leave_paging, propose_arguments
-from mcpist_services.described.description import Description, Operation
+from mcpist_services.described.description import Description, Operation, is_chosen
 from mcpist_services.described.effects import (
     propose_effect,
     propose_security,
@@ -22,6 +21,7 @@ from mcpist_services.described.effects import (
     reveals_secrets,
     scopes_of,
 )
+from mcpist_services.described.identifiers import Identifiers
 from mcpist_services.described.names import propose_names
 from mcpist_services.described.overlay import Overlay, ToolRule, load_overlay
 from mcpist_services.described.overlay_files import with_corrections
@@ -29,6 +29,7 @@ from mcpist_services.described.paging import link_positions, recognize_paging
 from mcpist_services.described.references import well_formed
 from mcpist_services.described.samples import closure
 from mcpist_services.described.schemas import Schemas
+from mcpist_services.described.secrets import is_secret_name
 from mcpist_services.described.wording import first_sentence, plain
 
 MAX_TOOL_DESCRIPTION_CHARACTERS = 120
@@ -107,9 +108,11 @@ def _importable(
     """Return the operations that become tools, and of the others why not; InvalidRequest where none does."""
     left_out: dict[str, str] = {}
     rules: dict[str, tuple[ToolRule, _Candidate]] = {}
+    identifiers = Identifiers(description.operations)
     for operation in operations:
         try:
-            candidate = _candidate(description, operation, schemas, scheme, host)
+            answer = propose_answer(description, operation, identifiers)
+            candidate = _candidate(operation, answer, schemas, scheme, host)
             rules[operation.key] = _tool(candidate, description, scheme), candidate
         except NotImportable as reason:
             left_out[operation.key] = str(reason)
@@ -123,7 +126,7 @@ def _importable(
     return rules, left_out
 
 
-def _candidate(description: Description, operation: Operation, schemas: Schemas, scheme: str, host: str) -> _Candidate:
+def _candidate(operation: Operation, answer: AnswerShape, schemas: Schemas, scheme: str, host: str) -> _Candidate:
     """Return an operation with its arguments and its answer; NotImportable where no tool can call it."""
     if operation.method not in METHODS:
         raise NotImportable(f"its method is {operation.method}")
@@ -133,7 +136,6 @@ def _candidate(description: Description, operation: Operation, schemas: Schemas,
         raise NotImportable("it issues or revokes tokens, which is the token broker's task")
     if reason := refused_security(operation, scheme):
         raise NotImportable(reason)
-    answer = propose_answer(description, operation)
     if answer.refused:
         raise NotImportable(answer.refused)
     stated = {one["name"] for one in operation.parameters if one.get("in") == "path"}
@@ -158,6 +160,7 @@ def _tool(candidate: _Candidate, description: Description, scheme: str) -> ToolR
         description=_described(operation),
         effect=effect.effect,
         reveals=effect.effect == "reads" and reveals_secrets(operation),
+        secrets=tuple(name for name in answer.secrets if not is_secret_name(name)),
         content_type=arguments.content_type,
         headers=arguments.headers,
         parameters=parameters,
@@ -165,8 +168,14 @@ def _tool(candidate: _Candidate, description: Description, scheme: str) -> ToolR
         shows=answer.columns,
         paging=paging,
         scopes=scopes_of(operation, scheme),
-        review=(effect.review,) if effect.review else (),
+        review=(*filter(None, [effect.review]), *_masked(effect.effect, answer)),
     )
+
+
+def _masked(effect: Effect, answer: AnswerShape) -> Iterator[str]:
+    """Yield why a person should look at a tool that makes a secret, which perhaps no later answer shows again."""
+    if effect != "reads" and answer.secrets:
+        yield f"{', '.join(answer.secrets)} in its answer is masked: set `reveals` if roles with this tool may read it"
 
 
 def _described(operation: Operation) -> str:
@@ -209,12 +218,7 @@ def _moved(description: Description, host: str) -> tuple[str, ...]:
 
 def _chosen(description: Description, globs: tuple[str, ...]) -> list[Operation]:
     """Return the operations that fit one of the globs, all where there are none; InvalidRequest where none fits."""
-    found = [
-        one
-        for one in description.operations
-        for texts in [(one.key, one.path, one.id, *one.tags)]
-        if not globs or any(fnmatchcase(text, glob) for glob in globs for text in texts)
-    ]
+    found = [one for one in description.operations if is_chosen(globs, one.key, one.path, one.id, *one.tags)]
     if not found:
         raise refuse("operations", f"no operation of the description fits {', '.join(globs) or 'it'}")
     return found

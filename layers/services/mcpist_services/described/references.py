@@ -4,25 +4,33 @@ References lead to other places of the document or to files of its own folder, a
 Swagger: https://spec.openapis.org/oas/v2.0
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from mcpist.errors import InvalidRequest
 from mcpist_services.definitions import parse_values, refuse
 from mcpist_services.described.overlay import FORM_TYPE
 
 MAX_API_BYTES = 16_000_000  # GitHub's whole description is 12 MB
 MAX_API_VALUES = 2_000_000
+MAX_SOURCE_BYTES = 64_000_000
+"""Of a description of which only some operations are wanted: Microsoft Graph's whole one is 37 MB."""
 MAX_API_DEPTH = 100
 BUNDLED_FILES = "x-mcpist-files"  # where a bundled description keeps the other files
-MAX_BUNDLED_FILES = 500
+MAX_BUNDLED_FILES = 5_000
 MAX_REFERENCE_CHAIN = 50  # references that lead to a reference
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 JSON = "application/json"
 
+type Chooser = Callable[[str, str, Mapping[str, Any]], bool]
+"""Whether an operation is wanted, by its path, its method and what is stated of it."""
+
 _EXAMPLES = ("example", "examples")  # what an example holds is no reference of the description
+_MAPS = ("properties", "patternProperties", "schemas", "definitions", "$defs", "headers", "parameters", "responses")
+_BY_REFERENCE = ("components", "definitions", "parameters", "responses")  # what only references lead to
 _SCHEMA_KEYWORDS = (
     *("type", "format", "items", "default", "enum", "pattern", "minimum", "maximum", "exclusiveMinimum"),
     *("exclusiveMaximum", "minLength", "maxLength", "minItems", "maxItems", "uniqueItems", "multipleOf"),
@@ -31,11 +39,12 @@ _STYLES = {"ssv": "spaceDelimited", "pipes": "pipeDelimited"}
 _FLOWS = {"accessCode": "authorizationCode", "application": "clientCredentials"}
 
 
-def read_document(content: bytes, name: str = "description") -> Any:
+def read_document(content: bytes, name: str = "description", *, max_bytes: int = MAX_API_BYTES) -> Any:
     """Return the values of a vendor's file; of two equal keys the last counts, as its other readers have it."""
-    if len(content) > MAX_API_BYTES:
-        raise refuse(name, f"it is larger than {MAX_API_BYTES // 1_000_000} MB")
-    return parse_values(content, name, max_values=MAX_API_VALUES, unique_keys=False)
+    if len(content) > max_bytes:
+        raise refuse(name, f"it is larger than {max_bytes // 1_000_000} MB")
+    max_values = MAX_API_VALUES * max_bytes // MAX_API_BYTES
+    return parse_values(content, name, max_values=max_values, unique_keys=False)
 
 
 @contextmanager
@@ -47,9 +56,15 @@ def well_formed(place: str) -> Iterator[None]:
         raise refuse(place, "something in it has another type than OpenAPI says") from None
 
 
-def bundle(root: dict[str, Any], folder: Path | None) -> dict[str, Any]:
-    """Return the description with the files that it refers to inside it, so that every `$ref` is local."""
-    return _Bundle(root, folder).bundled()
+def bundle(root: dict[str, Any], folder: Path | None, is_chosen: Chooser | None = None) -> None:
+    """Put the files that a description's operations refer to inside it, so that every `$ref` of them is local.
+
+    Without those operations that are not chosen.
+    """
+    bundle = _Bundle(root, folder)
+    if is_chosen:
+        bundle.choose(is_chosen)
+    bundle.bundled()
 
 
 def deref(root: dict[str, Any], node: Any, place: str = "") -> Any:
@@ -96,28 +111,87 @@ def as_openapi_3(root: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Bundle:
-    """A description and the files beside it, each read once."""
+    """A description and the files beside it, each read once; what no chosen operation leads to does not count."""
 
     def __init__(self, root: dict[str, Any], folder: Path | None) -> None:
         self._root = root
         self._folder = folder.resolve() if folder else None
         self._files: dict[str, Any] = {}
-        self._bytes = 0
+        self._sizes = {"": 0}
+        self._steps: dict[int, tuple[Any, Any, str]] = {}
+        """By a reference's identity: itself, what it leads to, and the file of that."""
+        self._seen: set[int] = set()
+        self._used: set[str] = set()
+        root[BUNDLED_FILES] = self._files
 
-    def bundled(self) -> dict[str, Any]:
-        self._localize(self._root, "")
-        if self._files:
-            self._root[BUNDLED_FILES] = self._files
-        return self._root
+    def choose(self, is_chosen: Chooser) -> None:
+        """Drop the operations that are not chosen; those in files of their own are read for their ids and tags."""
+        paths = self._root.get("paths")
+        if not isinstance(paths, dict):
+            return
+        for path, stated in list(paths.items()):
+            item, file = self._target(stated, "", f"#/paths/{path}")
+            chosen: dict[str, Any] = {}
+            paths[path] = chosen
+            for key, value in item.items() if isinstance(item, dict) else ():
+                found, own = self._target(value, file, f"#/paths/{path}/{key}") if key in METHODS else (value, file)
+                if key not in METHODS or (isinstance(found, dict) and is_chosen(path, key, found)):
+                    chosen[key] = found
+                    self._localize(found, f"#/paths/{path}/{key}", own)
 
-    def _localize(self, document: Any, name: str) -> None:
-        """Rewrite the references of one file, which are relative to it."""
-        for node, place in _references(document):
-            file, _, pointer = node["$ref"].partition("#")
-            if file:
-                node["$ref"] = f"#/{BUNDLED_FILES}/{self._load(file, name, place)}/{pointer.strip('/')}".rstrip("/")
-            elif name:
-                node["$ref"] = f"#/{BUNDLED_FILES}/{_escaped(name)}/{pointer.strip('/')}".rstrip("/")
+    def bundled(self) -> None:
+        """Rewrite the references of all that operations lead to, and read the files that these name."""
+        start = {key: value for key, value in self._root.items() if key != BUNDLED_FILES and key not in _BY_REFERENCE}
+        components = self._root.get("components")
+        if isinstance(components, dict):
+            start["components"] = {"securitySchemes": components.get("securitySchemes")}
+        self._localize(start, "#", "")
+        if sum(self._sizes[name] for name in self._used) > MAX_API_BYTES or len(self._seen) > MAX_API_VALUES:
+            problem = f"what its operations lead to is larger than {MAX_API_BYTES // 1_000_000} MB"
+            raise refuse("#/paths", f"{problem}: choose some by --operations")
+        if not self._files:
+            del self._root[BUNDLED_FILES]
+
+    def _localize(self, node: Any, place: str, file: str) -> None:
+        """Rewrite the references from a part of a file on, which are relative to the file that each is in."""
+        todo: list[tuple[Any, str, int, str]] = [(node, place, 0, file)]
+        while todo:
+            node, place, depth, file = todo.pop()
+            if not isinstance(node, dict | list) or id(node) in self._seen:
+                continue
+            self._seen.add(id(node))
+            self._used.add(file)
+            if depth > MAX_API_DEPTH:
+                raise refuse(place[:200], f"it is nested more than {MAX_API_DEPTH} deep")
+            if isinstance(node, dict) and isinstance(node.get("$ref"), str):
+                target, beside = self._step(node, file, place)
+                todo.append((target, node["$ref"], 0, beside))
+            pairs = node.items() if isinstance(node, dict) else enumerate(node)
+            is_map = place.rpartition("/")[2] in _MAPS
+            todo += [(one, f"{place}/{key}", depth + 1, file) for key, one in pairs if is_map or not _is_aside(key)]
+
+    def _target(self, node: Any, file: str, place: str) -> tuple[Any, str]:
+        """Return the node at the end of a node's references, and its file."""
+        for _ in range(MAX_REFERENCE_CHAIN):
+            if not isinstance(node, dict) or not isinstance(node.get("$ref"), str):
+                return node, file
+            node, file = self._step(node, file, place)
+        raise refuse(place, f"its $ref leads through more than {MAX_REFERENCE_CHAIN} others")
+
+    def _step(self, node: dict[str, Any], file: str, place: str) -> tuple[Any, str]:
+        """Rewrite one reference; return its target, None where it leads nowhere, and the target's file."""
+        if id(node) not in self._steps:
+            name, _, pointer = node["$ref"].partition("#")
+            inside = self._load(name, file, place) if name else file
+            if inside:
+                node["$ref"] = f"#/{BUNDLED_FILES}/{_escaped(inside)}/{pointer.strip('/')}".rstrip("/")
+            try:
+                target = resolve(self._root, node["$ref"], place)
+            except InvalidRequest:  # whoever needs it refuses it
+                target = None
+            self._steps[id(node)] = node, target, inside
+        _, target, inside = self._steps[id(node)]
+        return target, inside
 
     def _load(self, file: str, beside: str, place: str) -> str:
         """Read a file of the folder; nothing outside of it, and no address."""
@@ -129,33 +203,19 @@ class _Bundle:
         name = path.relative_to(self._folder).as_posix()
         if name not in self._files:
             if len(self._files) >= MAX_BUNDLED_FILES:
-                raise refuse(place, f"it refers to more than {MAX_BUNDLED_FILES} files")
+                raise refuse(place, f"it refers to more than {MAX_BUNDLED_FILES:,} files")
             if not path.is_file():
                 raise refuse(place, f"its $ref leads to {file}, which is no file")
-            self._bytes += path.stat().st_size
-            if self._bytes > MAX_API_BYTES:
-                raise refuse(place, f"its files are larger than {MAX_API_BYTES // 1_000_000} MB together")
+            self._sizes[name] = path.stat().st_size
+            if sum(self._sizes.values()) > MAX_SOURCE_BYTES:
+                raise refuse(place, f"its files are larger than {MAX_SOURCE_BYTES // 1_000_000} MB together")
             self._files[name] = read_document(path.read_bytes(), name)
-            self._localize(self._files[name], name)
-        return _escaped(name)
+        return name
 
 
-def _references(document: Any) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield each object with a `$ref` and its place; a value that aliases share is visited once."""
-    todo: list[tuple[Any, str, int]] = [(document, "#", 0)]
-    seen: set[int] = set()
-    while todo:
-        node, place, depth = todo.pop()
-        if not isinstance(node, dict | list) or id(node) in seen:
-            continue
-        seen.add(id(node))
-        if depth > MAX_API_DEPTH:
-            raise refuse(place[:200], f"it is nested more than {MAX_API_DEPTH} deep")
-        if isinstance(node, dict) and isinstance(node.get("$ref"), str):
-            yield node, place
-        pairs = node.items() if isinstance(node, dict) else enumerate(node)
-        skipped = () if place.endswith("/properties") else _EXAMPLES
-        todo += [(value, f"{place}/{key}", depth + 1) for key, value in pairs if key not in skipped]
+def _is_aside(key: Any) -> bool:
+    """Whether a key of a description holds examples, or what vendors add to it, such as code samples."""
+    return key in _EXAMPLES or (isinstance(key, str) and key.startswith("x-"))
 
 
 def _escaped(name: str) -> str:

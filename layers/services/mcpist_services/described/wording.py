@@ -4,7 +4,7 @@ import re
 
 from mcpist.toml_table import toml_beside
 
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_WORD = re.compile(r"[A-Z]{2,}s?(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _MARKUP = re.compile(r"\[([^\[\]]*)\]\([^)\[]*\)|<[^<>]*>|[`*]")
 _SENTENCE_END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)\.(\s|$)|\n\s*\n")
 _IRREGULAR = {"people": "person", "children": "child", "indices": "index", "statuses": "status", "aliases": "alias"}
@@ -16,7 +16,8 @@ def listed(text: str) -> frozenset[str]:
 
 
 _INVARIANT = listed(
-    "status series news media data metadata code content info analytics address access process progress https dns"
+    "status series news media data metadata code content info analytics address access process progress https "
+    "kubernetes aws cms dns gps sms tls"
 )
 
 
@@ -35,7 +36,9 @@ def singular(word: str) -> str:
     """Return a noun without its plural's ending."""
     if word in _IRREGULAR:
         return _IRREGULAR[word]
-    if word in _INVARIANT or len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
+    if word in _INVARIANT or not word.endswith("s") or word.endswith(("ss", "us", "is")):
+        return word
+    if len(word) < 4 and (len(word) < 3 or word[-2] in "aeiou"):
         return word
     if word.endswith("ies"):
         return f"{word[:-3]}y"

@@ -141,6 +141,10 @@ class Tool(ABC):
     def describe_work(self, arguments: Mapping[str, Any]) -> Work:
         """Return the work for arguments that have been validated."""
 
+    def masked(self, json: Any) -> Any:
+        """Return an answer with a mask in the place of each secret that the tool is not there to reveal."""
+        return json
+
     def invalid(self, problems: Sequence[ArgumentProblem]) -> InvalidArguments:
         """Return the error for the first of some problems, with the others; each has the schema of its field.
 

@@ -1,0 +1,61 @@
+"""Identifiers: the field of an answer that the next operation needs, by the parameter at the end of its path."""
+
+import re
+from collections.abc import Collection, Iterable
+
+from mcpist_services.described.description import Operation
+from mcpist_services.described.wording import singular, word_lists, words
+
+_IDS = tuple(word_lists("answers")["ids"].split())
+_PARAMETER = re.compile(r"{\+?([^{}]*)}")
+_SUFFIX = re.compile(r"\.(json|xml)$")
+
+
+class Identifiers:
+    """The parameters of a description's paths that name one item of a collection: `/books/{book-id}`."""
+
+    def __init__(self, operations: Iterable[Operation]) -> None:
+        self._parameters: dict[str, str] = {}
+        for operation in operations:
+            collection, parameter = split(operation.path)
+            if parameter:
+                self._parameters.setdefault(skeleton(collection), parameter)
+
+    def parameter(self, operation: Operation) -> str:
+        """Return the parameter by which a path names an item of the operation's answer; empty where none does."""
+        collection, parameter = split(operation.path)
+        return parameter or self._parameters.get(skeleton(collection), "")
+
+    def field_of(self, operation: Operation, fields: Collection[str]) -> str:
+        """Return the field of an item whose value the next operation needs; empty where no field looks like it."""
+        parameter = self.parameter(operation)
+        return identifier(parameter, split(operation.path)[0], fields) if parameter else _default(fields)
+
+
+def split(path: str) -> tuple[str, str]:
+    """Return the path of a collection, and the parameter of one of its items; empty where it has none."""
+    path = _SUFFIX.sub("", path.partition("#")[0].rstrip("/"))
+    collection, _, last = path.rpartition("/")
+    found = _PARAMETER.fullmatch(last)
+    return (collection, found[1]) if found else (path, "")
+
+
+def skeleton(path: str) -> str:
+    """Return a path without the names of its parameters, by which two descriptions of one place may differ."""
+    return _PARAMETER.sub("{}", path)
+
+
+def identifier(parameter: str, collection: str, fields: Collection[str]) -> str:
+    """Return the field that holds the value of a path's parameter: `id` for `/books/{book-id}`."""
+    known = {"".join(words(name)): name for name in reversed(list(fields))}
+    noun = [singular(word) for word in words(collection.rpartition("/")[2])]
+    said = [word for word in words(parameter) if word != "or"]
+    rest = [word for word in said if singular(word) not in noun]
+    named = ["".join(said), "".join(rest), *rest, "".join([*noun, *(rest or ["id"])])]
+    found = next((known[name] for name in named if name in known), "")
+    return found or _default(fields)
+
+
+def _default(fields: Collection[str]) -> str:
+    lower = {name.lower(): name for name in reversed(list(fields))}
+    return next((lower[name] for name in _IDS if name in lower), "")
