@@ -10,6 +10,7 @@ from urllib.parse import urljoin, urlsplit
 
 from typer import Argument, Option
 
+from infra.cli.api_trial import NO_DATA, NO_ID, SECRET, try_out
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.mock_api import serve
 from infra.cli.options import command_group
@@ -69,6 +70,7 @@ def import_api(
     content, beside = _load(source)
     description = parse(content, folder=beside, operations=globs)
     overlay = propose(description, name, source=_shown(source), operations=globs, server=server, earlier=earlier)
+    overlay = overlay.model_copy(update={"trial": try_out(description, overlay)})
     if not dry_run:
         _write(file, dump_overlay(overlay))
     return _report(file, earlier, overlay, written=not dry_run)
@@ -100,12 +102,12 @@ def check_apis(
     folder: FolderOption = APIS,
     build: Annotated[bool, Option("--build", help="Also write what the functions read, as `make build` does.")] = False,
 ) -> CommandResult:
-    """Check the overlays, and list what is left to review."""
+    """Check the overlays; list what is left to review, and how their tools did on a mock at the last import."""
     overlays = load_folder(folder)
     if build:
         compile_overlays(overlays, folder / COMPILED)
     open_points = {overlay.name: dict(reviews(overlay)) for overlay in overlays if reviews(overlay)}
-    lines = [f"{overlay.name}: {len(overlay.tools)} tools" for overlay in overlays]
+    lines = [f"{overlay.name}: {len(overlay.tools)} tools, {_tried(overlay)}" for overlay in overlays]
     lines += [
         f"  review {name}{'.' if tool else ''}{tool}: {'; '.join(reasons)}"
         for name, points in open_points.items()
@@ -121,7 +123,25 @@ def _row(overlay: Overlay) -> dict[str, Any]:
     return {"name": overlay.name, "title": overlay.title, "tools": len(overlay.tools), "host": overlay.host} | {
         "credential": credential,
         "left_out": len(overlay.left_out),
+        "trial": _figures(overlay),
     }
+
+
+def _figures(overlay: Overlay) -> dict[str, int]:
+    """Return how many chains of an API's tools pass on its mock, and how many tools show too little or too much."""
+    problems = list(overlay.trial.problems.values())
+    kinds = {"without_id": NO_ID, "without_data": NO_DATA, "secrets": SECRET}
+    counts = {name: problems.count(problem) for name, problem in kinds.items()}
+    return {"chains": overlay.trial.chains, "passed": overlay.trial.passed, **counts}
+
+
+def _tried(overlay: Overlay) -> str:
+    found = _figures(overlay)
+    share = f"{found['passed'] / found['chains']:.0%}" if found["chains"] else "none"
+    return (
+        f"on its mock {found['passed']} of {found['chains']} chains pass ({share}), "
+        f"{found['without_id']} tools show no id, {found['without_data']} no data, {found['secrets']} a secret"
+    )
 
 
 def _report(file: Path, earlier: Overlay | None, overlay: Overlay, *, written: bool) -> CommandResult:
@@ -131,6 +151,7 @@ def _report(file: Path, earlier: Overlay | None, overlay: Overlay, *, written: b
     counts = ", ".join(f"{effects.count(effect)} {effect}" for effect in ("reads", "writes", "destroys"))
     lines = [
         f"{'wrote' if written else 'would write'} {file}: {len(overlay.tools)} of {total} operations ({counts})",
+        _tried(overlay),
         *(changes if earlier else ()),
         *(f"review {tool or overlay.name}: {'; '.join(reasons)}" for tool, reasons in open_points.items()),
         *(f"left out {key}: {reason}" for key, reason in overlay.left_out.items()),
@@ -139,6 +160,7 @@ def _report(file: Path, earlier: Overlay | None, overlay: Overlay, *, written: b
         "file": str(file),
         "written": written,
         "tools": len(overlay.tools),
+        "trial": _figures(overlay),
         "changes": changes,
         "review": open_points,
         "left_out": overlay.left_out,

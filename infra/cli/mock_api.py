@@ -1,4 +1,7 @@
-"""`mcpist api mock`: a server on this machine that answers as an API's description says, to try an import on."""
+"""`mcpist api mock`: a server on this machine that answers as an API's description says, to try an import on.
+
+What is created is listed, got and deleted afterwards; all else that it answers are samples.
+"""
 
 import json
 import re
@@ -6,10 +9,12 @@ import signal
 import sys
 import threading
 from collections.abc import Mapping
+from copy import deepcopy
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from infra.cli.mock_items import Collections
 from mcpist_services.described.answers import JSON_TYPE
 from mcpist_services.described.description import Description, Operation
 from mcpist_services.described.effects import propose_security
@@ -21,16 +26,23 @@ _PARAMETER = re.compile(r"{[^{}]*}")
 
 
 class MockApi:
-    """The operations of a description, each with a sample of its answer; any key is accepted, but one is needed."""
+    """The operations of a description, each with a sample of its answer; any key is accepted, but one is needed.
 
-    def __init__(self, description: Description) -> None:
+    With `strict` there is no item that was not created or listed before.
+    """
+
+    def __init__(self, description: Description, *, strict: bool = False) -> None:
+        self.base = _base(description)
+        self._strict = strict
+        self.collections = Collections(description.operations)
         self._schemas = Schemas(description, answers=True)
         self._security = propose_security(description, list(description.operations))[1]
-        base = _base(description)
         self._routes = [
             (
                 operation,
-                re.compile(base + "([^/]+)".join(map(re.escape, _PARAMETER.split(operation.path.partition("#")[0])))),
+                re.compile(
+                    self.base + "([^/]+)".join(map(re.escape, _PARAMETER.split(operation.path.partition("#")[0])))
+                ),
             )
             # A path without a parameter wins over a template that fits it, too.
             for operation in sorted(description.operations, key=lambda one: one.path.count("{"))
@@ -47,7 +59,9 @@ class MockApi:
             return 401, {"message": "a credential is needed"}
         if problem := _missing(found, parse_qs(parts.query), body):
             return 400, {"message": problem}
-        return self._sample(found)
+        status, sampled = self._sample(found)
+        kept = self.collections.use(found, parts.path, sampled, strict=self._strict)
+        return (status, sampled) if kept else (404, {"message": f"there is no {parts.path}"})
 
     def _sample(self, operation: Operation) -> tuple[int, Any]:
         codes = sorted(code for code in operation.responses if code[:1] == "2")
@@ -56,9 +70,10 @@ class MockApi:
         media = next((content[kind] for kind in content if JSON_TYPE.match(kind)), None)
         if media is None:
             return status, None
-        if "example" in media:
-            return status, media["example"]
-        return status, sample(self._schemas.convert(media.get("schema")), self._schemas.shared, optional=True)
+        if isinstance(example := media.get("example"), dict | list):
+            return status, deepcopy(example)
+        made = sample(self._schemas.convert(media.get("schema")), self._schemas.shared, optional=True)
+        return status, deepcopy(made)  # its parts may be the schema's own
 
 
 def serve(description: Description, port: int) -> None:
@@ -118,7 +133,7 @@ def _has_credential(security: Security, headers: Mapping[str, str], query: Mappi
 def _missing(operation: Operation, query: Mapping[str, Any], body: bytes) -> str:
     """Return the problem of a request that lacks something; empty where there is none."""
     needed = [one["name"] for one in operation.parameters if one.get("in") == "query" and one.get("required")]
-    absent = [name for name in needed if name not in query]
+    absent = [name for name in needed if name not in query and not any(key.startswith(f"{name}[") for key in query)]
     if absent:
         return f"the query lacks {absent[0]}"
     return "it needs a body" if operation.body.get("required") and not body else ""

@@ -132,8 +132,9 @@ class _Reader:
         lists = {name: items for name, items in found if items is not None}
         if not lists:
             return "", None
+        lists = {name: items for name, items in lists.items() if not is_of_envelope(name)} or lists
         nouns = {singular(word) for word in words(self._operation.path.rpartition("/")[2])}
-        rest = [name for name in fields if name not in lists and not _is_of_envelope(name)]
+        rest = [name for name in fields if name not in lists and not is_of_envelope(name)]
         is_entity = not _ENTITY.isdisjoint(rest)
         for name in lists:
             if name in _LISTS and not is_entity:
@@ -147,7 +148,7 @@ class _Reader:
 
     def _envelope(self, fields: Mapping[str, Any]) -> str:
         """Return the property that holds the whole object: `{"escalation_policy": {...}, "links": {...}}`."""
-        rest = [name for name in fields if not _is_of_envelope(name)] or list(fields)
+        rest = [name for name in fields if not is_of_envelope(name)] or list(fields)
         return rest[0] if len(rest) == 1 and "." not in rest[0] and self.properties(fields[rest[0]]) else ""
 
     def _columns(self, items: Any) -> tuple[str, ...]:
@@ -210,7 +211,7 @@ def _is_text(schema: Mapping[str, Any]) -> bool:
     return "string" in (kind if isinstance(kind, list) else [kind])
 
 
-def _is_of_envelope(name: str) -> bool:
+def is_of_envelope(name: str) -> bool:
     """Whether a property is about the answer, and none of what was asked for: `next_page_token`, `links`."""
     return set(words(name)) <= _ENVELOPE
 

@@ -77,7 +77,7 @@ def _described(operation: Operation, schemas: Schemas, found: Arguments) -> Iter
         if place == "header" and required and len(options) == 1:
             found.headers[name] = str(options[0])  # a model has nothing to choose
             continue
-        if place == "query":
+        if place == "query" and not required:
             found.pageable[name] = schema
         yield OverlayParameter(place=place, wire=name, required=required or place == "path", style=style, spec=spec)
 

@@ -29,7 +29,8 @@ class Identifiers:
     def field_of(self, operation: Operation, fields: Collection[str]) -> str:
         """Return the field of an item whose value the next operation needs; empty where no field looks like it."""
         parameter = self.parameter(operation)
-        return identifier(parameter, split(operation.path)[0], fields) if parameter else _default(fields)
+        named = identifier(parameter, split(operation.path)[0], fields) if parameter else ""
+        return named or usual_id(fields)
 
 
 def split(path: str) -> tuple[str, str]:
@@ -46,16 +47,16 @@ def skeleton(path: str) -> str:
 
 
 def identifier(parameter: str, collection: str, fields: Collection[str]) -> str:
-    """Return the field that holds the value of a path's parameter: `id` for `/books/{book-id}`."""
+    """Return the field that holds the value of a path's parameter, `id` for `/books/{book-id}`; empty for none."""
     known = {"".join(words(name)): name for name in reversed(list(fields))}
     noun = [singular(word) for word in words(collection.rpartition("/")[2])]
     said = [word for word in words(parameter) if word != "or"]
     rest = [word for word in said if singular(word) not in noun]
-    named = ["".join(said), "".join(rest), *rest, "".join([*noun, *(rest or ["id"])])]
-    found = next((known[name] for name in named if name in known), "")
-    return found or _default(fields)
+    named = ["".join(said), "".join(rest), *(rest or said[-1:]), "".join([*noun, *(rest or ["id"])])]
+    return next((known[name] for name in named if name in known), "")
 
 
-def _default(fields: Collection[str]) -> str:
+def usual_id(fields: Collection[str]) -> str:
+    """Return the field by which most APIs name an item; empty where there is none."""
     lower = {name.lower(): name for name in reversed(list(fields))}
-    return next((lower[name] for name in _IDS if name in lower), "")
+    return next((lower[name] for name in (*_IDS, "name") if name in lower), "")

@@ -129,7 +129,19 @@ class DescribedTool(SchemaTool):
         for name, value in arguments.items():
             if MASKED in str(value):
                 raise InvalidRequest(field=name, problem="it holds the mask of a secret, and not the secret")
-        return super().validate(arguments)
+        return super().validate(self._with_numbers(arguments))
+
+    def check(self, arguments: Mapping[str, Any], unresolved: Collection[str]) -> None:
+        """Refuse arguments that are wrong already, while the values of the `unresolved` fields are not known yet."""
+        super().check(self._with_numbers(arguments), unresolved)
+
+    def _with_numbers(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments with numbers for the ids that a path has as such: many answers have them as texts."""
+        numbers = {name for name, one in self._of("path") if one.spec.get("type") == "integer"}
+        return {
+            name: int(value) if name in numbers and isinstance(value, str) and value.isdecimal() else value
+            for name, value in arguments.items()
+        }
 
     def masked(self, json: Any) -> Any:
         """Return an answer with its secrets masked, unless the tool is there to show them."""

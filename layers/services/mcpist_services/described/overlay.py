@@ -171,6 +171,16 @@ class AccountRule(DefinitionPart):
     """The scopes that its tools need."""
 
 
+class Trial(DefinitionPart):
+    """The tools of an import on the API's mock, as the last import has tried them."""
+
+    chains: int = 0
+    """The collections whose tools were tried in turn: create, list, get, update, delete."""
+    passed: int = 0
+    problems: dict[ToolName, str] = Field(default_factory=dict)
+    """By tool: it shows no id, no data or a secret, or cannot be called."""
+
+
 class Overlay(ModuleDefinition):
     """An imported API."""
 
@@ -197,6 +207,7 @@ class Overlay(ModuleDefinition):
     """The operations that are no tools, each with the reason."""
     schemas: dict[str, Any] = Field(default_factory=dict)
     """Schemas that parameters refer to as `#/$defs/NAME`."""
+    trial: Trial = Trial()
     proposed: dict[str, dict[str, str]] = Field(default_factory=dict)
     """Fingerprints of what the import proposed: what differs from them, a person corrected."""
 

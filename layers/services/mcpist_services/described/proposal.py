@@ -240,6 +240,7 @@ def _tags(operations: Iterable[Operation]) -> tuple[str, ...]:
 
 
 def reviews(overlay: Overlay) -> Mapping[str, tuple[str, ...]]:
-    """Return the doubts of the import, by tool; the key of the whole module is empty."""
-    whole = {"": overlay.review} if overlay.review else {}
-    return whole | {name: rule.review for name, rule in overlay.tools.items() if rule.review}
+    """Return the doubts of the import and the problems of its trial, by tool; the key of the whole module is empty."""
+    tried = {name: (problem,) for name, problem in overlay.trial.problems.items()}
+    found = {"": overlay.review} | {name: rule.review + tried.get(name, ()) for name, rule in overlay.tools.items()}
+    return {name: lines for name, lines in found.items() if lines}

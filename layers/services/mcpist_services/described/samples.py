@@ -1,7 +1,11 @@
 """Schemas as a tool uses them: a value that one allows, for examples, and the shared ones that it needs."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
+
+from mcpist.errors import InvalidRequest
+from mcpist.patterns import compile_pattern
 
 MAX_SAMPLE_DEPTH = 6
 MAX_OPTIONAL_DEPTH = 3
@@ -11,6 +15,9 @@ MAX_SAMPLE_CHARACTERS = 1_000
 MAX_SAMPLE_ITEMS = 20
 STEP = 0.1  # the depth of a reference or a choice, which may lead in a circle as properties may
 
+_CLASSES = {"\\d": "1", "\\w": "a", "\\s": " "}
+_ALTERNATIVES = re.compile(r"\((?:\?:)?([^()|]*)(?:\|[^()]*)?\)(?![*+?{])")
+_ATOM = re.compile(r"(?:\\(.)|\[(\^?)((?:\\.|[^\]\\])+)\]|([^\\\[\](){}*+?|]))(?:\{(\d+)(?:,\d*)?\}|([*+?]))?")
 _FORMATS = {
     "date-time": "2026-01-31T09:00:00Z",
     "date": "2026-01-31",
@@ -47,6 +54,28 @@ def closure(spec: Any, schemas: Mapping[str, Any]) -> dict[str, Any]:
         elif isinstance(node, list):
             todo += node
     return found
+
+
+def fitting_text(pattern: Any) -> str:
+    """Return the plainest text that fits a simple pattern, as those of ids are; empty for any other."""
+    try:
+        compiled = compile_pattern(pattern) if isinstance(pattern, str) else None
+    except InvalidRequest:
+        return ""
+    if compiled is None:
+        return ""
+    plain = _ALTERNATIVES.sub(r"\1", pattern).removeprefix("^").removesuffix("$")
+    parts = [_characters(found) for found in _ATOM.finditer(plain)]
+    text = "".join(parts)[:MAX_SAMPLE_CHARACTERS]
+    return text if compiled.search(text) else ""
+
+
+def _characters(atom: re.Match[str]) -> str:
+    """Return the characters of one atom of a pattern with its quantifier, such as `[0-9a-f]{32}` or `a?`."""
+    escaped, negated, members, literal, least, sign = atom.groups()
+    first = members or (f"\\{escaped}" if escaped else literal)
+    one = "_" if negated else _CLASSES.get(first[:2], first[1:2] if first[0] == "\\" else first[0])
+    return one * (min(int(least), MAX_SAMPLE_CHARACTERS) if least else 0 if sign in {"*", "?"} else 1)
 
 
 class _Sampler:
@@ -90,7 +119,7 @@ class _Sampler:
             return int(least) if kind == "integer" else least
         if kind == "boolean":
             return True
-        text = _FORMATS.get(str(spec.get("format")), "example")
+        text = _FORMATS.get(str(spec.get("format"))) or fitting_text(spec.get("pattern")) or "example"
         length = min(spec.get("minLength", 0), MAX_SAMPLE_CHARACTERS)
         return text.ljust(length, "x")[: spec.get("maxLength", MAX_SAMPLE_CHARACTERS)]
 

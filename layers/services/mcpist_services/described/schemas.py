@@ -119,6 +119,8 @@ class Schemas:
         stated: dict[str, Any] = schema.get("properties") or {}
         properties = {name: one for part in parts if part for name, one in part[0].items()} | stated
         required = {name for part in parts if part for name in part[1]} | set(schema.get("required") or ())
+        if required and set(schema) <= {"required", "type", "description"}:
+            return {}, required  # one part of an `allOf`, which only says what the others need
         is_empty = schema.get("type") == "object" and schema.get("additionalProperties") is False
         kept = {name: one for name, one in properties.items() if not self._answers(one)}
         return (kept, required & set(kept)) if properties or is_empty else None
