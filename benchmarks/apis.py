@@ -21,6 +21,7 @@ from benchmarks.arguments import random_arguments
 from benchmarks.broker import sandbox_environment
 from benchmarks.report import Row
 from benchmarks.stub_deployment import run_stub_deployment
+from infra.cli.api_trial import NO_DATA, NO_ID, SECRET, try_out
 from infra.source import ROOT
 from mcpist.bounded_http.request import build_request
 from mcpist.errors import McpistError
@@ -49,7 +50,7 @@ QUERIES = ("rename an invoice of a customer", "list overdue invoices", "delete a
 
 def rows() -> Iterator[Row]:
     """Measure each; without the vendors' descriptions or Node, a row says so."""
-    for measure in (import_quality, request_quality, tokens, names, large_import, cold_start):
+    for measure in (import_quality, trials, request_quality, tokens, names, large_import, cold_start):
         try:
             yield from measure()
         except pytest.skip.Exception as absent:
@@ -79,6 +80,24 @@ def import_quality() -> Iterator[Row]:
     for name, (some, of) in counts.items():
         if some < of:
             yield f"of these `{name}`; the overlay says why the others are left out", f"{some} of {of}", ""
+
+
+def trials() -> Iterator[Row]:
+    """Chains of imported tools on the mocks that the descriptions give, and what each tool shows there."""
+    found = [try_out(description, overlay) for description, overlay, _, _ in imported().values()]
+    chains, passed, untried = (sum(getattr(one, name) for one in found) for name in ("chains", "passed", "untried"))
+    what = f"chains (create, list, get, update, delete) that pass, of {chains}; {untried} more have no id to pass on"
+    yield what, f"{passed} ({passed / chains:.1%})", "95 % or more"
+    tools = sum(len(overlay.tools) for _, overlay, _, _ in imported().values())
+    problems = [problem for one in found for problem in one.problems.values()]
+    silent = problems.count(NO_ID)
+    yield f"imported tools that show no id where their answer has one, of {tools}", f"{silent / tools:.1%}", "3 %"
+    yield (
+        "imported tools that show no data where their answer has some",
+        f"{problems.count(NO_DATA) / tools:.1%}",
+        "3 %",
+    )
+    yield "imported tools that show a secret", str(problems.count(SECRET)), "0"
 
 
 def request_quality() -> Iterator[Row]:

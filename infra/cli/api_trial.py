@@ -53,8 +53,10 @@ class _Trials:
             if tool.rule.operation in self._operations and (problem := self._problem(tool)):
                 self._problems[tool.name] = problem
         chains = list(self._chains())
-        passed = sum(self._passes(chain) for chain in chains)
-        return Trial(chains=len(chains), passed=passed, problems=self._problems)
+        tried = [chain for chain in chains if self._gives_id(chain)]
+        passed = sum(self._passes(chain) for chain in tried)
+        untried = len(chains) - len(tried)
+        return Trial(chains=len(tried), passed=passed, untried=untried, problems=self._problems)
 
     def _problem(self, tool: DescribedTool) -> str:
         """Return the problem of a tool's answer; empty where there is none."""
@@ -88,6 +90,13 @@ class _Trials:
             gives, needs = chain.keys() & {"create", "list"}, chain.keys() & {"get", "update"}
             if gives and (needs or ("delete" in chain and "create" in chain)):
                 yield chain
+
+    def _gives_id(self, chain: Mapping[str, list[DescribedTool]]) -> bool:
+        """Whether by the description an answer has the id that the other tools need."""
+        operations = [
+            self._operations[tool.rule.operation] for role in ("create", "list") for tool in chain.get(role, ())
+        ]
+        return any(self._items.collections.place(one, self._items.sample(one)[1]) for one in operations)
 
     def _passes(self, chain: Mapping[str, list[DescribedTool]]) -> bool:
         known = _Known(tool for tools in chain.values() for tool in tools)

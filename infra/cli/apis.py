@@ -45,7 +45,7 @@ api = command_group()
 
 @api.command("import")
 def import_api(
-    source: Annotated[str, Argument(metavar="FILE|URL", help="OpenAPI 2.0 to 3.2, in JSON or YAML.")],
+    source: Annotated[str, Argument(metavar="FILE|URL", help="OpenAPI 2.0 to 3.2 in JSON or YAML, or Google's discovery.")],
     name: Annotated[str | None, Option(metavar="NAME", help="The module's name. [default: the file's]")] = None,
     operations: Annotated[
         list[str] | None,
@@ -132,14 +132,14 @@ def _figures(overlay: Overlay) -> dict[str, int]:
     problems = list(overlay.trial.problems.values())
     kinds = {"without_id": NO_ID, "without_data": NO_DATA, "secrets": SECRET}
     counts = {name: problems.count(problem) for name, problem in kinds.items()}
-    return {"chains": overlay.trial.chains, "passed": overlay.trial.passed, **counts}
+    return overlay.trial.model_dump(include={"chains", "passed", "untried"}) | counts
 
 
 def _tried(overlay: Overlay) -> str:
     found = _figures(overlay)
     share = f"{found['passed'] / found['chains']:.0%}" if found["chains"] else "none"
     return (
-        f"on its mock {found['passed']} of {found['chains']} chains pass ({share}), "
+        f"on its mock {found['passed']} of {found['chains']} chains pass ({share}), {found['untried']} give no id, "
         f"{found['without_id']} tools show no id, {found['without_data']} no data, {found['secrets']} a secret"
     )
 

@@ -22,8 +22,6 @@ from mcpist_services.described.overlay import Security
 from mcpist_services.described.samples import sample
 from mcpist_services.described.schemas import Schemas
 
-_PARAMETER = re.compile(r"{[^{}]*}")
-
 
 class MockApi:
     """The operations of a description, each with a sample of its answer; any key is accepted, but one is needed.
@@ -37,16 +35,9 @@ class MockApi:
         self.collections = Collections(description.operations)
         self._schemas = Schemas(description, answers=True)
         self._security = propose_security(description, list(description.operations))[1]
-        self._routes = [
-            (
-                operation,
-                re.compile(
-                    self.base + "([^/]+)".join(map(re.escape, _PARAMETER.split(operation.path.partition("#")[0])))
-                ),
-            )
-            # A path without a parameter wins over a template that fits it, too.
-            for operation in sorted(description.operations, key=lambda one: one.path.count("{"))
-        ]
+        # A path without a parameter wins over a template that fits it, too.
+        by_parameters = sorted(description.operations, key=lambda one: one.path.count("{"))
+        self._routes = [(operation, re.compile(self.base + _pattern(operation))) for operation in by_parameters]
 
     def answer(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> tuple[int, Any]:
         """Return the status and the JSON of an answer."""
@@ -59,11 +50,12 @@ class MockApi:
             return 401, {"message": "a credential is needed"}
         if problem := _missing(found, parse_qs(parts.query), body):
             return 400, {"message": problem}
-        status, sampled = self._sample(found)
+        status, sampled = self.sample(found)
         kept = self.collections.use(found, parts.path, sampled, strict=self._strict)
         return (status, sampled) if kept else (404, {"message": f"there is no {parts.path}"})
 
-    def _sample(self, operation: Operation) -> tuple[int, Any]:
+    def sample(self, operation: Operation) -> tuple[int, Any]:
+        """Return the status and a sample of an operation's answer."""
         codes = sorted(code for code in operation.responses if code[:1] == "2")
         status = int(codes[0]) if codes and codes[0].isdigit() else 200
         content = operation.success.get("content") or {}
@@ -112,6 +104,16 @@ def _handler(mock: MockApi) -> type[BaseHTTPRequestHandler]:
             """Print nothing else."""
 
     return Handler
+
+
+def _pattern(operation: Operation) -> str:
+    """Return the pattern of an operation's path; a parameter of several segments is what its own pattern fits."""
+    wide = {one["name"]: one.get("schema") or {} for one in operation.parameters if one.get("x-multi-segment")}
+    parts = re.split(r"{([^{}]*)}", operation.path.partition("#")[0])
+    for place, part in enumerate(parts):
+        own = str(wide[part].get("pattern", ".+")) if part in wide else "[^/]+"
+        parts[place] = f"({own.removeprefix('^').removesuffix('$')})" if place % 2 else re.escape(part)
+    return "".join(parts)
 
 
 def _base(description: Description) -> str:

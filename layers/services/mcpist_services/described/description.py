@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mcpist_services.definitions import refuse
+from mcpist_services.described import discovery
 from mcpist_services.described.references import (
     MAX_API_BYTES,
     MAX_SOURCE_BYTES,
@@ -100,6 +101,9 @@ def parse(content: bytes, *, folder: Path | None = None, operations: Collection[
     only those that fit one are read, and the description may be larger.
     """
     root = read_document(content, max_bytes=MAX_SOURCE_BYTES if operations else MAX_API_BYTES)
+    if isinstance(root, dict) and discovery.is_discovery(root):
+        with well_formed("description"):
+            root = discovery.as_openapi(root)
     if not isinstance(root, dict) or not ("openapi" in root or "swagger" in root):
         raise refuse("description", "it is no OpenAPI description: it has neither `openapi` nor `swagger`")
     bundle(root, folder, _chooser(operations) if operations else None)

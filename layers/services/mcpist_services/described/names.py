@@ -118,6 +118,7 @@ class _Namer:
         if last[0] in actions and not self._is_item:
             return self._by_action(last)
         stated, *phrase = self._summary or [""]
+        stated = next((one for end in ("", "s", "es") if (one := stated.removesuffix(end)) in _ACTIONS), stated)
         own, *rest = self._own_phrase() or [""]
         if own:
             return own, (_noun_of(rest)[0] or last), self._nouns[:-1]

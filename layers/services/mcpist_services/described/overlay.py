@@ -177,6 +177,8 @@ class Trial(DefinitionPart):
     chains: int = 0
     """The collections whose tools were tried in turn: create, list, get, update, delete."""
     passed: int = 0
+    untried: int = 0
+    """The collections for which the description tells of no answer with an id."""
     problems: dict[ToolName, str] = Field(default_factory=dict)
     """By tool: it shows no id, no data or a secret, or cannot be called."""
 
