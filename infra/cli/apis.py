@@ -45,7 +45,9 @@ api = command_group()
 
 @api.command("import")
 def import_api(
-    source: Annotated[str, Argument(metavar="FILE|URL", help="OpenAPI 2.0 to 3.2 in JSON or YAML, or Google's discovery.")],
+    source: Annotated[
+        str, Argument(metavar="FILE|URL", help="OpenAPI 2.0 to 3.2, Google's discovery, or a GraphQL schema.")
+    ],
     name: Annotated[str | None, Option(metavar="NAME", help="The module's name. [default: the file's]")] = None,
     operations: Annotated[
         list[str] | None,

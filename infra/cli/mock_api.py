@@ -43,7 +43,9 @@ class MockApi:
         """Return the status and the JSON of an answer."""
         parts = urlsplit(target)
         fitting = [operation for operation, pattern in self._routes if pattern.fullmatch(parts.path)]
-        found = next((operation for operation in fitting if operation.method == method), None)
+        document = _document(body)
+        fits = (one for one in fitting if one.method == method and one.document in {"", document})
+        found = next(fits, None)
         if found is None:
             return (405 if fitting else 404), {"message": f"the description has no {method} {parts.path}"}
         if not _has_credential(self._security, headers, parse_qs(parts.query)):
@@ -130,6 +132,15 @@ def _has_credential(security: Security, headers: Mapping[str, str], query: Mappi
         case "header":
             return security.parameter.lower() in headers
     return headers.get("authorization", "").lower().startswith(f"{security.kind} ")
+
+
+def _document(body: bytes) -> str:
+    """Return the GraphQL document of a request; empty where it has none."""
+    try:
+        stated = json.loads(body or b"{}")
+    except ValueError:
+        return ""
+    return str(stated.get("query")) if isinstance(stated, dict) else ""
 
 
 def _missing(operation: Operation, query: Mapping[str, Any], body: bytes) -> str:

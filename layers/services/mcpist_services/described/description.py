@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mcpist_services.definitions import refuse
-from mcpist_services.described import discovery
+from mcpist_services.described import discovery, graphql_schema
 from mcpist_services.described.references import (
     MAX_API_BYTES,
     MAX_SOURCE_BYTES,
@@ -56,6 +56,11 @@ class Operation:
         return f"{self.method} {self.path}"
 
     @property
+    def document(self) -> str:
+        """The GraphQL document that its request sends; empty where it is no operation of GraphQL."""
+        return str(self.extensions.get(graphql_schema.DOCUMENT) or "")
+
+    @property
     def success(self) -> dict[str, Any]:
         """The response of its success."""
         codes = sorted(code for code in self.responses if code.upper()[:1] == "2")
@@ -100,10 +105,7 @@ def parse(content: bytes, *, folder: Path | None = None, operations: Collection[
     References to other files are followed within `folder`; without it there may be none. With globs as `operations`
     only those that fit one are read, and the description may be larger.
     """
-    root = read_document(content, max_bytes=MAX_SOURCE_BYTES if operations else MAX_API_BYTES)
-    if isinstance(root, dict) and discovery.is_discovery(root):
-        with well_formed("description"):
-            root = discovery.as_openapi(root)
+    root = graphql_schema.from_sdl(content) if graphql_schema.is_sdl(content) else _read(content, operations)
     if not isinstance(root, dict) or not ("openapi" in root or "swagger" in root):
         raise refuse("description", "it is no OpenAPI description: it has neither `openapi` nor `swagger`")
     bundle(root, folder, _chooser(operations) if operations else None)
@@ -124,6 +126,17 @@ def parse(content: bytes, *, folder: Path | None = None, operations: Collection[
         operations=found,
         hash=f"sha256:{hashlib.sha256(content).hexdigest()}",
     )
+
+
+def _read(content: bytes, operations: Collection[str]) -> Any:
+    """Return the values of a file of OpenAPI, or those of another source in its shape."""
+    root = read_document(content, max_bytes=MAX_SOURCE_BYTES if operations else MAX_API_BYTES)
+    if isinstance(root, dict) and discovery.is_discovery(root):
+        with well_formed("description"):
+            return discovery.as_openapi(root)
+    if isinstance(root, dict) and graphql_schema.is_introspection(root):
+        return graphql_schema.from_introspection(root)
+    return root
 
 
 def is_chosen(globs: Collection[str], *texts: str) -> bool:

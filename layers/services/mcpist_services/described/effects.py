@@ -37,6 +37,8 @@ class ProposedEffect:
 
 def propose_effect(operation: Operation) -> ProposedEffect:
     """Return the effect of an operation."""
+    if operation.document.startswith("query"):
+        return ProposedEffect("reads")
     hinted = _hinted(operation)
     stated = _by_method(operation)
     if hinted is None:

@@ -10,12 +10,13 @@ from mcpist.errors import InvalidRequest
 from mcpist.oauth.provider import check_public_url
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.call import Call, Work, path
-from mcpist.tools.declare.dialect import CredentialPlacement
+from mcpist.tools.declare.dialect import HTTP_STANDARD, CredentialPlacement
 from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.paging import PageRequest, pages, paging_parameters
 from mcpist.tools.declare.schema import model_of, parameter_lines, parameters_of, schema_of
 from mcpist.tools.declare.schema_tool import SchemaTool
 from mcpist.tools.declare.tool import PAGING_PARAMETERS, Example, ModuleMetadata
+from mcpist_services.described.graphql_calls import GRAPHQL, each_with_document, with_document
 from mcpist_services.described.overlay import FORM_TYPE, Overlay, OverlayParameter, Style, ToolRule
 from mcpist_services.described.paging import paging_of
 from mcpist_services.described.samples import closure, sample
@@ -53,6 +54,7 @@ def module(overlay: Overlay, *, loopback: bool | None = None) -> Module:
         category=overlay.category,
         author=overlay.title,
         tags=overlay.tags,
+        refusals=GRAPHQL if any(rule.document for rule in overlay.tools.values()) else HTTP_STANDARD,
     )
     about = ModuleMetadata(**found.about)
     for name, rule in overlay.tools.items():
@@ -118,11 +120,13 @@ class DescribedTool(SchemaTool):
 
     def describe_work(self, arguments: Mapping[str, Any]) -> Work:
         """Return the request, or the requests of a list's pages."""
+        document = self.rule.document
         call = self._call({name: value for name, value in arguments.items() if name in self.rule.parameters})
         if self.paging is None:
-            return call
+            return with_document(call, document) if document else call
         wanted = {name: arguments[name] for name in PAGING_PARAMETERS if arguments.get(name) is not None}
-        return pages(self.module, call, self.paging, self.shows.rows, PageRequest(**wanted))
+        calls = pages(self.module, call, self.paging, self.shows.rows, PageRequest(**wanted))
+        return each_with_document(calls, document) if document else calls
 
     def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments; InvalidRequest for the mask of a secret, which would take the secret's place."""

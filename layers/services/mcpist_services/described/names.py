@@ -10,20 +10,20 @@ from hashlib import sha256
 
 from mcpist_services.definitions import MAX_FULL_NAME_CHARACTERS
 from mcpist_services.described.description import Operation
-from mcpist_services.described.wording import listed, plain, plural, singular, word_lists, words
+from mcpist_services.described.wording import actions, listed, plain, plural, singular, word_lists, words
 
 MAX_NOUN_WORDS = 4
 
 _WORDS = word_lists("names")
 _VERBS = {word: verb for verb, given in word_lists("verbs").items() for word in given.split()}
 _OTHER_VERBS = listed(_WORDS["other_verbs"])
-_ACTIONS = _OTHER_VERBS | set(_VERBS)
+_ACTIONS = actions()
 _PATH_ACTIONS = _OTHER_VERBS | listed("get list find search create insert edit delete remove update")
 _READING_ACTIONS = listed(_WORDS["reading_actions"])
 _ADJECTIVES = listed(_WORDS["adjectives"])
 _STOP_WORDS = listed(_WORDS["stop_words"])
 _ENDS = listed(_WORDS["ends"])
-_NO_NOUN = re.compile(r"^(api|rest|wiki|me|v?\d+(\.\d+)*|v\d+\w*|\d.*)$", re.IGNORECASE)
+_NO_NOUN = re.compile(r"^(api|rest|graphql|wiki|me|v?\d+(\.\d+)*|v\d+\w*|\d.*)$", re.IGNORECASE)
 _VERSION = re.compile(r"^v\d+[-_./]")
 _LISTS_OF = {("list", "of"), ("collection", "of"), ("set", "of")}
 _PARAMETER = re.compile(r"{[^{}]*}")
@@ -105,6 +105,8 @@ class _Namer:
 
     def name(self, level: int) -> str:
         """Return the name with as much before its noun as the level says; the last level is the operation's id."""
+        if self._operation.document:
+            return "_".join(words(self.path.partition("#")[2]))  # vendors name fields as people would, verb and all
         if level == 3 and self._operation.id:
             return "_".join(words(_VERSION.sub("", self._operation.id)))
         before = self._before[-level:] if level else []

@@ -83,6 +83,8 @@ class ToolRule(DefinitionPart):
     """The type of its body, where it is no plain JSON."""
     headers: dict[str, str] = Field(default_factory=dict)
     """Headers of its request that are always the same."""
+    document: str = Field("", max_length=50_000)
+    """The GraphQL document that its body sends, with the parameters as variables."""
     parameters: dict[str, OverlayParameter] = Field(default_factory=dict)
     rows: str = ""
     """The path of the list in its answer."""

@@ -38,6 +38,7 @@ _COMPARED_OF_TOOLS = (
     "reveals",
     "secrets",
     "content_type",
+    "document",
     "headers",
     "rows",
     "shows",

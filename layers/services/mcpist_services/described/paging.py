@@ -1,7 +1,7 @@
 """The paging of an imported list: recognized from its description, and read page by page."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mcpist.errors import InvalidRequest
@@ -55,7 +55,7 @@ def recognize_paging(
     size = next(
         (named[flat] for flat in named if flat in _SIZES and _is_integer(description, arguments[named[flat]])), ""
     )
-    fields = dict(_fields(description, answer.fields))
+    fields = dict(_fields(description, answer.fields, _HOLDERS | {_flat(name) for name in answer.rows.split(".")}))
     found = _by_answer(operation, named, fields) or _by_number(named, fields)
     if found is None:
         return None
@@ -109,13 +109,15 @@ def _by_number(named: Mapping[str, str], fields: Mapping[str, Any]) -> _Found | 
     return None
 
 
-def _fields(description: "Description", fields: Mapping[str, Any], depth: int = 0) -> Iterable[tuple[str, Any]]:
+def _fields(
+    description: "Description", fields: Mapping[str, Any], holders: Collection[str], depth: int = 0
+) -> Iterable[tuple[str, Any]]:
     """Yield the paths of an answer's own fields, and of those that stand in an object about its pages."""
     for name, spec in fields.items():
         yield name, _object(description, spec)
-        if _flat(name) in _HOLDERS and depth < MAX_HOLDERS:
+        if _flat(name) in holders and depth < MAX_HOLDERS:
             inner = dict(_properties(description, spec))
-            yield from ((f"{name}.{key}", value) for key, value in _fields(description, inner, depth + 1))
+            yield from ((f"{name}.{key}", value) for key, value in _fields(description, inner, holders, depth + 1))
 
 
 def _properties(description: "Description", spec: Any, depth: int = 0) -> Iterable[tuple[str, Any]]:

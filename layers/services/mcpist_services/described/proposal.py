@@ -163,6 +163,7 @@ def _tool(candidate: _Candidate, description: Description, scheme: str) -> ToolR
         secrets=tuple(name for name in answer.secrets if not is_secret_name(name)),
         content_type=arguments.content_type,
         headers=arguments.headers,
+        document=operation.document,
         parameters=parameters,
         rows=answer.rows,
         shows=answer.columns,

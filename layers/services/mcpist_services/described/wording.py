@@ -1,6 +1,7 @@
 """Wording: words of names and texts, in the forms that tools' names and descriptions need."""
 
 import re
+from functools import cache
 
 from mcpist.toml_table import toml_beside
 
@@ -25,6 +26,13 @@ def word_lists(table: str) -> dict[str, str]:
     """Return the words of a table of `words.toml`, which an import alone needs."""
     lists: dict[str, str] = toml_beside(__file__, "words.toml")[table]
     return lists
+
+
+@cache
+def actions() -> frozenset[str]:
+    """Return the verbs that operations are known to do."""
+    verbs = word_lists("verbs")
+    return listed(word_lists("names")["other_verbs"]).union(verbs, *(given.split() for given in verbs.values()))
 
 
 def words(text: str) -> list[str]:

@@ -196,4 +196,10 @@ class _PageReader:
 
     def joined(self) -> Any:
         """Return the last page's JSON with the items of all pages."""
-        return {**self.last, self.rows: self.items} if self.rows else self.items
+        return _with_items(self.last, self.rows.split("."), self.items) if self.rows else self.items
+
+
+def _with_items(page: Any, keys: list[str], items: list[Any]) -> Any:
+    """Return a page with other items in the place of its list, e.g. in that of `data.issues.nodes`."""
+    first, *rest = keys
+    return {**page, first: _with_items(page[first], rest, items) if rest else items}

@@ -1,0 +1,249 @@
+"""A GraphQL schema in the shape of OpenAPI 3: each field of a query or a mutation is an operation with fixed fields.
+
+Reference: https://spec.graphql.org/October2021/
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mcpist_services.definitions import refuse
+from mcpist_services.described.wording import actions, words
+
+if TYPE_CHECKING:
+    from graphql import GraphQLField, GraphQLNamedType, GraphQLSchema
+
+DOCUMENT = "x-mcpist-document"
+"""The extension with an operation's GraphQL document."""
+PATH = "/graphql"
+MAX_TEXTS = 20  # and numbers, of one object
+MAX_OBJECTS = 10  # in one object
+MAX_MEMBERS = 8  # of a union
+MAX_SDL_BYTES = 16_000_000
+
+_SDL = re.compile(
+    r'\s*(?:#[^\n]*\s*|"""(?:[^"]|"(?!""))*"""\s*)*(?:schema|type|directive|scalar|enum|interface|input|union)\b'
+)
+_NAMED = ("id", "key", "number", "name", "displayName", "title", "login", "email", "url", "message")
+_SCALARS = {"Int": "integer", "Float": "number", "Boolean": "boolean", "String": "string", "ID": "string"}
+_PAGE_INFO = {"hasNextPage": "boolean", "endCursor": "string"}
+_TEXT_SCALAR = re.compile(r"(Time|Date|UR[IL]|ID|Id|Email|HTML|Markdown|Oid)$")
+_USER_ERRORS = ("userErrors", "errors")  # of a mutation: asked for, and read as errors
+_IGNORED = {"clientMutationId"}  # an echo of the request
+_BACKWARDS = {"last", "before"}
+
+
+def is_sdl(content: bytes) -> bool:
+    """Whether a file is a schema in GraphQL's own language."""
+    text = content[:100_000].decode(errors="replace").removeprefix("\ufeff")
+    return _SDL.match(text) is not None and not text.lstrip().startswith(("type:", "schema:"))
+
+
+def is_introspection(root: Mapping[str, Any]) -> bool:
+    """Whether a document is the answer to an introspection."""
+    return "__schema" in root or (isinstance(root.get("data"), dict) and "__schema" in root["data"])
+
+
+def from_sdl(content: bytes) -> dict[str, Any]:
+    """Return a schema in GraphQL's own language in the shape of OpenAPI 3; InvalidRequest where it is none."""
+    if len(content) > MAX_SDL_BYTES:
+        raise refuse("description", f"it is larger than {MAX_SDL_BYTES // 1_000_000} MB")
+    from graphql import GraphQLError, build_schema  # only an import needs it
+
+    try:
+        return _as_openapi(build_schema(content.decode(), assume_valid_sdl=True))
+    except (GraphQLError, TypeError, ValueError, RecursionError) as error:
+        raise refuse("description", f"it is no GraphQL schema: {str(error).partition(chr(10))[0][:200]}") from None
+
+
+def from_introspection(root: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answer to an introspection in the shape of OpenAPI 3; InvalidRequest where it is none."""
+    from graphql import GraphQLError, build_client_schema
+
+    data: Any = root if "__schema" in root else root["data"]
+    try:
+        return _as_openapi(build_client_schema(data))
+    except (GraphQLError, AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise refuse("description", f"it is no GraphQL schema: {str(error).partition(chr(10))[0][:200]}") from None
+
+
+def _as_openapi(schema: "GraphQLSchema") -> dict[str, Any]:
+    made = _Converter()
+    roots = {"query": schema.query_type, "mutation": schema.mutation_type}
+    paths = {
+        path: {"post": operation}
+        for kind, root in roots.items()
+        for name, field in (root.fields.items() if root else ())
+        if field.deprecation_reason is None
+        for path, operation in [made.operation(kind, name, field)]
+    }
+    return {
+        "openapi": "3.0.3",
+        "info": {"title": "GraphQL API", "version": "", "description": schema.description or ""},
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {"schemas": made.schemas, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+    }
+
+
+class _Converter:
+    """Makes operations of fields, and the schemas of the input types that they need."""
+
+    def __init__(self) -> None:
+        self.schemas: dict[str, Any] = {}
+
+    def operation(self, kind: str, name: str, field: "GraphQLField") -> tuple[str, dict[str, Any]]:
+        """Return an operation and its path, whose variant is its name with the verb first."""
+        is_paged = {"first", "after"} <= field.args.keys()
+        arguments = {key: one for key, one in field.args.items() if not (is_paged and key in _BACKWARDS)}
+        text, shape = self._selection(field.type, depth=0, is_payload=kind == "mutation")
+        verb_first = _verb_first(kind, name, is_list=_is_list(field.type))
+        variables = ", ".join(f"${key}: {one.type}" for key, one in arguments.items())
+        given = ", ".join(f"{key}: ${key}" for key in arguments)
+        head = f"{kind} {verb_first}" + (f"({variables})" if variables else "")
+        document = f"{head} {{ {name}" + (f"({given})" if given else "") + f"{text} }}"
+        required = [key for key, one in arguments.items() if _is_required(one)]
+        properties = {
+            key: {**self._input(one.type), **({"description": one.description} if one.description else {})}
+            for key, one in arguments.items()
+        }
+        body = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+        answer = {"type": "object", "properties": {"data": {"type": "object", "properties": {name: shape}}}}
+        return f"{PATH}#{verb_first}", {
+            "operationId": name,
+            "summary": field.description or "",
+            "tags": [kind],
+            "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
+            "responses": {"200": {"description": "OK", "content": {"application/json": {"schema": answer}}}},
+            DOCUMENT: document,
+        }
+
+    def _selection(self, stated: Any, *, depth: int, is_payload: bool = False) -> tuple[str, dict[str, Any]]:
+        """Return the fields to ask of a type, as the text of a document and as a schema; no pages within pages."""
+        from graphql import GraphQLList, get_named_type, get_nullable_type, is_leaf_type, is_union_type
+
+        bare = get_nullable_type(stated)
+        if isinstance(bare, GraphQLList):
+            text, shape = self._selection(bare.of_type, depth=depth)
+            return text, {"type": "array", "items": shape}
+        named: Any = get_named_type(stated)
+        if is_leaf_type(named):
+            return "", _leaf(named)
+        if is_union_type(named):
+            return _members(named.types[:MAX_MEMBERS])
+        found = dict(self._fields(named, depth, is_payload=is_payload)) or {"__typename": ("", {"type": "string"})}
+        texts = [f"{name}{text}" for name, (text, _) in found.items()]
+        shown = {name: shape for name, (_, shape) in found.items() if not (is_payload and name in _USER_ERRORS)}
+        return f" {{ {' '.join(texts)} }}", _object(shown)
+
+    def _fields(self, named: Any, depth: int, *, is_payload: bool) -> Iterator[tuple[str, tuple[str, dict[str, Any]]]]:
+        """Yield the fields of an object that need no arguments: texts and numbers first, then what is in it."""
+        from graphql import get_named_type, is_leaf_type
+
+        fields = {
+            name: one
+            for name, one in named.fields.items()
+            if one.deprecation_reason is None and not any(map(_is_required, one.args.values()))
+        }
+        pages = next((name for name in ("nodes", "edges") if name in fields and "pageInfo" in fields), "")
+        if pages:
+            yield pages, self._selection(fields[pages].type, depth=depth)
+            info = get_named_type(fields["pageInfo"].type)
+            names = _fields_of(info, _PAGE_INFO)
+            yield (
+                "pageInfo",
+                (f" {{ {' '.join(names)} }}", _object({name: {"type": _PAGE_INFO[name]} for name in names})),
+            )
+            return
+        types = {name: get_named_type(one.type) for name, one in fields.items()}
+        leaves = [name for name in types if is_leaf_type(types[name]) and name not in _IGNORED]
+        objects = [name for name in types if not is_leaf_type(types[name]) and not _is_pages(types[name])]
+        is_wrapper = is_payload and not _IGNORED.union(_USER_ERRORS).issuperset(objects)
+        if is_wrapper:
+            leaves = [name for name in leaves if name == "success"]
+        for name in sorted(leaves, key=_prominence)[:MAX_TEXTS]:
+            if depth == 0 or name in _NAMED:
+                yield name, self._selection(fields[name].type, depth=depth)
+        for name in objects[:MAX_OBJECTS] if depth == 0 else ():
+            yield name, self._selection(fields[name].type, depth=0 if is_wrapper or name == "node" else 1)
+
+    def _input(self, stated: Any) -> dict[str, Any]:
+        """Return the JSON Schema of an argument's type; one of an input type is shared."""
+        from graphql import GraphQLList, GraphQLNonNull, is_input_object_type
+
+        is_nullable = not isinstance(stated, GraphQLNonNull)
+        bare = stated if is_nullable else stated.of_type
+        if isinstance(bare, GraphQLList):
+            return {"type": "array", "items": self._input(bare.of_type)} | ({"nullable": True} if is_nullable else {})
+        if not is_input_object_type(bare):
+            return _leaf(bare) | ({"nullable": True} if is_nullable else {})
+        if bare.name not in self.schemas:
+            self.schemas[bare.name] = {}  # it may have fields of its own type
+            fields = bare.fields.items()
+            self.schemas[bare.name] = {
+                **_object({name: self._input(one.type) for name, one in fields}),
+                "required": [name for name, one in fields if _is_required(one)],
+            }
+        return {"$ref": f"#/components/schemas/{bare.name}"}
+
+
+def _verb_first(kind: str, name: str, *, is_list: bool) -> str:
+    """Return a field's name with its verb first: `createIssue` of `issueCreate`, `listIssues` of `issues`."""
+    said = words(name)
+    if said[0] in actions():
+        return name
+    if kind == "mutation":
+        moved = [said[-1], *said[:-1]] if len(said) > 1 and said[-1] in actions() else said
+    elif said[-1] == "search":
+        moved = ["search", *said[:-1]]
+    else:
+        moved = ["list" if is_list else "get", *said]
+    return moved[0] + "".join(word.capitalize() for word in moved[1:])
+
+
+def _prominence(name: str) -> int:
+    return _NAMED.index(name) if name in _NAMED else len(_NAMED)
+
+
+def _leaf(named: "GraphQLNamedType") -> dict[str, Any]:
+    from graphql import is_enum_type
+
+    if is_enum_type(named):
+        return {"type": "string", "enum": list(named.values)}
+    if named.name in _SCALARS:
+        return {"type": _SCALARS[named.name]}
+    return {"type": "string"} if _TEXT_SCALAR.search(named.name) else {}
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
+def _members(members: Sequence[Any]) -> tuple[str, dict[str, Any]]:
+    """Return the fields to ask of a union: those by which its members are known, where all give them one type."""
+    types = {name: {str(one.fields[name].type) for one in members if name in one.fields} for name in _NAMED}
+    alike = [name for name, found in types.items() if len(found) == 1]
+    texts = [f"... on {one.name} {{ {' '.join(names)} }}" for one in members if (names := _fields_of(one, alike))]
+    shape = _object({name: {"type": "string"} for name in ("__typename", *alike)})
+    return f" {{ {' '.join(['__typename', *texts])} }}", shape
+
+
+def _fields_of(named: Any, names: Iterable[str]) -> list[str]:
+    fields = named.fields
+    return [name for name in names if name in fields and not any(map(_is_required, fields[name].args.values()))]
+
+
+def _is_required(argument: Any) -> bool:
+    from graphql import GraphQLNonNull, Undefined
+
+    return isinstance(argument.type, GraphQLNonNull) and argument.default_value is Undefined
+
+
+def _is_pages(named: Any) -> bool:
+    return "pageInfo" in getattr(named, "fields", ())
+
+
+def _is_list(stated: Any) -> bool:
+    from graphql import GraphQLList, get_named_type, get_nullable_type
+
+    return isinstance(get_nullable_type(stated), GraphQLList) or _is_pages(get_named_type(stated))

@@ -1,0 +1,164 @@
+"""GraphQL schemas as a source of imports: a field of a query or a mutation is a tool with fixed fields."""
+
+import json
+from typing import Any
+
+import pytest
+from graphql import build_schema, graphql_sync, introspection_from_schema, parse, validate
+
+from mcpist.errors import InvalidRequest
+from mcpist.render.shows import project
+from mcpist.tools.declare.call import Call, ServiceResponse
+from mcpist.tools.declare.dialect import RateLimited, Refusal, TokenRefused
+from mcpist_services.described import description
+from mcpist_services.described.module import DescribedTool, module
+from mcpist_services.described.overlay import Overlay, PagingRule
+from mcpist_services.described.proposal import propose
+from tests.faults import for_each
+from tests.services.conversation import converse, work_of
+
+SDL = '''
+"""A tracker of issues."""
+schema { query: Query, mutation: Mutation }
+scalar DateTime
+enum State { OPEN DONE }
+interface Node { id: ID! }
+type User implements Node { id: ID!, name: String!, apiKey: String, issues(first: Int!): IssueConnection! }
+type Label { id: ID!, name: String, color: String }
+type Issue implements Node {
+  id: ID!, title: String!, state: State, createdAt: DateTime, oldField: String @deprecated
+  assignee: User, labels: [Label!]!, comments(first: Int, after: String): IssueConnection, page(size: Int!): String
+}
+type PageInfo { hasNextPage: Boolean!, endCursor: String }
+type IssueConnection { nodes: [Issue!]!, pageInfo: PageInfo! }
+input IssueFilter { and: [IssueFilter!], title: String }
+input IssueCreateInput { title: String!, state: State = OPEN, labelIds: [ID!] }
+type IssuePayload { success: Boolean!, lastSyncId: Float!, issue: Issue, clientMutationId: String }
+type DeletePayload { success: Boolean!, userErrors: [UserError!] }
+type UserError { field: String, message: String }
+union Found = Issue | User
+type Query {
+  "One issue."
+  issue(id: String!): Issue
+  "All issues, the newest first."
+  issues(filter: IssueFilter, first: Int, after: String, last: Int, before: String): IssueConnection!
+  viewer: User!
+  searchAnything(term: String!): [Found!]!
+}
+type Mutation {
+  "Creates an issue."
+  issueCreate(input: IssueCreateInput!): IssuePayload!
+  issueDelete(id: String!): DeletePayload!
+}
+'''
+SERVER = "https://api.tracker.example"
+ISSUE = {"id": "1", "title": "It burns", "assignee": {"id": "7", "name": "Ada"}, "labels": []}
+
+
+def overlay_of(sdl: bytes = SDL.encode()) -> Overlay:
+    return propose(description.parse(sdl), "tracker", server=SERVER)
+
+
+TRACKER = module(overlay_of())
+
+
+def tool_of(name: str) -> DescribedTool:
+    tool = TRACKER.tools[name]
+    assert isinstance(tool, DescribedTool)
+    return tool
+
+
+def test_the_fields_of_a_schema_become_tools_with_typed_variables() -> None:
+    overlay = overlay_of()
+    assert {name: (rule.operation, rule.effect) for name, rule in overlay.tools.items()} == {
+        "get_issue": ("POST /graphql#getIssue", "reads"),
+        "list_issues": ("POST /graphql#listIssues", "reads"),
+        "get_viewer": ("POST /graphql#getViewer", "reads"),
+        "search_anything": ("POST /graphql#searchAnything", "reads"),
+        "create_issue": ("POST /graphql#createIssue", "writes"),
+        "delete_issue": ("POST /graphql#deleteIssue", "destroys"),
+    }
+    listed, created = overlay.tools["list_issues"], overlay.tools["create_issue"]
+    assert (listed.rows, listed.shows[:2]) == ("data.issues.nodes", ("id", "title"))
+    assert listed.paging == PagingRule(
+        kind="cursor", size="first", position=("after",), field="data.issues.pageInfo.endCursor",
+        more="data.issues.pageInfo.hasNextPage",
+    )  # fmt: skip
+    assert list(listed.parameters) == ["filter"]
+    assert created.parameters["input"].required
+    assert overlay.schemas["IssueCreateInput"]["required"] == ["title"]
+    assert "data.issueCreate.issue.id as id" in created.shows
+    assert not [name for name in ("apiKey", "oldField", "page", "clientMutationId") if name in listed.document.split()]
+    with pytest.raises(InvalidRequest):
+        TRACKER.tools["create_issue"].validate({"input": {"title": 5, "state": "LOST"}})
+
+
+def test_each_document_is_valid_and_its_answer_is_shown() -> None:
+    schema = build_schema(SDL)
+    root = {
+        "issue": ISSUE,
+        "issues": {"nodes": [ISSUE], "pageInfo": {"hasNextPage": False}},
+        "viewer": {"id": "7", "name": "Ada", "apiKey": "canary"},
+        "searchAnything": [{"__typename": "User", "id": "7", "name": "Ada"}],
+        "issueCreate": {"success": True, "issue": ISSUE},
+        "issueDelete": {"success": True, "userErrors": []},
+    }
+    schema.type_map["Found"].resolve_type = lambda value, *_: value["__typename"]  # type: ignore[attr-defined]
+    variables = {"id": "1", "term": "a", "input": {"title": "It burns"}}
+    for name, rule in overlay_of().tools.items():
+        assert not validate(schema, parse(rule.document)), name
+        answer = graphql_sync(schema, rule.document, root_value=root, variable_values=variables)
+        assert not answer.errors, (name, answer.errors)
+        shown = tool_of(name).masked({"data": answer.data})
+        (row,) = project(shown, tool_of(name).shows)
+        assert (row.get("id") in {"1", "7"}) or name == "delete_issue", (name, row)
+        assert "canary" not in json.dumps(shown)
+
+
+def test_an_introspection_gives_the_same_tools() -> None:
+    found = overlay_of(json.dumps({"data": introspection_from_schema(build_schema(SDL))}).encode())
+    assert found.tools == overlay_of().tools
+
+
+def test_a_list_is_read_page_by_page_with_one_document() -> None:
+    def page(number: int, *, more: bool) -> dict[str, Any]:
+        info = {"hasNextPage": more, "endCursor": f"c{number}"}
+        return {"data": {"issues": {"nodes": [{"id": number}], "pageInfo": info}}}
+
+    work = work_of(TRACKER, "list_issues", filter={"title": "x"}, limit=2, page_size=1)
+    sent, found = converse(work, page(1, more=True), page(2, more=False))
+    document = tool_of("list_issues").rule.document
+    assert [call.json for call in sent] == [
+        {"query": document, "variables": {"filter": {"title": "x"}, "first": 1}},
+        {"query": document, "variables": {"filter": {"title": "x"}, "first": 1, "after": "c1"}},
+    ]
+    assert found["data"]["issues"]["nodes"] == [{"id": 1}, {"id": 2}]
+    assert work_of(TRACKER, "get_issue", id="1") == Call(
+        "POST", "/graphql", json={"query": tool_of("get_issue").rule.document, "variables": {"id": "1"}}
+    )
+
+
+@for_each(
+    ("body", "refusal"),
+    [
+        ({"errors": [{"message": "no such issue"}], "data": {"issue": None}}, Refusal(problem="no such issue")),
+        ({"errors": [{"message": "slow", "extensions": {"code": "RATELIMITED"}}]}, RateLimited(problem="slow")),
+        ({"errors": [{"message": "who", "extensions": {"type": "authentication error"}}]}, TokenRefused(problem="who")),
+        ({"errors": [{"type": "RATE_LIMITED", "message": "cost"}], "data": None}, RateLimited(problem="cost")),
+        ({"data": {"issueDelete": {"userErrors": [{"message": "it is locked"}]}}}, Refusal(problem="it is locked")),
+        ({"errors": [{"message": "one field"}], "data": {"issue": {"id": "1"}}}, None),
+        ({"data": {"issue": None}}, None),
+        ([1], None),
+    ],
+)  # fmt: skip
+def test_the_errors_in_an_answer_of_status_200_are_typed(body: Any, refusal: Refusal | None) -> None:
+    assert TRACKER.refusals.read(ServiceResponse(200, {}, body)) == refusal
+
+
+@for_each(
+    "content", [b"type Query { a: Missing }", b"type Query {", b'{"__schema": {"types": 1}}', b"schema { query: A }"]
+)
+def test_a_broken_schema_is_refused(content: bytes) -> None:
+    with pytest.raises(InvalidRequest, match="GraphQL schema") as refused:
+        description.parse(content)
+    assert refused.value.details["field"] == "description"
