@@ -14,7 +14,7 @@ from mcpist.tools.declare.call import Call, PartialList, ServiceResponse
 from mcpist_services.described.description import Description
 from mcpist_services.described.identifiers import Identifiers, identifier, skeleton, split, usual_id
 from mcpist_services.described.module import DescribedTool, module
-from mcpist_services.described.overlay import Overlay, Trial
+from mcpist_services.described.overlay import Overlay, ImportTrial
 from mcpist_services.described.samples import sample
 
 NO_ID = "its answer has an id and shows none"
@@ -34,8 +34,8 @@ class _Failed(Exception):  # a signal within the trial, not an error of ours
     """A tool that did not do what its chain needs; its text says why."""
 
 
-def try_out(description: Description, overlay: Overlay) -> Trial:
-    """Return what the tools of an import do on the API's mock."""
+def try_out(description: Description, overlay: Overlay) -> ImportTrial:
+    """Return the figures and the problems of an import on its mock."""
     return _Trials(description, overlay).result()
 
 
@@ -48,7 +48,7 @@ class _Trials:
         self._samples, self._items = MockApi(description), MockApi(description, strict=True)
         self._problems: dict[str, str] = {}
 
-    def result(self) -> Trial:
+    def result(self) -> ImportTrial:
         for tool in self._tools.values():
             if tool.rule.operation in self._operations and (problem := self._problem(tool)):
                 self._problems[tool.name] = problem
@@ -56,7 +56,7 @@ class _Trials:
         tried = [chain for chain in chains if self._gives_id(chain)]
         passed = sum(self._passes(chain) for chain in tried)
         untried = len(chains) - len(tried)
-        return Trial(chains=len(tried), passed=passed, untried=untried, problems=self._problems)
+        return ImportTrial(chains=len(tried), passed=passed, untried=untried, problems=self._problems)
 
     def _problem(self, tool: DescribedTool) -> str:
         """Return the problem of a tool's answer; empty where there is none."""

@@ -12,7 +12,7 @@ from mcpist_services.described.answers import is_of_envelope
 from mcpist_services.described.description import Operation
 from mcpist_services.described.identifiers import Identifiers, identifier, skeleton, split, usual_id
 
-MAX_DEPTH = 6
+MAX_ID_DEPTH = 6
 _NUMBER = re.compile(r"[0-9a-f]{6,}$")
 
 
@@ -105,7 +105,7 @@ class Collections:
 def _objects(answer: Any) -> Iterator[tuple[dict[str, Any], tuple[Any, ...], list[Any] | None]]:
     """Yield the objects of an answer, the outermost first, with their keys from the answer or from a row of a list."""
     level: list[tuple[Any, tuple[Any, ...], list[Any] | None]] = [(answer, (), None)]
-    for _ in range(MAX_DEPTH):
+    for _ in range(MAX_ID_DEPTH):
         following = []
         for node, keys, rows in level:
             if isinstance(node, dict):

@@ -4,7 +4,7 @@ from typing import Any
 
 from infra.cli.api_trial import NO_DATA, NO_ID, SECRET, try_out
 from mcpist_services.described.description import parse
-from mcpist_services.described.overlay import Overlay, Trial
+from mcpist_services.described.overlay import Overlay, ImportTrial
 from tests.services.described.library import LIBRARY, SERVER, answers, content, library, overlay_of, takes
 
 BOOKS = {"$ref": "#/components/schemas/Book"}
@@ -17,7 +17,7 @@ def described() -> dict[str, Any]:
     return found
 
 
-def trial_of(overlay: Overlay) -> Trial:
+def trial_of(overlay: Overlay) -> ImportTrial:
     return try_out(parse(content(described())), overlay)
 
 
@@ -28,7 +28,7 @@ def with_rule(tool: str, **changes: Any) -> Overlay:
 
 
 def test_the_tools_of_a_collection_create_list_get_update_and_delete_one_item() -> None:
-    assert trial_of(overlay_of(described())) == Trial(chains=1, passed=1)
+    assert trial_of(overlay_of(described())) == ImportTrial(chains=1, passed=1)
 
 
 def test_a_tool_that_shows_no_id_no_data_or_a_secret_is_named() -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 DOCUMENT = "x-mcpist-document"
 """The extension with an operation's GraphQL document."""
-PATH = "/graphql"
+GRAPHQL_PATH = "/graphql"
 MAX_TEXTS = 20  # and numbers, of one object
 MAX_OBJECTS = 10  # in one object
 MAX_MEMBERS = 8  # of a union
@@ -109,7 +109,7 @@ class _Converter:
         }
         body = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
         answer = {"type": "object", "properties": {"data": {"type": "object", "properties": {name: shape}}}}
-        return f"{PATH}#{verb_first}", {
+        return f"{GRAPHQL_PATH}#{verb_first}", {
             "operationId": name,
             "summary": field.description or "",
             "tags": [kind],

@@ -173,7 +173,7 @@ class AccountRule(DefinitionPart):
     """The scopes that its tools need."""
 
 
-class Trial(DefinitionPart):
+class ImportTrial(DefinitionPart):
     """The tools of an import on the API's mock, as the last import has tried them."""
 
     chains: int = 0
@@ -211,7 +211,7 @@ class Overlay(ModuleDefinition):
     """The operations that are no tools, each with the reason."""
     schemas: dict[str, Any] = Field(default_factory=dict)
     """Schemas that parameters refer to as `#/$defs/NAME`."""
-    trial: Trial = Trial()
+    trial: ImportTrial = ImportTrial()
     proposed: dict[str, dict[str, str]] = Field(default_factory=dict)
     """Fingerprints of what the import proposed: what differs from them, a person corrected."""
 
