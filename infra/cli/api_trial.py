@@ -14,7 +14,7 @@ from mcpist.tools.declare.call import Call, PartialList, ServiceResponse
 from mcpist_services.described.description import Description
 from mcpist_services.described.identifiers import Identifiers, identifier, skeleton, split, usual_id
 from mcpist_services.described.module import DescribedTool, module
-from mcpist_services.described.overlay import Overlay, ImportTrial
+from mcpist_services.described.overlay import ImportTrial, Overlay
 from mcpist_services.described.samples import sample
 
 NO_ID = "its answer has an id and shows none"

@@ -14,6 +14,7 @@ from infra.cli.api_trial import NO_DATA, NO_ID, SECRET, try_out
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.mock_api import serve
 from infra.cli.options import command_group
+from infra.cli.ready_apis import READY_APIS
 from infra.source import CONFIGURATION
 from mcpist.bounded_http.client import HttpClient, redirect_url
 from mcpist.bounded_http.failures import ExchangeFailed, ResponseTooLarge
@@ -46,7 +47,11 @@ api = command_group()
 @api.command("import")
 def import_api(
     source: Annotated[
-        str, Argument(metavar="FILE|URL", help="OpenAPI 2.0 to 3.2, Google's discovery, or a GraphQL schema.")
+        str,
+        Argument(
+            metavar="FILE|URL|NAME",
+            help=f"OpenAPI 2.0 to 3.2, Google's discovery or a GraphQL schema; or one of {', '.join(READY_APIS)}.",
+        ),
     ],
     name: Annotated[str | None, Option(metavar="NAME", help="The module's name. [default: the file's]")] = None,
     operations: Annotated[
@@ -64,14 +69,18 @@ def import_api(
     dry_run: Annotated[bool, Option("--dry-run", help="Write nothing; show what would change.")] = False,
 ) -> CommandResult:
     """Propose an overlay for an API, or bring one up to date; your corrections stay."""
+    ready = None if Path(source).exists() else READY_APIS.get(source)
     name = name or _name_of(source)
     check_module_name(name, provider_names())
     file = folder / f"{name}.yaml"
     earlier = load_file(file) if file.exists() else None
-    globs = tuple(operations or (earlier.operations if earlier else ()))
+    source = ready.source if ready else source
+    globs = tuple(operations or (earlier.operations if earlier else ready.operations if ready else ()))
     content, beside = _load(source)
     description = parse(content, folder=beside, operations=globs)
     overlay = propose(description, name, source=_shown(source), operations=globs, server=server, earlier=earlier)
+    if ready and earlier is None:
+        overlay = ready.with_columns(overlay)
     overlay = overlay.model_copy(update={"trial": try_out(description, overlay)})
     if not dry_run:
         _write(file, dump_overlay(overlay))

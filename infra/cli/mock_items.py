@@ -83,11 +83,16 @@ class Collections:
         objects = [(node, keys, rows) for node, keys, rows in _objects(answer) if _fields(node)]
         in_rows = [one for one in objects if one[2] is not None]
         is_list = bool(parameter) and not own and operation.method == "GET"
+        found: list[Place] = []
         for node, keys, rows in [*(in_rows if is_list else ()), *objects[:1], *in_rows[:1]]:
             fields = _fields(node)
-            if field := (identifier(parameter, collection, fields) if parameter else "") or usual_id(fields):
-                return Place(answer, (*keys, field), rows)
-        return None
+            named = identifier(parameter, collection, fields) if parameter else ""
+            if field := named or usual_id(fields):
+                place = Place(answer, (*keys, field), rows)
+                if named or field != "name":
+                    return place
+                found.append(place)  # a name is an id only where there is no other
+        return found[0] if found else None
 
     def _new(self, operation: Operation, place: Place | None) -> str:
         """Return an id that looks like that of the sample, and that the paths of items take."""

@@ -4,7 +4,7 @@ from typing import Any
 
 from infra.cli.api_trial import NO_DATA, NO_ID, SECRET, try_out
 from mcpist_services.described.description import parse
-from mcpist_services.described.overlay import Overlay, ImportTrial
+from mcpist_services.described.overlay import ImportTrial, Overlay
 from tests.services.described.library import LIBRARY, SERVER, answers, content, library, overlay_of, takes
 
 BOOKS = {"$ref": "#/components/schemas/Book"}

@@ -42,6 +42,8 @@ POLICY = fields(id=TEXT, name=TEXT)
          "entries", "incident.id as id"),
         ([("/discounts", fields(meta=fields(total=TEXT), result=fields(items={"type": "array", "items": POLICY})))],
          "list_discounts", "result.items", "id"),
+        ([("/files/{key}/styles", fields(status=TEXT, meta=fields(styles={"type": "array", "items": POLICY})))],
+         "list_styles", "meta.styles", "id"),
     ],
 )  # fmt: skip
 def test_a_tool_shows_the_id_that_the_next_operation_needs(

@@ -148,7 +148,9 @@ class _Reader:
 
     def _envelope(self, fields: Mapping[str, Any]) -> str:
         """Return the property that holds the whole object: `{"escalation_policy": {...}, "links": {...}}`."""
-        rest = [name for name in fields if not is_of_envelope(name)] or list(fields)
+        rest = [name for name in fields if not is_of_envelope(name)]
+        if not rest:  # `{"status": 200, "meta": {"components": [...]}}`
+            rest = [name for name, spec in fields.items() if not all(map(is_of_envelope, self.properties(spec)))]
         return rest[0] if len(rest) == 1 and "." not in rest[0] and self.properties(fields[rest[0]]) else ""
 
     def _columns(self, items: Any) -> tuple[str, ...]:

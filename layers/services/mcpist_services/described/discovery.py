@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-AUTHORIZE_URL = "https://accounts.google.com/o/oauth2/v2/auth"
+# Without these Google gives no refresh token.
+AUTHORIZE_URL = "https://accounts.google.com/o/oauth2/v2/auth?access_type=offline&prompt=consent"
 TOKEN_URL = "https://oauth2.googleapis.com/token"  # noqa: S105 - an address
 
 _KEPT = (
