@@ -148,10 +148,11 @@ def _figures(overlay: Overlay) -> dict[str, int]:
 
 def _tried(overlay: Overlay) -> str:
     found = _figures(overlay)
-    share = f"{found['passed'] / found['chains']:.0%}" if found["chains"] else "none"
+    share = f", {found['passed'] / found['chains']:.0%}" if found["chains"] else ""
     return (
-        f"on its mock {found['passed']} of {found['chains']} chains pass ({share}), {found['untried']} give no id, "
-        f"{found['without_id']} tools show no id, {found['without_data']} no data, {found['secrets']} a secret"
+        f"on its mock {found['passed']} of {found['chains']} chains pass{share} (and {found['untried']} have no id to "
+        f"pass on); tools without their id: {found['without_id']}, without data: {found['without_data']}, "
+        f"with a secret: {found['secrets']}"
     )
 
 
