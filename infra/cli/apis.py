@@ -14,7 +14,6 @@ from infra.cli.api_trial import NO_DATA, NO_ID, SECRET, try_out
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.mock_api import serve
 from infra.cli.options import command_group
-from infra.cli.ready_apis import READY_APIS
 from infra.source import CONFIGURATION
 from mcpist.bounded_http.client import HttpClient, redirect_url
 from mcpist.bounded_http.failures import ExchangeFailed, ResponseTooLarge
@@ -32,6 +31,7 @@ from mcpist_services.described.overlay_files import (
     provider_names,
 )
 from mcpist_services.described.proposal import propose, reviews
+from mcpist_services.described.ready_apis import READY_APIS
 from mcpist_services.described.references import MAX_SOURCE_BYTES
 
 APIS = CONFIGURATION / "apis"
@@ -50,7 +50,7 @@ def import_api(
         str,
         Argument(
             metavar="FILE|URL|NAME",
-            help=f"OpenAPI 2.0 to 3.2, Google's discovery or a GraphQL schema; or one of {', '.join(READY_APIS)}.",
+            help=f"OpenAPI 2.0 to 3.2, a discovery document or a GraphQL schema; or one of {', '.join(READY_APIS)}.",
         ),
     ],
     name: Annotated[str | None, Option(metavar="NAME", help="The module's name. [default: the file's]")] = None,

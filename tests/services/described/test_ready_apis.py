@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from infra.cli.api_trial import try_out
-from infra.cli.ready_apis import READY_APIS, ReadyApi
 from mcpist.oauth.provider import check_public_url
 from mcpist_services.definitions import check_module_name
 from mcpist_services.described.description import parse
 from mcpist_services.described.overlay_files import provider_names
 from mcpist_services.described.proposal import propose
+from mcpist_services.described.ready_apis import READY_APIS, ReadyApi
 from tests.services.described.library import library, overlay_of
 
 # The documents that Google's own client for Python ships; it is no dependency of ours.
