@@ -87,7 +87,7 @@ def trials() -> Iterator[Row]:
     found = [try_out(description, overlay) for description, overlay, _, _ in imported().values()]
     chains, passed, untried = (sum(getattr(one, name) for one in found) for name in ("chains", "passed", "untried"))
     what = f"chains (create, list, get, update, delete) that pass, of {chains}; {untried} more have no id to pass on"
-    yield what, f"{passed} ({passed / chains:.1%})", "95 % or more"
+    yield what, f"{passed / chains:.1%} ({passed})", "95 % or more"
     tools = sum(len(overlay.tools) for _, overlay, _, _ in imported().values())
     problems = [problem for one in found for problem in one.problems.values()]
     silent = problems.count(NO_ID)
