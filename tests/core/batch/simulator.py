@@ -17,9 +17,9 @@ MAX_CHARACTERS = 262_144
 FIELDS = {
     "Task": {"Resource", "Parameters", "ResultSelector", "OutputPath", "Retry", "Catch"},
     "Parallel": {"Branches", "ResultSelector", "ResultPath"},
-    "Map": {"ItemsPath", "MaxConcurrency", "ItemSelector", "ItemProcessor", "ResultPath", "Catch"},
+    "Map": {"ItemsPath", "MaxConcurrency", "ItemSelector", "ItemProcessor", "ResultSelector", "ResultPath", "Catch"},
     "Choice": {"Choices", "Default"},
-    "Pass": {"Parameters"},
+    "Pass": {"Parameters", "Result", "ResultPath"},
 }
 FLOW_FIELDS = {"Type", "Next", "End"}
 
@@ -154,23 +154,25 @@ class Interpreter:
         ]
         runs = [self.scope(asl["ItemProcessor"], item) for item in selected]
         results = yield ParallelProcesses(runs, asl["MaxConcurrency"])
-        assert asl["ResultPath"] == "$.each"
-        return asl.get("Next"), {**state, "each": results}
+        selected = _fill(asl["ResultSelector"], results, {}) if "ResultSelector" in asl else results
+        return asl.get("Next"), {**state, _field(asl["ResultPath"]): selected}
 
     def _choice(self, asl: Json, state: Any) -> Process:
         yield 0
         assert asl["Choices"]
         for rule in asl["Choices"]:
-            assert rule["IsPresent"] is True
             try:
-                _resolve_path(rule["Variable"], state, {})
+                value = _resolve_path(rule["Variable"], state, {})
             except LookupError:
                 continue
-            return rule["Next"], state
+            if rule.get("IsPresent") or rule["NumericEquals"] == value:
+                return rule["Next"], state
         return asl["Default"], state
 
     def _pass(self, asl: Json, state: Any) -> Process:
         yield 0
+        if "Result" in asl:
+            return asl.get("Next"), {**state, _field(asl["ResultPath"]): asl["Result"]}
         return asl.get("Next"), _fill(asl["Parameters"], state, {}) if "Parameters" in asl else state
 
 
@@ -197,6 +199,12 @@ def _resolve_path(path: str, state: Any, context: Json) -> Any:
             raise KeyError(path)
         found = found[int(part) if part.isdigit() else part]
     return found
+
+
+def _field(path: str) -> str:
+    """Return the name in a path to a field of the state."""
+    assert re.fullmatch(r"\$\.\w+", path)
+    return path[2:]
 
 
 def _matches(rule: Json, error: str) -> bool:

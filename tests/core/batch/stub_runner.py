@@ -46,6 +46,8 @@ class StepRunner:
         self.ended: dict[int, float] = {}
         self.elements: dict[tuple[int, int], float] = {}
         self.payloads: list[Json] = []
+        self.most_at_once = 0
+        self._running = 0
         self._relay: Json = {}
         self._executions: set[str] = set()
 
@@ -65,7 +67,15 @@ class StepRunner:
         return [payload["step"] for payload in self.payloads if not {"element", "gather"} & payload.keys()]
 
     def settle(self, payload: Json) -> Process:
-        """Answer one invocation."""
+        """Answer one invocation, and count those that run at once."""
+        self._running += 1
+        self.most_at_once = max(self.most_at_once, self._running)
+        try:
+            return (yield from self._settle(payload))
+        finally:
+            self._running -= 1
+
+    def _settle(self, payload: Json) -> Process:
         i = payload["step"]
         self.payloads.append(payload)
         if i == -1:

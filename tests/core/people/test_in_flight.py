@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import count
@@ -19,11 +19,13 @@ from mcpist.errors import TooManyBatches, TooManyInFlight
 from mcpist.people.in_flight import (
     KEPT_LEASE_SECONDS,
     MAX_KEPT_LEASES,
+    MAX_QUICK_SECONDS,
     MAX_REQUEST_SECONDS,
     STALE_SECONDS,
     InFlight,
     begin_batch,
     end_batch,
+    steps_at_once,
 )
 from mcpist.settings import settings
 from tests.clock import Clock
@@ -34,12 +36,14 @@ from tests.examples import examples
 UMA = caller()
 ORGANIZATIONS = count()  # each example has an organization of its own
 
+MADE: list["Sandboxes"] = []
+
 type Limits = Callable[[int, int], None]
 
 
 @pytest.fixture(autouse=True)
-def limits(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> Limits:
-    """Set the limits of a user and of an organization."""
+def limits(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Limits]:
+    """Set the limits of a user and of an organization; what is in flight at the end ends."""
 
     def limits(user: int, organization: int) -> None:
         monkeypatch.setenv("USER_CONCURRENCY", str(user))
@@ -48,14 +52,18 @@ def limits(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> Limits:
 
     limits(5, 8)
     aws.clear()
-    return limits
+    yield limits
+    while MADE:
+        for _, held in MADE.pop().running.values():
+            held.close()
 
 
 class Sandboxes:
     """Sandboxes that serve one request each; a request that begins goes to one that is idle."""
 
-    def __init__(self, number: int = 20, prefix: str = "lease_") -> None:
-        self.clock = Clock()
+    def __init__(self, number: int = 20, prefix: str = "lease_", clock: Clock | None = None) -> None:
+        MADE.append(self)
+        self.clock = clock or Clock()
         self.pool = [InFlight(self.clock, prefix) for _ in range(number)]
         self.running: dict[int, tuple[str, ExitStack]] = {}
 
@@ -111,12 +119,11 @@ def test_a_user_of_a_full_organization_leaves_room_for_the_others() -> None:
 def test_the_steps_of_a_user_leave_places_to_others_and_to_the_users_own_requests() -> None:
     requests, steps, ben = Sandboxes(), Sandboxes(prefix="step_"), user("ben")
     assert requests.begin() is not None  # the batch's own
-    assert sum(steps.begin() is not None for _ in range(10)) == 3  # with it half of the organization's eight
+    assert sum(steps.begin() is not None for _ in range(10)) == steps_at_once() == 4  # half of the organization's eight
     assert requests.begin() is not None
-    assert [steps.begin(ben), requests.begin(ben)] == [3, 2]
-    assert steps.begin(user("cleo")) is not None
+    assert [steps.begin(ben), requests.begin(ben)] == [4, 2]
     assert requests.begin(user("dora")) is None, "all eight are taken"
-    steps.end(1)
+    steps.end(3)
     requests.clock.advance(2)
     assert requests.begin(user("dora")) is not None
 
@@ -140,6 +147,85 @@ def test_the_requests_of_a_quiet_user_ask_the_store_once_a_minute(aws: list[str]
     sandboxes.clock.advance(KEPT_LEASE_SECONDS)
     sandboxes.begin()
     assert aws == ["UpdateItem"] * 2
+
+
+@pytest.mark.parametrize("number", [2, 3, 4])
+def test_a_user_beside_others_or_in_several_sandboxes_writes_a_tenth_a_request_at_most(
+    aws: list[str], number: int
+) -> None:
+    sandboxes = Sandboxes(number)
+    for turn in range(100):
+        who = UMA if turn % 3 else user("ben")
+        together = [sandboxes.begin(who, sandbox) for sandbox in range(number)]
+        assert None not in together, turn
+        for sandbox in range(number):
+            sandboxes.end(sandbox)
+        sandboxes.clock.advance(0.2)
+    assert len(aws) <= 0.1 * 100 * number
+
+
+def test_who_was_slow_in_a_sandbox_is_counted_there_for_a_minute(limits: Limits) -> None:
+    limits(3, 0)
+    sandboxes = Sandboxes(6)
+
+    def begin_all() -> int:
+        return sum(sandboxes.begin(sandbox=sandbox) is not None for sandbox in range(6))
+
+    def end_all(seconds: float) -> None:
+        sandboxes.clock.advance(seconds)
+        for sandbox in list(sandboxes.running):
+            sandboxes.end(sandbox)
+
+    assert begin_all() == 3
+    end_all(0.1)
+    sandboxes.clock.advance(2)
+    assert begin_all() == 5, "two idle ones count for nobody, so three are counted beside them"
+    end_all(MAX_QUICK_SECONDS)
+    assert begin_all() == 3
+    end_all(MAX_QUICK_SECONDS)
+
+
+def test_places_that_sandboxes_keep_count_for_their_organization() -> None:
+    sandboxes = Sandboxes(20)
+    for _ in range(2):
+        for sandbox in range(4):
+            sandboxes.begin(sandbox=sandbox)
+        for sandbox in range(4):
+            sandboxes.end(sandbox)
+    others = [sandboxes.begin(user(name), sandbox) for sandbox, name in enumerate("abcdefgh", 4)]
+    assert sum(one is not None for one in others) == 4
+    assert all(sandboxes.begin(user(name), sandbox) is not None for sandbox, name in enumerate("wxyz")), (
+        "these are idle"
+    )
+    assert sandboxes.users.total() == 8
+
+
+def test_a_batch_alone_has_its_places_beside_what_its_user_s_idle_sandboxes_keep() -> None:
+    requests = Sandboxes(4)
+    steps = Sandboxes(prefix="step_", clock=requests.clock)
+    for _ in range(2):
+        for sandbox in [requests.begin(sandbox=sandbox) for sandbox in range(4)]:
+            requests.end(sandbox or 0)
+    assert requests.begin(sandbox=2) is not None  # the batch's own
+    assert sum(steps.begin() is not None for _ in range(10)) == steps_at_once()
+
+
+def test_an_organization_of_a_thousand_requests_a_second_writes_less_than_its_item_takes(
+    limits: Limits, aws: list[str]
+) -> None:
+    """DynamoDB writes 1,000 KB a second of one item; requests of 50 users take 0.1 s each, in 100 sandboxes."""
+    limits(5, 250)
+    sandboxes, seconds = Sandboxes(100), 3
+    for turn in range(10 * seconds):
+        for sandbox in range(100):
+            assert sandboxes.begin(user(f"u{(turn * 7 + sandbox) % 50}"), sandbox) is not None
+        sandboxes.clock.advance(0.1)
+        for sandbox in range(100):
+            sandboxes.end(sandbox)
+    (item,) = ledger_table().query("acme#quota", "in_flight")
+    kilobytes = -(-sum(len(name) + 8 for name in item) // 1_000)
+    assert len(aws) <= 300, "of 3,000 requests; none of them is written again in this minute"
+    assert len(aws) * kilobytes / KEPT_LEASE_SECONDS < 1_000
 
 
 def test_a_user_whose_requests_wander_through_the_sandboxes_is_never_refused() -> None:
@@ -238,7 +324,7 @@ def test_the_limits_hold_in_every_interleaving_and_refuse_nobody_far_below_them(
             continue
         before = sandboxes.users
         started = sandboxes.begin(user(f"u{person}", organization), sandbox=number)
-        assert max(sandboxes.users.values(), default=0) <= per_user
+        assert max(sandboxes.users.values(), default=0) <= per_user + per_organization // 2
         assert sandboxes.users.total() <= per_organization
         if started is None:
             mine, all_of_them = before[f"u{person}"], before.total()

@@ -6,10 +6,11 @@ request or step at a time, so an organization has at most as many in flight as s
 limit is for requests and steps of batches together, the user's for requests alone: so a user's batch never refuses the
 user's own requests.
 
-The only lease that a user has of a kind is kept for a minute where the organization has less than half of its limit,
-and few leases: the next requests or steps of the user in that sandbox ask the store nothing. With many leases the item
-would be large, and each write costs its whole size. Other leases are released at the end. A kept lease counts although
-nothing may be in flight: so a user's limit may refuse one request too early, and an organization's from its half on.
+A sandbox asks the store seldom. The only lease of an organization is kept for a minute. Beside others a user's lease is
+replaced at the end of a quick request by one of the sandbox (`kept_`), for a minute: in it quick requests of all users
+need no lease. At most half of an organization's places are kept so. They count for the organization, which never has
+more in flight than its limit, and for no user, since most are idle. What a user has in flight in them is therefore
+beyond the user's limit, once: who was slow in a sandbox has leases there for the next minute.
 
 A batch has a lease from its start until its last step settles, in an item of its own (`sk` batches): a user may have as
 many batches running as requests in flight, and an organization too.
@@ -20,6 +21,7 @@ import secrets
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from hashlib import sha256
 
 from mcpist.aws.clients import AwsError
@@ -33,16 +35,41 @@ MAX_REQUEST_SECONDS, MAX_STEP_SECONDS = 30, 60
 KEPT_LEASE_SECONDS = 60
 STALE_SECONDS = 60  # after its end a lease may be removed: no clock is wrong by so much
 MAX_STALE_LEASES = 16
-MAX_KEPT_LEASES = 30  # of an organization: about 1 KB
+MAX_KEPT_LEASES = 150  # of an organization: about 3 KB
+MAX_QUICK_SECONDS = 2
 REFUSAL_SECONDS = 1
 BATCH_REFUSAL_SECONDS = 10
 BATCHES_RETENTION_SECONDS = 8 * 86_400  # longer than any batch runs
 MAX_USERS = 1_000
-_REQUEST, _STEP, _BATCH = "lease_", "step_", "batch_"
+_REQUEST, _STEP, _KEPT, _BATCH = "lease_", "step_", "kept_", "batch_"
 _REQUESTS_ITEM, _BATCHES_ITEM = "in_flight", "batches"
-_PREFIXES, _USER_DIGITS = (_REQUEST, _STEP), 6
+_PREFIXES, _USER_DIGITS, _SANDBOX_DIGITS = (_REQUEST, _STEP, _KEPT), 6, 8
+_ANYONE = ""
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lease:
+    """The lease of one request or step, which its end releases."""
+
+    name: str
+    may_be_kept: bool
+    """Whether the sandbox may have one of its own instead, as the organization is far below its limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """What is in flight while a request or step is begun, as the leases say."""
+
+    requests: int
+    """Of the user."""
+    steps: int
+    """Of the user."""
+    of_users: int
+    """The sandboxes with leases of users."""
+    sandboxes: int
+    """All sandboxes with leases, those among them that may be idle."""
 
 
 class InFlight:
@@ -50,7 +77,8 @@ class InFlight:
 
     def __init__(self, clock: Clock = wall_clock, prefix: str = _REQUEST, seconds: int = MAX_REQUEST_SECONDS) -> None:
         self._clock, self._prefix, self._seconds = clock, prefix, seconds
-        self._kept: Memory[tuple[str, str], str] = Memory(KEPT_LEASE_SECONDS, MAX_USERS, clock)
+        self._kept: Memory[tuple[str, str], bool] = Memory(KEPT_LEASE_SECONDS, MAX_USERS, clock)
+        self._slow: Memory[tuple[str, str], bool] = Memory(KEPT_LEASE_SECONDS, MAX_USERS, clock)
         self._refused: Memory[tuple[str, str], int] = Memory(REFUSAL_SECONDS, MAX_USERS, clock)
         self._sandbox = ""
         on_forget(self.clear)
@@ -62,39 +90,55 @@ class InFlight:
     @contextmanager
     def counted(self, caller: Caller) -> Iterator[None]:
         """Count a request as in flight until the context ends; TooManyInFlight where there are too many already."""
-        lease = self._acquire(caller) if settings().user_concurrency else ""
+        if not settings().user_concurrency:
+            yield
+            return
+        lease, began = self._acquire(caller), self._clock()
         try:
             yield
         finally:
-            if lease:
-                _remove(caller.organization, _REQUESTS_ITEM, [lease])
+            self._end(caller, lease, self._clock() - began)
 
-    def _acquire(self, caller: Caller) -> str:
-        """Return the lease that the request's end releases; an empty text where a lease is kept or none was needed."""
+    def _acquire(self, caller: Caller) -> _Lease | None:
+        """Return the lease that the request's end releases; None where a lease is kept or none was needed."""
         key = (caller.organization, caller.user)
         if limit := self._refused.get(key):
             raise TooManyInFlight(limit=limit, retry_after=REFUSAL_SECONDS)
-        if self._kept.get(key):
-            return ""
-        self._sandbox = self._sandbox or secrets.token_hex(4)
+        if self._kept.get(key) or (self._kept.get((caller.organization, _ANYONE)) and not self._slow.get(key)):
+            return None
+        self._sandbox = self._sandbox or secrets.token_hex(_SANDBOX_DIGITS // 2)
         lease, now = f"{self._prefix}{_user_digits(caller.user)}{self._sandbox}", int(self._clock())
         try:
             ends = now + KEPT_LEASE_SECONDS + self._seconds
             item = ledger_table().set(f"{caller.organization}#quota", _REQUESTS_ITEM, {lease: ends, "expires_at": ends})
         except StoreUnavailable:
             logger.warning("request not counted", extra={"organization": caller.organization, "user": caller.user})
-            return ""
+            return None
         leases = {name: ends for name, ends in item.items() if name.startswith(_PREFIXES)}
         stale = [name for name, ends in leases.items() if ends + STALE_SECONDS < now]
-        if limit := _exceeded_limit(leases, lease, now):
+        counts = _count([name for name, ends in leases.items() if ends >= now], lease)
+        if limit := _exceeded_limit(counts, is_step=self._prefix == _STEP):
             _remove(caller.organization, _REQUESTS_ITEM, [lease, *stale])
             raise TooManyInFlight(limit=self._refused.put(key, limit), retry_after=REFUSAL_SECONDS)
         if len(stale) > MAX_STALE_LEASES:
             _remove(caller.organization, _REQUESTS_ITEM, stale)
-        if not _is_quiet(leases, lease, now):
-            return lease
-        self._kept.put(key, lease, since=now)
-        return ""
+        if len(leases) - len(stale) == 1 and _may_keep(counts):
+            self._kept.put(key, True, since=now)
+            return None
+        return _Lease(lease, _may_keep(counts))
+
+    def _end(self, caller: Caller, lease: _Lease | None, seconds: float) -> None:
+        """Release a lease, or keep one for the sandbox instead; a user who was slow needs one the next time."""
+        if is_slow := seconds >= MAX_QUICK_SECONDS:
+            self._slow.put((caller.organization, caller.user), True)
+        if lease is None:
+            return
+        kept: dict[str, int] = {}
+        if lease.may_be_kept and not is_slow:
+            now = int(self._clock())
+            kept = {f"{_KEPT}{self._sandbox}": now + KEPT_LEASE_SECONDS + self._seconds}
+            self._kept.put((caller.organization, _ANYONE), True, since=now)
+        _remove(caller.organization, _REQUESTS_ITEM, [lease.name], kept)
 
 
 in_flight = InFlight()
@@ -131,50 +175,59 @@ def end_batch(organization: str, user: str, batch: str) -> None:
         _remove(organization, _BATCHES_ITEM, [f"{_BATCH}{_user_digits(user)}{batch}"])
 
 
-def _exceeded_limit(leases: Mapping[str, int], lease: str, now: int) -> int:
-    """Return the limit that a request or a step exceeds whose lease is among the leases; 0 where it may run.
+def _exceeded_limit(counts: _Counts, *, is_step: bool) -> int:
+    """Return the limit that a request or a step exceeds which is among the counts; 0 where it may run.
 
-    The last places of an organization are for those of its users who have no request in flight; a step leaves them to
-    users who have neither.
+    The last places of an organization are for those of its users who have no request in flight, or no step.
     """
-    requests, steps, of_organization = _count(leases, lease, now)
     per_user, per_organization = settings().user_concurrency, settings().organization_concurrency
-    is_step = lease.startswith(_STEP)
-    if not is_step and requests > per_user:
+    if not is_step and counts.requests > per_user:
         return per_user
-    free, of_user = per_organization - of_organization, requests + steps if is_step else requests
-    return per_organization if per_organization and (free < 0 or 1 < of_user > free + 1) else 0
+    of_user, free = counts.steps if is_step else counts.requests, per_organization - counts.of_users
+    is_full = counts.sandboxes > per_organization
+    return per_organization if per_organization and (is_full or 1 < of_user > free + 1) else 0
 
 
-def _is_quiet(leases: Mapping[str, int], lease: str, now: int) -> bool:
-    """Whether a lease may be kept: it is its user's only one, and the organization is far below its limits."""
-    if sum(ends >= now for ends in leases.values()) > MAX_KEPT_LEASES:
-        return False
-    requests, steps, of_organization = _count(leases, lease, now)
-    return (steps if lease.startswith(_STEP) else requests) == 1 and 2 * of_organization <= (
-        settings().organization_concurrency or 2 * of_organization
-    )
+def steps_at_once() -> int:
+    """Return how many steps of one batch may run at once, beside its own request and nothing else; 0 for no limit."""
+    places = settings().organization_concurrency if settings().user_concurrency else 0
+    return max(1, places // 2) if places else 0
 
 
-def _count(leases: Mapping[str, int], lease: str, now: int) -> tuple[int, int, int]:
-    """Return how many sandboxes serve the user's requests, how many the user's steps, and how many the organization.
+def _may_keep(counts: _Counts) -> bool:
+    """Whether a lease may be kept: the organization is far below its limits."""
+    limits = settings()
+    bound = limits.organization_concurrency // 2 if limits.organization_concurrency else limits.user_concurrency
+    return counts.sandboxes <= max(1, min(bound, MAX_KEPT_LEASES))
+
+
+def _count(valid: Iterable[str], lease: str) -> _Counts:
+    """Count what leases say of a user, whose lease is among them, and of the organization.
 
     What a user has beyond the limit is about to be refused, and takes no place from the others.
     """
-    valid = [name.partition("_") for name, ends in leases.items() if ends >= now]
-    by_user = Counter((kind, owner[:_USER_DIGITS]) for kind, _, owner in valid)
-    requests = [count for (kind, _), count in by_user.items() if kind == "lease"]
+    leases = list(valid)
+    by_user = Counter(name[:-_SANDBOX_DIGITS] for name in leases)
+    requests = [count for owner, count in by_user.items() if owner.startswith(_REQUEST)]
     excess = sum(max(0, count - settings().user_concurrency) for count in requests)
-    sandboxes = len({(kind, owner[_USER_DIGITS:]) for kind, _, owner in valid})
+    of_users = {name[-_SANDBOX_DIGITS:] for name in leases if not name.startswith(_KEPT)}
     user = lease.partition("_")[2][:_USER_DIGITS]
-    return by_user["lease", user], by_user["step", user], sandboxes - excess
+    return _Counts(
+        requests=by_user[f"{_REQUEST}{user}"],
+        steps=by_user[f"{_STEP}{user}"],
+        of_users=len(of_users) - excess,
+        sandboxes=len({name[-_SANDBOX_DIGITS:] for name in leases}) - excess,
+    )
 
 
-def _remove(organization: str, item: str, leases: Iterable[str]) -> None:
-    """Remove leases; one that cannot be removed ends by itself."""
+def _remove(organization: str, item: str, leases: Iterable[str], kept: Mapping[str, int] | None = None) -> None:
+    """Remove leases, and add one that is kept instead; one that cannot be removed ends by itself."""
     try:
-        names = ", ".join(f"#{lease}" for lease in leases)
-        ledger_table().update(f"{organization}#quota", item, f"REMOVE {names}", values={})
+        if kept:
+            ledger_table().set(f"{organization}#quota", item, dict(kept), remove=leases)
+        else:
+            names = ", ".join(f"#{lease}" for lease in leases)
+            ledger_table().update(f"{organization}#quota", item, f"REMOVE {names}", values={})
     except (StoreUnavailable, AwsError):
         logger.warning("lease not released", extra={"organization": organization})
 

@@ -83,6 +83,41 @@ def test_batches_of_up_to_sixty_steps_run_in_ideal_time_in_both_forms(seeds: ran
     assert machines >= len(seeds) / 2
 
 
+# -- places -----------------------------------------------------------------------------------------------
+
+
+@given(batch=batches(), places=st.integers(1, 6))
+@A_FEW_SECONDS
+def test_no_more_steps_are_started_than_have_places_and_each_runs_once(batch: Batch, places: int) -> None:
+    try:
+        machine = build_machine(batch.graph, STEP_RUNNER, batch.map_steps, places)
+    except MachineTooLarge:
+        return
+    stub = runner(batch)
+    stub.run(machine.definition)
+    assert stub.most_at_once <= places
+    assert sorted(stub.entries()) == sorted(stub.seq) == sorted(batch.graph.steps)
+    assert all(stub.ended[need] <= stub.began[i] for i in batch.graph.steps for need in batch.graph.needs[i])
+    elements = {(i, n) for i in batch.map_steps for n in range(len(batch.seconds[i]))}  # type: ignore[arg-type]
+    assert stub.elements.keys() == elements
+
+
+@pytest.mark.parametrize("places", [0, 3, 4, 30])
+def test_independent_steps_take_every_place_until_none_is_left(places: int) -> None:
+    graph, seconds = Graph((frozenset[int](),) * 30), [1, *[2] * 8, *[1] * 21]
+    stub = StepRunner(graph, seconds)
+    stub.run(build_machine(graph, STEP_RUNNER, places=places).definition)
+    assert stub.most_at_once == (places or 30)
+    assert stub.clock.now <= sum(seconds) / (places or 30) + 1.9, "nothing waits beside a free place"
+
+
+def test_elements_of_two_steps_share_the_places() -> None:
+    graph = Graph((frozenset(), frozenset()))
+    stub = StepRunner(graph, [[1] * 10, [1] * 10])
+    stub.run(build_machine(graph, STEP_RUNNER, frozenset({0, 1}), places=4).definition)
+    assert (stub.most_at_once, stub.clock.now) == (4, 5)
+
+
 # -- each -------------------------------------------------------------------------------------------------
 
 

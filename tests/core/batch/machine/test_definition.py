@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from infra.local.intrinsics import Intrinsics, read_yaml
 from infra.local.template import read_template
@@ -39,8 +40,10 @@ SHAPES = {
     "each": graph([], [0], [1]),
     "barrier": graph([], [], [], [0, 1, 2], [2]),
     "layered": graph([], [], [], [0, 1], [1, 2], [0, 2], [3, 4, 5]),
+    "wide": graph([], [], [], [0, 1, 2], [0, 3]),
 }
 FANS = {"each": frozenset({1})}
+PLACES = {"wide": 2}
 TANGLED = graph(*([] if i < 8 else [i // 8 * 8 - 8 + k % 8 for k in (i, i + 1, i + 3)] for i in range(96)))
 
 
@@ -73,7 +76,8 @@ def types(machine: Machine) -> list[str]:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_machine_of_a_known_shape_equals_its_golden_file(shape: str) -> None:
     golden = json.loads((MACHINES / f"{shape}.json").read_text())
-    assert build_machine(SHAPES[shape], STEP_RUNNER, FANS.get(shape, frozenset())).definition == golden
+    built = build_machine(SHAPES[shape], STEP_RUNNER, FANS.get(shape, frozenset()), PLACES.get(shape, 0))
+    assert built.definition == golden
 
 
 def test_every_golden_file_belongs_to_a_known_shape() -> None:
@@ -121,11 +125,11 @@ def test_a_step_that_waits_for_a_barrier_and_another_branch_is_placed_once_after
     assert [rule["Variable"] for rule in behind["Choices"]] == ["$.go.branches[0].s3", "$.go.branches[1].s3"]
 
 
-@given(batches())
+@given(batches(), st.integers(0, 4))
 @A_FEW_SECONDS
-def test_state_names_are_unique_and_every_next_exists_in_its_scope(batch: Batch) -> None:
+def test_state_names_are_unique_and_every_next_exists_in_its_scope(batch: Batch, places: int) -> None:
     try:
-        machine = build_machine(batch.graph, STEP_RUNNER, batch.map_steps)
+        machine = build_machine(batch.graph, STEP_RUNNER, batch.map_steps, places)
     except MachineTooLarge:
         return
     found = list(states(machine.definition))

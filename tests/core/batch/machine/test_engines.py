@@ -40,8 +40,8 @@ def sample(seeds: range, size: int) -> list[Batch]:
     return [timed(seeded(seed, size), Random(seed), max_seconds=1) for seed in seeds]  # noqa: S311 - the same every time
 
 
-def definition(batch: Batch) -> Asl:
-    return build_machine(batch.graph, STEP_RUNNER, batch.map_steps).definition
+def definition(batch: Batch, places: int = 0) -> Asl:
+    return build_machine(batch.graph, STEP_RUNNER, batch.map_steps, places).definition
 
 
 def elements_of(batch: Batch) -> list[int]:
@@ -60,7 +60,9 @@ def in_order(settled: list[int], graph: Graph) -> bool:
 def definitions() -> list[Asl]:
     """Every shape of machine, and the relay; the validator takes a second of CPU for each."""
     shapes = [build_machine(SHAPES[name], STEP_RUNNER, FANS.get(name, frozenset())).definition for name in SHAPES]
-    batches = map(definition, sample(range(examples(16, quick=2)), 14))
+    batches = [
+        definition(batch, 3 * (number % 2)) for number, batch in enumerate(sample(range(examples(16, quick=2)), 14))
+    ]
     return [*shapes, *batches, build_relay(SHAPES["single"], STEP_RUNNER).definition]
 
 
@@ -92,7 +94,7 @@ def test_a_third_party_interpreter_runs_our_machines_correctly() -> None:
     batches = sample(range(16), 14)
     given = [
         {
-            "definition": definition(batch),
+            "definition": definition(batch, number % 3),
             "needs": [sorted(needs) for needs in batch.graph.needs],
             "each": elements_of(batch),
             "lost": [0] if number % 4 == 0 else [],
@@ -194,7 +196,7 @@ def test_the_embedded_step_functions_run_our_machines_correctly(
     client, runners = embedded
     (batch,) = sample(range(seed, seed + 1), 9)
     runner = runners[f"b{seed}"] = Runner(batch)
-    arn = create(client, f"m{seed}", definition(batch))
+    arn = create(client, f"m{seed}", definition(batch, seed % 3))
     started = client.start_execution(stateMachineArn=arn, name=f"b{seed}", input=json.dumps({"batch": f"b{seed}"}))
     assert _ended(client, started["executionArn"]) == "SUCCEEDED"
     assert ran_once(runner)

@@ -19,6 +19,7 @@ from mcpist.batch.machine.definition import Machine, build_machine, build_relay
 from mcpist.batch.machine.layout import MachineTooLarge
 from mcpist.errors import CyclicSteps, InvalidArguments, McpistError, UnknownStep, UnresolvedReference
 from mcpist.files.parameters import reference_names
+from mcpist.people.in_flight import steps_at_once
 from mcpist.suggestions import nearest
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.correction import correcting
@@ -94,7 +95,7 @@ class Plan:
 def machine_of(graph: Graph, step_runner: str, map_steps: frozenset[int]) -> Machine:
     """Return the machine for a graph, or the relay where the machine would be too large."""
     try:
-        return build_machine(graph, step_runner, map_steps)
+        return build_machine(graph, step_runner, map_steps, steps_at_once())
     except MachineTooLarge:
         return build_relay(graph, step_runner)
 

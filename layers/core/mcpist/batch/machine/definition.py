@@ -8,6 +8,10 @@ The layout of the steps comes from `layout.py`; this file writes it in ASL: http
     a step with `each`   Task -> Choice: are there elements? -> Map of a Task for each -> Task that gathers them
     a guard              Choice: did the steps that have just settled open this step?
     a fork               Parallel; afterwards the state's `go` lists the `go` of each branch
+    a wide fork          Pass with the branches' numbers -> Map over them: Choice by the number -> the branch
+
+A fork is wide if its branches are more than the steps of a batch that may run at once (`places`): then a branch begins
+when another has ended. So no step is started that its organization has no place for, and none waits beside a free one.
 
 `Relay` is the one machine for graphs that have none: it runs one step, and the step runner starts it again for each
 step that this opened. It is as exact, for every graph, and costs an execution for each step.
@@ -72,14 +76,16 @@ def stack_prefix(stack_id: str) -> str:
     return f"mcpist-{stack_id.rpartition('/')[2]}"
 
 
-def build_machine(graph: Graph, step_runner: str, map_steps: Steps = frozenset()) -> Machine:
+def build_machine(graph: Graph, step_runner: str, map_steps: Steps = frozenset(), places: int = 0) -> Machine:
     """Generate the machine for a graph of at least one step; its Tasks invoke the function `step_runner`.
 
-    `map_steps` are the steps with `each`. Raises MachineTooLarge where the definition would pass its limits.
+    `map_steps` are the steps with `each`, `places` how many steps and elements may run at once (0: any number).
+    Raises MachineTooLarge where the definition would pass its limits.
     """
     layout = arrange(graph, map_steps)
     writer = _AslWriter(step_runner, graph.reduced.needs, map_steps)
-    built = Machine(writer.write_scope(layout, {}), count_states(layout), graph.depth)
+    definition = writer.write_scope(layout, {}, places)
+    built = Machine(definition, count_states(layout) + writer.added_states, graph.depth)
     # The request contains the definition as a JSON string with escaped quotes, and AWS limits the request.
     if (size := len(json.dumps(built.definition_json))) > MAX_DEFINITION_BYTES:
         raise MachineTooLarge(f"{size} bytes, {MAX_DEFINITION_BYTES} allowed")
@@ -101,8 +107,10 @@ class _AslWriter:
         self._needs = needs
         self._map_steps = map_steps
         self._name_counts = Counter[str]()
+        self.added_states = 0
+        """Those of wide forks, which the layout does not know."""
 
-    def write_scope(self, layout: Layout, go_paths: GoPaths) -> Asl:
+    def write_scope(self, layout: Layout, go_paths: GoPaths, places: int) -> Asl:
         """Write a layout as a whole machine, or as a branch of a Parallel whose input has the `go` at these paths."""
         names = [self._unique_name(f"s{part.step}" if isinstance(part, EnterStep) else "fork") for part in layout]
         starts = [_entry_state(part, name) for part, name in zip(layout, names, strict=True)]
@@ -112,16 +120,12 @@ class _AslWriter:
             transition = {"Next": next_state} if next_state else {"End": True}
             match part:
                 case Fork(branches):
-                    asl_states[name] = {
-                        "Type": "Parallel",
-                        "Branches": [self.write_scope(branch, go_paths) for branch in branches],
-                        **states.COLLECT_GO,
-                        **transition,
-                    }
+                    asl_states |= self._fork(branches, name, go_paths, places, transition)
                 case EnterStep(step, guarded):
                     if guarded:
                         asl_states[_entry_state(part, name)] = self._guard_state(step, name, stop, go_paths)
-                    asl_states |= self._step({"step": step}, name, transition, stop, is_map=step in self._map_steps)
+                    elements = _at_most(places) if step in self._map_steps else 0
+                    asl_states |= self._step({"step": step}, name, transition, stop, elements)
             go_paths = _find_go_paths(part)
         if stop:
             asl_states[stop] = states.STOP_STATE
@@ -130,32 +134,70 @@ class _AslWriter:
     def write_relay(self) -> Asl:
         """Write the machine of one step, whose number is in the execution's input."""
         step = {"step.$": "$$.Execution.Input.step", "relay": True}
-        asl_states = self._step(step, "step", {"End": True}, "stop", is_map=True)
+        asl_states = self._step(step, "step", {"End": True}, "stop", MAX_CONCURRENT_ELEMENTS)
         return {"StartAt": "step", "States": {**asl_states, "stop": states.STOP_STATE}}
 
-    def _step(self, step: Asl, name: str, transition: Asl, stop: str, *, is_map: bool) -> Asl:
+    def _fork(
+        self, branches: Sequence[Layout], name: str, go_paths: GoPaths, places: int, transition: Asl
+    ) -> dict[str, Asl]:
+        """Write a fork, in which at most so many branches run at once as there are places."""
+        shares = self._shares(branches, places)
+        scopes = [self.write_scope(branch, go_paths, share) for branch, share in zip(branches, shares, strict=True)]
+        end = states.COLLECT_GO | transition
+        if not 0 < places < len(branches):
+            return {name: {"Type": "Parallel", "Branches": scopes, **end}}
+        self.added_states += 2
+        numbers = list(range(len(branches)))
+        branch_of = {"Type": "Choice", "Choices": [_rule_of(number, scope) for number, scope in enumerate(scopes)]}
+        known = {"batch.$": "$.batch", "branch.$": "$$.Map.Item.Value"} | ({"go.$": "$.go"} if go_paths else {})
+        processor = {f"{name} branch": branch_of | {"Default": scopes[-1]["StartAt"]}}
+        for scope in scopes:
+            processor |= scope["States"]
+        return {
+            name: {"Type": "Pass", "Result": numbers, "ResultPath": "$.branches", "Next": f"{name} branches"},
+            f"{name} branches": {
+                "Type": "Map",
+                "ItemsPath": "$.branches",
+                "MaxConcurrency": places,
+                "ItemSelector": known,
+                "ItemProcessor": _inline(f"{name} branch", processor),
+                **end,
+            },
+        }
+
+    def _shares(self, branches: Sequence[Layout], places: int) -> list[int]:
+        """Divide places: one for a branch that enters one step at a time, the rest in equal parts for the others."""
+        if not places or len(branches) >= places:
+            return [min(places, 1)] * len(branches)
+        wide = [any(isinstance(part, Fork) or part.step in self._map_steps for part in branch) for branch in branches]
+        share = (places - wide.count(False)) // max(1, wide.count(True))
+        return [share if is_wide else 1 for is_wide in wide]
+
+    def _step(self, step: Asl, name: str, transition: Asl, stop: str, elements: int) -> Asl:
         """Write the states of one step; the one that ends it returns the steps that it opened.
+
+        Of a step with `each` so many `elements` run at once; 0 for another step.
 
         No field is null: CloudFormation accepts no null in a template, and ours contains `Relay`.
         """
         lost = f"{name} lost"
         settled = PAYLOAD_OUTPUT | transition
-        entered = PAYLOAD_OUTPUT | {"Next": f"{name} each"} if is_map else settled
+        entered = PAYLOAD_OUTPUT | {"Next": f"{name} each"} if elements else settled
         asl_states = {
             name: self._task_state(step, entered, lost),
             lost: self._task_state({**step, "lost": True}, settled, stop),
         }
-        if is_map:
-            asl_states |= self._map_states(step, name, transition)
+        if elements:
+            asl_states |= self._map_states(step, name, transition, elements)
         return asl_states
 
-    def _map_states(self, step: Asl, name: str, transition: Asl) -> Asl:
+    def _map_states(self, step: Asl, name: str, transition: Asl, at_once: int) -> Asl:
         """Write the states after the Task of a step with `each`: its elements, if any must run, and their gathering."""
         has_elements = {"Variable": "$.each", "IsPresent": True, "Next": f"{name} elements"}
         elements = {
             "Type": "Map",
             "ItemsPath": "$.each",
-            "MaxConcurrency": MAX_CONCURRENT_ELEMENTS,
+            "MaxConcurrency": at_once,
             "ItemSelector": {"batch.$": "$.batch", **step, "element.$": "$$.Map.Item.Value"},
             "ItemProcessor": self._element(step, f"{name} element"),
             "ResultPath": "$.each",
@@ -178,7 +220,7 @@ class _AslWriter:
             f"{name} lost": self._task_state({**sent, "lost": True}, ending, f"{name} stop"),
             f"{name} stop": {"Type": "Pass", "Parameters": {}, "End": True},
         }
-        return {"ProcessorConfig": {"Mode": "INLINE"}, "StartAt": name, "States": asl_states}
+        return _inline(name, asl_states)
 
     def _guard_state(self, step: int, name: str, default_state: str, go_paths: GoPaths) -> Asl:
         """Write a Choice that continues with a step only if the steps that have just settled opened it."""
@@ -204,6 +246,21 @@ class _AslWriter:
         """Return a name that is used once: `s3`, `s3 again 2`, `s3 again 3`, ..."""
         self._name_counts[base] += 1
         return base if self._name_counts[base] == 1 else f"{base} again {self._name_counts[base]}"
+
+
+def _at_most(places: int) -> int:
+    """Return how many elements of a step run at once."""
+    return min(places, MAX_CONCURRENT_ELEMENTS) or MAX_CONCURRENT_ELEMENTS
+
+
+def _inline(start: str, asl_states: Asl) -> Asl:
+    """Return the machine of each item of a Map."""
+    return {"ProcessorConfig": {"Mode": "INLINE"}, "StartAt": start, "States": asl_states}
+
+
+def _rule_of(number: int, scope: Asl) -> Asl:
+    """Return the rule of a Choice by which a wide fork enters a branch."""
+    return {"Variable": "$.branch", "NumericEquals": number, "Next": scope["StartAt"]}
 
 
 def _entry_state(part: EnterStep | Fork, name: str) -> str:
