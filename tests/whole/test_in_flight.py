@@ -48,6 +48,7 @@ def test_ten_slow_calls_of_a_user_make_no_other_organization_wait(deployment: Lo
     assert api is not None
     assert api.turns is not None
     assert api.turns.client(f"Bearer {olga}")[1] == b"org#other"
+    deployment.aws.functions["McpEndpointFunction"].stop_idle()  # with the places that they keep
     with ThreadPoolExecutor(SLOW_CALLS) as pool:
         with held(gate):
             calls = [pool.submit(post, deployment, deployment.token(USER), "call", **slow) for _ in range(SLOW_CALLS)]

@@ -1,4 +1,7 @@
-"""Batches of slow steps in an account that runs ten functions at once: they leave executions to others."""
+"""Limits as the template has them, in an account that runs ten functions at once.
+
+They cost few requests, refuse no step of a batch alone, and leave executions to others.
+"""
 
 import threading
 import time
@@ -15,6 +18,7 @@ from infra.local.deployment import DeploymentOptions, LocalDeployment, operating
 from mcpist.caller import Role, Subject
 from tests import members
 from tests.project_copy import with_modules
+from tests.traffic import AwsRequest, traffic_of
 from tests.whole.conftest import HERE, built
 from tests.whole.gate import held
 from tests.whole.test_in_flight import OLGA, post
@@ -38,6 +42,46 @@ def new_account(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
 
 
 pytestmark = [pytest.mark.slow, built(new_account)]
+
+
+def limit_writes(deployment: LocalDeployment, function: str) -> list[AwsRequest]:
+    """The requests by which a function counted what is in flight."""
+    return [
+        request
+        for request in traffic_of(deployment.aws).requests
+        if request.function == function
+        and request.operation == "UpdateItem"
+        and request.body["Key"]["sk"] == {"S": "in_flight"}
+    ]
+
+
+def test_a_batch_alone_starts_as_many_steps_as_there_are_places_and_none_is_refused(
+    deployment: LocalDeployment, tmp_path: Path
+) -> None:
+    look = {"module": "probe", "tool": "look", "params": {"file": str(tmp_path / "traces")}}
+    steps = [{"id": f"s{number}", **look} for number in range(30)]
+    status, answer = post(deployment, deployment.token(USER), "batch", commands=steps)
+    assert (status, "done, 30 of 30 steps" in str(answer)) == (200, True)
+    sent = [one for one in traffic_of(deployment.aws).requests if one.function == "StepRunnerFunction"]
+    assert len({one.invocation for one in sent}) == 30
+    assert len(limit_writes(deployment, "StepRunnerFunction")) <= 45
+
+
+@pytest.mark.parametrize("clients", [2, 4])
+def test_calls_of_a_user_in_several_sandboxes_write_a_tenth_each_at_most(
+    deployment: LocalDeployment, clients: int
+) -> None:
+    calls, token, together = 30, deployment.token(USER), threading.Barrier(clients)
+    call = {"module": "rag", "tool": "list_tags", "params": {}}
+
+    def work() -> list[int]:
+        together.wait()
+        return [post(deployment, token, "call", **call)[0] for _ in range(calls)]
+
+    with ThreadPoolExecutor(clients) as pool:
+        answers = [client.result() for client in [pool.submit(work) for _ in range(clients)]]
+    assert answers == [[200] * calls] * clients
+    assert len(limit_writes(deployment, "McpEndpointFunction")) <= 0.1 * calls * clients
 
 
 def test_batches_of_a_hundred_slow_steps_leave_executions_to_another_organization(

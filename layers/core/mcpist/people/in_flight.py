@@ -8,9 +8,10 @@ user's own requests.
 
 A sandbox asks the store seldom. The only lease of an organization is kept for a minute. Beside others a user's lease is
 replaced at the end of a quick request by one of the sandbox (`kept_`), for a minute: in it quick requests of all users
-need no lease. At most half of an organization's places are kept so. They count for the organization, which never has
-more in flight than its limit, and for no user, since most are idle. What a user has in flight in them is therefore
-beyond the user's limit, once: who was slow in a sandbox has leases there for the next minute.
+need no lease. So are kept at most half of an organization's places for requests, and a quarter for steps. They count
+for the organization, which never has more in flight than its limit, and for no user, since most are idle. What a user
+has in flight in them is therefore beyond the user's limit, once: who was slow in a sandbox has leases there for the
+next minute.
 
 A batch has a lease from its start until its last step settles, in an item of its own (`sk` batches): a user may have as
 many batches running as requests in flight, and an organization too.
@@ -35,7 +36,7 @@ MAX_REQUEST_SECONDS, MAX_STEP_SECONDS = 30, 60
 KEPT_LEASE_SECONDS = 60
 STALE_SECONDS = 60  # after its end a lease may be removed: no clock is wrong by so much
 MAX_STALE_LEASES = 16
-MAX_KEPT_LEASES = 150  # of an organization: about 3 KB
+MAX_KEPT_LEASES = 150  # of an organization's requests: about 4 KB, as for its steps
 MAX_QUICK_SECONDS = 2
 REFUSAL_SECONDS = 1
 BATCH_REFUSAL_SECONDS = 10
@@ -68,8 +69,10 @@ class _Counts:
     """Of the user."""
     of_users: int
     """The sandboxes with leases of users."""
+    of_kind: int
+    """All sandboxes that have leases for requests, or for steps, those among them that may be idle."""
     sandboxes: int
-    """All sandboxes with leases, those among them that may be idle."""
+    """The same for requests and steps."""
 
 
 class InFlight:
@@ -117,15 +120,16 @@ class InFlight:
         leases = {name: ends for name, ends in item.items() if name.startswith(_PREFIXES)}
         stale = [name for name, ends in leases.items() if ends + STALE_SECONDS < now]
         counts = _count([name for name, ends in leases.items() if ends >= now], lease)
-        if limit := _exceeded_limit(counts, is_step=self._prefix == _STEP):
+        is_step, is_alone = self._prefix == _STEP, len(leases) - len(stale) == 1
+        if limit := _exceeded_limit(counts, is_step=is_step):
             _remove(caller.organization, _REQUESTS_ITEM, [lease, *stale])
             raise TooManyInFlight(limit=self._refused.put(key, limit), retry_after=REFUSAL_SECONDS)
         if len(stale) > MAX_STALE_LEASES:
             _remove(caller.organization, _REQUESTS_ITEM, stale)
-        if len(leases) - len(stale) == 1 and _may_keep(counts):
+        if is_alone:
             self._kept.put(key, True, since=now)
             return None
-        return _Lease(lease, _may_keep(counts))
+        return _Lease(lease, _may_keep(counts, is_step=is_step))
 
     def _end(self, caller: Caller, lease: _Lease | None, seconds: float) -> None:
         """Release a lease, or keep one for the sandbox instead; a user who was slow needs one the next time."""
@@ -136,7 +140,7 @@ class InFlight:
         kept: dict[str, int] = {}
         if lease.may_be_kept and not is_slow:
             now = int(self._clock())
-            kept = {f"{_KEPT}{self._sandbox}": now + KEPT_LEASE_SECONDS + self._seconds}
+            kept = {f"{_KEPT}{self._prefix}{self._sandbox}": now + KEPT_LEASE_SECONDS + self._seconds}
             self._kept.put((caller.organization, _ANYONE), True, since=now)
         _remove(caller.organization, _REQUESTS_ITEM, [lease.name], kept)
 
@@ -194,11 +198,11 @@ def steps_at_once() -> int:
     return max(1, places // 2) if places else 0
 
 
-def _may_keep(counts: _Counts) -> bool:
+def _may_keep(counts: _Counts, *, is_step: bool) -> bool:
     """Whether a lease may be kept: the organization is far below its limits."""
-    limits = settings()
-    bound = limits.organization_concurrency // 2 if limits.organization_concurrency else limits.user_concurrency
-    return counts.sandboxes <= max(1, min(bound, MAX_KEPT_LEASES))
+    per_organization = settings().organization_concurrency
+    places = per_organization // (4 if is_step else 2) if per_organization else settings().user_concurrency
+    return counts.of_kind <= min(places, MAX_KEPT_LEASES)
 
 
 def _count(valid: Iterable[str], lease: str) -> _Counts:
@@ -211,11 +215,12 @@ def _count(valid: Iterable[str], lease: str) -> _Counts:
     requests = [count for owner, count in by_user.items() if owner.startswith(_REQUEST)]
     excess = sum(max(0, count - settings().user_concurrency) for count in requests)
     of_users = {name[-_SANDBOX_DIGITS:] for name in leases if not name.startswith(_KEPT)}
-    user = lease.partition("_")[2][:_USER_DIGITS]
+    kind, _, user = lease[:-_SANDBOX_DIGITS].partition("_")
     return _Counts(
         requests=by_user[f"{_REQUEST}{user}"],
         steps=by_user[f"{_STEP}{user}"],
         of_users=len(of_users) - excess,
+        of_kind=len({name[-_SANDBOX_DIGITS:] for name in leases if f"{kind}_" in name}),
         sandboxes=len({name[-_SANDBOX_DIGITS:] for name in leases}) - excess,
     )
 
