@@ -1,15 +1,19 @@
 """Plain requests: the SDK's transport would answer the same, and refuses what is not plain."""
 
 import json
+import time
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from mcp.server.lowlevel import Server
 from mcp.server.transport_security import TransportSecuritySettings
 
+from mcp_endpoint.exchange import McpExchange, SyncHandler
 from mcp_endpoint.handler import handler
 from mcp_endpoint.protocol.plain_request import parse_plain
-from mcp_endpoint.protocol.server import meta_tool_server
+from mcp_endpoint.protocol.server import Protocol, meta_tool_server
+from tests.core.sample import caller
 from tests.lambda_context import Context
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 
@@ -28,7 +32,8 @@ def with_params(event: Mapping[str, Any], **params: Any) -> dict[str, Any]:
 
 
 def is_plain(event: Mapping[str, Any], **headers: str) -> bool:
-    return parse_plain(SERVER, json.loads(event["body"]), event["headers"] | headers, SECURITY) is not None
+    body = event["body"]
+    return parse_plain(SERVER, json.loads(body), event["headers"] | headers, SECURITY, body.encode()) is not None
 
 
 def asking(endpoint: EndpointClient, method: str, **params: Any) -> dict[str, Any]:
@@ -191,13 +196,97 @@ def test_a_tool_that_may_take_arguments_from_headers_is_the_transports(
 ) -> None:
     server, event = meta_tool_server(), endpoint.event("call")
     server.get_tool_input_schema = find_schema
-    assert (parse_plain(server, json.loads(event["body"]), event["headers"], SECURITY) is not None) == plain
+    assert (parse_plain(server, json.loads(event["body"]), event["headers"], SECURITY, b"{}") is not None) == plain
+
+
+# -- clients with a handshake -----------------------------------------------------------------------------
+
+HANDSHAKES = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "")
+
+
+def by_handshake(event: Mapping[str, Any], version: str = "2025-06-18", /, **params: Any) -> dict[str, Any]:
+    """The same request as a client sends it that has described itself before."""
+    headers = {name: value for name, value in event["headers"].items() if not name.startswith("mcp-")}
+    message = json.loads(event["body"])
+    message["params"] = {name: value for name, value in (message["params"] | params).items() if name != "_meta"}
+    headers |= {"mcp-protocol-version": version} if version else {}
+    return {**event, "headers": headers, "body": json.dumps(message, ensure_ascii=False)}
+
+
+@pytest.mark.parametrize("version", HANDSHAKES)
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("list_tools", {}),
+        ("list_tools", {"cursor": "no cursor"}),
+        ("call", {}),
+        ("call", {"arguments": {"module": "rag", "tool": "search_docs", "params": {"query": "日本 \U0001f600"}}}),
+        ("call", {"arguments": {"module": "rag", "tool": "no_such_tool"}}),
+        ("call", {"arguments": None}),
+        ("call", {"name": "nothing"}),
+        ("get_module_schema", {}),
+        ("batch", {"arguments": {"commands": [], "dry_run": True}}),
+    ],
+)
+def test_a_client_with_a_handshake_reads_the_same_bytes(
+    endpoint: EndpointClient, version: str, name: str, params: dict[str, Any]
+) -> None:
+    answer = assert_same_answers(endpoint, by_handshake(endpoint.event(name), version, **params))
+    assert answer["statusCode"] == 200, "such clients read errors from the body alone"
+
+
+@pytest.mark.parametrize("method", ["resources/list", "resources/templates/list", "prompts/list"])
+def test_lists_without_params_are_the_same_for_a_client_with_a_handshake(endpoint: EndpointClient, method: str) -> None:
+    event = by_handshake(asking(endpoint, method))
+    message = {name: value for name, value in json.loads(event["body"]).items() if name != "params"}
+    assert_same_answers(endpoint, {**event, "body": json.dumps(message | {"id": "one"})})
+
+
+@pytest.mark.parametrize("params", [{"name": "nothing"}, {"name": "github.triage_issues", "arguments": {"owner": "o"}}])
+def test_prompts_are_the_same_for_a_client_with_a_handshake(endpoint: EndpointClient, params: dict[str, Any]) -> None:
+    assert_same_answers(endpoint, by_handshake(asking(endpoint, "prompts/get", **params)))
+
+
+def test_a_defect_is_the_same_error_for_a_client_with_a_handshake(endpoint: EndpointClient) -> None:
+    def fail(*_: Any) -> None:
+        raise KeyError("a defect")
+
+    protocol = Protocol(Server("defect", on_list_tools=SyncHandler(fail)), "https://mcp.example.com")
+    event = by_handshake(endpoint.event("list_tools"))
+    message, exchange = json.loads(event["body"]), McpExchange("request-1", time.monotonic() + 30, caller())
+    ours, theirs = (
+        protocol.post("/mcp", event["headers"] | headers, event["body"].encode(), message, exchange)
+        for headers in ({}, NOT_PLAIN)
+    )
+    protocol.close()
+    assert (ours[0], json.loads(ours[2])["error"]["code"]) == (200, 0)
+    assert (ours[0], ours[2], dict(sorted(ours[1].items()))) == (theirs[0], theirs[2], dict(sorted(theirs[1].items())))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"params": {"name": "call", "arguments": {"module": "\ud800"}}},
+        {"params": {"name": "call", "arguments": json.loads("[" * 300 + "]" * 300)}},
+        {"params": {"name": "call", "_meta": []}},
+        {"params": None},
+        {"result": {}},
+        {"method": "initialize"},
+        {"method": "ping"},
+    ],
+)
+def test_what_the_transport_reads_in_another_way_is_not_plain(
+    endpoint: EndpointClient, changes: dict[str, Any]
+) -> None:
+    event = by_handshake(endpoint.event("call"))
+    assert is_plain(event)
+    assert not is_plain({**event, "body": json.dumps(json.loads(event["body"]) | changes)})
 
 
 def test_what_is_no_single_message_is_not_plain(endpoint: EndpointClient) -> None:
     event = endpoint.event("call")
     message = json.loads(event["body"])
-    assert parse_plain(SERVER, {}, event["headers"], SECURITY) is None
+    assert parse_plain(SERVER, {}, event["headers"], SECURITY, b"{}") is None
     assert status_of({**event, "body": json.dumps([message])}) == 400
 
 

@@ -1,21 +1,31 @@
-"""A plain request of 2026-07-28, which is answered without the SDK's transport and kernel.
+"""A plain request, which is answered without the SDK's transport and kernel.
 
-They take as much CPU as a call's own work; without this file they answer every request. Only a request in which
+They take more CPU than a call's own work; without this file they answer every request. Only a request in which
 nothing is unusual is plain: any other is the SDK's, and so is each refusal. The SDK's functions classify the envelope,
-validate the params and write the result.
+validate the params and write the result. A client of 2026-07-28 describes itself in each request; one of a version
+with a handshake did so in `initialize`, which is the SDK's, and is answered each error with status 200.
 """
 
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp.server.runner import ServerRunner, modern_error_data
 from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS, InboundModernRoute, classify_inbound_request
-from mcp_types import ClientCapabilities, Implementation
+from mcp.shared.jsonrpc_dispatcher import handler_exception_to_error_data
+from mcp_types import (
+    DEFAULT_NEGOTIATED_VERSION,
+    ClientCapabilities,
+    ErrorData,
+    Implementation,
+    JSONRPCError,
+    JSONRPCResponse,
+)
 from mcp_types.methods import validate_client_request
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import ValidationError
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from pydantic_core import from_json
 
 from mcp_endpoint.exchange import AsgiResponse, Envelope, McpExchange, SyncHandler, received
 from mcpist.errors import RequestTimeout
@@ -25,6 +35,9 @@ if TYPE_CHECKING:
     from mcp.server.transport_security import TransportSecuritySettings
 
 JSON = "application/json"
+MEMBERS = {"jsonrpc", "id", "method", "params"}
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,44 +57,85 @@ def parse_plain(
     message: Mapping[str, Any],
     headers: Mapping[str, str],
     security: "TransportSecuritySettings",
+    body: bytes,
 ) -> PlainRequest | None:
     """Return a plain request; None for one that the transport must look at."""
-    if headers.get("mcp-protocol-version") not in MODERN_PROTOCOL_VERSIONS or not _is_request(message):
+    if not _is_request(message):
         return None
-    method, params = message["method"], message["params"]
+    method, params = message["method"], message.get("params", {})
     entry = server.get_request_handler(method)
     if entry is None or not isinstance(entry.handler, SyncHandler) or not _is_allowed(headers, security):
         return None
+    try:
+        if (envelope := _envelope_of(server, message, headers, body)) is None:
+            return None
+        validate_client_request(method, envelope.protocol_version, params)
+        typed = entry.params_type.model_validate(params, by_name=False)
+    except (KeyError, ValueError):  # pydantic's errors among them
+        return None
+    return PlainRequest(message["id"], method, typed, envelope, entry.handler)
+
+
+def _envelope_of(
+    server: "Server[Any]", message: Mapping[str, Any], headers: Mapping[str, str], body: bytes
+) -> Envelope | None:
+    """Return what a request says beside its params; None, or a ValueError, where the transport must look at it."""
+    version = headers.get("mcp-protocol-version", DEFAULT_NEGOTIATED_VERSION)
+    if version in HANDSHAKE_PROTOCOL_VERSIONS:
+        from_json(body)  # by which the transport refuses texts that are no Unicode, and deep values
+        is_known = message.keys() <= MEMBERS
+        return Envelope(version, headers, message.get("params", {}).get("_meta", {}), None, None) if is_known else None
     route = classify_inbound_request(message, headers=headers)
     if not isinstance(route, InboundModernRoute) or _may_have_header_arguments(server, message):
         return None
-    try:
-        validate_client_request(method, route.protocol_version, params)
-        typed = entry.params_type.model_validate(params, by_name=False)
-        client_info = route.client_info and Implementation.model_validate(route.client_info, by_name=False)
-        capabilities = ClientCapabilities.model_validate(route.client_capabilities, by_name=False)
-    except (KeyError, ValidationError):
-        return None
-    envelope = Envelope(route.protocol_version, headers, params["_meta"], client_info, capabilities)
-    return PlainRequest(message["id"], method, typed, envelope, entry.handler)
+    client_info = route.client_info and Implementation.model_validate(route.client_info, by_name=False)
+    capabilities = ClientCapabilities.model_validate(route.client_capabilities, by_name=False)
+    return Envelope(route.protocol_version, headers, message["params"]["_meta"], client_info, capabilities)
 
 
 def answer_plain(server: "Server[Any]", request: PlainRequest, exchange: McpExchange) -> AsgiResponse:
     """Answer a plain request."""
-    status = 200
-    reply: dict[str, Any] = {"jsonrpc": "2.0", "id": request.id}
+    status, version = 200, request.envelope.protocol_version
     kernel = ServerRunner(server, cast("Any", None), None)  # it only writes a result: that needs no connection
     try:
         result = request.handler.handle(received(exchange, request.envelope, request.params), request.params)
-        reply["result"] = kernel._serialize(request.method, request.envelope.protocol_version, result)  # noqa: SLF001 - the SDK writes results nowhere else
+        written = kernel._serialize(request.method, version, result)  # noqa: SLF001 - the SDK writes results nowhere else
+        body = _body(request, version, written)
     except RequestTimeout:  # that of the function, which says that the work may have happened
         raise
     except Exception as error:  # noqa: BLE001 - the SDK logs it, and says what of it the client may read
-        data = modern_error_data(error)
-        status = ERROR_CODE_HTTP_STATUS.get(data.code, status)
-        reply["error"] = data.model_dump(mode="json", by_alias=True, exclude_none=True)
-    body = json.dumps(reply, separators=(",", ":")).encode()
+        if version in MODERN_PROTOCOL_VERSIONS:
+            data = modern_error_data(error)
+            status = ERROR_CODE_HTTP_STATUS.get(data.code, status)
+        else:
+            data = _handshake_error(error)
+        body = _body(request, version, data)
     return status, {"content-length": str(len(body)), "content-type": JSON}, body
+
+
+def _handshake_error(error: Exception) -> ErrorData:
+    """Return what a client with a handshake reads of an error: as the SDK's dispatcher says it."""
+    if (data := handler_exception_to_error_data(error)) is not None:
+        return data
+    logger.exception("request handler raised")
+    return ErrorData(code=0, message=str(error))
+
+
+def _body(request: PlainRequest, version: str, answer: dict[str, Any] | ErrorData) -> bytes:
+    """Return the text of a message, as the SDK's transport of a version writes it."""
+    if version not in MODERN_PROTOCOL_VERSIONS:
+        message = (
+            JSONRPCError(jsonrpc="2.0", id=request.id, error=answer)
+            if isinstance(answer, ErrorData)
+            else JSONRPCResponse(jsonrpc="2.0", id=request.id, result=answer)
+        )
+        return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+    reply: dict[str, Any] = {"jsonrpc": "2.0", "id": request.id}
+    if isinstance(answer, ErrorData):
+        reply["error"] = answer.model_dump(mode="json", by_alias=True, exclude_none=True)
+    else:
+        reply["result"] = answer
+    return json.dumps(reply, separators=(",", ":")).encode()
 
 
 def _is_allowed(headers: Mapping[str, str], security: "TransportSecuritySettings") -> bool:
@@ -98,7 +152,7 @@ def _is_request(message: Mapping[str, Any]) -> bool:
     """Whether a message is a JSON-RPC request."""
     number = message.get("id")
     is_id = type(number) is int or (isinstance(number, str) and number.isascii())
-    is_call = isinstance(message.get("method"), str) and isinstance(message.get("params"), dict)
+    is_call = isinstance(message.get("method"), str) and isinstance(message.get("params", {}), dict)
     return is_id and is_call and message.get("jsonrpc") == "2.0"
 
 

@@ -127,7 +127,8 @@ class Protocol:
         self, path: str, headers: dict[str, str], body: bytes, message: Mapping[str, Any], exchange: McpExchange
     ) -> AsgiResponse:
         """Answer one POST request; `message` is what its body says, empty where that is no single message."""
-        if plain_request and (request := plain_request.parse_plain(self._server, message, headers, self._security)):
+        parse = plain_request and plain_request.parse_plain
+        if parse and (request := parse(self._server, message, headers, self._security, body)):
             answer: AsgiResponse = plain_request.answer_plain(self._server, request, exchange)
             return answer
         scope = _scope(path, headers) | {"mcpist.exchange": exchange}
