@@ -129,7 +129,7 @@ def engine_rows(stub: StubDeployment) -> list[Row]:
 
 def measure_costs() -> None:
     """Count and price what calls and batches ask of AWS."""
-    with run_stub_deployment() as stub:
+    with run_stub_deployment({}) as stub:
         costs.measure(stub)
 
 

@@ -6,18 +6,38 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from benchmarks.report import Row, ratio
 from benchmarks.stub_deployment import SLOW_RESPONSE_SECONDS
 from infra.cli.endpoint import Endpoint
-from infra.local.demo import USER
-from infra.local.deployment import LocalDeployment
+from infra.local.demo import ORGANIZATION, USER
+from infra.local.deployment import LocalDeployment, operating
 from infra.source import ROOT
+from mcpist.people import in_flight
 from tests import accounts
 from tests.traffic import traffic_of
 
 TIMED_RUNS = 3
+WARM_CALLS = 100
+WIDE_STEPS = 30
+PLACES = 4  # half of OrganizationConcurrency
+
+
+@contextmanager
+def kept_connection(deployment: LocalDeployment) -> Iterator[Endpoint]:
+    """Return an endpoint whose requests share a connection, as those of clients do."""
+    endpoint = Endpoint.at(deployment.mcp_url, deployment.token(USER))
+    with endpoint.session.connected():
+        yield endpoint
+
+
+def release_places(deployment: LocalDeployment) -> None:
+    """Release what sandboxes keep that are no more."""
+    with operating(deployment.aws):
+        in_flight.release_all(ORGANIZATION)
 
 
 def requests(deployment: LocalDeployment) -> list[Row]:
@@ -25,16 +45,17 @@ def requests(deployment: LocalDeployment) -> list[Row]:
     accounts.connect(deployment, "stub", "stub-token")
     endpoint = Endpoint.at(deployment.mcp_url, deployment.token(USER))
     rows: list[Row] = []
-    for state in ("cold", "warm"):
+    for state, calls, aim in (("cold", 1, "4 + 3"), ("warm", WARM_CALLS, "1.1 + 0")):
         if state == "cold":
             for pool in deployment.aws.functions.values():
                 pool.stop_idle()
+            release_places(deployment)
         traffic_of(deployment.aws).requests.clear()
-        endpoint.call("call", {"module": "stub", "tool": "ask"})
+        for _ in range(calls):
+            endpoint.call("call", {"module": "stub", "tool": "ask"})
         counted = Counter(request.function for request in traffic_of(deployment.aws).requests)
-        ours, broker = counted["McpEndpointFunction"], counted["TokenBrokerFunction"]
-        aim = "3 + 3" if state == "cold" else "1 + 0"
-        rows.append((f"AWS requests of a {state} `call` with a grant (endpoint + broker)", f"{ours} + {broker}", aim))
+        seen = " + ".join(f"{counted[name] / calls:.3g}" for name in ("McpEndpointFunction", "TokenBrokerFunction"))
+        rows.append((f"AWS requests of a {state} `call` with a grant (endpoint + broker)", seen, aim))
     return rows
 
 
@@ -56,7 +77,11 @@ def command_line(deployment: LocalDeployment) -> list[Row]:
 
 def batches(deployment: LocalDeployment) -> list[Row]:
     """Compare the wall time of batches with that of the same calls one by one."""
-    endpoint = Endpoint.at(deployment.mcp_url, deployment.token(USER))
+    with kept_connection(deployment) as endpoint:
+        return [*_batches(endpoint), *_wide_batch(deployment, endpoint)]
+
+
+def _batches(endpoint: Endpoint) -> list[Row]:
     ten = [{"id": f"s{n}", "module": "rag", "tool": "search_docs", "params": {"query": "batch"}} for n in range(10)]
     five = [{**step, "after": [f"s{n - 1}"] if n else []} for n, step in enumerate(ten[:5])]
     slow = [{**step, "module": "stub", "tool": "ask_slowly", "params": {}} for step in ten]
@@ -73,9 +98,31 @@ def batches(deployment: LocalDeployment) -> list[Row]:
     return rows
 
 
+def _wide_batch(deployment: LocalDeployment, endpoint: Endpoint) -> list[Row]:
+    """Measure a batch with more steps than places, beside nothing else."""
+    waiting = [{"step": f"s{n}", "seconds": 1.0} for n in range(WIDE_STEPS)]
+    steps = [{"id": one["step"], "module": "stub", "tool": "wait", "params": one} for one in waiting]
+    _run_to_end(endpoint, steps)
+    traffic_of(deployment.aws).requests.clear()
+    started = time.perf_counter()
+    _run_to_end(endpoint, steps)
+    seconds, asked = time.perf_counter() - started, traffic_of(deployment.aws).requests
+    invoked = {request.invocation for request in asked if request.function == "StepRunnerFunction"}
+    what = f"{WIDE_STEPS} steps of a second at once, against what {PLACES} places allow"
+    return [
+        (what, ratio(seconds, WIDE_STEPS / PLACES, "s"), "1.2"),
+        ("their invocations of the step runner, of which none is refused", f"{len(invoked)}", f"{WIDE_STEPS}"),
+        ("AWS requests of all functions for them", f"{len(asked)}", ""),
+    ]
+
+
 def shapes(deployment: LocalDeployment) -> list[Row]:
     """Measure a batch's overhead: time for each hop, and the endpoint's requests for each step."""
-    endpoint = Endpoint.at(deployment.mcp_url, deployment.token(USER))
+    with kept_connection(deployment) as endpoint:
+        return _shapes(deployment, endpoint)
+
+
+def _shapes(deployment: LocalDeployment, endpoint: Endpoint) -> list[Row]:
     idle: dict[str, Any] = {"module": "stub", "tool": "idle", "params": {}}
     chain = [{**idle, "id": f"s{n}", "after": [f"s{n - 1}"] if n else []} for n in range(30)]
     fan = [{**idle, "id": "list", "tool": "hundred"}, {**idle, "id": "fan", "each": "${list.items}"}]

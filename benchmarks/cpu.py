@@ -9,10 +9,12 @@ import time
 
 from benchmarks import catalogue
 from benchmarks.broker import sandbox_environment
+from benchmarks.calls import release_places
 from benchmarks.report import Row, ratio
 from benchmarks.stub_deployment import StubDeployment, say
 from infra.cli.plan import plan_batch
 from infra.local.demo import ORGANIZATION, USER
+from infra.local.deployment import LocalDeployment
 from infra.source import ROOT
 from mcpist.caller import Caller, Subject
 from mcpist.render.shows import shows
@@ -29,6 +31,7 @@ from tests.project_copy import with_modules
 ROUNDS = 5
 SANDBOXES = 11  # of each kind, since other work on the machine slows some of them
 CALLS = 200
+HANDSHAKE = "2025-06-18"
 
 
 def sandboxes(stub_deployment: StubDeployment) -> list[Row]:
@@ -41,21 +44,33 @@ def sandboxes(stub_deployment: StubDeployment) -> list[Row]:
     stub = Index.load(index.read_text("utf-8")).modules["stub"]
     index.write_text(catalogue.large_catalogue(stub).dump(), "utf-8")
     paths = {"crowd": os.pathsep.join([str(crowd), environment["PYTHONPATH"]])}
-    found = _sandbox_rounds(environment, paths, [events["list_tools"], events["call"]])
+    by_handshake = stub_deployment.event_file("call", HANDSHAKE)
+    found = _sandbox_rounds(deployment, environment, paths, [events["list_tools"], events["call"], by_handshake])
     cold, bare_cold = (_median(found[which], "cold_ms") for which in ("ours", "bare"))
     warm, bare_warm = (_median(found[which], "warm_us") for which in ("ours", "bare"))
-    own = _median(found["ours"], "own_us")
+    own, handshake = (_median(found["ours"], which) for which in ("own_us", "handshake_us"))
+    bare_handshake = _median(found["bare"], "handshake_us")
     crowded = _median(found["crowd"], "cold_ms")
     return [
         ("cold CPU to the first `tools/list`, against a bare SDK server", ratio(cold, bare_cold, "ms"), "1"),
         ("cold CPU with 5,000 more tools in the catalogue, against without", ratio(crowded, cold, "ms"), "1.1"),
-        ("warm CPU of a `tools/call` of a stub tool, against the bare server", ratio(own, bare_warm, "us"), "1.5"),
-        ("the same with its audit row, which is one PutItem", ratio(warm, bare_warm, "us"), "4"),
+        (
+            "warm CPU of a `tools/call` of a stub tool without its audit row, against the bare server",
+            ratio(own, bare_warm, "us"),
+            "1.5",
+        ),
+        (f"the same of a client with a handshake ({HANDSHAKE})", ratio(handshake, bare_handshake, "us"), ""),
+        ("such a client against one of 2026-07-28", ratio(handshake, own, "us"), "1.5"),
+        (
+            "a warm `tools/call` with its audit row, which is one PutItem, against the bare server",
+            ratio(warm, bare_warm, "us"),
+            "4",
+        ),
     ]
 
 
 def _sandbox_rounds(
-    environment: dict[str, str], paths: dict[str, str], events: list[str]
+    deployment: LocalDeployment, environment: dict[str, str], paths: dict[str, str], events: list[str]
 ) -> dict[str, list[dict[str, float]]]:
     """Measure fresh processes of each kind in turn; a kind in `paths` has another PYTHONPATH."""
     found: dict[str, list[dict[str, float]]] = {"ours": [], "bare": [], "crowd": []}
@@ -65,6 +80,7 @@ def _sandbox_rounds(
         for which, values in found.items():
             server = "bare" if which == "bare" else "ours"
             command = [sys.executable, "-m", "benchmarks.sandbox", server, *events]
+            release_places(deployment)
             path = {"PYTHONPATH": paths.get(which, environment["PYTHONPATH"])}
             process = subprocess.run(command, env=environment | path, cwd=ROOT, stdout=pipe, text=True, check=True)  # noqa: S603
             if number:

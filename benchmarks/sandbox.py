@@ -1,7 +1,7 @@
 """A fresh process as a cold sandbox: measures CPU to the first `tools/list`, then CPU for each `tools/call`.
 
-Run as `python -m benchmarks.sandbox ours|bare LIST_EVENT CALL_EVENT`; prints `{"cold_ms", "warm_us", "own_us"}`, where
-`own_us` is `warm_us` without the audit row.
+Run as `python -m benchmarks.sandbox ours|bare LIST_EVENT CALL_EVENT HANDSHAKE_EVENT`; prints `{"cold_ms", "warm_us",
+"own_us", "handshake_us"}`: `own_us` is `warm_us` without the audit row, `handshake_us` the same of the last event.
 """
 
 import json
@@ -27,20 +27,22 @@ class Context:
         return 29_000
 
 
-def main(which: str, list_event: str, call_event: str) -> None:
+def main(which: str, *events: str) -> None:
     """Measure one server."""
-    listing, calling = (json.loads(Path(path).read_text("utf-8")) for path in (list_event, call_event))
+    listing, calling, by_handshake = (json.loads(Path(path).read_text("utf-8")) for path in events)
     serve = ours() if which == "ours" else bare()
     assert serve(listing)["statusCode"] == 200
     cold = time.process_time()
-    answer = serve(calling)
-    assert '"isError":true' not in answer["body"], answer["body"]
+    for event in (calling, by_handshake):
+        answer = serve(event)
+        assert '"isError":true' not in answer["body"], answer["body"]
     warm = microseconds(lambda: serve(calling))
     from mcpist.audit import record as audit
 
     audit.record_use = lambda *_, **__: None
     own = microseconds(lambda: serve(calling))
-    print(json.dumps({"cold_ms": cold * 1000, "warm_us": warm, "own_us": own}))
+    handshake = microseconds(lambda: serve(by_handshake))
+    print(json.dumps({"cold_ms": cold * 1000, "warm_us": warm, "own_us": own, "handshake_us": handshake}))
 
 
 def microseconds(work: Callable[[], Any]) -> float:

@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks import kills
 from benchmarks.processes import Change, Held, Sample, Samples, change, sampling
 from benchmarks.report import Row, show
-from benchmarks.stub_deployment import run_stub_deployment, say
+from benchmarks.stub_deployment import LARGE_ACCOUNT, run_stub_deployment, say
 from infra.local.demo import ORGANIZATION
 from infra.local.deployment import LocalDeployment, operating
 from infra.local.login import Person
@@ -74,7 +74,7 @@ def measure(clients: int, seconds: float, batches: int) -> list[str]:
     if seconds:
         problems += _measure_runtimes(clients, seconds)
     if batches:
-        with run_stub_deployment() as stub:
+        with run_stub_deployment(LARGE_ACCOUNT) as stub:
             killed = kills.run_under_kills(stub, batches)
         show(kills.rows(killed), "kills")
         problems += killed.problems()
@@ -90,7 +90,7 @@ def _measure_runtimes(clients: int, seconds: float) -> list[str]:
     found: list[Row] = []
     problems: list[str] = []
     for runtime, small_loop in RUNTIMES.items():
-        with run_stub_deployment(small_loop=small_loop) as stub:
+        with run_stub_deployment(LARGE_ACCOUNT, small_loop=small_loop) as stub:
             people = seed_users(stub.deployment)
             say(f"{clients} clients for {seconds / 60:.1f} minutes under {runtime}")
             run = soak(stub.deployment, people, clients, seconds)

@@ -18,8 +18,12 @@ from infra.local.deployment import DeploymentOptions, LocalDeployment, run_local
 from infra.source import ROOT
 from tests.project_copy import with_modules
 
-# One user sends more requests here than the limit of a minute, and more at once.
-NO_REQUEST_LIMIT = {"UserRequests": "0", "UserConcurrency": "0"}
+# The template's limits, all counted. One user sends more requests here than the default of a minute, which is 300.
+DEFAULTS = {"UserRequests": "100000"}
+NEW_ACCOUNT_FUNCTIONS = 10
+# As `make deploy` raises them for an account that runs a thousand functions at once: for many clients, or wide batches.
+LARGE_ACCOUNT = {**DEFAULTS, "UserConcurrency": "20", "OrganizationConcurrency": "250"}
+LARGE_ACCOUNT_FUNCTIONS = 1_000
 SLOW_RESPONSE_SECONDS = 0.5
 # The assumed time of a service for an answer of about 2 KB.
 RESPONSE_DELAY_SECONDS, ANSWER_ROWS = 0.3, 20
@@ -53,22 +57,31 @@ class StubDeployment:
     folder: Path
     service: StubService
 
-    def event_file(self, name: str) -> str:
-        """Write one of events/mcp_endpoint_*.json as a user of this deployment sends it; return its path."""
+    def event_file(self, name: str, handshake: str = "") -> str:
+        """Write one of events/mcp_endpoint_*.json as a user of this deployment sends it; return its path.
+
+        With the version of a `handshake` it is as a client sends it that has described itself before.
+        """
         event = json.loads((ROOT / f"events/mcp_endpoint_{name}.json").read_text("utf-8"))
         event["headers"]["authorization"] = f"Bearer {self.deployment.token(USER)}"
         event["headers"]["host"] = self.deployment.aws.api_url.partition("//")[2]
         event["body"] = event["body"].replace('"rag"', '"stub"').replace('"list_tags"', '"idle"')
-        path = self.folder / f"{name}.json"
+        if handshake:
+            message = json.loads(event["body"])
+            del message["params"]["_meta"]
+            kept = {header: value for header, value in event["headers"].items() if not header.startswith("mcp-")}
+            event |= {"headers": kept | {"mcp-protocol-version": handshake}, "body": json.dumps(message)}
+        path = self.folder / f"{name}{handshake}.json"
         path.write_text(json.dumps(event), "utf-8")
         return str(path)
 
 
 @contextmanager
 def run_stub_deployment(
-    parameters: Mapping[str, str] = NO_REQUEST_LIMIT, *, small_loop: bool = False
+    parameters: Mapping[str, str] = DEFAULTS, *, small_loop: bool = False
 ) -> Iterator[StubDeployment]:
-    """Start the service, then the deployment; stop both at the end."""
+    """Start the service, then the deployment in an account as the parameters suit; stop both at the end."""
+    is_large = parameters is LARGE_ACCOUNT
     with tempfile.TemporaryDirectory() as folder, stub_service() as service:
         root = with_modules(Path(folder), ROOT / "benchmarks/stub.py")
         stub = root / "layers/services/mcpist_services/stub/tools.py"
@@ -79,6 +92,7 @@ def run_stub_deployment(
                 root=root,
                 modules=("github", "rag", "stub"),
                 parameters=parameters,
+                concurrency=LARGE_ACCOUNT_FUNCTIONS if is_large else NEW_ACCOUNT_FUNCTIONS,
                 small_loop=small_loop,
                 report=say,
             )

@@ -17,7 +17,7 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from benchmarks.report import Row
-from benchmarks.stub_deployment import NO_REQUEST_LIMIT
+from benchmarks.stub_deployment import LARGE_ACCOUNT
 from infra.cli.document import CommandError
 from infra.cli.endpoint import Endpoint
 from infra.local.demo import USER
@@ -74,7 +74,7 @@ def _measured(stack: ExitStack, servers: dict[str, UpstreamServer]) -> Iterator[
     file = folder / "upstreams.json"
     file.write_text(json.dumps(_file(servers)), "utf-8")
     with run_local_deployment(
-        DeploymentOptions(docs=ROOT / "docs", upstreams=file, parameters=NO_REQUEST_LIMIT)
+        DeploymentOptions(docs=ROOT / "docs", upstreams=file, parameters=LARGE_ACCOUNT)
     ) as deployment:
         yield from _tokens(deployment, servers)
         yield _whole(deployment)

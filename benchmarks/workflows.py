@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx2
 
 from benchmarks.report import BENCHMARKS, keep, measured, table
-from benchmarks.stub_deployment import StubDeployment, Waited, run_stub_deployment, say
+from benchmarks.stub_deployment import LARGE_ACCOUNT, StubDeployment, Waited, run_stub_deployment, say
 from benchmarks.workflow_graphs import Workflow, workflows
 from infra.cli.endpoint import Endpoint
 from infra.local.demo import USER
@@ -45,7 +45,7 @@ class Run:
 
 def measure(only: Sequence[str] = ()) -> None:
     """Print the table, and keep it if it has all workflows."""
-    with run_stub_deployment() as stub:
+    with run_stub_deployment(LARGE_ACCOUNT) as stub:
         accounts.connect(stub.deployment, "stub", TOKEN)
         rows = [_row(stub, workflow) for workflow in workflows() if not only or workflow.name in only]
     columns = (
