@@ -79,7 +79,7 @@ def parse_plain(
 def _envelope_of(
     server: "Server[Any]", message: Mapping[str, Any], headers: Mapping[str, str], body: bytes
 ) -> Envelope | None:
-    """Return what a request says beside its params; None, or a ValueError, where the transport must look at it."""
+    """Return the parts of a request beside its params; None, or a ValueError, where the transport must look at it."""
     version = headers.get("mcp-protocol-version", DEFAULT_NEGOTIATED_VERSION)
     if version in HANDSHAKE_PROTOCOL_VERSIONS:
         from_json(body)  # by which the transport refuses texts that are no Unicode, and deep values
@@ -114,7 +114,7 @@ def answer_plain(server: "Server[Any]", request: PlainRequest, exchange: McpExch
 
 
 def _handshake_error(error: Exception) -> ErrorData:
-    """Return what a client with a handshake reads of an error: as the SDK's dispatcher says it."""
+    """Return the error for a client with a handshake, as the SDK's dispatcher does."""
     if (data := handler_exception_to_error_data(error)) is not None:
         return data
     logger.exception("request handler raised")

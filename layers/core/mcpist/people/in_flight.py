@@ -61,7 +61,7 @@ class _Lease:
 
 @dataclass(frozen=True, slots=True)
 class _Counts:
-    """What is in flight while a request or step is begun, as the leases say."""
+    """The requests and steps in flight, by the leases that one more sees when it begins."""
 
     requests: int
     """Of the user."""
