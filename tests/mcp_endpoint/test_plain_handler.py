@@ -60,10 +60,11 @@ def answers(handle: Handle, *, number: int | str = 1, meta: dict[str, Any] | Non
     handler: Any = SyncHandler(handle)
     server = LeanServer("test", on_call_tool=handler, get_tool_input_schema=lambda _: None)
     kinds = [HEADERS | {"accept": accept} for accept in (PLAIN, KERNEL)]
-    assert [parse_plain(server, message, headers, SECURITY) is not None for headers in kinds] == [True, False]
+    body = json.dumps(message).encode()
+    assert [parse_plain(server, message, headers, SECURITY, body) is not None for headers in kinds] == [True, False]
     protocol = Protocol(server, "https://mcp.example.com")
     try:
-        return [protocol.post("/mcp", headers, json.dumps(message).encode(), message, exchange) for headers in kinds]
+        return [protocol.post("/mcp", headers, body, message, exchange) for headers in kinds]
     finally:
         protocol.close()
 
