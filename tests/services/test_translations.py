@@ -80,6 +80,7 @@ def _descriptions(module: Module) -> Iterator[str]:
     for tool in module.tools.values():
         yield entry.tools[tool.name].summary
         yield tool.description
+        yield tool.irreversible
         yield from _descriptions_in(tool.input_schema)
     for material in entry.materials:
         yield material.description

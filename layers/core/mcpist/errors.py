@@ -56,6 +56,9 @@ McpistError
 │   ├── Conflict                   CONFLICT 409
 │   │   ├── AlreadyExists
 │   │   ├── AlreadyResumed
+│   │   ├── NotUndoable
+│   │   ├── AlreadyUndone
+│   │   ├── TargetChanged
 │   │   ├── ApprovalDecided
 │   │   ├── VersionChanged         PRECONDITION_FAILED 412
 │   │   ├── RequestInProgress
@@ -347,6 +350,18 @@ class AlreadyExists(Conflict):
 
 class AlreadyResumed(Conflict):
     """The resumption of a batch that another one resumes already; `by` is its id."""
+
+
+class NotUndoable(Conflict):
+    """An undo of a change that nothing undoes; `problem` says why."""
+
+
+class AlreadyUndone(Conflict):
+    """A second undo of one change."""
+
+
+class TargetChanged(Conflict):
+    """An undo of a change whose target somebody else has changed since."""
 
 
 class ApprovalDecided(Conflict):

@@ -12,6 +12,7 @@ from mcpist.tools.declare.dialect import BEARER, HTTP_STANDARD, CredentialPlacem
 from mcpist.tools.declare.materials import Prompt, Resource
 from mcpist.tools.declare.paging import Paging
 from mcpist.tools.declare.tool import DeclaredTool, Effect, ModuleMetadata, PagePath, Tool
+from mcpist.tools.declare.undo import Undo
 
 if TYPE_CHECKING:
     from mcp_types import GetPromptResult, ReadResourceResult
@@ -51,6 +52,10 @@ class ToolMetadata(ModuleMetadata, total=False):
     """The scopes that the tool needs instead of its effect's."""
     page_path: PagePath
     """The path of an item's page, instead of the module's."""
+    undo: Undo
+    """What undoes a tool that writes; such a tool of a written service declares this or the next."""
+    irreversible: str
+    """Why nothing undoes it, in a few words of which the module's `ja.toml` has the Japanese."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,9 +226,12 @@ class Module:
     ) -> Callable[[ToolFunction], ToolFunction]:
         cache_seconds, uses = more.pop("cache_seconds", 0), more.pop("uses", ())
         scopes, page_path = more.pop("scopes", getattr(self.scopes, effect)), more.pop("page_path", self.page_path)
+        undo, irreversible = more.pop("undo", None), more.pop("irreversible", "")
         about = ModuleMetadata(**{**self.about, **more})  # type: ignore[typeddict-unknown-key]
 
         def declare(function: ToolFunction) -> ToolFunction:
+            if (undo or irreversible) if effect == "reads" else (undo and irreversible):
+                raise ValueError(f"{self.name}.{function.__name__} is declared with an undo that it cannot have")
             tool = DeclaredTool(
                 module=self.name,
                 function=function,
@@ -236,6 +244,8 @@ class Module:
                 uses=uses,
                 schema_first=self.schema_first,
                 page_path=page_path,
+                undo=undo,
+                irreversible=irreversible,
                 **marks,
             )
             _register(self.tools, tool.name, tool, self.name)

@@ -17,6 +17,7 @@ from mcpist.tools.declare.call import Call, Work
 from mcpist.tools.declare.paging import PageRequest, Paging, pages, paging_parameters
 from mcpist.tools.declare.pasted import PastedArguments, address_of
 from mcpist.tools.declare.schema import example_of, model_of, parameter_lines, parameters_of, schema_of, values_of
+from mcpist.tools.declare.undo import Undo
 from mcpist.validation import field_schema
 
 type PagePath = Callable[[Mapping[str, Any], Mapping[str, Any]], str | None]
@@ -67,6 +68,10 @@ class Tool(ABC):
     """How long a response may be reused, in seconds."""
     page_path: PagePath | None = None
     """Where the items' pages are; None where they have none."""
+    undo: Undo | None = None
+    """What undoes it; None where nothing does, or nobody has said it."""
+    irreversible: str = ""
+    """Why nothing undoes it, e.g. "a message that was sent"; empty where something does, or nobody has said it."""
 
     @property
     @abstractmethod

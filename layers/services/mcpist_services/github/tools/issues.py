@@ -1,5 +1,6 @@
 """Issues, their comments and labels, and the sub-issues that they are divided into."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -7,6 +8,7 @@ from pydantic import Field
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.call import Call, Calls, changes, comma_separated, given
 from mcpist.tools.declare.pasted import address_reader, from_url
+from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo, restores, undone_by
 from mcpist_services.github.module import (
     ADDRESSES,
     CHANGED,
@@ -103,7 +105,25 @@ def list_labels(owner: Owner, repo: Repo) -> Call:
     return Call("GET", repo_path(owner, repo, "/labels"))
 
 
-@github.writes(CHANGED, "issues/create")
+def _milestone(issue: dict[str, Any]) -> int | str:
+    return issue["milestone"]["number"] if issue["milestone"] else "none"
+
+
+@github.writes(
+    CHANGED,
+    "issues/create",
+    undo=undone_by(
+        "update_issue",
+        "owner",
+        "repo",
+        read="get_issue",
+        creates=True,
+        fields={"title": "title", "body": "body", "state": "state", "comments": "comments"},
+        issue_number="answer.number",
+        state=lambda _: "closed",
+        state_reason=lambda _: "not_planned",
+    ),
+)
 def create_issue(
     owner: Owner,
     repo: Repo,
@@ -118,7 +138,22 @@ def create_issue(
     return Call("POST", repo_path(owner, repo, "/issues"), json=fields)
 
 
-@github.writes(CHANGED, "issues/update", idempotent=True, uses=UPDATES)
+@github.writes(
+    CHANGED,
+    "issues/update",
+    idempotent=True,
+    uses=UPDATES,
+    undo=restores(
+        "get_issue",
+        title="title",
+        body=lambda issue: issue["body"] or "",
+        state="state",
+        state_reason=lambda issue: issue["state_reason"] or "reopened",  # an issue that was never closed has none
+        labels="labels[*].name",
+        assignees="assignees[*].login",
+        milestone=_milestone,
+    ),
+)
 def update_issue(
     owner: Owner,
     repo: Repo,
@@ -159,20 +194,60 @@ def update_issue_comment(
     return Call("PATCH", _comment_path(owner, repo, comment_id), json={"body": body})
 
 
-@github.destroys(DONE, "issues/delete-comment", idempotent=True)
+@github.destroys(DONE, "issues/delete-comment", idempotent=True, irreversible="GitHub keeps no deleted comment")
 def delete_issue_comment(owner: Owner, repo: Repo, comment_id: IssueComment) -> Call:
     """Delete a comment on an issue or a pull request."""
     return Call("DELETE", _comment_path(owner, repo, comment_id))
 
 
-@github.writes(shows("name"), "issues/remove-label", idempotent=True)
+def _put_back(change: ToolChange) -> Iterable[ToolCall]:
+    label = change.arguments["label"]
+    return [ToolCall("add_labels", _of_issue(change) | {"labels": [label]})] if label in _labels(change.before) else []
+
+
+def _take_off(change: ToolChange) -> Iterable[ToolCall]:
+    added = (label for label in change.arguments["labels"] if label not in _labels(change.before))
+    return [ToolCall("remove_label", _of_issue(change) | {"label": label}) for label in added]
+
+
+def _of_issue(change: ToolChange) -> dict[str, Any]:
+    return {name: change.arguments[name] for name in ("owner", "repo", "issue_number")}
+
+
+def _labels(issue: dict[str, Any]) -> list[str]:
+    return [label["name"] for label in issue["labels"]]
+
+
+@github.writes(
+    shows("name"),
+    "issues/remove-label",
+    idempotent=True,
+    undo=Undo(
+        calls=_put_back,
+        read="get_issue",
+        state=lambda issue, change: {"label": change.arguments["label"] in _labels(issue)},
+        after=lambda _: {"label": False},
+    ),
+)
 def remove_label(owner: Owner, repo: Repo, issue_number: IssueNumber, label: Annotated[Name, "e.g. bug"]) -> Call:
     """Take a label off an issue or a pull request; the label itself stays."""
     place = repo_path(owner, repo, "/issues/{number}/labels/{label}", number=issue_number, label=label)
     return Call("DELETE", place)
 
 
-@github.writes(shows("name"), "issues/add-labels", idempotent=True)
+@github.writes(
+    shows("name"),
+    "issues/add-labels",
+    idempotent=True,
+    undo=Undo(
+        calls=_take_off,
+        read="get_issue",
+        state=lambda issue, change: {
+            "labels": [label for label in change.arguments["labels"] if label in _labels(issue)]
+        },
+        after=lambda change: {"labels": change.arguments["labels"]},
+    ),
+)
 def add_labels(
     owner: Owner,
     repo: Repo,

@@ -1,0 +1,150 @@
+"""Declarations of undos: pure functions from a write's arguments, its answer and the state before to tool calls.
+
+The calls are of tools of the same module, so an undo asks for the same permissions as any write. A declared read of the
+same target gives the state before, and later shows whether somebody else has changed the target since.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mcpist.errors import NotUndoable
+from mcpist.render.shows import value_at
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChange:
+    """A use of a tool that has written, or is about to."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    """Checked, with defaults."""
+    answer: Any = None
+    """The JSON of its answer; None before it has one."""
+    before: Any = None
+    """The JSON of the declared read before the write; None where there is none."""
+
+    def value(self, path: str) -> Any:
+        """Return the value at a path that begins with `arguments`, `answer` or `before`."""
+        roots = {"arguments": self.arguments, "answer": self.answer, "before": self.before}
+        return value_at(roots, path)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool of the same module."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+
+
+type Value = str | Callable[[Any], Any]
+"""The path of a value in an item's JSON, or a function that takes it from there."""
+type Select = Callable[[Any, ToolChange], Any]
+"""Returns the item of a change from the JSON of its read, e.g. from a list; None where it is not there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undo:
+    """The declaration of a tool's undo."""
+
+    calls: Callable[[ToolChange], Iterable[ToolCall]]
+    """Returns the calls in their order; NotUndoable where a part of the change cannot be undone."""
+    read: str = ""
+    """The tool that reads the target; empty only where no change of somebody else can be lost."""
+    target: Callable[[ToolChange], Mapping[str, Any]] | None = None
+    """Returns the read's arguments, where they are not the change's and the first call's of the same names."""
+    state: Callable[[Any, ToolChange], Mapping[str, Any]] | None = None
+    """Returns the fields that the change writes, by argument as its value would be written, from the read's JSON."""
+    after: Callable[[ToolChange], Mapping[str, Any]] | None = None
+    """Returns the same fields as the change has left them, from its arguments and its answer; without an answer as the
+    arguments alone say, none where they do not. Else `state` takes them from the answer."""
+    creates: bool = False
+    """Whether the target is new, so that nothing is read before the write."""
+
+    def target_of(self, change: ToolChange, parameters: Iterable[str]) -> dict[str, Any]:
+        """Return the arguments of the read for a change; `parameters` are those that the read has."""
+        if self.target:
+            return dict(self.target(change))
+        made = next(iter(self.calls(change)), None) if change.answer is not None else None
+        known = {**change.arguments, **(made.arguments if made and self.creates else {})}
+        return {name: known[name] for name in parameters if known.get(name) is not None}
+
+    def fields_of(self, json: Any, change: ToolChange) -> dict[str, Any]:
+        """Return the fields that a change writes as a read's JSON has them; none where the target is not there."""
+        return dict(self.state(json, change)) if self.state and json is not None else {}
+
+    def written_by(self, change: ToolChange) -> dict[str, Any]:
+        """Return the fields as a change has left them."""
+        return dict(self.after(change)) if self.after else self.fields_of(change.answer, change)
+
+
+def restores(read: str, *, select: Select | None = None, echoes: bool = True, **fields: Value) -> Undo:
+    """Declare that the same tool with the fields as they were undoes an update.
+
+    `fields` are the tool's arguments, with the place of each in the read's JSON, or in the item that `select` finds.
+    `echoes` says that the answer has the same shape as that item; else the fields are as the arguments say.
+    """
+
+    def state(json: Any, change: ToolChange) -> Mapping[str, Any]:
+        item = select(json, change) if select else json
+        return _values(item, {name: of for name, of in fields.items() if change.arguments.get(name) is not None})
+
+    def after(change: ToolChange) -> Mapping[str, Any]:
+        written = {name: change.arguments[name] for name in fields if change.arguments.get(name) is not None}
+        return _values(change.answer, {name: fields[name] for name in written}) if echoes else written
+
+    def calls(change: ToolChange) -> Iterable[ToolCall]:
+        former = state(change.before, change)
+        unknown = next((name for name in former if former[name] is None), "" if former else "target")
+        if unknown:
+            raise NotUndoable(tool=change.tool, problem=f"{unknown} was empty and cannot be emptied")
+        others = {name: value for name, value in change.arguments.items() if name not in fields and value is not None}
+        return [ToolCall(change.tool, {**others, **former})]
+
+    return Undo(calls=calls, read=read, state=state, after=after)
+
+
+def undone_by(
+    tool: str,
+    *same: str,
+    read: str = "",
+    select: Select | None = None,
+    creates: bool = False,
+    fields: Mapping[str, Value] | None = None,
+    **arguments: str | Callable[[ToolChange], Any],
+) -> Undo:
+    """Declare that one call of another tool undoes this one.
+
+    Its arguments: `same` are those of the change with these names; `arguments` are paths such as `answer.id`, or
+    functions of the change. With `read`, `fields` are compared: they must be as the change has left them.
+    """
+
+    def calls(change: ToolChange) -> Iterable[ToolCall]:
+        made = {name: change.arguments.get(name) for name in same}
+        made |= {name: of(change) if callable(of) else change.value(of) for name, of in arguments.items()}
+        return [ToolCall(tool, {name: value for name, value in made.items() if value is not None})]
+
+    def state(json: Any, change: ToolChange) -> Mapping[str, Any]:
+        return _values(select(json, change) if select else json, fields or {})
+
+    def after(change: ToolChange) -> Mapping[str, Any]:
+        return _values(change.answer, fields or {})
+
+    return Undo(calls=calls, read=read, state=state, after=after if creates else None, creates=creates)
+
+
+def row(key: str, path: str, rows: str = "") -> Select:
+    """Return the selection of the row of a list whose `key` has the value at a path of the change."""
+
+    def select(json: Any, change: ToolChange) -> Any:
+        listed = value_at(json, rows) if rows else json
+        return next((one for one in listed or () if value_at(one, key) == change.value(path)), None)
+
+    return select
+
+
+def _values(item: Any, fields: Mapping[str, Value]) -> dict[str, Any]:
+    if item is None:
+        return {}
+    return {name: of(item) if callable(of) else value_at(item, of) for name, of in fields.items()}

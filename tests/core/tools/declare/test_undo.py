@@ -1,0 +1,54 @@
+"""What undoes a write, as values."""
+
+import pytest
+
+from mcpist.errors import NotUndoable
+from mcpist.render.shows import DONE, shows
+from mcpist.tools.declare.call import Call
+from mcpist.tools.declare.module import Module
+from mcpist.tools.declare.undo import ToolCall, ToolChange, restores, row, undone_by
+
+UPDATE = restores("get", title="title", owner="owner.login", note=lambda item: item["note"] or "")
+BEFORE = {"id": 7, "title": "old", "owner": None, "note": None}
+
+
+def touch(number: int) -> Call:
+    """Touch."""
+    return Call("POST", f"/{number}")
+
+
+def test_an_update_is_undone_by_the_same_tool_with_the_fields_that_it_changed_as_they_were() -> None:
+    change = ToolChange(
+        "update", {"id": 7, "title": "new", "note": "n", "owner": None}, {"id": 7, "title": "new"}, BEFORE
+    )
+    assert list(UPDATE.calls(change)) == [ToolCall("update", {"id": 7, "title": "old", "note": ""})]
+    assert UPDATE.target_of(change, ["id", "page"]) == {"id": 7}
+
+
+def test_a_field_that_was_empty_and_cannot_be_emptied_is_named_instead_of_left_as_it_is() -> None:
+    change = ToolChange("update", {"id": 7, "owner": "ada"}, {}, BEFORE)
+    with pytest.raises(NotUndoable, match="owner was empty"):
+        list(UPDATE.calls(change))
+
+
+def test_the_fields_after_a_write_are_those_of_its_answer_or_without_one_of_its_shape_the_arguments() -> None:
+    change = ToolChange("update", {"id": 7, "title": " new "}, {"id": 7, "title": "new"}, BEFORE)
+    assert UPDATE.written_by(change) == {"title": "new"}
+    assert restores("get", echoes=False, title="title").written_by(change) == {"title": " new "}
+
+
+def test_a_creation_is_undone_by_a_tool_that_takes_its_id_from_the_answer() -> None:
+    undo = undone_by("delete", "list", read="find", select=row("id", "answer.id"), creates=True, id="answer.id")
+    change = ToolChange("create", {"list": "a", "title": "t"}, {"id": 9})
+    assert list(undo.calls(change)) == [ToolCall("delete", {"list": "a", "id": 9})]
+    assert undo.target_of(change, ["list", "id"]) == {"list": "a", "id": 9}
+    assert undo.fields_of([{"id": 8}], change) == {}
+
+
+@pytest.mark.parametrize("marks", [{"undo": UPDATE, "irreversible": "a message that was sent"}])
+def test_a_tool_that_says_both_is_refused_at_load_and_one_that_reads_says_neither(marks: dict[str, object]) -> None:
+    module = Module("marks", "x", api_version="1")
+    with pytest.raises(ValueError, match=r"marks\.touch is declared with an undo"):
+        module.writes(shows("id"), **marks)(touch)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"marks\.touch is declared with an undo"):
+        module.reads(DONE, undo=UPDATE)(touch)
