@@ -51,8 +51,8 @@ class GetModuleSchemaArguments(_Arguments):
     """The arguments of `get_module_schema`."""
 
     modules: Names = []
-    tools: Annotated[Names, Field(description="give these tools' full JSON Schemas")] = []
-    query: Annotated[str, Field(description="a task in words: only tools that fit it")] = ""
+    tools: Annotated[Names, Field(description="these tools' full JSON Schemas")] = []
+    query: Annotated[str, Field(description="a task in words")] = ""
     full: bool = False
 
 
@@ -60,7 +60,7 @@ class GetModuleSchemaArguments(_Arguments):
 OPTIONS_SCHEMA = {
     "type": "object",
     "description": "timeout: 1-30 s, retry: 0-3 (if safe to repeat), retry_delay: 0-10 s, as_file, max_tokens, "
-    "account, format",
+    "account, format, undoable",
 }
 
 
@@ -79,6 +79,7 @@ class CallArguments(_Arguments):
     tool: Annotated[str, Field(validation_alias=tolerance.TOOL)]
     params: Annotated[JsonObject, Field(validation_alias=tolerance.PARAMS)] = {}
     raw_output: bool = False
+    dry_run: bool = False
     confirm: bool = False
     options: Annotated[RunOptions, WithJsonSchema(OPTIONS_SCHEMA)] = Field(default_factory=RunOptions)
 
@@ -96,10 +97,12 @@ class BatchArguments(_Arguments, BatchOptions):
         WithJsonSchema(COMMANDS_SCHEMA),
     ] = ""
     dry_run: bool = False
-    confirm: Annotated[bool, Field(description="the user agrees to what it destroys")] = False
-    batch_id: Annotated[str, Field(description="fetch one still running")] = ""
+    confirm: Annotated[bool, Field(description="the user agrees")] = False
+    batch_id: Annotated[str, Field(description="fetch one running")] = ""
     resume: Annotated[str, Field(description="rerun what failed of this batch_id")] = ""
-    again: Annotated[Names, Field(description="its unknown steps to repeat")] = []
+    again: Annotated[Names, Field(description="its unknown steps")] = []
+    undo: Annotated[str, Field(description="a batch_id, change or time")] = ""
+    anyway: bool = False
 
 
 REQUEST_MODELS: dict[str, type[BaseModel]] = {

@@ -101,13 +101,17 @@ def _prepare(exchange: McpExchange, permissions: Permissions, request: BatchArgu
     options, request_id = request.options, exchange.request_id
     if request.resume:
         return submission.prepare_resumption(permissions, request.resume, request.again, options, request_id)
+    if request.undo:
+        return submission.prepare_undo(permissions, request.undo, options, request_id, anyway=request.anyway)
     return submission.prepare(permissions, request.commands, options, request_id)
 
 
 def _check(request: BatchArguments) -> None:
     """Refuse arguments that exclude each other."""
-    sources = [name for name in ("commands", "batch_id", "resume") if getattr(request, name)]
+    sources = [name for name in ("commands", "batch_id", "resume", "undo") if getattr(request, name)]
     if len(sources) > 1:
         raise InvalidRequest(field=sources[1], problem=f"give {sources[0]} or {sources[1]}, not both")
     if request.again and not request.resume:
         raise InvalidRequest(field="again", problem="it belongs to resume")
+    if request.anyway and not request.undo:
+        raise InvalidRequest(field="anyway", problem="it belongs to undo")

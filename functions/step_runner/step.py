@@ -118,12 +118,12 @@ class ToolStepWork:
     def prepare(self, head: Header, entry: Entry) -> Callable[[], ToolResult]:
         """Return the call of its tool; permissions are checked again, since roles may have changed meanwhile."""
         step = entry.step
-        begun = ToolUse(step.module, step.tool, {}, self._request_id, head.batch)
+        begun = ToolUse(step.module, step.tool, {}, self._request_id, head.batch, step.id)
         with gate.refusals_audited(_starter(head), [begun]):
             permissions = Permissions(_caller(head), CATALOGUE)
         with _locate_errors(entry):
             params = resolve(step.params, self._load_sources(head, entry))
-        use = replace(begun, arguments=params, options=step.options)
+        use = replace(begun, arguments=params, options=head.options.applied_to(step.options))
 
         with _locate_errors(entry):  # what the batch's person agreed to, before it started
             admitted = gate.admit(permissions, use, replace(gate.CONFIRMED, shown=entry.shown))

@@ -183,8 +183,9 @@ def test_no_argument_is_empty_in_a_path(tool: Tool) -> None:
 @for_every_module
 def test_every_module_offers_resources_and_prompts(name: str) -> None:
     module = CATALOGUE.module(name)
-    assert module.resources or name == "files"  # its resource is the endpoint's: mcpist://files/{sha256}
-    assert module.prompts
+    # The resource of files is the endpoint's: mcpist://files/{sha256}; changes are taken back by a batch.
+    assert module.resources or name in {"changes", "files"}
+    assert module.prompts or name == "changes"
     for resource in module.resources.values():
         assert resource.template.partition("://")[0] == name.replace("_", "-")
         assert resource.description.endswith(".")

@@ -41,6 +41,8 @@ def words() -> set[str]:
     hosts = {urlsplit(url).hostname or "" for url in urls | {CATALOGUE.module(name).host for name in NAMES}}
     no_vendor = {
         mcpist_services.title("rag"),
+        "changes",
+        mcpist_services.title("changes"),
         "files",
         mcpist_services.title("files"),
         "people",

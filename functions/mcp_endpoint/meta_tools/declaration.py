@@ -60,7 +60,7 @@ BATCH_DESCRIPTION = (
     'own JSON); all else runs in parallel. "each":"${find.items}" runs a step per element, ${each.field}; '
     '"when":"${find.items}" only if not empty. A failed step skips what needs it, unless '
     '"on_error":"continue". Only steps with output (compact) or raw_output (JSON) come back. '
-    "dry_run checks and shows the plan."
+    "dry_run shows the plan."
 )
 
 
@@ -148,10 +148,11 @@ def run_meta_tool(exchange: McpExchange, name: str, arguments: dict[str, Any]) -
 
 def _run_tool(
     exchange: McpExchange, permissions: Permissions, request: CallArguments
-) -> ToolAnswer | InputRequiredResult:
-    """Run one tool; a truncated list has a second part about the next page, and other blocks follow."""
+) -> ToolAnswer | InputRequiredResult | Sequence[Part]:
+    """Run one tool, or show what it would do; a truncated list has a second part, and other blocks follow."""
     # `tools/list` need not wait for it.
     from mcp_endpoint.elicitation import consent_of, run_or_elicit
+    from mcpist.running.preview import preview
 
     caller, consent = exchange.caller, consent_of(exchange.client, claimed=request.confirm)
     use = ToolUse(
@@ -166,6 +167,8 @@ def _run_tool(
         admitted = admit(permissions, use, consent)
         return admitted.run(exchange.remaining), admitted.tool
 
+    if request.dry_run:
+        return [compact_json(preview(permissions, use, exchange.remaining).as_dict())]
     answer = run_or_elicit(exchange, use.subject, run_call)
     if isinstance(answer, InputRequiredResult):
         return answer

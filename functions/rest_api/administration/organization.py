@@ -83,6 +83,7 @@ class OrganizationChange(BaseModel):
             max_length=MAX_TRUSTED_ISSUERS, description="The company's issuers, for Enterprise-Managed Authorization"
         ),
     ] = None
+    undoable: Annotated[bool | None, Field(description="Whether what undoes each write is kept, for 30 days")] = None
 
 
 @router.operation("GET", "/v1/organizations", "List your organizations")
@@ -121,7 +122,12 @@ def change_organization(body: OrganizationChange, dry_run: DryRun = False) -> Re
     """Rename the organization, switch tools off and on for everybody in it, or choose who may act for its people."""
     issuers = None if body.trusted_issuers is None else [one.to_issuer() for one in body.trusted_issuers]
     edit = edits.change_own_fields(
-        name=body.name, disable=body.disable, enable=body.enable, clients=body.clients, trusted_issuers=issuers
+        name=body.name,
+        disable=body.disable,
+        enable=body.enable,
+        clients=body.clients,
+        trusted_issuers=issuers,
+        undoable=body.undoable,
     )
     return change("organization.update", "organization", edit, dry_run=dry_run)
 

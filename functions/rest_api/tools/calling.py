@@ -11,6 +11,7 @@ from mcpist.running import gate
 from mcpist.running.confirmation import Agreement
 from mcpist.running.gate import ToolResult, ToolUse, answering
 from mcpist.running.options import RunOptions
+from mcpist.running.preview import preview
 from mcpist.tools.declare.tool import Tool
 from rest_api.exchange import current, timestamp
 from rest_api.router import Operations, is_too_deep
@@ -31,21 +32,17 @@ def call_tool(body: CallRequest) -> CallResponse:
     module, tool = names.find(exchange.permissions, body.name)
     said = body.options
     times = {"timeout": said.timeout / 1000, "retry_delay": said.retry_delay / 1000}
-    options = RunOptions(retry=said.retry, account=said.account, **times)
+    options = RunOptions(retry=said.retry, account=said.account, undoable=said.undoable, **times)
     use = ToolUse(module, tool, body.parameters, exchange.request_id, options=options)
+    if body.dry_run:
+        shown = preview(exchange.permissions, use, exchange.remaining)
+        return _response(shown.account, result=shown.as_dict())
     consent = Agreement(can_ask=True, question=body.confirmation, agreed=True if body.confirmation else None)
     admitted = gate.admit(exchange.permissions, use, consent)
     result = admitted.run(exchange.remaining)
     with answering(admitted.tool):
         content = _content(admitted.tool, result, body)
-    return CallResponse(
-        **content,
-        more=result.more,
-        account=result.account,
-        execution_time=exchange.elapsed_milliseconds,
-        timestamp=timestamp(),
-        request_id=exchange.request_id,
-    )
+    return _response(result.account, more=result.more, **content)
 
 
 @router.post("/tools/call", include_in_schema=False)
@@ -54,6 +51,17 @@ def redirect_to_call() -> Response[None]:
     target = f"{current().request.public_url}/v1/tools/call"
     link = f'<{target}>; rel="successor-version"'
     return Response(307, headers={"location": target, "deprecation": f"@{DEPRECATED_SINCE}", "link": link})
+
+
+def _response(account: str, **fields: Any) -> CallResponse:
+    exchange = current()
+    return CallResponse(
+        **fields,
+        account=account,
+        execution_time=exchange.elapsed_milliseconds,
+        timestamp=timestamp(),
+        request_id=exchange.request_id,
+    )
 
 
 def _content(tool: Tool, result: ToolResult, body: CallRequest) -> dict[str, Any]:

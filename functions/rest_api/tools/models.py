@@ -118,6 +118,7 @@ class CallOptions(RequestBody):
     account: Annotated[
         str, Field(pattern=ACCOUNT_PATTERN, description="The label of one of several accounts; empty: the default")
     ] = ""
+    undoable: Annotated[bool, Field(description="Keep what undoes it, or refuse what nothing undoes")] = False
     format: Annotated[
         AnswerFormat | None, Field(description="Answer with the text that a model reads at /mcp, in this form")
     ] = None
@@ -129,6 +130,7 @@ class CallRequest(RequestBody):
     name: ToolName
     parameters: dict[str, Any] = {}
     options: CallOptions = CallOptions()
+    dry_run: Annotated[bool, Field(description="Only show what it would change, as `result`")] = False
     confirmation: Annotated[
         str, Field(max_length=100, description="The id of the question that the person has agreed to")
     ] = ""

@@ -114,6 +114,8 @@ class Caller:
     """Masks of the tools that are switched off for the whole organization."""
     modules: tuple[RegisteredModule, ...] = ()
     """The modules that were registered for the organization."""
+    undoable: bool = False
+    """Whether the organization keeps what undoes each write."""
     locale: Literal["en", "ja"] = "en"
     """The language of answers."""
     proof: Proof | None = field(default=None, repr=False)

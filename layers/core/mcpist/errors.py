@@ -53,10 +53,12 @@ McpistError
 │   ├── InvitationNotFound         INVITATION_NOT_FOUND 404
 │   ├── RoleNotFound               ROLE_NOT_FOUND 404
 │   ├── AuditRowNotFound           AUDIT_ROW_NOT_FOUND 404
+│   ├── ChangeNotFound             CHANGE_NOT_FOUND 404
 │   ├── Conflict                   CONFLICT 409
 │   │   ├── AlreadyExists
 │   │   ├── AlreadyResumed
 │   │   ├── NotUndoable
+│   │   │   └── NothingToUndo
 │   │   ├── AlreadyUndone
 │   │   ├── TargetChanged
 │   │   ├── ApprovalDecided
@@ -273,6 +275,10 @@ class AuditRowNotFound(CallerError, code="AUDIT_ROW_NOT_FOUND", status=404):
     """A row of the audit that does not exist, has expired, or is about somebody else."""
 
 
+class ChangeNotFound(CallerError, code="CHANGE_NOT_FOUND", status=404):
+    """No change of this caller has this id, or its days are over."""
+
+
 class RouteNotFound(CallerError, code="NOT_FOUND", status=404):
     """A path that the REST API does not have."""
 
@@ -354,6 +360,10 @@ class AlreadyResumed(Conflict):
 
 class NotUndoable(Conflict):
     """An undo of a change that nothing undoes; `problem` says why."""
+
+
+class NothingToUndo(NotUndoable):
+    """An undo that finds no change that it could undo."""
 
 
 class AlreadyUndone(Conflict):

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mcpist_services.described.overlay import AccountRule
 
 TITLES = {
+    "changes": "Changes",
     "confluence": "Confluence",
     "files": "Files",
     "github": "GitHub",

@@ -84,6 +84,7 @@ def test_a_row_can_record_an_event_of_a_grant(aws: list[str]) -> None:
         "before": None,
         "after": None,
         "measures": None,
+        "change": "",
         "door": "",
         "client_name": "",
         "client_version": "",

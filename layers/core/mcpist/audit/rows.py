@@ -39,6 +39,7 @@ class AuditColumns(TypedDict, total=False):
     target: Annotated[str, "The path of what was changed, such as `users.uma`"]
     before: Annotated[Mapping[str, Any] | None, "What was changed, as it was"]
     after: Annotated[Mapping[str, Any] | None, "What was changed, as it became"]
+    change: Annotated[str, "The change that was kept of a write, by which it can be undone"]
     measures: Annotated[Mapping[str, int] | None, "Numbers about the work of a program"]
     door: Annotated[str, "The function that wrote the row"]
     client_name: Annotated[str, "The program of the user, as it names itself"]

@@ -71,6 +71,7 @@ class Table:
         filters: Mapping[str, str] | None = None,
         limit: int = 0,
         descending: bool = False,
+        consistent: bool = False,
         is_wanted: IsWanted | None = None,
     ) -> tuple[list[Item], str]:
         """Read items of one key between two sort keys by one request.
@@ -89,7 +90,7 @@ class Table:
             FilterExpression=" AND ".join(f"#{name} = :{name}" for name in filters),
             ExpressionAttributeNames={f"#{name}": name for name in filters},
         )
-        response = self._send("Query", ScanIndexForward=not descending, **request)
+        response = self._send("Query", ScanIndexForward=not descending, ConsistentRead=consistent, **request)
         # It may name an end although nothing follows: the next request is then empty.
         end = deserialize(response.get("LastEvaluatedKey", {})).get("sk", "")
         return [deserialize(item) for item in response["Items"] if is_wanted is None or is_wanted(item)], end

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from mcpist.caller import AnswerFormat
 from mcpist.render.answer import DEFAULT_ANSWER_TOKENS
-from mcpist.running.options import MaxTokens
+from mcpist.running.options import MaxTokens, RunOptions
 
 MIN_BATCH_TIMEOUT_SECONDS, MAX_BATCH_TIMEOUT_SECONDS = 10, 3_000
 
@@ -44,6 +44,18 @@ class BatchOptions(BaseModel):
         Field(description="The form of the results that a model reads"),
         Brief("toon, json, markdown"),
     ] = None
+
+    on_failure: Annotated[
+        Literal["stop", "undo"],
+        Field(
+            description="`undo` takes back what succeeded once a step fails for good; what nothing undoes is refused"
+        ),
+        Brief("or undo"),
+    ] = "stop"
+
+    def applied_to(self, step: RunOptions) -> RunOptions:
+        """Return the options of a step with what holds for the whole batch."""
+        return step.model_copy(update={"undoable": True}) if self.on_failure == "undo" else step
 
     @property
     def options(self) -> "BatchOptions":

@@ -163,7 +163,7 @@ def own_fields(organization: Organization) -> Fields:
     """Return an organization's own fields as plain values."""
     issuers = [encode(one) for one in organization.trusted_issuers]
     own = {"name": organization.name, "disabled": list(organization.disabled)}
-    return {**own, "clients": list(organization.clients), "trusted_issuers": issuers}
+    return {**own, "clients": list(organization.clients), "trusted_issuers": issuers, "undoable": organization.undoable}
 
 
 def directory_fields(organization: Organization) -> Fields:

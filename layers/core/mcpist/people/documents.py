@@ -68,6 +68,7 @@ class OrganizationDocument(StrictDocument):
     disabled: Names = ()
     clients: Names = ()
     trusted_issuers: Annotated[tuple[TrustedIssuerDocument, ...], BeforeValidator(lambda given: given or ())] = ()
+    undoable: bool = False
     roles: Entries[RoleDocument] = {}
     users: Entries[UserDocument] = {}
 
@@ -87,4 +88,5 @@ class OrganizationDocument(StrictDocument):
             users,
             clients=self.clients,
             trusted_issuers=issuers,
+            undoable=self.undoable,
         )

@@ -70,6 +70,7 @@ def change_own_fields(
     enable: Iterable[str] = (),
     clients: Iterable[str] | None = None,
     trusted_issuers: Iterable[TrustedIssuer] | None = None,
+    undoable: bool | None = None,
 ) -> Edit:
     """Change the named fields of an organization; masks are added to those of its switched-off tools or removed."""
 
@@ -80,6 +81,8 @@ def change_own_fields(
                 raise InvalidRequest(field="enable", problem=f'"{mask}" is not a mask that is switched off ({known})')
         disabled = dict.fromkeys([*(mask for mask in before.disabled if mask not in enable), *disable])
         after = replace(before, name=before.name if name is None else name, disabled=tuple(disabled))
+        if undoable is not None:
+            after = replace(after, undoable=undoable)
         if clients is not None:
             after = replace(after, clients=tuple(dict.fromkeys(clients)))
         if trusted_issuers is not None:

@@ -118,6 +118,8 @@ class Organization:
     """The names and hosts of the clients that may act for people; empty for all."""
     trusted_issuers: tuple[TrustedIssuer, ...] = ()
     """The company's issuers."""
+    undoable: bool = False
+    """Whether the state before each write is kept, so that it can be undone."""
     others: Others = field(default_factory=Others)
     """Where only some users were read: the rest."""
     directory: CompanyDirectory = field(default_factory=CompanyDirectory)
@@ -290,6 +292,7 @@ class Organization:
             {item["name"]: decode(RegisteredModule, item) for key, item in by_key.items() if key.startswith("module#")},
             tuple(by_key["org"].get("clients", ())),
             tuple(decode(TrustedIssuer, one) for one in by_key["org"].get("trusted_issuers", ())),
+            undoable=by_key["org"].get("undoable", False),
             directory=decode(CompanyDirectory, by_key["org"].get("directory", {})),
             groups={item["group"]: decode(Group, item) for key, item in by_key.items() if key.startswith("group#")},
         )
@@ -310,6 +313,7 @@ class Organization:
         """Return the organization's own item, with this version, and the counts of its users once all are written."""
         item: Item = {"pk": f"org#{self.id}", "sk": "org", "name": self.name, "disabled": list(self.disabled)}
         item["clients"], item["trusted_issuers"] = list(self.clients), list(map(encode, self.trusted_issuers))
+        item |= {"undoable": True} if self.undoable else {}
         counts = {"administrators": self.administrator_count, "issuers": dict(self.issuers)} if is_whole else {}
         company = encode(self.directory, omit_defaults=True)
         return item | {"version": version} | counts | ({"directory": company} if company else {})
@@ -329,6 +333,7 @@ class Organization:
                 "system_role": user.system_role,
                 "locale": user.locale,
                 "disabled": list(self.disabled),
+                **({"undoable": True} if self.undoable else {}),
                 "roles": [roles[name] for name in self.roles_of(user)],
                 **modules,
             }

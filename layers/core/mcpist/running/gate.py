@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 # What a caller may not do; a wrong argument or name is not a refusal.
 REFUSALS = (errors.AdministratorError, errors.AccountError, errors.ConfirmationRequired, errors.ApprovalDeclined)
+MAX_TARGET_SECONDS = 10.0  # for the read of a write's target
 MAX_AUDITED_NAME_CHARACTERS = 200  # of a name that a caller sent
 
 NOT_ASKED = Agreement()
@@ -54,6 +55,8 @@ class ToolUse:
     """The id of the request."""
     batch: str = ""
     """The id of the batch that the use is a step of; empty for a call."""
+    step: str = ""
+    """The step's id."""
     options: RunOptions = DEFAULT_OPTIONS
     raw_output: bool = False
     """Whether the service's own JSON is wanted."""
@@ -137,6 +140,7 @@ class AdmittedUse:
                 seconds=seconds,
                 options=use.options,
                 other_tools=OtherReadingTools(self.permissions, use),
+                step=use.step,
             )
 
 
@@ -155,10 +159,20 @@ class OtherReadingTools:
     def read(self, module: str, tool: str, arguments: Mapping[str, Any], seconds: float) -> tuple[Any, Shows]:
         """Return a tool's JSON and what it shows; AccountError, without an audit row, where no account is connected."""
         options = self.use.options.model_copy(update={"account": ""})  # a label means one of the tool's own accounts
-        use = replace(self.use, module=module, tool=tool, arguments=arguments, options=options)
+        return self._read(replace(self.use, module=module, tool=tool, arguments=arguments, options=options), seconds)
+
+    def sibling(self, tool: str) -> Tool:
+        """Return a tool of the same module."""
+        return self.permissions.catalogue.module(self.use.module).tools[tool]
+
+    def read_target(self, tool: str, arguments: Mapping[str, Any]) -> Any:
+        """Return the JSON of a reading tool of the same module, with the account that writes."""
+        return self._read(replace(self.use, tool=tool, arguments=arguments), MAX_TARGET_SECONDS)[0]
+
+    def _read(self, use: ToolUse, seconds: float) -> tuple[Any, Shows]:
         admitted = admit(self.permissions, use)
         if not admitted.tool.reads:
-            raise TypeError(f"{module}.{tool} does not only read")
+            raise TypeError(f"{use.module}.{use.tool} does not only read")
         account_of(admitted)
         return admitted.run(seconds).json, admitted.tool.shows
 

@@ -14,6 +14,9 @@ MAX_RETRY_DELAY_SECONDS = 10
 BACKOFF_FACTOR = 2.0
 BACKOFF_JITTER = 0.5
 
+CHANGE_PATTERN = r"^(?:(?:[^#/\x00-\x1f]{1,128}/)?c_[0-9a-f]{20,60})?$"
+"""A change's id, for an administrator after the user whose it is."""
+
 MaxTokens = Annotated[int, Field(ge=MIN_ANSWER_TOKENS, le=MAX_ANSWER_TOKENS)]
 
 # Sandboxes that come from one snapshot would share a seed.
@@ -37,6 +40,12 @@ class RunOptions(TolerantModel):
     max_tokens: MaxTokens = DEFAULT_ANSWER_TOKENS
     # The label of one of several accounts; empty: the default one.
     account: Annotated[str, Field(pattern=ACCOUNT_PATTERN)] = ""
+    # Whether what undoes a write is kept; it is refused where nothing undoes it.
+    undoable: bool = False
+    # The id of the change that the call undoes, unless its target has changed since.
+    undoes: Annotated[str, Field(pattern=CHANGE_PATTERN)] = ""
+    # Whether it undoes the change all the same.
+    anyway: bool = False
     # The form of the answer; without it that of the caller's client or role.
     format: AnswerFormat | None = None
 

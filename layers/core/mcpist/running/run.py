@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
@@ -29,7 +29,6 @@ from mcpist.tools.declare.call import (
     Calls,
     Lookup,
     Measured,
-    OtherTools,
     PartialList,
     ProxiedCall,
     ProxiedResponse,
@@ -43,6 +42,7 @@ from mcpist.tools.declare.tool import Tool
 
 if TYPE_CHECKING:
     from mcpist.audit.rows import AuditColumns
+    from mcpist.running.undoing import PendingChange, Targets
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +72,8 @@ def run_tool(
     batch: str = "",
     seconds: float = MAX_RUN_SECONDS,
     options: RunOptions = DEFAULT_OPTIONS,
-    other_tools: OtherTools | None = None,
+    other_tools: "Targets | None" = None,
+    step: str = "",
 ) -> ToolResult:
     """Return the tool's result within some seconds, and write every outcome into the audit table.
 
@@ -85,22 +86,40 @@ def run_tool(
     changing = nullcontext() if tool.reads else response_cache.invalidating((caller.organization, module.name))
     with audited(caller, tool.module, tool.name, request=request, batch=batch) as row:
         running = ToolRun(acting_caller(caller, tool), module, tool, row, deadline, options, other_tools, arguments)
-        account = None
-        if not tool.reads:
-            account = running.resolve_account()  # so that the row names the account
-            started: AuditColumns = {**row, "outcome": "started"}
-            audit.record_use(caller, tool.module, tool.name, **started)
-        began = time.monotonic()
-        try:
-            with changing, span("tool", tool=f"{tool.module}.{tool.name}"):
-                returned = running.produce(work, account)
-        finally:
-            invocation.count(CALLS)
-            invocation.count(LATENCY, round((time.monotonic() - began) * 1000))
-    result = _tool_result(returned, running.account.name)
-    result = replace(result, json=tool.masked(result.json))
+        account = None if tool.reads else running.resolve_account()  # so that the row names the account
+        with changing, _undoable(running, checked, step) as pending:
+            if not tool.reads:
+                started: AuditColumns = {**row, "outcome": "started"}
+                audit.record_use(caller, tool.module, tool.name, **started)
+            result = _tool_result(_produce(running, work, account), running.account.name)
+            result = replace(result, json=tool.masked(result.json))
+            if pending:
+                pending.answer, pending.account = result.json, running.account.label
     add_page_urls(result.json, tool, checked, running.account.site_url)
     return result
+
+
+def _undoable(
+    running: "ToolRun", arguments: Mapping[str, Any], step: str
+) -> AbstractContextManager["PendingChange | None"]:
+    """Return the context in which a write is kept, or is the undo of another; that of most runs does nothing."""
+    options, others = running.options, running.other_tools
+    if running.tool.reads or others is None or not (options.undoable or options.undoes or running.caller.undoable):
+        return nullcontext()
+    from mcpist.running.undoing import undoable  # few runs wait for it
+
+    return undoable(running.caller, running.tool, arguments, options, others, running.row, step)
+
+
+def _produce(running: "ToolRun", work: Work, account: Account | None) -> Any:
+    """Return what the work returns, and count it."""
+    began = time.monotonic()
+    try:
+        with span("tool", tool=f"{running.tool.module}.{running.tool.name}"):
+            return running.produce(work, account)
+    finally:
+        invocation.count(CALLS)
+        invocation.count(LATENCY, round((time.monotonic() - began) * 1000))
 
 
 @contextmanager
@@ -166,7 +185,7 @@ class ToolRun:
     deadline: float
     """The moment on the monotonic clock when it ends."""
     options: RunOptions = DEFAULT_OPTIONS
-    other_tools: OtherTools | None = None
+    other_tools: "Targets | None" = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """As the caller wrote them: an address among them must be at the account's site."""
     find_account: Callable[..., Account] = acting_account

@@ -80,6 +80,7 @@ class Plan:
             "timeout": step.timeout,
             "retry": step.retry,
             "account": step.account,
+            "undoes": step.undoes,
         }
         return {
             "id": step.id,

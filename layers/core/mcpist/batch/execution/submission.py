@@ -10,6 +10,7 @@ from mcpist.batch.execution.plan import Plan, plan
 from mcpist.batch.execution.previews import with_previews
 from mcpist.batch.execution.resume import Resumption, plan_resumption
 from mcpist.batch.execution.start import UNCONFIRMED, resume, start
+from mcpist.batch.execution.undo import UndoPlan, plan_undo
 from mcpist.batch.language.steps import Step
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Header
@@ -55,6 +56,8 @@ class Submission:
     """The unknown steps of the other batch that run again."""
     request: Mapping[str, Any] = field(default_factory=dict)
     """What `prepare_described` takes to check it again."""
+    undo: UndoPlan | None = None
+    """For the undo of changes: what it undoes, and what it leaves."""
 
     def submit(
         self,
@@ -141,7 +144,8 @@ class Submission:
         running = [step.id for step, _ in self.runs]
         resumed = {"runs": running} if len(running) < len(self.plan.steps) else {}
         destructive = with_accounts(self.destructive, self.runs, permissions)
-        return fields | resumed | {"destructive": [step.as_dict() for step in destructive]}
+        undone = {"undoes": self.undo.changes, "left": self.undo.left} if self.undo else {}
+        return fields | resumed | undone | {"destructive": [step.as_dict() for step in destructive]}
 
     def show_again(self, permissions: Permissions, question: str, seconds: float) -> list[DestructiveUse]:
         """Return the destructive steps of a question as they are now, and let a yes permit nothing else."""
@@ -180,11 +184,23 @@ def prepare_resumption(
     return Submission(resumption.plan, resumption.steps_to_run, options, resumption, tuple(again), described)
 
 
+def prepare_undo(
+    permissions: Permissions, undo: str, options: BatchOptions, request: str, *, anyway: bool = False
+) -> Submission:
+    """Check the undo of a change, of a batch, or of everything since a time; what cannot be undone is left."""
+    found = plan_undo(permissions.caller, undo, anyway=anyway)
+    submitted = prepare(permissions, list(found.commands), options, request)
+    described = {"undo": undo, "anyway": anyway, **options.model_dump()}
+    return replace(submitted, request=described, undo=found)
+
+
 def prepare_described(permissions: Permissions, context: Mapping[str, Any], request: str) -> Submission:
     """Check what a question was about: a new batch, or the rest of an earlier one; the context holds its fields."""
     options = BatchOptions.model_validate(context)
     if "resume" in context:
         return prepare_resumption(permissions, context["resume"], context["again"], options, request)
+    if "undo" in context:
+        return prepare_undo(permissions, context["undo"], options, request, anyway=context["anyway"])
     return prepare(permissions, context["commands"], options, request)
 
 
@@ -197,7 +213,7 @@ def find_question(caller: Caller, question: str) -> Mapping[str, Any]:
     if approval and not approval.is_call:
         return approval.request
     asked = questions.find_open(caller, question)
-    if asked is None or asked.user != caller.user or not {"commands", "resume"} & asked.context.keys():
+    if asked is None or asked.user != caller.user or not {"commands", "resume", "undo"} & asked.context.keys():
         raise BatchNotFound(batch=question)
     return asked.context
 

@@ -29,7 +29,7 @@ from pydantic_core import PydanticCustomError
 from mcpist.batch.language.references import EACH, FindSource, find_references, resolve
 from mcpist.caller import ACCOUNT_PATTERN, ACCOUNT_PROBLEM
 from mcpist.errors import DuplicateStep, EmptyBatch, InvalidLine, McpistError, TooManySteps, UnresolvedReference
-from mcpist.running.options import MAX_RETRIES, MAX_RETRY_DELAY_SECONDS, RunOptions
+from mcpist.running.options import CHANGE_PATTERN, MAX_RETRIES, MAX_RETRY_DELAY_SECONDS, RunOptions
 from mcpist.strict_json import load_json
 from mcpist.tools.declare import tolerance
 from mcpist.tools.declare.tolerance import TolerantModel
@@ -39,6 +39,7 @@ MAX_BATCH_STEPS = 100
 MAX_STEP_TIMEOUT_SECONDS = 25
 MAX_PROBLEMS = 50
 """The errors of a batch that are reported at once."""
+STEP_OPTIONS = ("retry", "retry_delay", "account", "undoable", "undoes", "anyway")
 TOO_DEEP_MESSAGE = "it is nested too deep"
 type Problems = list[McpistError]
 type Condition = Mapping[str, Any]
@@ -112,11 +113,17 @@ class Step:
     """How often a failed request is sent again, where it is safe to repeat."""
     retry_delay: Annotated[float, Field(ge=0, le=MAX_RETRY_DELAY_SECONDS)] = 1
     """The seconds before the first retry; each next one waits longer."""
+    undoable: bool = False
+    """Whether what undoes it is kept; it is refused where nothing undoes it."""
+    undoes: Annotated[str, Field(pattern=CHANGE_PATTERN)] = ""
+    """The change that it undoes, unless its target has changed since."""
+    anyway: bool = False
+    """Whether it undoes the change all the same."""
 
     @property
     def options(self) -> RunOptions:
-        """The retries of its requests, and its account; how long they may take, its runner decides."""
-        return RunOptions(retry=self.retry, retry_delay=self.retry_delay, account=self.account)
+        """Its options for its tool; how long the requests may take, its runner decides."""
+        return RunOptions(**{name: getattr(self, name) for name in STEP_OPTIONS})
 
     def as_line(self) -> dict[str, Any]:
         """Return the step as a caller writes it, without what may be left out."""
@@ -157,6 +164,7 @@ _PATTERN_MESSAGES = {
     "id": "it begins with a letter or _, and has up to 64 letters, digits, - and _",
     "each": "it is one reference to a list, such as ${find.items}",
     "account": ACCOUNT_PROBLEM,
+    "undoes": "it is the id of a change, as changes.list shows it",
 }
 
 

@@ -1,0 +1,128 @@
+"""Undo: changes become the steps of a batch of its own, each after those that undo what depended on it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from mcpist.batch.language.graph import Graph
+from mcpist.batch.language.steps import MAX_BATCH_STEPS
+from mcpist.batch.ledger import ledger
+from mcpist.batch_id import is_batch_id
+from mcpist.caller import Caller
+from mcpist.errors import BatchNotFound, InvalidRequest, NothingToUndo
+from mcpist.running import changes
+from mcpist.running.changes import ChangeContent, ChangeRecord
+
+MAX_FOUND = 1_000
+"""Of the changes of a batch, or since a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class UndoPlan:
+    """What an undo runs, and what it leaves."""
+
+    commands: Sequence[Mapping[str, Any]]
+    changes: Sequence[Mapping[str, Any]]
+    """The changes that the steps undo, each with its fields as they were and as it left them."""
+    left: Sequence[Mapping[str, Any]]
+    """The changes that stay, each with the reason."""
+
+
+def plan_undo(caller: Caller, undo: str, *, anyway: bool = False) -> UndoPlan:
+    """Return the batch that undoes a change, a batch, or all changes of a caller since a time; the newest are first.
+
+    What does not fit into one batch is left, and can be undone by another. NothingToUndo if nothing is to be done.
+    """
+    records, commands, undone, left = _find(caller, undo), list[dict[str, Any]](), list[ChangeRecord](), []
+    shown, ends = list[Mapping[str, Any]](), dict[str, str]()
+    ancestors = _ancestors(caller, records)
+    for record in records:
+        content = changes.load(record) if not record.problem else None
+        named = {"change": changes.reference(caller, record), "tool": record.tool, "at": record.created_at}
+        if reason := _reason(record, len(content.calls) if content else 0, MAX_BATCH_STEPS - len(commands)):
+            left.append({**named, "reason": reason})
+        elif content:
+            after = [ends[newer.id] for newer in undone if _depends(newer, record, ancestors)]
+            commands += _steps(caller, record, content, after, anyway=anyway)
+            ends[record.id] = commands[-1]["id"]
+            undone.append(record)
+            shown.append({**named, "was": content.was, "became": content.became})
+    if not commands:
+        reasons = "; ".join(dict.fromkeys(f"{one['tool']}: {one['reason']}" for one in left))
+        raise NothingToUndo(undo=undo, reasons=reasons or "-")
+    return UndoPlan(commands, shown, left)
+
+
+def _find(caller: Caller, undo: str) -> list[ChangeRecord]:
+    user, _, named = undo.rpartition("/")
+    if named.startswith("c_"):
+        return [changes.find(caller, undo)]
+    if is_batch_id(named):
+        return changes.list_changes(caller, user=user, batch=named, limit=MAX_FOUND)
+    try:
+        moment = datetime.fromisoformat(named)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        problem = "it is a change, a batch, or a time such as 2026-01-31T09:00:00Z"
+        raise InvalidRequest(field="undo", problem=problem)
+    return changes.list_changes(caller, user=user, since=moment.timestamp(), limit=MAX_FOUND)
+
+
+def _reason(record: ChangeRecord, calls: int, room: int) -> str:
+    """Return why a change stays; empty if it is undone."""
+    if record.problem:
+        return record.problem
+    if record.undone_by:
+        return f"undone by {record.undone_by}"
+    return "" if calls <= room else f"a batch has at most {MAX_BATCH_STEPS} steps: undo the rest with another"
+
+
+def _ancestors(caller: Caller, records: Sequence[ChangeRecord]) -> dict[str, Mapping[str, frozenset[str]]]:
+    """Return for each batch the steps that each of its steps waited for; a batch that is no longer known has none."""
+    found: dict[str, Mapping[str, frozenset[str]]] = {}
+    for batch in {record.batch for record in records if record.batch}:
+        try:
+            head = ledger.get_header(ledger.partition_key(caller.organization, batch))
+        except BatchNotFound:
+            continue
+        sets = Graph(head.needs).ancestors
+        found[batch] = {id_: frozenset(head.ids[need] for need in sets[i]) for i, id_ in enumerate(head.ids)}
+    return found
+
+
+def _depends(newer: ChangeRecord, older: ChangeRecord, ancestors: Mapping[str, Mapping[str, frozenset[str]]]) -> bool:
+    """Whether a change may be undone only after a newer one: it has the same target, or may be what that one needed."""
+    if newer.target and newer.target == older.target:
+        return True
+    if newer.batch and newer.batch == older.batch and newer.batch in ancestors:
+        return older.step in ancestors[newer.batch][newer.step]
+    return older.creates
+
+
+def _steps(
+    caller: Caller, record: ChangeRecord, content: ChangeContent, after: Sequence[str], *, anyway: bool
+) -> list[dict[str, Any]]:
+    """Return the calls that undo a change in a row; the first claims it."""
+    own = {"account": record.account} if record.user == caller.user and record.account else {}
+    steps: list[dict[str, Any]] = []
+    for number, (tool, arguments) in enumerate(content.calls):
+        id_ = f"undo_{record.id[2:]}" + (f"_{number}" if number else "")
+        first = {"undoes": changes.reference(caller, record), **({"anyway": True} if anyway else {})}
+        needs = [steps[-1]["id"]] if steps else list(after)
+        step = {"id": id_, "module": record.tool.partition(".")[0], "tool": tool, "params": _escaped(arguments), **own}
+        steps.append({**step, **({"after": needs} if needs else {}), **({} if number else first), "output": True})
+    return steps
+
+
+def _escaped(value: Any) -> Any:
+    """Return a value in which no text is taken for a reference to a step."""
+    match value:
+        case str():
+            return value.replace("${", "$${")
+        case dict():
+            return {name: _escaped(one) for name, one in value.items()}
+        case list():
+            return [_escaped(one) for one in value]
+    return value

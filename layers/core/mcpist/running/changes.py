@@ -1,0 +1,200 @@
+"""The journal of changes: what a write has changed, how it was before, and what undoes it, for the days of a file.
+
+Its content is a sealed file of its owner; the audit row of the write names it by an id in which the content's hash is.
+Items of the ledger's table, under `pk` ORGANIZATION#changes#USER:
+    ID                      a change, and by which request or batch it was undone
+"""
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
+from typing import Any, Self
+from urllib.parse import quote
+
+from mcpist.audit import record as audit
+from mcpist.aws.attributes import decode, encode, json_bytes
+from mcpist.aws.clients import ConditionFailed
+from mcpist.aws.table import ledger_table
+from mcpist.caller import Caller
+from mcpist.errors import AlreadyUndone, AuthorizationError, ChangeNotFound
+from mcpist.files import storage
+from mcpist.files.content import JSON
+from mcpist.files.records import DAY_SECONDS
+from mcpist.settings import settings
+from mcpist.telemetry import invocation
+
+MAX_LISTED = 100
+ID_HASH_CHARACTERS = 24
+TIME_CHARACTERS = 11
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRecord:
+    """A change of a user, without its content."""
+
+    organization: str
+    user: str
+    id: str
+    """It begins with the time, so that ids sort by it."""
+    tool: str
+    """The full name."""
+    created_at: str
+    """A date-time of RFC 3339."""
+    expires_at: int
+    """Seconds since the epoch."""
+    sha256: str
+    """The hash of the content."""
+    account: str = ""
+    """The label of the account that acted."""
+    batch: str = ""
+    step: str = ""
+    """The id of the batch's step."""
+    target: str = ""
+    """A digest of the read of its target; empty where it has none."""
+    creates: bool = False
+    """Whether its target is new."""
+    problem: str = ""
+    """Why it cannot be undone; empty where it can."""
+    undone_by: str = ""
+    """The batch or the request that undid it, or began to."""
+
+    @property
+    def pk(self) -> str:
+        """The partition of its owner's changes."""
+        return _pk(self.organization, self.user)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeContent:
+    """The content of a change: all that its undo needs, and that a person reads of it."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    answer: Any = None
+    before: Any = None
+    """The JSON of the declared read before the write."""
+    was: Mapping[str, Any] = field(default_factory=dict)
+    """The fields that it changed, as they were."""
+    became: Mapping[str, Any] = field(default_factory=dict)
+    """The same fields as it left them."""
+    read: str = ""
+    target: Mapping[str, Any] = field(default_factory=dict)
+    """The arguments of the read."""
+    calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    """The tools of the module that undo it, with their arguments."""
+    nonce: str = ""
+    """The request that made it, so that no two contents are the same."""
+
+    @classmethod
+    def of_json(cls, content: bytes) -> Self:
+        """Return the content that a file holds."""
+        return cls(**json.loads(content))
+
+    def as_json(self) -> bytes:
+        """Return the content of its file; bytes among the arguments are left out."""
+        shown = {one.name: getattr(self, one.name) for one in fields(self)}
+        return json.dumps(shown, ensure_ascii=False, default=lambda _: None).encode(errors="replace")
+
+
+def keep(caller: Caller, tool: str, content: ChangeContent, *, creates: bool = False, **more: str) -> ChangeRecord:
+    """Store a change as its owner's, and return its record; `more` are further fields of it."""
+    stored = content.as_json()
+    sha256, moment = storage.digest_of(stored), time.time()
+    target = storage.digest_of(json_bytes([content.read, dict(content.target)])) if content.read else ""
+    made = ChangeRecord(
+        organization=caller.organization,
+        user=caller.user,
+        id=f"c_{_time_part(moment)}{sha256[:ID_HASH_CHARACTERS]}",
+        tool=tool,
+        created_at=datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds"),
+        expires_at=int(moment) + settings().file_days * DAY_SECONDS,
+        sha256=sha256,
+        target=target,
+        creates=creates,
+        **more,
+    )
+    storage.store(_path(made), stored, JSON)
+    ledger_table().put(encode(made, omit_defaults=True) | {"pk": made.pk, "sk": made.id})
+    return made
+
+
+def load(record: ChangeRecord) -> ChangeContent:
+    """Return the content of a change after a check of its hash."""
+    return ChangeContent.of_json(storage.load(_path(record), record.sha256))
+
+
+def find(caller: Caller, change: str) -> ChangeRecord:
+    """Return a change of the caller, or for an administrator that of USER/ID; ChangeNotFound."""
+    user, _, id_ = change.rpartition("/")
+    _require(caller, user, "changes.show", change)
+    item = ledger_table().get(_pk(caller.organization, user or caller.user), id_)
+    if item is None or item["expires_at"] <= time.time():
+        raise ChangeNotFound(change=change)
+    return decode(ChangeRecord, item)
+
+
+def list_changes(
+    caller: Caller, *, user: str = "", batch: str = "", since: float = 0, limit: int = MAX_LISTED
+) -> list[ChangeRecord]:
+    """Return changes of the caller, or for an administrator those of another user, the newest first."""
+    _require(caller, user, "changes.list", user or caller.user)
+    found: list[ChangeRecord] = []
+    first, last, pk = f"c_{_time_part(since)}", "c_~", _pk(caller.organization, user or caller.user)
+    while last and len(found) < limit:
+        items, last = ledger_table().query_page("pk", pk, (first, last), descending=True, consistent=True)
+        records = (decode(ChangeRecord, item) for item in items)
+        found += [one for one in records if batch in {"", one.batch} and one.expires_at > time.time()]
+    return found[:limit]
+
+
+def claim(record: ChangeRecord, by: str) -> None:
+    """Let nobody else undo a change; AlreadyUndone where somebody has, or has begun to."""
+    try:
+        ledger_table().set_once(
+            record.pk, record.id, {"undone_by": by}, writer="claim", condition="attribute_not_exists(#undone_by)"
+        )
+    except ConditionFailed:
+        latest = ledger_table().get(record.pk, record.id) or {}
+        raise AlreadyUndone(change=record.id, by=latest.get("undone_by", "")) from None
+
+
+def release(record: ChangeRecord, by: str) -> None:
+    """Let a change be undone again whose undo has changed nothing."""
+    ledger_table().set(
+        record.pk,
+        record.id,
+        {"released_at": int(time.time())},
+        remove=["undone_by"],
+        condition="#undone_by = :by",
+        values={":by": by},
+    )
+
+
+def reference(caller: Caller, record: ChangeRecord) -> str:
+    """Return how a caller names a change."""
+    return record.id if record.user == caller.user else f"{record.user}/{record.id}"
+
+
+def _require(caller: Caller, user: str, action: str, target: str) -> None:
+    """Refuse changes of another user to all but administrators, whose look has an audit row."""
+    if user in {"", caller.user}:
+        return
+    if caller.system_role != "admin":
+        raise AuthorizationError(name="changes of others")
+    audit.write_row(
+        audit.administration_row(caller, "look", action, request=invocation.request_id(), target=f"changes.{target}")
+    )
+
+
+def _time_part(moment: float) -> str:
+    return f"{int(moment * 1000):0{TIME_CHARACTERS}x}"
+
+
+def _path(record: ChangeRecord) -> str:
+    return storage.path_of(record.organization, record.user, record.sha256)
+
+
+def _pk(organization: str, user: str) -> str:
+    return f"{organization}#changes#{quote(user, safe='')}"

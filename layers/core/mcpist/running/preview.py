@@ -1,0 +1,156 @@
+"""Preview of a call: the exact request, its target as it is now, the difference, and what undoes it.
+
+Nothing is sent that changes anything. A tool that reads before it writes does its reads; the target costs one more.
+"""
+
+import time
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mcpist.audit import record as audit
+from mcpist.errors import McpistError, NotUndoable
+from mcpist.files.parameters import load_arguments
+from mcpist.render.shows import project
+from mcpist.running.gate import AdmittedUse, OtherReadingTools, ToolUse, permit
+from mcpist.running.run import ToolRun
+from mcpist.running.undoing import describe, read_before
+from mcpist.tools.access.permissions import Permissions, acting_caller
+from mcpist.tools.declare.call import Call, Calls, ProxiedCall, Work
+from mcpist.tools.declare.tool import Tool
+from mcpist.tools.declare.undo import ToolChange
+
+if TYPE_CHECKING:
+    from mcpist.audit.rows import AuditColumns
+
+PREVIEWED = "previewed"
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a call would do."""
+
+    tool: Tool
+    account: str
+    """The name of the account that would act; empty if none is needed."""
+    request: Mapping[str, Any] | None
+    """The first request that changes something; of a tool that reads its first one; None where there is none."""
+    now: Mapping[str, Any] | None
+    """The target as its read shows it; None where it has none."""
+    difference: Mapping[str, Mapping[str, Any]]
+    """The fields that it writes: `{field: {now, then}}`."""
+    problem: str
+    """Why it cannot be undone; empty where it can."""
+    calls: tuple[Mapping[str, Any], ...] = ()
+    """The calls that would undo it, as far as they are known before it happens."""
+
+    def as_dict(self, verdict: str = "") -> dict[str, Any]:
+        """Return the preview as people and models read it; `verdict` is that of the organization's policies."""
+        undo = {"possible": False, "reason": self.problem} if self.problem else {"possible": True, "by": self.calls}
+        writes = {} if self.tool.reads else {"now": self.now, "difference": self.difference, "undo": undo}
+        return {
+            "dry_run": True,
+            "tool": f"{self.tool.module}.{self.tool.name}",
+            "effect": self.tool.effect,
+            "account": self.account,
+            "request": self.request,
+            **writes,
+            **({"policy": verdict} if verdict else {}),
+        }
+
+
+def preview(permissions: Permissions, use: ToolUse, seconds: float) -> Preview:
+    """Return what a use would do; the errors are those with which it would be refused before anything is sent."""
+    admitted, row = permit(permissions, use), _row(use)
+    try:
+        found = _preview(admitted, row, time.monotonic() + seconds)
+        row["outcome"] = PREVIEWED
+    except McpistError as error:
+        row["outcome"] = error.code
+        raise
+    finally:
+        with audit.best_effort():
+            audit.record_use(admitted.caller, admitted.tool.module, admitted.tool.name, **row)
+    return found
+
+
+def _row(use: ToolUse) -> "AuditColumns":
+    return {"outcome": "", "request": use.request, "batch": use.batch}
+
+
+def _preview(admitted: AdmittedUse, row: "AuditColumns", deadline: float) -> Preview:
+    caller, tool, use = admitted.caller, admitted.tool, admitted.use
+    arguments = load_arguments(caller, tool.input_schema, use.arguments)
+    checked, targets = tool.validate(arguments), OtherReadingTools(admitted.permissions, use)
+    who = acting_caller(caller, tool)
+    running = ToolRun(who, admitted.module, tool, row, deadline, use.options, targets, arguments)
+    running.resolve_account()
+    request = _request(running, tool.describe_work(checked))
+    change = ToolChange(tool.name, checked, before=read_before(tool, ToolChange(tool.name, checked), targets))
+    problem, calls = _undo(tool, change)
+    shown = None
+    if tool.undo and change.before is not None:
+        rows = project(change.before, targets.sibling(tool.undo.read).shows)
+        shown = rows[0] if len(rows) == 1 else None
+    return Preview(tool, running.account.name, request, shown, _difference(tool, change), problem, calls)
+
+
+def _difference(tool: Tool, change: ToolChange) -> dict[str, dict[str, Any]]:
+    """Return the fields that a change would write, or of what it would destroy, as they are now and then."""
+    undo = tool.undo
+    if undo is None:
+        return {}
+    written = {name: value for name, value in change.arguments.items() if value is not None}
+    if undo.creates:
+        return {name: {"now": None, "then": value} for name, value in written.items()}
+    now = undo.fields_of(change.before, change)
+    then = undo.written_by(change) or ({} if tool.effect == "destroys" else written)
+    pairs = {name: {"now": now[name], "then": then.get(name)} for name in now}
+    return {name: pair for name, pair in pairs.items() if pair["now"] != pair["then"]}
+
+
+def _undo(tool: Tool, change: ToolChange) -> tuple[str, tuple[Mapping[str, Any], ...]]:
+    """Return why a change cannot be undone, or the calls that would undo it; those of something new need its id."""
+    if tool.undo is None or tool.undo.creates:
+        return describe(tool), ()
+    try:
+        calls = tuple(tool.undo.calls(change))
+    except NotUndoable as error:
+        return str(error.details["problem"]), ()
+    return "", tuple({"tool": f"{tool.module}.{call.tool}", "params": dict(call.arguments)} for call in calls)
+
+
+def _request(running: ToolRun, work: Work) -> Mapping[str, Any] | None:
+    """Return the first request that would change something; the reads before it are made."""
+    if isinstance(work, ProxiedCall):
+        return {"server": work.server, "tool": work.tool, "arguments": dict(work.arguments)}
+    if isinstance(work, Call):
+        return _shown(running, work)
+    return _shown(running, _first_write(running, work)) if isinstance(work, Generator) else None
+
+
+def _first_write(running: ToolRun, calls: Calls) -> Call | None:
+    try:
+        call = next(calls)
+        while call.method == "GET" and not running.tool.reads:
+            try:
+                response = running.request(call)
+            except McpistError as error:
+                call = calls.throw(error)
+            else:
+                call = calls.send(response)
+    except StopIteration as end:
+        return end.value if isinstance(end.value, Call) else None
+    calls.close()
+    return call
+
+
+def _shown(running: ToolRun, call: Call | None) -> Mapping[str, Any] | None:
+    """Return a request as a person reads it: no header and no token is in it, and of bytes their number."""
+    if call is None:
+        return None
+    shown: dict[str, Any] = {"method": call.method, "url": running.account.url(call)}
+    size = {"bytes": len(call.content.content), "content_type": call.content.content_type} if call.content else None
+    parts = sorted(call.multipart) if call.multipart else None
+    body = call.json if call.json is not None else call.form or size or parts
+    return shown | ({"query": dict(call.query)} if call.query else {}) | ({} if body is None else {"body": body})

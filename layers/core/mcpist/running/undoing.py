@@ -1,0 +1,182 @@
+"""Writes that can be undone: the state before is read and kept, and an undo first compares its target with that.
+
+A change is claimed for its undo before anything is sent, and released only where it is certain that nothing happened:
+so it is undone at most once, whatever is killed.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mcpist.caller import Caller
+from mcpist.errors import McpistError, NotUndoable, StoreUnavailable, TargetChanged
+from mcpist.running import changes
+from mcpist.running.changes import ChangeContent, ChangeRecord
+from mcpist.running.options import RunOptions
+from mcpist.tools.declare.call import OtherTools
+from mcpist.tools.declare.tool import Tool
+from mcpist.tools.declare.undo import ToolChange, Undo
+
+if TYPE_CHECKING:
+    from mcpist.audit.rows import AuditColumns
+
+UNDECLARED = "nobody has declared what undoes it"
+logger = logging.getLogger(__name__)
+
+
+class Targets(OtherTools, Protocol):
+    """The other tools of a caller, and those of the same module with the account that writes."""
+
+    def sibling(self, tool: str) -> Tool:
+        """Return a tool of the same module."""
+
+    def read_target(self, tool: str, arguments: Mapping[str, Any]) -> Any:
+        """Return the JSON of a reading tool, as if the caller had called it."""
+
+
+@dataclass(slots=True)
+class PendingChange:
+    """A write that is about to happen, whose answer comes next."""
+
+    answer: Any = None
+    account: str = ""
+    """The label of the account that acted."""
+
+
+@contextmanager
+def undoable(
+    caller: Caller,
+    tool: Tool,
+    arguments: Mapping[str, Any],
+    options: RunOptions,
+    targets: Targets,
+    row: "AuditColumns",
+    step: str,
+) -> Iterator[PendingChange]:
+    """Keep what undoes the write in this context, where its caller or its organization wants that.
+
+    With `undoes` the write is itself the undo of a change: TargetChanged where somebody else has changed its target
+    since, AlreadyUndone where it has been undone.
+    """
+    pending, by = PendingChange(), row["batch"] or row["request"]
+    wanted = options.undoable or caller.undoable
+    change = _before(tool, arguments, targets, is_required=options.undoable) if wanted else None
+    undone = _claim(caller, tool, arguments, options, targets, by) if options.undoes else None
+    try:
+        yield pending
+    except McpistError as error:
+        if undone and not error.details.get("may_have_happened"):
+            with suppress(McpistError):  # then nobody undoes it again, which is safe
+                changes.release(undone, by)
+        raise
+    if change:
+        try:
+            row["change"] = _keep(caller, tool, change, pending, targets, row, step)
+        except StoreUnavailable:  # it has happened, and an error would say that it has not
+            logger.exception("change not kept")
+
+
+def describe(tool: Tool) -> str:
+    """Return why a tool cannot be undone; empty where it can."""
+    return "" if tool.undo else tool.irreversible or UNDECLARED
+
+
+def read_before(tool: Tool, change: ToolChange, targets: Targets) -> Any:
+    """Return the JSON of the declared read of a change's target; None where there is nothing to read yet."""
+    undo = tool.undo
+    if undo is None or not undo.read or undo.creates:
+        return None
+    return targets.read_target(undo.read, _target(undo, change, targets))
+
+
+def _target(undo: Undo, change: ToolChange, targets: Targets) -> dict[str, Any]:
+    return undo.target_of(change, targets.sibling(undo.read).input_schema["properties"])
+
+
+def _before(tool: Tool, arguments: Mapping[str, Any], targets: Targets, *, is_required: bool) -> ToolChange:
+    """Return the change before it happens; where a caller demands it, NotUndoable and the errors of the read."""
+    change = ToolChange(tool.name, arguments)
+    if is_required and (problem := describe(tool)):
+        raise NotUndoable(tool=f"{tool.module}.{tool.name}", problem=problem)
+    try:
+        return ToolChange(tool.name, arguments, before=read_before(tool, change, targets))
+    except McpistError:
+        if is_required:
+            raise
+        return change
+
+
+def _keep(
+    caller: Caller,
+    tool: Tool,
+    before: ToolChange,
+    pending: PendingChange,
+    targets: Targets,
+    row: "AuditColumns",
+    step: str,
+) -> str:
+    """Store the change that has happened, and return its id."""
+    change = ToolChange(tool.name, before.arguments, pending.answer, before.before)
+    content, problem = _content(tool, change, targets, row["request"])
+    more = {"batch": row["batch"], "step": step, "account": pending.account, "problem": problem}
+    creates = bool(tool.undo and tool.undo.creates)
+    return changes.keep(caller, f"{tool.module}.{tool.name}", content, creates=creates, **more).id
+
+
+def _content(tool: Tool, change: ToolChange, targets: Targets, nonce: str) -> tuple[ChangeContent, str]:
+    """Return what is kept of a change, and why it cannot be undone."""
+    undo, bare = tool.undo, ChangeContent(tool=tool.name, arguments=change.arguments, nonce=nonce)
+    if undo is None:
+        return bare, describe(tool)
+    if undo.read and not undo.creates and change.before is None:
+        return bare, "the state before could not be read"
+    try:
+        calls = tuple((call.tool, call.arguments) for call in undo.calls(change))
+        content = ChangeContent(
+            tool=tool.name,
+            arguments=change.arguments,
+            answer=change.answer,
+            before=change.before,
+            was=undo.fields_of(change.before, change),
+            became=undo.written_by(change),
+            read=undo.read,
+            target=_target(undo, change, targets) if undo.read else {},
+            calls=calls,
+            nonce=nonce,
+        )
+    except NotUndoable as error:
+        return bare, str(error.details["problem"])
+    except (AttributeError, LookupError, TypeError, ValueError):
+        logger.exception("answer of another shape", extra={"tool": f"{tool.module}.{tool.name}"})
+        return bare, "the service answered in another shape than its undo reads"
+    return content, "" if calls else "it has changed nothing"
+
+
+def _claim(
+    caller: Caller, tool: Tool, arguments: Mapping[str, Any], options: RunOptions, targets: Targets, by: str
+) -> ChangeRecord:
+    """Return the change that this write undoes, for nobody else to undo."""
+    record = changes.find(caller, options.undoes)
+    content = changes.load(record)
+    module = record.tool.partition(".")[0]
+    is_undo = content.calls and (module, content.calls[0][0]) == (tool.module, tool.name)
+    if record.problem or not is_undo or tool.validate(content.calls[0][1]) != arguments:
+        raise NotUndoable(tool=record.tool, problem=record.problem or "this is not the call that undoes it")
+    if not options.anyway and (differences := compare(content, targets)):
+        raise TargetChanged(tool=record.tool, fields=", ".join(differences), differences=differences)
+    changes.claim(record, by)
+    return record
+
+
+def compare(content: ChangeContent, targets: Targets) -> dict[str, dict[str, Any]]:
+    """Return the fields of a change's target that are not as the change left them: `{field: {left, now}}`."""
+    undo = targets.sibling(content.tool).undo
+    if undo is None or not content.read or not content.became:
+        return {}
+    change = ToolChange(content.tool, content.arguments, content.answer, content.before)
+    now = undo.fields_of(targets.read_target(content.read, content.target), change)
+    names = dict.fromkeys((*content.became, *now))
+    pairs = {name: {"left": content.became.get(name), "now": now.get(name)} for name in names}
+    return {name: pair for name, pair in pairs.items() if pair["left"] != pair["now"]}

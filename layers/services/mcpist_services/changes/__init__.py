@@ -1,0 +1,1 @@
+"""Changes: what one's tools have changed, and what undoes it."""

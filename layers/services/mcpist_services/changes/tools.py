@@ -1,0 +1,49 @@
+"""Changes that were kept so that they can be undone.
+
+A batch with `undo` takes them back: `{"undo": "b_..."}`, a change's id, or a time.
+"""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from mcpist.render.shows import shows
+from mcpist.running.options import CHANGE_PATTERN
+from mcpist.tools.declare.argument_types import UtcMoment
+from mcpist.tools.declare.call import Lookup
+from mcpist.tools.declare.module import Module
+from mcpist_services.changes.store import ChangeStore
+
+changes = Module(
+    "changes",
+    __doc__,
+    api_version="1",
+    open_store=ChangeStore,
+    schema_first=True,
+    category="knowledge",
+    tags=("undo", "history"),
+)
+
+CHANGE = ("id", "tool", "created_at as created", "batch", "step", "undoable", "reason", "undone_by")
+Batch = Annotated[str, Field(max_length=100), "Only those of this batch, e.g. b_0123456789abcdef"]
+User = Annotated[str, Field(max_length=128), "For administrators: those of this user, e.g. uma"]
+ChangeId = Annotated[
+    str, Field(min_length=1, pattern=CHANGE_PATTERN), "Its id, e.g. c_019ac1f0b2c3d1f6a7b8c9d0e1f2a3b4c5d"
+]
+
+
+@changes.reads(shows(*CHANGE))
+def list(  # noqa: A001 - the tool's name
+    batch: Batch = "",
+    since: Annotated[UtcMoment | None, "Only those since then, e.g. 2026-01-31T09:00:00Z"] = None,
+    user: User = "",
+    limit: Annotated[int, Field(ge=1, le=500)] = 50,
+) -> Lookup:
+    """List what your tools have changed, the newest first: when, by which batch, and whether it can be undone."""
+    return Lookup(ChangeStore.list_changes, batch=batch, since=since, user=user, limit=limit)
+
+
+@changes.reads(shows(*CHANGE, "arguments", "was", "became", "calls"))
+def show(change: ChangeId) -> Lookup:
+    """Show one change: the fields as they were and as it left them, and the calls that undo it."""
+    return Lookup(ChangeStore.show, change=change)

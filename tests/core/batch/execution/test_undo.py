@@ -1,0 +1,212 @@
+"""The undo of a batch: its plan, and that it happens once, in the right order, and loses nothing of others."""
+
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from mcpist.batch.execution.plan import Plan, plan
+from mcpist.batch.execution.undo import plan_undo
+from mcpist.batch.language.graph import Graph
+from mcpist.batch.ledger import ledger
+from mcpist.batch.ledger.records import Entry, Header
+from mcpist.caller import Caller, Role, Subject
+from mcpist.errors import InvalidRequest, McpistError, NothingToUndo
+from mcpist.running import changes
+from mcpist.running.changes import ChangeContent
+from mcpist.running.gate import CONFIRMED, ToolUse, admit
+from mcpist.tools.access.permissions import Permissions
+from tests.core.running.tracker import Tracker, tracking
+from tests.core.sample import caller
+
+UMA: Caller = replace(caller(Role("everything", modules=("tracker",), allow=("*",), destructive=True)), undoable=True)
+BATCH = "b_0123456789abcdef"
+
+
+@pytest.fixture
+def tracker(aws: list[str]) -> Iterator[Tracker]:  # noqa: ARG001 - the tables
+    with tracking() as service:
+        yield service
+
+
+@dataclass
+class Story:
+    """Writes of one batch at the tracker, and their undo."""
+
+    tracker: Tracker
+
+    def run(
+        self, commands: list[Any], batch: str = BATCH, killed: float = 0, random: Random | None = None
+    ) -> list[str]:
+        """Run the steps of a batch in an order that its graph allows, and return those that succeeded.
+
+        A step may be killed just before or after what it sends; what needs a step that did not succeed is skipped.
+        """
+        planned = self.plan(commands)
+        ended: dict[int, bool] = {}
+        for index in planned.graph.order:
+            step = planned.steps[index]
+            use = ToolUse(step.module, step.tool, _unescaped(step.params), "r1", batch, step.id, step.options)
+            if all(ended[need] for need in planned.graph.needs[index]):
+                ended[index] = False
+                if random:
+                    self.tracker.before, self.tracker.after = _killer(random, killed), _killer(random, killed)
+                with suppress(McpistError):
+                    admit(self.permissions, use, CONFIRMED).run(20)
+                    ended[index] = True
+            else:
+                ended[index] = False
+        self.tracker.before = self.tracker.after = lambda *_: None
+        return [step.id for index, step in enumerate(planned.steps) if ended[index]]
+
+    def keep_graph(self, commands: list[Any], batch: str = BATCH) -> None:
+        """Write the batch into the ledger, as a start does."""
+        planned, now = self.plan(commands), time.time()
+        head = Header(
+            organization="acme",
+            batch=batch,
+            user="uma",
+            subject=Subject("i", "uma"),
+            roles=("everything",),
+            warrant="",
+            ids=tuple(step.id for step in planned.steps),
+            needs=planned.graph.needs,
+            started_at=now,
+            closes_at=now + 300,
+            expires_at=now + 86_400,
+        )
+        ledger.write(head, [Entry(index, step, "writes") for index, step in enumerate(planned.steps)])
+
+    def plan(self, commands: list[Any]) -> Plan:
+        return plan(commands, self.permissions)
+
+    @property
+    def permissions(self) -> Permissions:
+        return Permissions(UMA, self.tracker.catalogue)
+
+    def titles(self) -> list[tuple[str, str]]:
+        return sorted((item["title"], item["state"]) for item in self.tracker.items.values())
+
+
+def _unescaped(params: dict[str, Any]) -> dict[str, Any]:
+    return {name: one.replace("$${", "${") if isinstance(one, str) else one for name, one in params.items()}
+
+
+def _killer(random: Random, share: float) -> Any:
+    """Return what now and then ends the connection of a write."""
+
+    def kill(method: str, _: str) -> None:
+        if method != "GET" and random.random() < share:
+            raise ConnectionError
+
+    return kill
+
+
+def step(id_: str, tool: str, *after: str, **params: Any) -> dict[str, Any]:
+    return {"id": id_, "module": "tracker", "tool": tool, "params": params, "after": list(after)}
+
+
+def items(tracker: Tracker, count: int) -> None:
+    tracker.items |= {f"i{n}": {"id": f"i{n}", "title": f"t{n}", "state": "open", "note": None} for n in range(count)}
+
+
+def test_a_batch_is_undone_in_reverse_order_and_in_parallel_where_its_graph_allows(tracker: Tracker) -> None:
+    items(tracker, 3)
+    before = {name: dict(item) for name, item in tracker.items.items()}
+    commands = [
+        step("a", "update_item", item_id="i0", title="${x}".replace("${", "$${")),
+        step("b", "update_item", "a", item_id="i1", title="n1"),
+        step("c", "update_item", "a", item_id="i2", title="n2"),
+        step("d", "create_item", "b", "c", title="made"),
+    ]
+    story = Story(tracker)
+    story.keep_graph(commands)
+    assert len(story.run(commands)) == 4
+    assert tracker.items["i0"]["title"] == "${x}"
+    undo = plan_undo(UMA, BATCH)
+    undone = story.plan(list(undo.commands))
+    by_tool = {s.params.get("item_id", ""): i for i, s in enumerate(undone.steps)}
+    needs = Graph(undone.graph.needs).ancestors
+    made = next(i for i, s in enumerate(undone.steps) if s.tool == "delete_item")
+    assert undone.graph.needs[made] == frozenset()
+    assert needs[by_tool["i1"]] == needs[by_tool["i2"]] == {made}
+    assert needs[by_tool["i0"]] == {made, by_tool["i1"], by_tool["i2"]}
+    story.run(list(undo.commands), "b_undo")
+    assert tracker.items == before
+    with pytest.raises(NothingToUndo, match="undone by b_undo"):
+        plan_undo(UMA, BATCH)
+
+
+def test_changes_of_one_target_are_undone_the_newest_first_whatever_batch_they_are_of(tracker: Tracker) -> None:
+    items(tracker, 1)
+    story = Story(tracker)
+    for number in range(3):
+        story.run([step("a", "update_item", item_id="i0", title=f"v{number}")], "")
+    undo = plan_undo(UMA, "2026-01-01T00:00:00Z")
+    assert story.plan(list(undo.commands)).graph.depth == 3
+    story.run(list(undo.commands), "b_undo")
+    assert story.titles() == [("t0", "open")]
+
+
+def test_what_cannot_be_undone_is_named_and_stays(tracker: Tracker) -> None:
+    items(tracker, 1)
+    story = Story(tracker)
+    story.run(
+        [step("a", "update_item", item_id="i0", title="v"), step("b", "send", "a", item_id="i0", text="x")], BATCH
+    )
+    undo = plan_undo(UMA, BATCH)
+    assert [(one["tool"], one["reason"]) for one in undo.left] == [("tracker.send", "a message that was sent")]
+    assert [(one["was"], one["became"]) for one in undo.changes] == [({"title": "t0"}, {"title": "v"})]
+
+
+def test_more_changes_than_a_batch_has_steps_are_undone_by_several(tracker: Tracker) -> None:
+    items(tracker, 1)
+    for number in range(101):
+        call = "update_item", {"item_id": f"i{number}", "title": "t"}
+        content = ChangeContent(tool="update_item", arguments={}, calls=(call,), nonce=str(number))
+        changes.keep(UMA, "tracker.update_item", content, batch=BATCH)
+    undo = plan_undo(UMA, BATCH)
+    assert (len(undo.commands), [one["reason"][:31] for one in undo.left]) == (100, ["a batch has at most 100 steps: "])
+    assert len(Story(tracker).plan(list(undo.commands)).steps) == 100
+
+
+@pytest.mark.parametrize("wrong", ["yesterday", "2026-01-01", "c_zz"])
+def test_what_names_no_change_is_refused(tracker: Tracker, wrong: str) -> None:  # noqa: ARG001 - the tables
+    with pytest.raises((InvalidRequest, McpistError)):
+        plan_undo(UMA, wrong)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_nothing_is_undone_twice_and_nothing_of_others_is_lost_whatever_is_killed(tracker: Tracker, seed: int) -> None:
+    """Undo is repeated by kills and by others at every point; each change is sent at most once."""
+    random, story = Random(seed), Story(tracker)  # noqa: S311 - the same every time
+    items(tracker, 6)
+    commands = [
+        step(
+            f"s{n}",
+            "update_item",
+            *(f"s{m}" for m in range(n) if random.random() < 0.3),
+            item_id=f"i{n}",
+            title=f"n{n}",
+        )
+        for n in range(6)
+    ]
+    story.keep_graph(commands)
+    story.run(commands)
+    theirs = {f"i{n}" for n in range(6) if random.random() < 0.3}
+    for name in theirs:
+        tracker.items[name]["title"] = "theirs"
+    tracker.written.clear()
+    for attempt in range(4):
+        with suppress(NothingToUndo):
+            story.run(list(plan_undo(UMA, BATCH).commands), f"b_undo{attempt}", killed=0.4, random=random)
+    assert len(tracker.written) == len(set(tracker.written))
+    for name, item in tracker.items.items():
+        assert item["title"] == ("theirs" if name in theirs else item["title"])
+        assert item["title"] in {"theirs", f"n{name[1:]}", f"t{name[1:]}"}
+    claimed = [record for record in changes.list_changes(UMA, batch=BATCH) if record.undone_by]
+    assert len(tracker.written) <= len(claimed)
