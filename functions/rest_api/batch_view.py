@@ -45,6 +45,15 @@ class ResumeRequest(RequestBody, BatchOptions):
     wait: WaitSeconds = 0
 
 
+class UndoRequest(RequestBody, BatchOptions):
+    """An undo: a batch of its own."""
+
+    undo: Annotated[str, Field(min_length=1, max_length=300, description="A change, a batch, or a time since when")]
+    anyway: Annotated[bool, Field(description="Also undo what somebody else has changed since")] = False
+    dry_run: Annotated[bool, Field(description="Only show the plan: what it undoes, and what it leaves")] = False
+    wait: WaitSeconds = 0
+
+
 class StepError(Body):
     """The error of a step or an element."""
 

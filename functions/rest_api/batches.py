@@ -21,6 +21,7 @@ from rest_api.batch_view import (
     BatchRequest,
     BatchView,
     ResumeRequest,
+    UndoRequest,
     WaitSeconds,
     batch_list,
     batch_view,
@@ -52,6 +53,19 @@ def start_batch(
     if body.dry_run or dry_run:
         return Response(200, "application/json", BatchPlan(plan=submitted.describe(current().permissions)))
     return _submit(submitted, request, max(body.wait, wait))
+
+
+@router.operation("POST", "/v1/undo", "Undo changes", STARTED)
+def undo_changes(body: UndoRequest) -> Response[BatchView | BatchPlan]:
+    """Undo a change, a batch, or everything since a time, by a new batch; 428 where that destroys something.
+
+    A step fails where somebody else has changed its target since, and shows both states.
+    """
+    request = {"undo": body.undo, "anyway": body.anyway, **body.options.model_dump()}
+    submitted = _prepare(request)
+    if body.dry_run:
+        return Response(200, "application/json", BatchPlan(plan=submitted.describe(current().permissions)))
+    return _submit(submitted, request, body.wait)
 
 
 @router.operation("GET", "/v1/batches", "List batches")

@@ -31,6 +31,8 @@ COMMANDS = {
     "batch": ("infra.cli.batch:batch", "Run, fetch or watch a batch."),
     "batches": ("infra.cli.batches:list_batches", "List your batches, those that run among them."),
     "cancel": ("infra.cli.batches:cancel", "Cancel a batch."),
+    "changes": ("infra.cli.undo:list_changes", "List what your tools have changed, and show one change."),
+    "undo": ("infra.cli.undo:undo", "Undo a change, a batch, or everything since a time."),
     "plan": ("infra.cli.plan:plan_file", "Check a batch and show its machine, without a server."),
     "timeline": ("infra.cli.progress:timeline", "Show which step of a batch waited for which."),
     "machine": ("infra.cli.machines:machine", "Show the state machines that batches run on."),

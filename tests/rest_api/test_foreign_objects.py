@@ -22,6 +22,8 @@ from mcpist.files import access
 from mcpist.memory import forget_entries
 from mcpist.people import directory
 from mcpist.people.company import Group
+from mcpist.running import changes
+from mcpist.running.changes import ChangeContent
 from mcpist_services import NAMES
 from rest_api import page
 from tests import members
@@ -80,6 +82,9 @@ KINDS_BY_OPERATION = {
     ("cancel_batch", "id"): "batch",
     ("resume_batch", "id"): "batch",
     ("confirm_batch", "id"): "batch_question",
+    ("get_change", "id"): "change",
+    ("undo_changes", "undo"): "change",
+    ("list_changes", "batch"): "batch",
     ("get_approval", "id"): "approval",
     ("approve_request", "id"): "approval",
     ("decline_approval", "id"): "approval",
@@ -129,13 +134,14 @@ NO_OBJECTS = {
         "description",
         "noise",
         "reason",
+        "since",
     ),
     "account",  # a label among one owner's accounts; the owner is another parameter, or the caller
     *("public_key", "jwks_url", "clients", "trusted_issuers"),
     *("operations", "server", "url", "version", "fingerprints", "openapi", "disabled"),
 }
 # Objects of one person, which colleagues see no more than objects that do not exist.
-PRIVATE = ("batch", "batch_question", "confirmation", "file", "question", "row", "invitation")
+PRIVATE = ("batch", "change", "batch_question", "confirmation", "file", "question", "row", "invitation")
 # Who has the tool may approve its use by others.
 UNSEEN_BY = {"eve": PRIVATE, "nix": (*PRIVATE, "approval")}
 # The token's own question, while each request of these clients has a token of its own; a mask that is not disabled.
@@ -331,6 +337,8 @@ def _fill(rest: RestClient, service: Service, organization: str, mark: str) -> O
     members.put_role(organization, has(modules=(*NAMES, module)))
     forget_entries()
     caller = directory.identify(Subject(issuer, sub))
+    call = "put_doc", {"path": f"{mark}.md", "content": mark}
+    content = ChangeContent(tool="put_doc", arguments={}, was={"content": mark}, calls=(call,))
     file = access.put(caller, f"Content of {mark}".encode(), "text/plain").sha256
     for owner in (f"user#user_{mark}", f"role#{role}"):
         account = GrantedAccount(services=("github",), account_id="1", account_name=f"account_{mark}", kind="key")
@@ -354,6 +362,7 @@ def _fill(rest: RestClient, service: Service, organization: str, mark: str) -> O
         "batch_question": asked,
         "confirmation": asked_call,
         "file": file,
+        "change": changes.keep(caller, "rag.put_doc", content).id,
         "approval": waiting,
         "connection": f"github@{role}",
         "question": pasted.json["question"],

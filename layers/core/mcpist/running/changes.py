@@ -61,6 +61,11 @@ class ChangeRecord:
     """The batch or the request that undid it, or began to."""
 
     @property
+    def is_undoable(self) -> bool:
+        """Whether it can be undone, and has not been."""
+        return not self.problem and not self.undone_by
+
+    @property
     def pk(self) -> str:
         """The partition of its owner's changes."""
         return _pk(self.organization, self.user)

@@ -27,8 +27,8 @@ PREVIEWED = "previewed"
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
-    """What a call would do."""
+class CallPreview:
+    """The effect of a call that is not made."""
 
     tool: Tool
     account: str
@@ -59,8 +59,8 @@ class Preview:
         }
 
 
-def preview(permissions: Permissions, use: ToolUse, seconds: float) -> Preview:
-    """Return what a use would do; the errors are those with which it would be refused before anything is sent."""
+def preview(permissions: Permissions, use: ToolUse, seconds: float) -> CallPreview:
+    """Return the effect that a use would have; it is refused as the use itself would be before anything is sent."""
     admitted, row = permit(permissions, use), _row(use)
     try:
         found = _preview(admitted, row, time.monotonic() + seconds)
@@ -78,7 +78,7 @@ def _row(use: ToolUse) -> "AuditColumns":
     return {"outcome": "", "request": use.request, "batch": use.batch}
 
 
-def _preview(admitted: AdmittedUse, row: "AuditColumns", deadline: float) -> Preview:
+def _preview(admitted: AdmittedUse, row: "AuditColumns", deadline: float) -> CallPreview:
     caller, tool, use = admitted.caller, admitted.tool, admitted.use
     arguments = load_arguments(caller, tool.input_schema, use.arguments)
     checked, targets = tool.validate(arguments), OtherReadingTools(admitted.permissions, use)
@@ -92,7 +92,7 @@ def _preview(admitted: AdmittedUse, row: "AuditColumns", deadline: float) -> Pre
     if tool.undo and change.before is not None:
         rows = project(change.before, targets.sibling(tool.undo.read).shows)
         shown = rows[0] if len(rows) == 1 else None
-    return Preview(tool, running.account.name, request, shown, _difference(tool, change), problem, calls)
+    return CallPreview(tool, running.account.name, request, shown, _difference(tool, change), problem, calls)
 
 
 def _difference(tool: Tool, change: ToolChange) -> dict[str, dict[str, Any]]:

@@ -112,7 +112,7 @@ def _undoable(
 
 
 def _produce(running: "ToolRun", work: Work, account: Account | None) -> Any:
-    """Return what the work returns, and count it."""
+    """Return the result of the work, and count the call."""
     began = time.monotonic()
     try:
         with span("tool", tool=f"{running.tool.module}.{running.tool.name}"):

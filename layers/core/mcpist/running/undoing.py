@@ -7,7 +7,7 @@ so it is undone at most once, whatever is killed.
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mcpist.caller import Caller
@@ -22,6 +22,10 @@ from mcpist.tools.declare.undo import ToolChange, Undo
 if TYPE_CHECKING:
     from mcpist.audit.rows import AuditColumns
 
+NOT_FOUND = 404
+SHAPE_ERRORS = (AttributeError, LookupError, TypeError, ValueError)
+"""What a pure function raises on JSON of a shape that it does not know."""
+OTHER_SHAPE = "the service answered in another shape than its undo reads"
 UNDECLARED = "nobody has declared what undoes it"
 logger = logging.getLogger(__name__)
 
@@ -62,7 +66,7 @@ def undoable(
     """
     pending, by = PendingChange(), row["batch"] or row["request"]
     wanted = options.undoable or caller.undoable
-    change = _before(tool, arguments, targets, is_required=options.undoable) if wanted else None
+    before = _before(tool, arguments, targets, is_required=options.undoable) if wanted else None
     undone = _claim(caller, tool, arguments, options, targets, by) if options.undoes else None
     try:
         yield pending
@@ -71,9 +75,14 @@ def undoable(
             with suppress(McpistError):  # then nobody undoes it again, which is safe
                 changes.release(undone, by)
         raise
-    if change:
+    if before:
+        change = replace(before.change, answer=pending.answer)
+        content, problem = (before.content, before.problem) if before.problem else _content(tool, change, targets)
+        more = {"batch": row["batch"], "step": step, "account": pending.account, "problem": problem}
+        name, creates = f"{tool.module}.{tool.name}", bool(tool.undo and tool.undo.creates)
         try:
-            row["change"] = _keep(caller, tool, change, pending, targets, row, step)
+            content = replace(content, nonce=row["request"])
+            row["change"] = changes.keep(caller, name, content, creates=creates, **more).id
         except StoreUnavailable:  # it has happened, and an error would say that it has not
             logger.exception("change not kept")
 
@@ -88,70 +97,77 @@ def read_before(tool: Tool, change: ToolChange, targets: Targets) -> Any:
     undo = tool.undo
     if undo is None or not undo.read or undo.creates:
         return None
-    return targets.read_target(undo.read, _target(undo, change, targets))
+    try:
+        target = _target(undo, change, targets)
+    except SHAPE_ERRORS:
+        raise NotUndoable(tool=f"{tool.module}.{tool.name}", problem=OTHER_SHAPE) from None
+    return _read(targets, undo.read, target)
+
+
+def _read(targets: Targets, tool: str, target: Mapping[str, Any]) -> Any:
+    """Return the JSON of a target; None where the service says that there is none."""
+    try:
+        return targets.read_target(tool, target)
+    except McpistError as error:
+        if NOT_FOUND in {error.status, error.details.get("http_status")}:
+            return None
+        raise
 
 
 def _target(undo: Undo, change: ToolChange, targets: Targets) -> dict[str, Any]:
     return undo.target_of(change, targets.sibling(undo.read).input_schema["properties"])
 
 
-def _before(tool: Tool, arguments: Mapping[str, Any], targets: Targets, *, is_required: bool) -> ToolChange:
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """A change before it happens."""
+
+    change: ToolChange
+    problem: str = ""
+    """Why it cannot be undone, as far as that is known."""
+
+    @property
+    def content(self) -> ChangeContent:
+        """The content of a change that cannot be undone."""
+        return ChangeContent(tool=self.change.tool, arguments=self.change.arguments)
+
+
+def _before(tool: Tool, arguments: Mapping[str, Any], targets: Targets, *, is_required: bool) -> _Before:
     """Return the change before it happens; where a caller demands it, NotUndoable and the errors of the read."""
     change = ToolChange(tool.name, arguments)
-    if is_required and (problem := describe(tool)):
+    problem = describe(tool)
+    if is_required and problem:
         raise NotUndoable(tool=f"{tool.module}.{tool.name}", problem=problem)
     try:
-        return ToolChange(tool.name, arguments, before=read_before(tool, change, targets))
+        return _Before(replace(change, before=read_before(tool, change, targets)), problem)
     except McpistError:
         if is_required:
             raise
-        return change
+        return _Before(change, "the state before could not be read")
 
 
-def _keep(
-    caller: Caller,
-    tool: Tool,
-    before: ToolChange,
-    pending: PendingChange,
-    targets: Targets,
-    row: "AuditColumns",
-    step: str,
-) -> str:
-    """Store the change that has happened, and return its id."""
-    change = ToolChange(tool.name, before.arguments, pending.answer, before.before)
-    content, problem = _content(tool, change, targets, row["request"])
-    more = {"batch": row["batch"], "step": step, "account": pending.account, "problem": problem}
-    creates = bool(tool.undo and tool.undo.creates)
-    return changes.keep(caller, f"{tool.module}.{tool.name}", content, creates=creates, **more).id
-
-
-def _content(tool: Tool, change: ToolChange, targets: Targets, nonce: str) -> tuple[ChangeContent, str]:
-    """Return what is kept of a change, and why it cannot be undone."""
-    undo, bare = tool.undo, ChangeContent(tool=tool.name, arguments=change.arguments, nonce=nonce)
+def _content(tool: Tool, change: ToolChange, targets: Targets) -> tuple[ChangeContent, str]:
+    """Return the content of a change that has happened, and why it cannot be undone."""
+    undo, bare = tool.undo, _Before(change).content
     if undo is None:
         return bare, describe(tool)
-    if undo.read and not undo.creates and change.before is None:
-        return bare, "the state before could not be read"
     try:
-        calls = tuple((call.tool, call.arguments) for call in undo.calls(change))
-        content = ChangeContent(
-            tool=tool.name,
-            arguments=change.arguments,
+        content = replace(
+            bare,
             answer=change.answer,
             before=change.before,
             was=undo.fields_of(change.before, change),
             became=undo.written_by(change),
             read=undo.read,
             target=_target(undo, change, targets) if undo.read else {},
-            calls=calls,
-            nonce=nonce,
+            calls=tuple((call.tool, call.arguments) for call in undo.calls(change)),
         )
     except NotUndoable as error:
         return bare, str(error.details["problem"])
-    except (AttributeError, LookupError, TypeError, ValueError):
+    except SHAPE_ERRORS:
         logger.exception("answer of another shape", extra={"tool": f"{tool.module}.{tool.name}"})
-        return bare, "the service answered in another shape than its undo reads"
-    return content, "" if calls else "it has changed nothing"
+        return bare, OTHER_SHAPE
+    return content, "" if content.calls else "it has changed nothing"
 
 
 def _claim(
@@ -176,7 +192,7 @@ def compare(content: ChangeContent, targets: Targets) -> dict[str, dict[str, Any
     if undo is None or not content.read or not content.became:
         return {}
     change = ToolChange(content.tool, content.arguments, content.answer, content.before)
-    now = undo.fields_of(targets.read_target(content.read, content.target), change)
+    now = undo.fields_of(_read(targets, content.read, content.target), change)
     names = dict.fromkeys((*content.became, *now))
     pairs = {name: {"left": content.became.get(name), "now": now.get(name)} for name in names}
     return {name: pair for name, pair in pairs.items() if pair["left"] != pair["now"]}

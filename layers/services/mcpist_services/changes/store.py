@@ -42,7 +42,7 @@ class ChangeStore:
             "account": record.account,
             "batch": record.batch,
             "step": record.step,
-            "undoable": not record.problem and not record.undone_by,
+            "undoable": record.is_undoable,
             "reason": record.problem,
             "undone_by": record.undone_by,
         }

@@ -12,6 +12,7 @@ from mcpist.render.shows import shows
 from mcpist.tools.declare.call import Lookup
 from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.paging import MAX_ITEMS
+from mcpist.tools.declare.undo import restores
 from mcpist_services.files.lines import MAX_PART_BYTES
 from mcpist_services.files.store import FileStore
 
@@ -123,7 +124,7 @@ def diff(a: File, b: File, context: Context = 3) -> Lookup:
     return Lookup(FileStore.diff, a=a, b=b, context=context)
 
 
-@files.writes(FILE, idempotent=True)
+@files.writes(FILE, idempotent=True, undo=restores("stat", roles="roles"))
 def share(path: File, roles: Roles) -> Lookup:
     """Let the people of some roles read your file; the roles that you leave out no longer can."""
     return Lookup(FileStore.share, path=path, roles=roles)

@@ -20,7 +20,7 @@ MAX_FOUND = 1_000
 
 @dataclass(frozen=True, slots=True)
 class UndoPlan:
-    """What an undo runs, and what it leaves."""
+    """The steps of an undo, and the changes that stay."""
 
     commands: Sequence[Mapping[str, Any]]
     changes: Sequence[Mapping[str, Any]]

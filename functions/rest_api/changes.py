@@ -1,0 +1,79 @@
+"""The routes of changes: their list, and one with the fields as they were."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from aws_lambda_powertools.event_handler.openapi.params import Query
+from pydantic import Field
+
+from mcpist.errors import InvalidRequest
+from mcpist.running import changes
+from mcpist.running.changes import MAX_LISTED, ChangeRecord
+from rest_api.exchange import current
+from rest_api.router import Body, Operations
+
+router = Operations("batches")
+
+
+class ChangeSummary(Body):
+    """A change that a tool has made."""
+
+    id: str
+    tool: str
+    created_at: str
+    expires_at: int
+    batch: str
+    step: str
+    undoable: Annotated[bool, Field(description="Whether it can be undone, and has not been")]
+    reason: Annotated[str, Field(description="Why it cannot be undone")]
+    undone_by: Annotated[str, Field(description="The batch or the request that undid it, or began to")]
+
+
+class ChangeList(Body):
+    """Changes, the newest first."""
+
+    changes: list[ChangeSummary]
+
+
+class ChangeDetail(ChangeSummary):
+    """A change with its content."""
+
+    arguments: dict[str, Any]
+    was: Annotated[dict[str, Any], Field(description="The fields that it changed, as they were")]
+    became: Annotated[dict[str, Any], Field(description="The same fields as it left them")]
+    calls: Annotated[list[dict[str, Any]], Field(description="The calls that undo it")]
+
+
+@router.operation("GET", "/v1/changes", "List changes")
+def list_changes(
+    batch: Annotated[str, Query(max_length=100, description="Only those of this batch")] = "",
+    since: Annotated[str, Query(max_length=40, description="Only those since then")] = "",
+    user: Annotated[str, Query(max_length=128, description="Those of this user, for an administrator")] = "",
+    limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 50,
+) -> ChangeList:
+    """List the changes that were kept of one's own writes, the newest first."""
+    try:
+        moment = datetime.fromisoformat(since).timestamp() if since else 0
+    except ValueError:
+        raise InvalidRequest(field="since", problem="it is a date-time of RFC 3339") from None
+    found = changes.list_changes(current().caller, user=user, batch=batch, since=moment, limit=limit)
+    return ChangeList(changes=[ChangeSummary(**_summary(record)) for record in found])
+
+
+@router.operation("GET", "/v1/changes/<id>", "Show a change")
+def get_change(
+    id: str,  # noqa: A002 - the path's variable
+    user: Annotated[str, Query(max_length=128, description="Whose it is, for an administrator")] = "",
+) -> ChangeDetail:
+    """Show a change: the fields as they were and as it left them, and the calls that undo it."""
+    record = changes.find(current().caller, f"{user}/{id}" if user else id)
+    content = changes.load(record)
+    calls = [{"tool": tool, "params": arguments} for tool, arguments in content.calls]
+    shown = {"arguments": content.arguments, "was": content.was, "became": content.became, "calls": calls}
+    return ChangeDetail(**_summary(record), **shown)
+
+
+def _summary(record: ChangeRecord) -> dict[str, Any]:
+    named = {name: getattr(record, name) for name in ("tool", "created_at", "expires_at", "batch", "step", "undone_by")}
+    own = {"id": changes.reference(current().caller, record), "undoable": record.is_undoable, "reason": record.problem}
+    return named | own
