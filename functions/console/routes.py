@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 
-from console import approvals, connections, files, home, logs, modules, profile, rendering, search
+from console import approvals, changes, connections, files, home, logs, modules, profile, rendering, search
 from console.batches import pages as batches
 from console.http.cookies import BrowserSession, read_session, set_session_cookie
 from console.organization import company, roles, users
@@ -63,6 +63,8 @@ PAGES: dict[str, Page] = {
     "POST /batches": batches.submit,
     "GET /approvals": approvals.show,
     "POST /approvals": approvals.submit,
+    "GET /changes": changes.show,
+    "POST /changes": changes.submit,
     "GET /files": files.show,
     "GET /tools": tools.show,
     "POST /tools": tools.submit,

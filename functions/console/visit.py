@@ -42,6 +42,7 @@ NAVIGATION = (
     NavigationEntry("tools", "/tools"),
     NavigationEntry("batches", "/batches"),
     NavigationEntry("approvals", "/approvals"),
+    NavigationEntry("changes", "/changes"),
     NavigationEntry("files", "/files"),
     NavigationEntry("connections", "/connect"),
     NavigationEntry("profile", "/profile"),

@@ -32,6 +32,8 @@ FOR_EVERYBODY = {
     "POST /batches": 400,
     "GET /approvals": 200,
     "POST /approvals": 400,
+    "GET /changes": 200,
+    "POST /changes": 400,
     "GET /files": 200,
     "GET /tools": 200,
     "POST /tools": 400,

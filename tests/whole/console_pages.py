@@ -28,6 +28,7 @@ PAGES = (
     ConsolePage("/batches?id={batch}", "Timeline", "タイムライン"),
     ConsolePage("/batches?id={batch}&step=look", "list_tags", "list_tags"),
     ConsolePage("/tools?connect=github", "Connect GitHub", "GitHub を接続"),
+    ConsolePage("/changes", "kept for 30 days", "30 日間記録"),
     ConsolePage("/approvals", "until a person has decided", "人が決めるまで"),
     ConsolePage("/approvals?id={approval}", "exactly as shown", "表示どおりに"),
     ConsolePage("/files", "Large results", "保存された大きな結果"),
