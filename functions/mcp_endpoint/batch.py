@@ -56,7 +56,7 @@ def run_batch(
         return found if isinstance(found, ApprovedCall) else _follow(exchange, permissions, found, given)
     submitted = _prepare(exchange, permissions, request)
     if request.dry_run:
-        return [compact_json(submitted.describe(permissions))]
+        return [compact_json(submitted.describe(permissions, exchange.remaining))]
     consent = consent_of(exchange.client, claimed=request.confirm)
     return _follow(exchange, permissions, submitted.submit(permissions, consent, seconds=exchange.remaining))
 

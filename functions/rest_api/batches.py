@@ -51,7 +51,9 @@ def start_batch(
     request = {"commands": body.commands, **body.options.model_dump()}
     submitted = _prepare(request)
     if body.dry_run or dry_run:
-        return Response(200, "application/json", BatchPlan(plan=submitted.describe(current().permissions)))
+        return Response(
+            200, "application/json", BatchPlan(plan=submitted.describe(current().permissions, current().remaining))
+        )
     return _submit(submitted, request, max(body.wait, wait))
 
 
@@ -64,7 +66,9 @@ def undo_changes(body: UndoRequest) -> Response[BatchView | BatchPlan]:
     request = {"undo": body.undo, "anyway": body.anyway, **body.options.model_dump()}
     submitted = _prepare(request)
     if body.dry_run:
-        return Response(200, "application/json", BatchPlan(plan=submitted.describe(current().permissions)))
+        return Response(
+            200, "application/json", BatchPlan(plan=submitted.describe(current().permissions, current().remaining))
+        )
     return _submit(submitted, request, body.wait)
 
 
@@ -115,6 +119,11 @@ def confirm_batch(id: str) -> Response[BatchView | BatchPlan]:  # noqa: A002 - t
 def _prepare(request: Mapping[str, Any]) -> Submission:
     """Check what is to run, as a request or the question about it says."""
     return submission.prepare_described(current().permissions, request, current().request_id)
+
+
+def _plan(submitted: Submission) -> Response[BatchView | BatchPlan]:
+    plan = submitted.describe(current().permissions, current().remaining)
+    return Response(200, "application/json", BatchPlan(plan=plan))
 
 
 def _submit(submitted: Submission, request: dict[str, Any], wait: float) -> Response[BatchView | BatchPlan]:

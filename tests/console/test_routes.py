@@ -43,7 +43,19 @@ FOR_EVERYBODY = {
 """The routes that a user may use, with the answer to a request that says nothing more; all others are refused."""
 FORMS = [route for route in PAGES if route.startswith("POST ")]
 READ = [route for route in PAGES if route.startswith("GET ")]
-OWN_ACTIONS = {"try", "begin", "paste", "disconnect", "cancel", "resume", "keep", "open", "confirm", "end_client"}
+OWN_ACTIONS = {
+    "undo",
+    "try",
+    "begin",
+    "paste",
+    "disconnect",
+    "cancel",
+    "resume",
+    "keep",
+    "open",
+    "confirm",
+    "end_client",
+}
 OWN_ACTIONS |= {"agree", "refuse", "run"}  # what waits for the person, and its own approved requests
 OWN_ACTIONS |= {"accepted", "declined", "default", "language", "sign_out", "sign_out_there", "sign_out_everywhere"}
 """The actions that change what is the person's own, or nothing."""

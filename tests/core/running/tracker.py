@@ -11,7 +11,7 @@ from mcpist.render.shows import DONE, shows
 from mcpist.running.gate import CONFIRMED, ToolUse, admit
 from mcpist.running.options import RunOptions
 from mcpist.tools.access.permissions import Permissions
-from mcpist.tools.declare.call import Call, changes, given
+from mcpist.tools.declare.call import Call, Calls, changes, given
 from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.undo import restores, undone_by
 from mcpist.tools.search.catalogue import Catalogue, DefinedModules
@@ -99,6 +99,12 @@ def tracker(host: str) -> Module:
     def delete_item(item_id: str) -> Call:
         """Delete an item."""
         return Call("DELETE", f"/items/{item_id}")
+
+    @module.writes(item, undo=restores("get_item", title="title"))
+    def rename_by_suffix(item_id: str, suffix: str) -> Calls:
+        """Add something to a title."""
+        found = (yield Call("GET", f"/items/{item_id}")).json
+        return (yield Call("PATCH", f"/items/{item_id}", json={"title": found["title"] + suffix})).json
 
     @module.writes(DONE, irreversible="a message that was sent")
     def send(item_id: str, text: str | None = None) -> Call:

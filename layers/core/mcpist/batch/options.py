@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -45,17 +45,15 @@ class BatchOptions(BaseModel):
         Brief("toon, json, markdown"),
     ] = None
 
-    on_failure: Annotated[
-        Literal["stop", "undo"],
-        Field(
-            description="`undo` takes back what succeeded once a step fails for good; what nothing undoes is refused"
-        ),
-        Brief("or undo"),
-    ] = "stop"
+    undoable: Annotated[
+        bool,
+        Field(description="Keep what undoes each write; a step that nothing undoes fails before it writes"),
+        Brief("keep undo"),
+    ] = False
 
     def applied_to(self, step: RunOptions) -> RunOptions:
         """Return the options of a step with what holds for the whole batch."""
-        return step.model_copy(update={"undoable": True}) if self.on_failure == "undo" else step
+        return step.model_copy(update={"undoable": True}) if self.undoable else step
 
     @property
     def options(self) -> "BatchOptions":

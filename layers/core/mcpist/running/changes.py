@@ -121,7 +121,8 @@ def keep(caller: Caller, tool: str, content: ChangeContent, *, creates: bool = F
         **more,
     )
     storage.store(_path(made), stored, JSON)
-    ledger_table().put(encode(made, omit_defaults=True) | {"pk": made.pk, "sk": made.id})
+    # An update, since the step runner may put nothing but places of files.
+    ledger_table().set(made.pk, made.id, encode(made, omit_defaults=True))
     return made
 
 

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from mcpist.batch.execution.plan import Plan, plan
+from mcpist.batch.execution.submission import prepare
 from mcpist.batch.execution.undo import plan_undo
 from mcpist.batch.language.graph import Graph
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Entry, Header
+from mcpist.batch.options import DEFAULT_OPTIONS
 from mcpist.caller import Caller, Role, Subject
 from mcpist.errors import InvalidRequest, McpistError, NothingToUndo
 from mcpist.running import changes
@@ -210,3 +212,22 @@ def test_nothing_is_undone_twice_and_nothing_of_others_is_lost_whatever_is_kille
         assert item["title"] in {"theirs", f"n{name[1:]}", f"t{name[1:]}"}
     claimed = [record for record in changes.list_changes(UMA, batch=BATCH) if record.undone_by]
     assert len(tracker.written) <= len(claimed)
+
+
+def test_a_dry_run_shows_what_each_write_would_change_of_a_list_the_first_with_their_number(tracker: Tracker) -> None:
+    items(tracker, 2)
+    commands = [
+        {"id": "found", "module": "tracker", "tool": "get_item", "params": {"item_id": "i0"}},
+        step("plain", "update_item", item_id="i1", title="new"),
+        step("known", "update_item", item_id="${found.raw.id}", state="closed"),
+        step("later", "update_item", item_id="${plain.raw.id}", state="closed"),
+    ]
+    submitted = prepare(Story(tracker).permissions, commands, DEFAULT_OPTIONS, "r1")
+    shown = {
+        one["id"]: one["calls"][0]["difference"] for one in submitted.describe(Story(tracker).permissions)["previews"]
+    }
+    assert shown == {
+        "plain": {"title": {"now": "t1", "then": "new"}},
+        "known": {"state": {"now": "open", "then": "closed"}},
+    }
+    assert tracker.written == []

@@ -128,8 +128,7 @@ def test_a_malformed_line_is_reported_and_the_others_are_parsed() -> None:
             {"arg": {}},
             "arg",
             "there is no such field (fields: id, module, tool, params, after, output, raw_output, each, each_limit, "
-            "when, on_error, timeout, account, retry, retry_delay, undoable, undoes, "
-            "anyway)",
+            "when, on_error, timeout, account, retry, retry_delay, undoes, anyway)",
         ),
         ({"id": "each"}, "id", "each stands for the element of a list: take another id"),
         ({"each": "find.items"}, "each", EACH),

@@ -21,6 +21,7 @@ from mcpist.files.answers import content_of, store_content
 from mcpist.render.shows import Shows
 from mcpist.running import gate
 from mcpist.running.confirmation import DestructiveUse, TargetPreview, quote
+from mcpist.running.preview import preview
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.tool import Tool
 
@@ -28,6 +29,8 @@ MAX_PREVIEW_READS = 3
 # Of all reads together: a person and a client wait for the question.
 MIN_PREVIEW_SECONDS, MAX_PREVIEW_SECONDS = 1.0, 6.0
 MAX_PREVIEW_ELEMENTS = 100
+MAX_PREVIEWED_ELEMENTS = 20
+"""Of a list, of which a dry run reads the targets."""
 MAX_PREVIEW_TEXT_CHARACTERS = 20_000
 
 
@@ -57,6 +60,40 @@ def with_previews(
             raw = gate.admit(permissions, use).run(rest).json
             results[name] = _result(step, raw, tool.shows, None, permissions.caller)
     return [replace(use, preview=_preview(use, results, lists.get(use.id))) for use in uses]
+
+
+def differences(
+    runs: Iterable[tuple[Step, Tool]],
+    permissions: Permissions,
+    request: str,
+    seconds: float,
+    resumption: Resumption | None = None,
+) -> list[dict[str, Any]]:
+    """Return for each step that writes what it would change now: of a list, of its first elements, with their number.
+
+    Steps whose references are not known yet, and those for which the time does not suffice, are left out.
+    """
+    deadline = time.monotonic() + min(MAX_PREVIEW_SECONDS, seconds / 2)
+    writing = {step.id: (step, tool) for step, tool in runs if not tool.reads}
+    uses = [
+        DestructiveUse(step.module, step.tool, step.params, step.line, step.id, step.each)
+        for step, _ in writing.values()
+    ]
+    found: list[dict[str, Any]] = []
+    for use in with_previews(uses, runs, permissions, request, seconds, resumption):
+        step = writing[use.id][0]
+        is_plain = not step.each and not find_references(step.params)
+        targets = use.preview.targets if use.preview else [step.params] if is_plain else []
+        shown: list[dict[str, Any]] = []
+        for target in targets[:MAX_PREVIEWED_ELEMENTS]:
+            if (rest := deadline - time.monotonic()) < MIN_PREVIEW_SECONDS:
+                break
+            named = gate.ToolUse(step.module, step.tool, target, request, options=step.options)
+            with suppress(McpistError):  # it is reported when the step runs
+                shown.append(preview(permissions, named, rest).as_dict())
+        count = {} if use.preview is None or use.preview.count is None else {"count": use.preview.count}
+        found += [{"id": step.id, **count, "calls": shown}] if shown else []
+    return found
 
 
 def _known_result(name: str, resumption: Resumption, permissions: Permissions) -> StepResult | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from mcpist.audit import record as audit
 from mcpist.batch.execution.plan import Plan, plan
-from mcpist.batch.execution.previews import with_previews
+from mcpist.batch.execution.previews import differences, with_previews
 from mcpist.batch.execution.resume import Resumption, plan_resumption
 from mcpist.batch.execution.start import UNCONFIRMED, resume, start
 from mcpist.batch.execution.undo import UndoPlan, plan_undo
@@ -138,14 +138,16 @@ class Submission:
             for step, tool in runs
         ]
 
-    def describe(self, permissions: Permissions) -> dict[str, Any]:
-        """Return the checked plan as JSON, with the steps that need confirmation."""
+    def describe(self, permissions: Permissions, seconds: float = QUESTION_SECONDS) -> dict[str, Any]:
+        """Return the checked plan as JSON: what it would change now, and the steps that need confirmation."""
         fields = self.plan.as_dict(self.plan.build_machine(settings().step_runner))
         running = [step.id for step, _ in self.runs]
         resumed = {"runs": running} if len(running) < len(self.plan.steps) else {}
         destructive = with_accounts(self.destructive, self.runs, permissions)
         undone = {"undoes": self.undo.changes, "left": self.undo.left} if self.undo else {}
-        return fields | resumed | undone | {"destructive": [step.as_dict() for step in destructive]}
+        written = differences(self.runs, permissions, invocation.request_id(), seconds, self.resumption)
+        previews = {"previews": written} if written else {}
+        return fields | resumed | undone | previews | {"destructive": [step.as_dict() for step in destructive]}
 
     def show_again(self, permissions: Permissions, question: str, seconds: float) -> list[DestructiveUse]:
         """Return the destructive steps of a question as they are now, and let a yes permit nothing else."""

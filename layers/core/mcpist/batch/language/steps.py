@@ -39,7 +39,7 @@ MAX_BATCH_STEPS = 100
 MAX_STEP_TIMEOUT_SECONDS = 25
 MAX_PROBLEMS = 50
 """The errors of a batch that are reported at once."""
-STEP_OPTIONS = ("retry", "retry_delay", "account", "undoable", "undoes", "anyway")
+STEP_OPTIONS = ("retry", "retry_delay", "account", "undoes", "anyway")
 TOO_DEEP_MESSAGE = "it is nested too deep"
 type Problems = list[McpistError]
 type Condition = Mapping[str, Any]
@@ -113,8 +113,6 @@ class Step:
     """How often a failed request is sent again, where it is safe to repeat."""
     retry_delay: Annotated[float, Field(ge=0, le=MAX_RETRY_DELAY_SECONDS)] = 1
     """The seconds before the first retry; each next one waits longer."""
-    undoable: bool = False
-    """Whether what undoes it is kept; it is refused where nothing undoes it."""
     undoes: Annotated[str, Field(pattern=CHANGE_PATTERN)] = ""
     """The change that it undoes, unless its target has changed since."""
     anyway: bool = False

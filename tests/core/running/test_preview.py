@@ -1,0 +1,69 @@
+"""A call that is shown before it happens: its request, its target now, the difference, and what would undo it."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from mcpist.caller import Role
+from mcpist.errors import AuthorizationError, InvalidArguments
+from mcpist.running.gate import ToolUse
+from mcpist.running.preview import preview
+from mcpist.tools.access.permissions import Permissions
+from tests.audit_items import audit_items
+from tests.core.running.tracker import Tracker, tracking
+from tests.core.sample import caller
+
+UMA = caller(Role("everything", modules=("tracker",), allow=("*",), destructive=True))
+
+
+@pytest.fixture
+def tracker(aws: list[str]) -> Iterator[Tracker]:  # noqa: ARG001 - the tables
+    with tracking() as service:
+        service.items["7"] = {"id": "7", "title": "old", "state": "open", "note": None}
+        yield service
+
+
+def shown(tracker: Tracker, tool: str, **arguments: object) -> dict[str, object]:
+    found = preview(Permissions(UMA, tracker.catalogue), ToolUse("tracker", tool, arguments, "r1"), 20).as_dict()
+    assert tracker.written == []
+    return found
+
+
+def test_an_update_shows_its_request_and_each_field_now_and_then(tracker: Tracker) -> None:
+    found = shown(tracker, "update_item", item_id="7", title="new", state="open")
+    assert found["request"] == {
+        "method": "PATCH",
+        "url": f"{tracker.url}/items/7",
+        "body": {"title": "new", "state": "open"},
+    }
+    assert found["now"] == {"id": "7", "title": "old", "state": "open", "note": None}
+    assert found["difference"] == {"title": {"now": "old", "then": "new"}}
+    former = {"item_id": "7", "title": "old", "state": "open"}
+    assert found["undo"] == {"possible": True, "by": ({"tool": "tracker.update_item", "params": former},)}
+    assert len(tracker.received) == 1
+
+
+def test_something_new_and_something_destroyed_show_all_their_fields(tracker: Tracker) -> None:
+    assert shown(tracker, "create_item", title="made")["difference"] == {"title": {"now": None, "then": "made"}}
+    gone = shown(tracker, "delete_item", item_id="7")
+    assert (gone["now"], gone["effect"]) == ({"id": "7", "title": "old", "state": "open", "note": None}, "destroys")
+
+
+def test_a_tool_that_reads_first_shows_the_write_that_comes_of_it(tracker: Tracker) -> None:
+    found = shown(tracker, "rename_by_suffix", item_id="7", suffix="er")
+    assert found["request"] == {"method": "PATCH", "url": f"{tracker.url}/items/7", "body": {"title": "older"}}
+
+
+def test_what_cannot_be_undone_says_why(tracker: Tracker) -> None:
+    assert shown(tracker, "send", item_id="7")["undo"] == {"possible": False, "reason": "a message that was sent"}
+    emptied = shown(tracker, "update_item", item_id="7", note="n")["undo"]
+    assert emptied == {"possible": False, "reason": "note was empty and cannot be emptied"}
+
+
+def test_a_preview_is_refused_as_the_call_would_be_and_leaves_a_row(tracker: Tracker) -> None:
+    shown(tracker, "update_item", item_id="7", title="new")
+    assert ("tracker.update_item", "previewed") in {(row["tool"], row["outcome"]) for row in audit_items("acme")}
+    with pytest.raises(InvalidArguments):
+        shown(tracker, "update_item", title="new")
+    with pytest.raises(AuthorizationError):
+        preview(Permissions(caller(Role("empty")), tracker.catalogue), ToolUse("tracker", "send", {}, "r1"), 20)
