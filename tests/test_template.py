@@ -690,7 +690,7 @@ def test_the_bucket_is_private_and_takes_only_tls(resources: Json) -> None:
 def test_large_results_expire_and_documents_do_not(resources: Json) -> None:
     rules = resources["FilesBucket"]["Properties"]["LifecycleConfiguration"]["Rules"]
     expiring = {rule["Prefix"]: rule["ExpirationInDays"] for rule in rules if "ExpirationInDays" in rule}
-    assert expiring == {"incoming/": 1, "files/": {"Ref": "FileDays"}}
+    assert expiring == {"incoming/": 1, "files/": {"Ref": "FileDays"}, "changes/": 30}
 
 
 def test_a_delete_marker_of_which_no_version_is_left_expires(resources: Json) -> None:

@@ -9,7 +9,7 @@ from mcpist.http.request import HttpResponse
 from mcpist.render.answer import compact_json
 from mcpist.running import changes
 
-MAX_VALUE_CHARACTERS = 2_000
+MAX_SHOWN_CHARACTERS = 2_000
 
 
 def show(visit: Visit) -> HttpResponse:
@@ -41,4 +41,4 @@ def _text(fields: dict[str, Any], name: str) -> str:
     if name not in fields:
         return ""
     value = fields[name]
-    return (value if isinstance(value, str) else compact_json(value))[:MAX_VALUE_CHARACTERS]
+    return (value if isinstance(value, str) else compact_json(value))[:MAX_SHOWN_CHARACTERS]

@@ -37,6 +37,11 @@ def result_path(organization: str, sha256: str) -> str:
     return f"files/{_segment(organization)}/{sha256}"
 
 
+def change_path(organization: str, user: str, sha256: str) -> str:
+    """Return the path of what was kept of a user's write, which the bucket keeps for 30 days."""
+    return f"changes/{_segment(organization)}/{_segment(user)}/{sha256}"
+
+
 def store(path: str, content: bytes, content_type: str) -> None:
     """Store a content under its path, and count its size for the organization that the path names."""
     spending.add(unquote(path.split("/")[1]), "bytes", len(content))

@@ -1,4 +1,4 @@
-"""The journal of changes: what a write has changed, how it was before, and what undoes it, for the days of a file.
+"""The journal of changes: the fields that a write has changed, as they were and became, and what undoes it.
 
 Its content is a sealed file of its owner; the audit row of the write names it by an id in which the content's hash is.
 Items of the ledger's table, under `pk` ORGANIZATION#changes#USER:
@@ -22,9 +22,9 @@ from mcpist.errors import AlreadyUndone, AuthorizationError, ChangeNotFound
 from mcpist.files import storage
 from mcpist.files.content import JSON
 from mcpist.files.records import DAY_SECONDS
-from mcpist.settings import settings
 from mcpist.telemetry import invocation
 
+KEPT_DAYS = 30  # as the bucket's rule in the template
 MAX_LISTED = 100
 ID_HASH_CHARACTERS = 24
 TIME_CHARACTERS = 11
@@ -114,7 +114,7 @@ def keep(caller: Caller, tool: str, content: ChangeContent, *, creates: bool = F
         id=f"c_{_time_part(moment)}{sha256[:ID_HASH_CHARACTERS]}",
         tool=tool,
         created_at=datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds"),
-        expires_at=int(moment) + settings().file_days * DAY_SECONDS,
+        expires_at=int(moment) + KEPT_DAYS * DAY_SECONDS,
         sha256=sha256,
         target=target,
         creates=creates,
@@ -199,7 +199,7 @@ def _time_part(moment: float) -> str:
 
 
 def _path(record: ChangeRecord) -> str:
-    return storage.path_of(record.organization, record.user, record.sha256)
+    return storage.change_path(record.organization, record.user, record.sha256)
 
 
 def _pk(organization: str, user: str) -> str:
