@@ -8,7 +8,7 @@ from pydantic import Field
 
 from mcpist.errors import InvalidRequest
 from mcpist.running import changes
-from mcpist.running.changes import MAX_LISTED, ChangeRecord
+from mcpist.running.changes import MAX_LISTED
 from rest_api.exchange import current
 from rest_api.router import Body, Operations
 
@@ -57,7 +57,7 @@ def list_changes(
     except ValueError:
         raise InvalidRequest(field="since", problem="it is a date-time of RFC 3339") from None
     found = changes.list_changes(current().caller, user=user, batch=batch, since=moment, limit=limit)
-    return ChangeList(changes=[ChangeSummary(**_summary(record)) for record in found])
+    return ChangeList(changes=[ChangeSummary(**changes.summary(current().caller, record)) for record in found])
 
 
 @router.operation("GET", "/v1/changes/<id>", "Show a change")
@@ -66,14 +66,4 @@ def get_change(
     user: Annotated[str, Query(max_length=128, description="Whose it is, for an administrator")] = "",
 ) -> ChangeDetail:
     """Show a change: the fields as they were and as it left them, and the calls that undo it."""
-    record = changes.find(current().caller, f"{user}/{id}" if user else id)
-    content = changes.load(record)
-    calls = [{"tool": tool, "params": arguments} for tool, arguments in content.calls]
-    shown = {"arguments": content.arguments, "was": content.was, "became": content.became, "calls": calls}
-    return ChangeDetail(**_summary(record), **shown)
-
-
-def _summary(record: ChangeRecord) -> dict[str, Any]:
-    named = {name: getattr(record, name) for name in ("tool", "created_at", "expires_at", "batch", "step", "undone_by")}
-    own = {"id": changes.reference(current().caller, record), "undoable": record.is_undoable, "reason": record.problem}
-    return named | own
+    return ChangeDetail(**changes.detail(current().caller, f"{user}/{id}" if user else id))

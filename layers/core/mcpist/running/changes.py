@@ -155,6 +155,22 @@ def list_changes(
     return found[:limit]
 
 
+def summary(caller: Caller, record: ChangeRecord) -> dict[str, Any]:
+    """Return a change as a list shows it to a caller."""
+    names = ("tool", "created_at", "expires_at", "batch", "step", "undone_by")
+    own = {"id": reference(caller, record), "undoable": record.is_undoable, "reason": record.problem}
+    return own | {name: getattr(record, name) for name in names}
+
+
+def detail(caller: Caller, change: str) -> dict[str, Any]:
+    """Return a change with its content: the fields as they were and became, and the calls that undo it."""
+    record = find(caller, change)
+    content = load(record)
+    calls = [{"tool": tool, "params": arguments} for tool, arguments in content.calls]
+    fields = {"arguments": content.arguments, "was": content.was, "became": content.became}
+    return summary(caller, record) | fields | {"calls": calls}
+
+
 def claim(record: ChangeRecord, by: str) -> None:
     """Let nobody else undo a change; AlreadyUndone where somebody has, or has begun to."""
     try:
