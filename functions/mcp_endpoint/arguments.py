@@ -51,7 +51,7 @@ class GetModuleSchemaArguments(_Arguments):
     """The arguments of `get_module_schema`."""
 
     modules: Names = []
-    tools: Annotated[Names, Field(description="these tools' full JSON Schemas")] = []
+    tools: Annotated[Names, Field(description="tools' full Schemas")] = []
     query: Annotated[str, Field(description="a task in words")] = ""
     full: bool = False
 
@@ -59,8 +59,7 @@ class GetModuleSchemaArguments(_Arguments):
 # In place of a schema with every bound, which would need three times the tokens.
 OPTIONS_SCHEMA = {
     "type": "object",
-    "description": "timeout: 1-30 s, retry: 0-3 (if safe to repeat), retry_delay: 0-10 s, as_file, max_tokens, "
-    "account, format, undoable",
+    "description": "timeout: 1-30 s, retry: 0-3, retry_delay: 0-10 s, as_file, max_tokens, account, format, undoable",
 }
 
 
@@ -97,11 +96,11 @@ class BatchArguments(_Arguments, BatchOptions):
         WithJsonSchema(COMMANDS_SCHEMA),
     ] = ""
     dry_run: bool = False
-    confirm: Annotated[bool, Field(description="the user agrees")] = False
-    batch_id: Annotated[str, Field(description="fetch one running")] = ""
-    resume: Annotated[str, Field(description="rerun what failed of this batch_id")] = ""
-    again: Annotated[Names, Field(description="its unknown steps")] = []
-    undo: Annotated[str, Field(description="a batch_id, change or time")] = ""
+    confirm: Annotated[bool, Field(description="user agrees")] = False
+    batch_id: Annotated[str, Field(description="one running")] = ""
+    resume: Annotated[str, Field(description="rerun this batch_id")] = ""
+    again: Annotated[Names, Field(description="unknown steps")] = []
+    undo: Annotated[str, Field(description="batch, change or time")] = ""
     anyway: bool = False
 
 

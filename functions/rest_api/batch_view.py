@@ -124,6 +124,7 @@ class BatchSummary(Body):
     done: bool
     form: str
     resumes: str
+    undone_by: Annotated[str, Field(description="The batch that takes back what can be, since a step failed")]
     started_at: str
     closes_at: str
     expires_at: str
@@ -185,6 +186,7 @@ def _summary(head: Header) -> dict[str, Any]:
         "done": head.done,
         "form": head.form,
         "resumes": head.resumes,
+        "undone_by": head.undone_by,
         "settled": len(head.seq),
         "total": len(head.ids),
         "outcomes": dict(Counter(sorted(head.outcome.values()))),

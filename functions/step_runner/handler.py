@@ -17,6 +17,7 @@ from mcpist.aws.snapshot import prepare
 from mcpist.batch.execution import executions
 from mcpist.batch.execution.attempts import AHEAD, AttemptResult, StepAttempt, StepBusy, StepWaits
 from mcpist.batch.execution.settling import enter
+from mcpist.batch.execution.undo import undo_failed
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Header
 from mcpist.errors import InternalError
@@ -24,7 +25,7 @@ from mcpist.telemetry import invocation
 from mcpist.telemetry.door import Door
 from mcpist_services import NAMES
 from mcpist_services.catalogue import preloads
-from step_runner.step import ToolStepWork
+from step_runner.step import ToolStepWork, permissions_of
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -71,6 +72,8 @@ def _run(attempt: StepAttempt, event: dict[str, Any]) -> Attempted:
         return Attempted(response)
     with ToolStepWork(attempt, _log_entered) as work:
         result = enter(attempt, work)
+        if result.head.undone_by:
+            undo_failed(result.head, permissions_of(result.head), f"{event['machine'].rpartition('-')[0]}-relay")
     if result.must_continue:
         continue_batch(attempt, result.head, event["machine"], relayed=relayed)
         return Attempted(response)

@@ -120,7 +120,7 @@ class ToolStepWork:
         step = entry.step
         begun = ToolUse(step.module, step.tool, {}, self._request_id, head.batch, step.id)
         with gate.refusals_audited(_starter(head), [begun]):
-            permissions = Permissions(_caller(head), CATALOGUE)
+            permissions = permissions_of(head)
         with _locate_errors(entry):
             params = resolve(step.params, self._load_sources(head, entry))
         use = replace(begun, arguments=params, options=head.options.applied_to(step.options))
@@ -176,6 +176,11 @@ def _explain_values(written: Mapping[str, Any], params: Mapping[str, Any]) -> It
         if isinstance(text, str) and "${" in text and not isinstance(value, str):
             error.with_details(problem=f"{error.details['problem']} ({text} is of type {_json_type(value)})")
         raise
+
+
+def permissions_of(head: Header) -> Permissions:
+    """Return the present permissions of the user who started a batch."""
+    return Permissions(_caller(head), CATALOGUE)
 
 
 def _caller(head: Header) -> Caller:

@@ -75,3 +75,25 @@ def test_a_batch_is_undone_but_for_what_somebody_else_has_changed(deployment: Lo
     assert program.post("/undo", undo=batch["id"])["code"] == "CONFLICT"
     listed = program.post("/tools/call", name="changes.list", parameters={"batch": batch["id"]})["result"]
     assert {one["undone_by"] for one in listed} == {undone["id"], again["id"]}
+
+
+def test_half_of_a_batch_fails_and_what_succeeded_is_undone_by_itself(deployment: LocalDeployment) -> None:
+    program = Program(deployment)
+    path = program.file("rag.list_tags")
+    program.share(path)
+    steps = [
+        {"id": "good", "module": "files", "tool": "share", "params": {"path": path, "roles": [ROLE]}},
+        {
+            "id": "bad",
+            "module": "files",
+            "tool": "share",
+            "after": "good",
+            "params": {"path": path, "roles": ["nobody"]},
+        },
+    ]
+    failed = program.post("/batches", commands=steps, onFailure="undo", wait=20)
+    assert failed["outcomes"] == {"failed": 1, "succeeded": 1}
+    undone = httpx2.get(
+        f"{program.url}/v1/batches/{failed['undoneBy']}", params={"wait": 20}, headers=program.headers, timeout=60
+    ).json()
+    assert (undone["outcomes"], program.roles(path)) == ({"succeeded": 1}, [])

@@ -46,13 +46,13 @@ type MetaAnswer = Sequence[Part] | ToolAnswer | BatchAnswer | InputRequiredResul
 """The parts of an answer, the state of a batch, or an address to open first."""
 
 GET_MODULE_SCHEMA_DESCRIPTION = (
-    "First step: what modules offer. Tools come as one-line signatures (-> fields of the answer); name `tools`, or "
+    "First: what modules offer. Tools come as one-line signatures (-> fields of the answer); name `tools`, or "
     "set full, for JSON Schemas; `query` finds tools for a task. Without arguments it lists the {modules}"
 )
 NOTHING_FOUND = (
     "No tool has these words. Use others, or name modules to see their tools; without arguments all are listed."
 )
-CALL_DESCRIPTION = "Run one tool. The answer is compact; raw_output gives the service's own JSON."
+CALL_DESCRIPTION = "Run one tool. The answer is compact; raw_output: the service's own JSON."
 BATCH_DESCRIPTION = (
     "Run many tool calls at once. commands: JSONL, one step a line: "
     '{"id":"find","module":"m","tool":"t","params":{},"after":["id"],"output":true}. '

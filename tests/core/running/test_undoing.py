@@ -1,13 +1,15 @@
 """Writes that can be undone: what is kept of them, and that an undo happens once and loses nothing of others."""
 
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
+from secrets import token_hex
 from typing import Any
 
 import pytest
 
 from mcpist.caller import Role
-from mcpist.errors import AlreadyUndone, ChangeNotFound, McpistError, NotUndoable, TargetChanged
+from mcpist.errors import AlreadyUndone, ChangeNotFound, IntegrityError, McpistError, NotUndoable, TargetChanged
 from mcpist.running import changes
 from mcpist.running.changes import ChangeRecord
 from tests.audit_items import audit_items
@@ -121,6 +123,24 @@ def test_what_nothing_undoes_is_refused_where_it_must_be_undoable_and_else_named
     assert tracker.written == []
     tracker.run(KEEPING, "send", item_id="7", text="hello")
     assert only_change().problem == "a message that was sent"
+
+
+def test_a_write_that_is_kept_costs_a_read_with_its_row_and_one_item_more(tracker: Tracker, aws: list[str]) -> None:
+    tracker.run(UMA, "update_item", item_id="7", title="new")
+    plain = sorted(aws)
+    aws.clear()
+    tracker.run(KEEPING, "update_item", item_id="7", title="newer")
+    assert sorted(aws) == sorted([*plain, "PutItem", "UpdateItem"])
+
+
+def test_a_large_content_is_a_file_and_a_content_that_somebody_changed_is_no_undo(tracker: Tracker) -> None:
+    text = token_hex(10_000)
+    tracker.run(KEEPING, "update_item", item_id="7", title=text)
+    assert (only_change().content, changes.load(only_change()).became) == (None, {"title": text})
+    tracker.run(KEEPING, "update_item", item_id="7", title="small")
+    record = changes.list_changes(UMA)[0]
+    with pytest.raises(IntegrityError):
+        changes.load(replace(record, content=zlib.compress(b"{}")))
 
 
 def test_a_field_that_was_empty_makes_a_change_that_says_so(tracker: Tracker) -> None:

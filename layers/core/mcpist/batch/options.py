@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -37,7 +37,7 @@ class BatchOptions(BaseModel):
     max_tokens: Annotated[
         MaxTokens,
         Field(description="Tokens of the answer at /mcp, which the steps share: larger results are files"),
-        Brief("of the answer"),
+        Brief("answer"),
     ] = DEFAULT_ANSWER_TOKENS
     format: Annotated[
         AnswerFormat | None,
@@ -51,9 +51,15 @@ class BatchOptions(BaseModel):
         Brief("keep undo"),
     ] = False
 
+    on_failure: Annotated[
+        Literal["stop", "undo"],
+        Field(description="`undo` takes back what succeeded where a step failed; each write must be undoable"),
+        Brief("undo"),
+    ] = "stop"
+
     def applied_to(self, step: RunOptions) -> RunOptions:
         """Return the options of a step with what holds for the whole batch."""
-        return step.model_copy(update={"undoable": True}) if self.undoable else step
+        return step.model_copy(update={"undoable": True}) if self.undoable or self.on_failure == "undo" else step
 
     @property
     def options(self) -> "BatchOptions":

@@ -1,12 +1,14 @@
 """The journal of changes: the fields that a write has changed, as they were and became, and what undoes it.
 
-Its content is a sealed file of its owner; the audit row of the write names it by an id in which the content's hash is.
+Its content is sealed with the stack's data key, in its item or, where it is large, in a file. The audit row of the
+write names it by an id in which the content's hash is.
 Items of the ledger's table, under `pk` ORGANIZATION#changes#USER:
     ID                      a change, and by which request or batch it was undone
 """
 
 import json
 import time
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
@@ -18,14 +20,16 @@ from mcpist.aws.attributes import decode, encode, json_bytes
 from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.table import ledger_table
 from mcpist.caller import Caller
-from mcpist.errors import AlreadyUndone, AuthorizationError, ChangeNotFound
+from mcpist.errors import AlreadyUndone, AuthorizationError, ChangeNotFound, IntegrityError
 from mcpist.files import storage
 from mcpist.files.content import JSON
 from mcpist.files.records import DAY_SECONDS
 from mcpist.telemetry import invocation
+from mcpist.telemetry.metrics import INTEGRITY_FAILURES
 
 KEPT_DAYS = 30  # as the bucket's rule in the template
 MAX_LISTED = 100
+MAX_ITEM_CONTENT_BYTES = 4_096  # of a compressed content, which a list reads with its item
 ID_HASH_CHARACTERS = 24
 TIME_CHARACTERS = 11
 
@@ -59,6 +63,8 @@ class ChangeRecord:
     """Why it cannot be undone; empty where it can."""
     undone_by: str = ""
     """The batch or the request that undid it, or began to."""
+    content: bytes | None = field(default=None, repr=False)
+    """Its content, compressed, where it is small; else it is a file."""
 
     @property
     def is_undoable(self) -> bool:
@@ -106,6 +112,7 @@ class ChangeContent:
 def keep(caller: Caller, tool: str, content: ChangeContent, *, creates: bool = False, **more: str) -> ChangeRecord:
     """Store a change as its owner's, and return its record; `more` are further fields of it."""
     stored = content.as_json()
+    packed = zlib.compress(stored)
     sha256, moment = storage.digest_of(stored), time.time()
     target = storage.digest_of(json_bytes([content.read, dict(content.target)])) if content.read else ""
     made = ChangeRecord(
@@ -118,9 +125,11 @@ def keep(caller: Caller, tool: str, content: ChangeContent, *, creates: bool = F
         sha256=sha256,
         target=target,
         creates=creates,
+        content=packed if len(packed) <= MAX_ITEM_CONTENT_BYTES else None,
         **more,
     )
-    storage.store(_path(made), stored, JSON)
+    if made.content is None:
+        storage.store(_path(made), stored, JSON)
     # An update, since the step runner may put nothing but places of files.
     ledger_table().set(made.pk, made.id, encode(made, omit_defaults=True))
     return made
@@ -128,7 +137,13 @@ def keep(caller: Caller, tool: str, content: ChangeContent, *, creates: bool = F
 
 def load(record: ChangeRecord) -> ChangeContent:
     """Return the content of a change after a check of its hash."""
-    return ChangeContent.of_json(storage.load(_path(record), record.sha256))
+    if record.content is None:
+        return ChangeContent.of_json(storage.load(_path(record), record.sha256))
+    stored = zlib.decompress(record.content)
+    if storage.digest_of(stored) != record.sha256:
+        invocation.count_now(INTEGRITY_FAILURES)
+        raise IntegrityError(what=f"the change {record.id}")
+    return ChangeContent.of_json(stored)
 
 
 def find(caller: Caller, change: str) -> ChangeRecord:

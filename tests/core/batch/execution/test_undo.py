@@ -9,15 +9,16 @@ from typing import Any
 
 import pytest
 
+from mcpist.aws.table import ledger_table
 from mcpist.batch.execution.plan import Plan, plan
 from mcpist.batch.execution.submission import prepare
-from mcpist.batch.execution.undo import plan_undo
+from mcpist.batch.execution.undo import plan_undo, undo_failed
 from mcpist.batch.language.graph import Graph
-from mcpist.batch.ledger import ledger
+from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Entry, Header
-from mcpist.batch.options import DEFAULT_OPTIONS
+from mcpist.batch.options import DEFAULT_OPTIONS, BatchOptions
 from mcpist.caller import Caller, Role, Subject
-from mcpist.errors import InvalidRequest, McpistError, NothingToUndo
+from mcpist.errors import InvalidRequest, McpistError, NothingToUndo, NotUndoable
 from mcpist.running import changes
 from mcpist.running.changes import ChangeContent
 from mcpist.running.gate import CONFIRMED, ToolUse, admit
@@ -212,6 +213,38 @@ def test_nothing_is_undone_twice_and_nothing_of_others_is_lost_whatever_is_kille
         assert item["title"] in {"theirs", f"n{name[1:]}", f"t{name[1:]}"}
     claimed = [record for record in changes.list_changes(UMA, batch=BATCH) if record.undone_by]
     assert len(tracker.written) <= len(claimed)
+
+
+def test_a_failed_batch_is_taken_back_by_one_batch_however_often_that_is_begun(tracker: Tracker) -> None:
+    items(tracker, 1)
+    story, options = Story(tracker), BatchOptions(on_failure="undo")
+    commands = [step("a", "update_item", item_id="i0", title="new"), step("b", "get_item", "a", item_id="none")]
+    story.keep_graph(commands)
+    story.run(commands)
+    head = replace(ledger.get_header(f"acme#{BATCH}"), seq={0: 0, 1: 1}, outcome={0: "succeeded", 1: "failed"})
+    assert head.undone_by == ""
+    head = replace(head, options=options)
+    relay = "arn:aws:states:us-east-1:123456789012:stateMachine:none-relay"
+    undo_failed(head, story.permissions, relay)
+    assert ledger_table().delete(f"acme#{head.undone_by}", "batch")  # as if it was killed before the last item
+    undo_failed(head, story.permissions, relay)
+    made = ledger.get_header(f"acme#{head.undone_by}")
+    transitions.settle(made.pk, 0, "succeeded")
+    undo_failed(head, story.permissions, relay)
+    (entry,) = ledger.get_entries(made.pk)
+    assert (ledger.get_header(made.pk).done, entry.step.tool, entry.step.undoes[:2]) == (True, "update_item", "c_")
+    assert replace(head, outcome={0: "cancelled", 1: "failed"}).undone_by == ""
+
+
+def test_a_batch_that_must_be_undone_may_hold_nothing_irreversible(tracker: Tracker) -> None:
+    with pytest.raises(NotUndoable, match="a message that was sent") as refused:
+        prepare(
+            Story(tracker).permissions,
+            [step("say", "send", item_id="i0")],
+            BatchOptions(on_failure="undo"),
+            "r1",
+        )
+    assert refused.value.details["id"] == "say"
 
 
 def test_a_dry_run_shows_what_each_write_would_change_of_a_list_the_first_with_their_number(tracker: Tracker) -> None:

@@ -17,7 +17,7 @@ from mcpist.batch.ledger.records import Header
 from mcpist.batch.options import BatchOptions
 from mcpist.batch_id import is_batch_id
 from mcpist.caller import Caller, labelled
-from mcpist.errors import BatchNotFound, McpistError, StaleConfirmation, UnknownAccount
+from mcpist.errors import BatchNotFound, McpistError, NotUndoable, StaleConfirmation, UnknownAccount
 from mcpist.people import questions
 from mcpist.polling import Polling
 from mcpist.render.answer import compact_json
@@ -32,6 +32,7 @@ from mcpist.running.confirmation import (
     require_confirmation,
     shown_by,
 )
+from mcpist.running.undoing import describe as why_not
 from mcpist.settings import settings
 from mcpist.telemetry import invocation
 from mcpist.tools.access.permissions import Permissions, acting_caller
@@ -147,6 +148,8 @@ class Submission:
         undone = {"undoes": self.undo.changes, "left": self.undo.left} if self.undo else {}
         written = differences(self.runs, permissions, invocation.request_id(), seconds, self.resumption)
         previews = {"previews": written} if written else {}
+        if self.options.on_failure == "undo":
+            fields["on_failure"] = "undo"
         return fields | resumed | undone | previews | {"destructive": [step.as_dict() for step in destructive]}
 
     def show_again(self, permissions: Permissions, question: str, seconds: float) -> list[DestructiveUse]:
@@ -169,6 +172,8 @@ def prepare(permissions: Permissions, commands: str | list[Any], options: BatchO
         gate.record_refusals(permissions.caller, [error, *error.details.get("problems", ())], request)
         raise
     runs = [(step, tool) for _, step, tool in planned.steps_by_line]
+    if options.on_failure == "undo":
+        _check_undoable(runs)
     _check_accounts(runs, permissions)
     return Submission(planned, runs, options, request={"commands": commands, **options.model_dump()})
 
@@ -298,6 +303,14 @@ def _check_accounts(runs: Iterable[tuple[Step, Tool]], permissions: Permissions)
             known = ", ".join(sorted({row["label"] for row in found})) or "-"
             place = {"line": step.line, "id": step.id, "field": "account"}
             raise UnknownAccount(**place, account=step.account, service=service or step.module, known=known)
+
+
+def _check_undoable(runs: Iterable[tuple[Step, Tool]]) -> None:
+    """Raise NotUndoable for a step that writes what nothing undoes."""
+    for step, tool in runs:
+        if not tool.reads and (problem := why_not(tool)):
+            place = {"line": step.line, "id": step.id, "field": "on_failure"}
+            raise NotUndoable(**place, tool=f"{tool.module}.{tool.name}", problem=problem)
 
 
 def _account_rows(tools: Iterable[Tool], permissions: Permissions) -> dict[tuple[str, ...], list[dict[str, Any]]]:

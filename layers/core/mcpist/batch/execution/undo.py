@@ -1,19 +1,42 @@
 """Undo: changes become the steps of a batch of its own, each after those that undo what depended on it."""
 
+import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
+from mcpist.batch.execution.executions import start_execution
+from mcpist.batch.execution.plan import plan
 from mcpist.batch.language.graph import Graph
 from mcpist.batch.language.steps import MAX_BATCH_STEPS
 from mcpist.batch.ledger import ledger
+from mcpist.batch.ledger.items import now
+from mcpist.batch.ledger.records import Entry, Header
 from mcpist.batch_id import is_batch_id
 from mcpist.caller import Caller
-from mcpist.errors import BatchNotFound, InvalidRequest, NothingToUndo
+from mcpist.errors import BatchNotFound, InvalidRequest, McpistError, NothingToUndo
 from mcpist.running import changes
 from mcpist.running.changes import ChangeContent, ChangeRecord
+from mcpist.tools.access.permissions import Permissions
 
+logger = logging.getLogger(__name__)
+
+UNDO_MARGIN_SECONDS = 240  # within the warrant of the batch, which ends some minutes after it
+_INHERITED = frozenset(
+    (
+        "organization",
+        "user",
+        "subject",
+        "roles",
+        "warrant",
+        "expires_at",
+        "client",
+        "pins",
+        "correlation",
+        "traceparent",
+    )
+)
 MAX_FOUND = 1_000
 """Of the changes of a batch, or since a time."""
 
@@ -52,6 +75,36 @@ def plan_undo(caller: Caller, undo: str, *, anyway: bool = False) -> UndoPlan:
         reasons = "; ".join(dict.fromkeys(f"{one['tool']}: {one['reason']}" for one in left))
         raise NothingToUndo(undo=undo, reasons=reasons or "-")
     return UndoPlan(commands, shown, left)
+
+
+def undo_failed(head: Header, permissions: Permissions, relay: str) -> None:
+    """Start the batch that takes back what succeeded of a batch that wants it, once a step of it has failed for good.
+
+    It runs under the warrant of the failed batch, on the relay. Where a role demands an approval for what it destroys,
+    nothing starts: then a person undoes it. Repeating this starts no second batch.
+    """
+    if not head.undone_by:
+        return
+    try:
+        planned = plan(list(plan_undo(permissions.caller, head.batch).commands), permissions)
+    except McpistError as error:  # nothing is to be undone, or the caller may not do it any more
+        logger.warning("no automatic undo", extra={"batch": head.batch, "code": error.code})
+        return
+    if permissions.approval_mode(planned.tools):
+        return
+    started_at = now()
+    made = Header(
+        **{one.name: getattr(head, one.name) for one in fields(Header) if one.name in _INHERITED},
+        batch=head.undone_by,
+        ids=tuple(step.id for step in planned.steps),
+        needs=planned.graph.needs,
+        started_at=started_at,
+        closes_at=min(started_at + head.options.timeout, head.closes_at + UNDO_MARGIN_SECONDS),
+        form="relay",
+    )
+    pairs = zip(planned.steps, planned.tools, strict=True)
+    ledger.write_once(made, [Entry(index, step, tool.effect) for index, (step, tool) in enumerate(pairs)])
+    start_execution(relay, made.batch, {"batch": made.pk, "step": -1})
 
 
 def _find(caller: Caller, undo: str) -> list[ChangeRecord]:

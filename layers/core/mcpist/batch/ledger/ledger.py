@@ -16,10 +16,12 @@ import re
 import time
 import zlib
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from mcpist.aws.attributes import Item
+from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.table import IS_NEW, ledger_table
 from mcpist.batch.ledger import transitions
 from mcpist.batch.ledger.items import (
@@ -67,6 +69,15 @@ def write(header: Header, entries: Iterable[Entry], elements: Iterable[Entry] = 
     guard = {**old, "batch": header.batch, "expires_at": int(header.expires_at)}
     if not ledger_table().transact(last, [], guard=guard, condition=IS_NEW, values={}):
         raise AlreadyResumed(batch=header.resumes, by=find_successor(old["pk"]))
+
+
+def write_once(header: Header, entries: Iterable[Entry]) -> None:
+    """Store a new batch by updates alone, as the step runner may; one that is stored already stays as it is."""
+    items = [*(entry_item(header, entry) for entry in entries), *listing_items(header), header_item(header)]
+    for item in items:
+        fields = {name: value for name, value in item.items() if name not in {"pk", "sk"}}
+        with suppress(ConditionFailed):
+            ledger_table().set(item["pk"], item["sk"], fields, condition=IS_NEW)
 
 
 def forget_executions(pk: str) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from mcpist.batch.language.graph import opened
 from mcpist.batch.language.steps import Step
 from mcpist.batch.options import DEFAULT_OPTIONS, BatchOptions
+from mcpist.batch_id import undo_id
 from mcpist.caller import NO_CLIENT, ClientInfo, Subject
 
 MIN_STEP_SECONDS = 0.05
@@ -112,6 +113,16 @@ class Header:
         if self.cancelled_at is not None:
             return "cancelled" if self.done else "cancelling"
         return "done" if self.done else "running"
+
+    @property
+    def undone_by(self) -> str:
+        """The id of the batch that takes back what succeeded, since a step failed; empty where none does.
+
+        A batch that was cancelled, or whose time was over, is left as it is.
+        """
+        ended = set(self.outcome.values())
+        has_failed = not ended.isdisjoint({"failed", "unknown"}) and "cancelled" not in ended
+        return undo_id(self.batch) if self.options.on_failure == "undo" and self.done and has_failed else ""
 
     @property
     def is_stopped(self) -> bool:
