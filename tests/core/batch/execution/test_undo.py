@@ -257,7 +257,8 @@ def test_a_dry_run_shows_what_each_write_would_change_of_a_list_the_first_with_t
     ]
     submitted = prepare(Story(tracker).permissions, commands, DEFAULT_OPTIONS, "r1")
     shown = {
-        one["id"]: one["calls"][0]["difference"] for one in submitted.describe(Story(tracker).permissions)["previews"]
+        one["id"]: one["calls"][0]["difference"]
+        for one in submitted.describe(Story(tracker).permissions, 10)["previews"]
     }
     assert shown == {
         "plain": {"title": {"now": "t1", "then": "new"}},

@@ -139,14 +139,18 @@ class Submission:
             for step, tool in runs
         ]
 
-    def describe(self, permissions: Permissions, seconds: float = QUESTION_SECONDS) -> dict[str, Any]:
-        """Return the checked plan as JSON: what it would change now, and the steps that need confirmation."""
+    def describe(self, permissions: Permissions, seconds: float = 0) -> dict[str, Any]:
+        """Return the checked plan as JSON, with the steps that need confirmation.
+
+        Within some seconds the targets of its writes are read, and it has what they would change now.
+        """
         fields = self.plan.as_dict(self.plan.build_machine(settings().step_runner))
         running = [step.id for step, _ in self.runs]
         resumed = {"runs": running} if len(running) < len(self.plan.steps) else {}
         destructive = with_accounts(self.destructive, self.runs, permissions)
         undone = {"undoes": self.undo.changes, "left": self.undo.left} if self.undo else {}
-        written = differences(self.runs, permissions, invocation.request_id(), seconds, self.resumption)
+        request = invocation.request_id()
+        written = differences(self.runs, permissions, request, seconds, self.resumption) if seconds else []
         previews = {"previews": written} if written else {}
         if self.options.on_failure == "undo":
             fields["on_failure"] = "undo"
