@@ -78,13 +78,7 @@ def tracker(host: str) -> Module:
 
     @module.writes(
         item,
-        undo=undone_by(
-            "delete_item",
-            read="get_item",
-            creates=True,
-            fields={"title": "title", "state": "state"},
-            item_id="answer.id",
-        ),
+        undo=undone_by("delete_item(item_id=answer.id)", read="get_item", creates=True, fields="title state"),
     )
     def create_item(title: str) -> Call:
         """Create an item."""
@@ -95,7 +89,7 @@ def tracker(host: str) -> Module:
         """Change an item."""
         return Call("PATCH", f"/items/{item_id}", json=changes(title=title, state=state, note=note))
 
-    @module.destroys(DONE, undo=undone_by("create_item", read="get_item", title="before.title"))
+    @module.destroys(DONE, undo=undone_by("create_item(title=before.title)", read="get_item"))
     def delete_item(item_id: str) -> Call:
         """Delete an item."""
         return Call("DELETE", f"/items/{item_id}")

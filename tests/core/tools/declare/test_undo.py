@@ -1,12 +1,14 @@
 """What undoes a write, as values."""
 
+from dataclasses import replace
+
 import pytest
 
 from mcpist.errors import NotUndoable
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.call import Call
 from mcpist.tools.declare.module import Module
-from mcpist.tools.declare.undo import ToolCall, ToolChange, restores, row, undone_by
+from mcpist.tools.declare.undo import ToolCall, ToolChange, restores, row, toggles, undone_by, unless
 
 UPDATE = restores("get", title="title", owner="owner.login", note=lambda item: item["note"] or "")
 BEFORE = {"id": 7, "title": "old", "owner": None, "note": None}
@@ -38,11 +40,36 @@ def test_the_fields_after_a_write_are_those_of_its_answer_or_without_one_of_its_
 
 
 def test_a_creation_is_undone_by_a_tool_that_takes_its_id_from_the_answer() -> None:
-    undo = undone_by("delete", "list", read="find", select=row("id", "answer.id"), creates=True, id="answer.id")
+    undo = undone_by("delete(list, id=answer.id)", read="find", select=row("id", "answer.id"), creates=True)
     change = ToolChange("create", {"list": "a", "title": "t"}, {"id": 9})
     assert list(undo.calls(change)) == [ToolCall("delete", {"list": "a", "id": 9})]
     assert undo.target_of(change, ["list", "id"]) == {"list": "a", "id": 9}
     assert undo.fields_of([{"id": 8}], change) == {}
+
+
+def test_a_call_as_text_takes_arguments_paths_and_json_and_its_read_may_have_other_arguments() -> None:
+    undo = undone_by(
+        'close(id, force=true, why="undone")', read='find(page=arguments.place, sort="new")', fields="title"
+    )
+    change = ToolChange("open", {"id": 7, "place": 3, "sort": "old"}, {"title": "t"}, [])
+    assert list(undo.calls(change)) == [ToolCall("close", {"id": 7, "force": True, "why": "undone"})]
+    assert undo.target_of(change, ["page", "sort", "fetch_all"]) == {"page": 3, "sort": "new", "fetch_all": True}
+    assert undo.written_by(change) == {"title": "t"}
+
+
+def test_what_was_there_already_is_not_taken_off_again() -> None:
+    undo = toggles("take(name)", read="find", has=lambda json, change: change.arguments["name"] in json, adds=True)
+    change = ToolChange("put", {"name": "a"}, {}, ["b"])
+    assert list(undo.calls(change)) == [ToolCall("take", {"name": "a"})]
+    assert list(undo.calls(replace(change, before=["a"]))) == []
+    assert undo.fields_of([], change) != undo.written_by(change) == undo.fields_of(["a"], change)
+
+
+def test_an_undo_is_refused_for_the_changes_that_it_excepts() -> None:
+    undo = unless(lambda change: change.arguments["loud"], "others have heard it", undone_by("hush(id)", read="find"))
+    assert list(undo.calls(ToolChange("say", {"id": 1, "loud": False})))
+    with pytest.raises(NotUndoable, match="others have heard it"):
+        list(undo.calls(ToolChange("say", {"id": 1, "loud": True})))
 
 
 @pytest.mark.parametrize("marks", [{"undo": UPDATE, "irreversible": "a message that was sent"}])

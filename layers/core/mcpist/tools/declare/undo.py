@@ -4,8 +4,9 @@ The calls are of tools of the same module, so an undo asks for the same permissi
 same target gives the state before, and later shows whether somebody else has changed the target since.
 """
 
+import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mcpist.errors import NotUndoable
@@ -40,6 +41,8 @@ class ToolCall:
 
 type Value = str | Callable[[Any], Any]
 """The path of a value in an item's JSON, or a function that takes it from there."""
+type From = str | Callable[[ToolChange], Any]
+"""The path of a value that begins with `arguments`, `answer` or `before`, or a function that takes it from a change."""
 type Select = Callable[[Any, ToolChange], Any]
 """Returns the item of a change from the JSON of its read, e.g. from a list; None where it is not there."""
 
@@ -52,6 +55,8 @@ class Undo:
     """Returns the calls in their order; NotUndoable where a part of the change cannot be undone."""
     read: str = ""
     """The tool that reads the target; empty only where no change of somebody else can be lost."""
+    reads: Mapping[str, From] | None = None
+    """Arguments of the read that differ from the change's of the same names; one that is None is left out."""
     target: Callable[[ToolChange], Mapping[str, Any]] | None = None
     """Returns the read's arguments, where they are not the change's and the first call's of the same names."""
     state: Callable[[Any, ToolChange], Mapping[str, Any]] | None = None
@@ -66,8 +71,10 @@ class Undo:
         """Return the arguments of the read for a change; `parameters` are those that the read has."""
         if self.target:
             return dict(self.target(change))
-        made = next(iter(self.calls(change)), None) if change.answer is not None else None
-        known = {**change.arguments, **(made.arguments if made and self.creates else {})}
+        made = next(iter(self.calls(change)), None) if self.creates and change.answer is not None else None
+        # A list is read to its end, since the target may be anywhere in it.
+        known = {"fetch_all": True, **change.arguments, **(made.arguments if made else {})}
+        known |= values_of(change, self.reads or {})
         return {name: known[name] for name in parameters if known.get(name) is not None}
 
     def fields_of(self, json: Any, change: ToolChange) -> dict[str, Any]:
@@ -79,11 +86,20 @@ class Undo:
         return dict(self.after(change)) if self.after else self.fields_of(change.answer, change)
 
 
-def restores(read: str, *, select: Select | None = None, echoes: bool = True, **fields: Value) -> Undo:
+def restores(
+    read: str,
+    *,
+    select: Select | None = None,
+    echoes: bool = True,
+    reads: Mapping[str, From] | None = None,
+    renamed: Mapping[str, From] | None = None,
+    **fields: Value,
+) -> Undo:
     """Declare that the same tool with the fields as they were undoes an update.
 
     `fields` are the tool's arguments, with the place of each in the read's JSON, or in the item that `select` finds.
     `echoes` says that the answer has the same shape as that item; else the fields are as the arguments say.
+    `renamed` are the arguments by which the target is found that the change itself may give another value.
     """
 
     def state(json: Any, change: ToolChange) -> Mapping[str, Any]:
@@ -100,48 +116,114 @@ def restores(read: str, *, select: Select | None = None, echoes: bool = True, **
         if unknown:
             raise NotUndoable(tool=change.tool, problem=f"{unknown} was empty and cannot be emptied")
         others = {name: value for name, value in change.arguments.items() if name not in fields and value is not None}
-        return [ToolCall(change.tool, {**others, **former})]
+        return [ToolCall(change.tool, {**others, **former, **values_of(change, renamed or {})})]
 
-    return Undo(calls=calls, read=read, state=state, after=after)
+    place, known = _parsed(read)
+    return Undo(calls=calls, read=place, state=state, after=after, reads={**known, **(reads or {}), **(renamed or {})})
 
 
 def undone_by(
-    tool: str,
-    *same: str,
+    call: str,
+    *,
     read: str = "",
     select: Select | None = None,
     creates: bool = False,
-    fields: Mapping[str, Value] | None = None,
-    **arguments: str | Callable[[ToolChange], Any],
+    fields: str | Mapping[str, Value] = "",
+    reads: Mapping[str, From] | None = None,
+    **arguments: From,
 ) -> Undo:
-    """Declare that one call of another tool undoes this one.
+    """Declare that one call of another tool undoes this one: `delete_x(owner, x_id=answer.id, force=true)`.
 
-    Its arguments: `same` are those of the change with these names; `arguments` are paths such as `answer.id`, or
-    functions of the change. With `read`, `fields` are compared: they must be as the change has left them.
+    A name alone is the argument of the change with this name; after `=` there is a path such as `answer.id`, else JSON.
+    `arguments` are those that need a function of the change, where `before` is the item that `select` finds. With
+    `read`, `fields` are compared, by path or as several names: they must be as the change has left them.
     """
+    tool, given = _parsed(call)
+    sources = given | arguments
+    compared = {name: name for name in fields.split()} if isinstance(fields, str) else fields
 
     def calls(change: ToolChange) -> Iterable[ToolCall]:
-        made = {name: change.arguments.get(name) for name in same}
-        made |= {name: of(change) if callable(of) else change.value(of) for name, of in arguments.items()}
+        if select and change.before is not None:
+            change = replace(change, before=select(change.before, change))
+        made = values_of(change, sources)
         return [ToolCall(tool, {name: value for name, value in made.items() if value is not None})]
 
     def state(json: Any, change: ToolChange) -> Mapping[str, Any]:
-        return _values(select(json, change) if select else json, fields or {})
+        return _values(select(json, change) if select else json, compared)
 
     def after(change: ToolChange) -> Mapping[str, Any]:
-        return _values(change.answer, fields or {})
+        return _values(change.answer, compared)
 
-    return Undo(calls=calls, read=read, state=state, after=after if creates else None, creates=creates)
+    place, known = _parsed(read)
+    of_new = after if creates else None
+    return Undo(calls=calls, read=place, state=state, after=of_new, creates=creates, reads={**known, **(reads or {})})
 
 
-def row(key: str, path: str, rows: str = "") -> Select:
-    """Return the selection of the row of a list whose `key` has the value at a path of the change."""
+def toggles(
+    call: str,
+    *,
+    read: str,
+    has: Callable[[Any, ToolChange], bool],
+    adds: bool,
+    **arguments: From,
+) -> Undo:
+    """Declare that a call of the opposite tool undoes adding something to a target, or taking it off if not `adds`.
+
+    `has` says whether the read's JSON has it: a change that found it as it leaves it needs no call.
+    """
+    more: dict[str, Any] = {**arguments}
+    opposite = undone_by(call, **more)
+
+    def calls(change: ToolChange) -> Iterable[ToolCall]:
+        return [] if change.before is not None and has(change.before, change) == adds else opposite.calls(change)
+
+    return Undo(
+        calls=calls,
+        read=read,
+        state=lambda json, change: {"present": has(json, change)},
+        after=lambda _: {"present": adds},
+    )
+
+
+def unless(holds: Callable[[ToolChange], Any], problem: str, undo: Undo) -> Undo:
+    """Return an undo that is refused with this problem for changes of which `holds` is true."""
+
+    def calls(change: ToolChange) -> Iterable[ToolCall]:
+        if holds(change):
+            raise NotUndoable(tool=change.tool, problem=problem)
+        return undo.calls(change)
+
+    return replace(undo, calls=calls)
+
+
+def row(key: str, *paths: str, rows: str = "") -> Select:
+    """Return the selection of the row of a list whose `key` has the value at a path of the change, the first found."""
 
     def select(json: Any, change: ToolChange) -> Any:
-        listed = value_at(json, rows) if rows else json
-        return next((one for one in listed or () if value_at(one, key) == change.value(path)), None)
+        listed = (value_at(json, rows) if rows else json) or ()
+        wanted = [value for value in map(change.value, paths) if value is not None]
+        return next((one for value in wanted for one in listed if value_at(one, key) == value), None)
 
     return select
+
+
+def _parsed(call: str) -> tuple[str, dict[str, From]]:
+    """Return the tool of a call that is written as text, and where its arguments come from."""
+    tool, _, inside = call.removesuffix(")").partition("(")
+    pairs = [part.strip().partition("=") for part in inside.split(",") if part.strip()]
+    return tool, {name: _source(path if equals else f"arguments.{name}") for name, equals, path in pairs}
+
+
+def _source(text: str) -> From:
+    if text.partition(".")[0].partition("[")[0] in {"answer", "arguments", "before"}:
+        return text
+    value = json.loads(text)
+    return lambda _: value
+
+
+def values_of(change: ToolChange, sources: Mapping[str, From]) -> dict[str, Any]:
+    """Return values by name that paths or functions take from a change."""
+    return {name: of(change) if callable(of) else change.value(of) for name, of in sources.items()}
 
 
 def _values(item: Any, fields: Mapping[str, Value]) -> dict[str, Any]:
