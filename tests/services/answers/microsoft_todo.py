@@ -58,7 +58,10 @@ ANSWERS: dict[str, Any] = {
 
 
 def amend(document: dict[str, Any]) -> None:
-    """Add https://learn.microsoft.com/en-us/graph/api/todotask-delta."""
+    """Add https://learn.microsoft.com/en-us/graph/api/todotask-delta, and that null clears a field of a task."""
+    fields = document["components"]["schemas"]["microsoft.graph.todoTask-update"]["properties"]
+    for name in ("recurrence", "reminderDateTime"):
+        fields[name] = {"anyOf": [fields[name], {"type": "object", "nullable": True, "enum": [None]}]}
     task = {
         "id": "AlMKXwbQAAAJws6wcAAAA=",
         "title": "Send the offer",

@@ -1,7 +1,8 @@
 """Tasks, their steps and their links."""
 
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, Required, TypedDict
 
 from pydantic import Field, WrapValidator, with_config
@@ -10,6 +11,7 @@ from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.argument_types import Day, When, times_in_query
 from mcpist.tools.declare.call import Call, Calls, changes, given, path
+from mcpist.tools.declare.undo import ToolCall, ToolChange, restores, row, undone_by, unless
 from mcpist_services.microsoft_todo.module import Id, ListId, TaskId, Timezone, list_path, microsoft_todo
 
 TASK = ("id", "title", "status", "importance", "dueDateTime.dateTime as due")
@@ -31,6 +33,9 @@ TASK_DETAILS = shows(
 )
 TASK_CHANGES = ({"status": "inProgress", "importance": "high"},)
 STEP_CHANGES = ({"is_checked": True},)
+IN_UTC = {"timezone": lambda _: "UTC"}
+STEP_FIELDS: dict[str, Any] = {"display_name": "displayName", "is_checked": "isChecked"}
+A_STEP = row("id", "arguments.checklist_item_id", rows="value")
 
 StepId = Annotated[Id, "The id that list_checklist shows, e.g. 51d8a471-2e9d-4f53-9937-c33a8742d28f"]
 StepName = Annotated[str, Field(min_length=1), "What is to be done, e.g. Ask for a quote"]
@@ -106,7 +111,74 @@ def get_task(list_id: ListId, task_id: TaskId, timezone: AnswerTimezone | None =
     return {**task, "text": _document(task)}
 
 
-@microsoft_todo.writes(CHANGED, "me.todo.lists.tasks.Create")
+def _day(time: Mapping[str, str] | None) -> str | None:
+    """Return the day of a due date in UTC: it is midnight where it was set, up to twelve hours away."""
+    if not time:
+        return None
+    return f"{datetime.fromisoformat(time['dateTime'][:19]) + timedelta(hours=11, minutes=59):%Y-%m-%d}"
+
+
+def _moment(time: Mapping[str, str] | None) -> str | None:
+    return f"{time['dateTime'][:19]}Z" if time else None
+
+
+def _repetition(recurrence: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return how a task repeats as its arguments say it: without what Graph fills in."""
+    if not recurrence:
+        return None
+    kept = {
+        name: value for name, value in recurrence["pattern"].items() if value and name in Repetition.__annotations__
+    }
+    times = recurrence.get("range", {}).get("numberOfOccurrences")
+    return kept | ({"numberOfOccurrences": times} if times else {})
+
+
+FIELDS: dict[str, Any] = {
+    "title": lambda task: task["title"],
+    "body": lambda task: (task.get("body") or {}).get("content") or "",
+    "status": lambda task: task["status"],
+    "importance": lambda task: task["importance"],
+    "due": lambda task: _day(task.get("dueDateTime")),
+    "reminder": lambda task: _moment(task.get("reminderDateTime")),
+    "recurrence": lambda task: _repetition(task.get("recurrence")),
+    "categories": lambda task: task.get("categories") or [],
+}
+CLEARED = ("due", "reminder", "recurrence")  # by none, in update_task
+CONTENT = FIELDS | {
+    "steps": lambda task: len(task.get("checklistItems") or []),
+    "links": lambda task: len(task.get("linkedResources") or []),
+}
+_CLEARED: dict[str, Any] = {name: lambda task, of=FIELDS[name]: of(task) or "none" for name in CLEARED}
+RESTORED = restores("get_task", reads=IN_UTC, timezone=lambda _: "UTC", **{**FIELDS, **_CLEARED})
+CREATED_AGAIN: dict[str, Any] = {name: lambda change, of=of: of(change.before) for name, of in FIELDS.items()}
+REPEATED = "a task that repeats has its next one already"
+
+
+def _repeats(change: ToolChange) -> bool:
+    """Whether a change completes a task that repeats."""
+    completes = change.arguments.get("status", "completed") == "completed"
+    return completes and bool(change.before and change.before.get("recurrence"))
+
+
+def _has_parts(change: ToolChange) -> bool:
+    task = change.before or {}
+    return bool(task.get("checklistItems") or task.get("linkedResources") or task.get("hasAttachments"))
+
+
+def _restored(change: ToolChange) -> Iterable[ToolCall]:
+    """Return the update that restores a task; one that repeats again needs its due day as well."""
+    for call in RESTORED.calls(change):
+        again = isinstance(call.arguments.get("recurrence"), dict)
+        yield replace(call, arguments={**({"due": FIELDS["due"](change.before)} if again else {}), **call.arguments})
+
+
+@microsoft_todo.writes(
+    CHANGED,
+    "me.todo.lists.tasks.Create",
+    undo=undone_by(
+        "delete_task(list_id, task_id=answer.id)", read="get_task", reads=IN_UTC, creates=True, fields=CONTENT
+    ),
+)
 def create_task(
     list_id: ListId,
     title: Title,
@@ -124,7 +196,13 @@ def create_task(
     return Call("POST", list_path(list_id, "/tasks"), json=fields | _times(due, reminder, recurrence, timezone))
 
 
-@microsoft_todo.writes(CHANGED, "me.todo.lists.tasks.Update", idempotent=True, uses=TASK_CHANGES)
+@microsoft_todo.writes(
+    CHANGED,
+    "me.todo.lists.tasks.Update",
+    idempotent=True,
+    uses=TASK_CHANGES,
+    undo=unless(_repeats, REPEATED, replace(RESTORED, calls=_restored)),
+)
 def update_task(
     list_id: ListId,
     task_id: TaskId,
@@ -146,13 +224,31 @@ def update_task(
     return Call("PATCH", _task_path(list_id, task_id), json=fields)
 
 
-@microsoft_todo.writes(CHANGED, "me.todo.lists.tasks.Update", idempotent=True)
+@microsoft_todo.writes(
+    CHANGED,
+    "me.todo.lists.tasks.Update",
+    idempotent=True,
+    undo=unless(
+        _repeats,
+        REPEATED,
+        undone_by("update_task(list_id, task_id, status=before.status)", read="get_task", fields="status"),
+    ),
+)
 def complete_task(list_id: ListId, task_id: TaskId) -> Call:
     """Mark a task as done. If it repeats, To Do creates the next one."""
     return Call("PATCH", _task_path(list_id, task_id), json={"status": "completed"})
 
 
-@microsoft_todo.destroys(DONE, "me.todo.lists.tasks.Delete", idempotent=True)
+@microsoft_todo.destroys(
+    DONE,
+    "me.todo.lists.tasks.Delete",
+    idempotent=True,
+    undo=unless(
+        _has_parts,
+        "its steps, links and attachments cannot be created again",
+        undone_by("create_task(list_id)", read="get_task", reads=IN_UTC, **CREATED_AGAIN),
+    ),
+)
 def delete_task(list_id: ListId, task_id: TaskId) -> Call:
     """Delete a task."""
     return Call("DELETE", _task_path(list_id, task_id))
@@ -166,7 +262,17 @@ def list_checklist(list_id: ListId, task_id: TaskId) -> Call:
     return Call("GET", _task_path(list_id, task_id, "/checklistItems"))
 
 
-@microsoft_todo.writes(shows(*STEP), "me.todo.lists.tasks.checklistItems.Create")
+@microsoft_todo.writes(
+    shows(*STEP),
+    "me.todo.lists.tasks.checklistItems.Create",
+    undo=undone_by(
+        "delete_checklist_item(list_id, task_id, checklist_item_id=answer.id)",
+        read="list_checklist",
+        select=row("id", "answer.id", rows="value"),
+        creates=True,
+        fields=STEP_FIELDS,
+    ),
+)
 def add_checklist_item(
     list_id: ListId, task_id: TaskId, display_name: StepName, is_checked: Annotated[bool, "Already done"] = False
 ) -> Call:
@@ -175,7 +281,13 @@ def add_checklist_item(
     return Call("POST", _task_path(list_id, task_id, "/checklistItems"), json=fields)
 
 
-@microsoft_todo.writes(shows(*STEP), "me.todo.lists.tasks.checklistItems.Update", idempotent=True, uses=STEP_CHANGES)
+@microsoft_todo.writes(
+    shows(*STEP),
+    "me.todo.lists.tasks.checklistItems.Update",
+    idempotent=True,
+    uses=STEP_CHANGES,
+    undo=restores("list_checklist", select=A_STEP, **STEP_FIELDS),
+)
 def update_checklist_item(
     list_id: ListId,
     task_id: TaskId,
@@ -188,7 +300,16 @@ def update_checklist_item(
     return Call("PATCH", _step_path(list_id, task_id, checklist_item_id), json=fields)
 
 
-@microsoft_todo.destroys(DONE, "me.todo.lists.tasks.checklistItems.Delete", idempotent=True)
+@microsoft_todo.destroys(
+    DONE,
+    "me.todo.lists.tasks.checklistItems.Delete",
+    idempotent=True,
+    undo=undone_by(
+        "add_checklist_item(list_id, task_id, display_name=before.displayName, is_checked=before.isChecked)",
+        read="list_checklist",
+        select=A_STEP,
+    ),
+)
 def delete_checklist_item(list_id: ListId, task_id: TaskId, checklist_item_id: StepId) -> Call:
     """Delete a step of a task."""
     return Call("DELETE", _step_path(list_id, task_id, checklist_item_id))
@@ -200,7 +321,17 @@ def list_links(list_id: ListId, task_id: TaskId) -> Call:
     return Call("GET", _task_path(list_id, task_id, "/linkedResources"))
 
 
-@microsoft_todo.writes(shows("id", "webUrl as url"), "me.todo.lists.tasks.linkedResources.Create")
+@microsoft_todo.writes(
+    shows("id", "webUrl as url"),
+    "me.todo.lists.tasks.linkedResources.Create",
+    undo=undone_by(
+        "delete_link(list_id, task_id, link_id=answer.id)",
+        read="list_links",
+        select=row("id", "answer.id", rows="value"),
+        creates=True,
+        fields={"web_url": "webUrl"},
+    ),
+)
 def add_link(
     list_id: ListId,
     task_id: TaskId,
@@ -212,6 +343,24 @@ def add_link(
     """Link a task to something elsewhere: an issue, a page or an e-mail."""
     fields = given(webUrl=web_url, displayName=display_name, applicationName=application_name, externalId=external_id)
     return Call("POST", _task_path(list_id, task_id, "/linkedResources"), json=fields)
+
+
+@microsoft_todo.destroys(
+    DONE,
+    "me.todo.lists.tasks.linkedResources.Delete",
+    idempotent=True,
+    undo=undone_by(
+        "add_link(list_id, task_id, web_url=before.webUrl, display_name=before.displayName, "
+        "application_name=before.applicationName, external_id=before.externalId)",
+        read="list_links",
+        select=row("id", "arguments.link_id", rows="value"),
+    ),
+)
+def delete_link(
+    list_id: ListId, task_id: TaskId, link_id: Annotated[Id, "The id that list_links shows, e.g. 51d8a471-2e9d-4f53"]
+) -> Call:
+    """Remove a link of a task."""
+    return Call("DELETE", _task_path(list_id, task_id, "/linkedResources/{link}", link=link_id))
 
 
 def _task_path(list_id: str, task_id: str, rest: str = "", **parts: str) -> str:
