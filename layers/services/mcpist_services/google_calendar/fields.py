@@ -21,7 +21,7 @@ Reminders = Annotated[
 ]
 SendUpdates = Literal["all", "externalOnly", "none"]
 EventType = Literal["default", "outOfOffice", "focusTime", "workingLocation", "fromGmail", "birthday"]
-Response = Literal["accepted", "declined", "tentative"]
+Response = Literal["accepted", "declined", "tentative", "needsAction"]
 Begin = Annotated[Moment, "e.g. 2026-01-31T09:00:00+09:00"]
 Timezone = Annotated[str, Field(pattern=r"^[\w+-]+(/[\w+-]+)*$")]
 Attendees = Annotated[
@@ -79,17 +79,20 @@ def shared_fields(attendees: list[str] | None, options: EventOptions) -> dict[st
 
 def answer_of_guest(event: Mapping[str, Any], response: Response, comment: str | None) -> dict[str, Any]:
     """Return the guest whose calendar the event was read from, with a new answer."""
-    guests: list[dict[str, Any]] = event.get("attendees", [])
-    guest = next((each for each in guests if each.get("self")), None)
-    if guest is None:
+    guest = own_guest(event)
+    if not guest:
         raise InvalidRequest(field="event_id", problem="this calendar's owner is no guest of the event")
     return guest | given(responseStatus=response, comment=comment)
 
 
+def own_guest(event: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the guest whose calendar the event was read from; empty if it is none."""
+    return next((guest for guest in event.get("attendees", []) if guest.get("self")), {})
+
+
 def own_answer(event: Mapping[str, Any], _: Any = None) -> dict[str, Any]:
     """Return the answer of the guest whose calendar the event was read from as its `row`."""
-    own: Mapping[str, Any] = next((guest for guest in event.get("attendees", []) if guest.get("self")), {})
-    return {"row": {"response": own.get("responseStatus")}}
+    return {"row": {"response": own_guest(event).get("responseStatus")}}
 
 
 def has_offset(time: str) -> bool:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from mcpist.render.shows import shows
 from mcpist.tools.declare.argument_types import Day, Moment
 from mcpist.tools.declare.call import Call, given
+from mcpist.tools.declare.undo import undone_by, unless
 from mcpist_services.google_calendar.fields import event_times
 from mcpist_services.google_calendar.module import google_calendar
 
@@ -19,12 +20,20 @@ DECLINES = {
 PLACES = {"home": "homeOffice", "office": "officeLocation", "elsewhere": "customLocation"}
 PLACED: dict[str, Any] = {"place": "office", "label": "Osaka"}
 
+REMOVED = undone_by("delete_event(event_id=answer.id)", read="get_event", creates=True, fields="summary start end")
+
 Declined = Annotated[
     Literal["none", "new", "all"], "Which meetings are declined: new invitations, or those accepted too"
 ]
 
 
-@google_calendar.writes(WRITTEN, "calendar.events.insert")
+@google_calendar.writes(
+    WRITTEN,
+    "calendar.events.insert",
+    undo=unless(
+        lambda change: change.arguments["declines"] == "all", "meetings that it declined stay declined", REMOVED
+    ),
+)
 def create_out_of_office(
     start: Annotated[Moment, "A day with its zone is its midnight, e.g. 2026-01-30 Asia/Tokyo"],
     end: Annotated[Moment, "As start; for whole days, the day after the last, e.g. 2026-02-02 Asia/Tokyo"],
@@ -38,7 +47,7 @@ def create_out_of_office(
     return Call("POST", EVENTS, json=event | event_times(start, end, None))
 
 
-@google_calendar.writes(WRITTEN, "calendar.events.insert", uses=({}, PLACED))
+@google_calendar.writes(WRITTEN, "calendar.events.insert", uses=({}, PLACED), undo=REMOVED)
 def create_working_location(
     day: Annotated[Day, "e.g. 2026-01-30"],
     place: Literal["home", "office", "elsewhere"] = "home",

@@ -9,6 +9,7 @@ from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.argument_types import Moment, When
 from mcpist.tools.declare.call import Call, Calls, Work, changes, given, path
+from mcpist.tools.declare.undo import ToolChange, restores, undone_by, unless
 from mcpist_services.google_calendar.fields import (
     Attendees,
     EventOptions,
@@ -22,6 +23,7 @@ from mcpist_services.google_calendar.fields import (
     has_offset,
     merge_into_current,
     own_answer,
+    own_guest,
     shared_fields,
     write_query,
 )
@@ -66,7 +68,8 @@ NEW_EVENTS: tuple[dict[str, Any], ...] = (
     {"attendees": ["ada@example.com"], "conference": True, "send_updates": "all"},
 )
 LISTED_EVENTS = ({"time_min": "2026-01-31T00:00:00+09:00"},)
-CHANGED_EVENTS: tuple[dict[str, Any], ...] = ({"summary": "Lunch with Ada"}, {"conference": True})
+CHANGED_EVENTS: tuple[dict[str, Any], ...] = ({"summary": "Lunch with Ada"}, {"conference": True}, {"restore": True})
+AS_WRITTEN = {"timezone": lambda _: None}
 
 Start = Annotated[When, "A date for all day; else a moment, or a time in timezone, e.g. 2026-01-31T09:00:00+09:00"]
 End = Annotated[When, "As start; for all day, the day after the last, e.g. 2026-01-31T10:00:00+09:00"]
@@ -126,7 +129,50 @@ def list_instances(
     return Call("GET", _event_path(calendar_id, event_id, "/instances"), query)
 
 
-@google_calendar.writes(WRITTEN, "calendar.events.insert", uses=NEW_EVENTS)
+def _time(event: Any, side: str) -> Any:
+    return event[side].get("dateTime") or event[side].get("date")
+
+
+def _reminders(event: Any) -> list[int] | None:
+    """Return the minutes of an event's own pop-ups; None for the calendar's reminders, which no argument restores."""
+    own = event.get("reminders") or {}
+    popups = [each["minutes"] for each in own.get("overrides") or [] if each["method"] == "popup"]
+    return None if own.get("useDefault", True) or len(popups) < len(own.get("overrides") or []) else popups
+
+
+def _adds_meet(change: ToolChange) -> bool:
+    return bool(change.arguments.get("conference") and change.before and not change.before.get("hangoutLink"))
+
+
+FIELDS: dict[str, Any] = {
+    "summary": lambda event: event.get("summary") or "",
+    "start": lambda event: _time(event, "start"),
+    "end": lambda event: _time(event, "end"),
+    "description": lambda event: event.get("description") or "",
+    "location": lambda event: event.get("location") or "",
+    "attendees": lambda event: [guest["email"] for guest in event.get("attendees") or []],
+    "recurrence": lambda event: event.get("recurrence") or [],
+}
+REMOVED = undone_by(
+    "delete_event(calendar_id, send_updates, event_id=answer.id)",
+    read="get_event",
+    reads=AS_WRITTEN,
+    creates=True,
+    fields=FIELDS,
+)
+RESTORED = restores(
+    "get_event",
+    reads=AS_WRITTEN,
+    timezone=lambda event: event["start"].get("timeZone") or "UTC",
+    reminders=_reminders,
+    visibility=lambda event: event.get("visibility") or "default",
+    transparency=lambda event: event.get("transparency") or "opaque",
+    color_id="colorId",
+    **FIELDS,
+)
+
+
+@google_calendar.writes(WRITTEN, "calendar.events.insert", uses=NEW_EVENTS, undo=REMOVED)
 def create_event(
     summary: Title,
     start: Start,
@@ -148,7 +194,7 @@ def create_event(
     return Call("POST", _events_path(calendar_id), write_query(event, options), json=event | conference)
 
 
-@google_calendar.writes(shows(*EVENT, "htmlLink as url"), "calendar.events.quickAdd")
+@google_calendar.writes(shows(*EVENT, "htmlLink as url"), "calendar.events.quickAdd", undo=REMOVED)
 def quick_add(
     text: Annotated[str, Field(min_length=1), "What, when and where, e.g. Lunch with Ada on Friday at noon"],
     calendar_id: CalendarId = "primary",
@@ -158,7 +204,13 @@ def quick_add(
     return Call("POST", _events_path(calendar_id, "/quickAdd"), {"text": text, "sendUpdates": send_updates})
 
 
-@google_calendar.writes(WRITTEN, "calendar.events.patch", idempotent=True, uses=CHANGED_EVENTS)
+@google_calendar.writes(
+    WRITTEN,
+    "calendar.events.patch",
+    idempotent=True,
+    uses=CHANGED_EVENTS,
+    undo=unless(_adds_meet, "Google takes no Meet link away", RESTORED),
+)
 def update_event(
     event_id: EventId,
     calendar_id: CalendarId = "primary",
@@ -170,6 +222,7 @@ def update_event(
     location: Place | None = None,
     attendees: NewAttendees | None = None,
     recurrence: NewRecurrence | None = None,
+    restore: Annotated[bool, "Restore it after it was deleted"] = False,
     **options: Unpack[EventOptions],
 ) -> Work:
     """Change an event, or with a series' id all its occurrences. Fields that you leave out stay as they are."""
@@ -177,13 +230,24 @@ def update_event(
         raise InvalidRequest(field="timezone", problem="it is the zone of a new start or end: give one of them as well")
     fields = {"summary": summary, **event_times(start, end, timezone), "description": description, "location": location}
     conference = options.get("conference") or None
-    event = changes(**fields, recurrence=recurrence, **shared_fields(attendees, options), conference=conference)
+    fields |= {"recurrence": recurrence, "status": "confirmed" if restore else None}
+    event = changes(**fields, **shared_fields(attendees, options), conference=conference)
     event.pop("conference", None)
     call = Call("PATCH", _event_path(calendar_id, event_id), write_query(event, options), json=event)
     return merge_into_current(call, options) if conference or event.keys() & {"start", "end", "attendees"} else call
 
 
-@google_calendar.writes(shows("id", "summary", "response", "htmlLink as url"), "calendar.events.patch", idempotent=True)
+@google_calendar.writes(
+    shows("id", "summary", "response", "htmlLink as url"),
+    "calendar.events.patch",
+    idempotent=True,
+    undo=restores(
+        "get_event",
+        echoes=False,
+        response=lambda event: own_guest(event).get("responseStatus"),
+        comment=lambda event: own_guest(event).get("comment") or "",
+    ),
+)
 def answer_invitation(
     event_id: EventId,
     response: Response,
@@ -200,7 +264,16 @@ def answer_invitation(
     return answered | {"response": response}
 
 
-@google_calendar.writes(WRITTEN, "calendar.events.move")
+@google_calendar.writes(
+    WRITTEN,
+    "calendar.events.move",
+    undo=undone_by(
+        "move_event(event_id, send_updates, calendar_id=arguments.destination, destination=before.organizer.email)",
+        read="get_event",
+        reads={"calendar_id": lambda change: change.arguments["destination" if change.answer else "calendar_id"]},
+        fields={"destination": "organizer.email"},
+    ),
+)
 def move_event(
     event_id: EventId,
     destination: Annotated[CalendarId, "The target calendar, e.g. team@group.calendar.google.com"],
@@ -212,7 +285,12 @@ def move_event(
     return Call("POST", _event_path(calendar_id, event_id, "/move"), query)
 
 
-@google_calendar.destroys(DONE, "calendar.events.delete", idempotent=True)
+@google_calendar.destroys(
+    DONE,
+    "calendar.events.delete",
+    idempotent=True,
+    undo=undone_by("update_event(event_id, calendar_id, send_updates, restore=true)", read="get_event"),
+)
 def delete_event(event_id: EventId, calendar_id: CalendarId = "primary", send_updates: Notified = "all") -> Call:
     """Delete an event, or with a series' id all its occurrences."""
     return Call("DELETE", _event_path(calendar_id, event_id), {"sendUpdates": send_updates})
