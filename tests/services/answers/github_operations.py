@@ -277,6 +277,7 @@ def _add_issues(document: dict[str, Any]) -> None:
     text = {"body": "string"}
     add(document, f"PATCH {comment}", "issues/update-comment", body=text, required=text, answer=said)
     add(document, f"DELETE {comment}", "issues/delete-comment", status=204)
+    add(document, f"GET {comment}", "issues/get-comment", answer={**COMMENT, "body": "Fixed in main."})
     label = f"{REPO}/issues/{{issue_number}}/labels/{{name}}"
     add(document, f"DELETE {label}", "issues/remove-label", answer=[{"name": "ui"}])
     issue, body = f"{REPO}/issues/{{issue_number}}", {"sub_issue_id": "integer"}
@@ -306,6 +307,13 @@ def _add_pulls(document: dict[str, Any]) -> None:
         answer=COMMENT,
         status=201,
     )
+
+    asked = f"{REPO}/pulls/{{pull_number}}/requested_reviewers"
+    people = {"reviewers": ("string",), "team_reviewers": ("string",)}
+    left = {"number": 1, "requested_reviewers": [{"login": "octocat"}], "html_url": "https://github.com/o/r/pull/1"}
+    gone = {"body": people, "required": ["reviewers"], "answer": left}
+    add(document, f"DELETE {asked}", "pulls/remove-requested-reviewers", **gone)
+    add(document, f"DELETE {REPO}/pulls/comments/{{comment_id}}", "pulls/delete-review-comment", status=204)
 
 
 def _add_planning(document: dict[str, Any]) -> None:
@@ -379,6 +387,8 @@ def _add_releases(document: dict[str, Any]) -> None:
     add(document, f"GET {releases}/tags/{{tag}}", "repos/get-release-by-tag", answer=RELEASE)
     add(document, f"GET {releases}/{{release_id}}/assets", "repos/list-release-assets", query=PAGES, answer=[ASSET])
     add(document, f"GET {releases}/assets/{{asset_id}}", "repos/get-release-asset", status=302)
+    add(document, f"DELETE {releases}/assets/{{asset_id}}", "repos/delete-release-asset", status=204)
+    add(document, f"DELETE {releases}/{{release_id}}", "repos/delete-release", status=204)
     add(
         document,
         f"POST {releases}/{{release_id}}/assets",

@@ -145,12 +145,11 @@ def test_a_link_to_another_host_is_never_followed_there() -> None:
 def test_a_branch_starts_from_the_head_of_the_default_branch() -> None:
     sent, made = converse(
         work("create_branch", **REPOSITORY, branch="fix/login"),
-        ServiceResponse(200, {}, {"default_branch": "trunk/a"}),
-        ServiceResponse(200, {}, {"commit": {"sha": "abc"}}),
+        ServiceResponse(200, {}, {"sha": "abc"}),
         ServiceResponse(201, {}, {"ref": "refs/heads/fix/login"}),
     )
-    assert [call.path for call in sent[:2]] == ["/repos/octo/app", "/repos/octo/app/branches/trunk/a"]
-    assert sent[2] == Call("POST", "/repos/octo/app/git/refs", json={"ref": "refs/heads/fix/login", "sha": "abc"})
+    assert sent[0] == Call("GET", "/repos/octo/app/commits/HEAD")
+    assert sent[1] == Call("POST", "/repos/octo/app/git/refs", json={"ref": "refs/heads/fix/login", "sha": "abc"})
     assert made == {"ref": "refs/heads/fix/login"}
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from mcpist.render.shows import DONE, DOWNLOADED, shows
 from mcpist.tools.declare.call import Call, given
 from mcpist.tools.declare.pasted import from_url
+from mcpist.tools.declare.undo import undone_by
 from mcpist_services.github.module import (
     ADDRESSES,
     Name,
@@ -106,19 +107,19 @@ def get_job_logs(
     return Call("GET", repo_path(owner, repo, "/actions/jobs/{job_id}/logs", job_id=job_id), download=True)
 
 
-@github.writes(DONE, "actions/re-run-workflow")
+@github.writes(DONE, "actions/re-run-workflow", irreversible="what a workflow has done stays done")
 def rerun(owner: Owner, repo: Repo, run_id: Run) -> Call:
     """Run a workflow run again."""
     return Call("POST", _run_path(owner, repo, run_id, "/rerun"))
 
 
-@github.writes(DONE, "actions/re-run-workflow-failed-jobs")
+@github.writes(DONE, "actions/re-run-workflow-failed-jobs", irreversible="what a workflow has done stays done")
 def rerun_failed_jobs(owner: Owner, repo: Repo, run_id: Run) -> Call:
     """Run the failed jobs of a run again, and those that depend on them."""
     return Call("POST", _run_path(owner, repo, run_id, "/rerun-failed-jobs"))
 
 
-@github.writes(DONE, "actions/cancel-workflow-run")
+@github.writes(DONE, "actions/cancel-workflow-run", undo=undone_by("rerun(owner, repo, run_id)", read="get_run"))
 def cancel_run(owner: Owner, repo: Repo, run_id: Run) -> Call:
     """Cancel a run that is queued or in progress."""
     return Call("POST", _run_path(owner, repo, run_id, "/cancel"))
@@ -141,7 +142,11 @@ def download_artifact(
     return Call("GET", place, download=True)
 
 
-@github.writes(shows("workflow_run_id as id", "html_url as url"), "actions/create-workflow-dispatch")
+@github.writes(
+    shows("workflow_run_id as id", "html_url as url"),
+    "actions/create-workflow-dispatch",
+    irreversible="what a workflow has done stays done",
+)
 def dispatch_workflow(
     owner: Owner,
     repo: Repo,

@@ -94,7 +94,7 @@ def get_discussion(owner: Owner, repo: Repo, discussion_number: DiscussionNumber
     return discussion | {"markdown": "\n\n".join([discussion["body"], *remarks])}
 
 
-@github.writes(shows("number", "url"), "graphql")
+@github.writes(shows("number", "url"), "graphql", irreversible="no tool deletes a discussion")
 def create_discussion(
     owner: Owner,
     repo: Repo,
@@ -109,7 +109,7 @@ def create_discussion(
     return created.json["data"]["createDiscussion"]["discussion"]
 
 
-@github.writes(shows("id", "url"), "graphql")
+@github.writes(shows("id", "url"), "graphql", irreversible="no tool deletes a comment on a discussion")
 def add_discussion_comment(
     owner: Owner, repo: Repo, discussion_number: DiscussionNumber, body: Annotated[Markdown, "Markdown, e.g. Agreed."]
 ) -> Calls:

@@ -1,13 +1,16 @@
 """Files of repositories."""
 
 from base64 import b64decode, b64encode
+from collections.abc import Iterable
 from typing import Annotated, Any, TypedDict
 
 from pydantic import Field, with_config
 
+from mcpist.errors import Conflict, NotUndoable
 from mcpist.files.content import ContentArgument
-from mcpist.render.shows import DOWNLOADED, shows
+from mcpist.render.shows import DOWNLOADED, shows, value_at
 from mcpist.tools.declare.call import Call, Calls, given
+from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo, undone_by
 from mcpist_services.github.module import FilePath, Markdown, Name, Owner, Repo, github, repo_path
 
 FILE = shows("path", "sha", "size as size_bytes", "html_url as url", "content", text="content")
@@ -72,7 +75,34 @@ def search_code(
     return Call("GET", "/search/code", {"q": q})
 
 
-@github.writes(WRITTEN, "repos/create-or-update-file-contents")
+AT_BRANCH = {"ref": "arguments.branch"}
+
+
+def _content(file: Any, _: ToolChange) -> dict[str, Any]:
+    return {"sha": file["sha"]}
+
+
+def _written(change: ToolChange) -> dict[str, Any]:
+    return {"sha": value_at(change.answer, "content.sha")}
+
+
+def _put_back(change: ToolChange) -> Iterable[ToolCall]:
+    """Return the commit that restores a file, or deletes one that was not there."""
+    place = {name: value for name in ("owner", "repo", "path", "branch") if (value := change.arguments[name])}
+    place["message"] = f"Undo: {change.arguments['message']}"
+    now = given(sha=value_at(change.answer, "content.sha"))
+    if change.before is None:
+        return [ToolCall("delete_file", place | now)]
+    if change.before.get("content") is None or change.before["type"] != "file":
+        raise NotUndoable(tool=change.tool, problem="only a text of up to 1 MB is restored")
+    return [ToolCall("put_file", place | now | {"content": change.before["content"]})]
+
+
+@github.writes(
+    WRITTEN,
+    "repos/create-or-update-file-contents",
+    undo=Undo(calls=_put_back, read="get_file", reads=AT_BRANCH, state=_content, after=_written),
+)
 def put_file(
     owner: Owner,
     repo: Repo,
@@ -87,7 +117,17 @@ def put_file(
     return Call("PUT", _file_path(owner, repo, path), json=body)
 
 
-@github.writes(COMMITTED, "git/create-commit")
+@github.writes(
+    COMMITTED,
+    "git/create-commit",
+    undo=undone_by(
+        "revert_commit(owner, repo, branch=answer.branch, sha=answer.sha)",
+        read="get_commit",
+        creates=True,
+        reads={"ref": lambda change: f"heads/{change.answer['branch']}"},
+        fields="sha",
+    ),
+)
 def commit_files(
     owner: Owner,
     repo: Repo,
@@ -102,14 +142,46 @@ def commit_files(
     entries = [{**file, "mode": "100644", "type": "blob"} for file in files]
     body: dict[str, Any] = {"base_tree": head["commit"]["tree"]["sha"], "tree": entries}
     tree = (yield Call("POST", repo_path(owner, repo, "/git/trees"), json=body, prepares=True)).json["sha"]
-    body = {"message": message, "tree": tree, "parents": [head["sha"]]}
+    return (yield from _commit(owner, repo, branch, message, tree, head["sha"]))
+
+
+@github.writes(
+    COMMITTED,
+    "git/create-commit",
+    undo=undone_by(
+        "revert_commit(owner, repo, branch, sha=answer.sha)",
+        read="get_commit",
+        creates=True,
+        reads={"ref": lambda change: f"heads/{change.arguments['branch']}"},
+        fields="sha",
+    ),
+)
+def revert_commit(
+    owner: Owner, repo: Repo, branch: Annotated[Name, "e.g. main"], sha: Annotated[Name, "e.g. 6dcb09b5b578"]
+) -> Calls:
+    """Take back the newest commit of a branch, also a merge, by a commit with the files as they were before it."""
+    head = (yield Call("GET", repo_path(owner, repo, "/commits/{ref}", ref=["heads", *branch.split("/")]))).json
+    if not head["sha"].startswith(sha):
+        raise Conflict(what=branch)
+    before = (yield Call("GET", repo_path(owner, repo, "/commits/{ref}", ref=head["parents"][0]["sha"]))).json
+    message = f'Revert "{head["commit"]["message"].splitlines()[0]}"'
+    return (yield from _commit(owner, repo, branch, message, before["commit"]["tree"]["sha"], head["sha"]))
+
+
+def _commit(owner: str, repo: str, branch: str, message: str, tree: str, parent: str) -> Calls:
+    """Commit a tree to a branch, which fails where the branch has moved from the parent meanwhile."""
+    body = {"message": message, "tree": tree, "parents": [parent]}
     commit = (yield Call("POST", repo_path(owner, repo, "/git/commits"), json=body, prepares=True)).json
     place = repo_path(owner, repo, "/git/refs/heads/{branch}", branch=branch.split("/"))
     yield Call("PATCH", place, json={"sha": commit["sha"]})
     return {**commit, "branch": branch}
 
 
-@github.destroys(shows("commit.sha as commit", "commit.html_url as url"), "repos/delete-file")
+@github.destroys(
+    shows("commit.sha as commit", "commit.html_url as url"),
+    "repos/delete-file",
+    undo=Undo(calls=_put_back, read="get_file", reads=AT_BRANCH, state=_content, after=lambda _: {}),
+)
 def delete_file(
     owner: Owner,
     repo: Repo,

@@ -8,7 +8,7 @@ from pydantic import Field
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.call import Call, Calls, changes, comma_separated, given
 from mcpist.tools.declare.pasted import address_reader, from_url
-from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo, restores, undone_by
+from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo, restores, toggles, undone_by
 from mcpist_services.github.module import (
     ADDRESSES,
     CHANGED,
@@ -99,6 +99,12 @@ def list_issue_comments(owner: Owner, repo: Repo, issue_number: IssueNumber, sin
     return Call("GET", _issue_path(owner, repo, issue_number, "/comments"), given(since=since))
 
 
+@github.reads(shows(*COMMENT, "html_url as url"), "issues/get-comment")
+def get_issue_comment(owner: Owner, repo: Repo, comment_id: IssueComment) -> Call:
+    """Read one comment on an issue or a pull request."""
+    return Call("GET", _comment_path(owner, repo, comment_id))
+
+
 @github.lists(shows("name", "description", "color"), "issues/list-labels-for-repo")
 def list_labels(owner: Owner, repo: Repo) -> Call:
     """List the labels of a repository."""
@@ -113,15 +119,10 @@ def _milestone(issue: dict[str, Any]) -> int | str:
     CHANGED,
     "issues/create",
     undo=undone_by(
-        "update_issue",
-        "owner",
-        "repo",
+        'update_issue(owner, repo, issue_number=answer.number, state="closed", state_reason="not_planned")',
         read="get_issue",
         creates=True,
-        fields={"title": "title", "body": "body", "state": "state", "comments": "comments"},
-        issue_number="answer.number",
-        state=lambda _: "closed",
-        state_reason=lambda _: "not_planned",
+        fields="title body state comments",
     ),
 )
 def create_issue(
@@ -175,7 +176,13 @@ def update_issue(
     return Call("PATCH", _issue_path(owner, repo, issue_number), json=fields)
 
 
-@github.writes(shows("id", "html_url as url"), "issues/create-comment")
+@github.writes(
+    shows("id", "html_url as url"),
+    "issues/create-comment",
+    undo=undone_by(
+        "delete_issue_comment(owner, repo, comment_id=answer.id)", read="get_issue_comment", creates=True, fields="body"
+    ),
+)
 def add_issue_comment(
     owner: Owner, repo: Repo, issue_number: IssueNumber, body: Annotated[Markdown, "Markdown, e.g. Fixed in main."]
 ) -> Call:
@@ -183,7 +190,12 @@ def add_issue_comment(
     return Call("POST", _issue_path(owner, repo, issue_number, "/comments"), json={"body": body})
 
 
-@github.writes(shows("id", "html_url as url"), "issues/update-comment", idempotent=True)
+@github.writes(
+    shows("id", "html_url as url"),
+    "issues/update-comment",
+    idempotent=True,
+    undo=restores("get_issue_comment", body="body"),
+)
 def update_issue_comment(
     owner: Owner,
     repo: Repo,
@@ -198,11 +210,6 @@ def update_issue_comment(
 def delete_issue_comment(owner: Owner, repo: Repo, comment_id: IssueComment) -> Call:
     """Delete a comment on an issue or a pull request."""
     return Call("DELETE", _comment_path(owner, repo, comment_id))
-
-
-def _put_back(change: ToolChange) -> Iterable[ToolCall]:
-    label = change.arguments["label"]
-    return [ToolCall("add_labels", _of_issue(change) | {"labels": [label]})] if label in _labels(change.before) else []
 
 
 def _take_off(change: ToolChange) -> Iterable[ToolCall]:
@@ -222,11 +229,12 @@ def _labels(issue: dict[str, Any]) -> list[str]:
     shows("name"),
     "issues/remove-label",
     idempotent=True,
-    undo=Undo(
-        calls=_put_back,
+    undo=toggles(
+        "add_labels(owner, repo, issue_number)",
         read="get_issue",
-        state=lambda issue, change: {"label": change.arguments["label"] in _labels(issue)},
-        after=lambda _: {"label": False},
+        has=lambda issue, change: change.arguments["label"] in _labels(issue),
+        adds=False,
+        labels=lambda change: [change.arguments["label"]],
     ),
 )
 def remove_label(owner: Owner, repo: Repo, issue_number: IssueNumber, label: Annotated[Name, "e.g. bug"]) -> Call:
@@ -297,7 +305,24 @@ def list_sub_issues(owner: Owner, repo: Repo, issue_number: IssueNumber) -> Call
     return Call("GET", _issue_path(owner, repo, issue_number, "/sub_issues"))
 
 
-@github.writes(CHANGED, "issues/add-sub-issue")
+def _is_part(parts: Any, change: ToolChange) -> bool:
+    """Whether an issue is among the sub-issues; those of another repository tell theirs by their address."""
+    repo = change.arguments["sub_repo"] or change.arguments["repo"]
+    place = f"/{change.arguments['owner']}/{repo}/".casefold()
+    return any(
+        each["number"] == change.arguments["sub_issue"] and f"{each['repository_url']}/".casefold().endswith(place)
+        for each in parts
+    )
+
+
+PART = "owner, repo, issue_number, sub_issue, sub_repo"
+
+
+@github.writes(
+    CHANGED,
+    "issues/add-sub-issue",
+    undo=toggles(f"remove_sub_issue({PART})", read="list_sub_issues", has=_is_part, adds=True),
+)
 def add_sub_issue(
     owner: Owner, repo: Repo, issue_number: IssueNumber, sub_issue: SubIssue, sub_repo: SubRepo | None = None
 ) -> Calls:
@@ -306,7 +331,11 @@ def add_sub_issue(
     return Call("POST", _issue_path(owner, repo, issue_number, "/sub_issues"), json={"sub_issue_id": part})
 
 
-@github.writes(CHANGED, "issues/remove-sub-issue")
+@github.writes(
+    CHANGED,
+    "issues/remove-sub-issue",
+    undo=toggles(f"add_sub_issue({PART})", read="list_sub_issues", has=_is_part, adds=False),
+)
 def remove_sub_issue(
     owner: Owner, repo: Repo, issue_number: IssueNumber, sub_issue: SubIssue, sub_repo: SubRepo | None = None
 ) -> Calls:

@@ -34,7 +34,13 @@ def list_notifications(
     return Call("GET", "/notifications", given(all=all, participating=participating, since=since, before=before))
 
 
-@github.writes(DONE, "activity/mark-thread-as-read", scopes=("notifications",), idempotent=True)
+@github.writes(
+    DONE,
+    "activity/mark-thread-as-read",
+    scopes=("notifications",),
+    idempotent=True,
+    irreversible="GitHub marks no notification as unread",
+)
 def mark_notification_read(thread_id: Annotated[Number, "The id that list_notifications shows"]) -> Call:
     """Mark a notification as read."""
     return Call("PATCH", path("/notifications/threads/{thread_id}", thread_id=thread_id))

@@ -1,13 +1,16 @@
 """Plans for issues: labels, milestones, and the projects of people and organizations."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from mcpist.errors import NotUndoable
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.argument_types import UtcMoment
 from mcpist.tools.declare.call import Call, Calls, changes, given, path
 from mcpist.tools.declare.pasted import from_url
+from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo, restores, row, undone_by
 from mcpist_services.github.module import (
     ADDRESSES,
     Direction,
@@ -41,7 +44,27 @@ MilestoneNumber = Annotated[Number, from_url(ADDRESSES, "milestone"), "The numbe
 Due = Annotated[UtcMoment, "e.g. 2026-01-31T09:00:00Z"]
 
 
-@github.writes(LABEL, "issues/create-label")
+LABEL_FIELDS: dict[str, Any] = {"color": "color", "description": lambda label: label.get("description") or ""}
+OF_ANY_STATE = {"state": lambda _: "all"}
+PLANNED: dict[str, Any] = {
+    "title": "title",
+    "description": lambda milestone: milestone.get("description") or "",
+    "due_on": "due_on",
+    "state": "state",
+}
+
+
+@github.writes(
+    LABEL,
+    "issues/create-label",
+    undo=undone_by(
+        "delete_label(owner, repo, label=answer.name)",
+        read="list_labels",
+        select=row("name", "answer.name"),
+        creates=True,
+        fields=LABEL_FIELDS,
+    ),
+)
 def create_label(
     owner: Owner,
     repo: Repo,
@@ -54,7 +77,19 @@ def create_label(
     return Call("POST", repo_path(owner, repo, "/labels"), json=fields)
 
 
-@github.writes(LABEL, "issues/update-label", idempotent=True, uses=({"new_name": "defect"},))
+@github.writes(
+    LABEL,
+    "issues/update-label",
+    idempotent=True,
+    uses=({"new_name": "defect"},),
+    undo=restores(
+        "list_labels",
+        select=row("name", "answer.name", "arguments.label"),
+        renamed={"label": lambda change: (change.answer or {}).get("name") or change.arguments["label"]},
+        new_name="name",
+        **LABEL_FIELDS,
+    ),
+)
 def update_label(
     owner: Owner,
     repo: Repo,
@@ -68,7 +103,27 @@ def update_label(
     return Call("PATCH", repo_path(owner, repo, "/labels/{label}", label=label), json=fields)
 
 
-@github.destroys(DONE, "issues/delete-label", idempotent=True)
+def _of_label(change: ToolChange) -> dict[str, Any]:
+    place = {name: change.arguments[name] for name in ("owner", "repo")}
+    return place | {"labels": [change.arguments["label"]], "state": "all", "fetch_all": True}
+
+
+def _label_again(change: ToolChange) -> Iterable[ToolCall]:
+    """Return the calls that create a label again, and put it on the issues that had it."""
+    wanted = change.arguments["label"].casefold()
+    found = [one for issue in change.before for one in issue["labels"] if one["name"].casefold() == wanted]
+    if not found:
+        raise NotUndoable(tool=change.tool, problem="no issue had the label, so its colour is not known")
+    place = {name: change.arguments[name] for name in ("owner", "repo")}
+    label = {name: found[0][name] for name in ("name", "color", "description") if found[0].get(name)}
+    yield ToolCall("create_label", place | label)
+    for issue in change.before:
+        yield ToolCall("add_labels", place | {"issue_number": issue["number"], "labels": [label["name"]]})
+
+
+@github.destroys(
+    DONE, "issues/delete-label", idempotent=True, undo=Undo(calls=_label_again, read="list_issues", target=_of_label)
+)
 def delete_label(owner: Owner, repo: Repo, label: LabelName) -> Call:
     """Delete a label of a repository; all issues lose it."""
     return Call("DELETE", repo_path(owner, repo, "/labels/{label}", label=label))
@@ -86,7 +141,18 @@ def list_milestones(
     return Call("GET", repo_path(owner, repo, "/milestones"), given(state=state, sort=sort, direction=direction))
 
 
-@github.writes(shows(*MILESTONE), "issues/create-milestone")
+@github.writes(
+    shows(*MILESTONE),
+    "issues/create-milestone",
+    undo=undone_by(
+        'update_milestone(owner, repo, milestone_number=answer.number, state="closed")',
+        read="list_milestones",
+        reads=OF_ANY_STATE,
+        select=row("number", "answer.number"),
+        creates=True,
+        fields=PLANNED | {"issues": lambda one: one["open_issues"] + one["closed_issues"]},
+    ),
+)
 def create_milestone(
     owner: Owner,
     repo: Repo,
@@ -99,7 +165,13 @@ def create_milestone(
     return Call("POST", repo_path(owner, repo, "/milestones"), json=fields)
 
 
-@github.writes(shows(*MILESTONE), "issues/update-milestone", idempotent=True, uses=({"state": "closed"},))
+@github.writes(
+    shows(*MILESTONE),
+    "issues/update-milestone",
+    idempotent=True,
+    uses=({"state": "closed"},),
+    undo=restores("list_milestones", reads=OF_ANY_STATE, select=row("number", "arguments.milestone_number"), **PLANNED),
+)
 def update_milestone(
     owner: Owner,
     repo: Repo,
@@ -209,7 +281,27 @@ def list_project_items(
     return Call("GET", place, given(q=q, fields=columns))
 
 
-@github.writes(ITEM, "projects/add-item-for-org", scopes=(*WRITING, "public_repo"))
+def _field_of(items: Any, change: ToolChange) -> Any:
+    """Return the field of an item that a change sets; without a value where it has none."""
+    item = next((each for each in items if each["id"] == change.arguments["item_id"]), None)
+    fields = (item or {}).get("fields") or []
+    return item and next((field for field in fields if field["id"] == change.arguments["field_id"]), {})
+
+
+def _raw_value(field: Any) -> Any:
+    """Return a field's value as update_project_item takes it: an option or iteration by its id."""
+    value = field.get("value")
+    while isinstance(value, dict):
+        value = next((value[word] for word in ("id", "raw", "title") if word in value), None)
+    return "none" if value is None else value
+
+
+@github.writes(
+    ITEM,
+    "projects/add-item-for-org",
+    scopes=(*WRITING, "public_repo"),
+    irreversible="no tool takes an item off a project",
+)
 def add_project_item(
     owner: ProjectOwner,
     project_number: ProjectNumber,
@@ -229,7 +321,19 @@ def add_project_item(
     return (yield Call("POST", place, json={"type": kind, "id": found["id"]})).json
 
 
-@github.writes(ITEM, "projects/update-item-for-org", scopes=WRITING, idempotent=True)
+@github.writes(
+    ITEM,
+    "projects/update-item-for-org",
+    scopes=WRITING,
+    idempotent=True,
+    undo=restores(
+        "list_project_items",
+        reads={"fields": lambda change: [change.arguments["field_id"]]},
+        select=_field_of,
+        echoes=False,
+        value=_raw_value,
+    ),
+)
 def update_project_item(
     owner: ProjectOwner,
     project_number: ProjectNumber,

@@ -1,12 +1,14 @@
 """Pull requests: their files and diffs, reviews, and comments on lines."""
 
-from typing import Annotated, Literal, NotRequired, TypedDict
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from pydantic import Field, with_config
 
-from mcpist.render.shows import DOWNLOADED, shows
+from mcpist.render.shows import DONE, DOWNLOADED, shows
 from mcpist.tools.declare.call import Call, changes, given
 from mcpist.tools.declare.pasted import from_url
+from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo, restores, row, undone_by, unless
 from mcpist_services.github.module import (
     ADDRESSES,
     CHANGED,
@@ -100,7 +102,21 @@ def list_reviews(owner: Owner, repo: Repo, pull_number: IssueNumber) -> Call:
     return Call("GET", _pull_path(owner, repo, pull_number, "/reviews"))
 
 
-@github.writes(CHANGED, "pulls/create")
+CONTENT: dict[str, Any] = {
+    name: name for name in ("title", "body", "state", "merged", "comments", "review_comments", "commits")
+}
+
+
+@github.writes(
+    CHANGED,
+    "pulls/create",
+    undo=undone_by(
+        'update_pull(owner, repo, pull_number=answer.number, state="closed")',
+        read="get_pull",
+        creates=True,
+        fields=CONTENT,
+    ),
+)
 def create_pull(
     owner: Owner,
     repo: Repo,
@@ -117,7 +133,13 @@ def create_pull(
     return Call("POST", repo_path(owner, repo, "/pulls"), json=fields)
 
 
-@github.writes(CHANGED, "pulls/update", idempotent=True, uses=({"title": "Fix the login"},))
+@github.writes(
+    CHANGED,
+    "pulls/update",
+    idempotent=True,
+    uses=({"title": "Fix the login"},),
+    undo=restores("get_pull", title="title", body=lambda pull: pull["body"] or "", state="state", base="base.ref"),
+)
 def update_pull(
     owner: Owner,
     repo: Repo,
@@ -132,7 +154,21 @@ def update_pull(
     return Call("PATCH", _pull_path(owner, repo, pull_number), json=fields)
 
 
-@github.writes(REVIEWED, "pulls/create-review")
+@github.writes(
+    REVIEWED,
+    "pulls/create-review",
+    undo=unless(
+        lambda change: change.arguments["event"],
+        "others have seen a review that was submitted",
+        undone_by(
+            "delete_pending_review(owner, repo, pull_number, review_id=answer.id)",
+            read="list_reviews",
+            select=row("id", "answer.id"),
+            creates=True,
+            fields="state",
+        ),
+    ),
+)
 def create_review(
     owner: Owner,
     repo: Repo,
@@ -147,7 +183,7 @@ def create_review(
     return Call("POST", _pull_path(owner, repo, pull_number, "/reviews"), json=fields)
 
 
-@github.writes(REVIEWED, "pulls/submit-review")
+@github.writes(REVIEWED, "pulls/submit-review", irreversible="others have seen a review that was submitted")
 def submit_review(
     owner: Owner,
     repo: Repo,
@@ -161,7 +197,7 @@ def submit_review(
     return Call("POST", f"{place}/events", json=given(event=event, body=body))
 
 
-@github.destroys(REVIEWED, "pulls/delete-pending-review")
+@github.destroys(REVIEWED, "pulls/delete-pending-review", irreversible="GitHub keeps no review that was discarded")
 def delete_pending_review(owner: Owner, repo: Repo, pull_number: IssueNumber, review_id: ReviewId) -> Call:
     """Discard a pending review with its comments."""
     return Call("DELETE", _review_path(owner, repo, pull_number, review_id))
@@ -171,7 +207,48 @@ def _review_path(owner: str, repo: str, number: int, review: int) -> str:
     return repo_path(owner, repo, "/pulls/{number}/reviews/{review}", number=number, review=review)
 
 
-@github.writes(REVIEWERS, "pulls/request-reviewers", idempotent=True, uses=({"reviewers": ["octocat"]},))
+def _ask_again(change: ToolChange) -> Iterable[ToolCall]:
+    before = _given(_asked(change.before, change))
+    place = {name: change.arguments[name] for name in ("owner", "repo", "pull_number")}
+    return [ToolCall("request_reviewers", place | before)] if before else []
+
+
+def _nobody(change: ToolChange) -> dict[str, Any]:
+    return {kind: [] for kind in _given(change.arguments)}
+
+
+def _given(people: Mapping[str, Any]) -> dict[str, Any]:
+    return {kind: people[kind] for kind in ("reviewers", "team_reviewers") if people.get(kind)}
+
+
+def _asked(pull: Any, change: ToolChange) -> dict[str, Any]:
+    """Return those of a change who are asked for a review of a pull request."""
+    asked = {
+        "reviewers": [person["login"].casefold() for person in pull["requested_reviewers"]],
+        "team_reviewers": [team["slug"].casefold() for team in pull["requested_teams"]],
+    }
+    return {
+        kind: [name for name in names if name.casefold() in asked[kind]]
+        for kind, names in _given(change.arguments).items()
+    }
+
+
+def _take_back(change: ToolChange) -> Iterable[ToolCall]:
+    before = _asked(change.before, change)
+    new = {
+        kind: [name for name in names if name not in before[kind]] for kind, names in _given(change.arguments).items()
+    }
+    place = {name: change.arguments[name] for name in ("owner", "repo", "pull_number")}
+    return [ToolCall("remove_reviewers", place | _given(new))] if _given(new) else []
+
+
+@github.writes(
+    REVIEWERS,
+    "pulls/request-reviewers",
+    idempotent=True,
+    uses=({"reviewers": ["octocat"]},),
+    undo=Undo(calls=_take_back, read="get_pull", state=_asked, after=lambda change: _given(change.arguments)),
+)
 def request_reviewers(
     owner: Owner,
     repo: Repo,
@@ -184,7 +261,34 @@ def request_reviewers(
     return Call("POST", _pull_path(owner, repo, pull_number, "/requested_reviewers"), json=people)
 
 
-@github.destroys(shows("merged", "sha", "message"), "pulls/merge")
+@github.writes(
+    REVIEWERS,
+    "pulls/remove-requested-reviewers",
+    idempotent=True,
+    uses=({"reviewers": ["octocat"]},),
+    undo=Undo(calls=_ask_again, read="get_pull", state=_asked, after=_nobody),
+)
+def remove_reviewers(
+    owner: Owner,
+    repo: Repo,
+    pull_number: IssueNumber,
+    reviewers: Annotated[list[Login] | None, "Logins, e.g. octocat"] = None,
+    team_reviewers: Annotated[list[Name] | None, "Slugs of teams, e.g. platform"] = None,
+) -> Call:
+    """Ask people or teams no more to review a pull request."""
+    people = {"reviewers": [], **changes(reviewers=reviewers, team_reviewers=team_reviewers)}
+    return Call("DELETE", _pull_path(owner, repo, pull_number, "/requested_reviewers"), json=people)
+
+
+@github.destroys(
+    shows("merged", "sha", "message"),
+    "pulls/merge",
+    undo=unless(
+        lambda change: change.arguments["merge_method"] == "rebase",
+        "a rebase has left several commits",
+        undone_by("revert_commit(owner, repo, branch=before.base.ref, sha=answer.sha)", read="get_pull"),
+    ),
+)
 def merge_pull(
     owner: Owner,
     repo: Repo,
@@ -194,7 +298,7 @@ def merge_pull(
     commit_message: Annotated[str | None, "e.g. Safari sends no cookie here."] = None,
     sha: Annotated[str | None, "Merge only if this is still the head, e.g. 6dcb09b5b578"] = None,
 ) -> Call:
-    """Merge a pull request into its base branch. This cannot be undone."""
+    """Merge a pull request into its base branch. It stays merged; revert_commit takes its changes back."""
     fields = given(merge_method=merge_method, commit_title=commit_title, commit_message=commit_message, sha=sha)
     return Call("PUT", _pull_path(owner, repo, pull_number, "/merge"), json=fields)
 
@@ -241,7 +345,17 @@ def list_review_comments(
     return Call("GET", _pull_path(owner, repo, pull_number, "/comments"), query)
 
 
-@github.writes(shows("id", "in_reply_to_id as in_reply_to", "html_url as url"), "pulls/create-reply-for-review-comment")
+@github.writes(
+    shows("id", "in_reply_to_id as in_reply_to", "html_url as url"),
+    "pulls/create-reply-for-review-comment",
+    undo=undone_by(
+        "delete_review_comment(owner, repo, comment_id=answer.id)",
+        read="list_review_comments(pull_number)",
+        select=row("id", "answer.id"),
+        creates=True,
+        fields="body",
+    ),
+)
 def reply_to_review_comment(
     owner: Owner,
     repo: Repo,
@@ -252,3 +366,11 @@ def reply_to_review_comment(
     """Answer a comment on a line of a pull request."""
     replies = "/pulls/{number}/comments/{comment}/replies"
     return Call("POST", repo_path(owner, repo, replies, number=pull_number, comment=comment_id), json={"body": body})
+
+
+@github.destroys(DONE, "pulls/delete-review-comment", idempotent=True, irreversible="GitHub keeps no deleted comment")
+def delete_review_comment(
+    owner: Owner, repo: Repo, comment_id: Annotated[Number, "The id that list_review_comments shows"]
+) -> Call:
+    """Delete a comment on a line of a pull request."""
+    return Call("DELETE", repo_path(owner, repo, "/pulls/comments/{comment}", comment=comment_id))

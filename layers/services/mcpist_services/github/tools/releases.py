@@ -1,12 +1,13 @@
 """Releases."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from mcpist.errors import InvalidRequest
 from mcpist.files.content import ContentArgument
-from mcpist.render.shows import DOWNLOADED, shows
+from mcpist.render.shows import DONE, DOWNLOADED, shows
 from mcpist.tools.declare.call import Call, given
 from mcpist.tools.declare.pasted import from_url
+from mcpist.tools.declare.undo import row, undone_by, unless
 from mcpist_services.github.module import ADDRESSES, UPLOADS, Markdown, Name, Number, Owner, Repo, github, repo_path
 
 RELEASE = ("id", "tag_name as tag", "name", "draft", "prerelease", "published_at as published")
@@ -22,6 +23,9 @@ ASSETS = shows(
     "created_at as created",
     "browser_download_url as url",
 )
+
+_PARTS = ("tag_name", "name", "body", "target_commitish", "draft", "prerelease")
+RELEASED: dict[str, Any] = {name: f"before.{name}" for name in _PARTS}
 
 ReleaseTag = Annotated[Name, from_url(ADDRESSES, "tag")]
 ReleaseId = Annotated[Number, "The id that list_releases shows"]
@@ -63,7 +67,17 @@ def download_release_asset(
     return Call("GET", place, headers={"accept": "application/octet-stream"}, download=True)
 
 
-@github.writes(shows("id", "name", "size as size_bytes", "browser_download_url as url"), "repos/upload-release-asset")
+@github.writes(
+    shows("id", "name", "size as size_bytes", "browser_download_url as url"),
+    "repos/upload-release-asset",
+    undo=undone_by(
+        "delete_release_asset(owner, repo, asset_id=answer.id)",
+        read="list_release_assets(release_id)",
+        select=row("id", "answer.id"),
+        creates=True,
+        fields="name size",
+    ),
+)
 def upload_release_asset(
     owner: Owner,
     repo: Repo,
@@ -76,7 +90,16 @@ def upload_release_asset(
     return Call("POST", place, {"name": name}, origin=UPLOADS, content=content)
 
 
-@github.writes(shows("id", "tag_name as tag", "draft", "html_url as url"), "repos/create-release")
+@github.writes(
+    shows("id", "tag_name as tag", "draft", "html_url as url"),
+    "repos/create-release",
+    undo=undone_by(
+        "delete_release(owner, repo, release_id=answer.id)",
+        read="get_release",
+        creates=True,
+        fields={"name": "name", "body": "body", "draft": "draft", "assets": lambda release: len(release["assets"])},
+    ),
+)
 def create_release(
     owner: Owner,
     repo: Repo,
@@ -94,3 +117,25 @@ def create_release(
     fields = given(tag_name=tag_name, name=name, body=body, target_commitish=target_commitish)
     fields |= {"draft": draft, "prerelease": prerelease, "generate_release_notes": generate_release_notes}
     return Call("POST", repo_path(owner, repo, "/releases"), json=fields)
+
+
+@github.destroys(
+    DONE,
+    "repos/delete-release",
+    undo=unless(
+        lambda change: change.before and change.before["assets"],
+        "its files are deleted",
+        undone_by("create_release(owner, repo)", read="get_release", **RELEASED),
+    ),
+)
+def delete_release(owner: Owner, repo: Repo, release_id: ReleaseId) -> Call:
+    """Delete a release with its files; its tag stays."""
+    return Call("DELETE", repo_path(owner, repo, "/releases/{release_id}", release_id=release_id))
+
+
+@github.destroys(DONE, "repos/delete-release-asset", irreversible="GitHub keeps no deleted file of a release")
+def delete_release_asset(
+    owner: Owner, repo: Repo, asset_id: Annotated[Number, "The id that list_release_assets shows"]
+) -> Call:
+    """Delete a file of a release."""
+    return Call("DELETE", repo_path(owner, repo, "/releases/assets/{asset_id}", asset_id=asset_id))

@@ -1,10 +1,11 @@
 """The connected account and people, repositories, their branches and commits."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.call import Call, Calls, changes, comma_separated, given, path
 from mcpist.tools.declare.pasted import from_url
+from mcpist.tools.declare.undo import restores, undone_by
 from mcpist_services.github.module import (
     ADDRESSES,
     Direction,
@@ -87,7 +88,19 @@ def search_repos(
     return Call("GET", "/search/repositories", given(q=q, sort=sort, order=order))
 
 
-@github.writes(CREATED, "repos/create-for-authenticated-user")
+UNTOUCHED: dict[str, Any] = {name: name for name in ("full_name", "pushed_at", "open_issues_count", "archived")}
+
+
+@github.writes(
+    CREATED,
+    "repos/create-for-authenticated-user",
+    undo=undone_by(
+        "update_repo(owner=answer.owner.login, repo=answer.name, archived=true)",
+        read="get_repo",
+        creates=True,
+        fields=UNTOUCHED,
+    ),
+)
 def create_repo(
     name: Annotated[Name, "e.g. hello-world"],
     organization: Annotated[Owner | None, "The organization that owns it; you if left out, e.g. octo-org"] = None,
@@ -101,7 +114,16 @@ def create_repo(
     return Call("POST", place, json=fields)
 
 
-@github.writes(CREATED, "repos/create-fork")
+@github.writes(
+    CREATED,
+    "repos/create-fork",
+    undo=undone_by(
+        "update_repo(owner=answer.owner.login, repo=answer.name, archived=true)",
+        read="get_repo",
+        creates=True,
+        fields="full_name",
+    ),
+)
 def fork_repo(
     owner: Owner,
     repo: Repo,
@@ -121,6 +143,18 @@ def fork_repo(
     "repos/update",
     idempotent=True,
     uses=({"archived": True}, {"description": "Greets the world", "default_branch": "main"}),
+    undo=restores(
+        "get_repo",
+        renamed={"repo": lambda change: (change.answer or {}).get("name") or change.arguments["repo"]},
+        archived="archived",
+        description=lambda repo: repo["description"] or "",
+        homepage=lambda repo: repo["homepage"] or "",
+        default_branch="default_branch",
+        name="name",
+        has_issues="has_issues",
+        has_wiki="has_wiki",
+        delete_branch_on_merge="delete_branch_on_merge",
+    ),
 )
 def update_repo(
     owner: Owner,
@@ -147,7 +181,22 @@ def list_tags(owner: Owner, repo: Repo) -> Call:
     return Call("GET", repo_path(owner, repo, "/tags"))
 
 
-@github.writes(shows("ref", "object.sha as sha"), "git/create-ref")
+def _sha(item: Any) -> Any:
+    """Return the commit that a ref names, or a commit's own."""
+    return item.get("sha") or item["object"]["sha"]
+
+
+@github.writes(
+    shows("ref", "object.sha as sha"),
+    "git/create-ref",
+    undo=undone_by(
+        "delete_tag(owner, repo, tag)",
+        read="get_commit",
+        creates=True,
+        reads={"ref": lambda change: f"tags/{change.arguments['tag']}"},
+        fields={"sha": _sha},
+    ),
+)
 def create_tag(
     owner: Owner,
     repo: Repo,
@@ -160,6 +209,20 @@ def create_tag(
     return (yield Call("POST", repo_path(owner, repo, "/git/refs"), json=body)).json
 
 
+@github.destroys(
+    DONE,
+    "git/delete-ref",
+    undo=undone_by(
+        "create_tag(owner, repo, tag, ref=before.sha)",
+        read="get_commit",
+        reads={"ref": lambda change: f"tags/{change.arguments['tag']}"},
+    ),
+)
+def delete_tag(owner: Owner, repo: Repo, tag: Annotated[Name, "e.g. v1.2.0"]) -> Call:
+    """Delete a tag; the commit that it names stays."""
+    return Call("DELETE", repo_path(owner, repo, "/git/refs/tags/{tag}", tag=tag.split("/")))
+
+
 @github.lists(shows("name", "commit.sha as sha", "protected"), "repos/list-branches")
 def list_branches(
     owner: Owner,
@@ -170,22 +233,40 @@ def list_branches(
     return Call("GET", repo_path(owner, repo, "/branches"), given(protected=protected))
 
 
-@github.writes(BRANCH, "git/create-ref")
+@github.writes(
+    BRANCH,
+    "git/create-ref",
+    undo=undone_by(
+        "delete_branch(owner, repo, branch)",
+        read="get_commit",
+        creates=True,
+        reads={"ref": lambda change: f"heads/{change.arguments['branch']}"},
+        fields={"sha": _sha},
+    ),
+)
 def create_branch(
     owner: Owner,
     repo: Repo,
     branch: Annotated[Name, "The new branch, e.g. fix/login"],
-    source: Annotated[str | None, "The branch to start from; the default branch if left out, e.g. main"] = None,
+    source: Annotated[
+        Ref | None, "The branch or commit to start from; the default branch if left out, e.g. main"
+    ] = None,
 ) -> Calls:
-    """Create a branch from the head of another."""
-    if source is None:
-        source = (yield Call("GET", repo_path(owner, repo))).json["default_branch"]
-    head = yield Call("GET", repo_path(owner, repo, "/branches/{source}", source=source.split("/")))
-    body = {"ref": f"refs/heads/{branch}", "sha": head.json["commit"]["sha"]}
+    """Create a branch from the head of another, or from a commit."""
+    head = yield Call("GET", repo_path(owner, repo, "/commits/{ref}", ref=(source or "HEAD").split("/")))
+    body = {"ref": f"refs/heads/{branch}", "sha": head.json["sha"]}
     return (yield Call("POST", repo_path(owner, repo, "/git/refs"), json=body)).json
 
 
-@github.destroys(DONE, "git/delete-ref")
+@github.destroys(
+    DONE,
+    "git/delete-ref",
+    undo=undone_by(
+        "create_branch(owner, repo, branch, source=before.sha)",
+        read="get_commit",
+        reads={"ref": lambda change: f"heads/{change.arguments['branch']}"},
+    ),
+)
 def delete_branch(owner: Owner, repo: Repo, branch: Annotated[Name, "e.g. fix/login"]) -> Call:
     """Delete a branch. Commits that no other branch has are lost after some time."""
     return Call("DELETE", repo_path(owner, repo, "/git/refs/heads/{branch}", branch=branch.split("/")))
