@@ -1,6 +1,6 @@
 """What requests mean to a service where its description allows the contrary too; a check raises where it does not."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 from mcpist.tools.declare.call import Call
@@ -14,8 +14,9 @@ def check_first_issue_blocks_second(jira: Module) -> None:
 
     https://developer.atlassian.com/cloud/jira/platform/rest/v3/api-group-issue-links/#api-rest-api-3-issuelink-post
     """
-    made = work_of(jira, "link_issues", link_type="Blocks", inward_issue="ENG-1", outward_issue="ENG-2")
-    assert isinstance(made, Call)
+    work = work_of(jira, "link_issues", link_type="Blocks", inward_issue="ENG-1", outward_issue="ENG-2")
+    assert isinstance(work, Generator)
+    made = next(work)
     links = _links(made.json)
     assert _shown_links(jira, "ENG-1", links["ENG-1"]) == ["blocks ENG-2"]
     assert _shown_links(jira, "ENG-2", links["ENG-2"]) == ["is blocked by ENG-1"]

@@ -53,6 +53,7 @@ CHOICE = {"type": "string", "enum": ["ADD", "REMOVE", "REPLACE", "REMOVE_ALL"]}
 LABELS = {"fieldId": TEXT, "bulkEditMultiSelectFieldOption": CHOICE, "labels": listed(record(("name",), name=TEXT))}
 VERSIONS = {"versions": listed(record(("versionId",), versionId=TEXT))}
 USERS = {"fieldId": TEXT, "user": nullable(record(("accountId",), accountId=TEXT))}
+READ = ("read:jira-work",)
 SPRINTS, BOARDS = ("write:sprint:jira-software",), ("write:board-scope:jira-software",)
 WORK, PROJECTS = ("write:jira-work",), ("manage:jira-project",)
 
@@ -102,11 +103,16 @@ def add_operations(document: dict[str, Any]) -> None:
     _add_agile(document)
     _add_bulk(document)
     _add_files(document)
-    add(document, "deleteIssueLink", "DELETE /rest/api/3/issueLink/{linkId}", scopes=WORK)
+    link, ends = "/rest/api/3/issueLink/{linkId}", {"inwardIssue": {"key": "ENG-42"}, "outwardIssue": {"key": "ENG-43"}}
+    add(
+        document, "getIssueLink", f"GET {link}", scopes=READ, answer={"id": "10001", "type": {"name": "Blocks"}, **ends}
+    )
+    add(document, "deleteIssueLink", f"DELETE {link}", scopes=WORK)
     created = record(("name", "projectId"), **VERSION_FIELDS, projectId=NUMBER)
     add(document, "createVersion", "POST /rest/api/3/version", scopes=PROJECTS, body=created, answer=VERSION)
     updated = record(**VERSION_FIELDS, released=FLAG)
     add(document, "updateVersion", "PUT /rest/api/3/version/{id}", scopes=PROJECTS, body=updated, answer=VERSION)
+    add(document, "getVersion", "GET /rest/api/3/version/{id}", scopes=READ, answer=VERSION)
 
 
 def _add_agile(document: dict[str, Any]) -> None:
@@ -114,6 +120,8 @@ def _add_agile(document: dict[str, Any]) -> None:
     add(document, "createSprint", "POST /rest/agile/1.0/sprint", scopes=SPRINTS, body=sprint, answer=SPRINT)
     state = {"type": "string", "enum": ["future", "active", "closed"]}
     change, place = record(name=TEXT, goal=TEXT, state=state, **DATES), "POST /rest/agile/1.0/sprint/{sprintId}"
+    gone = ("delete:sprint:jira-software",)
+    add(document, "deleteSprint", "DELETE /rest/agile/1.0/sprint/{sprintId}", scopes=gone)
     add(document, "partiallyUpdateSprint", place, scopes=SPRINTS, body=change, answer=SPRINT)
     moved = record(("issues",), issues=listed(TEXT) | {"maxItems": 50})
     add(document, "moveIssuesToBacklog", "POST /rest/agile/1.0/backlog/issue", scopes=BOARDS, body=moved)

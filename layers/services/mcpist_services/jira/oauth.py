@@ -17,5 +17,6 @@ CONSENT = Consent(
         "read:issue-details:jira",  # the backlog
         "read:sprint:jira-software",
         "write:sprint:jira-software",
+        "delete:sprint:jira-software",
     ),
 )

@@ -1,6 +1,6 @@
 """Boards with their backlogs, and sprints: plan, start, close."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -8,6 +8,7 @@ from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.argument_types import Moment
 from mcpist.tools.declare.call import Call, changes, comma_separated, given, path
 from mcpist.tools.declare.pasted import from_url
+from mcpist.tools.declare.undo import restores, undone_by
 from mcpist_services.jira.fields import LIST_FIELDS, other_fields
 from mcpist_services.jira.module import (
     ADDRESSES,
@@ -23,6 +24,7 @@ from mcpist_services.jira.module import (
     offset_paging,
     search_call,
 )
+from mcpist_services.jira.undoing import FORMER_SPRINTS
 
 BOARDS = shows("id", "name", "type", "location.projectKey as project", "page_url as url", rows="values")
 AGILE = offset_paging(max_size=50)
@@ -61,7 +63,9 @@ def list_backlog(board_id: Board, jql: Condition | None = None, fields: FieldIds
     return Call("GET", place, given(jql=jql, fields=",".join(names)))
 
 
-@jira.writes(DONE, "moveIssuesToBacklog", idempotent=True, scopes=("write:board-scope:jira-software",))
+@jira.writes(
+    DONE, "moveIssuesToBacklog", idempotent=True, scopes=("write:board-scope:jira-software",), undo=FORMER_SPRINTS
+)
 def move_to_backlog(issues: MovedIssues) -> Call:
     """Take issues out of their sprints, back to the backlog."""
     return Call("POST", "/rest/agile/1.0/backlog/issue", json={"issues": issues})
@@ -90,6 +94,12 @@ def list_sprints(
     return Call("GET", place, given(state=comma_separated(state)))
 
 
+@jira.reads(shows(*SPRINT), "getSprint", page_path=board_path, scopes=READING)
+def get_sprint(sprint_id: Sprint) -> Call:
+    """Read one sprint: its state, its dates, its goal."""
+    return Call("GET", _sprint_path(sprint_id))
+
+
 @jira.lists(FOUND, "searchAndReconsileIssuesUsingJqlPost", paging=SEARCH)
 def list_sprint_issues(
     sprint_id: Sprint,
@@ -101,7 +111,7 @@ def list_sprint_issues(
     return search_call(f"sprint = {sprint_id}{condition} ORDER BY rank", fields)
 
 
-@jira.writes(DONE, "moveIssuesToSprintAndRank", idempotent=True, scopes=WRITING)
+@jira.writes(DONE, "moveIssuesToSprintAndRank", idempotent=True, scopes=WRITING, undo=FORMER_SPRINTS)
 def move_to_sprint(
     sprint_id: Sprint,
     issues: MovedIssues,
@@ -113,7 +123,23 @@ def move_to_sprint(
     return Call("POST", path("/rest/agile/1.0/sprint/{sprint_id}/issue", sprint_id=sprint_id), json=body)
 
 
-@jira.writes(shows(*SPRINT), "createSprint", page_path=board_path, scopes=WRITING)
+PLANNED: dict[str, Any] = {
+    "name": "name",
+    "goal": lambda sprint: sprint.get("goal") or "",
+    "start": "startDate",
+    "end": "endDate",
+}
+
+
+@jira.writes(
+    shows(*SPRINT),
+    "createSprint",
+    page_path=board_path,
+    scopes=WRITING,
+    undo=undone_by(
+        "delete_sprint(sprint_id=answer.id)", read="get_sprint", creates=True, fields=PLANNED | {"state": "state"}
+    ),
+)
 def create_sprint(
     board_id: Board,
     name: SprintName,
@@ -133,6 +159,7 @@ def create_sprint(
     page_path=board_path,
     scopes=WRITING,
     uses=({"goal": "Log in"},),
+    undo=restores("get_sprint", **PLANNED),
 )
 def update_sprint(
     sprint_id: Sprint,
@@ -146,7 +173,13 @@ def update_sprint(
 
 
 @jira.writes(
-    shows(*SPRINT), "partiallyUpdateSprint", idempotent=True, page_path=board_path, scopes=WRITING, uses=(STARTED,)
+    shows(*SPRINT),
+    "partiallyUpdateSprint",
+    idempotent=True,
+    page_path=board_path,
+    scopes=WRITING,
+    uses=(STARTED,),
+    irreversible="Jira takes a sprint back to no earlier state",
 )
 def start_sprint(
     sprint_id: Sprint,
@@ -157,11 +190,30 @@ def start_sprint(
     return _change(sprint_id, given(state="active", startDate=start, endDate=end))
 
 
-@jira.writes(shows(*SPRINT), "partiallyUpdateSprint", idempotent=True, page_path=board_path, scopes=WRITING)
+@jira.writes(
+    shows(*SPRINT),
+    "partiallyUpdateSprint",
+    idempotent=True,
+    page_path=board_path,
+    scopes=WRITING,
+    irreversible="Jira takes a sprint back to no earlier state",
+)
 def close_sprint(sprint_id: Sprint) -> Call:
     """Close the active sprint. Its open issues go to the backlog: before, move them on with move_to_sprint."""
     return _change(sprint_id, {"state": "closed"})
 
 
+@jira.destroys(
+    DONE, "deleteSprint", scopes=("delete:sprint:jira-software",), irreversible="Jira keeps no deleted sprint"
+)
+def delete_sprint(sprint_id: Sprint) -> Call:
+    """Delete a sprint; its issues go to the backlog."""
+    return Call("DELETE", _sprint_path(sprint_id))
+
+
 def _change(sprint_id: int, body: dict[str, str]) -> Call:
-    return Call("POST", path("/rest/agile/1.0/sprint/{sprint_id}", sprint_id=sprint_id), json=body)
+    return Call("POST", _sprint_path(sprint_id), json=body)
+
+
+def _sprint_path(sprint_id: int) -> str:
+    return path("/rest/agile/1.0/sprint/{sprint_id}", sprint_id=sprint_id)

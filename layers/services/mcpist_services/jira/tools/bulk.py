@@ -8,9 +8,11 @@ from pydantic import Field
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import shows
 from mcpist.tools.declare.call import Call, Calls, Work, changes, given, path
+from mcpist.tools.declare.undo import Undo
 from mcpist_services.jira.module import IssueKey, Name, for_account, issue_path, jira
 from mcpist_services.jira.tools.issues import Assignee, Label
 from mcpist_services.jira.tools.workflow import find_transition
+from mcpist_services.jira.undoing import bulk_fields, bulk_written, former_bulk, former_statuses, issues_of, statuses
 
 TASK = shows("taskId as task_id")
 PROGRESS = shows(
@@ -33,7 +35,19 @@ Issues = Annotated[list[IssueKey], Field(min_length=1, max_length=1000), "Keys o
 Notify = Annotated[bool, "Whether watchers get an e-mail"]
 
 
-@jira.writes(TASK, "submitBulkEdit", scopes=BOTH, uses=CHANGED)
+@jira.writes(
+    TASK,
+    "submitBulkEdit",
+    scopes=BOTH,
+    uses=CHANGED,
+    undo=Undo(
+        calls=former_bulk,
+        read="search",
+        target=issues_of("issue_keys", "labels", "fixVersions"),
+        state=bulk_fields,
+        after=bulk_written,
+    ),
+)
 def update_issues(
     issue_keys: Issues,
     labels: Annotated[list[Label] | None, "e.g. ui, safari"] = None,
@@ -56,7 +70,20 @@ def update_issues(
     return for_account(assignee, changed)
 
 
-@jira.writes(TASK, "submitBulkTransition", scopes=BOTH)
+@jira.writes(
+    TASK,
+    "submitBulkTransition",
+    scopes=BOTH,
+    undo=Undo(
+        calls=former_statuses,
+        read="search",
+        target=issues_of("issue_keys"),
+        state=statuses,
+        after=lambda change: dict.fromkeys(
+            statuses(change.before or {"issues": []}), (change.answer or {}).get("status")
+        ),
+    ),
+)
 def transition_issues(
     issue_keys: Issues,
     transition: Annotated[Name, "The transition's id or name, or the status that it leads to, e.g. Done"],
@@ -64,9 +91,11 @@ def transition_issues(
 ) -> Calls:
     """Move up to 1,000 issues of one workflow to another status. It goes on in the background."""
     known = (yield Call("GET", issue_path(issue_keys[0], "/transitions"))).json["transitions"]
-    moved = {"selectedIssueIdsOrKeys": issue_keys, "transitionId": find_transition(known, transition)["id"]}
+    chosen = find_transition(known, transition)
+    moved = {"selectedIssueIdsOrKeys": issue_keys, "transitionId": chosen["id"]}
     body = {"bulkTransitionInputs": [moved], "sendBulkNotification": notify_users}
-    return Call("POST", "/rest/api/3/bulk/issues/transition", json=body)
+    task = (yield Call("POST", "/rest/api/3/bulk/issues/transition", json=body)).json
+    return task | {"status": chosen["to"]["name"]}
 
 
 @jira.reads(PROGRESS, "getBulkOperationProgress")

@@ -1,7 +1,7 @@
 """Comments and worklogs of an issue."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -9,7 +9,8 @@ from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.argument_types import Moment
 from mcpist.tools.declare.call import Call, given
 from mcpist.tools.declare.pasted import from_url
-from mcpist_services.jira.fields import adf, comment_text
+from mcpist.tools.declare.undo import ToolChange, restores, row, undone_by
+from mcpist_services.jira.fields import adf, comment_text, markdown
 from mcpist_services.jira.module import ADDRESSES, IssueKey, Markdown, issue_path, jira, offset_paging, remark_path
 
 WRITTEN = shows("id", "created", "page_url as url")
@@ -43,7 +44,26 @@ def list_comments(issue_key: IssueKey, order_by: CommentOrder = "created") -> Ca
     return Call("GET", issue_path(issue_key, "/comment"), {"orderBy": order_by})
 
 
-@jira.writes(WRITTEN, "addComment", page_path=COMMENT_PAGE)
+NEWEST_FIRST = {"order_by": lambda _: "-created"}
+
+
+def _body(comment: Any) -> str:
+    return markdown(comment.get("body"))
+
+
+@jira.writes(
+    WRITTEN,
+    "addComment",
+    page_path=COMMENT_PAGE,
+    undo=undone_by(
+        "delete_comment(issue_key, comment_id=answer.id)",
+        read="list_comments",
+        reads=NEWEST_FIRST,
+        select=row("id", "answer.id", rows="comments"),
+        creates=True,
+        fields={"body": _body},
+    ),
+)
 def add_comment(
     issue_key: IssueKey,
     body: Annotated[
@@ -57,7 +77,15 @@ def add_comment(
     return Call("POST", issue_path(issue_key, "/comment"), json=content)
 
 
-@jira.writes(shows("id", "updated", "page_url as url"), "updateComment", idempotent=True, page_path=COMMENT_PAGE)
+@jira.writes(
+    shows("id", "updated", "page_url as url"),
+    "updateComment",
+    idempotent=True,
+    page_path=COMMENT_PAGE,
+    undo=restores(
+        "list_comments", reads=NEWEST_FIRST, select=row("id", "arguments.comment_id", rows="comments"), body=_body
+    ),
+)
 def update_comment(
     issue_key: IssueKey,
     comment_id: CommentId,
@@ -68,7 +96,7 @@ def update_comment(
     return Call("PUT", place, json={"body": adf(body, "body")})
 
 
-@jira.destroys(DONE, "deleteComment")
+@jira.destroys(DONE, "deleteComment", irreversible="Jira keeps no deleted comment")
 def delete_comment(issue_key: IssueKey, comment_id: CommentId) -> Call:
     """Delete a comment. This cannot be undone."""
     return Call("DELETE", issue_path(issue_key, "/comment/{comment_id}", comment_id=comment_id))
@@ -81,7 +109,26 @@ def list_worklogs(issue_key: IssueKey, started_after: Time | None = None, starte
     return Call("GET", issue_path(issue_key, "/worklog"), query)
 
 
-@jira.writes(shows("id", "timeSpent as time_spent", "started", "page_url as url"), "addWorklog", page_path=WORKLOG_PAGE)
+def _adjustment(change: ToolChange) -> str:
+    """Return how the estimate changes back; what a new one has replaced is not known."""
+    how: str = change.arguments["adjust_estimate"]
+    return "leave" if how == "new" else how
+
+
+@jira.writes(
+    shows("id", "timeSpent as time_spent", "started", "page_url as url"),
+    "addWorklog",
+    page_path=WORKLOG_PAGE,
+    undo=undone_by(
+        "delete_worklog(issue_key, worklog_id=answer.id, increase_by=arguments.reduce_by)",
+        read="list_worklogs(started_after=null)",
+        select=row("id", "answer.id", rows="worklogs"),
+        creates=True,
+        fields={"time_spent": "timeSpent", "comment": lambda log: markdown(log.get("comment"))},
+        adjust_estimate=_adjustment,
+        new_estimate=lambda _: None,
+    ),
+)
 def add_worklog(
     issue_key: IssueKey,
     time_spent: Annotated[Duration, "Weeks, days, hours and minutes, e.g. 3h 20m"],
@@ -96,6 +143,19 @@ def add_worklog(
     remark = None if comment is None else adf(comment, "comment")
     body = given(timeSpent=time_spent, started=_worklog_time(started), comment=remark)
     return Call("POST", issue_path(issue_key, "/worklog"), query, json=body)
+
+
+@jira.destroys(DONE, "deleteWorklog", irreversible="Jira keeps no deleted worklog")
+def delete_worklog(
+    issue_key: IssueKey,
+    worklog_id: Annotated[str, Field(pattern=r"^[0-9]+$"), "The id that list_worklogs shows, e.g. 10050"],
+    adjust_estimate: Adjustment = "auto",
+    new_estimate: Annotated[Duration | None, "The new remaining estimate, with new, e.g. 2h"] = None,
+    increase_by: Annotated[Duration | None, "Added to the remaining estimate, with manual, e.g. 30m"] = None,
+) -> Call:
+    """Delete work that was logged on an issue."""
+    query = given(adjustEstimate=adjust_estimate, newEstimate=new_estimate, increaseBy=increase_by)
+    return Call("DELETE", issue_path(issue_key, "/worklog/{worklog_id}", worklog_id=worklog_id), query)
 
 
 def _worklog_time(started: str | None) -> str | None:

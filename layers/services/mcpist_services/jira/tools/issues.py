@@ -1,13 +1,15 @@
 """Issues: search, read, write."""
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from mcpist.errors import InvalidRequest
-from mcpist.render.shows import DONE, shows
+from mcpist.render.shows import DONE, shows, value_at
 from mcpist.tools.declare.argument_types import Day
 from mcpist.tools.declare.call import Call, Calls, Work, changes, given
+from mcpist.tools.declare.undo import ToolChange, Undo, toggles, undone_by
 from mcpist_services.jira.fields import LIST_FIELDS, custom_fields, field_changes, issue_fields, issue_page
 from mcpist_services.jira.module import (
     CHANGED,
@@ -26,6 +28,7 @@ from mcpist_services.jira.module import (
     offset_paging,
     search_call,
 )
+from mcpist_services.jira.undoing import assignee, changed_fields, former_fields, untouched, watches, written_fields
 
 MAX_COMMENTS = 20
 _DETAIL_FIELDS = ["issuetype", "resolution", "reporter", "parent", "labels", "components", "fixVersions", "duedate"]
@@ -105,7 +108,19 @@ def get_issue(
     return issue | issue_page(issue["fields"], fields or [], newest)
 
 
-@jira.writes(CREATED, "createIssue")
+def _created(change: ToolChange) -> dict[str, Any]:
+    return {"summary": change.arguments["summary"], "parts": [], "changed": False}
+
+
+@jira.writes(
+    CREATED,
+    "createIssue",
+    undo=replace(
+        undone_by("delete_issue(issue_key=answer.key)", read="get_issue(fields=null)", creates=True),
+        state=untouched,
+        after=_created,
+    ),
+)
 def create_issue(
     project: Project,
     issue_type: Annotated[Name, "Its name or id, as list_issue_types shows, e.g. Bug"],
@@ -132,7 +147,19 @@ def create_issue(
     return for_account(assignee, created)
 
 
-@jira.writes(CHANGED, "editIssue", idempotent=True, uses=ISSUE_CHANGES)
+@jira.writes(
+    CHANGED,
+    "editIssue",
+    idempotent=True,
+    uses=ISSUE_CHANGES,
+    undo=Undo(
+        calls=former_fields,
+        read="get_issue",
+        reads={"fields": lambda change: list(change.arguments["fields"] or ())},
+        state=changed_fields,
+        after=written_fields,
+    ),
+)
 def update_issue(
     issue_key: IssueKey,
     summary: Annotated[Name | None, "In one line, e.g. Login fails on Safari"] = None,
@@ -160,7 +187,20 @@ def update_issue(
     return Call("PUT", issue_path(issue_key), {} if notify_users else {"notifyUsers": False}, json=body)
 
 
-@jira.writes(CHANGED, "assignIssue", idempotent=True)
+@jira.writes(
+    CHANGED,
+    "assignIssue",
+    idempotent=True,
+    undo=replace(
+        undone_by(
+            "assign_issue(issue_key)",
+            read="get_issue",
+            account_id=lambda change: value_at(change.before, "fields.assignee.accountId") or "none",
+        ),
+        state=assignee,
+        after=lambda change: {"account_id": change.arguments["account_id"]},
+    ),
+)
 def assign_issue(issue_key: IssueKey, account_id: Assignee | None) -> Work:
     """Assign an issue to a person, or to nobody."""
     place, person = issue_path(issue_key, "/assignee"), None if account_id == "none" else account_id
@@ -173,20 +213,30 @@ def list_watchers(issue_key: IssueKey) -> Call:
     return Call("GET", issue_path(issue_key, "/watchers"))
 
 
-@jira.writes(DONE, "addWatcher", idempotent=True)
+@jira.writes(
+    DONE,
+    "addWatcher",
+    idempotent=True,
+    undo=toggles("remove_watcher(issue_key, account_id)", read="list_watchers", has=watches, adds=True),
+)
 def add_watcher(issue_key: IssueKey, account_id: Watcher) -> Work:
     """Let a person watch an issue."""
     return for_account(account_id, lambda account: Call("POST", issue_path(issue_key, "/watchers"), json=account))
 
 
-@jira.writes(DONE, "removeWatcher", idempotent=True)
+@jira.writes(
+    DONE,
+    "removeWatcher",
+    idempotent=True,
+    undo=toggles("add_watcher(issue_key, account_id)", read="list_watchers", has=watches, adds=False),
+)
 def remove_watcher(issue_key: IssueKey, account_id: Watcher) -> Work:
     """Let a person watch an issue no more."""
     place = issue_path(issue_key, "/watchers")
     return for_account(account_id, lambda account: Call("DELETE", place, {"accountId": account}))
 
 
-@jira.destroys(DONE, "deleteIssue")
+@jira.destroys(DONE, "deleteIssue", irreversible="Jira keeps no deleted issue")
 def delete_issue(
     issue_key: IssueKey,
     delete_subtasks: Annotated[

@@ -1,12 +1,15 @@
 """Links between issues, and the files of issues."""
 
-from typing import Annotated
+from dataclasses import replace
+from typing import Annotated, Any
 
 from pydantic import Field
 
+from mcpist.errors import McpistError
 from mcpist.files.content import ContentArgument
-from mcpist.render.shows import DONE, DOWNLOADED, shows
+from mcpist.render.shows import DONE, DOWNLOADED, shows, value_at
 from mcpist.tools.declare.call import Call, Calls, FilePart, given, path
+from mcpist.tools.declare.undo import ToolChange, row, undone_by, unless
 from mcpist_services.jira.fields import by_key_or_id, comment_body, linked_issue
 from mcpist_services.jira.module import IssueKey, Markdown, Name, issue_path, jira
 
@@ -19,6 +22,8 @@ LINKS = shows(
     "fields.priority.name as priority",
     "page_url as url",
 )
+
+LinkId = Annotated[Name, "The id that list_links shows, e.g. 10001"]
 
 
 @jira.reads(shows("id", "name", "outward", "inward"), "getIssueLinkTypes")
@@ -34,22 +39,65 @@ def list_links(issue_key: IssueKey) -> Calls:
     return [linked_issue(link) for link in issue["fields"].get("issuelinks") or []]
 
 
-@jira.writes(DONE, "linkIssues")
+@jira.writes(
+    shows("id"),
+    "linkIssues",
+    scopes=("read:jira-work", "write:jira-work"),
+    undo=unless(
+        lambda change: change.answer and not change.answer["id"],
+        "the new link was not found",
+        undone_by("delete_link(link_id=answer.id)", read="get_link", creates=True, fields="id"),
+    ),
+)
 def link_issues(
     link_type: Annotated[Name, "A name that list_link_types shows, e.g. Blocks"],
     inward_issue: Annotated[IssueKey, "The first issue: with Blocks, the one that blocks, e.g. ENG-42"],
     outward_issue: Annotated[IssueKey, "The second issue: with Blocks, the one that is blocked, e.g. ENG-43"],
     comment: Annotated[Markdown | None, "Markdown, e.g. Found while testing."] = None,
-) -> Call:
+) -> Calls:
     """Link two issues: the first blocks, duplicates, clones or relates to the second."""
     # The first issue shows the type's outward words, contrary to what the names of these fields suggest.
     ends = {"inwardIssue": by_key_or_id(inward_issue), "outwardIssue": by_key_or_id(outward_issue)}
     body = {"type": {"name": link_type}, **ends, **given(comment=comment_body(comment))}
-    return Call("POST", "/rest/api/3/issueLink", json=body)
+    return _linked(Call("POST", "/rest/api/3/issueLink", json=body), link_type, inward_issue, outward_issue)
 
 
-@jira.destroys(DONE, "deleteIssueLink", idempotent=True)
-def delete_link(link_id: Annotated[Name, "The id that list_links shows, e.g. 10001"]) -> Call:
+def _linked(link: Call, link_type: str, inward_issue: str, outward_issue: str) -> Calls:
+    """Link two issues, and find the id, which Jira does not tell: it is the newest of this type between the two."""
+    yield link
+    try:
+        found = (yield Call("GET", issue_path(inward_issue), {"fields": "issuelinks"})).json["fields"]["issuelinks"]
+    except McpistError:  # the issues are linked all the same
+        found = []
+    ids = [int(one["id"]) for one in found if _links(one, link_type, outward_issue)]
+    return {"id": str(max(ids)) if ids else None}
+
+
+def _links(link: Any, name: str, outward: str) -> bool:
+    """Whether a link is of this type, and to this issue by its key or id."""
+    found = [str(value_at(link, path)).casefold() for path in ("type.name", "outwardIssue.key", "outwardIssue.id")]
+    return name.casefold() == found[0] and outward.casefold() in found[1:]
+
+
+@jira.reads(
+    shows("id", "type.name as type", "inwardIssue.key as inward", "outwardIssue.key as outward"), "getIssueLink"
+)
+def get_link(link_id: LinkId) -> Call:
+    """Read one link between issues."""
+    return Call("GET", path("/rest/api/3/issueLink/{link_id}", link_id=link_id))
+
+
+@jira.destroys(
+    DONE,
+    "deleteIssueLink",
+    idempotent=True,
+    undo=undone_by(
+        "link_issues(link_type=before.type.name, inward_issue=before.inwardIssue.key, "
+        "outward_issue=before.outwardIssue.key)",
+        read="get_link",
+    ),
+)
+def delete_link(link_id: LinkId) -> Call:
     """Remove a link between two issues."""
     return Call("DELETE", path("/rest/api/3/issueLink/{link_id}", link_id=link_id))
 
@@ -65,7 +113,34 @@ def list_remote_links(issue_key: IssueKey) -> Call:
     return Call("GET", issue_path(issue_key, "/remotelink"))
 
 
-@jira.writes(shows("id", "page_url as url"), "createOrUpdateRemoteIssueLink")
+def _remote(links: Any, change: ToolChange) -> dict[str, Any]:
+    """Return a link as the arguments that make it; empty if it is not there."""
+    link = next((each for each in links if each["id"] == change.answer["id"]), None)
+    names = ("url", "title", "summary")
+    values = {name: value_at(link, f"object.{name}") for name in names} | {
+        "relationship": value_at(link, "relationship")
+    }
+    return values if link else {}
+
+
+def _of_remote(change: ToolChange) -> Any:
+    return next((each for each in change.before or () if str(each["id"]) == change.arguments["link_id"]), None)
+
+
+@jira.writes(
+    shows("id", "page_url as url"),
+    "createOrUpdateRemoteIssueLink",
+    undo=replace(
+        undone_by(
+            "delete_remote_link(issue_key)",
+            read="list_remote_links",
+            creates=True,
+            link_id=lambda change: str(change.answer["id"]),
+        ),
+        state=_remote,
+        after=lambda change: {name: change.arguments[name] for name in ("url", "title", "summary", "relationship")},
+    ),
+)
 def add_remote_link(
     issue_key: IssueKey,
     url: Annotated[str, Field(pattern=r"^https?://"), "e.g. https://example.com/plan"],
@@ -78,7 +153,21 @@ def add_remote_link(
     return Call("POST", issue_path(issue_key, "/remotelink"), json=body)
 
 
-@jira.destroys(DONE, "deleteRemoteIssueLinkById", idempotent=True)
+@jira.destroys(
+    DONE,
+    "deleteRemoteIssueLinkById",
+    idempotent=True,
+    undo=unless(
+        lambda change: change.before and (_of_remote(change) or {}).get("globalId"),
+        "the link belongs to another application",
+        undone_by(
+            "add_remote_link(issue_key, url=before.object.url, title=before.object.title, "
+            "summary=before.object.summary, relationship=before.relationship)",
+            read="list_remote_links",
+            select=lambda _, change: _of_remote(change),
+        ),
+    ),
+)
 def delete_remote_link(
     issue_key: IssueKey, link_id: Annotated[Name, "The id that list_remote_links shows, e.g. 10007"]
 ) -> Call:
@@ -104,7 +193,21 @@ def download_attachment(attachment_id: AttachmentId) -> Call:
     return Call("GET", path("/rest/api/3/attachment/content/{id}", id=attachment_id), download=True)
 
 
-@jira.writes(shows(*FILE), "addAttachment")
+def _size(file: Any) -> Any:
+    return (file[0] if isinstance(file, list) else file)["size"]
+
+
+@jira.writes(
+    shows(*FILE),
+    "addAttachment",
+    undo=undone_by(
+        "delete_attachment(attachment_id=answer[0].id)",
+        read="list_attachments(issue_key)",
+        creates=True,
+        fields={"size": _size},
+        select=row("id", "answer[0].id"),
+    ),
+)
 def attach_file(
     issue_key: IssueKey,
     filename: Annotated[Name, "e.g. notes.txt"],
@@ -116,7 +219,7 @@ def attach_file(
     return Call("POST", issue_path(issue_key, "/attachments"), multipart=body, headers=unchecked)
 
 
-@jira.destroys(DONE, "removeAttachment", idempotent=True)
+@jira.destroys(DONE, "removeAttachment", idempotent=True, irreversible="Jira keeps no deleted file")
 def delete_attachment(attachment_id: AttachmentId) -> Call:
     """Delete a file of an issue."""
     return Call("DELETE", path("/rest/api/3/attachment/{id}", id=attachment_id))

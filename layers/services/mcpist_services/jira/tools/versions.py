@@ -7,6 +7,7 @@ from mcpist.render.shows import shows
 from mcpist.tools.declare.argument_types import Day
 from mcpist.tools.declare.call import Call, Calls, changes, given, path
 from mcpist.tools.declare.pasted import from_url
+from mcpist.tools.declare.undo import restores, undone_by
 from mcpist_services.jira.module import ADDRESSES, Name, Project, jira
 
 VERSION = ("id", "name", "released", "archived", "startDate as start", "releaseDate as release", "description")
@@ -32,7 +33,30 @@ def list_versions(project: Project) -> Call:
     return Call("GET", path("/rest/api/3/project/{project}/versions", project=project))
 
 
-@jira.writes(shows(*VERSION), "createVersion", scopes=MANAGING)
+@jira.reads(shows(*VERSION), "getVersion")
+def get_version(version_id: VersionId) -> Call:
+    """Read one version of a project: whether it is released, its dates."""
+    return Call("GET", path("/rest/api/3/version/{version_id}", version_id=version_id))
+
+
+FIELDS: dict[str, Any] = {
+    "name": "name",
+    "description": lambda version: version.get("description") or "",
+    "released": "released",
+    "archived": "archived",
+    "start_date": "startDate",
+    "release_date": "releaseDate",
+}
+
+
+@jira.writes(
+    shows(*VERSION),
+    "createVersion",
+    scopes=MANAGING,
+    undo=undone_by(
+        "update_version(version_id=answer.id, archived=true)", read="get_version", creates=True, fields=FIELDS
+    ),
+)
 def create_version(
     project: Project,
     name: Annotated[Name, "e.g. 1.4"],
@@ -54,6 +78,7 @@ def create_version(
     idempotent=True,
     scopes=("manage:jira-project",),
     uses=({"released": True},),
+    undo=restores("get_version", **FIELDS),
 )
 def update_version(
     version_id: VersionId,

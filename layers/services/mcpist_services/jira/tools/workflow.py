@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from mcpist.errors import InvalidRequest, McpistError
 from mcpist.render.shows import shows, value_at
 from mcpist.tools.declare.call import Call, Calls, given, path
+from mcpist.tools.declare.undo import undone_by, unless
 from mcpist_services.jira.fields import comment_body, custom_fields, field_values
 from mcpist_services.jira.module import IssueKey, Markdown, Name, Project, issue_path, jira
 
@@ -27,7 +28,18 @@ def list_transitions(issue_key: IssueKey) -> Call:
 
 
 @jira.writes(
-    shows("status", "comment", "page_url as url"), "doTransition", scopes=("read:jira-work", "write:jira-work")
+    shows("status", "comment", "page_url as url"),
+    "doTransition",
+    scopes=("read:jira-work", "write:jira-work"),
+    undo=unless(
+        lambda change: change.arguments["comment"],
+        "it has added a comment whose id is not known",
+        undone_by(
+            "transition_issue(issue_key, transition=before.fields.status.name)",
+            read="get_issue(fields=null)",
+            fields={"status": lambda json: value_at(json, "fields.status.name") or json["status"]},
+        ),
+    ),
 )
 def transition_issue(
     issue_key: IssueKey,
