@@ -48,7 +48,23 @@ FOUND: dict[str, Any] = {
     "resultGlobalContainer": {"title": "Engineering", "displayUrl": "/spaces/ENG"},
 }
 
+INLINE: dict[str, Any] = {
+    "id": "131074",
+    "status": "current",
+    "title": "Re: Release plan",
+    "pageId": "65551",
+    "version": {"number": 1, "createdAt": "2026-01-31T10:00:00.000Z", "authorId": "712020:70035bdf"},
+    "body": {"storage": {"representation": "storage", "value": "<p>Really?</p>"}},
+    "resolutionStatus": "open",
+    "properties": {"inlineMarkerRef": "a1", "inlineOriginalSelection": "Friday"},
+    "_links": {"webui": "/spaces/ENG/pages/65551?focusedCommentId=131074"},
+}
+
 ANSWERS: dict[str, Any] = {
+    "getFooterCommentById": {
+        name: value for name, value in INLINE.items() if name not in {"properties", "resolutionStatus"}
+    },
+    "getInlineCommentById": INLINE,
     "getBlogPostById": {
         **{name: value for name, value in PAGE.items() if not name.startswith("parent")},
         "createdAt": "2026-01-30T10:00:00.000Z",
@@ -88,19 +104,7 @@ ANSWERS: dict[str, Any] = {
         "_links": {"base": SITE, "next": "/rest/api/search?next=true&cursor=_sa_Wyc%3D&limit=1&start=1&cql=type"},
     },
     "getPageInlineComments": {
-        "results": [
-            {
-                "id": "131074",
-                "status": "current",
-                "title": "Re: Release plan",
-                "pageId": "65551",
-                "version": {"number": 1, "createdAt": "2026-01-31T10:00:00.000Z", "authorId": "712020:70035bdf"},
-                "body": {"storage": {"representation": "storage", "value": "<p>Really?</p>"}},
-                "resolutionStatus": "open",
-                "properties": {"inlineMarkerRef": "a1", "inlineOriginalSelection": "Friday"},
-                "_links": {"webui": "/spaces/ENG/pages/65551?focusedCommentId=131074"},
-            }
-        ],
+        "results": [INLINE],
         "_links": {"base": SITE, "next": "/wiki/api/v2/pages/65551/inline-comments?limit=1&cursor=eyJpZCI6MX0%3D"},
     },
 }

@@ -46,6 +46,12 @@ def add_operations(document: dict[str, Any]) -> None:
     )
     copy = record(("destination",), pageTitle=TEXT, destination=destination, copyAttachments=FLAG, copyLabels=FLAG)
     add(document, "copyPage", "POST /wiki/rest/api/content/{id}/copy", scopes=CONTENT, body=copy, answer=COPY)
+    wanted = record(("versionNumber",), versionNumber=NUMBER, message=TEXT, restoreTitle=FLAG)
+    restore = record(("operationKey", "params"), operationKey={"type": "string", "enum": ["restore"]}, params=wanted)
+    made, versions = {"number": 4, "message": "Back to version 3"}, "POST /wiki/rest/api/content/{id}/version"
+    add(document, "restoreContentVersion", versions, scopes=CONTENT, body=restore, answer=made)
+    trashed = ("delete:attachment:confluence",)
+    add(document, "deleteAttachment", "DELETE /wiki/api/v2/attachments/{id}", scopes=trashed)
     _add_files(document)
     _add_restrictions(document)
     ids = record(("accountIds",), accountIds=listed(TEXT) | {"maxItems": 250})

@@ -4,14 +4,15 @@ Reference: https://confluence.atlassian.com/doc/confluence-storage-format-790796
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from mcpist.errors import Conflict, InvalidRequest, ToolExecutionError
+from mcpist.errors import Conflict, InvalidRequest, NotUndoable, ToolExecutionError
 from mcpist.render.shows import value_at
-from mcpist.tools.declare.call import Call, Calls, given
+from mcpist.tools.declare.call import Call, Calls, given, path
+from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo, undone_by, unless
 from mcpist_services.confluence.markup import Element, decoded, parse
 from mcpist_services.confluence.presentation import storage, with_markdown
 from mcpist_services.confluence.writing import escaped
@@ -121,3 +122,47 @@ def update(
         return with_markdown((yield Call("PUT", place, json={**kept, **fields, "body": text, "version": version})).json)
     except ToolExecutionError as error:
         raise (Conflict(what=title) if error.details["http_status"] == 409 else error) from None
+
+
+VERSION: dict[str, Any] = {"version": "version.number"}
+
+
+def created(kind: str) -> Undo:
+    """Declare that moving a new page or post (`kind`) to the trash undoes its creation."""
+    ids: dict[str, Any] = {f"{kind}_id": "answer.id", "draft": lambda change: change.answer.get("status") == "draft"}
+    reads = {"get_draft": ids["draft"]}
+    return undone_by(f"delete_{kind}", read=f"get_{kind}", creates=True, fields=VERSION, reads=reads, **ids)
+
+
+def trashed(kind: str) -> Undo:
+    """Declare that making it current again undoes moving a page or a post to the trash."""
+    undo = undone_by(f'update_{kind}({kind}_id, status="current")', read=f"get_{kind}")
+    gone = "a draft, and what was purged, is in no trash"
+    return unless(lambda change: change.arguments["draft"] or change.arguments["purge"], gone, undo)
+
+
+def edited(kind: str) -> Undo:
+    """Declare that restoring the former version undoes a change of a page or a post: its macros come back, too."""
+    id_ = f"{kind}_id"
+
+    def calls(change: ToolChange) -> Iterable[ToolCall]:
+        place, before = {id_: change.arguments[id_]}, change.before
+        if before["status"] == "trashed":
+            return [ToolCall(f"delete_{kind}", place)]
+        if "draft" in (before["status"], change.arguments.get("status")):
+            raise NotUndoable(tool=change.tool, problem="a draft has no versions")
+        back = [ToolCall(f"restore_{kind}", {**place, "version": before["version"]["number"]})]
+        parent = before.get("parentId")
+        moved = [ToolCall(f"update_{kind}", {**place, "parent_id": parent})]
+        return back + (moved if change.arguments.get("parent_id") not in (None, parent) and parent else [])
+
+    def number(json: Any, _: ToolChange) -> dict[str, Any]:
+        return {"version": json["version"]["number"]}
+
+    return Undo(calls=calls, read=f"get_{kind}", reads={"version": lambda _: None}, state=number)
+
+
+def restore(content_id: str, version: int) -> Call:
+    """Describe the request that makes a former version of a page or a post the newest one."""
+    body = {"operationKey": "restore", "params": {"versionNumber": version, "restoreTitle": True, "message": ""}}
+    return Call("POST", path("/wiki/rest/api/content/{content_id}/version", content_id=content_id), json=body)

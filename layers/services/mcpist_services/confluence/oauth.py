@@ -19,6 +19,7 @@ CONSENT = Consent(
         "read:hierarchical-content:confluence",
         "read:attachment:confluence",
         "write:attachment:confluence",
+        "delete:attachment:confluence",
         "read:task:confluence",
         "write:confluence-content",
         "read:content-details:confluence",  # people by name

@@ -1,15 +1,17 @@
 """Files, labels and tasks of pages."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from mcpist.files.content import ContentArgument
-from mcpist.render.shows import DONE, DOWNLOADED, shows
+from mcpist.render.shows import DONE, DOWNLOADED, shows, value_at
 from mcpist.tools.declare.argument_types import UtcMoment
 from mcpist.tools.declare.call import Call, FilePart, given, path
 from mcpist.tools.declare.paging import Paging
+from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo, row, toggles, undone_by, unless
 from mcpist_services.confluence.module import BY_CURSOR, COMMENTS, Dates, PageId, SpaceId, confluence, page_path
 from mcpist_services.confluence.presentation import attachment_url
 
@@ -49,10 +51,24 @@ def download_attachment(page_id: PageId, attachment_id: AttachmentId) -> Call:
     return Call("GET", place, download=True)
 
 
+def _replaced(change: ToolChange) -> bool:
+    return any(file["title"] == change.arguments["filename"] for file in value_at(change.before, "results") or ())
+
+
 @confluence.writes(
     shows("id", "title", "version.number as version", "page_url as url", rows="results"),
     "createOrUpdateAttachments",
     scopes=("read:content-details:confluence", "write:attachment:confluence"),
+    undo=unless(
+        _replaced,
+        "its former version is not restored",
+        undone_by(
+            "delete_attachment(attachment_id=answer.results[0].id)",
+            read="list_attachments(page_id, media_type=null)",
+            select=row("title", "arguments.filename", rows="results"),
+            fields={"version": "version.number"},
+        ),
+    ),
 )
 def attach_file(
     page_id: PageId,
@@ -64,6 +80,18 @@ def attach_file(
     unchecked = {"x-atlassian-token": "no-check"}  # Atlassian refuses an upload without it
     body = {"file": FilePart(filename, content), "minorEdit": "true", **given(comment=comment)}
     return Call("PUT", path(PLACE, page_id=page_id), multipart=body, headers=unchecked)
+
+
+@confluence.destroys(
+    DONE,
+    "deleteAttachment",
+    scopes=("delete:attachment:confluence",),
+    idempotent=True,
+    irreversible="no tool restores a file from the trash",
+)
+def delete_attachment(attachment_id: AttachmentId) -> Call:
+    """Move a file of a page to the trash, with all its versions."""
+    return Call("DELETE", path("/wiki/api/v2/attachments/{attachment_id}", attachment_id=attachment_id))
 
 
 CONTENT = ("write:confluence-content",)
@@ -94,7 +122,31 @@ def list_labels(
     return Call("GET", page_path(page_id, "/labels"), given(prefix=prefix))
 
 
-@confluence.writes(LABEL, "addLabelsToContent", scopes=CONTENT, idempotent=True)
+def _names(found: Any) -> list[str]:
+    return [label["name"] for label in found["results"]]
+
+
+def _labelled(found: Any, change: ToolChange) -> dict[str, Any]:
+    return {"labels": [label for label in change.arguments["labels"] if label in _names(found)]}
+
+
+def _take_off(change: ToolChange) -> Iterable[ToolCall]:
+    added = [label for label in change.arguments["labels"] if label not in _names(change.before)]
+    return [ToolCall("remove_label", {"page_id": change.arguments["page_id"], "label": label}) for label in added]
+
+
+@confluence.writes(
+    LABEL,
+    "addLabelsToContent",
+    scopes=CONTENT,
+    idempotent=True,
+    undo=Undo(
+        calls=_take_off,
+        read="list_labels",
+        state=_labelled,
+        after=lambda change: {"labels": change.arguments["labels"]},
+    ),
+)
 def add_labels(
     page_id: PageId, labels: Annotated[list[Label], Field(min_length=1), "Without spaces, e.g. runbook, on-call"]
 ) -> Call:
@@ -103,7 +155,19 @@ def add_labels(
     return Call("POST", path("/wiki/rest/api/content/{page_id}/label", page_id=page_id), json=body)
 
 
-@confluence.destroys(DONE, "removeLabelFromContent", scopes=CONTENT, idempotent=True)
+@confluence.destroys(
+    DONE,
+    "removeLabelFromContent",
+    scopes=CONTENT,
+    idempotent=True,
+    undo=toggles(
+        "add_labels(page_id)",
+        read="list_labels",
+        has=lambda found, change: change.arguments["label"] in _names(found),
+        adds=False,
+        labels=lambda change: [change.arguments["label"]],
+    ),
+)
 def remove_label(page_id: PageId, label: Annotated[Label, "e.g. runbook"]) -> Call:
     """Take a label off a page."""
     return Call("DELETE", path("/wiki/rest/api/content/{page_id}/label/{label}", page_id=page_id, label=label))

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.call import Call, Calls, changes, given, path
-from mcpist_services.confluence.edits import ReadVersion, Why, replace_all, update
+from mcpist_services.confluence.edits import ReadVersion, Why, created, edited, replace_all, restore, trashed, update
 from mcpist_services.confluence.module import (
     CHANGED,
     Body,
@@ -21,6 +21,7 @@ from mcpist_services.confluence.module import (
 
 POST = ("id", "title", "status", "spaceId as space_id", "authorId as author_id", "createdAt as created")
 POSTS = "/wiki/api/v2/blogposts"
+RESTORED = shows("number", "message")
 CHANGING = ("read:page:confluence", "write:page:confluence")
 
 
@@ -47,7 +48,7 @@ def get_blog_post(
     return send_with_markdown(Call("GET", _post_path(blog_post_id), given(**query)))
 
 
-@confluence.writes(CHANGED, "createBlogPost")
+@confluence.writes(CHANGED, "createBlogPost", undo=created("blog_post"))
 def create_blog_post(
     space_id: SpaceId,
     title: Annotated[Title, "e.g. We have moved"],
@@ -60,7 +61,9 @@ def create_blog_post(
     return send_with_markdown(Call("POST", POSTS, given(private=private or None), json=fields))
 
 
-@confluence.writes(CHANGED, "updateBlogPost", scopes=CHANGING, uses=({"body": "## We have moved"},))
+@confluence.writes(
+    CHANGED, "updateBlogPost", scopes=CHANGING, uses=({"body": "## We have moved"},), undo=edited("blog_post")
+)
 def update_blog_post(
     blog_post_id: PostId,
     title: Annotated[Title | None, "The new title, e.g. We are moving"] = None,
@@ -74,7 +77,20 @@ def update_blog_post(
     return update(_post_path(blog_post_id), fields, replace_all(body), version, message)
 
 
-@confluence.destroys(DONE, "deleteBlogPost")
+@confluence.writes(
+    RESTORED,
+    "restoreContentVersion",
+    scopes=("write:confluence-content",),
+    undo=edited("blog_post"),
+)
+def restore_blog_post(
+    blog_post_id: PostId, version: Annotated[int, Field(ge=1), "The number of one that get_blog_post has shown, e.g. 3"]
+) -> Call:
+    """Make a former version of a blog post the newest one: its title and its text, macros too."""
+    return restore(blog_post_id, version)
+
+
+@confluence.destroys(DONE, "deleteBlogPost", undo=trashed("blog_post"))
 def delete_blog_post(
     blog_post_id: PostId,
     draft: Annotated[bool, "It is a draft"] = False,

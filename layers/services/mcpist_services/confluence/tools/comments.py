@@ -1,6 +1,7 @@
 """Comments on pages; people, by name or e-mail address, and by account id."""
 
-from typing import Annotated, Literal
+from dataclasses import replace
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -8,6 +9,7 @@ from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows, value_at
 from mcpist.tools.declare.call import Call, Calls, given, path
 from mcpist.tools.declare.paging import Paging, by_offset
+from mcpist.tools.declare.undo import ToolChange, restores, undone_by
 from mcpist_services.confluence.edits import replaced_text
 from mcpist_services.confluence.module import (
     CHANGED,
@@ -33,6 +35,7 @@ COMMENT = shows(
     "page_url as url",
     rows="results",
 )
+Kind = Annotated[Literal["footer", "inline"], "Below a page, or on words in it"]
 COMMENTING = ("read:comment:confluence", "write:comment:confluence")
 LISTED_COMMENTS = (
     {"page_id": "65551"},
@@ -48,7 +51,7 @@ NEW_COMMENTS = ({"parent_comment_id": "131073", "kind": "inline"}, {"page_id": "
 def list_comments(
     page_id: PageId | None = None,
     comment_id: Annotated[CommentId | None, "The replies to this comment, e.g. 131073"] = None,
-    kind: Annotated[Literal["footer", "inline"], "Below a page, or on words in it"] = "footer",
+    kind: Kind = "footer",
     sort: Dates | None = None,
 ) -> Call:
     """List the comments on a page, or the replies to one comment."""
@@ -59,7 +62,33 @@ def list_comments(
     return Call("GET", path(f"/wiki/api/v2/{kind}-comments/{{comment_id}}/children", comment_id=comment_id), query)
 
 
-@confluence.writes(CHANGED, "createFooterComment", scopes=("write:comment:confluence",), uses=NEW_COMMENTS)
+@confluence.reads(
+    shows("id", "version.authorId as author_id", "version.createdAt as created", "markdown", text="markdown"),
+    "getFooterCommentById",
+    scopes=("read:comment:confluence",),
+    uses=({}, {"kind": "inline"}),
+)
+def get_comment(comment_id: CommentId, kind: Kind = "footer") -> Calls:
+    """Read one comment as Markdown."""
+    return send_with_markdown(Call("GET", _comment_path(kind, comment_id), {"body-format": "storage"}))
+
+
+def _version(comment: Any, _: ToolChange) -> dict[str, Any]:
+    return {"version": comment["version"]["number"]}
+
+
+COMMENTED = undone_by(
+    "delete_comment(comment_id=answer.id)",
+    read="get_comment",
+    creates=True,
+    fields={"version": "version.number"},
+    kind=lambda change: change.arguments.get("kind", "inline"),
+)
+
+
+@confluence.writes(
+    CHANGED, "createFooterComment", scopes=("write:comment:confluence",), uses=NEW_COMMENTS, undo=COMMENTED
+)
 def add_comment(
     body: Annotated[Body, "Markdown, e.g. Done, thank you."],
     page_id: PageId | None = None,
@@ -74,11 +103,18 @@ def add_comment(
     return send_with_markdown(Call("POST", f"/wiki/api/v2/{kind}-comments", json=fields))
 
 
-@confluence.writes(CHANGED, "updateFooterComment", idempotent=True, scopes=COMMENTING, uses=({}, {"kind": "inline"}))
+@confluence.writes(
+    CHANGED,
+    "updateFooterComment",
+    idempotent=True,
+    scopes=COMMENTING,
+    uses=({}, {"kind": "inline"}),
+    undo=replace(restores("get_comment", body="markdown"), state=_version, after=None),
+)
 def update_comment(
     comment_id: CommentId,
     body: Annotated[Body, "Markdown; replaces the text, e.g. Done, thank you."],
-    kind: Annotated[Literal["footer", "inline"], "Below a page, or on words in it"] = "footer",
+    kind: Kind = "footer",
 ) -> Calls:
     """Change the text of a comment."""
     place = _comment_path(kind, comment_id)
@@ -87,10 +123,16 @@ def update_comment(
     return with_markdown((yield Call("PUT", place, json=fields)).json)
 
 
-@confluence.destroys(DONE, "deleteFooterComment", scopes=("delete:comment:confluence",), uses=({}, {"kind": "inline"}))
+@confluence.destroys(
+    DONE,
+    "deleteFooterComment",
+    scopes=("delete:comment:confluence",),
+    uses=({}, {"kind": "inline"}),
+    irreversible="Confluence keeps no deleted comment",
+)
 def delete_comment(
     comment_id: CommentId,
-    kind: Annotated[Literal["footer", "inline"], "Below a page, or on words in it"] = "footer",
+    kind: Kind = "footer",
 ) -> Call:
     """Delete a comment with its replies. This cannot be undone."""
     return Call("DELETE", _comment_path(kind, comment_id))
@@ -101,7 +143,11 @@ def _comment_path(kind: str, comment_id: str) -> str:
 
 
 @confluence.writes(
-    CHANGED, "createInlineComment", scopes=("read:page:confluence", "write:comment:confluence"), uses=({"place": 1},)
+    CHANGED,
+    "createInlineComment",
+    scopes=("read:page:confluence", "write:comment:confluence"),
+    uses=({"place": 1},),
+    undo=COMMENTED,
 )
 def add_inline_comment(
     page_id: PageId,
@@ -125,6 +171,7 @@ def add_inline_comment(
     "updateInlineComment",
     idempotent=True,
     scopes=("read:comment:confluence", "write:comment:confluence"),
+    undo=restores('get_comment(kind="inline")', resolved=lambda comment: comment["resolutionStatus"] == "resolved"),
 )
 def resolve_comment(comment_id: CommentId, resolved: Annotated[bool, "false opens it again"] = True) -> Calls:
     """Resolve an inline comment, or open it again."""

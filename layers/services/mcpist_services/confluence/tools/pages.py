@@ -8,7 +8,20 @@ from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.call import Call, Calls, changes, given, path
 from mcpist.tools.declare.paging import Paging, by_link
-from mcpist_services.confluence.edits import ReadVersion, Why, append, replace_all, replaced_text, section, update
+from mcpist.tools.declare.undo import undone_by
+from mcpist_services.confluence.edits import (
+    ReadVersion,
+    Why,
+    append,
+    created,
+    edited,
+    replace_all,
+    replaced_text,
+    restore,
+    section,
+    trashed,
+    update,
+)
 from mcpist_services.confluence.module import (
     CHANGED,
     Body,
@@ -58,6 +71,7 @@ VERSIONS = shows(
     "number", "createdAt as created", "authorId as author_id", "message", "minorEdit as minor_edit", rows="results"
 )
 
+RESTORED = shows("number", "message")
 CHANGING = ("read:page:confluence", "write:page:confluence")
 
 Order = Literal[Dates, "id", "-id", "title", "-title"]
@@ -112,7 +126,7 @@ def get_page(
     return send_with_markdown(Call("GET", page_path(page_id), given(**query)))
 
 
-@confluence.writes(CHANGED, "createPage")
+@confluence.writes(CHANGED, "createPage", undo=created("page"))
 def create_page(
     space_id: SpaceId,
     title: Annotated[Title, "Not yet in the space, e.g. Release plan"],
@@ -126,7 +140,7 @@ def create_page(
     return send_with_markdown(Call("POST", "/wiki/api/v2/pages", given(private=private or None), json=fields))
 
 
-@confluence.writes(CHANGED, "updatePage", scopes=CHANGING, uses=({"title": "Release plan 2"},))
+@confluence.writes(CHANGED, "updatePage", scopes=CHANGING, uses=({"title": "Release plan 2"},), undo=edited("page"))
 def update_page(
     page_id: PageId,
     title: Annotated[Title | None, "The new title, e.g. Release plan 2"] = None,
@@ -141,7 +155,7 @@ def update_page(
     return update(page_path(page_id), fields, replace_all(body), version, message)
 
 
-@confluence.writes(CHANGED, "updatePage", scopes=CHANGING)
+@confluence.writes(CHANGED, "updatePage", scopes=CHANGING, undo=edited("page"))
 def append_to_page(
     page_id: PageId, body: Body, version: ReadVersion | None = None, message: Why | None = None
 ) -> Calls:
@@ -150,7 +164,7 @@ def append_to_page(
     return update(page_path(page_id), {}, lambda source: append(source, added), version, message)
 
 
-@confluence.writes(CHANGED, "updatePage", scopes=CHANGING)
+@confluence.writes(CHANGED, "updatePage", scopes=CHANGING, undo=edited("page"))
 def replace_section(
     page_id: PageId,
     heading: Annotated[str, Field(min_length=1), "The heading's text, which stays, e.g. Goals"],
@@ -167,7 +181,7 @@ def replace_section(
     return update(page_path(page_id), {}, rewrite, version, message)
 
 
-@confluence.writes(CHANGED, "updatePage", scopes=CHANGING)
+@confluence.writes(CHANGED, "updatePage", scopes=CHANGING, undo=edited("page"))
 def replace_text(
     page_id: PageId,
     old: Annotated[str, Field(min_length=1), "Plain text in one style, e.g. Friday"],
@@ -187,7 +201,13 @@ def replace_text(
     return update(page_path(page_id), {}, rewrite, version, message)
 
 
-@confluence.destroys(DONE, "deletePage")
+@confluence.writes(RESTORED, "restoreContentVersion", scopes=("write:confluence-content",), undo=edited("page"))
+def restore_page(page_id: PageId, version: Annotated[int, Field(ge=1), "As list_versions shows it, e.g. 3"]) -> Call:
+    """Make a former version of a page the newest one: its title and its text, macros too."""
+    return restore(page_id, version)
+
+
+@confluence.destroys(DONE, "deletePage", undo=trashed("page"))
 def delete_page(
     page_id: PageId,
     draft: Annotated[bool, "It is a draft"] = False,
@@ -227,6 +247,7 @@ def list_versions(page_id: PageId, sort: Literal["modified-date", "-modified-dat
     "copyPage",
     scopes=("read:page:confluence", "write:confluence-content"),
     uses=({}, {"parent_id": "65552"}, {"space_key": "OPS", "with_files": False, "with_labels": False}),
+    undo=undone_by("delete_page(page_id=answer.id)", read="get_page", creates=True, fields="title"),
 )
 def copy_page(
     page_id: PageId,

@@ -1,6 +1,6 @@
 """Restrictions of pages, and differences between their versions."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import unified_diff
 from typing import Annotated, Any, Literal
 
@@ -8,6 +8,7 @@ from pydantic import Field
 
 from mcpist.render.shows import shows
 from mcpist.tools.declare.call import Call, Calls, given, path
+from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo
 from mcpist_services.confluence.module import PageId, confluence, page_path
 from mcpist_services.confluence.presentation import with_markdown
 
@@ -30,7 +31,29 @@ def list_restrictions(page_id: PageId) -> Calls:
     return [entry for one in found for entry in _entries(one)]
 
 
-@confluence.writes(RESTRICTIONS, "updateRestrictions", scopes=WRITING, idempotent=True)
+def _restricted(rows: Any, change: ToolChange) -> dict[str, Any]:
+    """Return the people and groups that the operation of a change is restricted to."""
+    own = [one for one in rows if one["operation"] == change.arguments["operation"]]
+    ids = {kind: sorted(one["id"] for one in own if one["kind"] == kind) for kind in ("user", "group")}
+    return {"account_ids": ids["user"], "group_ids": ids["group"]}
+
+
+def _set(change: ToolChange) -> dict[str, Any]:
+    return {name: sorted(change.arguments[name] or []) for name in ("account_ids", "group_ids")}
+
+
+def _former(change: ToolChange) -> Iterable[ToolCall]:
+    place = {name: change.arguments[name] for name in ("page_id", "operation")}
+    return [ToolCall("set_restriction", place | _restricted(change.before, change))]
+
+
+@confluence.writes(
+    RESTRICTIONS,
+    "updateRestrictions",
+    scopes=WRITING,
+    idempotent=True,
+    undo=Undo(calls=_former, read="list_restrictions", state=_restricted, after=_set),
+)
 def set_restriction(
     page_id: PageId,
     operation: Literal["read", "update"],
