@@ -225,7 +225,7 @@ def test_a_database_reads_with_its_data_sources() -> None:
 def test_the_answer_to_appended_markdown_has_the_number_of_blocks_and_the_last_id() -> None:
     results = [{"id": "a"}, {"id": "b"}]
     _, made = converse(work("append_blocks", block_id=PAGE_ID, markdown="# a\n\nb"), {"results": results})
-    assert made == {"id": PAGE_ID, "appended": 2, "last_id": "b"}
+    assert made == {"id": PAGE_ID, "appended": 2, "last_id": "b", "ids": ["a", "b"]}
 
 
 def test_a_block_is_read_before_its_text_is_replaced() -> None:

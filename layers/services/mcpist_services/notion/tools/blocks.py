@@ -7,12 +7,16 @@ from pydantic import Field
 from mcpist.errors import InvalidRequest
 from mcpist.files.content import ContentArgument, FileContent
 from mcpist.markdown.reader import read
+from mcpist.markdown.writer import write
 from mcpist.render.shows import DOWNLOADED, shows
-from mcpist.tools.declare.call import Call, Calls, FilePart, PartialList, path
+from mcpist.tools.declare.call import Call, Calls, FilePart, PartialList, Work, path
+from mcpist.tools.declare.undo import restores, undone_by, unless
+from mcpist_services.notion.block_reading import tree_of
 from mcpist_services.notion.block_requests import BlockChunk, append, check_size, chunks_of, read_blocks
 from mcpist_services.notion.blocks import block_changes, blocks_of, single_block
 from mcpist_services.notion.module import BLOCK_EXAMPLE, PAGE_EXAMPLE, BlockId, Cursor, Markdown, PageId, notion
 from mcpist_services.notion.rich_text import Json
+from mcpist_services.notion.undoing import APPENDED, RESTORED_BLOCK
 
 BLOCK = shows("id", "type", "in_trash")
 MAX_CHILD_REQUESTS = 10
@@ -34,6 +38,13 @@ def list_blocks(
     For a whole page get_page_content is faster; this one gives the ids for changing single blocks.
     """
     return read_blocks(block_id, limit, cursor, ids=ids)
+
+
+@notion.reads(shows("id", "type", "in_trash", "markdown", text="markdown"), "retrieve-a-block")
+def get_block(block_id: Block) -> Calls:
+    """Read one block, without those nested in it."""
+    block = (yield Call("GET", _block_path(block_id))).json
+    return block | {"markdown": write(tree_of([block]))}
 
 
 @notion.reads(shows("id", "kind", "title", "url", "created"), "get-block-children")
@@ -61,7 +72,7 @@ def _child(block: Json) -> Json:
     return {"id": block["id"], "kind": kind, "title": title, "url": url, "created": block.get("created_time")}
 
 
-@notion.writes(shows("id", "appended", "last_id"), "patch-block-children", uses=POSITIONS)
+@notion.writes(shows("id", "appended", "last_id"), "patch-block-children", uses=POSITIONS, undo=APPENDED)
 def append_blocks(
     block_id: Annotated[BlockId, f"The page or the block to append to, e.g. {PAGE_EXAMPLE}"],
     markdown: Annotated[Markdown, "e.g. ## Next steps"],
@@ -79,16 +90,33 @@ def append_blocks(
     return _append(block_id, chunks, {"type": "start"} if position == "start" else at)
 
 
-@notion.writes(BLOCK, "update-a-block", idempotent=True)
+@notion.writes(
+    BLOCK,
+    "update-a-block",
+    idempotent=True,
+    uses=({"markdown": "Ship on **Tuesday**"}, {"restore": True}),
+    undo=unless(
+        lambda change: change.arguments["restore"],
+        "delete the block again",
+        restores("get_block", markdown=lambda block: write(tree_of([block]))),
+    ),
+)
 def update_block(
     block_id: Block,
-    markdown: Annotated[Markdown, "One block of the same kind, or only its new text, e.g. Ship on **Tuesday**"],
-) -> Calls:
-    """Replace the text of one block. Nested blocks stay."""
+    markdown: Annotated[
+        Markdown | None, "One block of the same kind, or only its new text, e.g. Ship on **Tuesday**"
+    ] = None,
+    restore: Annotated[bool, "Restore it from the trash"] = False,
+) -> Work:
+    """Replace the text of one block, or restore it from the trash. Nested blocks stay."""
+    if restore == (markdown is not None):
+        raise InvalidRequest(field="markdown", problem="give either markdown or restore")
+    if markdown is None:
+        return Call("PATCH", _block_path(block_id), json={"in_trash": False})
     return _update_block(block_id, single_block(read(markdown)))
 
 
-@notion.destroys(BLOCK, "delete-a-block", idempotent=True)
+@notion.destroys(BLOCK, "delete-a-block", idempotent=True, undo=RESTORED_BLOCK)
 def delete_block(block_id: Block) -> Call:
     """Move one block, with those nested in it, to the trash."""
     return Call("DELETE", _block_path(block_id))
@@ -100,7 +128,7 @@ def _block_path(block_id: str) -> str:
 
 def _append(block_id: str, chunks: list[BlockChunk], position: Json | None) -> Calls:
     ids = yield from append(block_id, chunks, position)
-    return {"id": block_id, "appended": len(ids), "last_id": ids[-1]}
+    return {"id": block_id, "appended": len(ids), "last_id": ids[-1], "ids": ids}
 
 
 def _update_block(block_id: str, new: Json) -> Calls:
@@ -129,7 +157,16 @@ def download_file(
     return (yield Call.to("GET", held["file"]["url"], download=True)).json
 
 
-@notion.writes(shows("id as block_id", rows="results"), "patch-block-children")
+@notion.writes(
+    shows("id as block_id", rows="results"),
+    "patch-block-children",
+    undo=undone_by(
+        "delete_block(block_id=answer.results[0].id)",
+        read="get_block",
+        creates=True,
+        fields={"edited": lambda json: (json.get("results") or [json])[0].get("last_edited_time")},
+    ),
+)
 def attach_file(
     block_id: Annotated[BlockId, f"The page, or the block, to put it at the end of, e.g. {PAGE_EXAMPLE}"],
     filename: Annotated[str, Field(pattern=r"\.\w+$", max_length=900), "With its ending, e.g. notes.txt"],

@@ -1,17 +1,19 @@
 """Changes of a database and of its properties, which lose no value."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Annotated, Any
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.call import Call, Calls, changes, given, path
+from mcpist.tools.declare.undo import Undo, restores
 from mcpist_services.notion import properties as values
 from mcpist_services.notion.module import DataSourceId, Title, notion, row, source_path
 from mcpist_services.notion.properties import new_property
 from mcpist_services.notion.rich_text import Json
 from mcpist_services.notion.tools.databases import Columns, Database
+from mcpist_services.notion.undoing import columns_of, former_columns
 
 CHANGED = shows("id", "title", "properties", "url")
 
@@ -26,6 +28,7 @@ _CHOICES = {"select", "multi_select"}
     "update-a-data-source",
     idempotent=True,
     uses=({"title": "Tasks"}, {"properties": {"Stage": ["Review"], "Price": "number"}, "rename": {"Due": "Deadline"}}),
+    undo=Undo(calls=former_columns, read="get_data_source", state=columns_of),
 )
 def update_data_source(
     data_source_id: DataSourceId,
@@ -43,7 +46,9 @@ def update_data_source(
     return _update_columns(Call("PATCH", source_path(data_source_id), json=named), properties or {}, rename or {})
 
 
-@notion.destroys(DONE, "update-a-data-source", idempotent=True)
+@notion.destroys(
+    DONE, "update-a-data-source", idempotent=True, irreversible="Notion restores a deleted property only by hand"
+)
 def delete_property(
     data_source_id: DataSourceId, name: Annotated[Title, "As get_data_source shows it, e.g. Price"]
 ) -> Calls:
@@ -52,8 +57,23 @@ def delete_property(
     return {"done": True}
 
 
+def _shown_as(name: str) -> Callable[[Any], Any]:
+    """Return a function that takes a text of a database from its JSON, also from an answer."""
+    return lambda database: (database.get("row") or database)[name]
+
+
 @notion.writes(
-    shows("id", "title", "description", "url"), "update-database", idempotent=True, uses=({"title": "Tasks"},)
+    shows("id", "title", "description", "url"),
+    "update-database",
+    idempotent=True,
+    uses=({"title": "Tasks"},),
+    undo=restores(
+        "get_database",
+        title=_shown_as("title"),
+        description=_shown_as("description"),
+        is_inline="is_inline",
+        is_locked="is_locked",
+    ),
 )
 def update_database(
     database_id: Database,
@@ -61,10 +81,11 @@ def update_database(
     description: Annotated[str | None, "e.g. What we have promised"] = None,
     is_inline: Annotated[bool | None, "Shown as a table in its page, not as a page of its own"] = None,
     is_locked: Annotated[bool | None, "Whether people must unlock it before they edit it"] = None,
+    restore: Annotated[bool, "Restore it from the trash"] = False,
 ) -> Calls:
-    """Change a database: its title, its description, how it is shown. For its properties use update_data_source."""
+    """Change a database, or restore it from the trash. For its properties use update_data_source."""
     texts = {"title": title and values.words(title), "description": description and values.words(description)}
-    body = changes(**texts, is_inline=is_inline, is_locked=is_locked)
+    body = changes(**texts, is_inline=is_inline, is_locked=is_locked, in_trash=False if restore else None)
     return _shown(Call("PATCH", path("/v1/databases/{database_id}", database_id=database_id), json=body))
 
 

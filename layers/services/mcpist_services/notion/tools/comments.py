@@ -40,7 +40,12 @@ def list_comments(block_id: Annotated[BlockId, f"A page's id, or a block's, e.g.
     return Call("GET", "/v1/comments", {"block_id": block_id})
 
 
-@notion.writes(shows("id", "discussion_id"), "create-a-comment", uses=COMMENT_PLACES)
+@notion.writes(
+    shows("id", "discussion_id"),
+    "create-a-comment",
+    uses=COMMENT_PLACES,
+    irreversible="Notion lets no tool delete a comment",
+)
 def add_comment(
     markdown: Annotated[Markdown, "[@name](mention:user id) names a person, e.g. Looks **good**."],
     page_id: Annotated[PageId | None, f"On this page, e.g. {PAGE_EXAMPLE}"] = None,

@@ -7,6 +7,7 @@ from pydantic import with_config
 from mcpist.render.shows import shows
 from mcpist.tools.declare.argument_types import times_in_query
 from mcpist.tools.declare.call import Call, Calls, given, path
+from mcpist.tools.declare.undo import undone_by
 from mcpist_services.notion import properties as values
 from mcpist_services.notion.module import (
     PAGE,
@@ -123,7 +124,16 @@ def list_templates(
     return Call("GET", source_path(data_source_id, "/templates"), given(name=name))
 
 
-@notion.writes(shows("id", "data_sources[*].id as data_source_ids", "url"), "create-database")
+@notion.writes(
+    shows("id", "data_sources[*].id as data_source_ids", "url"),
+    "create-database",
+    undo=undone_by(
+        "trash_database(database_id=answer.id)",
+        read="get_database",
+        creates=True,
+        fields={"edited": "last_edited_time"},
+    ),
+)
 def create_database(
     parent_page_id: Annotated[PageId, f"The page to put it in, e.g. {PAGE_EXAMPLE}"],
     title: Annotated[Title, "e.g. Tasks"],
@@ -140,3 +150,14 @@ def create_database(
         initial_data_source={"properties": values.schema(properties or {})},
     )
     return Call("POST", "/v1/databases", json=body)
+
+
+@notion.destroys(
+    shows("id", "url", "in_trash"),
+    "update-database",
+    idempotent=True,
+    undo=undone_by("update_database(database_id, restore=true)", read="get_database", fields="in_trash"),
+)
+def trash_database(database_id: Database) -> Call:
+    """Move a database with its rows to the trash. update_database can restore it."""
+    return Call("PATCH", path("/v1/databases/{database_id}", database_id=database_id), json={"in_trash": True})

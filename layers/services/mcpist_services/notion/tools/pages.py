@@ -10,6 +10,7 @@ from pydantic import Field, with_config
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import shows
 from mcpist.tools.declare.call import Call, Calls, Work, given, path
+from mcpist.tools.declare.undo import Undo, undone_by
 from mcpist_services.notion import properties as values
 from mcpist_services.notion.block_requests import MAX_LIST_ITEMS, read_blocks, read_page
 from mcpist_services.notion.module import (
@@ -28,6 +29,7 @@ from mcpist_services.notion.module import (
     source_path,
 )
 from mcpist_services.notion.rich_text import Json
+from mcpist_services.notion.undoing import former_page, former_parent, former_text, page_fields
 
 _MENTION = re.compile(r"\[[^\[\]]*\]\(mention:([0-9a-fA-F-]{32,36})\)")
 MAX_PROPERTY_PAGES = 50
@@ -137,7 +139,14 @@ def get_page_property(
     return {"property": name, **values.full_property(answers)}
 
 
-@notion.writes(WRITTEN, "post-page", uses=NEW_PAGES)
+@notion.writes(
+    WRITTEN,
+    "post-page",
+    uses=NEW_PAGES,
+    undo=undone_by(
+        "trash_page(page_id=answer.id)", read="get_page", creates=True, fields={"edited": "last_edited_time"}
+    ),
+)
 def create_page(
     title: Annotated[Title, "e.g. Minutes of 31 January"],
     parent_page_id: ParentPage = None,
@@ -161,7 +170,13 @@ def create_page(
     return _with_properties(call, properties, data_source_id and source_path(data_source_id))
 
 
-@notion.writes(WRITTEN, "patch-page", idempotent=True, uses=PAGE_CHANGES)
+@notion.writes(
+    WRITTEN,
+    "patch-page",
+    idempotent=True,
+    uses=PAGE_CHANGES,
+    undo=Undo(calls=former_page, read="get_page", state=page_fields),
+)
 def update_page(
     page_id: Page,
     title: Annotated[Title | None, "e.g. Roadmap 2027"] = None,
@@ -179,7 +194,12 @@ def update_page(
     return _with_properties(Call("PATCH", _page_path(page_id), json=body), properties, _page_path(page_id))
 
 
-@notion.writes(shows("id", "truncated"), "update-page-markdown", uses=CONTENT_CHANGES)
+@notion.writes(
+    shows("id", "truncated"),
+    "update-page-markdown",
+    uses=CONTENT_CHANGES,
+    undo=Undo(calls=former_text, read="get_page_content", state=lambda page, _: {"markdown": page["markdown"]}),
+)
 def update_page_content(
     page_id: Page,
     content_updates: ContentUpdates | None = None,
@@ -197,14 +217,29 @@ def update_page_content(
     return Call("PATCH", _page_path(page_id, "/markdown"), json={"type": kind, kind: edit})
 
 
-@notion.writes(WRITTEN, "move-page", idempotent=True, uses=NEW_PARENTS)
+@notion.writes(
+    WRITTEN,
+    "move-page",
+    idempotent=True,
+    uses=NEW_PARENTS,
+    undo=Undo(
+        calls=former_parent,
+        read="get_page",
+        state=lambda page, _: {"parent": page["parent"].get(page["parent"]["type"])},
+    ),
+)
 def move_page(page_id: Page, parent_page_id: ParentPage = None, data_source_id: ParentSource = None) -> Call:
     """Move a page into another page, or into a database's data source."""
     parent = parent_of(parent_page_id=parent_page_id, data_source_id=data_source_id)
     return Call("POST", _page_path(page_id, "/move"), json={"parent": parent})
 
 
-@notion.destroys(shows("id", "url", "in_trash"), "patch-page", idempotent=True)
+@notion.destroys(
+    shows("id", "url", "in_trash"),
+    "patch-page",
+    idempotent=True,
+    undo=undone_by("update_page(page_id, restore=true)", read="get_page", fields="in_trash"),
+)
 def trash_page(page_id: Page) -> Call:
     """Move a page with its content to the trash. update_page can restore it."""
     return Call("PATCH", _page_path(page_id), json={"in_trash": True})

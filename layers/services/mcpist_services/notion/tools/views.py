@@ -35,7 +35,7 @@ def query_view(view_id: View) -> Calls:
     return Call("POST", source_path(view["data_source_id"], "/query"), json=body)
 
 
-@notion.writes(VIEW, "create-view")
+@notion.writes(VIEW, "create-view", irreversible="no tool deletes a view")
 def create_view(
     data_source_id: DataSourceId,
     name: Annotated[Title, "e.g. My tasks"],
