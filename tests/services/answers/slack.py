@@ -125,6 +125,13 @@ ANSWERS["usergroups.list"] = {
 ORIGINS = {"https://files.slack.com": "OK - 11"}
 _OK = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "additionalProperties": True}
 
+_WRITES = (
+    ("conversations.leave", "channels:write", ("channel",)),
+    ("conversations.kick", "channels:write", ("channel", "user")),
+    ("conversations.unarchive", "channels:write", ("channel",)),
+    ("files.delete", "files:write", ("file",)),
+)
+
 
 def amend(document: dict[str, Any]) -> None:
     """Bring the description up to date: many fields that it calls required, its own examples leave out."""
@@ -150,6 +157,8 @@ def amend(document: dict[str, Any]) -> None:
         {"ok": True, "upload_url": "https://files.slack.com/upload/v1/ABC123", "file_id": "F0S43PZDF"},
     )
     paths["/files.completeUploadExternal"] = _completing()
+    for place, scope, fields in _WRITES:
+        paths[f"/{place}"] = {"post": _writing(place, scope, fields)}
 
 
 def _renamed(scope: str) -> str:
@@ -201,6 +210,18 @@ def _completing() -> dict[str, Any]:
     answer = {"ok": True, "files": [{"id": "F0S43PZDF", "title": "report.csv"}]}
     operation = {"operationId": "files.completeUploadExternal", "requestBody": body, "responses": _responses(answer)}
     return {"post": operation | {"security": [{"slackAuth": ["files:write"]}]}}
+
+
+def _writing(operation: str, scope: str, fields: tuple[str, ...]) -> dict[str, Any]:
+    texts = {name: {"type": "string"} for name in fields}
+    schema = {"type": "object", "required": [*fields], "properties": texts, "additionalProperties": False}
+    body = {"content": {"application/json": {"schema": schema}}}
+    return {
+        "operationId": operation,
+        "requestBody": body,
+        "responses": _responses({"ok": True}),
+        "security": [{"slackAuth": [scope]}],
+    }
 
 
 def _responses(example: Any) -> dict[str, Any]:

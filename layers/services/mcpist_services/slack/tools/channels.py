@@ -1,13 +1,14 @@
 """Channels, conversations and people."""
 
-from collections.abc import Generator
-from typing import Annotated
+from collections.abc import Generator, Iterable
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from mcpist.render.shows import shows
 from mcpist.tools.declare.call import Call, Calls, ServiceResponse, Work
-from mcpist_services.slack.directory import channel_id, for_person, in_channel, read_directory, user_id
+from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo, restores, toggles, undone_by, unless
+from mcpist_services.slack.directory import channel_id, for_person, in_channel, is_id, read_directory, user_id
 from mcpist_services.slack.module import ChannelId, People, Person, cursor_paging, slack, time_of
 
 CHANNEL = ("id", "name", "is_private as private", "is_archived as archived")
@@ -53,26 +54,96 @@ def list_members(channel: ChannelId) -> Calls:
     return [{"id": member} for member in members]
 
 
-@slack.writes(NEW, "conversations.create", scopes=("channels:write",))
+@slack.writes(
+    NEW,
+    "conversations.create",
+    scopes=("channels:write",),
+    undo=undone_by(
+        "archive_channel(channel=answer.channel.id)",
+        read="get_channel",
+        creates=True,
+        fields={"name": "channel.name", "archived": lambda found: bool(found["channel"].get("is_archived"))},
+    ),
+)
 def create_channel(name: Name, private: Annotated[bool, "Only for those who are invited"] = False) -> Call:
     """Create a channel."""
     return Call("POST", "/conversations.create", json={"name": name, "is_private": private})
 
 
-@slack.writes(shows("channel.id as id"), "conversations.open", idempotent=True, scopes=("im:write",))
+@slack.writes(
+    shows("channel.id as id"),
+    "conversations.open",
+    idempotent=True,
+    scopes=("im:write",),
+    irreversible="nobody sees a conversation before a message is in it",
+)
 def open_conversation(users: Group) -> Calls:
     """Open direct messages with one person, or with several as a group."""
     ids = yield from _ids(users)
     return (yield Call("POST", "/conversations.open", json={"users": ",".join(ids), "return_im": True})).json
 
 
-@slack.writes(NEW, "conversations.join", idempotent=True, scopes=("channels:write",))
+def _is_member(found: Any, _: ToolChange) -> bool:
+    return bool(found["channel"].get("is_member"))
+
+
+def _is_archived(found: Any, _: ToolChange) -> bool:
+    return bool(found["channel"].get("is_archived"))
+
+
+def _is_private(change: ToolChange) -> bool:
+    return bool(change.before and change.before["channel"].get("is_private"))
+
+
+@slack.writes(
+    NEW,
+    "conversations.join",
+    idempotent=True,
+    scopes=("channels:write",),
+    undo=toggles("leave_channel(channel)", read="get_channel", has=_is_member, adds=True),
+)
 def join_channel(channel: ChannelId) -> Work:
     """Join a public channel."""
     return in_channel(channel, "POST", "/conversations.join")
 
 
-@slack.writes(NEW, "conversations.invite", scopes=("channels:write",))
+@slack.destroys(
+    shows("ok"),
+    "conversations.leave",
+    scopes=("channels:write",),
+    undo=unless(
+        _is_private,
+        "a private channel is joined by invitation",
+        toggles("join_channel(channel)", read="get_channel", has=_is_member, adds=False),
+    ),
+)
+def leave_channel(channel: ChannelId) -> Work:
+    """Leave a channel."""
+    return in_channel(channel, "POST", "/conversations.leave")
+
+
+def _invited(members: Any, change: ToolChange) -> dict[str, Any]:
+    """Return the people of a change who are in its channel; of those who are named by no id it is not known."""
+    known = {member["id"] for member in members}
+    return {"users": [user for user in change.arguments["users"] if not is_id(user) or user in known]}
+
+
+def _remove_again(change: ToolChange) -> Iterable[ToolCall]:
+    channel = change.arguments["channel"]
+    return [ToolCall("remove_from_channel", {"channel": channel, "user": user}) for user in change.arguments["users"]]
+
+
+@slack.writes(
+    NEW,
+    "conversations.invite",
+    scopes=("channels:write",),
+    undo=Undo(
+        calls=_remove_again,
+        read="list_members",
+        state=_invited,
+        after=lambda change: {"users": change.arguments["users"]},
+    ),
+)
 def invite_to_channel(channel: ChannelId, users: Members) -> Calls:
     """Invite people to a channel."""
     id_ = yield from channel_id(channel)
@@ -80,16 +151,52 @@ def invite_to_channel(channel: ChannelId, users: Members) -> Calls:
     return (yield Call("POST", "/conversations.invite", json={"channel": id_, "users": ",".join(ids)})).json
 
 
-@slack.writes(shows("ok"), "conversations.setTopic", idempotent=True, scopes=("channels:write",))
+@slack.writes(
+    shows("ok"),
+    "conversations.setTopic",
+    idempotent=True,
+    scopes=("channels:write",),
+    undo=restores("get_channel", echoes=False, topic="channel.topic.value"),
+)
 def set_topic(channel: ChannelId, topic: Annotated[str, Field(max_length=250), "e.g. Release on Friday"]) -> Work:
     """Change the topic of a channel."""
     return in_channel(channel, "POST", "/conversations.setTopic", topic=topic)
 
 
-@slack.destroys(shows("ok"), "conversations.archive", scopes=("channels:write",))
+@slack.destroys(
+    shows("ok"),
+    "conversations.archive",
+    scopes=("channels:write",),
+    undo=toggles("unarchive_channel(channel)", read="get_channel", has=_is_archived, adds=True),
+)
 def archive_channel(channel: ChannelId) -> Work:
     """Archive a channel: nobody can write in it any more."""
     return in_channel(channel, "POST", "/conversations.archive")
+
+
+@slack.destroys(
+    shows("ok"),
+    "conversations.kick",
+    scopes=("channels:write",),
+    undo=undone_by("invite_to_channel(channel)", read="list_members", users=lambda change: [change.arguments["user"]]),
+)
+def remove_from_channel(channel: ChannelId, user: Person) -> Calls:
+    """Remove a person from a channel."""
+    id_ = yield from channel_id(channel)
+    person = yield from user_id(user)
+    return (yield Call("POST", "/conversations.kick", json={"channel": id_, "user": person})).json
+
+
+@slack.writes(
+    shows("ok"),
+    "conversations.unarchive",
+    idempotent=True,
+    scopes=("channels:write",),
+    undo=toggles("archive_channel(channel)", read="get_channel", has=_is_archived, adds=False),
+)
+def unarchive_channel(channel: ChannelId) -> Work:
+    """Open an archived channel again."""
+    return in_channel(channel, "POST", "/conversations.unarchive")
 
 
 def _ids(people: list[str]) -> Generator[Call, ServiceResponse, list[str]]:

@@ -14,6 +14,7 @@ from mcpist.markdown.reader import read
 from mcpist.render.shows import shows
 from mcpist.tools.declare.call import Call, Calls, Work, given
 from mcpist.tools.declare.paging import Paging
+from mcpist.tools.declare.undo import undone_by
 from mcpist_services.slack.blocks import message
 from mcpist_services.slack.directory import channel_id, in_channel
 from mcpist_services.slack.module import ChannelId, FileId, ThreadTs, page_numbers, slack, time_of
@@ -73,7 +74,17 @@ def download_file(file_id: FileId) -> Calls:
     return {"name": file["name"], **kept}
 
 
-@slack.writes(shows("id", "title"), "files.completeUploadExternal", scopes=("files:write",))
+@slack.writes(
+    shows("id", "title"),
+    "files.completeUploadExternal",
+    scopes=("files:write",),
+    undo=undone_by(
+        "delete_file(file_id=answer[0].id)",
+        read="get_file",
+        creates=True,
+        fields={"name": lambda found: (found[0] if isinstance(found, list) else found["file"])["title"]},
+    ),
+)
 def upload_file(
     channel: ChannelId,
     filename: Annotated[str, Field(min_length=1, max_length=250), "e.g. report.csv"],
@@ -91,3 +102,9 @@ def upload_file(
     body = {"files": [{"id": place["file_id"], "title": filename}], "channel_id": id_, **said}
     done = yield Call("POST", "/files.completeUploadExternal", json=body | given(thread_ts=thread_ts))
     return done.json["files"]
+
+
+@slack.destroys(shows("ok"), "files.delete", scopes=("files:write",), irreversible="Slack keeps no deleted file")
+def delete_file(file_id: FileId) -> Call:
+    """Delete a file of yours, wherever it is shared."""
+    return Call("POST", "/files.delete", json={"file": file_id})

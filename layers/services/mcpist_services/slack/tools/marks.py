@@ -1,11 +1,14 @@
 """Reactions and pins."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
 from mcpist.render.shows import shows
 from mcpist.tools.declare.call import Call, Calls, Work
+from mcpist.tools.declare.undo import ToolChange, toggles, undone_by
+from mcpist.tools.declare.undo import row as item_of
 from mcpist_services.slack.block_reading import Json
 from mcpist_services.slack.directory import channel_id, in_channel
 from mcpist_services.slack.module import ChannelId, Ts, row, slack
@@ -29,25 +32,61 @@ def list_pins(channel: ChannelId) -> Calls:
     return [_pin(item) for item in answer.json["items"]]
 
 
-@slack.writes(DONE, "reactions.add", scopes=("reactions:write",))
+_ITEM = item_of("ts", "arguments.ts", rows="messages")
+
+
+def _message(found: Json, change: ToolChange) -> Json:
+    """Return the message of a reaction: a reaction is its person's own, so nobody else can change it."""
+    return {"ts": (_ITEM(found, change) or {}).get("ts")}
+
+
+def _same(change: ToolChange) -> Json:
+    return {"ts": change.arguments["ts"]}
+
+
+@slack.writes(
+    DONE,
+    "reactions.add",
+    scopes=("reactions:write",),
+    undo=replace(undone_by("remove_reaction(channel, ts, emoji)", read="list_replies"), state=_message, after=_same),
+)
 def add_reaction(channel: ChannelId, ts: Ts, emoji: Emoji) -> Work:
     """React to a message with an emoji."""
     return in_channel(channel, "POST", "/reactions.add", name=emoji, timestamp=ts)
 
 
-@slack.writes(DONE, "reactions.remove", scopes=("reactions:write",))
+@slack.writes(
+    DONE,
+    "reactions.remove",
+    scopes=("reactions:write",),
+    undo=replace(undone_by("add_reaction(channel, ts, emoji)", read="list_replies"), state=_message, after=_same),
+)
 def remove_reaction(channel: ChannelId, ts: Ts, emoji: Emoji) -> Work:
     """Remove your reaction from a message."""
     return in_channel(channel, "POST", "/reactions.remove", name=emoji, timestamp=ts)
 
 
-@slack.writes(DONE, "pins.add", scopes=("pins:write",))
+def _is_pinned(pins: list[Json], change: ToolChange) -> bool:
+    return any(pin.get("ts") == change.arguments["ts"] for pin in pins)
+
+
+@slack.writes(
+    DONE,
+    "pins.add",
+    scopes=("pins:write",),
+    undo=toggles("unpin_message(channel, ts)", read="list_pins", has=_is_pinned, adds=True),
+)
 def pin_message(channel: ChannelId, ts: Ts) -> Work:
     """Pin a message in its channel."""
     return in_channel(channel, "POST", "/pins.add", timestamp=ts)
 
 
-@slack.writes(DONE, "pins.remove", scopes=("pins:write",))
+@slack.writes(
+    DONE,
+    "pins.remove",
+    scopes=("pins:write",),
+    undo=toggles("pin_message(channel, ts)", read="list_pins", has=_is_pinned, adds=False),
+)
 def unpin_message(channel: ChannelId, ts: Ts) -> Work:
     """Unpin a message."""
     return in_channel(channel, "POST", "/pins.remove", timestamp=ts)

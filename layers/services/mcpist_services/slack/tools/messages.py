@@ -10,6 +10,8 @@ from mcpist.render.shows import shows
 from mcpist.tools.declare.argument_types import UtcMoment, times_in_query
 from mcpist.tools.declare.call import Call, Work
 from mcpist.tools.declare.paging import Paging
+from mcpist.tools.declare.undo import restores, row, undone_by
+from mcpist_services.slack.block_reading import message_markdown
 from mcpist_services.slack.directory import in_channel, name_authors
 from mcpist_services.slack.mentions import post
 from mcpist_services.slack.module import (
@@ -19,10 +21,12 @@ from mcpist_services.slack.module import (
     Ts,
     cursor_paging,
     page_numbers,
-    row,
     seconds_of,
     slack,
     time_of,
+)
+from mcpist_services.slack.module import (
+    row as columns_of,
 )
 from mcpist_services.slack.mrkdwn import read_mrkdwn
 
@@ -38,7 +42,7 @@ MESSAGES = shows(
     "files[*].id as files",
     rows="messages",
 )
-NAMED = replace(cursor_paging(row), complete=name_authors)
+NAMED = replace(cursor_paging(columns_of), complete=name_authors)
 FOUND = shows(
     "ts",
     "row.time as time",
@@ -50,7 +54,7 @@ FOUND = shows(
     rows="messages.matches",
 )
 WRITTEN = shows("channel", "ts")
-SEARCH = Paging("count", 100, ("page",), page_numbers("messages"), row)
+SEARCH = Paging("count", 100, ("page",), page_numbers("messages"), columns_of)
 
 Text = Annotated[
     Markdown, "@aiko or [@Aiko](mention:U0123ABCD45) mentions, so do mention:here and a channel's id, e.g. It **works**"
@@ -92,7 +96,27 @@ def get_permalink(channel: ChannelId, ts: Ts) -> Work:
     return in_channel(channel, "GET", "/chat.getPermalink", message_ts=ts)
 
 
-@slack.writes(WRITTEN, "chat.postMessage", scopes=("chat:write",))
+def _text(item: Any) -> str:
+    """Return the Markdown of a message, also of the one in an answer."""
+    return message_markdown(item.get("message", item))
+
+
+def _replies(item: Any) -> Any:
+    return item.get("message", item).get("reply_count", 0)
+
+
+@slack.writes(
+    WRITTEN,
+    "chat.postMessage",
+    scopes=("chat:write",),
+    undo=undone_by(
+        "delete_message(channel=answer.channel, ts=answer.ts)",
+        read="list_replies",
+        select=row("ts", "answer.ts", rows="messages"),
+        creates=True,
+        fields={"text": _text, "replies": _replies},
+    ),
+)
 def send_message(
     channel: ChannelId,
     markdown: Text,
@@ -107,13 +131,19 @@ def send_message(
 slack.message = send_message
 
 
-@slack.writes(WRITTEN, "chat.update", idempotent=True, scopes=("chat:write",))
+@slack.writes(
+    WRITTEN,
+    "chat.update",
+    idempotent=True,
+    scopes=("chat:write",),
+    undo=restores("list_replies", select=row("ts", "arguments.ts", rows="messages"), markdown=_text),
+)
 def update_message(channel: ChannelId, ts: Ts, markdown: Text) -> Work:
     """Replace the text of a message of yours."""
     return post(channel, "/chat.update", markdown, ts=ts)
 
 
-@slack.destroys(WRITTEN, "chat.delete", scopes=("chat:write",))
+@slack.destroys(WRITTEN, "chat.delete", scopes=("chat:write",), irreversible="Slack keeps no deleted message")
 def delete_message(channel: ChannelId, ts: Ts) -> Work:
     """Delete a message of yours."""
     return in_channel(channel, "POST", "/chat.delete", ts=ts)
@@ -135,14 +165,30 @@ def list_scheduled_messages() -> Call:
     return Call("GET", "/chat.scheduledMessages.list")
 
 
-@slack.writes(shows("channel", "scheduled_message_id as id"), "chat.scheduleMessage", scopes=("chat:write",))
+@slack.writes(
+    shows("channel", "scheduled_message_id as id"),
+    "chat.scheduleMessage",
+    scopes=("chat:write",),
+    undo=undone_by(
+        "delete_scheduled_message(channel=answer.channel, message_id=answer.scheduled_message_id)",
+        read="list_scheduled_messages",
+        select=row("id", "answer.scheduled_message_id", rows="scheduled_messages"),
+        creates=True,
+        fields="post_at",
+    ),
+)
 def schedule_message(channel: ChannelId, markdown: Text, post_at: PostAt, thread_ts: ThreadTs | None = None) -> Work:
     """Send a message later."""
     at = int(seconds_of(post_at) or 0)
     return post(channel, "/chat.scheduleMessage", markdown, opens=True, post_at=at, thread_ts=thread_ts)
 
 
-@slack.destroys(shows("ok"), "chat.deleteScheduledMessage", scopes=("chat:write",))
+@slack.destroys(
+    shows("ok"),
+    "chat.deleteScheduledMessage",
+    scopes=("chat:write",),
+    irreversible="Slack does not tell the thread of a message that waits",
+)
 def delete_scheduled_message(
     channel: ChannelId,
     message_id: Annotated[str, Field(min_length=1), "The id that list_scheduled_messages shows, e.g. Q1298393284"],

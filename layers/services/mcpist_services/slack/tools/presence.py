@@ -1,5 +1,6 @@
 """Your status, groups of people, and what you have not read."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -8,11 +9,13 @@ from mcpist.errors import InvalidRequest
 from mcpist.render.shows import shows
 from mcpist.tools.declare.argument_types import UtcMoment
 from mcpist.tools.declare.call import Call, Calls, Work
+from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo, undone_by
 from mcpist_services.slack.directory import channel_id, in_channel
 from mcpist_services.slack.module import ChannelId, Ts, row, seconds_of, slack, time_of
 
 GROUPS = shows("id", "name", "handle", "description", "user_count as users", "created")
 UNREAD = shows("id", "name", "unread", "more", "newest", "last_read", "created")
+STATUS = shows("profile.status_text as text", "profile.status_emoji as emoji")
 CONVERSATIONS = "public_channel,private_channel,im,mpim"
 MARKING = ("channels:history", "channels:write")
 MARKED = "1512085950.000216"
@@ -26,11 +29,31 @@ Group = Annotated[
 ]
 
 
+@slack.reads(STATUS, "users.info", scopes=("users:read",))
+def get_status() -> Calls:
+    """Read your own status."""
+    own = (yield Call("GET", "/auth.test")).json["user_id"]
+    return {"profile": (yield Call("GET", "/users.info", {"user": own})).json["user"]["profile"]}
+
+
+def _status(found: Any) -> dict[str, Any]:
+    profile = found["profile"]
+    return {name: profile.get(f"status_{name}") or "" for name in ("text", "emoji")} | {
+        "until": time_of(profile.get("status_expiration"))
+    }
+
+
+def _former_status(change: ToolChange) -> Iterable[ToolCall]:
+    status = _status(change.before)
+    return [ToolCall("set_status", {name: value for name, value in status.items() if value is not None})]
+
+
 @slack.writes(
-    shows("profile.status_text as text", "profile.status_emoji as emoji"),
+    STATUS,
     "users.profile.set",
     scopes=("users.profile:write",),
     idempotent=True,
+    undo=Undo(calls=_former_status, read="get_status", state=lambda found, _: _status(found)),
 )
 def set_status(text: StatusText, emoji: Emoji = "", until: Until = None) -> Call:
     """Set your status, or clear it."""
@@ -76,7 +99,14 @@ def list_unread(
     return found
 
 
-@slack.writes(shows("ok"), "conversations.mark", scopes=MARKING, idempotent=True, uses=({}, {"ts": MARKED}))
+@slack.writes(
+    shows("ok"),
+    "conversations.mark",
+    scopes=MARKING,
+    idempotent=True,
+    uses=({}, {"ts": MARKED}),
+    undo=undone_by("mark_read(channel, ts=before.channel.last_read)", read="get_channel"),
+)
 def mark_read(
     channel: ChannelId,
     ts: Annotated[Ts | None, "Up to this message; to the newest if left out, e.g. 1512085950.000216"] = None,
