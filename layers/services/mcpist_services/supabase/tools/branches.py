@@ -7,6 +7,7 @@ from pydantic import Field
 from mcpist.render.shows import shows
 from mcpist.tools.declare.call import Call, given, path
 from mcpist.tools.declare.pasted import from_url
+from mcpist.tools.declare.undo import row, undone_by
 from mcpist_services.supabase.module import ADDRESSES, Name, ProjectRef, project_path, supabase
 
 BRANCHES = shows(
@@ -38,7 +39,17 @@ def list_branches(project_ref: ProjectRef) -> Call:
     return Call("GET", project_path(project_ref, "/branches"))
 
 
-@supabase.writes(shows("id", "project_ref", "status"), "v1-create-a-branch")
+@supabase.writes(
+    shows("id", "project_ref", "status"),
+    "v1-create-a-branch",
+    undo=undone_by(
+        "delete_branch(branch_id_or_ref=answer.id)",
+        read="list_branches(project_ref)",
+        select=row("id", "answer.id"),
+        creates=True,
+        fields="name git_branch",
+    ),
+)
 def create_branch(
     project_ref: ProjectRef,
     branch_name: Annotated[Name, "e.g. try-new-index"],
@@ -53,21 +64,21 @@ def create_branch(
     return Call("POST", project_path(project_ref, "/branches"), json=fields)
 
 
-@supabase.destroys(STARTED, "v1-merge-a-branch")
+@supabase.destroys(STARTED, "v1-merge-a-branch", irreversible="migrations that have run are in the production database")
 def merge_branch(branch_id_or_ref: BranchRef, migration_version: UpTo = None) -> Call:
     """Merge a branch into production: its migrations and Edge Functions."""
     body = given(migration_version=migration_version)
     return Call("POST", path("/v1/branches/{branch}/merge", branch=branch_id_or_ref), json=body)
 
 
-@supabase.destroys(STARTED, "v1-reset-a-branch")
+@supabase.destroys(STARTED, "v1-reset-a-branch", irreversible="the rows that were written to the branch are lost")
 def reset_branch(branch_id_or_ref: BranchRef, migration_version: UpTo = None) -> Call:
     """Reset a branch to its migrations; all rows that were written to it are lost."""
     body = given(migration_version=migration_version)
     return Call("POST", path("/v1/branches/{branch}/reset", branch=branch_id_or_ref), json=body)
 
 
-@supabase.destroys(shows("message"), "v1-delete-a-branch")
+@supabase.destroys(shows("message"), "v1-delete-a-branch", irreversible="the branch is deleted with its database")
 def delete_branch(
     branch_id_or_ref: BranchRef,
     force: Annotated[bool, "Delete it at once; false keeps it restorable for an hour, where that is enabled"] = True,

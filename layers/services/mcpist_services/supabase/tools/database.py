@@ -7,6 +7,7 @@ from pydantic import Field
 
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.call import Call, Calls, given
+from mcpist.tools.declare.undo import undone_by, unless
 from mcpist_services.supabase.module import ROWS, Name, ProjectRef, project_path, supabase
 
 # Tables and views of the schemas in $1, which is comma-separated.
@@ -41,7 +42,12 @@ def query(
     return Call("POST", project_path(project_ref, "/database/query/read-only"), json=body)
 
 
-@supabase.destroys(ROWS, "v1-run-a-query", uses=({"parameters": ["open"]},))
+@supabase.destroys(
+    ROWS,
+    "v1-run-a-query",
+    uses=({"parameters": ["open"]},),
+    irreversible="what SQL changes is known to the database alone",
+)
 def execute_sql(
     project_ref: ProjectRef,
     query: Annotated[Name, "e.g. update public.orders set status = $1 where id = 7 returning id"],
@@ -57,7 +63,19 @@ def list_migrations(project_ref: ProjectRef) -> Call:
     return Call("GET", project_path(project_ref, "/database/migrations"))
 
 
-@supabase.destroys(DONE, "v1-apply-a-migration")
+@supabase.destroys(
+    DONE,
+    "v1-apply-a-migration",
+    undo=unless(
+        lambda change: not change.arguments["rollback"],
+        "no SQL was given that undoes it",
+        undone_by(
+            "apply_migration(project_ref, query=arguments.rollback, rollback=arguments.query)",
+            read="list_migrations(project_ref)",
+            name=lambda change: f"undo_{change.arguments['name']}",
+        ),
+    ),
+)
 def apply_migration(
     project_ref: ProjectRef,
     name: Annotated[Name, "What it does, in snake_case, e.g. add_status_to_orders"],

@@ -1,17 +1,19 @@
 """API keys, secrets, Edge Functions and storage buckets."""
 
 import json
+from collections.abc import Iterable
 from email.parser import BytesParser
 from email.policy import HTTP
 from typing import Annotated, Any, TypedDict
 
 from pydantic import Field, with_config
 
-from mcpist.errors import ToolExecutionError
+from mcpist.errors import NotUndoable, ToolExecutionError
 from mcpist.files.content import FileContent
 from mcpist.render.shows import shows
 from mcpist.tools.declare.call import Call, Calls, FilePart, ServiceResponse, given
 from mcpist.tools.declare.pasted import from_url
+from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo
 from mcpist_services.supabase.module import ADDRESSES, Name, ProjectRef, project_path, supabase
 from mcpist_services.supabase.rows import masked
 
@@ -74,7 +76,26 @@ def get_function_code(project_ref: ProjectRef, function_slug: FunctionSlug) -> C
     return source_files(answer)
 
 
-@supabase.destroys(shows("slug", "version", "status", "entrypoint_path"), "v1-deploy-a-function")
+def _code(files: Any, _: ToolChange) -> dict[str, Any]:
+    return {"files": sorted([each["path"], each["content"]] for each in files)}
+
+
+def _deployed(change: ToolChange) -> dict[str, Any]:
+    return _code(change.arguments["files"], change)
+
+
+def _former_code(change: ToolChange) -> Iterable[ToolCall]:
+    """Return the deployment of the code that a function had."""
+    if change.before is None:
+        raise NotUndoable(tool=change.tool, problem="the function is new, and no tool deletes one")
+    return [ToolCall("deploy_function", {**change.arguments, "files": change.before})]
+
+
+@supabase.destroys(
+    shows("slug", "version", "status", "entrypoint_path"),
+    "v1-deploy-a-function",
+    undo=Undo(calls=_former_code, read="get_function_code", state=_code, after=_deployed),
+)
 def deploy_function(
     project_ref: ProjectRef,
     function_slug: NewSlug,

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.call import Call, NewPassword
 from mcpist.tools.declare.pasted import from_url
+from mcpist.tools.declare.undo import undone_by
 from mcpist_services.supabase.module import ADDRESSES, Name, ProjectRef, project_path, supabase
 
 PROJECT = ("ref", "name", "organization_slug as organization", "region", "status", "created_at as created")
@@ -32,7 +33,11 @@ def get_project(project_ref: ProjectRef) -> Call:
     return Call("GET", project_path(project_ref))
 
 
-@supabase.writes(shows("ref", "name", "region", "status"), "v1-create-a-project")
+@supabase.writes(
+    shows("ref", "name", "region", "status"),
+    "v1-create-a-project",
+    undo=undone_by("pause_project(project_ref=answer.ref)", read="get_project", creates=True, fields="name"),
+)
 def create_project(
     name: Annotated[Name, "e.g. orders"],
     organization: Organization,
@@ -46,13 +51,13 @@ def create_project(
     return Call("POST", "/v1/projects", json=body)
 
 
-@supabase.destroys(DONE, "v1-pause-a-project")
+@supabase.destroys(DONE, "v1-pause-a-project", undo=undone_by("restore_project(project_ref)", read="get_project"))
 def pause_project(project_ref: ProjectRef) -> Call:
     """Pause a project: it stops, its data stays. restore_project starts it again."""
     return Call("POST", project_path(project_ref, "/pause"))
 
 
-@supabase.writes(DONE, "v1-restore-a-project")
+@supabase.writes(DONE, "v1-restore-a-project", undo=undone_by("pause_project(project_ref)", read="get_project"))
 def restore_project(project_ref: ProjectRef) -> Call:
     """Start a paused project again; it takes some minutes."""
     return Call("POST", project_path(project_ref, "/restore"))

@@ -1,11 +1,14 @@
 """Rows of a table, through the data API."""
 
+from collections.abc import Collection, Iterable, Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from mcpist.errors import InvalidRequest
+from mcpist.errors import InvalidRequest, NotUndoable
 from mcpist.tools.declare.call import Call, Calls, comma_separated, given, path
+from mcpist.tools.declare.paging import MAX_ITEMS
+from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo
 from mcpist_services.supabase.module import ROWS, Limit, Name, ProjectRef, supabase
 from mcpist_services.supabase.rows import (
     call_function,
@@ -61,7 +64,59 @@ def select(
     return read_page(project_ref, call, limit, offset)
 
 
-@supabase.writes(ROWS, "insert", uses=INSERTS)
+TABLE = ("project_ref", "table", "schema")
+
+
+def _table_of(change: ToolChange) -> dict[str, Any]:
+    return {name: change.arguments[name] for name in TABLE if change.arguments[name] is not None}
+
+
+def _exactly(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return the filters that a row alone matches; values that are objects or lists have no operator for that."""
+    plain = {column: value for column, value in row.items() if not isinstance(value, dict | list)}
+    tested = {True: "is.true", False: "is.false", None: "is.null"}
+    return {
+        column: tested[value] if value is None or isinstance(value, bool) else f"eq.{value}"
+        for column, value in plain.items()
+    }
+
+
+def _delete_again(change: ToolChange) -> Iterable[ToolCall]:
+    """Return the deletion of each inserted row, as it was: a row that was changed since is not touched."""
+    if change.arguments["upsert"] or not isinstance(change.answer, list):
+        problem = "an upsert, and an insert that returns no rows, does not tell what it has written"
+        raise NotUndoable(tool=change.tool, problem=problem)
+    return [
+        ToolCall("delete", _table_of(change) | {"filters": _exactly(row), "max_affected": 1}) for row in change.answer
+    ]
+
+
+def _first_inserted(change: ToolChange) -> Mapping[str, Any]:
+    return _table_of(change) | {"filters": _exactly(change.answer[0])}
+
+
+def _first(rows: Any, _: ToolChange) -> dict[str, Any]:
+    return {"row": rows[0] if rows else None}
+
+
+def _first_written(change: ToolChange) -> dict[str, Any]:
+    return _first(change.answer, change)
+
+
+def _insert_again(change: ToolChange) -> Iterable[ToolCall]:
+    if len(change.before) >= MAX_ITEMS:
+        raise NotUndoable(tool=change.tool, problem="more rows were deleted than one read shows")
+    return [ToolCall("insert", _table_of(change) | {"rows": change.before})] if change.before else []
+
+
+@supabase.writes(
+    ROWS,
+    "insert",
+    uses=INSERTS,
+    undo=Undo(
+        calls=_delete_again, read="select", target=_first_inserted, state=_first, after=_first_written, creates=True
+    ),
+)
 def insert(
     project_ref: ProjectRef,
     table: Table,
@@ -86,7 +141,38 @@ def insert(
     return write_rows(project_ref, with_preferences(call, returning, *preferences))
 
 
-@supabase.writes(ROWS, "update", idempotent=True)
+def _updated(change: ToolChange) -> Mapping[str, Any]:
+    """Read the rows that an update will change, and then the first one of those that it has changed."""
+    if change.answer is None:
+        return _table_of(change) | {"filters": change.arguments["filters"], "limit": MAX_ITEMS}
+    return _first_inserted(change)
+
+
+def _former_rows(change: ToolChange) -> Iterable[ToolCall]:
+    """Return the update of each changed row to what it was; a row that was changed since is not touched."""
+    if change.answer is None:
+        return
+    columns = change.arguments["values"].keys()
+    rows = change.answer if isinstance(change.answer, list) else []
+    former = {str(_but(row, columns)): row for row in change.before}
+    if len(former) < len(change.before) or {str(_but(row, columns)) for row in rows} != former.keys():
+        problem = "its rows cannot be told apart by the columns that it left"
+        raise NotUndoable(tool=change.tool, problem=problem)
+    for row in rows:
+        values = {column: former[str(_but(row, columns))][column] for column in columns}
+        yield ToolCall("update", _table_of(change) | {"values": values, "filters": _exactly(row), "max_affected": 1})
+
+
+def _but(row: Mapping[str, Any], columns: Collection[str]) -> list[Any]:
+    return sorted((name, str(value)) for name, value in row.items() if name not in columns)
+
+
+@supabase.writes(
+    ROWS,
+    "update",
+    idempotent=True,
+    undo=Undo(calls=_former_rows, read="select", target=_updated, state=_first, after=_first_written),
+)
 def update(
     project_ref: ProjectRef,
     table: Table,
@@ -102,7 +188,12 @@ def update(
     return write_rows(project_ref, with_preferences(call, returning, *_max_affected(max_affected)))
 
 
-@supabase.destroys(ROWS, "delete", idempotent=True)
+@supabase.destroys(
+    ROWS,
+    "delete",
+    idempotent=True,
+    undo=Undo(calls=_insert_again, read="select", reads={"limit": lambda _: MAX_ITEMS, "columns": lambda _: None}),
+)
 def delete(
     project_ref: ProjectRef,
     table: Table,
@@ -117,7 +208,7 @@ def delete(
     return write_rows(project_ref, with_preferences(call, returning, *_max_affected(max_affected)))
 
 
-@supabase.writes(ROWS, "rpc")
+@supabase.writes(ROWS, "rpc", irreversible="what a function changes is known to the database alone")
 def rpc(
     project_ref: ProjectRef,
     function: Annotated[Name, "A function of the database, e.g. close_orders"],
