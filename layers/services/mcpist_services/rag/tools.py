@@ -3,7 +3,8 @@
 They are files with YAML front matter (title, tags, date) in the owner's bucket, under `rag/{organization}/docs/`.
 """
 
-from typing import Annotated
+from collections.abc import Iterable
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -12,6 +13,7 @@ from mcpist.tools.declare.argument_types import Day
 from mcpist.tools.declare.call import Lookup
 from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.paging import MAX_ITEMS
+from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo, undone_by
 from mcpist_services.rag.document_store import DocumentStore
 from mcpist_services.rag.documents import MAX_TITLE_CHARACTERS, checked_path, compose_text
 
@@ -94,7 +96,27 @@ def list_docs_by_date(
     return Lookup(DocumentStore.dated, since=since, until=until, limit=limit)
 
 
-@rag.writes(shows("path", "title", "version", "state"), idempotent=True)
+def _version(document: Any, _: ToolChange) -> dict[str, Any]:
+    return {"version": document["version"]}
+
+
+def _version_written(change: ToolChange) -> dict[str, Any]:
+    return _version(change.answer, change) if change.answer else {}
+
+
+def _former_document(change: ToolChange) -> Iterable[ToolCall]:
+    """Return the call that stores the former version of a document, or deletes a new one."""
+    path, version = change.arguments["path"], (change.answer or {}).get("version")
+    if change.before is None:
+        return [ToolCall("delete_doc", {"path": path, "version": version})]
+    return [ToolCall("put_doc", {"path": path, "content": change.before["content"], "replaces": version})]
+
+
+@rag.writes(
+    shows("path", "title", "version", "state"),
+    idempotent=True,
+    undo=Undo(calls=_former_document, read="get_doc", state=_version, after=_version_written),
+)
 def put_doc(
     path: Annotated[Text, "Folders and a name that ends in .md, e.g. guides/deploy.md"],
     content: Content,
@@ -111,7 +133,9 @@ def put_doc(
     return Lookup(DocumentStore.write, path=checked_path(path, new=replaces is None), text=text, replaces=replaces)
 
 
-@rag.destroys(shows("path", "state"), idempotent=True)
+@rag.destroys(
+    shows("path", "state"), idempotent=True, undo=undone_by("put_doc(path, content=before.content)", read="get_doc")
+)
 def delete_doc(path: Path, version: DeletedVersion | None = None) -> Lookup:
     """Delete a document. An administrator of the bucket can restore it for 30 days."""
     return Lookup(DocumentStore.remove, path=path, version=version)
