@@ -141,6 +141,8 @@ def overview(modules: list[Module]) -> str:
     """Return the page that links to the others."""
     count = sum(len(module.tools) for module in modules)
     rows = [f"| [{module.name}]({module.name}.md) | {len(module.tools)} | {module.description} |" for module in modules]
+    tools = [tool for module in modules for tool in module.tools.values() if tool.undo or tool.irreversible]
+    final = [f"| {tool.module}.{tool.name} | {tool.irreversible} |" for tool in tools if tool.irreversible]
     return _text(
         "Tools",
         ["tools"],
@@ -149,6 +151,14 @@ def overview(modules: list[Module]) -> str:
         "| module | tools | what it has |",
         "| --- | --- | --- |",
         *rows,
+        "",
+        "## What cannot be undone",
+        "",
+        f"{len(tools) - len(final)} of {len(tools)} writing tools say what undoes them, the others why nothing does.",
+        "",
+        "| tool | why |",
+        "| --- | --- |",
+        *final,
     )
 
 
@@ -194,6 +204,9 @@ def _tool(tool: Tool) -> Iterator[str]:
     if tool.operation:
         yield ""
         yield f"The service's operation: `{tool.operation}`."
+    if tool.undo or tool.irreversible:
+        yield ""
+        yield "It can be undone." if tool.undo else f"It cannot be undone: {tool.irreversible}."
     if tool.reveals:
         yield ""
         yield "It reveals secrets: off until a role allows it by name."
