@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from mcpist.batch.execution.attempts import StepAttempt, StepWaits
 from mcpist.batch.language.references import EACH, EachElement, NoResult, StepResult, resolve
-from mcpist.batch.language.steps import holds, is_about_element
+from mcpist.batch.language.steps import holds, is_about_element, list_of
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Entry, Header, MapItems
 from mcpist.caller import Caller, Proof, Role
@@ -110,7 +110,7 @@ class ToolStepWork:
     def evaluate_each(self, head: Header, entry: Entry) -> list[Any]:
         """Return the value of its `each`, which must be a list."""
         with _locate_errors(entry):
-            values = resolve(entry.step.each, self._load_sources(head, entry), "each")
+            values = resolve(list_of(entry.step.each), self._load_sources(head, entry), "each")
             if not isinstance(values, list):
                 raise NotAList(field="each", reference=entry.step.each, kind=_json_type(values))
         return values

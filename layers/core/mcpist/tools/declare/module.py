@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 type ToolFunction = Callable[..., Work]
 type ResourceFunction = Callable[..., Mapping[str, Any]]
 type PromptFunction = Callable[..., str | None]
-type ModuleKind = Literal["service", "upstream", "api", "program"]
-"""A written service, a category of upstream servers, an imported API, or a set of programs."""
+type ModuleKind = Literal["service", "upstream", "api", "program", "saved"]
+"""A written service, a category of upstream servers, an imported API, a set of programs, or the saved batches."""
 
 FIRST_RELEASE = "2026-11-21T00:00:00Z"
 
