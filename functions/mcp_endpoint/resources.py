@@ -118,9 +118,8 @@ def _read_skill(exchange: McpExchange, permissions: Permissions, uri: str) -> st
     from mcpist_services import skills
 
     text = skills.read(permissions, uri)
-    document = uri.removeprefix(skills.OF_ORGANIZATION)
-    if document != uri:
-        use = ToolUse("rag", "get_doc", {"path": f"{skills.FOLDER}{document}"}, exchange.request_id)
+    if reading := skills.tool_reading(uri):
+        use = ToolUse(*reading, exchange.request_id)
         text = admit(permissions, use).run(exchange.remaining).json["content"]
     return text
 

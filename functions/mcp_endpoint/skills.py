@@ -1,6 +1,6 @@
 """The extension Skills (`io.modelcontextprotocol/skills`): its methods, which the SDK has no types for.
 
-Specification: https://github.com/modelcontextprotocol/ext-skills, specification/stable/skills
+Specification: https://modelcontextprotocol.io/seps/2640-skills-extension
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from mcp_endpoint.exchange import McpExchange, SyncHandler
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 
-EXTENSION = "io.modelcontextprotocol/skills"
+SKILLS_EXTENSION = "io.modelcontextprotocol/skills"
 DIRECTORY_TYPE, SKILL_TYPE = "inode/directory", "text/markdown"
 type Errors = Callable[..., Any]
 """Returns the context that raises errors as the protocol's."""
@@ -54,7 +54,7 @@ def install(server: Server[Any], errors: Errors, ttl_ms: int) -> None:
         ]
         return {"resultType": "complete", "resources": rows}
 
-    server.extensions[EXTENSION] = {"directoryRead": True}
+    server.extensions[SKILLS_EXTENSION] = {"directoryRead": True}
     server.add_request_handler("skills/list", PaginatedRequestParams, SyncHandler(list_skills))
     server.add_request_handler("skills/get", UriParams, SyncHandler(get_skill))
     server.add_request_handler("resources/directory/read", UriParams, SyncHandler(read_directory))

@@ -1,6 +1,7 @@
 """Saved batches at the endpoint: saved, found, called, used as steps, shared and refused."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -273,3 +274,16 @@ def test_descriptions_are_in_the_language_of_the_reader(door: EndpointClient) ->
     }
     assert not {one for one in english if texts.text(one) == one}
     assert module.saved.name == saving.MODULE
+
+
+def test_the_page_about_saved_batches_does_what_it_says(door: EndpointClient) -> None:
+    page = (Path(__file__).parents[2] / "docs/saved-batches.md").read_text("utf-8")
+    blocks = re.findall(r"^```(jsonl?)\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert [kind for kind, _ in blocks].count("json") == 5
+    for kind, text in blocks:
+        if kind == "json":
+            failed, texts = door.call("call", **json.loads(text))
+        else:
+            failed, texts = door.call("batch", commands=text, dry_run=True)
+        assert not failed, texts
+    assert records.latest("acme", "read_about").version == 2  # type: ignore[union-attr]

@@ -19,11 +19,11 @@ from mcpist.http.request import HttpResponse
 from mcpist.running import gate
 from mcpist.running.confirmation import Agreement
 from mcpist.running.gate import ToolUse
+from mcpist.settings import settings
 from mcpist.tools.declare.parameters import parameters_of
 from mcpist.tools.declare.tool import Tool
 
 CLICKED = Agreement(claimed=True)
-SAVE = f"{MODULE}.save"
 
 
 def run(visit: Visit, tool: Tool) -> HttpResponse | None:
@@ -79,16 +79,10 @@ def _graph(visit: Visit, saved: SavedBatch) -> Mapping[str, Any]:
         planned = plan(saved.commands, visit.permissions, Saving(saved.name, saved.parameters))
     except McpistError as error:
         return {"broken": error}
-    names = [step.id for step in planned.steps]
+    described = planned.as_dict(planned.build_machine(settings().step_runner))["steps"]
+    none = Elements(count=0, settled=0)
     steps = [
-        StepProgress(
-            id=step.id,
-            tool=f"{step.module}.{step.tool}",
-            state="waiting",
-            needs=tuple(names[need] for need in sorted(needs)),
-            elements=Elements(count=0, settled=0) if step.each else None,
-        )
-        for step, needs in zip(planned.steps, planned.graph.needs, strict=True)
+        StepProgress(**{**step, "state": "waiting", "elements": none if "each" in step else None}) for step in described
     ]
     seen = Progress(batch="", done=False, started_at=0, now=0, steps=tuple(steps))
     drawn = {"broken": None, "picture": picture(seen), "counts": count_states(seen), "progress": seen}

@@ -37,10 +37,10 @@ def call_tool(body: CallRequest) -> CallResponse:
     said = body.options
     times = {"timeout": said.timeout / 1000, "retry_delay": said.retry_delay / 1000}
     options = RunOptions(retry=said.retry, account=said.account, **times)
-    if line := call_line(exchange.permissions, module, tool, body.parameters, options):
-        return _run_saved(line, body)
-    use = ToolUse(module, tool, body.parameters, exchange.request_id, options=options)
     consent = Agreement(can_ask=True, question=body.confirmation, agreed=True if body.confirmation else None)
+    if line := call_line(exchange.permissions, module, tool, body.parameters, options):
+        return _run_saved(line, body, consent)
+    use = ToolUse(module, tool, body.parameters, exchange.request_id, options=options)
     admitted = gate.admit(exchange.permissions, use, consent)
     result = admitted.run(exchange.remaining)
     with answering(admitted.tool):
@@ -55,10 +55,9 @@ def call_tool(body: CallRequest) -> CallResponse:
     )
 
 
-def _run_saved(line: Mapping[str, Any], body: CallRequest) -> CallResponse:
+def _run_saved(line: Mapping[str, Any], body: CallRequest, consent: Agreement) -> CallResponse:
     """Run a saved batch, and return the answer of its step; without one it still runs."""
     exchange, request = current(), {"commands": [line]}
-    consent = Agreement(can_ask=True, question=body.confirmation, agreed=True if body.confirmation else None)
     submitted = submission.prepare_described(exchange.permissions, request, exchange.request_id)
     head = submitted.submit(exchange.permissions, consent, request, seconds=exchange.remaining)
     head = submission.wait(head, exchange.remaining)

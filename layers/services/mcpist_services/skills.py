@@ -26,7 +26,7 @@ FILE = "SKILL.md"
 OF_ORGANIZATION = "skill://organization/"
 FOLDER = "skills/"
 """Of the organization's documents."""
-MAX_DESCRIPTION_CHARACTERS = 1_024
+MAX_SKILL_DESCRIPTION_CHARACTERS = 1_024
 MAX_FILES, MAX_SKILL_BYTES = 512, 16_777_216
 SAVED_DESCRIPTION = "Your organization's saved batches: tools for tasks that it has solved before."
 _NAME = re.compile(r"(?=.{1,64}$)[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -97,6 +97,12 @@ def read(permissions: Permissions, uri: str) -> str:
     raise FileNotFound(path=uri)
 
 
+def tool_reading(uri: str) -> tuple[str, str, dict[str, str]] | None:
+    """Return the tool, with its arguments, by which a file of the organization is read; None for another file."""
+    path = uri.removeprefix(OF_ORGANIZATION)
+    return ("rag", "get_doc", {"path": f"{FOLDER}{path}"}) if path != uri else None
+
+
 def children(permissions: Permissions, uri: str) -> dict[str, bool]:
     """Return the addresses directly in a folder, and whether each is a folder; FileNotFound for no folder."""
     files = [f"{SCHEME}{skill.path}/{name}" for skill in list_skills(permissions) for name in skill.files]
@@ -154,5 +160,5 @@ def _skill(prefix: str, files: Mapping[str, str]) -> Skill | None:
     name, description = (front.get(field) for field in ("name", "description")) if isinstance(front, dict) else ("", "")
     if not (isinstance(name, str) and isinstance(description, str) and _NAME.fullmatch(name)):
         return None
-    fits = 0 < len(description) <= MAX_DESCRIPTION_CHARACTERS and sum(map(len, files.values())) <= MAX_SKILL_BYTES
+    fits = 0 < len(description) <= MAX_SKILL_DESCRIPTION_CHARACTERS and sum(map(len, files.values())) <= MAX_SKILL_BYTES
     return Skill(f"{prefix}{name}", front, files) if fits else None

@@ -4,7 +4,7 @@ So its steps are checked, confirmed, run and shown like those of any batch, and 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NoReturn
@@ -106,54 +106,41 @@ def expand(outer: Step, saved: SavedBatch, prefix: str) -> list[Step]:
     steps = parse(saved.commands, problems)
     if problems:  # a release that reads less than the one that stored it
         raise problems[0]
-    return [_Expansion(outer, saved, prefix, frozenset(step.id for step in steps)).of(step) for step in steps]
+    ids = {step.id for step in steps}
+    defaults = {name: schema["default"] for name, schema in saved.parameters.items() if "default" in schema}
 
-
-@dataclass(frozen=True)
-class _Expansion:
-    outer: Step
-    saved: SavedBatch
-    prefix: str
-    ids: frozenset[str]
-
-    @cached_property
-    def values(self) -> dict[str, Any]:
-        """The values of the parameters; left out ones have their defaults."""
-        defaults = {name: schema["default"] for name, schema in self.saved.parameters.items() if "default" in schema}
-        return defaults | self.outer.params
-
-    def of(self, step: Step) -> Step:
-        """Return a step of the saved batch as a step of the batch that uses it."""
-        outer, answers = self.outer, step.id == self.saved.answer
-        when = step.when and rewrite(dict(step.when), self._change, "when")
-        return replace(
-            step,
-            line=outer.line if self.prefix else step.line,
-            id=self.prefix + step.id,
-            has_explicit_id=True,
-            params=rewrite(step.params, self._change),
-            each=self._list_of(step),
-            when=_both(outer.when, when),
-            after=(*(self.prefix + name for name in step.after), *outer.after),
-            output=answers and outer.output,
-            raw_output=answers and (outer.raw_output or (outer.output and step.raw_output)),
-        )
-
-    def _list_of(self, step: Step) -> str:
-        if not step.each:
-            return ""
-        value = rewrite(step.each, self._change, "each")
-        if isinstance(value, list):
-            return json.dumps(value, ensure_ascii=False)
-        if not isinstance(value, str) or not value.startswith("${"):
-            raise NotAList(field="each", reference=step.each, kind="a value")
-        return value
-
-    def _change(self, reference: Reference) -> Any:
+    def change(reference: Reference) -> Any:
         """Return the value of a parameter, or a reference to the same step under its new id."""
         if reference.step == PARAM:
-            return parameter_value(reference, self.values)
-        return f"${{{self.prefix if reference.step in self.ids else ''}{reference.text.strip()}}}"
+            return parameter_value(reference, defaults | outer.params)
+        return f"${{{prefix if reference.step in ids else ''}{reference.text.strip()}}}"
+
+    return [_expanded(step, outer, prefix, change, answers=step.id == saved.answer) for step in steps]
+
+
+def _expanded(step: Step, outer: Step, prefix: str, change: Callable[[Reference], Any], *, answers: bool) -> Step:
+    """Return a step of a saved batch as a step of the batch that uses it."""
+    return replace(
+        step,
+        line=outer.line if prefix else step.line,
+        id=prefix + step.id,
+        has_explicit_id=True,
+        params=rewrite(step.params, change),
+        each=_list_of(step, change) if step.each else "",
+        when=_both(outer.when, step.when and rewrite(dict(step.when), change, "when")),
+        after=(*(prefix + name for name in step.after), *outer.after),
+        output=answers and outer.output,
+        raw_output=answers and (outer.raw_output or (outer.output and step.raw_output)),
+    )
+
+
+def _list_of(step: Step, change: Callable[[Reference], Any]) -> str:
+    value = rewrite(step.each, change, "each")
+    if isinstance(value, list):
+        return json.dumps(value, ensure_ascii=False)
+    if not isinstance(value, str) or not value.startswith("${"):
+        raise NotAList(field="each", reference=step.each, kind="a value")
+    return value
 
 
 def parameter_value(reference: Reference, values: Mapping[str, Any]) -> Any:
