@@ -100,6 +100,10 @@ def test_a_search_names_the_skills_of_what_it_finds_and_the_server_declares_them
     role(*NAMES)
     found = door.call("get_module_schema", query="open a pull request")[1][0]
     assert f"{GITHUB}: Work with GitHub" in found
+    calendar = "skill://notion-and-google-calendar/SKILL.md"
+    assert calendar in door.call("get_module_schema", modules=["notion"])[1][0]
+    role("notion")
+    assert calendar not in door.call("get_module_schema", modules=["notion"])[1][0]
     capabilities = door.request("server/discover")["result"]["capabilities"]
     assert capabilities["extensions"]["io.modelcontextprotocol/skills"] == {"directoryRead": True}
 

@@ -5,12 +5,12 @@ import re
 from pathlib import Path
 
 import mcpist_services
-from mcpist_services.skills import FILE, skills_about
+from mcpist_services.skills import FILE, deployed
 from tests.faults import for_each
 from tests.services.chains import Chain, Run
 from tests.services.contracts import needs_descriptions
 
-SKILLS = {skill.uri: skill for name in mcpist_services.NAMES for skill in skills_about(name)}
+SKILLS = {skill.uri: skill for skill in deployed()}
 BATCHES = {
     f"{uri}: {lines.splitlines()[0]}": Chain(uri, [json.loads(line) for line in lines.splitlines()])
     for uri, skill in SKILLS.items()

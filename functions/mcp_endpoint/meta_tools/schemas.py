@@ -113,7 +113,7 @@ def _describe_module(
         answer["marks"] = MARKS_LEGEND
     from mcpist_services.skills import skills_about  # tools/list need not wait for it
 
-    if about := skills_about(entry.name):
+    if about := skills_about(entry.name, permissions):
         answer["skills"] = [f"{skill.uri}: {skill.frontmatter['description']}" for skill in about]
     if hits is None:
         resource, prompt = (

@@ -69,15 +69,17 @@ class Skill:
 def list_skills(permissions: Permissions) -> list[Skill]:
     """Return the skills that a caller may read."""
     names = {module.name for module in permissions.modules()}
-    found = [skill for skill in _deployed() if names.issuperset(skill.modules)]
+    found = [skill for skill in deployed() if names.issuperset(skill.modules)]
     if "rag" in names and permissions.allows(permissions.catalogue.index.modules["rag"].tools["get_doc"]):
         found += _of_organization(permissions.caller.organization)
     return found + (list(_of_saved_batches(permissions)) if records.MODULE in names else [])
 
 
-def skills_about(module: str) -> list[Skill]:
-    """Return the deployed skills about a module, for whoever may use it."""
-    return [skill for skill in _deployed() if module in skill.modules]
+def skills_about(module: str, permissions: Permissions) -> list[Skill]:
+    """Return the deployed skills about a module that a caller may read."""
+    found = [skill for skill in deployed() if module in skill.modules]
+    names = {one.name for one in permissions.modules()} if found else set[str]()
+    return [skill for skill in found if names.issuperset(skill.modules)]
 
 
 def find(permissions: Permissions, uri: str) -> Skill:
@@ -113,7 +115,7 @@ def children(permissions: Permissions, uri: str) -> dict[str, bool]:
 
 
 @cached
-def _deployed() -> tuple[Skill, ...]:
+def deployed() -> tuple[Skill, ...]:
     """Return the skills in the services' folders."""
     texts = ((Path(__file__).parent / name / FILE) for name in NAMES)
     found = (_skill("", {FILE: file.read_text("utf-8")}) for file in texts if file.is_file())
