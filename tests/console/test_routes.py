@@ -42,6 +42,7 @@ FOR_EVERYBODY = {
 FORMS = [route for route in PAGES if route.startswith("POST ")]
 READ = [route for route in PAGES if route.startswith("GET ")]
 OWN_ACTIONS = {"try", "begin", "paste", "disconnect", "cancel", "resume", "keep", "open", "confirm", "end_client"}
+OWN_ACTIONS |= {"save", "delete_saved"}  # a saved batch, of its owner alone
 OWN_ACTIONS |= {"agree", "refuse", "run"}  # what waits for the person, and its own approved requests
 OWN_ACTIONS |= {"accepted", "declined", "default", "language", "sign_out", "sign_out_there", "sign_out_everywhere"}
 """The actions that change what is the person's own, or nothing."""

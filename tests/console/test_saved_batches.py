@@ -70,7 +70,7 @@ def test_what_is_refused_is_told_on_the_page_and_a_deleted_one_is_gone(saver: Br
     members.put_organization("acme", name="Acme", disabled=("rag.list_tags",))
     directory.access_cache.clear()
     assert "It cannot run now." in saver.get(TOOL)["body"]
-    gone = saver.post("/tools?module=saved", [("action", "delete"), ("name", "weekly")])
+    gone = saver.post("/tools?module=saved", [("action", "delete_saved"), ("name", "weekly")])
     assert gone["headers"]["location"].endswith("/tools?module=saved&done=saved_batch_deleted"), gone["body"]
     assert not records.read("acme", fresh=True).by_name
 

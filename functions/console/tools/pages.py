@@ -40,7 +40,7 @@ def submit(visit: Visit) -> HttpResponse:
             return saved.run(visit, tool) or _page(visit, tool_panel(visit, name, tried=True))
         case "save":
             return saved.save(visit)
-        case "delete":
+        case "delete_saved":
             return saved.delete(visit)
         case "enable" | "disable" as action:
             return _switch(visit, action)
@@ -90,7 +90,7 @@ def tool_panel(visit: Visit, name: str, *, tried: bool = False) -> Mapping[str, 
     try:
         entry, tool = _find(permissions, name, everything=visit.is_administrator)
     except McpistError:
-        return {"name": name, "entry": None, "tried": False, "why": reasons(visit, name)}
+        return {"name": name, "entry": None, "saved": None, "tried": False, "why": reasons(visit, name)}
     example = next((dict(one["parameters"]) for one in tool.examples), {})
     schema = permissions.translation(tool.module).schema(tool.input_schema)
     parameters = parameters_of(schema)
