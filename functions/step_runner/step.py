@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Self
 
 from mcpist.batch.execution.attempts import StepAttempt, StepWaits
+from mcpist.batch.execution.judging import place_of
 from mcpist.batch.language.references import EACH, EachElement, NoResult, StepResult, resolve
 from mcpist.batch.language.steps import holds, is_about_element, list_of
 from mcpist.batch.ledger import ledger
@@ -123,10 +124,11 @@ class ToolStepWork:
             permissions = Permissions(_caller(head), CATALOGUE)
         with _locate_errors(entry):
             params = resolve(step.params, self._load_sources(head, entry))
-        use = replace(begun, arguments=params, options=step.options)
+        place = place_of(head, entry, permissions.caller.policies)
+        use = replace(begun, arguments=params, options=step.options, place=place)
 
         with _locate_errors(entry):  # what the batch's person agreed to, before it started
-            admitted = gate.admit(permissions, use, replace(gate.CONFIRMED, shown=entry.shown))
+            admitted = gate.admit(permissions, use, replace(gate.CONFIRMED, shown=entry.shown, level=entry.agreed))
         self._take_place(permissions.caller)
         if admitted.tool.effect != "reads":
             admitted.prepare_account()

@@ -4,8 +4,9 @@ import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from mcpist.batch.execution.judging import judge_steps, refusals
 from mcpist.batch.language.columns import Source, check_element, check_reference
 from mcpist.batch.language.graph import Graph, canonical_order, find_cycle, mermaid_flowchart
 from mcpist.batch.language.references import (
@@ -41,6 +42,9 @@ from mcpist.tools.declare.correction import correcting
 from mcpist.tools.declare.tolerance import tolerant
 from mcpist.tools.declare.tool import Tool
 
+if TYPE_CHECKING:
+    from mcpist.policies.decision import Verdict
+
 
 @dataclass(frozen=True, slots=True)
 class Saving:
@@ -62,6 +66,13 @@ class Plan:
     graph: Graph
     answers: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """The step whose answer is that of a saved batch, by the id of the step that uses it."""
+    verdicts: "tuple[Verdict, ...]" = ()
+    """What policies say of the steps; empty where the organization has none."""
+
+    @property
+    def verdict_by_id(self) -> "dict[str, Verdict]":
+        """The verdicts by the ids of their steps."""
+        return {step.id: verdict for step, verdict in zip(self.steps, self.verdicts, strict=False)}
 
     @property
     def map_steps(self) -> frozenset[int]:
@@ -99,6 +110,7 @@ class Plan:
     def _step_dict(self, index: int, step: Step, tool: Tool) -> dict[str, Any]:
         needs = sorted((self.steps[need] for need in self.graph.needs[index]), key=lambda need: need.line)
         options = {
+            "policy": self.verdicts[index].text if self.verdicts else "",
             "each": step.each,
             "when": step.when,
             "on_error": step.on_error if step.on_error != "stop" else None,
@@ -136,10 +148,17 @@ def plan(commands: str | list[Any], permissions: Permissions, saving: Saving | N
 
 def replan(steps: Sequence[Step], permissions: Permissions) -> Plan:
     """Plan the steps of an old batch again: roles may have changed since."""
-    return _plan(steps, [], permissions)
+    return _plan(steps, [], permissions, resumed=True)
 
 
-def _plan(written: Sequence[Step], problems: Problems, permissions: Permissions, saving: Saving | None = None) -> Plan:
+def _plan(
+    written: Sequence[Step],
+    problems: Problems,
+    permissions: Permissions,
+    saving: Saving | None = None,
+    *,
+    resumed: bool = False,
+) -> Plan:
     unreadable = {problem.details["id"] for problem in problems if "id" in problem.details}
     found = _FoundSteps(permissions, problems, saving)
     for one in written:
@@ -160,7 +179,12 @@ def _plan(written: Sequence[Step], problems: Problems, permissions: Permissions,
     graph = Graph(tuple(needs))
     order = canonical_order(graph, frozenset(index for index, step in enumerate(steps) if step.each))
     ordered = tuple(steps[index] for index in order)
-    return Plan(ordered, tuple(tools[step.id] for step in ordered), graph.renumbered(order), found.answers)
+    planned = Plan(ordered, tuple(tools[step.id] for step in ordered), graph.renumbered(order), found.answers)
+    if saving:  # who runs it decides, not who saves it
+        return planned
+    verdicts = judge_steps(permissions, ordered, planned.tools, planned.graph, resumed=resumed)
+    _raise_problems(refusals(ordered, verdicts))
+    return replace(planned, verdicts=tuple(verdicts))
 
 
 class _FoundSteps:
