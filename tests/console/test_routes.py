@@ -49,6 +49,9 @@ OWN_ACTIONS |= {"accepted", "declined", "default", "language", "sign_out", "sign
 ADMINISTRATORS_ACTIONS: dict[str, list[tuple[str, dict[str, str]]]] = {
     "token": [("/directory", {})],
     "revoke_token": [("/directory", {})],
+    "check_policies": [("/policies", {"text": "", "minutes": "60", "time_zone": "UTC"})],
+    "save_policies": [("/policies", {"text": "", "minutes": "60", "time_zone": "UTC"})],
+    "remove_policies": [("/policies", {})],
     "days": [("/directory", {"days": "1"})],
     "group": [("/directory", {"id": "g1", "roles": "members"})],
     "create": [
