@@ -7,7 +7,7 @@ import pytest
 
 from mcpist.caller import Policies
 from mcpist.policies.decision import Verdict
-from mcpist.policies.place import Place
+from mcpist.policies.place import StepPlace
 from mcpist.running.policy import JudgedUse, judge
 from mcpist.tools.access.permissions import Permissions
 from tests.core.sample import CATALOGUE, EVERYTHING, caller
@@ -82,7 +82,7 @@ def test_an_optional_argument_that_may_turn_out_to_be_absent_is_not_taken_for_pr
         ),
         (
             f'{BASE} @id("sum") forbid ({CREATE}) when {{ context.recent.writes + 9223372036854775807 < 0 }};',
-            {"price": 1, "place": Place(True, writes=(1, 1))},
+            {"price": 1, "place": StepPlace(True, writes=(1, 1))},
             "",
         ),
         (f'{BASE} @id("tag") forbid ({CREATE}) when {{ context.args has tags }};', {"price": 1, "tags": "x"}, "tags"),
@@ -122,7 +122,7 @@ def test_data_of_one_label_does_not_reach_a_target_of_another() -> None:
     permissions = Permissions(replace(caller(EVERYTHING), policies=labelled), CATALOGUE)
 
     def flow(source: str, tool: str = "create_item") -> str:
-        use = JudgedUse(SHOP, SHOP.tools[tool], {}, place=Place(True, frozenset({source})))
+        use = JudgedUse(SHOP, SHOP.tools[tool], {}, place=StepPlace(True, frozenset({source})))
         return judge(permissions, [use])[0].text
 
     assert flow("shop.get_item") == "refuse: leak"

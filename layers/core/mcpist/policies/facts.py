@@ -13,7 +13,7 @@ from mcpist.caller import Caller, Policies
 from mcpist.policies.argument_types import CedarType, WrongValue, argument_type, cedar_value
 from mcpist.policies.decision import OPEN, PolicyRequest, Unknown, Verdict, decide
 from mcpist.policies.history import NO_HISTORY, History
-from mcpist.policies.place import NO_PLACE, Place
+from mcpist.policies.place import NO_PLACE, StepPlace
 from mcpist.policies.rules import Path, RuleSet
 
 _ADDRESS = re.compile(r"(?:[^<>]*<)?[^@\s<>]+@([^@\s<>]+)>?")
@@ -43,7 +43,7 @@ class ToolFacts:
     """The arguments whose values are not known, each with the references in it."""
     files: Collection[str] = ()
     """The arguments that stand in files, which no policy can look into."""
-    place: Place = NO_PLACE
+    place: StepPlace = NO_PLACE
 
     @property
     def full_name(self) -> str:
@@ -140,7 +140,7 @@ def _told(kind: CedarType, name: str, value: Any) -> Any:
         raise WrongValue(f"the argument {name}: {error}") from None
 
 
-def _unknown_steps(moment: Moment, place: Place) -> dict[Path, Unknown]:
+def _unknown_steps(moment: Moment, place: StepPlace) -> dict[Path, Unknown]:
     """Return the facts that depend on how other steps of a batch end."""
     unknown: dict[Path, Unknown] = {}
     if place.perhaps_before and moment.rules.lookers("before"):

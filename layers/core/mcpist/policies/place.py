@@ -7,7 +7,7 @@ type Steps = frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StepPlace:
     """The place of a step, or of a call that is no step."""
 
     in_batch: bool = False
@@ -22,7 +22,7 @@ class Place:
     destroys: tuple[int, int | None] = (0, 0)
 
 
-NO_PLACE = Place()
+NO_PLACE = StepPlace()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class PlannedStep:
     """Whether it runs for each element of a list."""
 
 
-def places(steps: Sequence[PlannedStep], *, counts: bool = True) -> list[Place]:
+def places(steps: Sequence[PlannedStep], *, counts: bool = True) -> list[StepPlace]:
     """Return the places of steps before any has run; without `counts` it is not known how many have run already."""
     reaching = [reached_by(steps, number) for number in range(len(steps))]
     certain = _certain(steps)
@@ -73,7 +73,7 @@ def _certain(steps: Sequence[PlannedStep]) -> list[Steps]:
 
 def _place(
     steps: Sequence[PlannedStep], number: int, reaching: frozenset[str], certain: Steps, *, counts: bool
-) -> Place:
+) -> StepPlace:
     own = steps[number]
     before = frozenset(steps[one].tool for one in certain)
     perhaps = frozenset(steps[one].tool for one in own.ancestors - certain) - before
@@ -81,7 +81,7 @@ def _place(
     writing = {one for one in others if steps[one].effect != "reads"}
     destroying = {one for one in writing if steps[one].effect == "destroys"}
     bounds = [_bounds(steps, found, certain, number) if counts else (0, None) for found in (writing, destroying)]
-    return Place(True, reaching, before, perhaps, *bounds)
+    return StepPlace(True, reaching, before, perhaps, *bounds)
 
 
 def _bounds(

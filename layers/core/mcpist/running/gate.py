@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from mcp_types import GetPromptResult, ReadResourceResult
 
     from mcpist.policies.decision import Verdict
-    from mcpist.policies.place import Place
+    from mcpist.policies.place import StepPlace
 
 # What a caller may not do; a wrong argument or name is not a refusal.
 REFUSALS = (errors.AdministratorError, errors.AccountError, errors.ConfirmationRequired, errors.ApprovalDeclined)
@@ -70,7 +70,7 @@ class ToolUse:
     options: RunOptions = DEFAULT_OPTIONS
     raw_output: bool = False
     """Whether the service's own JSON is wanted."""
-    place: "Place | None" = None
+    place: "StepPlace | None" = None
     """For policies: the place of a step in its batch."""
 
     @property

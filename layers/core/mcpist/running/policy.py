@@ -18,7 +18,7 @@ from mcpist.tools.declare.tool import Tool
 if TYPE_CHECKING:
     from mcpist.policies.decision import Verdict
     from mcpist.policies.facts import ToolFacts
-    from mcpist.policies.place import Place
+    from mcpist.policies.place import StepPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class JudgedUse:
     arguments: Mapping[str, Any]
     account: str = ""
     """The label of the account that the use names."""
-    place: "Place | None" = None
+    place: "StepPlace | None" = None
     """Its place in its batch, where it is a step."""
     unresolved: Mapping[str, str] = field(default_factory=dict)
     """The arguments whose values are not known yet, each with the references in it."""

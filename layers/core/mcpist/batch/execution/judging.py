@@ -16,7 +16,7 @@ from mcpist.tools.declare.tool import Tool
 if TYPE_CHECKING:
     from mcpist.errors import McpistError
     from mcpist.policies.decision import Verdict
-    from mcpist.policies.place import Place, PlannedStep
+    from mcpist.policies.place import PlannedStep, StepPlace
 
 
 def judge_steps(
@@ -51,19 +51,19 @@ def refusals(steps: Sequence[Step], verdicts: "Sequence[Verdict]") -> "list[Mcpi
     return found
 
 
-def place_of(head: Header, entry: Entry, policies: Policies | None) -> "Place | None":
+def place_of(head: Header, entry: Entry, policies: Policies | None) -> "StepPlace | None":
     """Return the place of a step that is about to run: what reaches it, and what has succeeded before it.
 
     The other steps are read only where a policy looks at them.
     """
     if policies is None:
         return None
-    from mcpist.policies.place import Place, reached_by
+    from mcpist.policies.place import StepPlace, reached_by
     from mcpist.policies.rules import rules_of
 
     rules = rules_of(policies.text)
     if not (rules.lookers("before") or rules.lookers("labels")):
-        return Place(in_batch=True)
+        return StepPlace(in_batch=True)
     ancestors = Graph(head.needs).ancestors
     known = sorted({*ancestors[entry.index], entry.index})
     entries = {one.index: one for one in ledger.get_entries(head.pk, known)}
@@ -73,7 +73,7 @@ def place_of(head: Header, entry: Entry, policies: Policies | None) -> "Place | 
         for number, one in entries.items()
     }
     succeeded = (planned[one].tool for one in ancestors[entry.index] if head.outcome.get(one) == "succeeded")
-    return Place(True, reached_by(planned, entry.index), frozenset(succeeded))
+    return StepPlace(True, reached_by(planned, entry.index), frozenset(succeeded))
 
 
 def _planned(step: Step, effect: str, numbers: Mapping[str, int], needs: Steps, ancestors: Steps) -> "PlannedStep":
