@@ -360,7 +360,7 @@ def test_only_the_janitor_removes_machines_and_of_the_ledger_it_reaches_no_batch
     uses, lists = (s for s in statements(resources, "JanitorRole") if s["Resource"] == on_ledger)
     assert uses["Condition"] == {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [machine_usage.MACHINES_PK]}}
     assert lists["Condition"] == {
-        "ForAllValues:StringLike": {"dynamodb:LeadingKeys": [machine_usage.MACHINES_PK, "*#approvals"]}
+        "ForAllValues:StringLike": {"dynamodb:LeadingKeys": [machine_usage.MACHINES_PK, "*#approvals", "*#saved"]}
     }
     assert lists["Action"] == "dynamodb:Query"
     assert not {pair for pair in allowed(resources, "JanitorRole") if pair[0].startswith("s3:")}

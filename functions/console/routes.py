@@ -7,7 +7,7 @@ from dataclasses import replace
 from console import approvals, changes, connections, files, home, logs, modules, profile, rendering, search
 from console.batches import pages as batches
 from console.http.cookies import BrowserSession, read_session, set_session_cookie
-from console.organization import company, roles, users
+from console.organization import company, policies, roles, users
 from console.sign_in import login, sessions
 from console.tools import pages as tools
 from console.visit import Visit
@@ -79,6 +79,8 @@ PAGES: dict[str, Page] = {
     "POST /roles": for_administrators(roles.submit),
     "GET /directory": for_administrators(company.show),
     "POST /directory": for_administrators(company.submit),
+    "GET /policies": for_administrators(policies.show),
+    "POST /policies": for_administrators(policies.submit),
 }
 
 

@@ -50,6 +50,7 @@ NAVIGATION = (
     NavigationEntry("logs", "/logs", administrators=True),
     NavigationEntry("users", "/users", administrators=True),
     NavigationEntry("roles", "/roles", administrators=True),
+    NavigationEntry("policies", "/policies", administrators=True),
     NavigationEntry("directory", "/directory", administrators=True),
 )
 

@@ -12,6 +12,7 @@ from mcpist.audit.seals import seal_organization
 from mcpist.aws import functions
 from mcpist.aws.clients import AwsError
 from mcpist.aws.snapshot import prepare
+from mcpist.batch.saved import records
 from mcpist.errors import McpistError, StoreUnavailable
 from mcpist.memory import Clock, wall_clock
 from mcpist.people import directory
@@ -31,6 +32,7 @@ MAX_TIME_FRACTION = 0.5
 """Of the time that is left, for one kind of work; the rest is for those after it. The next run does what is left."""
 MAX_EXPIRED_APPROVALS, EXPIRE_SECONDS = 100, 25
 """Of one organization in one run: each is a transaction of a function that answers within 29 s."""
+NIGHT_HOUR = 3  # UTC
 MAX_CONCURRENT_ORGANIZATIONS = 16
 """Most of the time is waiting for the tables: one after the other, 10,000 organizations would take minutes."""
 DOOR = Door("janitor")
@@ -97,13 +99,22 @@ def _end_accounts(organization: str) -> bool:
 
 def _tend(organization: str) -> int:
     """Have the approvals of an organization ended whose time is over, and seal its rows; return how many."""
+    now = datetime.now(UTC)
     try:
+        check_saved_batches(organization, now)
         if due := approvals.find_due(organization):
             message = {"organization": organization, "approvals": due[:MAX_EXPIRED_APPROVALS]}
             functions.invoke(settings().rest_api, "REST API", message, seconds=EXPIRE_SECONDS, attempts=1)
     except (AwsError, McpistError) as error:  # the seals must not wait for it
         invocation.count_error(error.code)
-    return seal_organization(organization, now=datetime.now(UTC))
+    return seal_organization(organization, now=now)
+
+
+def check_saved_batches(organization: str, now: datetime) -> None:
+    """Have the saved batches of an organization checked against the catalogue, once a night."""
+    if now.hour == NIGHT_HOUR and records.has_any(organization):
+        message = {"organization": organization, "saved_batches": True}
+        functions.invoke(settings().rest_api, "REST API", message, seconds=EXPIRE_SECONDS, attempts=1)
 
 
 def handler(event: dict[str, Any], context: "LambdaContext") -> dict[str, Any]:  # noqa: ARG001 - a schedule sends nothing

@@ -29,7 +29,10 @@ SESSION_HEADER, OPENS_URLS = "mcp-session-id", "opens-urls-"
 # Clients of this protocol version may learn from an error of its own where to connect an account.
 URL_ELICITATION_VERSION = "2025-11-25"
 # Methods whose work may wait for another server, for a batch or for a store; other lists are answered at once.
-WAITING_METHODS = ("tools/call", "resources/list", "resources/read", "prompts/get", "completion/complete")
+WAITING_METHODS = (
+    *("tools/call", "resources/list", "resources/read", "prompts/get", "completion/complete"),
+    *("skills/list", "skills/get", "resources/directory/read"),
+)
 TOOLS = ("get_module_schema", "call", "batch", "get-category-tools", "call-category-tool")
 METHODS = (
     *WAITING_METHODS,

@@ -76,7 +76,7 @@ def list_templates(permissions: Permissions) -> list[ResourceTemplate]:
 def page(exchange: McpExchange, permissions: Permissions, cursor: str) -> ListResourcesResult:
     """Return the page that a cursor names; the first page for an empty one."""
     number, after = _place(cursor) if cursor else (0, "")
-    listed = [] if cursor else list_fixed(permissions)
+    listed = [] if cursor else [*list_fixed(permissions), *_list_skills(permissions)]
     listings = list(_listings(permissions))
     if number >= len(listings):
         return ListResourcesResult(resources=listed)
@@ -94,11 +94,34 @@ def read(exchange: McpExchange, permissions: Permissions, uri: str) -> ReadResou
     if category := _CATEGORY.match(uri):  # of the upstream server behind it, unchanged
         result = read_upstream(permissions, category["name"], uri, exchange.request_id, exchange.remaining)
         return limit_contents(exchange.caller, result)
+    if uri.startswith("skill://"):
+        text = _read_skill(exchange, permissions, uri)
+        return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type="text/markdown", text=text)])
     if file := _FILE.fullmatch(uri):
         return _read_file(exchange, uri, file["sha256"], file["query"] or "")
     mime_type, text = _read_batch(exchange, permissions, uri) or _read_tool(exchange, permissions, uri)
     text = truncate(exchange.caller, text, MAX_ANSWER_CHARACTERS)
     return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=mime_type, text=text)])
+
+
+def _list_skills(permissions: Permissions) -> Iterator[Listed]:
+    """Yield the skills, which clients without the extension read as any resource."""
+    from mcpist_services import skills  # tools/list need not wait for it
+
+    for skill in skills.list_skills(permissions):
+        name, description = skill.frontmatter["name"], skill.frontmatter["description"]
+        yield Listed(name=name, uri=skill.uri, description=description, mime_type="text/markdown")
+
+
+def _read_skill(exchange: McpExchange, permissions: Permissions, uri: str) -> str:
+    """Return a file of a skill, whole, since clients compare its hash; that of a document is read as any document."""
+    from mcpist_services import skills
+
+    text = skills.read(permissions, uri)
+    if reading := skills.tool_reading(uri):
+        use = ToolUse(*reading, exchange.request_id)
+        text = admit(permissions, use).run(exchange.remaining).json["content"]
+    return text
 
 
 def _read_file(exchange: McpExchange, uri: str, sha256: str, query: str) -> ReadResourceResult:

@@ -11,7 +11,7 @@ from mcpist.http.request import HttpRequest, HttpResponse
 from mcpist.running import approvals
 from mcpist.telemetry.door import Door
 from mcpist_services import NAMES
-from mcpist_services.catalogue import upstream_preloads
+from mcpist_services.catalogue import CATALOGUE, upstream_preloads
 from rest_api import routes
 
 DOOR = Door("rest_api", answers_in_time=True)
@@ -26,7 +26,15 @@ prepare(
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> HttpResponse:
-    """Answer one HTTP request; the janitor, which writes no audit row, sends the approvals whose time has ended."""
+    """Answer one HTTP request; the janitor, which writes no audit row, sends the approvals whose time has ended.
+
+    At night it has the saved batches of an organization checked.
+    """
+    if "saved_batches" in event:
+        from mcpist_services.saved import saving
+
+        checked = partial(saving.check_all, event["organization"], CATALOGUE)
+        return DOOR.answer(context, lambda: {"result": {"broken": checked()}})
     if "requestContext" not in event:
         ended = partial(approvals.expire, event["organization"], event["approvals"])
         return DOOR.answer(context, lambda: {"result": ended()})

@@ -24,7 +24,8 @@ class DecisionBody(Body):
     name: Annotated[
         str,
         Field(
-            description="listed, module, role, module_switch, tool, mask, destructive, switch, reading, account, scope"
+            description="listed, module, role, module_switch, tool, mask, destructive, switch, reading, "
+            "policy where the organization has any, account, scope"
         ),
     ]
     verdict: Annotated[str, Field(description="yes, no, or open where nothing is decided after a no")]

@@ -10,8 +10,9 @@ from functools import partial
 from typing import Any, Self
 
 from mcpist.batch.execution.attempts import StepAttempt, StepWaits
+from mcpist.batch.execution.judging import place_of
 from mcpist.batch.language.references import EACH, EachElement, NoResult, StepResult, resolve
-from mcpist.batch.language.steps import holds, is_about_element
+from mcpist.batch.language.steps import holds, is_about_element, list_of
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Entry, Header, MapItems
 from mcpist.caller import Caller, Proof, Role
@@ -110,7 +111,7 @@ class ToolStepWork:
     def evaluate_each(self, head: Header, entry: Entry) -> list[Any]:
         """Return the value of its `each`, which must be a list."""
         with _locate_errors(entry):
-            values = resolve(entry.step.each, self._load_sources(head, entry), "each")
+            values = resolve(list_of(entry.step.each), self._load_sources(head, entry), "each")
             if not isinstance(values, list):
                 raise NotAList(field="each", reference=entry.step.each, kind=_json_type(values))
         return values
@@ -123,10 +124,11 @@ class ToolStepWork:
             permissions = permissions_of(head)
         with _locate_errors(entry):
             params = resolve(step.params, self._load_sources(head, entry))
-        use = replace(begun, arguments=params, options=head.options.applied_to(step.options))
+        place = place_of(head, entry, permissions.caller.policies)
+        use = replace(begun, arguments=params, options=head.options.applied_to(step.options), place=place)
 
         with _locate_errors(entry):  # what the batch's person agreed to, before it started
-            admitted = gate.admit(permissions, use, replace(gate.CONFIRMED, shown=entry.shown))
+            admitted = gate.admit(permissions, use, replace(gate.CONFIRMED, shown=entry.shown, level=entry.agreed))
         self._take_place(permissions.caller)
         if admitted.tool.effect != "reads":
             admitted.prepare_account()

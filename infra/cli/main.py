@@ -39,6 +39,7 @@ COMMANDS = {
     "org": ("infra.cli.organizations:org", "Administer organizations: create, change, export, import."),
     "user": ("infra.cli.people:user", "Administer the users of an organization."),
     "role": ("infra.cli.people:role", "Administer the roles of an organization."),
+    "policy": ("infra.cli.policies:policy", "Show, check and save the policies of an organization."),
     "grant": ("infra.cli.grant:grant", "List, connect and revoke accounts."),
     "approvals": ("infra.cli.approvals:approvals", "List, show and decline what waits for a person's approval."),
     "audit": ("infra.cli.audit:show_audit", "Show who used which account for which tool."),

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 from rich.cells import cell_len
+from typer import Option
 
 from infra.cli.document import CommandResult
 from infra.cli.options import BatchFile, text_of
@@ -14,23 +15,27 @@ from mcpist.visible_text import visible
 STEP_RUNNER = "arn:aws:lambda:us-east-1:123456789012:function:step_runner:live"
 
 
-def plan_file(file: BatchFile = "-") -> CommandResult:
+def plan_file(
+    file: BatchFile = "-",
+    policies: Annotated[str, Option(metavar="FILE", help="Show what these policies say of each step.")] = "",
+) -> CommandResult:
     """Check a batch and show its machine, without a server."""
-    planned = plan_batch(text_of(file))
+    planned = plan_batch(text_of(file), text_of(policies) if policies else "")
     return replace(planned, drawing=draw_plan(planned.metadata))
 
 
-def plan_batch(commands: str) -> CommandResult:
-    """Plan a batch for a caller who may use every tool."""
+def plan_batch(commands: str, policies: str = "") -> CommandResult:
+    """Plan a batch for a caller who may use every tool that policies permit."""
     # Late, since `mcpist batch` draws plans too, and need not wait for every service.
     from mcpist.batch.execution.plan import plan
-    from mcpist.caller import Caller, Role, Subject
+    from mcpist.caller import Caller, Policies, Role, Subject
     from mcpist.tools.access.permissions import Permissions
     from mcpist_services import NAMES
     from mcpist_services.catalogue import CATALOGUE
 
     everything = Role("everything", modules=NAMES, allow=("*",), destructive=True)
     caller = Caller("local", "local", Subject("local", "local"), "admin", (everything,))
+    caller = replace(caller, policies=Policies(0, policies, minutes=0)) if policies else caller
     checked = plan(commands, Permissions(caller, CATALOGUE))
     machine = checked.build_machine(STEP_RUNNER)
     return CommandResult(metadata={**checked.as_dict(machine), "machine": machine.definition})
@@ -66,5 +71,6 @@ def _describe(step: Mapping[str, Any]) -> str:
     notes += [str(step["effect"])] if step["effect"] != "reads" else []
     notes += [f"for each of {step['each']}"] if step.get("each") else []
     notes += ["if its condition holds"] if step.get("when") else []
+    notes += [step["policy"]] if step.get("policy") else []
     notes += [f"also after {', '.join(step['needs'][:-1])}"] if len(step["needs"]) > 1 else []
     return visible(", ".join(notes))

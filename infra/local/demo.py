@@ -20,8 +20,9 @@ USER = Person(sub="uma", name="Uma User", email="uma@example.com", role="user")
 def seed(issuer: str, modules: Sequence[str], upstreams: Sequence[str], state: State | None) -> None:
     """Create an organization with a user whose role reads, and an administrator who also has the role of all tools.
 
-    The user's role writes in `rag`, and has every tool of `upstreams`, the modules that the owner added: categories of
-    servers, and programs. An organization in the state is left as people changed it, but the roles get new modules.
+    The user's role writes in `rag`, saves batches, and has every tool of `upstreams`, the modules that the owner added:
+    categories of servers, and programs. An organization in the state is left as people changed it, but the roles get
+    new modules.
     """
     kept = state.get("modules") if state else None
     if kept is None:
@@ -36,7 +37,7 @@ def seed(issuer: str, modules: Sequence[str], upstreams: Sequence[str], state: S
 
 def _create(issuer: str, modules: Sequence[str], upstreams: Sequence[str]) -> None:
     added = tuple(f"{name}.*" for name in upstreams)
-    writable = ("rag.*",) if "rag" in modules else ()
+    writable = tuple(f"{name}.*" for name in ("rag", "saved") if name in modules)
     known = (*modules, *upstreams)
     usual = Role(ROLE, modules=known, allow=(*writable, *added), destructive=bool(added))
     owners = Role(OWNERS, modules=known, allow=("*",), destructive=True)

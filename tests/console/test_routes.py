@@ -43,25 +43,17 @@ FOR_EVERYBODY = {
 """The routes that a user may use, with the answer to a request that says nothing more; all others are refused."""
 FORMS = [route for route in PAGES if route.startswith("POST ")]
 READ = [route for route in PAGES if route.startswith("GET ")]
-OWN_ACTIONS = {
-    "undo",
-    "try",
-    "begin",
-    "paste",
-    "disconnect",
-    "cancel",
-    "resume",
-    "keep",
-    "open",
-    "confirm",
-    "end_client",
-}
+OWN_ACTIONS = {"try", "begin", "paste", "disconnect", "cancel", "resume", "keep", "open", "confirm", "end_client"}
+OWN_ACTIONS |= {"undo", "save", "delete_saved"}  # of its person or owner alone
 OWN_ACTIONS |= {"agree", "refuse", "run"}  # what waits for the person, and its own approved requests
 OWN_ACTIONS |= {"accepted", "declined", "default", "language", "sign_out", "sign_out_there", "sign_out_everywhere"}
 """The actions that change what is the person's own, or nothing."""
 ADMINISTRATORS_ACTIONS: dict[str, list[tuple[str, dict[str, str]]]] = {
     "token": [("/directory", {})],
     "revoke_token": [("/directory", {})],
+    "check_policies": [("/policies", {"text": "", "minutes": "60", "time_zone": "UTC"})],
+    "save_policies": [("/policies", {"text": "", "minutes": "60", "time_zone": "UTC"})],
+    "remove_policies": [("/policies", {})],
     "days": [("/directory", {"days": "1"})],
     "group": [("/directory", {"id": "g1", "roles": "members"})],
     "create": [

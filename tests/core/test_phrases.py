@@ -26,6 +26,7 @@ SOURCES = [
 CALLERS = (
     "core/mcpist/batch",
     "core/mcpist/files",
+    "core/mcpist/policies",
     "core/mcpist/tools",
     "functions/console",
     "functions/login",

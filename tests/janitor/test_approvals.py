@@ -3,13 +3,15 @@
 import io
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from janitor.handler import seal_audit
+from janitor.handler import check_saved_batches, seal_audit
 from mcpist.aws import clients
 from mcpist.aws.table import ledger_table
+from mcpist.batch.saved import records
 from mcpist.caller import Proof
 from mcpist.errors import ApprovalPending
 from mcpist.running import approvals
@@ -73,3 +75,18 @@ def test_approvals_whose_time_is_over_end_though_nobody_looks(
     assert ended["state"] == "expired"
     seal_audit(Context())
     assert len(sent) == 1
+
+
+def test_saved_batches_are_checked_once_a_night(sent: list[dict[str, Any]]) -> None:
+    night, day = datetime(2026, 11, 27, 3, 30, tzinfo=UTC), datetime(2026, 11, 27, 4, 30, tzinfo=UTC)
+    check_saved_batches("acme", night)
+    assert not sent
+    line = {"id": "tags", "module": "rag", "tool": "list_tags"}
+    fields = {"parameters": {}, "answer": "tags", "version": 1, "saved_by": "uma", "saved_at": 1}
+    one = records.SavedBatch("tags", "uma", "Tags", [line], **fields)
+    records.store("acme", one, None)
+    check_saved_batches("acme", day)
+    assert not sent
+    check_saved_batches("acme", night)
+    assert sent == [{"organization": "acme", "saved_batches": True}]
+    assert records.read("acme", fresh=True).by_name["tags"].checked_at > 1

@@ -138,6 +138,7 @@ NO_OBJECTS = {
     ),
     "account",  # a label among one owner's accounts; the owner is another parameter, or the caller
     *("public_key", "jwks_url", "clients", "trusted_issuers"),
+    *("text", "labels", "time_zone", "minutes", "remembers"),  # of policies: names in them are checked when saved
     *("operations", "server", "url", "version", "fingerprints", "openapi", "disabled"),
 }
 # Objects of one person, which colleagues see no more than objects that do not exist.

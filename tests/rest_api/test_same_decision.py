@@ -25,7 +25,7 @@ from mcpist.batch.language.steps import Step
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Entry, Header
 from mcpist.batch_id import new_batch_id
-from mcpist.caller import Role, Subject
+from mcpist.caller import Policies, Role, Subject
 from mcpist.errors import McpistError, from_message
 from mcpist.http.browser import BrowserRequest
 from mcpist.people import directory
@@ -48,6 +48,14 @@ REFUSALS = {
 }
 WRONG = {"no_such_argument": 1}
 """Arguments with which no tool runs, so that an answer shows the decision alone."""
+
+RIGHT = {
+    "get_doc": {"path": "a.md"},
+    "put_doc": {"path": "a.md", "content": "a"},
+    "delete_doc": {"path": "a.md"},
+}
+"""Arguments with which a tool runs, where it needs any."""
+NAMED = '[Action::"rag.*", Action::"serena.fs.*"]'
 
 UPSTREAM_TOOLS = ("read_file", "wipe")
 NOTHING = {"type": "object", "additionalProperties": False}
@@ -310,6 +318,33 @@ def test_every_entrance_decides_as_the_rules_say(
         assert step(eve.subject, of.id, header, *tool) == rules_of_tool
     if tool[0] in CATALOGUE.names and reads and not header:
         assert tried(eve.subject, named, *tool) == rules_of_tool
+
+
+@pytest.mark.parametrize("tool", [*TRIED[:3], TRIED[4], *TRIED[5:]], ids=".".join)
+def test_every_entrance_asks_the_policies(
+    clients: Clients, login: LocalLogin, tool: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(globals(), "WRONG", RIGHT.get(tool[1], {}))
+    everything = Role("everything", tuple(TOOLS), allow=("*",), destructive=True)
+    eve = User("eve", "Eve", Subject(login.issuer, "eve"))
+    text = (
+        f'@id("base") permit (principal, action, resource); @id("no") forbid (principal, action in {NAMED}, resource);'
+    )
+    acme = Organization(
+        "acme",
+        "Acme",
+        (),
+        {everything.name: everything},
+        {"eve": eve_in(eve, [everything])},
+        policies=Policies(1, text),
+    )
+    know(eve.subject, *acme.access_items())
+    decided = {enter.__name__: enter(clients, *tool) for enter in entrances(*tool)}
+    decided["step"] = step(eve.subject, "acme", "", *tool)
+    if TOOLS[tool[0]][tool[1]].reads:
+        decided["reading"] = reading_call(clients, *tool)
+        decided |= {"tried": tried(eve.subject, "acme", *tool)} if tool[0] in CATALOGUE.names and not WRONG else {}
+    assert set(decided.values()) == {"POLICY_REFUSED"}, decided
 
 
 def test_a_category_that_nobody_has_read_yet_is_refused_the_same(clients: Clients, login: LocalLogin) -> None:

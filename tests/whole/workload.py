@@ -24,7 +24,8 @@ from login.metadata import JWT_BEARER
 from mcpist.audit.record import audit_table, keyed, timestamp
 from mcpist.aws.table import directory_table, ledger_table
 from mcpist.batch.machine import machine_usage
-from mcpist.people import client_logins, directory, publication
+from mcpist.caller import Policies
+from mcpist.people import client_logins, directory, edits, publication
 from mcpist.running import approvals
 from rehearsal.person import agree
 from tests import members
@@ -83,6 +84,21 @@ def run_programs(user: McpUser) -> None:
     with rest_client(user.deployment, user.token) as rest:
         call = {"name": "writers.create_episode", "parameters": episode}
         assert rest.post("/v1/tools/call", json=call).status_code == 200
+
+
+def count_recent_uses(user: McpUser) -> None:
+    """Call a tool, and run it as a step, under a policy that looks at the audit."""
+    many = '@id("base") permit (principal, action, resource);' + (
+        '@id("many") forbid (principal, action, resource) when { context.recent.writes > 1000 };'
+    )
+    with operating(user.deployment.aws):
+        directory.change(ORGANIZATION, edits.set_policies(Policies(0, many)))
+    forget(user.deployment)
+    user.texts("call", **TAGS)
+    user.texts("batch", commands=[TAGS])
+    with operating(user.deployment.aws):
+        directory.change(ORGANIZATION, edits.set_policies(None))
+    forget(user.deployment)
 
 
 def cancel_batches(user: McpUser, upstream: FakeUpstream) -> None:

@@ -12,6 +12,7 @@ from mcpist.batch.execution import opening, submission
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.progress import progress
 from mcpist.batch.ledger.records import Entry, Header
+from mcpist.batch.saved.records import MODULE as SAVED_BATCHES
 from mcpist.batch.timeline import Progress, critical_path
 from mcpist.errors import Locale, UnknownStep, from_message
 from mcpist.files import access
@@ -54,6 +55,7 @@ def show(visit: Visit) -> HttpResponse:
         "batches/watch.html",
         head=head,
         own=own,
+        can_save=own and SAVED_BATCHES in visit.permissions.catalogue.index.modules and _may_save(visit.permissions),
         readable=readable,
         max_reason=opening.MAX_REASON_CHARACTERS,
         state=state_of(head),
@@ -71,6 +73,11 @@ def show(visit: Visit) -> HttpResponse:
         doubtful=[head.ids[step] for step, status in sorted(head.outcome.items()) if status == "unknown"],
         panel=_panel(visit, head, entries, seen) if step else None,
     )
+
+
+def _may_save(permissions: Permissions) -> bool:
+    """Whether a person may save a batch."""
+    return permissions.allows(permissions.catalogue.index.modules[SAVED_BATCHES].tools["save"])
 
 
 def state_of(head: Header) -> str:

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from console import connections
 from console.rendering import json_text
-from console.tools import listing
+from console.tools import listing, saved
 from console.tools.listing import permissions_of
 from console.tools.trying import Trial, fields_of, try_tool
 from console.visit import Visit
@@ -22,7 +22,7 @@ from mcpist.tools.declare.tool import Tool
 from mcpist_services.catalogue import CATALOGUE
 
 # This function may read no stored secret of a server, and runs no program.
-TRIED_SOURCES = ("service", "api")
+TRIED_SOURCES = ("service", "api", "saved")
 
 
 def show(visit: Visit) -> HttpResponse:
@@ -35,7 +35,13 @@ def submit(visit: Visit) -> HttpResponse:
     """Perform the action of a form: try a tool, or switch a tool or a module on or off."""
     match visit.request.form_value("action"):
         case "try":
-            return _page(visit, tool_panel(visit, visit.request.form_value("tool"), tried=True))
+            name = visit.request.form_value("tool")
+            _, tool = _find(permissions_of(visit), name, everything=visit.is_administrator)
+            return saved.run(visit, tool) or _page(visit, tool_panel(visit, name, tried=True))
+        case "save":
+            return saved.save(visit)
+        case "delete_saved":
+            return saved.delete(visit)
         case "enable" | "disable" as action:
             return _switch(visit, action)
     raise InvalidRequest(field="action", problem="this action is unknown")
@@ -84,7 +90,7 @@ def tool_panel(visit: Visit, name: str, *, tried: bool = False) -> Mapping[str, 
     try:
         entry, tool = _find(permissions, name, everything=visit.is_administrator)
     except McpistError:
-        return {"name": name, "entry": None, "tried": False, "why": reasons(visit, name)}
+        return {"name": name, "entry": None, "saved": None, "tried": False, "why": reasons(visit, name)}
     example = next((dict(one["parameters"]) for one in tool.examples), {})
     schema = permissions.translation(tool.module).schema(tool.input_schema)
     parameters = parameters_of(schema)
@@ -93,7 +99,8 @@ def tool_panel(visit: Visit, name: str, *, tried: bool = False) -> Mapping[str, 
     usable = entry.enabled and visit.permissions.allows(tool)
     fields = list(fields_of(parameters, visit.request.form_value if tried else None, example))
     connected = is_connected(entry, working_services(permissions, [entry]))
-    trial = try_tool(visit, tool, fields) if tried else Trial()
+    details = saved.details(visit, tool)
+    trial = try_tool(visit, tool, fields) if tried and not details["saved"] else Trial()
     explained = (
         not usable
         or connected is False
@@ -113,8 +120,9 @@ def tool_panel(visit: Visit, name: str, *, tried: bool = False) -> Mapping[str, 
         "fields": fields,
         "trial": trial,
         "tried": tried,
-        "can_try": usable and tool.reads and entry.source in TRIED_SOURCES,
+        "can_try": usable and (tool.reads or details["saved"]) and entry.source in TRIED_SOURCES,
         "tried_elsewhere": usable and tool.reads and entry.source not in TRIED_SOURCES,
+        **details,
     }
 
 

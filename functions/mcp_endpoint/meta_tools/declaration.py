@@ -114,6 +114,8 @@ def annotations_of(permissions: Permissions, modules: Iterable[ModuleEntry]) -> 
     """
     effects: set[str] = set()
     modules = () if permissions.caller.reading_only else modules
+    # A saved batch does no more than the caller's other tools.
+    modules = [module for module in modules if module.kind != "saved"]
     for module in modules:
         effects |= {tool.effect for tool in permissions.tools(module)} if module.listed else {"destroys"}
     return ToolAnnotations(
@@ -146,17 +148,20 @@ def run_meta_tool(exchange: McpExchange, name: str, arguments: dict[str, Any]) -
             raise TypeError(other)
 
 
-def _run_tool(
-    exchange: McpExchange, permissions: Permissions, request: CallArguments
-) -> ToolAnswer | InputRequiredResult | Sequence[Part]:
+def _run_tool(exchange: McpExchange, permissions: Permissions, request: CallArguments) -> MetaAnswer:
     """Run one tool, or show what it would do; a truncated list has a second part, and other blocks follow."""
     # `tools/list` need not wait for it.
     from mcp_endpoint.elicitation import consent_of, run_or_elicit
     from mcpist.running.preview import preview
 
     caller, consent = exchange.caller, consent_of(exchange.client, claimed=request.confirm)
+    module, tool = permissions.names(request.module, request.tool)
+    entry = permissions.catalogue.index.modules.get(module)
+    if entry and entry.kind == "saved" and (ran := _run_saved(exchange, permissions, module, tool, request)):
+        return ran
     use = ToolUse(
-        *permissions.names(request.module, request.tool),
+        module,
+        tool,
         request.params,
         exchange.request_id,
         options=request.options,
@@ -174,6 +179,23 @@ def _run_tool(
         return answer
     result, used = answer
     return answer_of(caller, used, use, result)
+
+
+def _run_saved(
+    exchange: McpExchange, permissions: Permissions, module: str, tool: str, request: CallArguments
+) -> "MetaAnswer | None":
+    """Run a saved batch as a batch of one step; None for a tool that is none."""
+    from mcp_endpoint import batch
+    from mcp_endpoint.approvals import ApprovedCall
+    from mcpist.batch.saved.expansion import call_line
+
+    line = call_line(permissions, module, tool, request.params, request.options)
+    if line is None:
+        return None
+    said = request.options.model_dump(include={"max_tokens", "format", "undoable"}) | {"dry_run": request.dry_run}
+    line["raw_output"] = request.raw_output
+    ran = batch.run_batch(exchange, permissions, BatchArguments(commands=[line], confirm=request.confirm, **said))
+    return None if isinstance(ran, ApprovedCall) else ran
 
 
 def answer_of(caller: Caller, tool: AnyTool, use: ToolUse, result: ToolResult) -> ToolAnswer:

@@ -111,6 +111,10 @@ def _describe_module(
         answer["formats"] = formats
     if not all(tool.reads for tool in listed):
         answer["marks"] = MARKS_LEGEND
+    from mcpist_services.skills import skills_about  # tools/list need not wait for it
+
+    if about := skills_about(entry.name, permissions):
+        answer["skills"] = [f"{skill.uri}: {skill.frontmatter['description']}" for skill in about]
     if hits is None:
         resource, prompt = (
             (_full_resource, _full_prompt) if full >= set(entry.tools) else (_resource_line, _prompt_line)

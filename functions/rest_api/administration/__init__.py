@@ -1,6 +1,16 @@
 """Administration: an organization's people, connected accounts and audit."""
 
-from rest_api.administration import audit, directory, grants, invitations, modules, organization, people, services
+from rest_api.administration import (
+    audit,
+    directory,
+    grants,
+    invitations,
+    modules,
+    organization,
+    people,
+    policies,
+    services,
+)
 
 ROUTERS = (
     organization.router,
@@ -11,4 +21,5 @@ ROUTERS = (
     grants.router,
     audit.router,
     modules.router,
+    policies.router,
 )

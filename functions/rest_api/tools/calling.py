@@ -1,9 +1,14 @@
 """The route that calls a tool."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
 
+from mcpist.batch.execution import submission
+from mcpist.batch.ledger import ledger
+from mcpist.batch.saved.expansion import call_line
+from mcpist.errors import from_message
 from mcpist.files import access
 from mcpist.files.answers import content_of
 from mcpist.render.answer import compact
@@ -33,16 +38,43 @@ def call_tool(body: CallRequest) -> CallResponse:
     said = body.options
     times = {"timeout": said.timeout / 1000, "retry_delay": said.retry_delay / 1000}
     options = RunOptions(retry=said.retry, account=said.account, undoable=said.undoable, **times)
+    consent = Agreement(can_ask=True, question=body.confirmation, agreed=True if body.confirmation else None)
+    if line := call_line(exchange.permissions, module, tool, body.parameters, options):
+        return _run_saved(line, body, consent)
     use = ToolUse(module, tool, body.parameters, exchange.request_id, options=options)
     if body.dry_run:
         shown = preview(exchange.permissions, use, exchange.remaining)
         return _response(shown.account, result=shown.as_dict())
-    consent = Agreement(can_ask=True, question=body.confirmation, agreed=True if body.confirmation else None)
     admitted = gate.admit(exchange.permissions, use, consent)
     result = admitted.run(exchange.remaining)
     with answering(admitted.tool):
         content = _content(admitted.tool, result, body)
     return _response(result.account, more=result.more, **content)
+
+
+def _run_saved(line: Mapping[str, Any], body: CallRequest, consent: Agreement) -> CallResponse:
+    """Run a saved batch, and return the answer of its step; without one it still runs."""
+    exchange, request = current(), {"commands": [line], "undoable": body.options.undoable}
+    submitted = submission.prepare_described(exchange.permissions, request, exchange.request_id)
+    if body.dry_run:
+        return _response("", result=submitted.describe(exchange.permissions, exchange.remaining))
+    head = submitted.submit(exchange.permissions, consent, request, seconds=exchange.remaining)
+    head = submission.wait(head, exchange.remaining)
+    entries = ledger.get_entries(head.pk)
+    answer = next(entry for entry in entries if entry.step.output)
+    content: dict[str, Any] = {}
+    if answer.status == "succeeded":
+        tool = exchange.permissions.catalogue.module(answer.step.module).tools[answer.step.tool]
+        content = _content(tool, ToolResult(ledger.load_json(head, answer.result)), body)
+    elif error := answer.error or next((entry.error for entry in entries if entry.error), None):
+        raise from_message(error).with_details(batch=head.batch)
+    return CallResponse(
+        **content,
+        batch=head.batch,
+        execution_time=exchange.elapsed_milliseconds,
+        timestamp=timestamp(),
+        request_id=exchange.request_id,
+    )
 
 
 @router.post("/tools/call", include_in_schema=False)

@@ -147,6 +147,9 @@ class CallResponse(Body):
     ] = None
     more: Annotated[str, Field(description="How to read the rest of a list that was cut; empty if nothing was")] = ""
     account: Annotated[str, Field(description="The account that acted; empty if none was needed")] = ""
+    batch: Annotated[str, Field(description="The batch as which a saved batch ran; without a result it still runs")] = (
+        ""
+    )
     execution_time: Annotated[int, Field(ge=0, description="Milliseconds")]
     timestamp: str
     request_id: RequestId

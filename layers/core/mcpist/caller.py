@@ -9,6 +9,10 @@ type AnswerFormat = Literal["compact", "toon", "json", "markdown"]
 """The form of an answer: the shortest, TOON without additions, JSON, or Markdown where it is a document."""
 ANSWER_FORMATS: tuple[AnswerFormat, ...] = get_args(AnswerFormat.__value__)
 
+type PolicyLevel = Literal["permit", "ask", "approve", "refuse"]
+"""The decision of a policy: `ask` and `approve` permit what a person, or a second one, agrees to."""
+POLICY_LEVELS: tuple[PolicyLevel, ...] = get_args(PolicyLevel.__value__)
+
 MAX_CLIENT_CHARACTERS = 100
 MAIN_ACCOUNT = "main"
 """The label of an account that was connected without one."""
@@ -68,6 +72,23 @@ class RegisteredModule:
 
 
 @dataclass(frozen=True, slots=True)
+class Policies:
+    """The policies of an organization, as its administrators write them."""
+
+    version: int
+    """Grows with each change."""
+    text: str
+    labels: tuple[str, ...] = ()
+    """Labels of tools and accounts, such as `tracker.*=customer` or `chat/main=internal`; they replace the usual."""
+    time_zone: str = "UTC"
+    """The time zone of `context.time`."""
+    minutes: int = 60
+    """How far back `context.before` and `context.recent` look; 0 for only the batch itself."""
+    remembers: bool = False
+    """Whether what a person read in that time labels all later calls, since nothing shows what they make use of."""
+
+
+@dataclass(frozen=True, slots=True)
 class Proof:
     """A proof of the user's identity for the token broker: a JWT, a browser's session, or a batch's warrant."""
 
@@ -114,6 +135,8 @@ class Caller:
     """Masks of the tools that are switched off for the whole organization."""
     modules: tuple[RegisteredModule, ...] = ()
     """The modules that were registered for the organization."""
+    policies: Policies | None = None
+    """The organization's policies; None if it has none."""
     undoable: bool = False
     """Whether the organization keeps what undoes each write."""
     locale: Literal["en", "ja"] = "en"

@@ -17,6 +17,8 @@ McpistError
 │   │   ├── StaleConfirmation
 │   │   ├── StaleConnection
 │   │   ├── FormRefused
+│   │   ├── InvalidPolicies
+│   │   │   └── InvalidPolicy
 │   │   ├── LastAdministrator
 │   │   ├── RoleInUse
 │   │   ├── UnknownAccount
@@ -40,10 +42,12 @@ McpistError
 │   ├── RangeNotSatisfiable        RANGE_NOT_SATISFIABLE 416
 │   ├── ConfirmationRequired       CONFIRMATION_REQUIRED 428
 │   │   ├── ConfirmationPending
-│   │   │   └── ChangeConfirmationPending
+│   │   │   ├── ChangeConfirmationPending
+│   │   │   └── PolicyConfirmationPending
 │   │   ├── ConfirmationDeclined
 │   │   ├── UnseenTarget
-│   │   └── ChangeConfirmationRequired
+│   │   ├── ChangeConfirmationRequired
+│   │   └── PolicyConfirmationRequired
 │   ├── ApprovalPending            APPROVAL_REQUIRED 428
 │   │   ├── ApprovalDeclined
 │   │   └── ApprovalEnded
@@ -84,6 +88,10 @@ McpistError
 │   │   ├── ApprovalRequired
 │   │   └── NameTaken
 │   │       └── AccountsOfAnother
+│   ├── PolicyRefused              POLICY_REFUSED 403
+│   │   ├── NoPolicyPermits
+│   │   ├── PolicyUnasked
+│   │   └── PolicyFailed
 │   └── NotConfigured              NOT_CONFIGURED 503
 │       ├── ProgramUnavailable
 │       └── UpstreamSecretMissing
@@ -185,6 +193,14 @@ class StaleConnection(InvalidRequest):
 
 class FormRefused(InvalidRequest):
     """A form that no page of the person's session has sent."""
+
+
+class InvalidPolicies(InvalidRequest):
+    """Policies that cannot be saved as a whole."""
+
+
+class InvalidPolicy(InvalidPolicies):
+    """A policy with which its organization's policies cannot be saved; `problems` lists all of them."""
 
 
 class LastAdministrator(InvalidRequest):
@@ -330,6 +346,14 @@ class ChangeConfirmationPending(ConfirmationPending):
     """The user must answer first whether something may be changed."""
 
 
+class PolicyConfirmationRequired(ConfirmationRequired):
+    """A request to which the user must agree because a policy says so; it destroys nothing."""
+
+
+class PolicyConfirmationPending(ConfirmationPending):
+    """The user must answer first, because a policy says so; nothing is destroyed."""
+
+
 class ApprovalPending(CallerError, code="APPROVAL_REQUIRED", status=428):
     """A destructive request that waits for a person in the console; `approval_id` names it."""
 
@@ -464,6 +488,22 @@ class NameTaken(ToolDisabled):
 
 class AccountsOfAnother(NameTaken):
     """A module of the deployment whose accounts were connected for a registered module of the same name."""
+
+
+class PolicyRefused(AdministratorError, code="POLICY_REFUSED", status=403):
+    """Forbidden by a policy of the organization, which `policy` names; `reason` is the policy's own message."""
+
+
+class NoPolicyPermits(PolicyRefused):
+    """A use that none of the organization's policies permits."""
+
+
+class PolicyUnasked(PolicyRefused):
+    """A step that a policy permits only with a person's agreement, for which its batch did not ask."""
+
+
+class PolicyFailed(PolicyRefused):
+    """A use of which the policies could not be evaluated."""
 
 
 class NotConfigured(AdministratorError, code="NOT_CONFIGURED", status=503):

@@ -85,6 +85,10 @@ def _sources_of(caller: "Caller") -> "Sequence[ModuleSource]":
     _follow_upstreams()
     sources: list[ModuleSource] = []
     registered = caller.modules
+    if any("saved" in role.modules for role in caller.roles):
+        from mcpist_services.saved.module import SavedModule
+
+        sources.append(SavedModule(caller))
     if hidden := hidden_modules(caller):
         sources.append(HiddenModules([one for one in caller.modules if one.name in hidden]))
         registered = tuple(one for one in caller.modules if one.name not in hidden)

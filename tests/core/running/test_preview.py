@@ -1,11 +1,12 @@
 """A call that is shown before it happens: its request, its target now, the difference, and what would undo it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
-from mcpist.caller import Role
-from mcpist.errors import AuthorizationError, InvalidArguments
+from mcpist.caller import Policies, Role
+from mcpist.errors import AuthorizationError, InvalidArguments, PolicyRefused
 from mcpist.running.gate import ToolUse
 from mcpist.running.preview import preview
 from mcpist.tools.access.permissions import Permissions
@@ -67,3 +68,19 @@ def test_a_preview_is_refused_as_the_call_would_be_and_leaves_a_row(tracker: Tra
         shown(tracker, "update_item", title="new")
     with pytest.raises(AuthorizationError):
         preview(Permissions(caller(Role("empty")), tracker.catalogue), ToolUse("tracker", "send", {}, "r1"), 20)
+
+
+def test_policies_decide_what_is_shown_and_their_verdict_is_shown(tracker: Tracker) -> None:
+    def shown_by(*rules: str) -> dict[str, object]:
+        everything = '@id("base") permit (principal, action, resource);'
+        person = replace(UMA, policies=Policies(1, "\n".join((everything, *rules))))
+        use = ToolUse("tracker", "update_item", {"item_id": "7", "title": "new"}, "r1")
+        return preview(Permissions(person, tracker.catalogue), use, 20).as_dict()
+
+    assert shown_by()["policy"] == "permit: base"
+    asked = '@id("look") @ask forbid (principal, action == Action::"tracker.update_item", resource);'
+    assert shown_by(asked)["policy"] == "ask: look"
+    for tool in ("update_item", "get_item"):  # the target is read by a tool, too
+        with pytest.raises(PolicyRefused):
+            shown_by(f'@id("no") forbid (principal, action == Action::"tracker.{tool}", resource);')
+    assert tracker.written == []

@@ -25,7 +25,7 @@ class Difference:
     """One part of an organization before and after a change; None where it does not exist."""
 
     path: str
-    """`organization`, `directory`, `modules.NAME`, `groups.ID`, `users.ID` or `roles.NAME`."""
+    """`organization`, `directory`, `policies`, `modules.NAME`, `groups.ID`, `users.ID` or `roles.NAME`."""
     before: Fields | None
     after: Fields | None
 
@@ -133,6 +133,7 @@ class Change:
 def _fields_by_path(organization: Organization) -> dict[str, Fields]:
     own = {"organization": own_fields(organization)} if organization.name else {}
     own |= {"directory": directory_fields(organization)} if organization.directory != CompanyDirectory() else {}
+    own |= {"policies": encode(organization.policies)} if organization.policies else {}
     own |= {f"groups.{name}": _unnamed(group, "group") for name, group in organization.groups.items()}
     own |= {f"modules.{name}": unnamed_fields(module) for name, module in organization.modules.items()}
     roles = {f"roles.{name}": unnamed_fields(role) for name, role in organization.roles.items()}

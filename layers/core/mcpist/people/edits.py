@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from mcpist.caller import Role, Subject
+from mcpist.caller import Policies, Role, Subject
 from mcpist.errors import AlreadyExists, InvalidRequest
 from mcpist.people.organization import Organization, TrustedIssuer, User
 from mcpist.people.part import UserEdit
@@ -90,6 +90,16 @@ def change_own_fields(
             for role in (role for one in after.trusted_issuers for role in one.roles):
                 after.role(role)
         return after
+
+    return edit
+
+
+def set_policies(policies: Policies | None) -> Edit:
+    """Set an organization's policies, as the next version; None removes them."""
+
+    def edit(before: Organization) -> Organization:
+        version = before.policies.version + 1 if before.policies else 1
+        return replace(before, policies=policies and replace(policies, version=version))
 
     return edit
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Self
 
 from mcpist.audit.record import RESERVED_USERS
 from mcpist.aws.attributes import INLINE, Attribute, Item, decode, encode
-from mcpist.caller import Caller, RegisteredModule, Role, Subject, SystemRole
+from mcpist.caller import Caller, Policies, RegisteredModule, Role, Subject, SystemRole
 from mcpist.errors import InvalidRequest, Locale, RoleInUse, RoleNotFound, UserNotFound
 from mcpist.loopback import is_loopback_url
 from mcpist.paging import search
@@ -120,6 +120,8 @@ class Organization:
     """The company's issuers."""
     undoable: bool = False
     """Whether the state before each write is kept, so that it can be undone."""
+    policies: Policies | None = None
+    """What it permits on arguments and on the way of data; None where only roles decide."""
     others: Others = field(default_factory=Others)
     """Where only some users were read: the rest."""
     directory: CompanyDirectory = field(default_factory=CompanyDirectory)
@@ -212,7 +214,7 @@ class Organization:
         for old in before.users.values():
             if (new := users.get(old.id)) and new.subject == old.subject:
                 users[old.id] = replace(new, scim=old.scim, groups=old.groups, deactivated_at=old.deactivated_at)
-        own = replace(self, modules=before.modules, directory=before.directory)
+        own = replace(self, modules=before.modules, policies=before.policies, directory=before.directory)
         return replace(own, users=users, groups=before.groups)
 
     def validated(self) -> Self:
@@ -293,6 +295,7 @@ class Organization:
             tuple(by_key["org"].get("clients", ())),
             tuple(decode(TrustedIssuer, one) for one in by_key["org"].get("trusted_issuers", ())),
             undoable=by_key["org"].get("undoable", False),
+            policies=decode(Policies, own) if (own := by_key["org"].get("policies")) else None,
             directory=decode(CompanyDirectory, by_key["org"].get("directory", {})),
             groups={item["group"]: decode(Group, item) for key, item in by_key.items() if key.startswith("group#")},
         )
@@ -316,7 +319,12 @@ class Organization:
         item |= {"undoable": True} if self.undoable else {}
         counts = {"administrators": self.administrator_count, "issuers": dict(self.issuers)} if is_whole else {}
         company = encode(self.directory, omit_defaults=True)
-        return item | {"version": version} | counts | ({"directory": company} if company else {})
+        own = ({"directory": company} if company else {}) | self._policies_attribute
+        return item | {"version": version} | counts | own
+
+    @property
+    def _policies_attribute(self) -> Item:
+        return {"policies": encode(self.policies)} if self.policies else {}
 
     def access_items(self) -> Iterator[Item]:
         """Iterate over the access items, one for each user; requests do not look at those of `waiting#`."""
@@ -336,6 +344,7 @@ class Organization:
                 **({"undoable": True} if self.undoable else {}),
                 "roles": [roles[name] for name in self.roles_of(user)],
                 **modules,
+                **self._policies_attribute,
             }
 
 

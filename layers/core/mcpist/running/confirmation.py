@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcpist.caller import Caller
+from mcpist.caller import Caller, PolicyLevel
 from mcpist.errors import (
     ChangeConfirmationPending,
     ChangeConfirmationRequired,
     ConfirmationDeclined,
     ConfirmationPending,
     ConfirmationRequired,
+    PolicyConfirmationPending,
+    PolicyConfirmationRequired,
     StaleConfirmation,
     UnseenTarget,
 )
@@ -29,6 +31,11 @@ _UNDECLARED: Mapping[type[ConfirmationRequired], type[Any]] = {
     ConfirmationPending: ChangeConfirmationPending,
 }
 """The same refusals where nobody has said of any tool what it does."""
+_BY_POLICY: Mapping[type[ConfirmationRequired], type[Any]] = {
+    ConfirmationRequired: PolicyConfirmationRequired,
+    ConfirmationPending: PolicyConfirmationPending,
+}
+"""The same refusals where nothing is destroyed, and only a policy wants a person to agree."""
 LONG_VALUE_CHARACTERS = 200  # a longer value stands after the others, so that it hides none
 _BLANKS = re.compile(r"(?:\\[nrt]| ){20,}")
 _MARKUP = re.compile(r"<(?=[!/?A-Za-z])")
@@ -53,6 +60,10 @@ class DestructiveUse:
     """The name of the account that acts: empty if it is not known, None if the tool needs none."""
     is_declared: bool = True
     """Whether it is known that the tool destroys; else nobody has said what it does."""
+    policy: str = ""
+    """The policy that wants a person to agree, with its message; empty where none does."""
+    destroys: bool = True
+    """Whether the tool destroys; else a person is asked only because of the policy."""
 
     @property
     def shown(self) -> tuple[str, ...] | None:
@@ -67,8 +78,9 @@ class DestructiveUse:
         fields = {**step, "tool": f"{self.module}.{self.tool}", "targets": dict(self.targets)}
         preview = self.preview.as_dict() if self.preview else None
         undeclared = not self.is_declared
-        more = (("each", self.each), ("now", preview), ("account", self.account), ("undeclared", undeclared))
-        return fields | {name: value for name, value in more if value}
+        more = {"each": self.each, "now": preview, "account": self.account, "undeclared": undeclared}
+        more["policy"] = self.policy
+        return fields | {name: value for name, value in more.items() if value}
 
     def as_text(self, max_targets: int | None = None) -> str:
         """Return one line: `line 2, drop: tracker.delete_label {"name":"old"} (account: "octocat")`.
@@ -85,7 +97,8 @@ class DestructiveUse:
         now = f" ({self.preview.as_text()})" if self.preview else unknown
         account = "" if self.account is None else f" (account: {quote(self.account) if self.account else 'not known'})"
         undeclared = "" if self.is_declared else " (may change something)"
-        return f"{step}{self.module}.{self.tool} {targets}{each}{now}{account}{undeclared}"
+        policy = f" (policy {quote(self.policy)})" if self.policy else ""
+        return f"{step}{self.module}.{self.tool} {targets}{each}{now}{account}{undeclared}{policy}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +169,9 @@ class Agreement:
     shown: tuple[str, ...] | None = None
     """The digests of what the person of a running step has seen of it; None if it was shown as it is written."""
 
+    level: PolicyLevel = "permit"
+    """What the person of a running step, or a second one, has agreed to before its batch began."""
+
     def require_seen(self, module: str, tool: str, params: Mapping[str, Any]) -> None:
         """Raise UnseenTarget for params that the person has not seen."""
         if self.shown is not None and digest_of(params) not in self.shown:
@@ -172,6 +188,8 @@ class Confirmed:
     """Whether an earlier request has used the same answer."""
     shown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """For each step that may destroy only what was shown: the digests of that."""
+    levels: Mapping[str, PolicyLevel] = field(default_factory=dict)
+    """For each step that somebody agreed to: whether a second person did."""
 
 
 def require_confirmation(
@@ -242,6 +260,8 @@ def _refusal[Refusal: ConfirmationRequired](
     kind: type[Refusal], destructive: Sequence[DestructiveUse], **details: str
 ) -> Refusal:
     steps = "; ".join(use.as_text(MAX_TARGETS_CHARACTERS) for use in destructive)
-    if not any(use.is_declared for use in destructive):
+    if not any(use.destroys for use in destructive):
+        kind = _BY_POLICY.get(kind, kind)
+    elif not any(use.is_declared for use in destructive):
         kind = _UNDECLARED.get(kind, kind)
     return kind(steps=steps, destructive=[use.as_dict() for use in destructive], **details)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from mcpist import errors
 from mcpist.caller import labelled
@@ -11,13 +11,17 @@ from mcpist.people.administration import Administration
 from mcpist.running import gate
 from mcpist.running.accounts import BrokerAccounts, acting_row
 from mcpist.running.gate import AdmittedUse, ToolUse
+from mcpist.running.policy import outlook, refusal
 from mcpist.settings import settings
 from mcpist.tools.access.effects import permissions_of
 from mcpist.tools.access.permissions import Permissions, acting_caller
 from mcpist.tools.access.role_rules import matching, refusing_rule
 from mcpist.tools.search.catalogue import Catalogue
 
-type Verdict = Literal["yes", "no", "open"]
+if TYPE_CHECKING:
+    from mcpist.policies.decision import Verdict
+
+type Answer = Literal["yes", "no", "open"]
 """`open`: it was not decided, since an earlier decision says no, or it could not be decided now."""
 type Actor = Literal["you", "administrator", "operator", "nobody"]
 type AccountFinder = Callable[[AdmittedUse], str]
@@ -42,8 +46,8 @@ class UseDecision:
     """One decision about a use."""
 
     name: str
-    """One of Permissions.TOOL_DECISIONS, `account` or `scope`."""
-    verdict: Verdict
+    """One of Permissions.TOOL_DECISIONS, `policy`, `account` or `scope`."""
+    verdict: Answer
     error: McpistError | None = None
     """The refusal, or why it is open."""
     actor: Actor | None = None
@@ -99,8 +103,12 @@ def explain(
         return replace(explanation, steps=(*steps, *(UseDecision(name, "open") for name in ACCOUNT_STEPS)))
     found = permissions.catalogue.module(module).tools[tool]
     admitted = AdmittedUse(permissions, permissions.catalogue.module(module), found, ToolUse(module, tool, {}, ""))
+    policy = outlook(permissions, admitted.module, found)
+    steps += [_policy_step(policy, f"{module}.{tool}")] if policy else []
+    asks = found.effect == "destroys" or (policy is not None and policy.level in {"ask", "approve"})
+    if policy and policy.level == "refuse":
+        return replace(explanation, steps=(*steps, *(UseDecision(name, "open") for name in ACCOUNT_STEPS)))
     account, account_steps = _account_steps(admitted, find_account or _own_account)
-    asks = found.effect == "destroys"
     return replace(explanation, steps=(*steps, *account_steps), account=account, asks_first=asks)
 
 
@@ -159,6 +167,13 @@ def _permission_steps(permissions: Permissions, module: str, tool: str) -> Itera
             yield UseDecision(decision.name, "yes")
         actor = _actor(name, refusal)
         yield UseDecision(name, "no", refusal, actor, _remedy(name, actor, refusal, f"{module}.{tool}"))
+
+
+def _policy_step(verdict: "Verdict", name: str) -> UseDecision:
+    """Return the decision of the policies, as far as no argument decides it."""
+    if error := refusal(verdict, name):
+        return UseDecision("policy", "no", error, "administrator", "mcpist policy show")
+    return UseDecision("policy", "open" if verdict.depends_on else "yes")
 
 
 def _account_steps(admitted: AdmittedUse, find_account: AccountFinder) -> tuple[str, tuple[UseDecision, UseDecision]]:

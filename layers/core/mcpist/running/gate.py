@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from mcpist import errors
 from mcpist.audit import record as audit
-from mcpist.caller import Caller
+from mcpist.caller import POLICY_LEVELS, Caller
 from mcpist.errors import McpistError
 from mcpist.files.parameters import reference_names
 from mcpist.render.shows import Shows
@@ -21,6 +21,16 @@ from mcpist.running.accounts import Account, acting_account, service_of
 from mcpist.running.approvals import Approval
 from mcpist.running.confirmation import Agreement, DestructiveUse, order_targets, require_confirmation
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
+from mcpist.running.policy import (
+    JudgedUse,
+    approval_mode,
+    described,
+    judge,
+    judge_material,
+    outlook,
+    reason_of,
+    refusal,
+)
 from mcpist.running.run import ToolResult as ToolResult
 from mcpist.running.run import account_links, audited, run_tool
 from mcpist.spending import spending
@@ -33,6 +43,9 @@ from mcpist.tools.search.index import Material, ModuleEntry
 
 if TYPE_CHECKING:
     from mcp_types import GetPromptResult, ReadResourceResult
+
+    from mcpist.policies.decision import Verdict
+    from mcpist.policies.place import StepPlace
 
 # What a caller may not do; a wrong argument or name is not a refusal.
 REFUSALS = (errors.AdministratorError, errors.AccountError, errors.ConfirmationRequired, errors.ApprovalDeclined)
@@ -60,6 +73,8 @@ class ToolUse:
     options: RunOptions = DEFAULT_OPTIONS
     raw_output: bool = False
     """Whether the service's own JSON is wanted."""
+    place: "StepPlace | None" = None
+    """For policies: the place of a step in its batch."""
 
     @property
     def subject(self) -> list[Any]:
@@ -181,8 +196,9 @@ def admit(permissions: Permissions, use: ToolUse, consent: Agreement = NOT_ASKED
     """Return a use that may run; the error says why it may not, and nothing has happened then."""
     admitted = permit(permissions, use)
     with refusals_audited(permissions.caller, [use]):
-        if admitted.tool.effect == "destroys":
-            return _confirm(admitted, consent)
+        verdict = _judge(admitted, consent)
+        if admitted.tool.effect == "destroys" or (verdict and verdict.level != "permit"):
+            return _confirm(admitted, consent, verdict)
     return admitted
 
 
@@ -196,6 +212,13 @@ def permit(permissions: Permissions, use: ToolUse) -> AdmittedUse:
     # Steps of batches were reserved when their batch started.
     spending.check(permissions.caller.organization, "bytes", *(() if use.batch else ("calls",)))
     return admitted
+
+
+def weigh(permissions: Permissions, use: ToolUse) -> "tuple[AdmittedUse, Verdict | None]":
+    """Return a use that roles and policies permit, and the verdict of these; nobody is asked to confirm it."""
+    admitted = permit(permissions, use)
+    with refusals_audited(permissions.caller, [use]):
+        return admitted, _judge(admitted, NOT_ASKED)
 
 
 def account_of(admitted: AdmittedUse) -> Account:
@@ -243,6 +266,13 @@ def require(permissions: Permissions, module: str, material: Material, request: 
     """Raise an error, with an audit row, if a caller may not use a resource or a prompt."""
     with refusals_audited(permissions.caller, [ToolUse(module, material.listed_in(module).name, {}, request)]):
         permissions.require(module, material)
+        own = permissions.catalogue.module(module)
+        for name in material.tools if permissions.caller.policies else ():
+            # Nothing runs yet, so only what no argument could change is refused.
+            if (verdict := outlook(permissions, own, own.tools[name])) and (
+                error := refusal(verdict, f"{module}.{name}")
+            ):
+                raise error
 
 
 def record_refusals(caller: Caller, problems: Iterable[McpistError], request: str) -> None:
@@ -253,7 +283,24 @@ def record_refusals(caller: Caller, problems: Iterable[McpistError], request: st
         _record_refusal(caller, module, tool, error, request)
 
 
-def _confirm(admitted: AdmittedUse, consent: Agreement) -> AdmittedUse:
+def _judge(admitted: AdmittedUse, consent: Agreement) -> "Verdict | None":
+    """Return the verdict of the policies, None where the organization has none; PolicyRefused if they refuse."""
+    use, tool, permissions = admitted.use, admitted.tool, admitted.permissions
+    if permissions.caller.policies is None:
+        return None
+    unresolved = reference_names(tool.input_schema, use.arguments)
+    with correcting(tool, use.arguments, unresolved):
+        tool.check(use.arguments, unresolved)
+    judged = JudgedUse(admitted.module, tool, use.arguments, use.options.account, use.place)
+    (verdict,) = judge(permissions, [judged])
+    if error := refusal(verdict, judged.name):
+        raise error
+    if consent.is_step and POLICY_LEVELS.index(verdict.level) > POLICY_LEVELS.index(consent.level):
+        raise errors.PolicyUnasked(name=judged.name, policy=verdict.rule, reason=reason_of(verdict))
+    return verdict
+
+
+def _confirm(admitted: AdmittedUse, consent: Agreement, verdict: "Verdict | None") -> AdmittedUse:
     """Have a person agree to a destructive use, once; the account is found first, so that the question names it.
 
     The answer is about that account: a yes to one is none to another that has become the default meanwhile.
@@ -266,11 +313,11 @@ def _confirm(admitted: AdmittedUse, consent: Agreement) -> AdmittedUse:
 
     def describe() -> list[DestructiveUse]:
         targets, account = order_targets(admitted.tool, use.arguments), account_of(admitted).name
-        declared = admitted.tool.is_effect_declared
-        return [DestructiveUse(use.module, use.tool, targets, account=account or None, is_declared=declared)]
+        bare = DestructiveUse(use.module, use.tool, targets, account=account or None)
+        return [described(bare, admitted.tool, verdict)]
 
     consent.require_seen(use.module, use.tool, use.arguments)
-    mode = None if consent.is_step else permissions.approval_mode([admitted.tool])
+    mode = None if consent.is_step else approval_mode(permissions, [admitted.tool], [verdict])
     if mode:
         request, uses = use.as_request(), describe()
         approval = approvals.require_approval(
@@ -295,6 +342,7 @@ def _upstream_use(
         entry = permissions.module(module)
         material = find(entry)
         permissions.require(entry.name, material)
+        judge_material(permissions, entry.name, method)
     upstream = permissions.catalogue.module(entry.name).upstream
     if upstream is None:
         raise errors.ModuleNotFound(module=module, known="")

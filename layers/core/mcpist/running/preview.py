@@ -5,14 +5,14 @@ Nothing is sent that changes anything. A tool that reads before it writes does i
 
 import time
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mcpist.audit import record as audit
 from mcpist.errors import McpistError, NotUndoable
 from mcpist.files.parameters import load_arguments
 from mcpist.render.shows import project
-from mcpist.running.gate import AdmittedUse, OtherReadingTools, ToolUse, permit
+from mcpist.running.gate import AdmittedUse, OtherReadingTools, ToolUse, weigh
 from mcpist.running.run import ToolRun
 from mcpist.running.undoing import describe, read_before
 from mcpist.tools.access.permissions import Permissions, acting_caller
@@ -43,9 +43,11 @@ class CallPreview:
     """Why it cannot be undone; empty where it can."""
     calls: tuple[Mapping[str, Any], ...] = ()
     """The calls that would undo it, as far as they are known before it happens."""
+    policy: str = ""
+    """The verdict of the organization's policies, such as `ask: no-mail-outside`; empty if it has none."""
 
-    def as_dict(self, verdict: str = "") -> dict[str, Any]:
-        """Return the preview as people and models read it; `verdict` is that of the organization's policies."""
+    def as_dict(self) -> dict[str, Any]:
+        """Return the preview as people and models read it."""
         undo = {"possible": False, "reason": self.problem} if self.problem else {"possible": True, "by": self.calls}
         writes = {} if self.tool.reads else {"now": self.now, "difference": self.difference, "undo": undo}
         return {
@@ -55,13 +57,13 @@ class CallPreview:
             "account": self.account,
             "request": self.request,
             **writes,
-            **({"policy": verdict} if verdict else {}),
+            **({"policy": self.policy} if self.policy else {}),
         }
 
 
 def preview(permissions: Permissions, use: ToolUse, seconds: float) -> CallPreview:
     """Return the effect that a use would have; it is refused as the use itself would be before anything is sent."""
-    admitted, row = permit(permissions, use), _row(use)
+    (admitted, verdict), row = weigh(permissions, use), _row(use)
     try:
         found = _preview(admitted, row, time.monotonic() + seconds)
         row["outcome"] = PREVIEWED
@@ -71,7 +73,7 @@ def preview(permissions: Permissions, use: ToolUse, seconds: float) -> CallPrevi
     finally:
         with audit.best_effort():
             audit.record_use(admitted.caller, admitted.tool.module, admitted.tool.name, **row)
-    return found
+    return replace(found, policy=verdict.text if verdict else "")
 
 
 def _row(use: ToolUse) -> "AuditColumns":

@@ -43,6 +43,7 @@ confluence = Module(
     __doc__,
     api_version="2",
     host="https://api.atlassian.com/ex/confluence/{account}",
+    labels={"*": ("internal",)},
     headers={"accept": "application/json"},
     paging=Paging("limit", 250, ("cursor",), BY_CURSOR),
     refusals=Refusals(read_refusal),

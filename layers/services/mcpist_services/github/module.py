@@ -96,6 +96,8 @@ github = Module(
     __doc__,
     api_version="2022-11-28",
     host="https://api.github.com",
+    # Whoever has an account may write these in a public repository.
+    labels=dict.fromkeys(("*issue*", "*comment*", "*discussion*", "*pull*", "*review*"), ("untrusted",)),
     origins=re.escape(UPLOADS),
     token_origins=(UPLOADS,),
     headers={"accept": "application/vnd.github+json", "x-github-api-version": "2022-11-28"},

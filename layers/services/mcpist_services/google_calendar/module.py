@@ -53,6 +53,7 @@ google_calendar = Module(
     __doc__,
     api_version="v3",
     host="https://www.googleapis.com/calendar/v3",
+    labels={"*": ("internal",)},
     paging=PAGES,
     refusals=Refusals(_read_refusal, code_fields=("reason",)),
     scopes=Scopes(

@@ -68,6 +68,7 @@ jira = Module(
     __doc__,
     api_version="3",
     host="https://api.atlassian.com/ex/jira/{account}",
+    labels={"*": ("internal",)},
     headers={"accept": "application/json"},
     paging=offset_paging(),
     refusals=Refusals(read_refusal, list_fields=("errorMessages",)),

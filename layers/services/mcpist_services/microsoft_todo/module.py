@@ -20,6 +20,7 @@ microsoft_todo = Module(
     __doc__,
     api_version="v1.0",
     host="https://graph.microsoft.com/v1.0",
+    labels={"*": ("internal",)},
     paging=Paging(
         size="$top",
         max_size=100,

@@ -44,6 +44,7 @@ notion = Module(
     __doc__,
     api_version="2026-03-11",
     host="https://api.notion.com",
+    labels={"*": ("internal",)},
     headers={"notion-version": "2026-03-11"},
     origins=r"https://prod-files-secure\.s3\.us-west-2\.amazonaws\.com",
     paging=replace(PLAIN_PAGES, extra_columns=row),

@@ -73,6 +73,7 @@ slack = Module(
     __doc__,
     api_version="2026-03",
     host="https://slack.com/api",
+    labels={"*": ("internal",)},
     origins=r"https://files\.slack\.com",
     token_origins=("https://files.slack.com",),
     paging=BY_CURSOR,

@@ -22,6 +22,7 @@ supabase = Module(
     __doc__,
     api_version="v1",
     host="https://api.supabase.com",
+    labels={"*": ("internal",)},
     origins=rf"https://[a-z]{{20}}\.supabase\.co|{re.escape(DOCUMENTATION)}",
     refusals=Refusals(message_fields=("msg", "details", "hint")),
     category="development",

@@ -1,23 +1,39 @@
 """Plan a batch: check all of it before anything runs."""
 
-from collections.abc import Iterator, Sequence
+import dataclasses
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
+from mcpist.batch.execution.judging import judge_steps, refusals
 from mcpist.batch.language.columns import Source, check_element, check_reference
 from mcpist.batch.language.graph import Graph, canonical_order, find_cycle, mermaid_flowchart
 from mcpist.batch.language.references import (
     EACH,
+    PARAM,
     Reference,
     find_foreign_references,
     find_references,
+    unresolved_error,
     without_result,
 )
-from mcpist.batch.language.steps import MAX_PROBLEMS, Problems, Step, parse
+from mcpist.batch.language.steps import MAX_BATCH_STEPS, MAX_PROBLEMS, Problems, Step, parse
 from mcpist.batch.ledger.items import check_size
 from mcpist.batch.machine.definition import Machine, build_machine, build_relay
 from mcpist.batch.machine.layout import MachineTooLarge
-from mcpist.errors import CyclicSteps, InvalidArguments, McpistError, UnknownStep, UnresolvedReference
+from mcpist.batch.saved.expansion import MAX_SAVED_DEPTH, SEPARATOR, SavedTool, SavedUse, expand, follow_answers
+from mcpist.batch.saved.records import MODULE
+from mcpist.errors import (
+    CyclicSteps,
+    DuplicateStep,
+    InvalidArguments,
+    InvalidLine,
+    McpistError,
+    TooManySteps,
+    UnknownStep,
+    UnresolvedReference,
+)
 from mcpist.files.parameters import reference_names
 from mcpist.people.in_flight import steps_at_once
 from mcpist.suggestions import nearest
@@ -25,6 +41,17 @@ from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.correction import correcting
 from mcpist.tools.declare.tolerance import tolerant
 from mcpist.tools.declare.tool import Tool
+
+if TYPE_CHECKING:
+    from mcpist.policies.decision import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """A batch that is about to be saved."""
+
+    name: str
+    parameters: Collection[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +64,15 @@ class Plan:
     steps: tuple[Step, ...]
     tools: tuple[Tool, ...]
     graph: Graph
+    answers: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """The step whose answer is that of a saved batch, by the id of the step that uses it."""
+    verdicts: "tuple[Verdict, ...]" = ()
+    """What policies say of the steps; empty where the organization has none."""
+
+    @property
+    def verdict_by_id(self) -> "dict[str, Verdict]":
+        """The verdicts by the ids of their steps."""
+        return {step.id: verdict for step, verdict in zip(self.steps, self.verdicts, strict=False)}
 
     @property
     def map_steps(self) -> frozenset[int]:
@@ -74,6 +110,7 @@ class Plan:
     def _step_dict(self, index: int, step: Step, tool: Tool) -> dict[str, Any]:
         needs = sorted((self.steps[need] for need in self.graph.needs[index]), key=lambda need: need.line)
         options = {
+            "policy": self.verdicts[index].text if self.verdicts else "",
             "each": step.each,
             "when": step.when,
             "on_error": step.on_error if step.on_error != "stop" else None,
@@ -101,27 +138,37 @@ def machine_of(graph: Graph, step_runner: str, map_steps: frozenset[int]) -> Mac
         return build_relay(graph, step_runner)
 
 
-def plan(commands: str | list[Any], permissions: Permissions) -> Plan:
-    """Plan a batch; the first error is raised with all others in its `problems`."""
+def plan(commands: str | list[Any], permissions: Permissions, saving: Saving | None = None) -> Plan:
+    """Plan a batch; the first error is raised with all others in its `problems`.
+
+    A batch that is about to be saved may refer to its parameters, whose values are not known yet.
+    """
     problems: Problems = []
-    return _plan(parse(commands, problems), problems, permissions)
+    return _plan(parse(commands, problems), problems, permissions, saving)
 
 
 def replan(steps: Sequence[Step], permissions: Permissions) -> Plan:
     """Plan the steps of an old batch again: roles may have changed since."""
-    return _plan(steps, [], permissions)
+    return _plan(steps, [], permissions, resumed=True)
 
 
-def _plan(written: Sequence[Step], problems: Problems, permissions: Permissions) -> Plan:
+def _plan(
+    written: Sequence[Step],
+    problems: Problems,
+    permissions: Permissions,
+    saving: Saving | None = None,
+    *,
+    resumed: bool = False,
+) -> Plan:
     unreadable = {problem.details["id"] for problem in problems if "id" in problem.details}
-    steps, tools = list[Step](), dict[str, Tool]()
+    found = _FoundSteps(permissions, problems, saving)
     for one in written:
-        step, tool = _find_tool(one, permissions, problems)
-        steps.append(step)
-        tools |= {step.id: tool} if tool else {}
+        found.add(one, alone=len(written) == 1)
+    steps, tools = found.linked(), found.tools
+    unreadable |= {*found.answers}
     known = {step.id: step for step in steps}
     named = {step.id: index for index, step in enumerate(steps) if step.has_explicit_id}
-    parsed = _ParsedSteps(known, tools, permissions)
+    parsed = _ParsedSteps(known, tools, permissions, saving)
     needs = [_find_needs(step, named, parsed, problems) for step in steps]
     # That a step is unknown is no news where its line has a problem of its own.
     problems = [one for one in problems if not (isinstance(one, UnknownStep) and one.details["step"] in unreadable)]
@@ -133,7 +180,68 @@ def _plan(written: Sequence[Step], problems: Problems, permissions: Permissions)
     graph = Graph(tuple(needs))
     order = canonical_order(graph, frozenset(index for index, step in enumerate(steps) if step.each))
     ordered = tuple(steps[index] for index in order)
-    return Plan(ordered, tuple(tools[step.id] for step in ordered), graph.renumbered(order))
+    planned = Plan(ordered, tuple(tools[step.id] for step in ordered), graph.renumbered(order), found.answers)
+    if saving:  # who runs it decides, not who saves it
+        return planned
+    verdicts = judge_steps(permissions, ordered, planned.tools, planned.graph, resumed=resumed)
+    _raise_problems(refusals(ordered, verdicts))
+    return replace(planned, verdicts=tuple(verdicts))
+
+
+class _FoundSteps:
+    """The steps with their tools; those of saved batches take the place of the steps that use them."""
+
+    def __init__(self, permissions: Permissions, problems: Problems, saving: Saving | None) -> None:
+        self.tools: dict[str, Tool] = {}
+        self.answers: dict[str, str] = {}
+        self._uses: dict[str, SavedUse] = {}
+        self._steps: list[Step] = []
+        self._permissions = permissions
+        self._problems = problems
+        self._outermost = (saving.name,) if saving else ()
+
+    def add(self, written: Step, outer: tuple[str, ...] = (), *, alone: bool = False) -> None:
+        """Add a step, or the steps of its saved batch; `outer` are the saved batches that it is in."""
+        before = len(self._problems)
+        step, tool = _find_tool(written, self._permissions, self._problems)
+        if not isinstance(tool, SavedTool) or len(self._problems) > before:
+            if step.id in self.tools:
+                first = next(one.line for one in self._steps if one.id == step.id)
+                self._problems.append(DuplicateStep(field="id", line=step.line, id=step.id, first_line=first))
+            self._steps.append(step)
+            self.tools |= {step.id: tool} if tool else {}
+            return
+        try:
+            self._add_saved(step, tool, outer or self._outermost, alone=alone)
+        except McpistError as error:
+            self._problems.append(error.with_details(line=step.line, id=step.id))
+
+    def _add_saved(self, step: Step, tool: SavedTool, outer: tuple[str, ...], *, alone: bool) -> None:
+        if tool.name in outer:
+            raise CyclicSteps(field="tool", cycle=" -> ".join(f"{MODULE}.{name}" for name in (*outer, tool.name)))
+        if len(outer) >= MAX_SAVED_DEPTH:
+            raise InvalidLine(field="tool", problem=f"saved batches are at most {MAX_SAVED_DEPTH} deep in each other")
+        prefix = "" if alone else f"{step.id}{SEPARATOR}"
+        inner = expand(step, tool.saved, prefix)
+        for one in inner:
+            if len(self._steps) >= MAX_BATCH_STEPS:
+                raise TooManySteps(field="commands", steps=len(self._steps) + len(inner), limit=MAX_BATCH_STEPS)
+            self.add(one, (*outer, tool.name))
+        answer = prefix + tool.saved.answer
+        steps = (self._uses[one.id].steps if one.id in self._uses else (one.id,) for one in inner)
+        use = SavedUse(self.answers.get(answer, answer), tuple(chain.from_iterable(steps)))
+        self.answers[step.id] = use.answer
+        if not alone:  # no other step refers to it, and one of its own may have its id
+            self._uses[step.id] = use
+
+    def linked(self) -> list[Step]:
+        """Return the steps, which refer to the answers of saved batches; as they are where there are problems."""
+        steps = self._steps
+        if len(steps) > MAX_BATCH_STEPS and not any(isinstance(one, TooManySteps) for one in self._problems):
+            self._problems.append(TooManySteps(field="commands", steps=len(steps), limit=MAX_BATCH_STEPS))
+        if self._problems or not self._uses:
+            return steps
+        return [follow_answers(step, self._uses) for step in steps]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +251,7 @@ class _ParsedSteps:
     steps: dict[str, Step]
     tools: dict[str, Tool]
     permissions: Permissions
+    saving: Saving | None
 
     def source(self, id_: str) -> Source | None:
         """Return the columns that references to a step may name; None where its tool was not found."""
@@ -220,11 +329,13 @@ def _named_steps(step: Step, known: _ParsedSteps, problems: Problems) -> Iterato
         try:
             if reference.step == EACH:
                 _check_each_reference(reference, step, known)
+            elif reference.step == PARAM:
+                _check_parameter(reference, known.saving)
             elif source := known.source(reference.step):
                 check_reference(reference, source)
         except McpistError as error:
             problems.append(error.with_details(line=step.line, id=step.id))
-        if reference.step != EACH:
+        if reference.step not in {EACH, PARAM}:
             yield reference.field, reference.step
 
 
@@ -249,10 +360,21 @@ def _check_each_reference(reference: Reference, step: Step, known: _ParsedSteps)
         )
     try:
         (rows,) = find_references(step.each, "each")
-    except UnresolvedReference:  # it is reported with the field `each`
+    except (UnresolvedReference, ValueError):  # it is reported with the field `each`, or it is a list
         return
     if without_result(rows.keys) == ("items",) and (source := known.source(rows.step)):
         check_element(reference, source, rows.step)
+
+
+def _check_parameter(reference: Reference, saving: Saving | None) -> None:
+    """Refuse a reference to a parameter outside a saved batch, or to one that it does not have."""
+    if saving is None:
+        known = "Save the batch first (saved.save)."
+        raise unresolved_error(reference, "it stands for a parameter of a saved batch, and this is none", known)
+    name = next(iter(reference.keys), None)
+    if name not in saving.parameters:
+        known = f"Parameters: {nearest(str(name), saving.parameters)}."
+        raise unresolved_error(reference, f"there is no parameter {name}", known)
 
 
 def _raise_problems(problems: Problems) -> None:

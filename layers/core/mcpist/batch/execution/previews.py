@@ -13,7 +13,7 @@ from typing import Any
 
 from mcpist.batch.execution.resume import Resumption
 from mcpist.batch.language.references import EACH, EachElement, StepResult, find_references, resolve
-from mcpist.batch.language.steps import Step
+from mcpist.batch.language.steps import Step, list_of
 from mcpist.batch.ledger import ledger
 from mcpist.caller import Caller
 from mcpist.errors import McpistError
@@ -119,7 +119,7 @@ def _preview(use: DestructiveUse, results: Mapping[str, StepResult], values: lis
         if not use.each:
             return TargetPreview([_targets(use, results, None)])
         if values is None:
-            values = resolve(use.each, results.__getitem__, "each")
+            values = resolve(list_of(use.each), results.__getitem__, "each")
         if not isinstance(values, list):
             return None
         return TargetPreview(list(_fitting(_targets(use, results, value) for value in values)), len(values))

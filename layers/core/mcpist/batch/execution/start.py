@@ -154,8 +154,11 @@ def _count_runs(entries: Iterable[Entry], elements: Iterable[Entry]) -> int:
 
 def _build_entries(plan: Plan, confirmed: Confirmed) -> list[Entry]:
     pairs = zip(plan.steps, plan.tools, strict=True)
-    shown = confirmed.shown
-    return [Entry(index, step, tool.effect, shown=shown.get(step.id)) for index, (step, tool) in enumerate(pairs)]
+    shown, levels = confirmed.shown, confirmed.levels
+    return [
+        Entry(index, step, tool.effect, shown=shown.get(step.id), agreed=levels.get(step.id, "permit"))
+        for index, (step, tool) in enumerate(pairs)
+    ]
 
 
 def _start_batch_execution(machine: Machine, head: Header) -> Header:

@@ -16,7 +16,7 @@ from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Header
 from mcpist.batch.options import BatchOptions
 from mcpist.batch_id import is_batch_id
-from mcpist.caller import Caller, labelled
+from mcpist.caller import ApprovalMode, Caller, PolicyLevel, labelled
 from mcpist.errors import BatchNotFound, McpistError, NotUndoable, StaleConfirmation, UnknownAccount
 from mcpist.people import questions
 from mcpist.polling import Polling
@@ -32,6 +32,7 @@ from mcpist.running.confirmation import (
     require_confirmation,
     shown_by,
 )
+from mcpist.running.policy import approval_mode, described
 from mcpist.running.undoing import describe as why_not
 from mcpist.settings import settings
 from mcpist.telemetry import invocation
@@ -80,6 +81,8 @@ class Submission:
         uses = [gate.ToolUse(use.module, use.tool, {}, invocation.request_id()) for use in self.destructive]
         with gate.refusals_audited(permissions.caller, uses):
             confirmed = self._agreed(permissions, consent, context, seconds)
+        level: PolicyLevel = "approve" if self._approval_mode(permissions) == "second_person" else "ask"
+        confirmed = replace(confirmed, levels=dict.fromkeys((use.id for use in self.destructive), level))
         if confirmed.used:
             return _already_started(permissions.caller, confirmed.question)
         return self._start(permissions, confirmed)
@@ -93,7 +96,7 @@ class Submission:
         def describe() -> list[DestructiveUse]:
             return self._with_previews(bare, permissions, seconds)
 
-        mode = permissions.approval_mode(tool for _, tool in self.runs)
+        mode = self._approval_mode(permissions)
         if mode:
             about = subject, self.request, bare, describe
             approval = approvals.require_approval(permissions, mode, *about, named=consent.question)
@@ -101,6 +104,12 @@ class Submission:
         must_be_shown = any(use.each for use in self.destructive)
         return require_confirmation(
             permissions.caller, consent, subject, describe, context, must_be_shown=must_be_shown
+        )
+
+    def _approval_mode(self, permissions: Permissions) -> ApprovalMode | None:
+        verdicts = self.plan.verdict_by_id
+        return approval_mode(
+            permissions, (tool for _, tool in self.runs), (verdicts.get(step.id) for step, _ in self.runs)
         )
 
     def question(self, permissions: Permissions) -> tuple[list[DestructiveUse], tuple[Any, ...]]:
@@ -124,20 +133,18 @@ class Submission:
 
     @property
     def destructive(self) -> list[DestructiveUse]:
-        """The steps that destroy something in the order of their lines, without accounts."""
-        runs = sorted((run for run in self.runs if run[1].effect == "destroys"), key=lambda run: run[0].line)
-        return [
-            DestructiveUse(
-                step.module,
-                step.tool,
-                order_targets(tool, step.params),
-                step.line,
-                step.id,
-                step.each,
-                is_declared=tool.is_effect_declared,
+        """The steps to which a person must agree in the order of their lines, without accounts."""
+        verdicts = self.plan.verdict_by_id
+        asked = {name for name, verdict in verdicts.items() if verdict.level in {"ask", "approve"}}
+        runs = [(step, tool) for step, tool in self.runs if tool.effect == "destroys" or step.id in asked]
+        uses = [
+            (
+                DestructiveUse(step.module, step.tool, order_targets(tool, step.params), step.line, step.id, step.each),
+                tool,
             )
-            for step, tool in runs
+            for step, tool in sorted(runs, key=lambda run: run[0].line)
         ]
+        return [described(use, tool, verdicts.get(use.id)) for use, tool in uses]
 
     def describe(self, permissions: Permissions, seconds: float = 0) -> dict[str, Any]:
         """Return the checked plan as JSON, with the steps that need confirmation.

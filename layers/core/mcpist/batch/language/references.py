@@ -23,6 +23,8 @@ _PATH = r"[A-Za-z_][\w-]*\.(?:items|raw|file)\b"
 _FOREIGN_REFERENCE = re.compile(rf"\{{\{{\s*(?P<braced>{_PATH}[^{{}}\s]*)\s*\}}\}}|\$(?P<plain>{_PATH}[\w.\[\]-]*)")
 _REFERENCE_SYNTAX = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)((?:\.[^.\[\]]+|\[(?:[0-9]{1,9}|\*)\])*)")
 EACH = "each"
+PARAM = "param"
+"""Stands for the parameters of a saved batch, whose values take the place of these references before it is planned."""
 _MAX_LISTED_KEYS = 20
 MAX_RESOLVED_CHARACTERS = 10_000_000
 """The size of all values that take the place of one value's references, as JSON."""
@@ -151,6 +153,42 @@ class _Resolver:
                 field=reference.field, size_bytes=self._characters, limit_bytes=MAX_RESOLVED_CHARACTERS
             )
         return value
+
+
+def rewrite(value: Any, change: Callable[[Reference], Any], field: str = "params") -> Any:
+    """Return a value in which what `change` returns stands for each reference, in the language itself: `$${` stays."""
+
+    def as_text(match: re.Match[str]) -> str:
+        if match[1] is None:
+            return match[0]
+        reference = _parse_match(match, field)
+        changed = change(reference)
+        if changed is None:
+            raise unresolved_error(reference, "it is null, inside a text", "Give it a value.")
+        return changed if isinstance(changed, str) else json.dumps(changed, ensure_ascii=False)
+
+    match value:
+        case dict():
+            return {name: rewrite(inner, change, f"{field}.{name}") for name, inner in value.items()}
+        case list():
+            return [rewrite(inner, change, f"{field}.{index}") for index, inner in enumerate(value)]
+        case str():
+            whole = _REFERENCE.fullmatch(value)
+            is_whole = whole is not None and whole[1] is not None
+            return change(_parse_match(whole, field)) if whole and is_whole else _REFERENCE.sub(as_text, value)
+    return value
+
+
+def escape(value: Any) -> Any:
+    """Return a value whose texts mean themselves in the language: no part of them is a reference."""
+    match value:
+        case dict():
+            return {name: escape(inner) for name, inner in value.items()}
+        case list():
+            return list(map(escape, value))
+        case str():
+            return value.replace("${", "$${")
+    return value
 
 
 def resolve_reference(reference: Reference, find: FindSource) -> Any:

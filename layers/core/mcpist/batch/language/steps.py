@@ -26,7 +26,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from mcpist.batch.language.references import EACH, FindSource, find_references, resolve
+from mcpist.batch.language.references import EACH, PARAM, FindSource, find_references, resolve
 from mcpist.caller import ACCOUNT_PATTERN, ACCOUNT_PROBLEM
 from mcpist.errors import DuplicateStep, EmptyBatch, InvalidLine, McpistError, TooManySteps, UnresolvedReference
 from mcpist.running.options import CHANGE_PATTERN, MAX_RETRIES, MAX_RETRY_DELAY_SECONDS, RunOptions
@@ -42,8 +42,9 @@ MAX_PROBLEMS = 50
 STEP_OPTIONS = ("retry", "retry_delay", "account", "undoes", "anyway")
 TOO_DEEP_MESSAGE = "it is nested too deep"
 type Problems = list[McpistError]
+ALL = "all"
 type Condition = Mapping[str, Any]
-"""One of the objects above, in its stored form."""
+"""One of the objects above, in its stored form, or ALL of several: of a step of a saved batch, and of the batch."""
 _WHOLE_REFERENCE = re.compile(r"\$\{[^{}]*\}")
 _SYNTAX = '"${x.path}", {"exists": "${x.path}"}, {"not_empty": "${x.path}"} or {"equals": ["${x.path}", value]}'
 
@@ -51,6 +52,8 @@ _SYNTAX = '"${x.path}", {"exists": "${x.path}"}, {"not_empty": "${x.path}"} or {
 def _check_not_reserved(id_: str) -> str:
     if id_ == EACH:
         raise PydanticCustomError("id", "each stands for the element of a list: take another id")
+    if id_ == PARAM:
+        raise PydanticCustomError("id", "param stands for the parameters of a saved batch: take another id")
     return id_
 
 
@@ -101,7 +104,8 @@ class Step:
     raw_output: bool = False
     """Whether the result is returned as the service's JSON."""
     each: Annotated[str, Field(pattern=r"^\$\{[^{}]*\}$", validation_alias=tolerance.EACH)] = ""
-    """A reference to the list that it runs over; empty for a step that runs once."""
+    """A reference to the list that it runs over; empty for a step that runs once. That of a saved batch may be a list
+    as JSON, by the value of a parameter."""
     each_limit: Annotated[int, Field(ge=1, le=MAX_EACH_LIMIT)] = DEFAULT_EACH_LIMIT
     when: Annotated[dict[str, _Json] | None, BeforeValidator(parse_condition)] = None
     on_error: Literal["stop", "continue"] = "stop"
@@ -248,9 +252,16 @@ def _to_problems(number: int, value: Any, error: ValidationError) -> Iterator[In
         yield InvalidLine(**place, field=field, problem=words or problem["msg"])
 
 
+def list_of(each: str) -> Any:
+    """Return the reference of an `each`, or the list of a saved batch's."""
+    return load_json(each) if each.startswith("[") else each
+
+
 def holds(condition: Condition, find: FindSource) -> bool:
     """Return whether a condition holds; a reference that does not resolve counts as missing."""
     ((kind, operand),) = condition.items()
+    if kind == ALL:
+        return all(holds(one, find) for one in operand)
     try:
         value = resolve(operand, find, "when")
     except UnresolvedReference:

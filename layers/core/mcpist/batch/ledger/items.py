@@ -17,7 +17,7 @@ LEDGER_FORMAT = 3
 MAX_PARAMS_BYTES = 300_000
 
 # The item of an element has all fields of an entry but these, which are those of its step.
-_STEP_FIELDS = ("index", "step", "effect", "map_items", "shown")
+_STEP_FIELDS = ("index", "step", "effect", "map_items", "shown", "agreed")
 
 
 def step_key(step: int) -> str:

@@ -13,7 +13,7 @@ from mcpist.batch.language.graph import opened
 from mcpist.batch.language.steps import Step
 from mcpist.batch.options import DEFAULT_OPTIONS, BatchOptions
 from mcpist.batch_id import undo_id
-from mcpist.caller import NO_CLIENT, ClientInfo, Subject
+from mcpist.caller import NO_CLIENT, ClientInfo, PolicyLevel, Subject
 
 MIN_STEP_SECONDS = 0.05
 """The least time from the settling of a step to that of one that waits for it, which the machine enters."""
@@ -222,6 +222,8 @@ class Entry:
     """The list of a step with `each` that has begun."""
     shown: tuple[str, ...] | None = None
     """The digests of the params that it may destroy something with; None if any, as the step is written."""
+    agreed: PolicyLevel = "permit"
+    """Whether a person agreed to it before the batch began, or a second one."""
     started_at: float | None = None
     ended_at: float | None = None
     ending: Ending | None = None

@@ -10,6 +10,7 @@ from typing import Any
 
 from mcpist.audit.record import SHARDS
 from mcpist.audit.search import Filters, find
+from mcpist.aws.attributes import encode
 from mcpist.caller import Caller, Role, Subject
 from mcpist.memory import Clock
 from mcpist.people.administration import AppliedChange
@@ -135,12 +136,14 @@ def _parts(organization: Organization) -> dict[str, Any]:
         "users": users,
         "groups": groups,
         "directory": directory_fields(organization),
+        "policies": encode(organization.policies) if organization.policies else None,
     }
 
 
 def _somebody(organization: Organization, *roles: Role, user: str = "") -> Caller:
     modules = tuple(organization.modules.values())
-    return Caller(organization.id, user, Subject("", ""), "user", roles, organization.disabled, modules)
+    own = roles, organization.disabled, modules, organization.policies
+    return Caller(organization.id, user, Subject("", ""), "user", *own)
 
 
 def _concerned(before: Organization, after: Organization) -> Callable[[Collection[str]], bool]:

@@ -118,6 +118,10 @@ class TimedLookup(Lookup):
 class OtherTools(Protocol):
     """The other tools of a caller that read."""
 
+    @property
+    def permissions(self) -> Any:
+        """The Permissions of the caller in all its roles."""
+
     def may_use(self, module: str, tool: str) -> bool:
         """Whether the caller may use a tool."""
 

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import KW_ONLY, InitVar, dataclass, field
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Unpack
 
 from mcpist.caller import Caller
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 type ToolFunction = Callable[..., Work]
 type ResourceFunction = Callable[..., Mapping[str, Any]]
 type PromptFunction = Callable[..., str | None]
-type ModuleKind = Literal["service", "upstream", "api", "program"]
-"""A written service, a category of upstream servers, an imported API, or a set of programs."""
+type ModuleKind = Literal["service", "upstream", "api", "program", "saved"]
+"""A written service, a category of upstream servers, an imported API, a set of programs, or the saved batches."""
 
 FIRST_RELEASE = "2026-11-21T00:00:00Z"
 
@@ -114,6 +115,8 @@ class Module:
     """The path of an item's page at the account's own site, where a tool declares no other."""
     upstream: UpstreamClient | None = None
     """The MCP servers behind a category."""
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """For masks of its tools, what their data is to policies: internal, customer, public or untrusted."""
     schema_first: bool = False
     """Whether arguments are checked by the published schemas before the models."""
 
@@ -145,6 +148,11 @@ class Module:
     def services(self) -> tuple[str, ...]:
         """All services whose grants the tools need: only categories have more than one."""
         return (self.name,) if self.host and self.needs_account else ()
+
+    def labels_of(self, tool: str) -> set[str]:
+        """Return the labels of what a tool answers, or of where it writes; what others serve is untrusted."""
+        labels = self.labels or ({"*": ("untrusted",)} if self.kind in {"upstream", "api"} else {})
+        return {label for mask, own in labels.items() if fnmatchcase(tool, mask) for label in own}
 
     def missing_scope(self, tool: str, granted: Collection[str]) -> str | None:
         """Return the first scope that a tool needs and an account lacks; None where the granted ones are not known."""

@@ -163,7 +163,7 @@ class Catalogue(ModuleSource):
 
     def translation(self, module: str, locale: Locale) -> Translation:
         """Return the descriptions of a module in a language; those of modules from elsewhere stay as they are given."""
-        return UNTRANSLATED if locale == "en" or module not in self.written else self._translation(module, locale)
+        return self._translation(module, locale) if locale != "en" and module.isidentifier() else UNTRANSLATED
 
     def of(self, caller: Caller) -> ModuleSource:
         """Return the catalogue as one request of a caller sees it."""

@@ -1,0 +1,1 @@
+"""Saved batches: batches with typed parameters under names, which are tools of their organization."""

@@ -1,0 +1,39 @@
+"""The history of a person's uses in the last minutes, from the audit."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from mcpist.audit.search import MAX_ROWS, Filters, find
+from mcpist.caller import Caller
+from mcpist.errors import PolicyFailed
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The uses of a person, in any client."""
+
+    succeeded: frozenset[str] = frozenset()
+    """The full names of the tools."""
+    writes: int = 0
+    destroys: int = 0
+
+
+NO_HISTORY = History()
+
+
+def recent(caller: Caller, minutes: int, destroys: Callable[[str], bool]) -> History:
+    """Return the uses of the last minutes; PolicyFailed if they are more than can be counted.
+
+    A write counts once it has begun. `destroys` says of a tool's full name whether the tool destroys.
+    """
+    now = datetime.now(UTC)
+    filters = Filters(user=caller.user, event="use")
+    since, until = now - timedelta(minutes=minutes), now + timedelta(minutes=1)
+    page = find(caller.organization, since=since, until=until, filters=filters, limit=MAX_ROWS)
+    if page.cursor:
+        problem = f"{caller.user} has done more in {minutes} minutes than can be counted"
+        raise PolicyFailed(name="", problem=problem)
+    begun = [row["tool"] for row in page.rows if row["outcome"] == "started"]
+    succeeded = frozenset(row["tool"] for row in page.rows if row["outcome"] == "succeeded")
+    return History(succeeded, len(begun), sum(map(destroys, begun)))

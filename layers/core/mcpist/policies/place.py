@@ -1,0 +1,95 @@
+"""The place of a step in its batch: what reaches its arguments, and what has run before it."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+type Steps = frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class StepPlace:
+    """The place of a step, or of a call that is no step."""
+
+    in_batch: bool = False
+    reached_by: frozenset[str] = frozenset()
+    """The full names of the tools whose results its arguments come from, directly or by way of others."""
+    before: frozenset[str] = frozenset()
+    """The full names of the tools that have succeeded before it, of the steps that it waits for."""
+    perhaps_before: frozenset[str] = frozenset()
+    """Those of which that is not known yet."""
+    writes: tuple[int, int | None] = (0, 0)
+    """How many steps write before it that have not run yet: at least and at most, None where that is not known."""
+    destroys: tuple[int, int | None] = (0, 0)
+
+
+NO_PLACE = StepPlace()
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStep:
+    """A step, as far as its place depends on it."""
+
+    tool: str
+    """Its full name."""
+    effect: str
+    needs: Steps
+    sources: Steps
+    """The steps that its arguments and its list refer to."""
+    ancestors: Steps
+    """The steps that settle before it."""
+    always_succeeds: bool = True
+    """Whether steps that wait for it run only once it has succeeded."""
+    runs_often: bool = False
+    """Whether it runs for each element of a list."""
+
+
+def places(steps: Sequence[PlannedStep], *, counts: bool = True) -> list[StepPlace]:
+    """Return the places of steps before any has run; without `counts` it is not known how many have run already."""
+    reaching = [reached_by(steps, number) for number in range(len(steps))]
+    certain = _certain(steps)
+    return [_place(steps, number, reaching[number], certain[number], counts=counts) for number in range(len(steps))]
+
+
+def reached_by(steps: Sequence[PlannedStep] | Mapping[int, PlannedStep], number: int) -> frozenset[str]:
+    """Return the tools whose results reach a step's arguments."""
+    found: set[int] = set()
+    waiting = list(steps[number].sources)
+    while waiting:
+        source = waiting.pop()
+        if source not in found:
+            found.add(source)
+            waiting += steps[source].sources
+    return frozenset(steps[one].tool for one in found)
+
+
+def _certain(steps: Sequence[PlannedStep]) -> list[Steps]:
+    """Return for each step those that have succeeded whenever it runs."""
+    known: dict[int, Steps] = {}
+    for number in sorted(range(len(steps)), key=lambda one: len(steps[one].ancestors)):
+        sure = [need for need in steps[number].needs if steps[need].always_succeeds]
+        known[number] = frozenset(sure).union(*(known[need] for need in sure))
+    return [known[number] for number in range(len(steps))]
+
+
+def _place(
+    steps: Sequence[PlannedStep], number: int, reaching: frozenset[str], certain: Steps, *, counts: bool
+) -> StepPlace:
+    own = steps[number]
+    before = frozenset(steps[one].tool for one in certain)
+    perhaps = frozenset(steps[one].tool for one in own.ancestors - certain) - before
+    others = {one for one in range(len(steps)) if one != number and number not in steps[one].ancestors}
+    writing = {one for one in others if steps[one].effect != "reads"}
+    destroying = {one for one in writing if steps[one].effect == "destroys"}
+    bounds = [_bounds(steps, found, certain, number) if counts else (0, None) for found in (writing, destroying)]
+    return StepPlace(True, reaching, before, perhaps, *bounds)
+
+
+def _bounds(
+    steps: Sequence[PlannedStep], found: Collection[int], certain: Steps, number: int
+) -> tuple[int, int | None]:
+    """Return how many of some steps have run before one, at least and at most."""
+    often = [
+        one for one in {*found, number} if steps[one].runs_often and (one in found or steps[one].effect != "reads")
+    ]
+    least = sum(one in certain and not steps[one].runs_often for one in found)
+    return least, None if often else len(found)

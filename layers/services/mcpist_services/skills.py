@@ -1,0 +1,166 @@
+"""Skills: how tools go together, as Agent Skills (https://agentskills.io/specification) that clients read.
+
+skill://github/SKILL.md                    of a service, from its folder, for callers who have its `metadata.modules`
+skill://organization/NAME/SKILL.md         the organization's: its documents under `skills/NAME/`
+skill://saved-batches/SKILL.md             made of the saved batches that the caller may use
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcpist.batch.saved import records
+from mcpist.bounded_yaml import YamlError, load_yaml
+from mcpist.errors import FileNotFound
+from mcpist.memory import cached
+from mcpist.tools.access.permissions import Permissions
+from mcpist_services import NAMES
+from mcpist_services.rag.documents import front_matter
+
+SCHEME = "skill://"
+FILE = "SKILL.md"
+OF_ORGANIZATION = "skill://organization/"
+FOLDER = "skills/"
+"""Of the organization's documents."""
+MAX_SKILL_DESCRIPTION_CHARACTERS = 1_024
+MAX_FILES, MAX_SKILL_BYTES = 512, 16_777_216
+SAVED_DESCRIPTION = "Your organization's saved batches: tools for tasks that it has solved before."
+_NAME = re.compile(r"(?=.{1,64}$)[a-z0-9]+(?:-[a-z0-9]+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """A skill as one caller may read it."""
+
+    path: str
+    """Its folder, e.g. `organization/refunds`."""
+    frontmatter: Mapping[str, Any]
+    files: Mapping[str, str]
+    """The texts of its files, by their paths in the folder."""
+
+    @property
+    def uri(self) -> str:
+        """The address of its SKILL.md."""
+        return f"{SCHEME}{self.path}/{FILE}"
+
+    @property
+    def modules(self) -> list[str]:
+        """The modules whose tools it is about."""
+        metadata = self.frontmatter.get("metadata")
+        return str(metadata.get("modules", "")).split() if isinstance(metadata, dict) else []
+
+    def entry(self) -> dict[str, Any]:
+        """Return it as the protocol lists it: its front matter, and each file with the hash of its bytes."""
+        resources = [
+            {
+                "uri": f"{SCHEME}{self.path}/{name}",
+                "digest": f"sha256:{hashlib.sha256(text.encode()).hexdigest()}",
+                "size": len(text.encode()),
+            }
+            for name, text in sorted(self.files.items())
+        ]
+        return {"uri": self.uri, "frontmatter": self.frontmatter, "resources": resources}
+
+
+def list_skills(permissions: Permissions) -> list[Skill]:
+    """Return the skills that a caller may read."""
+    names = {module.name for module in permissions.modules()}
+    found = [skill for skill in deployed() if names.issuperset(skill.modules)]
+    if "rag" in names and permissions.allows(permissions.catalogue.index.modules["rag"].tools["get_doc"]):
+        found += _of_organization(permissions.caller.organization)
+    return found + (list(_of_saved_batches(permissions)) if records.MODULE in names else [])
+
+
+def skills_about(module: str, permissions: Permissions) -> list[Skill]:
+    """Return the deployed skills about a module that a caller may read."""
+    found = [skill for skill in deployed() if module in skill.modules]
+    names = {one.name for one in permissions.modules()} if found else set[str]()
+    return [skill for skill in found if names.issuperset(skill.modules)]
+
+
+def find(permissions: Permissions, uri: str) -> Skill:
+    """Return the skill whose SKILL.md has an address; FileNotFound if the caller may read none."""
+    found = next((skill for skill in list_skills(permissions) if skill.uri == uri), None)
+    if found is None:
+        raise FileNotFound(path=uri)
+    return found
+
+
+def read(permissions: Permissions, uri: str) -> str:
+    """Return the text of a file of a skill."""
+    for skill in list_skills(permissions):
+        name = uri.removeprefix(f"{SCHEME}{skill.path}/")
+        if name in skill.files:
+            return skill.files[name]
+    raise FileNotFound(path=uri)
+
+
+def tool_reading(uri: str) -> tuple[str, str, dict[str, str]] | None:
+    """Return the tool, with its arguments, by which a file of the organization is read; None for another file."""
+    path = uri.removeprefix(OF_ORGANIZATION)
+    return ("rag", "get_doc", {"path": f"{FOLDER}{path}"}) if path != uri else None
+
+
+def children(permissions: Permissions, uri: str) -> dict[str, bool]:
+    """Return the addresses directly in a folder, and whether each is a folder; FileNotFound for no folder."""
+    files = [f"{SCHEME}{skill.path}/{name}" for skill in list_skills(permissions) for name in skill.files]
+    inside = [file.removeprefix(f"{uri}/").split("/") for file in files if file.startswith(f"{uri}/")]
+    if not inside:
+        raise FileNotFound(path=uri)
+    return {f"{uri}/{parts[0]}": len(parts) > 1 for parts in sorted(inside)}
+
+
+@cached
+def deployed() -> tuple[Skill, ...]:
+    """Return the skills in the services' folders."""
+    texts = ((Path(__file__).parent / name / FILE) for name in NAMES)
+    found = (_skill("", {FILE: file.read_text("utf-8")}) for file in texts if file.is_file())
+    return tuple(skill for skill in found if skill)
+
+
+def _of_organization(organization: str) -> Iterator[Skill]:
+    """Yield the skills among an organization's documents; one that is none by its front matter is left out."""
+    from mcpist_services.rag.document_store import DocumentStore  # few requests wait for it
+
+    index = DocumentStore.of(organization).index()
+    folders: dict[str, dict[str, str]] = {}
+    for path in index.entries:
+        folder, _, name = path.removeprefix(FOLDER).partition("/")
+        if path.startswith(FOLDER) and name:
+            folders.setdefault(folder, {})[name] = path
+    for folder, paths in folders.items():
+        if FILE in paths and len(paths) <= MAX_FILES:
+            skill = _skill("organization/", {name: index.text(path) for name, path in paths.items()})
+            if skill and skill.path == f"organization/{folder}":
+                yield skill
+
+
+def _of_saved_batches(permissions: Permissions) -> Iterator[Skill]:
+    """Yield the skill that is made of the saved batches, if there are any."""
+    visible = records.read(permissions.caller.organization).of(permissions.caller)
+    parts = [f"---\nname: saved-batches\ndescription: {json.dumps(SAVED_DESCRIPTION)}\n---\n# Saved batches\n"]
+    for one in visible:
+        params = {name: f"<{schema.get('description') or name}>" for name, schema in one.parameters.items()}
+        line = {"id": one.name, "module": records.MODULE, "tool": one.name, "params": params, "output": True}
+        text = json.dumps(line, ensure_ascii=False)
+        parts.append(f"\n## {one.name}\n\n{one.description}\n\n```jsonl\n{text}\n```\n")
+    skill = _skill("", {FILE: "".join(parts)}) if visible else None
+    if skill:
+        yield skill
+
+
+def _skill(prefix: str, files: Mapping[str, str]) -> Skill | None:
+    """Return the skill of some files; None if their SKILL.md is none by the specification."""
+    try:
+        front = load_yaml(front_matter(files[FILE]) or "")
+    except YamlError:
+        return None
+    name, description = (front.get(field) for field in ("name", "description")) if isinstance(front, dict) else ("", "")
+    if not (isinstance(name, str) and isinstance(description, str) and _NAME.fullmatch(name)):
+        return None
+    fits = 0 < len(description) <= MAX_SKILL_DESCRIPTION_CHARACTERS and sum(map(len, files.values())) <= MAX_SKILL_BYTES
+    return Skill(f"{prefix}{name}", front, files) if fits else None
