@@ -22,6 +22,7 @@ OTHER = {
     "PublicUrl": "https://mcp.example.com",
     "Issuer": "https://login.example.com",
     "LoginClientId": "mcpist",
+    "IssuersByDomain": '{"globex.com":{"issuer":"https://login.globex.com","client_id":"mcpist"}}',
     "Administrator": "ada@example.com",
     "Audience": "https://mcp.example.com/other",
     "ConnectClientId": "pages",
