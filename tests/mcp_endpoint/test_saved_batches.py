@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from mcpist.aws.table import ledger_table
 from mcpist.batch.saved import records
-from mcpist.caller import Role, Subject
-from mcpist.people import directory
+from mcpist.caller import Policies, Role, Subject
+from mcpist.people import directory, edits
 from mcpist.tools.search.translation import read_translation
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
@@ -204,6 +205,8 @@ def test_a_name_has_versions_of_one_owner_and_is_shared_with_roles(door: Endpoin
         other.error("call", module="saved", tool="delete", params={"name": "best_doc"})["code"] == "AUTHORIZATION_ERROR"
     )
     assert "best_doc(words) -> path" in other.call("get_module_schema", query="read the best document")[1][0]
+    unshared = other.error("call", module="saved", tool="show", params={"name": "best_doc", "version": 1})
+    assert unshared["code"] == "VALIDATION_ERROR"
 
 
 def test_a_saved_batch_does_what_its_caller_may_do(door: EndpointClient) -> None:
@@ -228,6 +231,32 @@ def test_a_saved_batch_does_what_its_caller_may_do(door: EndpointClient) -> None
     )
     failed, texts = door.call("call", module="saved", tool="drop", params={"words": "old.md"}, confirm=True)
     assert (failed, texts[0].partition(":")[0].split()[0]) == (False, "batch")
+
+
+def test_a_name_that_is_free_again_shows_nothing_of_its_former_owner(door: EndpointClient) -> None:
+    members.put_role("acme", Role("shared"))
+    saved(door)
+    saved(door, replaces=1)
+    saved(door, replaces=2)
+    ledger_table().delete("acme#saved", "best_doc")  # as 30 days after it was deleted
+    records.read("acme", fresh=True)
+    other = colleague(door, "ben", allow=("rag.*", "saved.*"))
+    saved(other, description="Of Ben")
+    former = other.error("call", module="saved", tool="show", params={"name": "best_doc", "version": 2})
+    first = other.call("call", module="saved", tool="show", params={"name": "best_doc", "version": 1})[1][0]
+    assert (former["code"], "Of Ben" in first) == ("VALIDATION_ERROR", True)
+
+
+@pytest.mark.parametrize("action", ['== Action::"saved.best_doc"', 'in Action::"saved.*"'])
+def test_a_policy_about_a_saved_batch_forbids_its_use(door: EndpointClient, action: str) -> None:
+    saved(door)
+    base = '@id("base") permit (principal, action, resource);'
+    change = edits.set_policies(Policies(1, f'{base}\n@id("no") forbid (principal, action {action}, resource);'))
+    directory.change("acme", change)
+    directory.access_cache.clear()
+    called = door.error("call", module="saved", tool="best_doc", params={"words": "x"})
+    inside = door.error("batch", commands=[use("a", "best_doc", params={"words": "x"})])
+    assert (called["code"], inside["code"]) == ("POLICY_REFUSED", "POLICY_REFUSED")
 
 
 def test_a_batch_that_ran_is_saved_and_a_deleted_one_is_no_tool(door: EndpointClient) -> None:

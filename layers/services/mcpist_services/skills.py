@@ -17,6 +17,7 @@ from mcpist.batch.saved import records
 from mcpist.bounded_yaml import YamlError, load_yaml
 from mcpist.errors import FileNotFound
 from mcpist.memory import cached
+from mcpist.running.policy import refusal_of_all
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services import NAMES
 from mcpist_services.rag.documents import front_matter
@@ -70,7 +71,7 @@ def list_skills(permissions: Permissions) -> list[Skill]:
     """Return the skills that a caller may read."""
     names = {module.name for module in permissions.modules()}
     found = [skill for skill in deployed() if names.issuperset(skill.modules)]
-    if "rag" in names and permissions.allows(permissions.catalogue.index.modules["rag"].tools["get_doc"]):
+    if "rag" in names and _may_read_documents(permissions):
         found += _of_organization(permissions.caller.organization)
     return found + (list(_of_saved_batches(permissions)) if records.MODULE in names else [])
 
@@ -120,6 +121,13 @@ def deployed() -> tuple[Skill, ...]:
     texts = ((Path(__file__).parent / name / FILE) for name in NAMES)
     found = (_skill("", {FILE: file.read_text("utf-8")}) for file in texts if file.is_file())
     return tuple(skill for skill in found if skill)
+
+
+def _may_read_documents(permissions: Permissions) -> bool:
+    """Whether roles and policies let a caller read any document."""
+    rag = permissions.catalogue.module("rag")
+    tool = rag.tools["get_doc"]
+    return permissions.allows(tool) and not refusal_of_all(permissions, rag, tool)
 
 
 def _of_organization(organization: str) -> Iterator[Skill]:

@@ -27,8 +27,10 @@ from mcpist.running import broker
 from mcpist.running.broker import Credential
 from mcpist.running.confirmation import Agreement
 from mcpist.running.gate import CONFIRMED, AdmittedUse, ToolUse, admit, get_upstream_prompt, read_upstream
+from mcpist.running.policy import JudgedUse, judge
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.search.catalogue import Catalogue
+from mcpist_services.catalogue import CATALOGUE as SERVICES
 from tests.audit_items import audit_items
 from tests.core.running.test_gate import Notes
 from tests.core.sample import CATALOGUE, EVERYTHING, caller
@@ -37,6 +39,7 @@ BASE = '@id("base") permit (principal, action, resource);'
 CREATE = ToolUse("shop", "create_item", {"name": "a", "price": 3}, "r1")
 DELETE = ToolUse("shop", "delete_item", {"item_id": "7"}, "r1")
 CLAIMED = Agreement(claimed=True)
+JIRA = Role("jira", modules=("jira",), allow=("*",))
 
 pytestmark = pytest.mark.usefixtures("aws")
 
@@ -114,6 +117,16 @@ def test_a_destructive_call_is_asked_about_as_before_whatever_the_policies_permi
 def test_a_policy_has_a_second_person_approve() -> None:
     error = refused(ApprovalPending, who(forbid("writes", "@approve")))
     assert error.details["mode"] == "second_person"
+
+
+def test_a_policy_compares_the_value_that_an_address_stands_for() -> None:
+    rule = '@id("no") forbid (principal, action, resource) when { context has args && context.args has issue_key };'
+    secret = rule.replace("};", '&& context.args.issue_key like "SEC-*" };')
+    permissions = Permissions(replace(who(secret), roles=(JIRA,)), SERVICES)
+    jira = SERVICES.module("jira")
+    keys = ("SEC-1", "https://acme.atlassian.net/browse/SEC-1", "https://acme.atlassian.net/browse/ENG-1")
+    uses = [JudgedUse(jira, jira.tools["get_issue"], {"issue_key": key}) for key in keys]
+    assert [verdict.level for verdict in judge(permissions, uses)] == ["refuse", "refuse", "permit"]
 
 
 def test_a_running_step_needs_the_agreement_that_its_batch_asked_for() -> None:
@@ -246,6 +259,7 @@ import sys
 from dataclasses import replace
 from mcpist.caller import Policies
 from tests.core.sample import CATALOGUE, EVERYTHING, caller
+from mcpist.running.policy import JudgedUse, judge
 from mcpist.tools.access.permissions import Permissions
 from mcpist.batch.execution.plan import plan
 from mcpist.running.gate import ToolUse, admit

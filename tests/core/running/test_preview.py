@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from mcpist.caller import Policies, Role
-from mcpist.errors import AuthorizationError, InvalidArguments, PolicyRefused
+from mcpist.errors import AuthorizationError, InvalidArguments, PolicyRefused, PolicyUnasked
+from mcpist.running import approvals
 from mcpist.running.gate import ToolUse
 from mcpist.running.preview import preview
 from mcpist.tools.access.permissions import Permissions
@@ -84,3 +85,15 @@ def test_policies_decide_what_is_shown_and_their_verdict_is_shown(tracker: Track
         with pytest.raises(PolicyRefused):
             shown_by(f'@id("no") forbid (principal, action == Action::"tracker.{tool}", resource);')
     assert tracker.written == []
+
+
+@pytest.mark.parametrize("word", ["@ask", "@approve"])
+def test_the_read_of_a_target_asks_nobody(tracker: Tracker, word: str) -> None:
+    """Its question could be answered by no request: the call that is previewed answers another one."""
+    everything = '@id("base") permit (principal, action, resource);'
+    rule = f'@id("look") {word} forbid (principal, action == Action::"tracker.get_item", resource);'
+    person = replace(UMA, policies=Policies(1, f"{everything}\n{rule}"))
+    use = ToolUse("tracker", "update_item", {"item_id": "7", "title": "new"}, "r1")
+    with pytest.raises(PolicyUnasked):
+        preview(Permissions(person, tracker.catalogue), use, 20)
+    assert approvals.list_own(person) == []

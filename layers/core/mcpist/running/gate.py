@@ -27,9 +27,9 @@ from mcpist.running.policy import (
     described,
     judge,
     judge_material,
-    outlook,
     reason_of,
     refusal,
+    refusal_of_all,
 )
 from mcpist.running.run import ToolResult as ToolResult
 from mcpist.running.run import account_links, audited, run_tool
@@ -185,7 +185,7 @@ class OtherReadingTools:
         return self._read(replace(self.use, tool=tool, arguments=arguments), MAX_TARGET_SECONDS)[0]
 
     def _read(self, use: ToolUse, seconds: float) -> tuple[Any, Shows]:
-        admitted = admit(self.permissions, use)
+        admitted = admit(self.permissions, use, CONFIRMED)  # nobody can answer a question about a part of a tool
         if not admitted.tool.reads:
             raise TypeError(f"{use.module}.{use.tool} does not only read")
         account_of(admitted)
@@ -269,9 +269,7 @@ def require(permissions: Permissions, module: str, material: Material, request: 
         own = permissions.catalogue.module(module)
         for name in material.tools if permissions.caller.policies else ():
             # Nothing runs yet, so only what no argument could change is refused.
-            if (verdict := outlook(permissions, own, own.tools[name])) and (
-                error := refusal(verdict, f"{module}.{name}")
-            ):
+            if error := refusal_of_all(permissions, own, own.tools[name]):
                 raise error
 
 

@@ -64,6 +64,12 @@ def outlook(permissions: Permissions, module: Module, tool: Tool) -> "Verdict | 
     return overview(rules_of(policies.text), permissions.caller, [use])[0]
 
 
+def refusal_of_all(permissions: Permissions, module: Module, tool: Tool) -> McpistError | None:
+    """Return the error of a tool that the policies refuse whatever its arguments; None for another."""
+    verdict = outlook(permissions, module, tool)
+    return refusal(verdict, f"{tool.module}.{tool.name}") if verdict else None
+
+
 def judge_material(permissions: Permissions, module: str, method: str) -> None:
     """Raise PolicyRefused if the policies refuse a resource or a prompt of a server; nobody can be asked about it."""
     if permissions.caller.policies is None:
@@ -143,6 +149,8 @@ def _facts(caller: Caller, use: JudgedUse, names_account: bool) -> "ToolFacts":
     if names_account and service:
         # Which account is the default decides the broker, which is asked anyway before the use runs.
         account = acting_account(acting_caller(caller, use.tool), use.module, use.tool).label
+    # A policy compares the values that the tool takes, not the addresses in which they are written.
+    known = {name: value for name, value in use.arguments.items() if name not in use.unresolved}
     return ToolFacts(
         use.tool.module,
         use.tool.name,
@@ -150,7 +158,7 @@ def _facts(caller: Caller, use: JudgedUse, names_account: bool) -> "ToolFacts":
         schema=use.tool.input_schema,
         service=service or "",
         account=account,
-        arguments=use.arguments,
+        arguments={**use.arguments, **use.tool.pasted.values(known)},
         unresolved=use.unresolved,
         files=reference_names(use.tool.input_schema, use.arguments),
         place=use.place or NO_PLACE,

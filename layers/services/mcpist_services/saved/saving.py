@@ -104,7 +104,7 @@ def show(tools: OtherTools, deadline: float, name: str, version: int) -> dict[st
     """Return a version of a saved batch."""
     caller: Caller = tools.permissions.caller
     present = _read(tools).find(caller, name)
-    return _shown(records.read_version(caller.organization, present, version or present.version))
+    return _shown(records.read_version(caller, present, version or present.version))
 
 
 def delete(tools: OtherTools, deadline: float, name: str) -> dict[str, str]:  # noqa: ARG001

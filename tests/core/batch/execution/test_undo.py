@@ -17,8 +17,8 @@ from mcpist.batch.language.graph import Graph
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Entry, Header
 from mcpist.batch.options import DEFAULT_OPTIONS, BatchOptions
-from mcpist.caller import Caller, Role, Subject
-from mcpist.errors import InvalidRequest, McpistError, NothingToUndo, NotUndoable
+from mcpist.caller import Caller, Policies, Role, Subject
+from mcpist.errors import BatchNotFound, InvalidRequest, McpistError, NothingToUndo, NotUndoable
 from mcpist.running import changes
 from mcpist.running.changes import ChangeContent
 from mcpist.running.gate import CONFIRMED, ToolUse, admit
@@ -234,6 +234,22 @@ def test_a_failed_batch_is_taken_back_by_one_batch_however_often_that_is_begun(t
     (entry,) = ledger.get_entries(made.pk)
     assert (ledger.get_header(made.pk).done, entry.step.tool, entry.step.undoes[:2]) == (True, "update_item", "c_")
     assert replace(head, outcome={0: "cancelled", 1: "failed"}).undone_by == ""
+
+
+def test_nothing_is_taken_back_by_itself_where_a_policy_wants_somebody_asked(tracker: Tracker) -> None:
+    items(tracker, 1)
+    story, commands = Story(tracker), [step("a", "update_item", item_id="i0", title="new")]
+    story.keep_graph(commands)
+    story.run(commands)
+    head = replace(
+        ledger.get_header(f"acme#{BATCH}"), seq={0: 0}, outcome={0: "failed"}, options=BatchOptions(on_failure="undo")
+    )
+    base = '@id("base") permit (principal, action, resource);'
+    rule = '@id("ask") @ask forbid (principal, action in Action::"writes", resource);'
+    asked = Permissions(replace(UMA, policies=Policies(1, f"{base} {rule}")), tracker.catalogue)
+    undo_failed(head, asked, "arn:aws:states:us-east-1:123456789012:stateMachine:none-relay")
+    with pytest.raises(BatchNotFound):
+        ledger.get_header(f"acme#{head.undone_by}")
 
 
 def test_a_batch_that_must_be_undone_may_hold_nothing_irreversible(tracker: Tracker) -> None:

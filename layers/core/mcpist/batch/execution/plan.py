@@ -36,6 +36,7 @@ from mcpist.errors import (
 )
 from mcpist.files.parameters import reference_names
 from mcpist.people.in_flight import steps_at_once
+from mcpist.running.policy import refusal_of_all
 from mcpist.suggestions import nearest
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.correction import correcting
@@ -199,6 +200,7 @@ class _FoundSteps:
         self._permissions = permissions
         self._problems = problems
         self._outermost = (saving.name,) if saving else ()
+        self._is_saving = saving is not None
 
     def add(self, written: Step, outer: tuple[str, ...] = (), *, alone: bool = False) -> None:
         """Add a step, or the steps of its saved batch; `outer` are the saved batches that it is in."""
@@ -221,6 +223,10 @@ class _FoundSteps:
             raise CyclicSteps(field="tool", cycle=" -> ".join(f"{MODULE}.{name}" for name in (*outer, tool.name)))
         if len(outer) >= MAX_SAVED_DEPTH:
             raise InvalidLine(field="tool", problem=f"saved batches are at most {MAX_SAVED_DEPTH} deep in each other")
+        # Its steps are judged by their own tools; a rule about the saved batch itself forbids all of them.
+        own = self._permissions.catalogue.module(MODULE)
+        if not self._is_saving and (error := refusal_of_all(self._permissions, own, tool)):
+            raise error
         prefix = "" if alone else f"{step.id}{SEPARATOR}"
         inner = expand(step, tool.saved, prefix)
         for one in inner:

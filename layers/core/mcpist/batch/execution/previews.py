@@ -57,7 +57,7 @@ def with_previews(
         step, tool = steps[name]
         use = gate.ToolUse(step.module, step.tool, step.params, request, options=step.options)
         with suppress(McpistError):  # the question then says that it is not known
-            raw = gate.admit(permissions, use).run(rest).json
+            raw = gate.admit(permissions, use, gate.CONFIRMED).run(rest).json
             results[name] = _result(step, raw, tool.shows, None, permissions.caller)
     return [replace(use, preview=_preview(use, results, lists.get(use.id))) for use in uses]
 

@@ -81,7 +81,7 @@ def undo_failed(head: Header, permissions: Permissions, relay: str) -> None:
     """Start the batch that takes back what succeeded of a batch that wants it, once a step of it has failed for good.
 
     It runs under the warrant of the failed batch, on the relay. Where a role demands an approval for what it destroys,
-    nothing starts: then a person undoes it. Repeating this starts no second batch.
+    or a policy an agreement, nothing starts: then a person undoes it. Repeating this starts no second batch.
     """
     if not head.undone_by:
         return
@@ -90,7 +90,7 @@ def undo_failed(head: Header, permissions: Permissions, relay: str) -> None:
     except McpistError as error:  # nothing is to be undone, or the caller may not do it any more
         logger.warning("no automatic undo", extra={"batch": head.batch, "code": error.code})
         return
-    if permissions.approval_mode(planned.tools):
+    if permissions.approval_mode(planned.tools) or any(verdict.level != "permit" for verdict in planned.verdicts):
         return
     started_at = now()
     made = Header(

@@ -102,14 +102,16 @@ def has_any(organization: str) -> bool:
     return bool(ledger_table().query_page("pk", _partition(organization), (" ", "~"), limit=1)[0])
 
 
-def read_version(organization: str, present: SavedBatch, version: int) -> SavedBatch:
-    """Return a version of a saved batch; InvalidRequest if it never had one of this number."""
+def read_version(caller: Caller, present: SavedBatch, version: int) -> SavedBatch:
+    """Return a version of a saved batch; InvalidRequest if the caller could never use one of this number."""
     if version == present.version:
         return present
-    item = ledger_table().get(*_version_key(organization, present.name, version))
-    if item is None:
+    item = ledger_table().get(*_version_key(caller.organization, present.name, version))
+    found = decode(SavedBatch, item) if item else None
+    # Under a name that was free again, and before it was shared, there are versions that others have not seen.
+    if found is None or found.owner != present.owner or not found.is_visible_to(caller):
         raise InvalidRequest(field="version", problem=f"there are versions 1 to {present.version}")
-    return decode(SavedBatch, item)
+    return found
 
 
 def latest(organization: str, name: str) -> SavedBatch | None:

@@ -104,6 +104,16 @@ class PastedArguments:
                     filled[other] = named
         return filled, problems
 
+    def values(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments as the tool takes them: each address is the value that it names."""
+        filled, _ = self.read(arguments)
+        for name in self.addresses.keys() & filled.keys():
+            given = filled[name]
+            filled[name] = (
+                [self._value(name, one) for one in given] if isinstance(given, list) else self._value(name, given)
+            )
+        return filled
+
     def check_site(self, arguments: Mapping[str, Any], site_url: str) -> None:
         """Refuse the address of another site than the account's."""
         for name, _, parts in self._pasted(arguments) if site_url else ():
@@ -120,9 +130,11 @@ class PastedArguments:
                     yield name, text, parts
 
     def _is_same(self, name: str, present: Any, value: str) -> bool:
+        return _plain(self._value(name, present)) == _plain(value)
+
+    def _value(self, name: str, given: Any) -> Any:
         address = self.addresses.get(name)
-        own = address.parts(present).get(address.part, present) if address else present
-        return _plain(own) == _plain(value)
+        return address.parts(given).get(address.part, given) if address else given
 
 
 def _plain(value: Any) -> str:
