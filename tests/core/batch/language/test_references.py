@@ -9,8 +9,10 @@ from mcpist.batch.language.references import (
     NoResult,
     Reference,
     StepResult,
+    escape,
     find_references,
     resolve,
+    rewrite,
 )
 from mcpist.errors import PayloadTooLarge, UnresolvedReference
 from mcpist.render.shows import DOWNLOADED, shows
@@ -223,6 +225,37 @@ def test_references_that_grow_too_large_are_refused_before_they_are_built(text: 
     with pytest.raises(PayloadTooLarge) as error:
         resolve([*values, *values, *values], lambda _: source)
     assert error.value.details["field"] == "params.100"
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("${param.a}${param.b}", ("$", "{find.secret}")),
+        ("${param.a}{find.secret}", ("$", "")),
+        ("$${param.b} ${param.a}${find.x}", ("$", "")),
+        ("${param.a}${param.b}find.secret}", ("$", "{")),
+        ("${param.a}${param.b}", ("$${x", "}${find.secret}")),
+    ],
+)
+def test_values_of_parameters_make_no_reference_together(text: str, values: tuple[str, str]) -> None:
+    given_values = dict(zip(("a", "b"), values, strict=True))
+
+    def change(reference: Reference) -> Any:
+        return (
+            escape(given_values[str(reference.keys[0])]) if reference.step == "param" else "${" + reference.text + "}"
+        )
+
+    try:
+        made = rewrite(text, change)
+    except UnresolvedReference:
+        return
+    own = [one for one in find_references(text) if one.step != "param"]
+    assert [one.text for one in find_references(made)] == [one.text for one in own]
+
+
+def test_a_text_that_its_parameters_make_too_large_is_refused_before_it_is_built() -> None:
+    with pytest.raises(PayloadTooLarge):
+        rewrite("${param.a}" * 9_000, lambda _: "x" * 100_000)
 
 
 def test_a_result_in_front_of_a_path_is_left_out_unless_the_service_has_one() -> None:

@@ -28,6 +28,8 @@ PARAM = "param"
 _MAX_LISTED_KEYS = 20
 MAX_RESOLVED_CHARACTERS = 10_000_000
 """The size of all values that take the place of one value's references, as JSON."""
+MAX_REWRITTEN_CHARACTERS = 1_000_000
+"""The same before a batch is planned."""
 
 type Key = str | int
 
@@ -110,14 +112,15 @@ def find_foreign_references(value: Any, ids: Container[str], field: str = "param
 
 def resolve(value: Any, find: FindSource, field: str = "params") -> Any:
     """Return a value in which every reference is replaced by its value; PayloadTooLarge before it grows too large."""
-    return _Resolver(find).resolve(value, field)
+    return _Resolver(lambda reference: resolve_reference(reference, find)).resolve(value, field)
 
 
 class _Resolver:
     """Replaces the references of one value, and counts the size of what takes their place."""
 
-    def __init__(self, find: FindSource) -> None:
-        self._find = find
+    def __init__(self, replacement: Callable[[Reference], Any], limit: int = MAX_RESOLVED_CHARACTERS) -> None:
+        self._replacement = replacement
+        self._limit = limit
         self._sizes: dict[Reference, int] = {}
         self._characters = 0
 
@@ -131,7 +134,10 @@ class _Resolver:
         match = _REFERENCE.fullmatch(value)
         if match and match[1] is not None:
             return self._value_of(_parse_match(match, field))
-        return _REFERENCE.sub(lambda part: self._text_of(part, field), value)
+        return self._text(value, field)
+
+    def _text(self, text: str, field: str) -> str:
+        return _REFERENCE.sub(lambda part: self._text_of(part, field), text)
 
     def _text_of(self, match: re.Match[str], field: str) -> str:
         if match[1] is None:
@@ -143,40 +149,37 @@ class _Resolver:
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
     def _value_of(self, reference: Reference) -> Any:
-        value = resolve_reference(reference, self._find)
+        value = self._replacement(reference)
         same = Reference(reference.text, "", reference.step, reference.keys)
         if same not in self._sizes:
             self._sizes[same] = len(value) if isinstance(value, str) else len(json.dumps(value, ensure_ascii=False))
         self._characters += self._sizes[same]
-        if self._characters > MAX_RESOLVED_CHARACTERS:
-            raise PayloadTooLarge(
-                field=reference.field, size_bytes=self._characters, limit_bytes=MAX_RESOLVED_CHARACTERS
-            )
+        if self._characters > self._limit:
+            raise PayloadTooLarge(field=reference.field, size_bytes=self._characters, limit_bytes=self._limit)
         return value
 
 
 def rewrite(value: Any, change: Callable[[Reference], Any], field: str = "params") -> Any:
     """Return a value in which what `change` returns stands for each reference, in the language itself: `$${` stays."""
+    return _Rewriter(change, MAX_REWRITTEN_CHARACTERS).resolve(value, field)
 
-    def as_text(match: re.Match[str]) -> str:
-        if match[1] is None:
-            return match[0]
-        reference = _parse_match(match, field)
-        changed = change(reference)
-        if changed is None:
-            raise unresolved_error(reference, "it is null, inside a text", "Give it a value.")
-        return changed if isinstance(changed, str) else json.dumps(changed, ensure_ascii=False)
 
-    match value:
-        case dict():
-            return {name: rewrite(inner, change, f"{field}.{name}") for name, inner in value.items()}
-        case list():
-            return [rewrite(inner, change, f"{field}.{index}") for index, inner in enumerate(value)]
-        case str():
-            whole = _REFERENCE.fullmatch(value)
-            is_whole = whole is not None and whole[1] is not None
-            return change(_parse_match(whole, field)) if whole and is_whole else _REFERENCE.sub(as_text, value)
-    return value
+class _Rewriter(_Resolver):
+    def _text(self, text: str, field: str) -> str:
+        parts = list[str]()
+        for match in _REFERENCE.finditer(text):
+            parts.append(match[0] if match[1] is None else self._text_of(match, field))
+        known = iter(parts)
+        made = _REFERENCE.sub(lambda _: next(known), text)
+        # "$" and "{a.b}" from two values would be a reference that nobody has written.
+        if _REFERENCE.findall(made) != [found for part in parts for found in _REFERENCE.findall(part)]:
+            raise UnresolvedReference(
+                field=field,
+                reference=text,
+                problem="its values would become a reference together",
+                known="Give them without $ and { at their ends.",
+            )
+        return made
 
 
 def escape(value: Any) -> Any:
