@@ -1,12 +1,19 @@
 """What the tools of an import show: the id that the next operation needs, the record in its envelopes, no secret."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import project
+from mcpist.running import changes
+from mcpist.running.gate import OtherReadingTools, ToolUse
+from mcpist.running.options import DEFAULT_OPTIONS
+from mcpist.running.undoing import undoable
+from mcpist.tools.access.permissions import Permissions
 from mcpist_services.described.secrets import MASKED, is_secret_name
+from tests.core.sample import CATALOGUE, caller
 from tests.faults import for_each
 from tests.services.described.library import answers, library, module_of, overlay_of
 
@@ -141,3 +148,15 @@ def test_a_field_named_as_a_secret_is_one(name: str) -> None:
 def test_a_field_that_only_speaks_of_a_secret_is_none(name: str) -> None:
     assert not is_secret_name(name)
     assert MASKED
+
+
+@pytest.mark.usefixtures("aws")
+@pytest.mark.parametrize("reveals", [False, True])
+def test_the_journal_of_changes_keeps_no_secret_that_a_tool_was_given(reveals: bool) -> None:
+    tool = replace(module_of(library()).tools["add_book"], reveals=reveals)
+    person, given = replace(caller(), undoable=True), {"title": "Emma", "password": "canary"}
+    targets = OtherReadingTools(Permissions(person, CATALOGUE), ToolUse("library", "add_book", given, "r1"))
+    with undoable(person, tool, given, DEFAULT_OPTIONS, targets, {"request": "r1", "batch": ""}, ""):
+        pass
+    (record,) = changes.list_changes(person)
+    assert changes.load(record).arguments == ({} if reveals else {"title": "Emma", "password": MASKED})

@@ -81,10 +81,15 @@ def undoable(
         more = {"batch": row["batch"], "step": step, "account": pending.account, "problem": problem}
         name, creates = f"{tool.module}.{tool.name}", bool(tool.undo and tool.undo.creates)
         try:
-            content = replace(content, nonce=row["request"])
+            content = replace(content, nonce=row["request"], **(_shown(tool, arguments) if problem else {}))
             row["change"] = changes.keep(caller, name, content, creates=creates, **more).id
         except StoreUnavailable:  # it has happened, and an error would say that it has not
             logger.exception("change not kept")
+
+
+def _shown(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a write that nothing undoes, which are only looked at: no secret is kept of them."""
+    return {"arguments": {} if tool.reveals else tool.masked(dict(arguments))}
 
 
 def describe(tool: Tool) -> str:
