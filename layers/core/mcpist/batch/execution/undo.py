@@ -9,6 +9,7 @@ from typing import Any
 from mcpist.batch.execution.executions import start_execution
 from mcpist.batch.execution.plan import plan
 from mcpist.batch.language.graph import Graph
+from mcpist.batch.language.references import escape
 from mcpist.batch.language.steps import MAX_BATCH_STEPS
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.items import now
@@ -164,18 +165,6 @@ def _steps(
         id_ = f"undo_{record.id[2:]}" + (f"_{number}" if number else "")
         first = {"undoes": changes.reference(caller, record), **({"anyway": True} if anyway else {})}
         needs = [steps[-1]["id"]] if steps else list(after)
-        step = {"id": id_, "module": record.tool.partition(".")[0], "tool": tool, "params": _escaped(arguments), **own}
+        step = {"id": id_, "module": record.tool.partition(".")[0], "tool": tool, "params": escape(arguments), **own}
         steps.append({**step, **({"after": needs} if needs else {}), **({} if number else first), "output": True})
     return steps
-
-
-def _escaped(value: Any) -> Any:
-    """Return a value in which no text is taken for a reference to a step."""
-    match value:
-        case str():
-            return value.replace("${", "$${")
-        case dict():
-            return {name: _escaped(one) for name, one in value.items()}
-        case list():
-            return [_escaped(one) for one in value]
-    return value
