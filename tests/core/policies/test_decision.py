@@ -134,5 +134,7 @@ def test_the_domains_of_addresses_among_the_arguments_are_known() -> None:
     text = f'{BASE} @id("out") forbid ({CREATE}) unless {{ ["our.example"].containsAll(context.domains) }};'
     assert verdict(text, name="Ada <ada@OUR.example>", price=1).text == "permit: base"
     assert verdict(text, name="a@our.example, b@other.example", price=1).text == "refuse: out"
+    for name in ("a@our.example@other.example", '"a@our.example"@other.example', "<a@other.example> (Ada)"):
+        assert verdict(text, name=name, price=1).text == "refuse: out", name
     assert verdict(text, name="see https://x/@y and write to a@other.example please", price=1).text == "permit: base"
     assert verdict(text, price=1, unresolved={"name": "${x.n}"}).depends_on == ("${x.n}",)

@@ -16,7 +16,8 @@ from mcpist.policies.history import NO_HISTORY, History
 from mcpist.policies.place import NO_PLACE, StepPlace
 from mcpist.policies.rules import Path, RuleSet
 
-_ADDRESS = re.compile(r"(?:[^<>]*<)?[^@\s<>]+@([^@\s<>]+)>?")
+# The domain is behind the last @; a comment may follow.
+_ADDRESS = re.compile(r"(?:[^<>]*<)?[^\s<>]+@([^@\s<>()]+)>?(?:\s*\([^()]*\))?")
 _BETWEEN_ADDRESSES = re.compile(r"[,;]|\s+(?=\S+@)")
 POLICY_ADMINISTRATION = "mcpist.policies"
 """The action of an administrator who changes the policies."""
