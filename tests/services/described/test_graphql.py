@@ -10,7 +10,7 @@ from mcpist.errors import InvalidRequest
 from mcpist.render.shows import project
 from mcpist.tools.declare.call import Call, ServiceResponse
 from mcpist.tools.declare.dialect import RateLimited, Refusal, TokenRefused
-from mcpist_services.described import description
+from mcpist_services.described import description, graphql_schema
 from mcpist_services.described.module import DescribedTool, module
 from mcpist_services.described.overlay import Overlay, PagingRule
 from mcpist_services.described.proposal import propose
@@ -156,9 +156,38 @@ def test_the_errors_in_an_answer_of_status_200_are_typed(body: Any, refusal: Ref
 
 
 @for_each(
-    "content", [b"type Query { a: Missing }", b"type Query {", b'{"__schema": {"types": 1}}', b"schema { query: A }"]
+    "content",
+    [
+        *(b"type Query { a: Missing }", b"type Query {", b'{"__schema": {"types": 1}}', b"schema { query: A }"),
+        *(b"type Query { a: In } input In { x: Int }", b"union U = Int type Query { a: U }"),
+    ],
 )
 def test_a_broken_schema_is_refused(content: bytes) -> None:
     with pytest.raises(InvalidRequest, match="GraphQL schema") as refused:
         description.parse(content)
     assert refused.value.details["field"] == "description"
+
+
+def test_a_first_line_of_many_signs_is_read_at_once() -> None:
+    assert not graphql_schema.is_sdl(b"#" * 10_000 + b"\nopenapi: 3.0.3\n")
+    assert graphql_schema.is_sdl(b"#" * 10_000 + b"\ntype Query { a: Int }")
+
+
+@for_each(
+    "types",
+    [
+        "type A { node: A, id: ID }",
+        "type A { nodes: A, pageInfo: Info, id: ID } type Info { endCursor: String }",
+        "type A { nodes: [B], pageInfo: Info } type B { nodes: [A], pageInfo: Info } type Info { endCursor: String }",
+    ],
+)
+def test_a_type_in_itself_is_asked_for_a_few_times(types: str) -> None:
+    (rule,) = overlay_of(f"type Query {{ a: A }} {types}".encode()).tools.values()
+    assert len(rule.document) < 200
+
+
+def test_names_that_make_documents_long_are_refused() -> None:
+    texts = " ".join(f"f{number}{'x' * 60_000}: Int" for number in range(20))
+    fields = " ".join(f"a{number}: A" for number in range(100))
+    with pytest.raises(InvalidRequest, match="characters"):
+        overlay_of(f"type Query {{ {fields} }} type A {{ {texts} }}".encode())

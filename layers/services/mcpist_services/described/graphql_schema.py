@@ -4,7 +4,7 @@ Reference: https://spec.graphql.org/October2021/
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mcpist_services.definitions import refuse
@@ -19,10 +19,13 @@ GRAPHQL_PATH = "/graphql"
 MAX_TEXTS = 20  # and numbers, of one object
 MAX_OBJECTS = 10  # in one object
 MAX_MEMBERS = 8  # of a union
+MAX_ENVELOPES = 3  # around what was asked for: pages, edges, the answer of a mutation
 MAX_SDL_BYTES = 16_000_000
+MAX_DOCUMENTS_CHARACTERS = 50_000_000  # of all operations; a few long names can be in each of a million
 
+# Nothing is tried again: a line of many # has as many readings as it has parts.
 _SDL = re.compile(
-    r'\s*(?:#[^\n]*\s*|"""(?:[^"]|"(?!""))*"""\s*)*(?:schema|type|directive|scalar|enum|interface|input|union)\b'
+    r'(?:\s+|#[^\n]*+|"""(?:[^"]|"(?!""))*+""")*+(?:schema|type|directive|scalar|enum|interface|input|union)\b'
 )
 _NAMED = ("id", "key", "number", "name", "displayName", "title", "login", "email", "url", "message")
 _SCALARS = {"Int": "integer", "Float": "number", "Boolean": "boolean", "String": "string", "ID": "string"}
@@ -48,26 +51,30 @@ def from_sdl(content: bytes) -> dict[str, Any]:
     """Return a schema in GraphQL's own language in the shape of OpenAPI 3; InvalidRequest where it is none."""
     if len(content) > MAX_SDL_BYTES:
         raise refuse("description", f"it is larger than {MAX_SDL_BYTES // 1_000_000} MB")
-    from graphql import GraphQLError, build_schema  # only an import needs it
+    from graphql import build_schema  # only an import needs it
 
-    try:
-        return _as_openapi(build_schema(content.decode(), assume_valid_sdl=True))
-    except (GraphQLError, TypeError, ValueError, RecursionError) as error:
-        raise refuse("description", f"it is no GraphQL schema: {str(error).partition(chr(10))[0][:200]}") from None
+    return _as_openapi(lambda: build_schema(content.decode(), assume_valid_sdl=True))
 
 
 def from_introspection(root: Mapping[str, Any]) -> dict[str, Any]:
     """Return the answer to an introspection in the shape of OpenAPI 3; InvalidRequest where it is none."""
-    from graphql import GraphQLError, build_client_schema
+    from graphql import build_client_schema
 
     data: Any = root if "__schema" in root else root["data"]
+    return _as_openapi(lambda: build_client_schema(data))
+
+
+def _as_openapi(build: "Callable[[], GraphQLSchema]") -> dict[str, Any]:
+    from graphql import GraphQLError
+
     try:
-        return _as_openapi(build_client_schema(data))
+        return _converted(build())
+    # A schema may use a type where none of its kind can be.
     except (GraphQLError, AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise refuse("description", f"it is no GraphQL schema: {str(error).partition(chr(10))[0][:200]}") from None
 
 
-def _as_openapi(schema: "GraphQLSchema") -> dict[str, Any]:
+def _converted(schema: "GraphQLSchema") -> dict[str, Any]:
     made = _Converter()
     roots = {"query": schema.query_type, "mutation": schema.mutation_type}
     paths = {
@@ -91,17 +98,21 @@ class _Converter:
 
     def __init__(self) -> None:
         self.schemas: dict[str, Any] = {}
+        self._characters = 0
 
     def operation(self, kind: str, name: str, field: "GraphQLField") -> tuple[str, dict[str, Any]]:
         """Return an operation and its path, whose variant is its name with the verb first."""
         is_paged = {"first", "after"} <= field.args.keys()
         arguments = {key: one for key, one in field.args.items() if not (is_paged and key in _BACKWARDS)}
-        text, shape = self._selection(field.type, depth=0, is_payload=kind == "mutation")
+        text, shape = self._selection(field.type, depth=-MAX_ENVELOPES, is_payload=kind == "mutation")
         verb_first = _verb_first(kind, name, is_list=_is_list(field.type))
         variables = ", ".join(f"${key}: {one.type}" for key, one in arguments.items())
         given = ", ".join(f"{key}: ${key}" for key in arguments)
         head = f"{kind} {verb_first}" + (f"({variables})" if variables else "")
         document = f"{head} {{ {name}" + (f"({given})" if given else "") + f"{text} }}"
+        self._characters += len(document) + 1000  # and what is written around it
+        if self._characters > MAX_DOCUMENTS_CHARACTERS:
+            raise ValueError(f"its documents have more than {MAX_DOCUMENTS_CHARACTERS:,} characters")
         required = [key for key, one in arguments.items() if _is_required(one)]
         properties = {
             key: {**self._input(one.type), **({"description": one.description} if one.description else {})}
@@ -119,7 +130,10 @@ class _Converter:
         }
 
     def _selection(self, stated: Any, *, depth: int, is_payload: bool = False) -> tuple[str, dict[str, Any]]:
-        """Return the fields to ask of a type, as the text of a document and as a schema; no pages within pages."""
+        """Return the fields to ask of a type, as the text of a document and as a schema; no pages within pages.
+
+        What is asked for has a `depth` of at most 0, within its envelopes; it is 1 in its objects.
+        """
         from graphql import GraphQLList, get_named_type, get_nullable_type, is_leaf_type, is_union_type
 
         bare = get_nullable_type(stated)
@@ -146,8 +160,8 @@ class _Converter:
             if one.deprecation_reason is None and not any(map(_is_required, one.args.values()))
         }
         pages = next((name for name in ("nodes", "edges") if name in fields and "pageInfo" in fields), "")
-        if pages:
-            yield pages, self._selection(fields[pages].type, depth=depth)
+        if pages and depth <= 0:
+            yield pages, self._selection(fields[pages].type, depth=depth + 1)
             info = get_named_type(fields["pageInfo"].type)
             names = _fields_of(info, _PAGE_INFO)
             yield (
@@ -162,10 +176,11 @@ class _Converter:
         if is_wrapper:
             leaves = [name for name in leaves if name == "success"]
         for name in sorted(leaves, key=_prominence)[:MAX_TEXTS]:
-            if depth == 0 or name in _NAMED:
+            if depth <= 0 or name in _NAMED:
                 yield name, self._selection(fields[name].type, depth=depth)
-        for name in objects[:MAX_OBJECTS] if depth == 0 else ():
-            yield name, self._selection(fields[name].type, depth=0 if is_wrapper or name == "node" else 1)
+        for name in objects[:MAX_OBJECTS] if depth <= 0 else ():
+            is_envelope = is_wrapper or name == "node"
+            yield name, self._selection(fields[name].type, depth=depth + 1 if is_envelope else 1)
 
     def _input(self, stated: Any) -> dict[str, Any]:
         """Return the JSON Schema of an argument's type; one of an input type is shared."""
