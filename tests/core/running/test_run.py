@@ -534,7 +534,7 @@ class MaskingTool(DeclaredTool):
     """A tool whose answers hold a secret."""
 
     def masked(self, json: Any) -> Any:
-        return {**json, "token": "[masked]"}
+        return json.replace("canary", "[masked]") if isinstance(json, str) else {**json, "token": "[masked]"}
 
 
 def test_the_secrets_of_an_answer_are_masked_before_it_is_kept(vendor: Vendor) -> None:
@@ -542,3 +542,7 @@ def test_the_secrets_of_an_answer_are_masked_before_it_is_kept(vendor: Vendor) -
     vendor.module.tools["get_item"] = MaskingTool(**{one.name: getattr(tool, one.name) for one in fields(tool)})
     vendor.service.reply_with(json_response({"id": "1", "token": "canary"}))
     assert vendor.run("get_item", item_id="1") == {"id": "1", "token": "[masked]"}
+    vendor.service.reply_with(json_response({"message": "the key canary is unknown"}, status=422))
+    with pytest.raises(McpistError) as raised:
+        vendor.run("get_item", item_id="1")
+    assert raised.value.details["problem"] == "the key [masked] is unknown"

@@ -117,6 +117,10 @@ def _produce(running: "ToolRun", work: Work, account: Account | None) -> Any:
     try:
         with span("tool", tool=f"{running.tool.module}.{running.tool.name}"):
             return running.produce(work, account)
+    except McpistError as error:
+        if isinstance(said := error.details.get("problem"), str):  # a service may quote what it refused
+            error.details["problem"] = running.tool.masked(said)
+        raise
     finally:
         invocation.count(CALLS)
         invocation.count(LATENCY, round((time.monotonic() - began) * 1000))
