@@ -15,6 +15,7 @@ from login import identity_provider
 from mcpist import settings
 from mcpist.caller import Subject
 from mcpist.memory import forget_entries
+from mcpist.people.company import address_subject
 from mcpist.people.issuers import by_domain, issuer_of, own_issuer
 from tests.conftest import AUDIENCE, PUBLIC_URL
 from tests.login.conftest import Program, Visitor, query, verified
@@ -82,6 +83,15 @@ def test_an_issuer_does_not_speak_for_addresses_of_others(globex: LocalLogin, mo
     assert address("example.com", "ada@example.com") == "ada@example.com"
     assert address("example.com", "gil@globex.com") == ""
     assert globex.issuer == issuer_of("gil@globex.com").url
+
+
+def test_an_address_has_one_issuer_however_it_is_written(globex: LocalLogin, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = {"issuer": globex.issuer, "client_id": "globex-client"}
+    monkeypatch.setenv("ISSUERS_BY_DOMAIN", json.dumps({"Strasse.example": client}))
+    settings.settings.cache_clear()
+    for domain in ("strasse.example", "STRASSE.EXAMPLE", "straße.example", "\u017ftrasse.example"):
+        assert address_subject(f"ada@{domain}") == address_subject("ada@strasse.example")
+        assert issuer_of(f"ada@{domain}").url == globex.issuer, domain
 
 
 def test_an_answer_of_another_issuer_is_refused(door: Door, program: Program, globex: LocalLogin) -> None:

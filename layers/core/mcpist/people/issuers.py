@@ -27,8 +27,8 @@ def own_issuer() -> Issuer:
 
 
 def issuer_of(address: str) -> Issuer:
-    """Return the issuer that says who has an address."""
-    return by_domain(settings().issuers_by_domain).get(address.rpartition("@")[2].lower(), own_issuer())
+    """Return the issuer that says who has an address; its case is folded as that of invitations is."""
+    return by_domain(settings().issuers_by_domain).get(address.casefold().rpartition("@")[2], own_issuer())
 
 
 @cached
@@ -37,7 +37,7 @@ def by_domain(text: str) -> Mapping[str, Issuer]:
     given = json.loads(text or "{}")
     if not isinstance(given, dict):
         raise ValueError("it is no JSON object of domains")  # noqa: TRY004 - the value is wrong
-    return {domain.lower(): _issuer(domain, fields) for domain, fields in given.items()}
+    return {domain.casefold(): _issuer(domain, fields) for domain, fields in given.items()}
 
 
 def _issuer(domain: str, fields: object) -> Issuer:
@@ -48,4 +48,4 @@ def _issuer(domain: str, fields: object) -> Issuer:
         raise ValueError(f"{domain}: issuer and client_id are texts")
     if "." not in domain or "@" in domain or "/" in domain:
         raise ValueError(f"{domain}: it is no domain")
-    return Issuer(url.rstrip("/"), client_id, domain.lower())
+    return Issuer(url.rstrip("/"), client_id, domain.casefold())
