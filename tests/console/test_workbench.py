@@ -146,6 +146,12 @@ def test_lines_that_are_no_json_stay_as_they_were_typed(uma: Browser) -> None:
     assert "<b>" not in html.unescape(re.sub(r"<[^>]*>", "", page.replace("&lt;b&gt;", "")))
 
 
+@pytest.mark.parametrize("value", ['"\\ud800"', "1e999", "9" * 5000])
+def test_values_that_nobody_could_read_stay_as_they_were_typed(uma: Browser, value: str) -> None:
+    typed = f'{{"id": "a", "module": "rag", "tool": "get_doc", "params": {{"path": {value}}}}}'
+    assert html.escape(typed, quote=False).replace('"', "&#34;") in press(uma, "open:a", typed, open="a")
+
+
 def test_steps_that_wait_for_each_other_are_named_without_a_picture(uma: Browser) -> None:
     page = press(uma, "check", lines({**LIST, "after": ["read"]}, READ))
     assert "foreignObject" not in page
@@ -173,7 +179,7 @@ def test_what_destroys_is_asked_first_and_a_refusal_keeps_the_draft(destroying: 
 
 
 def test_a_checked_batch_is_copied_for_programs_as_it_stands(uma: Browser) -> None:
-    quoted = {**READ, "params": {"path": "it's ${list_docs.items[0].path} \" `x`"}}
+    quoted = {**READ, "params": {"path": "it's ${list_docs.items[0].path} \" `x` \"\"\"\nJSON\n"}}
     page = press(uma, "check", lines(LIST, quoted))
     blocks = [html.unescape(one) for one in re.findall(r"<pre tabindex=\"0\"><code>(.*?)</code>", page, re.DOTALL)]
     mcp, curl, python, typescript = blocks[-4:]
@@ -181,7 +187,7 @@ def test_a_checked_batch_is_copied_for_programs_as_it_stands(uma: Browser) -> No
     assert json.loads(curl.splitlines()[1])["commands"] == [LIST, quoted]
     scope: dict[str, Any] = {}
     exec(python.partition("headers =")[0], scope)  # noqa: S102 - our own text, which a person would run
-    assert scope["batch"]["commands"] == [LIST, quoted]
+    assert json.loads(scope["batch"])["commands"] == [LIST, quoted]
     assert json.loads(typescript.partition("= ")[2].partition(";\nconst")[0])["commands"] == [LIST, quoted]
 
 

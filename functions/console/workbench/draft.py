@@ -76,11 +76,13 @@ class Draft:
 def parse(text: str) -> Draft:
     """Return the draft of a text of JSON Lines."""
     try:
-        lines = [load_json(line) for line in text.splitlines() if line.strip()]
+        draft = Draft([load_json(line) for line in text.splitlines() if line.strip()])
+        # What no page and no program could read as it is written: half a character, 1e999.
+        json.dumps(draft.lines, allow_nan=False, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return Draft([], text)
-    is_draft = len(lines) <= MAX_BATCH_STEPS and all(isinstance(line, dict) for line in lines)
-    return Draft(lines) if is_draft else Draft([], text)
+    is_draft = len(draft.lines) <= MAX_BATCH_STEPS and all(isinstance(line, dict) for line in draft.lines)
+    return draft if is_draft else Draft([], text)
 
 
 def step_fields(tool: Tool, permissions: Permissions, sent: Any, params: Mapping[str, Any]) -> list[ArgumentField]:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from pprint import pformat
 from typing import Any
 
 from console.rendering import json_text
@@ -17,12 +16,13 @@ def snippets(commands: Sequence[Mapping[str, Any]], public_url: str) -> Mapping[
         "curl": f"""curl {url} -H "authorization: Bearer $MCPIST_TOKEN" --json @- <<'JSON'
 {json.dumps(body, ensure_ascii=False)}
 JSON""",
-        "Python": f"""import json, os, urllib.request
+        # No text of JSON has three quotes in a row.
+        "Python": f'''import os, urllib.request
 
-batch = {pformat(body, sort_dicts=False, width=100)}
+batch = r"""{json_text(body)}"""
 headers = {{"authorization": f"Bearer {{os.environ['MCPIST_TOKEN']}}", "content-type": "application/json"}}
-request = urllib.request.Request("{url}", json.dumps(batch).encode(), headers)
-print(urllib.request.urlopen(request).read().decode())""",
+request = urllib.request.Request("{url}", batch.encode(), headers)
+print(urllib.request.urlopen(request).read().decode())''',
         "TypeScript": f"""const batch = {json_text(body)};
 const response = await fetch("{url}", {{
   method: "POST",
