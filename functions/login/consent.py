@@ -16,7 +16,7 @@ from login.clients import LoginClient
 from login.logins import KnownPerson, PendingLogin
 from mcpist.audit import record as audit
 from mcpist.caller import Caller, ClientInfo
-from mcpist.errors import FormRefused, StaleConnection
+from mcpist.errors import AuthenticationError, FormRefused, StaleConnection
 from mcpist.http.browser import BrowserRequest
 from mcpist.http.page import redirect
 from mcpist.http.request import HttpResponse
@@ -55,6 +55,8 @@ def identify(request: BrowserRequest) -> HttpResponse:
     handle = request.query.get("state", "")
     pending = _pending(request, handle)
     issuer = issuer_of(pending.parameters.get("login_hint", "").strip())
+    if request.path != identity_provider.callback_path(issuer):
+        raise AuthenticationError(problem="the login's response comes from another issuer")
     identity_provider.client_at(issuer).check_issuer(request.query.get("iss", ""))
     if "code" not in request.query:
         return _end(handle, pending, None)

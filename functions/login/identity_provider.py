@@ -23,11 +23,16 @@ def must_ask_address(address: str) -> bool:
     return not address and bool(by_domain(settings().issuers_by_domain))
 
 
+def callback_path(issuer: Issuer) -> str:
+    """Return where an issuer's answers come, each at its own path: most do not say whose they are (RFC 9700, 4.4)."""
+    return f"{ISSUER_CALLBACK_PATH}/{issuer.domain}".rstrip("/")
+
+
 def client_at(issuer: Issuer) -> OidcClient:
     """Return our client at an issuer."""
     name = f"{settings().login_secrets}/{issuer.domain}" if issuer.domain else settings().login_secret
     secret = secret_cache.get_or_make(name, lambda: _read_secret(name)) if name else ""
-    return OidcClient(issuer.url, issuer.client_id, settings().public_url + ISSUER_CALLBACK_PATH, secret)
+    return OidcClient(issuer.url, issuer.client_id, settings().public_url + callback_path(issuer), secret)
 
 
 def identify(issuer: Issuer, code: str, *, verifier: str, nonce: str) -> KnownPerson:

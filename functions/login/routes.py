@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from login import consent, endpoints, pages
+from login.identity_provider import ISSUER_CALLBACK_PATH
 from login.metadata import METADATA_PATHS, describe
 from mcpist.errors import McpistError, MethodNotAllowed, PageNotFound
 from mcpist.http.browser import BrowserRequest
@@ -38,34 +39,40 @@ FOR_PROGRAMS: dict[str, Answer] = {
 }
 FOR_BROWSERS: dict[str, Answer] = {
     "GET /login/authorize": consent.begin,
-    "GET /login/callback": consent.identify,
+    f"GET {ISSUER_CALLBACK_PATH}": consent.identify,
     "POST /login/consent": consent.decide,
 }
 
 
 def respond(request: BrowserRequest) -> HttpResponse:
     """Return the response to a request."""
-    route = f"{request.method} {request.path}"
+    path = _known(request.path)
+    route = f"{request.method} {path}"
     if answer := FOR_BROWSERS.get(route):
         return answer(request)
-    if request.method == "OPTIONS" and _methods(request.path):
+    if request.method == "OPTIONS" and _methods(path):
         return {"statusCode": 204, "headers": PREFLIGHT, "body": ""}
     if answer := FOR_PROGRAMS.get(route):
         response = answer(request)
         response["headers"] |= OPEN | request.transport_headers
         return response
-    if allowed := _methods(request.path):
+    if allowed := _methods(path):
         raise MethodNotAllowed(method=request.method, path=request.path, allowed=", ".join(allowed))
     raise PageNotFound(method=request.method, path=request.path)
 
 
 def refuse(request: BrowserRequest, error: McpistError) -> HttpResponse:
     """Return an error as a page for a browser, and in OAuth's form for a program."""
-    if any(route.endswith(f" {request.path}") for route in FOR_BROWSERS):
+    if any(route.endswith(f" {_known(request.path)}") for route in FOR_BROWSERS):
         return pages.show_error(request, error)
     text = error.text(request.locale())
     code = "temporarily_unavailable" if error.status >= 500 else "invalid_request"
     return json_response(error.status, {"error": code, "error_description": text.message}, OPEN)
+
+
+def _known(path: str) -> str:
+    """Return the path in the table of routes: the callback has one for each issuer's domain."""
+    return ISSUER_CALLBACK_PATH if path.startswith(f"{ISSUER_CALLBACK_PATH}/") else path
 
 
 def _methods(path: str) -> list[str]:

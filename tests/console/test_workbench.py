@@ -179,7 +179,7 @@ def test_what_destroys_is_asked_first_and_a_refusal_keeps_the_draft(destroying: 
 
 
 def test_a_checked_batch_is_copied_for_programs_as_it_stands(uma: Browser) -> None:
-    quoted = {**READ, "params": {"path": "it's ${list_docs.items[0].path} \" `x` \"\"\"\nJSON\n"}}
+    quoted = {**READ, "params": {"path": 'it\'s ${list_docs.items[0].path} " `x` """\nJSON\n'}}
     page = press(uma, "check", lines(LIST, quoted))
     blocks = [html.unescape(one) for one in re.findall(r"<pre tabindex=\"0\"><code>(.*?)</code>", page, re.DOTALL)]
     mcp, curl, python, typescript = blocks[-4:]

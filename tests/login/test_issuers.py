@@ -30,7 +30,7 @@ def globex(door: Door, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalLogin]:
     assert door
     people = [Person("gil", "Gil", "gil@globex.com", "user")]
     with LocalLogin(people, audience=AUDIENCE) as issuer:
-        issuer.register("globex-client", redirect_uri=f"{PUBLIC_URL}/login/callback")
+        issuer.register("globex-client", redirect_uri=f"{PUBLIC_URL}/login/callback/globex.com")
         chosen = {"globex.com": {"issuer": issuer.issuer, "client_id": "globex-client"}}
         monkeypatch.setenv("ISSUERS_BY_DOMAIN", json.dumps(chosen))
         settings.settings.cache_clear()
@@ -94,13 +94,21 @@ def test_an_address_has_one_issuer_however_it_is_written(globex: LocalLogin, mon
         assert issuer_of(f"ada@{domain}").url == globex.issuer, domain
 
 
-def test_an_answer_of_another_issuer_is_refused(door: Door, program: Program, globex: LocalLogin) -> None:
+def test_an_answer_of_another_issuer_is_refused(
+    door: Door, program: Program, globex: LocalLogin, monkeypatch: pytest.MonkeyPatch
+) -> None:
     uma, gil = Visitor(door, "uma"), Visitor(door, "gil")
     page = begin(uma, program, "uma@example.com")
     foreign = dict(parse_qsl(urlsplit(gil.choose(begin(gil, program, "gil@globex.com"))).query))
     state = dict(parse_qsl(urlsplit(page).query))["state"]
     answer = uma.open(f"/login/callback?{urlencode({**foreign, 'state': state})}")
     assert answer["statusCode"] == 401, answer["body"]
+    # Most issuers do not name themselves; one that a person begins at may have led the browser to this one.
+    nameless = {name: value for name, value in foreign.items() if name != "iss"} | {"state": state}
+    monkeypatch.setattr(identity_provider.OidcClient, "check_issuer", lambda *_: None)
+    monkeypatch.setattr(identity_provider.OidcClient, "redeem", lambda *_: pytest.fail("the code is given away"))
+    answer = uma.open(f"/login/callback/globex.com?{urlencode(nameless)}")
+    assert (answer["statusCode"], "another issuer" in answer["body"]) == (401, True)
     assert globex.issuer != own_issuer().url
 
 
@@ -121,6 +129,7 @@ def test_the_secret_of_a_domain_is_read_by_its_name(globex: LocalLogin, monkeypa
         "[]",
         "{",
         '{"globex": {"issuer": "https://a", "client_id": "b"}}',
+        '{"a.b.": {"issuer": "https://a", "client_id": "b"}}',
         '{"@a.b": {"issuer": "https://a", "client_id": "b"}}',
         '{"a.b": {"issuer": "https://a"}}',
         '{"a.b": {"issuer": 1, "client_id": "b"}}',

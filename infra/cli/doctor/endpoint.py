@@ -205,7 +205,7 @@ def domains(deployment: Deployment) -> Iterator[CheckFinding]:
         if named.rstrip("/") != issuer.url:
             yield problem(f"{issuer.domain}: {issuer.url} calls itself {named}, and so do its tokens", remedy)
         else:
-            yield _accepts(found, deployment, issuer.client_id, f"{deployment.url}/login/callback")
+            yield _accepts(found, deployment, issuer.client_id, f"{deployment.url}/login/callback/{issuer.domain}")
 
 
 def keys(deployment: Deployment) -> CheckFinding:

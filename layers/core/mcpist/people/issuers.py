@@ -4,11 +4,14 @@ Shape of the setting, JSON: {"globex.com": {"issuer": "https://login.globex.com"
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mcpist.memory import cached
 from mcpist.settings import settings
+
+_DOMAIN = re.compile(r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,6 @@ def _issuer(domain: str, fields: object) -> Issuer:
     url, client_id = fields["issuer"], fields["client_id"]
     if not isinstance(url, str) or not isinstance(client_id, str) or not client_id:
         raise ValueError(f"{domain}: issuer and client_id are texts")
-    if "." not in domain or "@" in domain or "/" in domain:
+    if not _DOMAIN.fullmatch(domain):
         raise ValueError(f"{domain}: it is no domain")
     return Issuer(url.rstrip("/"), client_id, domain.casefold())

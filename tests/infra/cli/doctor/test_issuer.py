@@ -49,7 +49,7 @@ def test_a_login_that_redirects_with_an_error_refuses_as_well(made: Made, servic
 
 
 def test_each_wrong_value_of_an_issuer_of_a_domain_is_named(made: Made, own: FullIssuer, service: Service) -> None:
-    own.register("ours", redirect_uri=f"{URL}/login/callback")
+    own.register("ours", redirect_uri=f"{URL}/login/callback/globex.com")
     service.reply_with(json_response({"issuer": "https://login.example.com", "jwks_uri": "x"}))
 
     def found(**fields: str) -> str:
@@ -57,7 +57,8 @@ def test_each_wrong_value_of_an_issuer_of_a_domain_is_named(made: Made, own: Ful
         assert "IssuersByDomain=" in finding.remedy or finding.state == "ok" or "/login/callback" in finding.remedy
         return f"{finding.state}: {finding.found}"
 
-    assert found(issuer=own.issuer, client_id="ours") == f"ok: the issuer accepts ours with {URL}/login/callback"
+    accepted = f"ok: the issuer accepts ours with {URL}/login/callback/globex.com"
+    assert found(issuer=own.issuer, client_id="ours") == accepted
     assert found(issuer=own.issuer, client_id="other").startswith("problem: the issuer refuses the client other")
     assert found(issuer=service.url, client_id="ours").startswith("problem: globex.com: http")
     assert "cannot be read" in found(issuer="http://127.0.0.1:1", client_id="ours")
