@@ -191,3 +191,18 @@ def test_names_that_make_documents_long_are_refused() -> None:
     fields = " ".join(f"a{number}: A" for number in range(100))
     with pytest.raises(InvalidRequest, match="its documents have more"):
         overlay_of(f"type Query {{ {fields} }} type A {{ {texts} }}".encode())
+
+
+def test_no_mutation_and_no_document_of_others_makes_a_tool_that_reads() -> None:
+    made = overlay_of(b"type Query { a: Int } type Mutation { findOrCreate: Int, getToken: Int, search: Int }").tools
+    assert {name for name, rule in made.items() if rule.effect == "reads"} == {"get_a"}
+    stated = {"operationId": "dropAll", "x-mcpist-document": "query { a }", "responses": {"204": {"description": ""}}}
+    root = {"openapi": "3.0.3", "info": {}, "paths": {"/a": {"delete": stated}}}
+    (rule,) = overlay_of(json.dumps(root).encode()).tools.values()
+    assert (rule.effect, rule.document) == ("destroys", "")
+
+
+def test_input_types_that_lead_through_a_whole_api_are_read() -> None:
+    chain = " ".join(f"input I{number} {{ a: I{number + 1} }}" for number in range(2000))
+    found = description.parse(f"type Query {{ a(i: I0): Int }} {chain} input I2000 {{ a: I0 }}".encode())
+    assert len(found.root["components"]["schemas"]) == 2001

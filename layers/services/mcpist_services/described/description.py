@@ -58,7 +58,8 @@ class Operation:
     @property
     def document(self) -> str:
         """The GraphQL document that its request sends; empty where it is no operation of GraphQL."""
-        return str(self.extensions.get(graphql_schema.DOCUMENT) or "")
+        stated = self.extensions.get(graphql_schema.DOCUMENT)
+        return str(stated) if isinstance(stated, graphql_schema.Document) else ""
 
     @property
     def success(self) -> dict[str, Any]:

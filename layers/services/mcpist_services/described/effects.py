@@ -112,7 +112,7 @@ def _by_method(operation: Operation) -> ProposedEffect:
         final = f"{method}, but `{destroying}` may not be undone"
         return ProposedEffect("destroys", final) if destroying else ProposedEffect("writes")
     reading = next((verb for verb in verbs if verb in _READS), "")
-    if reading:
+    if reading and not operation.document:  # a mutation is named by what it returns, too: `findOrCreate`
         return ProposedEffect("reads", f"POST, but `{reading}` sounds as if it only read")
     if not _WRITES.isdisjoint(verbs):
         return ProposedEffect("writes")

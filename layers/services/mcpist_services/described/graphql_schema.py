@@ -36,6 +36,12 @@ _IGNORED = {"clientMutationId"}  # an echo of the request
 _BACKWARDS = {"last", "before"}
 
 
+class Document(str):
+    """A document that was made here: a description's own text is none, whatever extension it stands in."""
+
+    __slots__ = ()
+
+
 def is_sdl(content: bytes) -> bool:
     """Whether a file is a schema in GraphQL's own language."""
     text = content[:100_000].decode(errors="replace").removeprefix("\ufeff")
@@ -89,7 +95,7 @@ def _converted(schema: "GraphQLSchema") -> dict[str, Any]:
         "info": {"title": "GraphQL API", "version": "", "description": schema.description or ""},
         "security": [{"token": []}],
         "paths": paths,
-        "components": {"schemas": made.schemas, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+        "components": {"schemas": made.finish(), "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
     }
 
 
@@ -99,6 +105,7 @@ class _Converter:
     def __init__(self) -> None:
         self.schemas: dict[str, Any] = {}
         self._characters = 0
+        self._waiting: list[Any] = []
 
     def operation(self, kind: str, name: str, field: "GraphQLField") -> tuple[str, dict[str, Any]]:
         """Return an operation and its path, whose variant is its name with the verb first."""
@@ -126,7 +133,7 @@ class _Converter:
             "tags": [kind],
             "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
             "responses": {"200": {"description": "OK", "content": {"application/json": {"schema": answer}}}},
-            DOCUMENT: document,
+            DOCUMENT: Document(document),
         }
 
     def _selection(self, stated: Any, *, depth: int, is_payload: bool = False) -> tuple[str, dict[str, Any]]:
@@ -193,13 +200,20 @@ class _Converter:
         if not is_input_object_type(bare):
             return _leaf(bare) | ({"nullable": True} if is_nullable else {})
         if bare.name not in self.schemas:
-            self.schemas[bare.name] = {}  # it may have fields of its own type
+            self.schemas[bare.name] = {}
+            self._waiting.append(bare)
+        return {"$ref": f"#/components/schemas/{bare.name}"}
+
+    def finish(self) -> dict[str, Any]:
+        """Return the schemas; each waits for its turn, since one leads to the next through a whole API."""
+        while self._waiting:
+            bare = self._waiting.pop()
             fields = bare.fields.items()
             self.schemas[bare.name] = {
                 **_object({name: self._input(one.type) for name, one in fields}),
                 "required": [name for name, one in fields if _is_required(one)],
             }
-        return {"$ref": f"#/components/schemas/{bare.name}"}
+        return self.schemas
 
 
 def _verb_first(kind: str, name: str, *, is_list: bool) -> str:
