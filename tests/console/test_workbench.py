@@ -152,6 +152,11 @@ def test_values_that_nobody_could_read_stay_as_they_were_typed(uma: Browser, val
     assert html.escape(typed, quote=False).replace('"', "&#34;") in press(uma, "open:a", typed, open="a")
 
 
+def test_a_new_id_of_any_characters_is_written_into_references(uma: Browser) -> None:
+    page = press(uma, "check", lines(LIST, READ), open="list_docs", step__id='a","module":"\\')
+    assert draft_on(page)[1] == {**READ, "params": {"path": '${a","module":"\\.items[0].path}'}}
+
+
 def test_steps_that_wait_for_each_other_are_named_without_a_picture(uma: Browser) -> None:
     page = press(uma, "check", lines({**LIST, "after": ["read"]}, READ))
     assert "foreignObject" not in page

@@ -105,7 +105,8 @@ def after_of(line: DraftLine) -> list[str]:
 
 def _renamed(line: DraftLine, old: str, new: str) -> DraftLine:
     """Return a line that refers to a step by its new id."""
-    text = _REFERENCE.sub(lambda found: f"${{{new}" if found[1] == old else found[0], json.dumps(line))
+    written = f"${{{json.dumps(new)[1:-1]}"
+    text = _REFERENCE.sub(lambda found: written if found[1] == old else found[0], json.dumps(line))
     renamed: DraftLine = json.loads(text)
     after = [new if one == old else one for one in after_of(line)]
     return renamed | ({"after": after} if after else {})

@@ -105,13 +105,14 @@ SECRETIVE = {
     "auth_token": "canary",
     "next_page_token": "2",
     "pin": "canary",
+    "again": {"pin": {"digits": ["canary"]}},
     "keys": [{"name": "canary", "apiKey": "canary"}],
     "more": [
         {"url": "postgres://u:canary@db/x", "token": None, "tokens": ["canary"], "secret": {"password": "canary"}}
     ],
     "said": "ghp_" + "canary" * 6,
     "text": "Your key is ghp_" + "canary" * 6 + "; send authorization: Bearer canary-canary-1",
-    "link": "https://files.example/x?page_token=2&access_token=canary",
+    "link": "https://files.example/x?page_token=2&access_token=canary#token=canary",
     "payload": json.dumps({"password": "canary", "inner": json.dumps([{"api_key": "canary"}])}),
     "password": {"value": "canary", "expires": "tomorrow"},
     "env": [{"key": "DB_PASSWORD", "value": "canary"}, {"key": "API_TOKEN", "values": ["canary"]}],
@@ -126,7 +127,7 @@ def test_secrets_are_masked_in_answers_wherever_they_are() -> None:
     shown = tool.masked(SECRETIVE)
     assert "canary" not in str(shown)
     assert (shown["id"], shown["next_page_token"], shown["more"][0]["token"]) == ("1", "2", None)
-    assert shown["link"] == f"https://files.example/x?page_token=2&access_token={MASKED}"
+    assert shown["link"] == f"https://files.example/x?page_token=2&access_token={MASKED}#token={MASKED}"
     assert (shown["password"]["expires"], shown["env"][0]["key"]) == ("tomorrow", "DB_PASSWORD")
     assert tool.masked("Basic authentication since 2019") == "Basic authentication since 2019"
     assert "canary" not in str(project(shown, tool.shows))

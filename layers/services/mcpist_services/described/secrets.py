@@ -28,7 +28,7 @@ _KEY_VALUE = re.compile(
     r"(?:Bearer|Basic) (?=\S{0,200}\d)[\w.~+/-]{12,}=*|"
     r"[a-z][a-z0-9+.-]{0,30}://[^\s/:@]{0,1000}:[^\s/@]{1,1000}@[^\s\"'<>]*)"
 )
-_QUERY = re.compile(r"(?<=[?&])([\w.-]{1,60})=[^&#\s\"'<>]+")
+_QUERY = re.compile(r"(?<=[?&#])([\w.-]{1,60})=[^&#\s\"'<>]+")
 
 
 @lru_cache(10_000)
@@ -56,27 +56,30 @@ def masked(value: Any, names: Collection[str], *keys: str) -> Any:
 
     A text has the keys of the objects whose value it is.
     """
+    is_listed = any(key in names for key in keys)
     if isinstance(value, dict):
         labels = (one for name in _LABELS if isinstance(one := value.get(name), str))
         around = (*keys, *(one for one in labels if len(one) < MAX_LABEL_CHARACTERS))
-        return {name: masked(one, names, name, *(around if name in _VALUES else ())) for name, one in value.items()}
+        return {
+            name: masked(one, names, name, *(around if is_listed or name in _VALUES else ()))
+            for name, one in value.items()
+        }
     if isinstance(value, list):
         return [masked(one, names, *keys) for one in value]
-    is_listed = any(key in names for key in keys)
     if is_listed and not isinstance(value, bool | None):
         return MASKED if value != "" else value
     if not isinstance(value, str) or any(f"!{key}" in names for key in keys):
         return value
     secret = any(is_secret_name(key) for key in keys)
-    return MASKED if value and secret else masked_text(value)
+    return MASKED if value and secret else _masked_text(value, names)
 
 
-def masked_text(text: str) -> str:
+def _masked_text(text: str, names: Collection[str]) -> str:
     """Return a text with a mask for each key in it, for the secrets of its URLs, and for those of a text of JSON."""
-    if text[:1] in {"{", "["}:
+    if text.lstrip()[:1] in {"{", "["}:
         try:
             found = json.loads(text)
-            changed = masked(found, ())
+            changed = masked(found, names)
         except (ValueError, RecursionError):
             changed = found = None
         if changed != found:
