@@ -58,8 +58,8 @@ def measure(seconds: float) -> list[str]:
 
 
 def flood(seconds: float) -> Flood:
-    """Run the flood against a deployment with the limits of the template."""
-    with run_stub_deployment({}) as stub:
+    """Run the flood against a deployment as `mcpist up` runs it, whose requests wait their turns."""
+    with run_stub_deployment({}, functions=0) as stub:
         deployment = stub.deployment
         hostile = [_admit(deployment, ORGANIZATION, f"h{number}") for number in range(HOSTILE_USERS)]
         uses = {"calls": CALLS, "batches": BATCHES}

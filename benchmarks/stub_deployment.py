@@ -78,10 +78,13 @@ class StubDeployment:
 
 @contextmanager
 def run_stub_deployment(
-    parameters: Mapping[str, str] = DEFAULTS, *, small_loop: bool = False
+    parameters: Mapping[str, str] = DEFAULTS, *, functions: int | None = None, small_loop: bool = False
 ) -> Iterator[StubDeployment]:
-    """Start the service, then the deployment in an account as the parameters suit; stop both at the end."""
-    is_large = parameters is LARGE_ACCOUNT
+    """Start the service, then the deployment; stop both at the end.
+
+    `functions` is how many the account runs at once: as suits the parameters, or 0 for one machine, which queues them.
+    """
+    suitable = LARGE_ACCOUNT_FUNCTIONS if parameters is LARGE_ACCOUNT else NEW_ACCOUNT_FUNCTIONS
     with tempfile.TemporaryDirectory() as folder, stub_service() as service:
         root = with_modules(Path(folder), ROOT / "benchmarks/stub.py")
         stub = root / "layers/services/mcpist_services/stub/tools.py"
@@ -92,7 +95,7 @@ def run_stub_deployment(
                 root=root,
                 modules=("github", "rag", "stub"),
                 parameters=parameters,
-                concurrency=LARGE_ACCOUNT_FUNCTIONS if is_large else NEW_ACCOUNT_FUNCTIONS,
+                concurrency=suitable if functions is None else functions,
                 small_loop=small_loop,
                 report=say,
             )

@@ -24,13 +24,13 @@ USED = {
 }
 MAX_MODULES = {
     "mcp_endpoint": 630,
-    "console": 560,
+    "console": 580,
     "rest_api": 560,
-    "step_runner": 375,
+    "step_runner": 380,
     "token_broker": 400,
     "login": 430,
     "program_runner": 360,
-    "janitor": 350,
+    "janitor": 355,
 }
 PROBE = "import json, sys, {0}.handler; print(json.dumps(sorted(sys.modules)))"
 

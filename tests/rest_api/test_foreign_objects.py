@@ -284,7 +284,9 @@ class World:
     def missing(value: str) -> str:
         """Return a name that looks like another one and that nothing has."""
         renamed = value.replace(FOREIGN, MISSING).replace(OWN, MISSING)
-        return value.translate(_OTHER_DIGITS) if renamed == value else renamed
+        kind, _, digits = value.rpartition("_")  # as of c_0123
+        changed = f"{kind}_{digits.translate(_OTHER_DIGITS)}" if kind else value.translate(_OTHER_DIGITS)
+        return changed if renamed == value else renamed
 
 
 @pytest.fixture
@@ -363,7 +365,7 @@ def _fill(rest: RestClient, service: Service, organization: str, mark: str) -> O
         "batch_question": asked,
         "confirmation": asked_call,
         "file": file,
-        "change": changes.keep(caller, "rag.put_doc", content).id,
+        "change": changes.keep(caller, "rag.put_doc", content, batch=batch).id,
         "approval": waiting,
         "connection": f"github@{role}",
         "question": pasted.json["question"],

@@ -15,6 +15,7 @@ CREATION = ("created", "createdAt", "createdDateTime", "created_at", "created_ti
 # Modules whose items have no page on the web.
 PAGELESS = {"files", "microsoft_todo", "rag", "supabase"}
 NO_PAGE = {
+    "changes.list": "a change has no page of its own at a service",
     "confluence.list_labels": "a label has no page",
     "confluence.list_restrictions": "people and groups, not pages",
     "confluence.list_versions": "the API names no page of a version; get_page reads it",

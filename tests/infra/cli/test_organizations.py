@@ -165,7 +165,7 @@ def test_an_import_without_an_administrator_is_refused_and_changes_nothing(mcpis
     for more in ((), ("--dry-run",)):
         error = mcpist("org", "import", "acme.yaml", *more, fails=True)
         assert "acme would have no administrator" in error["message"]
-        assert error["details"]["line"] == 15
+        assert error["details"]["line"] == 17
     assert directory.read("acme") == before
 
 
@@ -174,7 +174,7 @@ def test_a_file_that_is_wrong_is_refused_with_its_line(mcpist: Mcpist, tmp_path:
     file = tmp_path / "acme.yaml"
     file.write_text(file.read_text().replace("roles: [members]", "roles: [bosses]"))
     error = mcpist("org", "import", "acme.yaml", fails=True)
-    assert error["message"] == 'Line 20: users.ada.roles: there is no role "bosses" (roles: members)'
+    assert error["message"] == 'Line 22: users.ada.roles: there is no role "bosses" (roles: members)'
     assert mcpist("org", "import", "none.yaml", fails=True)["code"] == "FILE_NOT_FOUND"
 
 

@@ -90,7 +90,7 @@ def test_requests_to_notion_name_the_version_of_its_api(fake_of: Callable[[str],
 JIRA = "read:jira-work write:jira-work read:jira-user"
 PROJECTS = "read:project:jira read:servicedesk-request manage:jira-project"
 BOARDS = "read:board-scope:jira-software write:board-scope:jira-software read:issue-details:jira"
-SPRINTS = "read:sprint:jira-software write:sprint:jira-software"
+SPRINTS = "read:sprint:jira-software write:sprint:jira-software delete:sprint:jira-software"
 CONSENTS: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
     "notion": ("https://api.notion.com/v1/oauth/authorize", ("notion",), {"owner": "user"}),
     "github": ("https://github.com/login/oauth/authorize", ("github",), {"scope": "repo read:user read:org project"}),
