@@ -209,7 +209,7 @@ def quick_add(
     "calendar.events.patch",
     idempotent=True,
     uses=CHANGED_EVENTS,
-    undo=unless(_adds_meet, "Google takes no Meet link away", RESTORED),
+    undo=unless(_adds_meet, "a Meet link cannot be taken away", RESTORED),
 )
 def update_event(
     event_id: EventId,
