@@ -198,6 +198,8 @@ def test_a_checked_batch_is_copied_for_programs_as_it_stands(uma: Browser) -> No
 
 def test_a_draft_is_the_text_of_its_lines() -> None:
     assert parse(lines(LIST, READ)).needs == (frozenset(), frozenset({0}))
+    escaped = READ | {"id": "read", "params": {"path": f"$${{{LIST['id']}.items}}"}}
+    assert parse(lines(LIST, escaped)).needs == (frozenset(), frozenset()), "an escaped text is no reference"
     assert parse("[1]").text == "[1]", "what is no object is left to the check"
     assert parse("").text == ""
     assert parse('{"after": 5, "id": ["x"]}').needs == (frozenset(),)

@@ -7,6 +7,7 @@ from functools import lru_cache
 from graphlib import TopologicalSorter
 from itertools import pairwise
 from statistics import fmean
+from typing import ClassVar
 
 from mcpist.batch.language.graph import Graph
 
@@ -37,6 +38,8 @@ class NeedLine:
 class Layout:
     """A picture of a graph."""
 
+    box_width: ClassVar[int] = BOX_WIDTH
+    box_height: ClassVar[int] = BOX_HEIGHT
     width: int
     height: int
     downwards: bool

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from console.batches.layout import BOX_HEIGHT, BOX_WIDTH
 from console.batches.picture import bars, count_states, picture
 from console.rendering import ShownText, shown_text
 from console.visit import Visit
@@ -62,8 +61,6 @@ def show(visit: Visit) -> HttpResponse:
         progress=seen,
         counts=count_states(seen),
         picture=picture(seen, critical),
-        box_width=BOX_WIDTH,
-        box_height=BOX_HEIGHT,
         bars=bars(seen),
         critical=critical,
         poll_seconds=poll_seconds(head, visit.now) if own else 0,

@@ -4,13 +4,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from console.batches.layout import BOX_HEIGHT, BOX_WIDTH
 from console.batches.pages import begin
 from console.batches.picture import count_states, picture
 from console.rendering import json_text
 from console.tools.trying import arguments_of, fields_of
 from console.visit import Visit
-from mcpist.batch.execution.plan import Saving, plan
+from mcpist.batch.execution.found_steps import Saving
+from mcpist.batch.execution.plan import plan
 from mcpist.batch.saved.expansion import SavedTool, call_line
 from mcpist.batch.saved.records import MODULE, SavedBatch
 from mcpist.batch.timeline import Elements, Progress, StepProgress
@@ -28,6 +28,8 @@ CLICKED = Agreement(claimed=True)
 
 def run(visit: Visit, tool: Tool) -> HttpResponse | None:
     """Start a saved batch with the arguments of a form, and show it; None for other tools and wrong arguments."""
+    if not isinstance(tool, SavedTool):
+        return None
     fields = list(fields_of(parameters_of(tool.input_schema), visit.request.form_value, {}))
     line = call_line(visit.permissions, tool.module, tool.name, arguments_of(fields))
     if line is None or any(field.problem for field in fields):
@@ -37,10 +39,9 @@ def run(visit: Visit, tool: Tool) -> HttpResponse | None:
 
 def save(visit: Visit) -> HttpResponse:
     """Save a batch, or its next version, and show its tool."""
-    form, values = visit.request.form_value, dict[str, Any]()
+    form = visit.request.form_value
     replaces = form("replaces")
-    for name in ("name", "description", "commands", "batch", "answer"):
-        values[name] = form(name)
+    values: dict[str, Any] = {name: form(name) for name in ("name", "description", "commands", "batch", "answer")}
     values |= {
         "roles": form("roles").replace(",", " ").split(),
         "replaces": int(replaces) if replaces.isdecimal() else 0,
@@ -85,8 +86,7 @@ def _graph(visit: Visit, saved: SavedBatch) -> Mapping[str, Any]:
         StepProgress(**{**step, "state": "waiting", "elements": none if "each" in step else None}) for step in described
     ]
     seen = Progress(batch="", done=False, started_at=0, now=0, steps=tuple(steps))
-    drawn = {"broken": None, "picture": picture(seen), "counts": count_states(seen), "progress": seen}
-    return drawn | {"box_width": BOX_WIDTH, "box_height": BOX_HEIGHT}
+    return {"broken": None, "picture": picture(seen), "counts": count_states(seen), "progress": seen}
 
 
 def _use(visit: Visit, tool: str, arguments: Mapping[str, Any]) -> None:

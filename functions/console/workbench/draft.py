@@ -15,7 +15,8 @@ from mcpist.tools.declare.parameters import parameters_of
 from mcpist.tools.declare.tool import Tool
 
 type DraftLine = dict[str, Any]
-_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_-]*)(?=[.\[}])")
+# As the language has them; its own search refuses those that are half typed.
+_REFERENCE = re.compile(r"(?<!\$)\$\{([A-Za-z_][A-Za-z0-9_-]*)(?=[.\[}])")
 MAX_STEP_NAME_CHARACTERS = 60
 
 
@@ -91,7 +92,7 @@ def step_fields(tool: Tool, permissions: Permissions, sent: Any, params: Mapping
     return [one.with_reference() for one in fields_of(parameters_of(schema), sent, params)]
 
 
-def arguments_of(fields: Sequence[ArgumentField]) -> dict[str, Any]:
+def written_arguments(fields: Sequence[ArgumentField]) -> dict[str, Any]:
     """Return the arguments of the fields; a value that its field does not take stays a text, and the plan names it."""
     return {one.parameter.name: one.value if one.problem else one.argument for one in fields if one.value}
 

@@ -7,10 +7,10 @@ stored and nothing runs before `run`.
 from collections.abc import Mapping
 from typing import Any
 
-from console.batches.layout import BOX_HEIGHT, BOX_WIDTH, layout
+from console.batches.layout import layout
 from console.batches.pages import begin
 from console.visit import Visit
-from console.workbench.draft import Draft, after_of, arguments_of, parse, step_fields
+from console.workbench.draft import Draft, after_of, parse, step_fields, written_arguments
 from console.workbench.snippets import snippets
 from console.workbench.steps import DraftStep, find_tool, offered_references, planned
 from mcpist.batch.execution import submission
@@ -49,8 +49,6 @@ def show(visit: Visit) -> HttpResponse:
         plan=plan,
         problems=[one for one in problems if not any(one in step.problems for step in steps)],
         opened=_opened(visit, draft, steps[draft.ids.index(opened)]) if opened in draft.ids else None,
-        box_width=BOX_WIDTH,
-        box_height=BOX_HEIGHT,
         copies=snippets(draft.lines, visit.request.public_url) if plan else {},
     )
 
@@ -73,7 +71,7 @@ def sent_draft(visit: Visit) -> tuple[Draft, str]:
     fields = step_fields(tool, visit.permissions, form, {}) if tool else []
     typed = {
         "id": form("step.id").strip() or opened,
-        "params": arguments_of(fields),
+        "params": written_arguments(fields),
         "each": form("step.each").strip(),
         "after": form("step.after").replace(",", " ").split(),
         "output": form("step.output") == "yes",

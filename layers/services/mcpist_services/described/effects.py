@@ -11,10 +11,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from mcpist.tools.declare.tool import EFFECTS
 from mcpist_services.definitions import Effect
 from mcpist_services.described.description import Description, Operation
 from mcpist_services.described.overlay import OAuthRule, Security
-from mcpist_services.described.wording import listed, singular, word_lists, words
+from mcpist_services.described.wording import base_verb, listed, singular, word_lists, words
 
 NO_CREDENTIAL = "the description names no credential: correct `security` if the API needs one"
 
@@ -47,8 +48,7 @@ def propose_effect(operation: Operation) -> ProposedEffect:
         if operation.method == "DELETE":
             return stated
         return ProposedEffect("reads", f"{operation.method}, but the description marks it as reading")
-    order: list[Effect] = ["reads", "writes", "destroys"]
-    return stated if order.index(hinted) <= order.index(stated.effect) else ProposedEffect(hinted)
+    return stated if EFFECTS.index(hinted) <= EFFECTS.index(stated.effect) else ProposedEffect(hinted)
 
 
 def reveals_secrets(operation: Operation) -> bool:
@@ -127,8 +127,7 @@ def _verbs(operation: Operation) -> list[str]:
     if operation.method == "GET":
         path = []  # the end of a reading path is a noun
     first, known = [found[0] for found in (summary, identifier, path) if found], _WRITES | _DESTROYS | _READS
-    endings = ("", "s", "es")  # `Lists projects` is said as often as `List projects`
-    return [next((one for end in endings if (one := verb.removesuffix(end)) in known), verb) for verb in first]
+    return [base_verb(verb, known) for verb in first]  # `Lists projects` is said as often as `List projects`
 
 
 def _hinted(operation: Operation) -> Effect | None:

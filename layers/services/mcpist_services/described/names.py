@@ -10,7 +10,7 @@ from hashlib import sha256
 
 from mcpist_services.definitions import MAX_FULL_NAME_CHARACTERS
 from mcpist_services.described.description import Operation
-from mcpist_services.described.wording import actions, listed, plain, plural, singular, word_lists, words
+from mcpist_services.described.wording import actions, base_verb, listed, plain, plural, singular, word_lists, words
 
 MAX_NOUN_WORDS = 4
 
@@ -120,7 +120,7 @@ class _Namer:
         if last[0] in actions and not self._is_item:
             return self._by_action(last)
         stated, *phrase = self._summary or [""]
-        stated = next((one for end in ("", "s", "es") if (one := stated.removesuffix(end)) in _ACTIONS), stated)
+        stated = base_verb(stated, _ACTIONS)
         own, *rest = self._own_phrase() or [""]
         if own:
             return own, (_noun_of(rest)[0] or last), self._nouns[:-1]

@@ -1,6 +1,7 @@
 """Wording: words of names and texts, in the forms that tools' names and descriptions need."""
 
 import re
+from collections.abc import Collection
 from functools import cache
 
 from mcpist.toml_table import toml_beside
@@ -33,6 +34,11 @@ def actions() -> frozenset[str]:
     """Return the verbs that operations are known to do."""
     verbs = word_lists("verbs")
     return listed(word_lists("names")["other_verbs"]).union(verbs, *(given.split() for given in verbs.values()))
+
+
+def base_verb(word: str, known: Collection[str]) -> str:
+    """Return a verb without its ending, `list` of `lists`, where that is known; else the word."""
+    return next((one for end in ("", "s", "es") if (one := word.removesuffix(end)) in known), word)
 
 
 def words(text: str) -> list[str]:

@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from mcpist.aws.attributes import json_bytes
-from mcpist.batch.execution.plan import Plan, Saving, plan
+from mcpist.batch.execution.found_steps import Saving
+from mcpist.batch.execution.plan import Plan, plan, raise_problems
 from mcpist.batch.execution.submission import find_own
 from mcpist.batch.language.references import PARAM, find_references
 from mcpist.batch.language.steps import Step, parse
@@ -33,7 +34,7 @@ from mcpist.tools.access.effects import permissions_of
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.bounded_schema import OverBudget, all_errors, schema_errors
 from mcpist.tools.declare.call import OtherTools
-from mcpist.tools.declare.tool import Effect
+from mcpist.tools.declare.tool import EFFECTS
 from mcpist.tools.search.catalogue import Catalogue
 
 MAX_SAVED_BATCHES = 200
@@ -42,7 +43,6 @@ MAX_SAVED_BYTES = 100_000
 MAX_CHECKS = 200
 CHECKED_SECONDS = 20 * 3600
 """A check of this age is repeated at night."""
-_EFFECTS: Sequence[Effect] = ("reads", "writes", "destroys")
 _TYPES = ("type", "enum", "const", "anyOf", "oneOf")
 
 
@@ -159,7 +159,7 @@ def _check_roles(caller: Caller, request: SaveRequest, old: SavedBatch | None) -
 
 
 def _check_parameters(parameters: Mapping[str, Any]) -> None:
-    """Refuse a parameter whose schema is none, or says no type, and a default that it does not admit."""
+    """Refuse a parameter whose schema is invalid or has no type, and a default that it does not admit."""
     for name, schema in parameters.items():
         place = f"parameters.{name}"
         if not name.isidentifier():
@@ -187,9 +187,7 @@ def _steps_of(caller: Caller, request: SaveRequest) -> list[Step]:
         commands = [entry.step.as_line() for entry in entries]
     problems: list[McpistError] = []
     steps = parse(commands, problems)
-    if problems:
-        first, *others = problems
-        raise first.with_details(problems=others) if others else first
+    raise_problems(problems)
     return steps
 
 
@@ -224,7 +222,7 @@ def _described(new: SavedBatch, planned: Plan) -> SavedBatch:
     answer = planned.answers.get(new.answer, new.answer)
     return replace(
         new,
-        effect=max((tool.effect for tool in planned.tools), key=_EFFECTS.index),
+        effect=max((tool.effect for tool in planned.tools), key=EFFECTS.index),
         columns=tuple(tools[answer].shows.fields),
         tools=tuple(sorted({f"{tool.module}.{tool.name}" for tool in planned.tools})),
     )

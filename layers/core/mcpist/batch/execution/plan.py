@@ -1,11 +1,11 @@
 """Plan a batch: check all of it before anything runs."""
 
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from mcpist.batch.execution.found_steps import FoundSteps, Saving
 from mcpist.batch.execution.judging import judge_steps, refusals
 from mcpist.batch.language.columns import Source, check_element, check_reference
 from mcpist.batch.language.graph import Graph, canonical_order, find_cycle, mermaid_flowchart
@@ -18,41 +18,22 @@ from mcpist.batch.language.references import (
     unresolved_error,
     without_result,
 )
-from mcpist.batch.language.steps import MAX_BATCH_STEPS, MAX_PROBLEMS, Problems, Step, parse
-from mcpist.batch.ledger.items import check_size
+from mcpist.batch.language.steps import MAX_PROBLEMS, Problems, Step, parse
 from mcpist.batch.machine.definition import Machine, build_machine, build_relay
 from mcpist.batch.machine.layout import MachineTooLarge
-from mcpist.batch.saved.expansion import MAX_SAVED_DEPTH, SEPARATOR, SavedTool, SavedUse, expand, follow_answers
-from mcpist.batch.saved.records import MODULE
 from mcpist.errors import (
     CyclicSteps,
-    DuplicateStep,
-    InvalidArguments,
-    InvalidLine,
     McpistError,
-    TooManySteps,
     UnknownStep,
     UnresolvedReference,
 )
-from mcpist.files.parameters import reference_names
 from mcpist.people.in_flight import steps_at_once
-from mcpist.running.policy import refusal_of_all
 from mcpist.suggestions import nearest
 from mcpist.tools.access.permissions import Permissions
-from mcpist.tools.declare.correction import correcting
-from mcpist.tools.declare.tolerance import tolerant
 from mcpist.tools.declare.tool import Tool
 
 if TYPE_CHECKING:
     from mcpist.policies.decision import Verdict
-
-
-@dataclass(frozen=True, slots=True)
-class Saving:
-    """A batch that is about to be saved."""
-
-    name: str
-    parameters: Collection[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +143,7 @@ def _plan(
     resumed: bool = False,
 ) -> Plan:
     unreadable = {problem.details["id"] for problem in problems if "id" in problem.details}
-    found = _FoundSteps(permissions, problems, saving)
+    found = FoundSteps(permissions, problems, saving)
     for one in written:
         found.add(one, alone=len(written) == 1)
     steps, tools = found.linked(), found.tools
@@ -177,7 +158,7 @@ def _plan(
         first = steps[min(cycle)]
         names = " -> ".join(steps[index].id for index in cycle)
         problems.append(CyclicSteps(field="after", line=first.line, id=first.id, cycle=names))
-    _raise_problems(problems)
+    raise_problems(problems)
     graph = Graph(tuple(needs))
     order = canonical_order(graph, frozenset(index for index, step in enumerate(steps) if step.each))
     ordered = tuple(steps[index] for index in order)
@@ -185,69 +166,8 @@ def _plan(
     if saving:  # who runs it decides, not who saves it
         return planned
     verdicts = judge_steps(permissions, ordered, planned.tools, planned.graph, resumed=resumed)
-    _raise_problems(refusals(ordered, verdicts))
+    raise_problems(refusals(ordered, verdicts))
     return replace(planned, verdicts=tuple(verdicts))
-
-
-class _FoundSteps:
-    """The steps with their tools; those of saved batches take the place of the steps that use them."""
-
-    def __init__(self, permissions: Permissions, problems: Problems, saving: Saving | None) -> None:
-        self.tools: dict[str, Tool] = {}
-        self.answers: dict[str, str] = {}
-        self._uses: dict[str, SavedUse] = {}
-        self._steps: list[Step] = []
-        self._permissions = permissions
-        self._problems = problems
-        self._outermost = (saving.name,) if saving else ()
-        self._is_saving = saving is not None
-
-    def add(self, written: Step, outer: tuple[str, ...] = (), *, alone: bool = False) -> None:
-        """Add a step, or the steps of its saved batch; `outer` are the saved batches that it is in."""
-        before = len(self._problems)
-        step, tool = _find_tool(written, self._permissions, self._problems)
-        if not isinstance(tool, SavedTool) or len(self._problems) > before:
-            if step.id in self.tools:
-                first = next(one.line for one in self._steps if one.id == step.id)
-                self._problems.append(DuplicateStep(field="id", line=step.line, id=step.id, first_line=first))
-            self._steps.append(step)
-            self.tools |= {step.id: tool} if tool else {}
-            return
-        try:
-            self._add_saved(step, tool, outer or self._outermost, alone=alone)
-        except McpistError as error:
-            self._problems.append(error.with_details(line=step.line, id=step.id))
-
-    def _add_saved(self, step: Step, tool: SavedTool, outer: tuple[str, ...], *, alone: bool) -> None:
-        if tool.name in outer:
-            raise CyclicSteps(field="tool", cycle=" -> ".join(f"{MODULE}.{name}" for name in (*outer, tool.name)))
-        if len(outer) >= MAX_SAVED_DEPTH:
-            raise InvalidLine(field="tool", problem=f"saved batches are at most {MAX_SAVED_DEPTH} deep in each other")
-        # Its steps are judged by their own tools; a rule about the saved batch itself forbids all of them.
-        own = self._permissions.catalogue.module(MODULE)
-        if not self._is_saving and (error := refusal_of_all(self._permissions, own, tool)):
-            raise error
-        prefix = "" if alone else f"{step.id}{SEPARATOR}"
-        inner = expand(step, tool.saved, prefix)
-        for one in inner:
-            if len(self._steps) >= MAX_BATCH_STEPS:
-                raise TooManySteps(field="commands", steps=len(self._steps) + len(inner), limit=MAX_BATCH_STEPS)
-            self.add(one, (*outer, tool.name))
-        answer = prefix + tool.saved.answer
-        steps = (self._uses[one.id].steps if one.id in self._uses else (one.id,) for one in inner)
-        use = SavedUse(self.answers.get(answer, answer), tuple(chain.from_iterable(steps)))
-        self.answers[step.id] = use.answer
-        if not alone:  # no other step refers to it, and one of its own may have its id
-            self._uses[step.id] = use
-
-    def linked(self) -> list[Step]:
-        """Return the steps, which refer to the answers of saved batches; as they are where there are problems."""
-        steps = self._steps
-        if len(steps) > MAX_BATCH_STEPS and not any(isinstance(one, TooManySteps) for one in self._problems):
-            self._problems.append(TooManySteps(field="commands", steps=len(steps), limit=MAX_BATCH_STEPS))
-        if self._problems or not self._uses:
-            return steps
-        return [follow_answers(step, self._uses) for step in steps]
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,46 +189,6 @@ class _ParsedSteps:
             is_map=bool(self.steps[id_].each),
             related=lambda: (other.shows for other in self.permissions.catalogue.module(tool.module).tools.values()),
         )
-
-
-def _find_tool(step: Step, permissions: Permissions, problems: Problems) -> tuple[Step, Tool | None]:
-    """Return the step as its tool's module names it, and the tool; the arguments that are known now are checked."""
-    try:
-        module, name = permissions.names(step.module, step.tool)
-        tool = permissions.tool(module, name)
-    except McpistError as error:
-        problems.append(error.with_details(line=step.line, id=step.id))
-        return step, None
-    step = replace(step, module=module, tool=name, params=tolerant(tool.input_schema, step.params))
-    found: Problems = []
-    unresolved = {name for name, value in step.params.items() if _is_unresolved(name, value, found)}
-    try:
-        check_size(step.params, step.when)
-        unresolved |= reference_names(tool.input_schema, step.params)
-        with correcting(tool, step.params, unresolved, lambda params: replace(step, params=params).as_line()):
-            tool.check(step.params, unresolved)
-    except InvalidArguments as error:
-        found += _one_by_one(error)
-    except McpistError as error:
-        found.append(error)
-    problems += [problem.with_details(line=step.line, id=step.id) for problem in found]
-    return step, tool
-
-
-def _is_unresolved(name: str, value: Any, problems: Problems) -> bool:
-    """Return whether an argument has references; a malformed one is a problem."""
-    try:
-        return bool(find_references(value, f"params.{name}"))
-    except McpistError as error:
-        problems.append(error)
-        return True
-
-
-def _one_by_one(error: InvalidArguments) -> Iterator[InvalidArguments]:
-    """Yield the error for the first argument, then one for each of its further problems."""
-    others = error.details.pop("problems", [])
-    yield error
-    yield from (InvalidArguments(module=error.details["module"], tool=error.details["tool"], **one) for one in others)
 
 
 def _find_needs(step: Step, named: dict[str, int], known: _ParsedSteps, problems: Problems) -> frozenset[int]:
@@ -383,7 +263,7 @@ def _check_parameter(reference: Reference, saving: Saving | None) -> None:
         raise unresolved_error(reference, f"there is no parameter {name}", known)
 
 
-def _raise_problems(problems: Problems) -> None:
+def raise_problems(problems: Problems) -> None:
     """Raise the first problem by line, with the others up to a limit; equal schemas of a tool are included once."""
     if not problems:
         return

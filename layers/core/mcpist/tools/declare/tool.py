@@ -23,6 +23,8 @@ from mcpist.validation import field_schema
 type PagePath = Callable[[Mapping[str, Any], Mapping[str, Any]], str | None]
 """Returns the path of an item's page at the account's own site, from the item and the tool's arguments."""
 type Effect = Literal["reads", "writes", "destroys"]
+EFFECTS: tuple[Effect, ...] = ("reads", "writes", "destroys")
+"""From the weakest to the strongest."""
 type SearchField = Literal["name", "service", "description", "parameters", "phrases", "japanese_phrases"]
 """A field of the words that a search finds a tool by; words in some fields count more than in others."""
 
