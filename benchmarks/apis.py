@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from copy import deepcopy
 from functools import cache
@@ -21,7 +22,7 @@ from benchmarks.arguments import random_arguments
 from benchmarks.broker import sandbox_environment
 from benchmarks.report import Row
 from benchmarks.stub_deployment import run_stub_deployment
-from infra.cli.api_trial import NO_DATA, NO_ID, SECRET, try_out
+from infra.cli.api_trial import figures, try_out
 from infra.source import ROOT
 from mcpist.bounded_http.request import build_request
 from mcpist.errors import McpistError
@@ -84,20 +85,21 @@ def import_quality() -> Iterator[Row]:
 
 def trials() -> Iterator[Row]:
     """Chains of imported tools on the mocks that the descriptions give, and what each tool shows there."""
-    found = [try_out(description, overlay) for description, overlay, _, _ in imported().values()]
-    chains, passed, untried = (sum(getattr(one, name) for one in found) for name in ("chains", "passed", "untried"))
+    found = Counter[str]()
+    for description, overlay, _, _ in imported().values():
+        found.update(figures(try_out(description, overlay)))
+    chains, passed, untried = (found[name] for name in ("chains", "passed", "untried"))
     what = f"chains (create, list, get, update, delete) that pass, of {chains}; {untried} more have no id to pass on"
     yield what, f"{passed / chains:.1%} ({passed})", "95 % or more"
     tools = sum(len(overlay.tools) for _, overlay, _, _ in imported().values())
-    problems = [problem for one in found for problem in one.problems.values()]
-    silent = problems.count(NO_ID)
+    silent = found["without_id"]
     yield f"imported tools that show no id where their answer has one, of {tools}", f"{silent / tools:.1%}", "3 %"
     yield (
         "imported tools that show no data where their answer has some",
-        f"{problems.count(NO_DATA) / tools:.1%}",
+        f"{found['without_data'] / tools:.1%}",
         "3 %",
     )
-    yield "imported tools that show a secret", str(problems.count(SECRET)), "0"
+    yield "imported tools that show a secret", str(found["secrets"]), "0"
 
 
 def request_quality() -> Iterator[Row]:

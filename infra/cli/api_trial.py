@@ -17,6 +17,7 @@ from mcpist_services.described.module import DescribedTool, module
 from mcpist_services.described.overlay import ImportTrial, Overlay
 from mcpist_services.described.samples import sample
 
+# Kept in overlays and counted there: with a new wording each is imported anew.
 NO_ID = "its answer has an id and shows none"
 NO_DATA = "its answer has data and shows none"
 SECRET = "its answer shows a secret"  # noqa: S105 - a problem
@@ -25,9 +26,18 @@ MARK = 987_654_321
 """An id that nothing else in an answer equals."""
 
 _ROLES = ("create", "list", "get", "update", "delete")
+# Written apart from the rules that mask: with those the trial would find only what is masked anyway.
 _SECRET_NAME = re.compile(
     r"(secret|passw(or)?d|(auth|access|refresh|bearer)[_-]?token|(api|private|access)[_-]?key)$", re.IGNORECASE
 )
+
+
+def figures(trial: ImportTrial) -> dict[str, int]:
+    """Return how many chains of an API's tools pass on its mock, and how many tools show too little or too much."""
+    problems = list(trial.problems.values())
+    kinds = {"without_id": NO_ID, "without_data": NO_DATA, "secrets": SECRET}
+    counts = {name: problems.count(problem) for name, problem in kinds.items()}
+    return trial.model_dump(include={"chains", "passed", "untried"}) | counts
 
 
 class _Failed(Exception):  # a signal within the trial, not an error of ours

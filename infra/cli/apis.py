@@ -1,6 +1,5 @@
 """`mcpist api`: REST APIs as modules, made from their OpenAPI descriptions."""
 
-import os
 import re
 import sys
 import time
@@ -10,10 +9,11 @@ from urllib.parse import urljoin, urlsplit
 
 from typer import Argument, Option
 
-from infra.cli.api_trial import NO_DATA, NO_ID, SECRET, try_out
+from infra.cli.api_trial import figures, try_out
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.mock_api import serve
 from infra.cli.options import command_group
+from infra.cli.whole_file import write_whole
 from infra.source import CONFIGURATION
 from mcpist.bounded_http.client import HttpClient, redirect_url
 from mcpist.bounded_http.failures import ExchangeFailed, ResponseTooLarge
@@ -38,6 +38,7 @@ APIS = CONFIGURATION / "apis"
 COMPILED = "compiled"
 DESCRIPTION_FETCH_SECONDS = 30.0
 MAX_REDIRECTS = 3
+OVERLAY_MODE = 0o644  # it is committed, and read by others
 
 FolderOption = Annotated[Path, Option("--folder", metavar="FOLDER", help="The overlays. [default: layers/config/apis]")]
 
@@ -83,7 +84,7 @@ def import_api(
         overlay = ready.with_columns(overlay)
     overlay = overlay.model_copy(update={"trial": try_out(description, overlay)})
     if not dry_run:
-        _write(file, dump_overlay(overlay))
+        write_whole(file, dump_overlay(overlay), mode=OVERLAY_MODE)
     return _report(file, earlier, overlay, written=not dry_run)
 
 
@@ -134,20 +135,12 @@ def _row(overlay: Overlay) -> dict[str, Any]:
     return {"name": overlay.name, "title": overlay.title, "tools": len(overlay.tools), "host": overlay.host} | {
         "credential": credential,
         "left_out": len(overlay.left_out),
-        "trial": _figures(overlay),
+        "trial": figures(overlay.trial),
     }
 
 
-def _figures(overlay: Overlay) -> dict[str, int]:
-    """Return how many chains of an API's tools pass on its mock, and how many tools show too little or too much."""
-    problems = list(overlay.trial.problems.values())
-    kinds = {"without_id": NO_ID, "without_data": NO_DATA, "secrets": SECRET}
-    counts = {name: problems.count(problem) for name, problem in kinds.items()}
-    return overlay.trial.model_dump(include={"chains", "passed", "untried"}) | counts
-
-
 def _tried(overlay: Overlay) -> str:
-    found = _figures(overlay)
+    found = figures(overlay.trial)
     share = f", {found['passed'] / found['chains']:.0%}" if found["chains"] else ""
     return (
         f"on its mock {found['passed']} of {found['chains']} chains pass{share} (and {found['untried']} have no id to "
@@ -172,7 +165,7 @@ def _report(file: Path, earlier: Overlay | None, overlay: Overlay, *, written: b
         "file": str(file),
         "written": written,
         "tools": len(overlay.tools),
-        "trial": _figures(overlay),
+        "trial": figures(overlay.trial),
         "changes": changes,
         "review": open_points,
         "left_out": overlay.left_out,
@@ -227,11 +220,3 @@ def _fetch(url: str) -> tuple[bytes, None]:
     if response.status != 200:
         raise UpstreamUnavailable(service=urlsplit(url).hostname or "", problem=f"it answered {response.status}")
     return response.body, None
-
-
-def _write(file: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    draft = file.with_suffix(".yaml.new")
-    draft.write_text(text, "utf-8")
-    os.replace(draft, file)

@@ -19,6 +19,7 @@ from typer import Argument
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.options import OrganizationOption, Target, text_of
 from infra.cli.target import opened, organization_of
+from infra.cli.whole_file import ONLY_OWNER
 from mcpist.aws.clients import client
 from mcpist.people.administration import ConnectedAccount, NoAccounts
 from mcpist.settings import settings
@@ -28,7 +29,6 @@ OWNER_PREFIXES = ("user#", "role#")
 # The items that name an owner's default account: stored before the accounts, so that none of these is overlooked.
 DEFAULT_PREFIX = "default#"
 ITEM_PREFIXES = (DEFAULT_PREFIX, *OWNER_PREFIXES)
-ONLY_OWNER_READS = 0o600
 
 type Item = dict[str, dict[str, Any]]
 
@@ -62,7 +62,7 @@ def export_grants(
     lines = [json.dumps(item, sort_keys=True, default=_to_base64) for item in items]
     count = sum(map(_is_grant, items))
     try:
-        with open(file, "x", encoding="utf-8", opener=partial(os.open, mode=ONLY_OWNER_READS)) as written:
+        with open(file, "x", encoding="utf-8", opener=partial(os.open, mode=ONLY_OWNER)) as written:
             written.writelines(f"{line}\n" for line in lines)
     except OSError as error:
         raise CommandError("VALIDATION_ERROR", f"{file}: {error}", "Name a file that does not exist.") from None

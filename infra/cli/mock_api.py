@@ -140,7 +140,7 @@ def _document(body: bytes) -> str:
         stated = json.loads(body or b"{}")
     except ValueError:
         return ""
-    return str(stated.get("query")) if isinstance(stated, dict) else ""
+    return str(stated.get("query") or "") if isinstance(stated, dict) else ""
 
 
 def _missing(operation: Operation, query: Mapping[str, Any], body: bytes) -> str:

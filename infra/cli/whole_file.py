@@ -1,4 +1,4 @@
-"""Files with secrets of a person, which a command writes whole or not at all."""
+"""Files that a command writes whole or not at all, such as those with secrets of a person."""
 
 import os
 import secrets

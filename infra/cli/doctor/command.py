@@ -56,7 +56,7 @@ CHECKS = (
     Check("issuer", "keys", endpoint.keys),
     Check("issuer", "clients", endpoint.login),
     Check("issuer", "our client", endpoint.client),
-    Check("issuer", "of domains", endpoint.domains),
+    Check("issuer", "issuers by domain", endpoint.domains),
     Check("keys", "VaultKey", partial(stores.key, id_="VaultKey")),
     Check("keys", "VaultKey policy", stores.policy),
     Check("keys", "DataKey", partial(stores.key, id_="DataKey")),

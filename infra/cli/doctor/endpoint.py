@@ -179,9 +179,14 @@ def discovery(deployment: Deployment) -> CheckFinding:
             f"{deployment.redeploy(Issuer='ITS_URL')} Or wait until it is available again.",
         )
     named = str(found.get("issuer", ""))
-    if named.rstrip("/") == issuer:
-        return ok(named)
-    return problem(f"{issuer} calls itself {named}, and so do its tokens", deployment.redeploy(Issuer=named))
+    if wrong := _misnamed(issuer, named):
+        return problem(wrong, deployment.redeploy(Issuer=named))
+    return ok(named)
+
+
+def _misnamed(issuer: str, named: str) -> str:
+    """Return the fault in the name that an issuer gives itself; empty for the right name."""
+    return "" if named.rstrip("/") == issuer else f"{issuer} calls itself {named}, and so do its tokens"
 
 
 def domains(deployment: Deployment) -> Iterator[CheckFinding]:
@@ -201,9 +206,8 @@ def domains(deployment: Deployment) -> Iterator[CheckFinding]:
         except UpstreamUnavailable:
             yield problem(f"{issuer.domain}: {issuer.url} cannot be read", remedy)
             continue
-        named = str(found.get("issuer", ""))
-        if named.rstrip("/") != issuer.url:
-            yield problem(f"{issuer.domain}: {issuer.url} calls itself {named}, and so do its tokens", remedy)
+        if wrong := _misnamed(issuer.url, str(found.get("issuer", ""))):
+            yield problem(f"{issuer.domain}: {wrong}", remedy)
         else:
             yield _accepts(found, deployment, issuer.client_id, f"{deployment.url}/login/callback/{issuer.domain}")
 

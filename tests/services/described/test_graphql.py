@@ -1,6 +1,7 @@
 """GraphQL schemas as a source of imports: a field of a query or a mutation is a tool with fixed fields."""
 
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -166,6 +167,14 @@ def test_a_broken_schema_is_refused(content: bytes) -> None:
     with pytest.raises(InvalidRequest, match="GraphQL schema") as refused:
         description.parse(content)
     assert refused.value.details["field"] == "description"
+
+
+def test_where_the_library_is_not_installed_a_schema_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = json.dumps({"data": introspection_from_schema(build_schema("type Query { a: Int }"))}).encode()
+    monkeypatch.setitem(sys.modules, "graphql", None)
+    for content in (b"type Query { a: Int }", answer):
+        with pytest.raises(InvalidRequest, match="mcpist api import"):
+            description.parse(content)
 
 
 def test_a_first_line_of_many_signs_is_read_at_once() -> None:

@@ -5,7 +5,7 @@ Reference: https://developers.google.com/discovery/v1/reference/apis
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -86,7 +86,7 @@ def _operation(
     return {**found, "requestBody": {"required": bool(required), "content": {"application/json": {"schema": schema}}}}
 
 
-def _scopes(scopes: "tuple[str, ...] | list[str]", used: Mapping[str, int], *, reads: bool) -> list[str]:
+def _scopes(scopes: Iterable[str], used: Mapping[str, int], *, reads: bool) -> list[str]:
     """Return the scopes of which a method needs one: first the one that only reads, then those that most accept."""
     return sorted(scopes, key=lambda scope: (not (reads and scope.endswith(".readonly")), -used[scope]))
 

@@ -19,7 +19,7 @@ GRAPHQL_PATH = "/graphql"
 MAX_TEXTS = 20  # and numbers, of one object
 MAX_OBJECTS = 10  # in one object
 MAX_MEMBERS = 8  # of a union
-MAX_ENVELOPES = 3  # around what was asked for: pages, edges, the answer of a mutation
+MAX_SELECTION_ENVELOPES = 3  # around what was asked for: pages, edges, the answer of a mutation
 MAX_SDL_BYTES = 16_000_000
 MAX_DOCUMENTS_CHARACTERS = 50_000_000  # of all operations; a few long names can be in each of a million
 
@@ -37,7 +37,7 @@ _BACKWARDS = {"last", "before"}
 
 
 class Document(str):
-    """A document that was made here: a description's own text is none, whatever extension it stands in."""
+    """A GraphQL document that was made here: a vendor's own `x-mcpist-document` is none, so it is never sent."""
 
     __slots__ = ()
 
@@ -57,26 +57,27 @@ def from_sdl(content: bytes) -> dict[str, Any]:
     """Return a schema in GraphQL's own language in the shape of OpenAPI 3; InvalidRequest where it is none."""
     if len(content) > MAX_SDL_BYTES:
         raise refuse("description", f"it is larger than {MAX_SDL_BYTES // 1_000_000} MB")
-    from graphql import build_schema  # only an import needs it
-
-    return _as_openapi(lambda: build_schema(content.decode(), assume_valid_sdl=True))
+    return _as_openapi(lambda graphql: graphql.build_schema(content.decode(), assume_valid_sdl=True))
 
 
 def from_introspection(root: Mapping[str, Any]) -> dict[str, Any]:
     """Return the answer to an introspection in the shape of OpenAPI 3; InvalidRequest where it is none."""
-    from graphql import build_client_schema
-
     data: Any = root if "__schema" in root else root["data"]
-    return _as_openapi(lambda: build_client_schema(data))
+    return _as_openapi(lambda graphql: graphql.build_client_schema(data))
 
 
-def _as_openapi(build: "Callable[[], GraphQLSchema]") -> dict[str, Any]:
-    from graphql import GraphQLError
+def _as_openapi(build: "Callable[[Any], GraphQLSchema]") -> dict[str, Any]:
+    """Return a schema that the library `graphql` builds; only where APIs are imported it is installed."""
+    try:
+        import graphql
+    except ModuleNotFoundError:
+        problem = "a GraphQL schema is read by `mcpist api import` alone, with the package's extra local"
+        raise refuse("description", problem) from None
 
     try:
-        return _converted(build())
+        return _converted(build(graphql))
     # A schema may use a type where none of its kind can be.
-    except (GraphQLError, AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+    except (graphql.GraphQLError, AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise refuse("description", f"it is no GraphQL schema: {str(error).partition(chr(10))[0][:200]}") from None
 
 
@@ -111,7 +112,7 @@ class _Converter:
         """Return an operation and its path, whose variant is its name with the verb first."""
         is_paged = {"first", "after"} <= field.args.keys()
         arguments = {key: one for key, one in field.args.items() if not (is_paged and key in _BACKWARDS)}
-        text, shape = self._selection(field.type, depth=-MAX_ENVELOPES, is_payload=kind == "mutation")
+        text, shape = self._selection(field.type, depth=-MAX_SELECTION_ENVELOPES, is_payload=kind == "mutation")
         verb_first = _verb_first(kind, name, is_list=_is_list(field.type))
         variables = ", ".join(f"${key}: {one.type}" for key, one in arguments.items())
         given = ", ".join(f"{key}: ${key}" for key in arguments)

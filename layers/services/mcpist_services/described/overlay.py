@@ -179,8 +179,9 @@ class ImportTrial(DefinitionPart):
     chains: int = 0
     """The collections whose tools were tried in turn: create, list, get, update, delete."""
     passed: int = 0
+    """The chains that passed."""
     untried: int = 0
-    """The collections for which the description tells of no answer with an id."""
+    """The collections with no answer that has an id, by the description."""
     problems: dict[ToolName, str] = Field(default_factory=dict)
     """By tool: it shows no id, no data or a secret, or cannot be called."""
 

@@ -9,12 +9,12 @@ from mcpist_services.described.overlay import Overlay
 
 @dataclass(frozen=True, slots=True)
 class ReadyApi:
-    """One of `ready_apis.toml`."""
+    """An entry of `ready_apis.toml`."""
 
     source: str
     """The address of its description."""
     operations: tuple[str, ...]
-    """Globs."""
+    """Globs of the operations to import."""
     shows: Mapping[str, Sequence[str]]
     """By operation: the columns of its tool, where the import's own are not what a person would choose."""
 

@@ -17,7 +17,7 @@ from mcpist_services.described.overlay import FORM_TYPE
 MAX_API_BYTES = 16_000_000  # GitHub's whole description is 12 MB
 MAX_API_VALUES = 2_000_000
 MAX_SOURCE_BYTES = 64_000_000
-"""Of a description of which only some operations are wanted: Microsoft Graph's whole one is 37 MB."""
+"""The limit of a file from which only some operations are imported: Microsoft Graph's has 37 MB."""
 MAX_API_DEPTH = 100
 BUNDLED_FILES = "x-mcpist-files"  # where a bundled description keeps the other files
 MAX_BUNDLED_FILES = 5_000
@@ -59,12 +59,12 @@ def well_formed(place: str) -> Iterator[None]:
 def bundle(root: dict[str, Any], folder: Path | None, is_chosen: Chooser | None = None) -> None:
     """Put the files that a description's operations refer to inside it, so that every `$ref` of them is local.
 
-    Without those operations that are not chosen.
+    With `is_chosen`, operations for which it is false are left out first.
     """
-    bundle = _Bundle(root, folder)
+    made = _Bundle(root, folder)
     if is_chosen:
-        bundle.choose(is_chosen)
-    bundle.bundled()
+        made.choose(is_chosen)
+    made.bundled()
 
 
 def deref(root: dict[str, Any], node: Any, place: str = "") -> Any:
@@ -148,7 +148,7 @@ class _Bundle:
         self._localize(start, "#", "")
         if sum(self._sizes[name] for name in self._used) > MAX_API_BYTES or len(self._seen) > MAX_API_VALUES:
             problem = f"what its operations lead to is larger than {MAX_API_BYTES // 1_000_000} MB"
-            raise refuse("#/paths", f"{problem}: choose some by --operations")
+            raise refuse("#/paths", f"{problem}: choose some operations")
         if not self._files:
             del self._root[BUNDLED_FILES]
 

@@ -19,7 +19,7 @@ _PLACES = listed(
 # What a secret's own object calls it, or the object of a variable: {"name": "DB_PASSWORD", "value": "..."}.
 _VALUES = ("value", "values", "plaintext", "raw")
 _LABELS = ("name", "key")
-MAX_LABEL_CHARACTERS = 100
+MAX_VARIABLE_NAME_CHARACTERS = 100
 # A key begins where a word does, so that long texts are read once.
 _KEY_VALUE = re.compile(
     r"(?<![\w-])(?:(sk|rk|pk)_(live|test)_\w{10,}|sk-[\w-]{20,}|gh[a-z]_\w{30,}|github_pat_\w{20,}|glpat-[\w-]{20,}|"
@@ -54,12 +54,13 @@ def is_key(text: str) -> bool:
 def masked(value: Any, names: Collection[str], *keys: str) -> Any:
     """Return an answer with a mask for each secret; `names` are further fields of them, `!name` is one to keep.
 
-    A text has the keys of the objects whose value it is.
+    `keys` are the names under which the value stands: its field's, and for a field such as `value` also the name of its
+    object.
     """
     is_listed = any(key in names for key in keys)
     if isinstance(value, dict):
         labels = (one for name in _LABELS if isinstance(one := value.get(name), str))
-        around = (*keys, *(one for one in labels if len(one) < MAX_LABEL_CHARACTERS))
+        around = (*keys, *(one for one in labels if len(one) < MAX_VARIABLE_NAME_CHARACTERS))
         return {
             name: masked(one, names, name, *(around if is_listed or name in _VALUES else ()))
             for name, one in value.items()
