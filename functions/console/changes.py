@@ -1,5 +1,6 @@
 """The page `/changes`: what was kept of one's writes, the plan of an undo with `undo`, and the form that starts it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from console.batches import pages as batches
@@ -16,8 +17,7 @@ def show(visit: Visit) -> HttpResponse:
     """Show the plan that the query names, or the list."""
     undo = visit.request.query.get("undo", "")
     if not undo:
-        batch = visit.request.query.get("batch", "")
-        return visit.page("changes.html", plan=None, rows=changes.list_changes(visit.caller, batch=batch), batch=batch)
+        return visit.page("changes.html", plan=None, rows=changes.list_changes(visit.caller))
     plan = plan_undo(visit.caller, undo)
     shown = [(change, _differences(change)) for change in plan.changes]
     return visit.page("changes.html", plan=plan, shown=shown, undo=undo)
@@ -30,7 +30,7 @@ def submit(visit: Visit) -> HttpResponse:
     return batches.begin(visit, context, done="undo_started")
 
 
-def _differences(change: Any) -> list[tuple[str, str, str]]:
+def _differences(change: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Return the fields of a change with their values now, as far as it is known, and after its undo."""
     was, became = change["was"], change["became"]
     names = dict.fromkeys((*was, *became))

@@ -30,7 +30,7 @@ MIN_AGE_SECONDS = 900
 """A younger change may still be going on."""
 MAX_TIME_FRACTION = 0.5
 """Of the time that is left, for one kind of work; the rest is for those after it. The next run does what is left."""
-MAX_EXPIRED_APPROVALS, EXPIRE_SECONDS = 100, 25
+MAX_EXPIRED_APPROVALS, REST_API_SECONDS = 100, 25
 """Of one organization in one run: each is a transaction of a function that answers within 29 s."""
 NIGHT_HOUR = 3  # UTC
 MAX_CONCURRENT_ORGANIZATIONS = 16
@@ -78,7 +78,7 @@ def end_accounts(context: "LambdaContext") -> dict[str, int]:
 
 
 def _of_each[T](organizations: list[str], work: Callable[[str], T], context: "LambdaContext") -> Iterator[T]:
-    """Yield the result of a work for each organization, several at once, while a part of the time is left."""
+    """Yield the result of `work` for each organization, several at once, until a part of the time is used."""
     reserve = context.get_remaining_time_in_millis() * (1 - MAX_TIME_FRACTION)
     SystemRandom().shuffle(organizations)  # so that no organization is always the one for which no time is left
     with ThreadPoolExecutor(MAX_CONCURRENT_ORGANIZATIONS) as workers:
@@ -98,13 +98,12 @@ def _end_accounts(organization: str) -> bool:
 
 
 def _tend(organization: str) -> int:
-    """Have the approvals of an organization ended whose time is over, and seal its rows; return how many."""
+    """Check the saved batches of an organization, end its late approvals, and seal its rows; return how many rows."""
     now = datetime.now(UTC)
     try:
         check_saved_batches(organization, now)
         if due := approvals.find_due(organization):
-            message = {"organization": organization, "approvals": due[:MAX_EXPIRED_APPROVALS]}
-            functions.invoke(settings().rest_api, "REST API", message, seconds=EXPIRE_SECONDS, attempts=1)
+            _ask_rest_api(organization, approvals=due[:MAX_EXPIRED_APPROVALS])
     except (AwsError, McpistError) as error:  # the seals must not wait for it
         invocation.count_error(error.code)
     return seal_organization(organization, now=now)
@@ -113,8 +112,13 @@ def _tend(organization: str) -> int:
 def check_saved_batches(organization: str, now: datetime) -> None:
     """Have the saved batches of an organization checked against the catalogue, once a night."""
     if now.hour == NIGHT_HOUR and records.has_any(organization):
-        message = {"organization": organization, "saved_batches": True}
-        functions.invoke(settings().rest_api, "REST API", message, seconds=EXPIRE_SECONDS, attempts=1)
+        _ask_rest_api(organization, saved_batches=True)
+
+
+def _ask_rest_api(organization: str, **work: Any) -> None:
+    """Have the function with the REST API do a work for an organization."""
+    message = {"organization": organization, **work}
+    functions.invoke(settings().rest_api, "REST API", message, seconds=REST_API_SECONDS, attempts=1)
 
 
 def handler(event: dict[str, Any], context: "LambdaContext") -> dict[str, Any]:  # noqa: ARG001 - a schedule sends nothing

@@ -21,6 +21,7 @@ from mcp_endpoint.blocks import BATCH_TYPE, BATCH_URI, limit_contents, render
 from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS, McpExchange
 from mcpist.errors import FileNotFound, InvalidRequest
 from mcpist.files.answers import FILE_URI, content_of, describe_file, truncate
+from mcpist.files.content import MARKDOWN
 from mcpist.files.ranges import read_part
 from mcpist.render.answer import compact_json
 from mcpist.running.gate import ToolUse, admit, read_upstream, require
@@ -96,7 +97,7 @@ def read(exchange: McpExchange, permissions: Permissions, uri: str) -> ReadResou
         return limit_contents(exchange.caller, result)
     if uri.startswith("skill://"):
         text = _read_skill(exchange, permissions, uri)
-        return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type="text/markdown", text=text)])
+        return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=MARKDOWN, text=text)])
     if file := _FILE.fullmatch(uri):
         return _read_file(exchange, uri, file["sha256"], file["query"] or "")
     mime_type, text = _read_batch(exchange, permissions, uri) or _read_tool(exchange, permissions, uri)
@@ -110,7 +111,7 @@ def _list_skills(permissions: Permissions) -> Iterator[Listed]:
 
     for skill in skills.list_skills(permissions):
         name, description = skill.frontmatter["name"], skill.frontmatter["description"]
-        yield Listed(name=name, uri=skill.uri, description=description, mime_type="text/markdown")
+        yield Listed(name=name, uri=skill.uri, description=description, mime_type=MARKDOWN)
 
 
 def _read_skill(exchange: McpExchange, permissions: Permissions, uri: str) -> str:

@@ -10,11 +10,12 @@ from mcp.server.lowlevel import Server
 from mcp_types import PaginatedRequestParams, RequestParams
 
 from mcp_endpoint.exchange import McpExchange, SyncHandler
+from mcpist.files.content import MARKDOWN
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 
 SKILLS_EXTENSION = "io.modelcontextprotocol/skills"
-DIRECTORY_TYPE, SKILL_TYPE = "inode/directory", "text/markdown"
+DIRECTORY_TYPE = "inode/directory"
 type Errors = Callable[..., Any]
 """Returns the context that raises errors as the protocol's."""
 
@@ -49,7 +50,7 @@ def install(server: Server[Any], errors: Errors, ttl_ms: int) -> None:
         with errors(exchange, uri=params.uri):
             children = skills.children(_permissions(exchange), params.uri)
         rows = [
-            {"uri": uri, "name": uri.rpartition("/")[2], "mimeType": DIRECTORY_TYPE if is_folder else SKILL_TYPE}
+            {"uri": uri, "name": uri.rpartition("/")[2], "mimeType": DIRECTORY_TYPE if is_folder else MARKDOWN}
             for uri, is_folder in children.items()
         ]
         return {"resultType": "complete", "resources": rows}

@@ -51,9 +51,7 @@ def start_batch(
     request = {"commands": body.commands, **body.options.model_dump()}
     submitted = _prepare(request)
     if body.dry_run or dry_run:
-        return Response(
-            200, "application/json", BatchPlan(plan=submitted.describe(current().permissions, current().remaining))
-        )
+        return _plan(submitted)
     return _submit(submitted, request, max(body.wait, wait))
 
 
@@ -66,9 +64,7 @@ def undo_changes(body: UndoRequest) -> Response[BatchView | BatchPlan]:
     request = {"undo": body.undo, "anyway": body.anyway, **body.options.model_dump()}
     submitted = _prepare(request)
     if body.dry_run:
-        return Response(
-            200, "application/json", BatchPlan(plan=submitted.describe(current().permissions, current().remaining))
-        )
+        return _plan(submitted)
     return _submit(submitted, request, body.wait)
 
 
@@ -122,6 +118,7 @@ def _prepare(request: Mapping[str, Any]) -> Submission:
 
 
 def _plan(submitted: Submission) -> Response[BatchView | BatchPlan]:
+    """Return the plan of a batch that does not start."""
     plan = submitted.describe(current().permissions, current().remaining)
     return Response(200, "application/json", BatchPlan(plan=plan))
 

@@ -6,10 +6,9 @@ from typing import Annotated, Any
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import Field
 
-from mcpist.errors import InvalidRequest
 from mcpist.running import changes
 from mcpist.running.changes import MAX_LISTED
-from rest_api.exchange import current
+from rest_api.exchange import current, in_utc
 from rest_api.router import Body, Operations
 
 router = Operations("batches")
@@ -47,15 +46,12 @@ class ChangeDetail(ChangeSummary):
 @router.operation("GET", "/v1/changes", "List changes")
 def list_changes(
     batch: Annotated[str, Query(max_length=100, description="Only those of this batch")] = "",
-    since: Annotated[str, Query(max_length=40, description="Only those since then")] = "",
+    since: Annotated[datetime | None, Query(description="Only those since then")] = None,
     user: Annotated[str, Query(max_length=128, description="Those of this user, for an administrator")] = "",
     limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 50,
 ) -> ChangeList:
     """List the changes that were kept of one's own writes, the newest first."""
-    try:
-        moment = datetime.fromisoformat(since).timestamp() if since else 0
-    except ValueError:
-        raise InvalidRequest(field="since", problem="it is a date-time of RFC 3339") from None
+    moment = in_utc(since).timestamp() if since else 0
     found = changes.list_changes(current().caller, user=user, batch=batch, since=moment, limit=limit)
     return ChangeList(changes=[ChangeSummary(**changes.summary(current().caller, record)) for record in found])
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 
 from mcpist.caller import Caller
+from mcpist.errors import InvalidRequest
 from mcpist.http.bearer import authorize
 from mcpist.http.front import Exchange
 from mcpist.http.request import HttpRequest
@@ -61,3 +62,11 @@ def timestamp(seconds: float | None = None) -> str:
     """Return a moment, else the present one, in UTC, as answers have it."""
     moment = datetime.fromtimestamp(time.time() if seconds is None else seconds, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def in_utc(moment: datetime) -> datetime:
+    """Return a moment in UTC, which is the zone of one that names none."""
+    try:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except OverflowError:
+        raise InvalidRequest(field="since", problem="it is no moment of the calendar") from None

@@ -33,8 +33,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> HttpResponse:
     if "saved_batches" in event:
         from mcpist_services.saved import saving
 
-        checked = partial(saving.check_all, event["organization"], CATALOGUE)
-        return DOOR.answer(context, lambda: {"result": {"broken": checked()}})
+        return DOOR.answer(context, lambda: {"result": {"broken": saving.check_all(event["organization"], CATALOGUE)}})
     if "requestContext" not in event:
         ended = partial(approvals.expire, event["organization"], event["approvals"])
         return DOOR.answer(context, lambda: {"result": ended()})

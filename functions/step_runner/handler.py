@@ -17,7 +17,6 @@ from mcpist.aws.snapshot import prepare
 from mcpist.batch.execution import executions
 from mcpist.batch.execution.attempts import AHEAD, AttemptResult, StepAttempt, StepBusy, StepWaits
 from mcpist.batch.execution.settling import enter
-from mcpist.batch.execution.undo import undo_failed
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Header
 from mcpist.errors import InternalError
@@ -73,6 +72,8 @@ def _run(attempt: StepAttempt, event: dict[str, Any]) -> Attempted:
     with ToolStepWork(attempt, _log_entered) as work:
         result = enter(attempt, work)
         if result.head.undone_by:
+            from mcpist.batch.execution.undo import undo_failed  # few batches want it
+
             undo_failed(result.head, permissions_of(result.head), f"{event['machine'].rpartition('-')[0]}-relay")
     if result.must_continue:
         continue_batch(attempt, result.head, event["machine"], relayed=relayed)

@@ -1,9 +1,7 @@
 """The organization's policies: an editor that checks them, shows what they would have stopped, and saves them."""
 
-from dataclasses import replace
-
 from console.visit import Visit
-from mcpist.caller import Policies
+from mcpist.caller import NO_POLICIES, Policies
 from mcpist.errors import InvalidRequest
 from mcpist.http.request import HttpResponse
 from mcpist.people.change import ChangeOptions
@@ -22,7 +20,7 @@ def show(visit: Visit, checked: PolicyChange | None = None) -> HttpResponse:
     version, organization = visit.administration.read()
     return visit.page(
         "organization/policies.html",
-        policies=organization.policies or Policies(0, ""),
+        policies=organization.policies or NO_POLICIES,
         version=version,
         checked=checked,
         max_calls=MAX_SHOWN_CALLS,
@@ -54,5 +52,5 @@ def _policies(visit: Visit) -> Policies:
     minutes = form("minutes").strip()
     if not minutes.isdecimal():
         raise InvalidRequest(field="minutes", problem="it is a number")
-    made = Policies(0, form("text"), tuple(form("labels").split()), form("time_zone").strip(), int(minutes[:9]))
-    return replace(made, remembers=form("remembers") == "yes")
+    labels, remembers = tuple(form("labels").split()), form("remembers") == "yes"
+    return Policies(0, form("text"), labels, form("time_zone").strip(), int(minutes[:9]), remembers)

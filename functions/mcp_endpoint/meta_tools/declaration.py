@@ -183,7 +183,7 @@ def _run_tool(exchange: McpExchange, permissions: Permissions, request: CallArgu
 
 def _run_saved(
     exchange: McpExchange, permissions: Permissions, module: str, tool: str, request: CallArguments
-) -> "MetaAnswer | None":
+) -> MetaAnswer | None:
     """Run a saved batch as a batch of one step; None for a tool that is none."""
     from mcp_endpoint import batch
     from mcp_endpoint.approvals import ApprovedCall

@@ -51,6 +51,11 @@ class PlainRequest:
     envelope: Envelope
     handler: SyncHandler[Any, Any]
 
+    @property
+    def is_modern(self) -> bool:
+        """Whether its client describes itself in each request."""
+        return self.envelope.protocol_version in MODERN_PROTOCOL_VERSIONS
+
 
 def parse_plain(
     server: "Server[Any]",
@@ -95,21 +100,22 @@ def _envelope_of(
 
 def answer_plain(server: "Server[Any]", request: PlainRequest, exchange: McpExchange) -> AsgiResponse:
     """Answer a plain request."""
-    status, version = 200, request.envelope.protocol_version
+    status = 200
     kernel = ServerRunner(server, cast("Any", None), None)  # it only writes a result: that needs no connection
     try:
         result = request.handler.handle(received(exchange, request.envelope, request.params), request.params)
+        version = request.envelope.protocol_version
         written = kernel._serialize(request.method, version, result)  # noqa: SLF001 - the SDK writes results nowhere else
-        body = _body(request, version, written)
+        body = _body(request, written)
     except RequestTimeout:  # that of the function, which says that the work may have happened
         raise
     except Exception as error:  # noqa: BLE001 - the SDK logs it, and says what of it the client may read
-        if version in MODERN_PROTOCOL_VERSIONS:
+        if request.is_modern:
             data = modern_error_data(error)
             status = ERROR_CODE_HTTP_STATUS.get(data.code, status)
         else:
             data = _handshake_error(error)
-        body = _body(request, version, data)
+        body = _body(request, data)
     return status, {"content-length": str(len(body)), "content-type": JSON}, body
 
 
@@ -121,9 +127,9 @@ def _handshake_error(error: Exception) -> ErrorData:
     return ErrorData(code=0, message=str(error))
 
 
-def _body(request: PlainRequest, version: str, answer: dict[str, Any] | ErrorData) -> bytes:
-    """Return the text of a message, as the SDK's transport of a version writes it."""
-    if version not in MODERN_PROTOCOL_VERSIONS:
+def _body(request: PlainRequest, answer: dict[str, Any] | ErrorData) -> bytes:
+    """Return the text of a message, as the SDK's transport of the request's version writes it."""
+    if not request.is_modern:
         message = (
             JSONRPCError(jsonrpc="2.0", id=request.id, error=answer)
             if isinstance(answer, ErrorData)

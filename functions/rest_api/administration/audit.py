@@ -14,10 +14,9 @@ from mcpist.audit.rows import EXPORTS, column_types
 from mcpist.audit.savings import read_uses, summarize
 from mcpist.audit.search import MAX_ROWS, Filters, find, find_story
 from mcpist.audit.verification import VerificationPage, verify
-from mcpist.errors import InvalidRequest
 from mcpist_services.catalogue import CATALOGUE
 from rest_api.administration.changes import administration
-from rest_api.exchange import current
+from rest_api.exchange import current, in_utc
 from rest_api.router import Operations
 
 DEFAULT_AUDIT_DAYS, DEFAULT_SAVINGS_DAYS = 7, 28
@@ -208,12 +207,4 @@ def _window(since: datetime | None, until: datetime | None, days: int) -> tuple[
     """Return the moments between which rows are read, in UTC; without `since` the last days."""
     now = datetime.now(UTC)
     # A minute ahead, since other sandboxes' clocks write the rows.
-    return _in_utc(since or now - timedelta(days=days)), _in_utc(until or now + timedelta(minutes=1))
-
-
-def _in_utc(moment: datetime) -> datetime:
-    """Return a moment in UTC, which is the zone of one that names none."""
-    try:
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    except OverflowError:
-        raise InvalidRequest(field="since", problem="it is no moment of the calendar") from None
+    return in_utc(since or now - timedelta(days=days)), in_utc(until or now + timedelta(minutes=1))

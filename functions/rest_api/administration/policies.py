@@ -6,14 +6,13 @@ from typing import Annotated, Any
 from aws_lambda_powertools.event_handler import Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from mcpist.caller import Policies, PolicyLevel
+from mcpist.caller import NO_POLICIES, Policies, PolicyLevel
 from mcpist.people.organization import Organization
-from rest_api.administration.changes import DryRun, administration, options, show, versioned
+from rest_api.administration.changes import CountedCall, DryRun, administration, options, show, versioned
 from rest_api.exchange import current
 from rest_api.router import Operations
 
 router = Operations("administration")
-NO_POLICIES = Policies(0, "")
 
 
 class PolicyDocument(BaseModel):
@@ -48,13 +47,9 @@ class PolicyRuleBody(BaseModel):
     message: str
 
 
-class PolicyCalls(BaseModel):
+class PolicyCalls(CountedCall):
     """Calls of a tool that the policies would have stopped."""
 
-    user: str
-    tool: str
-    calls: int
-    last: Annotated[str, Field(description="The time of the latest one")]
     verdict: Annotated[str, Field(description="`refuse`, `ask`, `approve`, or what it depends on")]
     policy: str
 

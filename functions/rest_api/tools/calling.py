@@ -68,13 +68,7 @@ def _run_saved(line: Mapping[str, Any], body: CallRequest, consent: Agreement) -
         content = _content(tool, ToolResult(ledger.load_json(head, answer.result)), body)
     elif error := answer.error or next((entry.error for entry in entries if entry.error), None):
         raise from_message(error).with_details(batch=head.batch)
-    return CallResponse(
-        **content,
-        batch=head.batch,
-        execution_time=exchange.elapsed_milliseconds,
-        timestamp=timestamp(),
-        request_id=exchange.request_id,
-    )
+    return _response("", batch=head.batch, **content)
 
 
 @router.post("/tools/call", include_in_schema=False)
@@ -86,6 +80,7 @@ def redirect_to_call() -> Response[None]:
 
 
 def _response(account: str, **fields: Any) -> CallResponse:
+    """Return the response with the times and the id of this request."""
     exchange = current()
     return CallResponse(
         **fields,

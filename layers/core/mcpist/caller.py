@@ -88,6 +88,9 @@ class Policies:
     """Whether what a person read in that time labels all later calls, since nothing shows what they make use of."""
 
 
+NO_POLICIES = Policies(0, "")
+
+
 @dataclass(frozen=True, slots=True)
 class Proof:
     """A proof of the user's identity for the token broker: a JWT, a browser's session, or a batch's warrant."""

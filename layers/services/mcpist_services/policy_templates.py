@@ -1,11 +1,10 @@
 """Policies to start from."""
 
-import tomllib
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from mcpist.errors import Locale
+from mcpist.toml_table import toml_beside
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,5 +20,5 @@ class PolicyTemplate:
 @cache
 def templates(locale: Locale) -> tuple[PolicyTemplate, ...]:
     """Return the policies to start from, with titles in one language."""
-    found = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))["templates"]
+    found = toml_beside(__file__, "policy_templates.toml")["templates"]
     return tuple(PolicyTemplate(one["name"], one["title"][locale], one["text"].strip()) for one in found)

@@ -67,13 +67,15 @@ class Skill:
         return {"uri": self.uri, "frontmatter": self.frontmatter, "resources": resources}
 
 
-def list_skills(permissions: Permissions) -> list[Skill]:
-    """Return the skills that a caller may read."""
+def list_skills(permissions: Permissions) -> Iterator[Skill]:
+    """Yield the skills that a caller may read; those of services, which need no store, first."""
     names = {module.name for module in permissions.modules()}
     found = [skill for skill in deployed() if names.issuperset(skill.modules)]
+    yield from found
     if "rag" in names and _may_read_documents(permissions):
-        found += _of_organization(permissions.caller.organization)
-    return found + (list(_of_saved_batches(permissions)) if records.MODULE in names else [])
+        yield from _of_organization(permissions.caller.organization)
+    if records.MODULE in names:
+        yield from _of_saved_batches(permissions)
 
 
 def skills_about(module: str, permissions: Permissions) -> list[Skill]:
@@ -131,7 +133,7 @@ def _may_read_documents(permissions: Permissions) -> bool:
 
 
 def _of_organization(organization: str) -> Iterator[Skill]:
-    """Yield the skills among an organization's documents; one that is none by its front matter is left out."""
+    """Yield the skills among an organization's documents, without folders whose SKILL.md has no valid front matter."""
     from mcpist_services.rag.document_store import DocumentStore  # few requests wait for it
 
     index = DocumentStore.of(organization).index()

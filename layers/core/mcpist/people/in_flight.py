@@ -8,10 +8,10 @@ user's own requests.
 
 A sandbox asks the store seldom. The only lease of an organization is kept for a minute. Beside others a user's lease is
 replaced at the end of a quick request by one of the sandbox (`kept_`), for a minute: in it quick requests of all users
-need no lease. So are kept at most half of an organization's places for requests, and a quarter for steps. They count
-for the organization, which never has more in flight than its limit, and for no user, since most are idle. What a user
-has in flight in them is therefore beyond the user's limit, once: who was slow in a sandbox has leases there for the
-next minute.
+need no lease. At most half of an organization's places are kept for requests, and a quarter for steps. A kept lease
+counts for the organization, which never has more in flight than its limit, and for no user, since most are idle. So a
+user can exceed the user's own limit by requests in sandboxes with kept leases, once: after a slow request a user needs
+an own lease in that sandbox for the next minute.
 
 A batch has a lease from its start until its last step settles, in an item of its own (`sk` batches): a user may have as
 many batches running as requests in flight, and an organization too.
@@ -68,11 +68,11 @@ class _Counts:
     steps: int
     """Of the user."""
     of_users: int
-    """The sandboxes with leases of users."""
+    """The sandboxes with a lease that is not kept."""
     of_kind: int
-    """All sandboxes that have leases for requests, or for steps, those among them that may be idle."""
+    """The sandboxes with a lease, kept or not, for a request, or for a step."""
     sandboxes: int
-    """The same for requests and steps."""
+    """The sandboxes with a lease of any kind."""
 
 
 class InFlight:
@@ -179,6 +179,12 @@ def end_batch(organization: str, user: str, batch: str) -> None:
         _remove(organization, _BATCHES_ITEM, [f"{_BATCH}{_user_digits(user)}{batch}"])
 
 
+def steps_at_once() -> int:
+    """Return how many steps of one batch may run at once where its organization runs nothing else; 0 for no limit."""
+    places = settings().organization_concurrency if settings().user_concurrency else 0
+    return max(1, places // 2) if places else 0
+
+
 def _exceeded_limit(counts: _Counts, *, is_step: bool) -> int:
     """Return the limit that a request or a step exceeds which is among the counts; 0 where it may run.
 
@@ -190,12 +196,6 @@ def _exceeded_limit(counts: _Counts, *, is_step: bool) -> int:
     of_user, free = counts.steps if is_step else counts.requests, per_organization - counts.of_users
     is_full = counts.sandboxes > per_organization
     return per_organization if per_organization and (is_full or 1 < of_user > free + 1) else 0
-
-
-def steps_at_once() -> int:
-    """Return how many steps of one batch may run at once, beside its own request and nothing else; 0 for no limit."""
-    places = settings().organization_concurrency if settings().user_concurrency else 0
-    return max(1, places // 2) if places else 0
 
 
 def _may_keep(counts: _Counts, *, is_step: bool) -> bool:

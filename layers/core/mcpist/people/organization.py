@@ -314,22 +314,24 @@ class Organization:
 
     def head_item(self, version: int, *, is_whole: bool = True) -> Item:
         """Return the organization's own item, with this version, and the counts of its users once all are written."""
-        item: Item = {"pk": f"org#{self.id}", "sk": "org", "name": self.name, "disabled": list(self.disabled)}
+        item: Item = {"pk": f"org#{self.id}", "sk": "org", "name": self.name, **self._shared_attributes}
         item["clients"], item["trusted_issuers"] = list(self.clients), list(map(encode, self.trusted_issuers))
-        item |= {"undoable": True} if self.undoable else {}
         counts = {"administrators": self.administrator_count, "issuers": dict(self.issuers)} if is_whole else {}
         company = encode(self.directory, omit_defaults=True)
-        own = ({"directory": company} if company else {}) | self._policies_attribute
-        return item | {"version": version} | counts | own
+        return item | {"version": version} | counts | ({"directory": company} if company else {})
 
     @property
-    def _policies_attribute(self) -> Item:
-        return {"policies": encode(self.policies)} if self.policies else {}
+    def _shared_attributes(self) -> Item:
+        """The attributes that the organization's own item and each access item have."""
+        undoable = {"undoable": True} if self.undoable else {}
+        policies = {"policies": encode(self.policies)} if self.policies else {}
+        return {"disabled": list(self.disabled), **undoable, **policies}
 
     def access_items(self) -> Iterator[Item]:
         """Iterate over the access items, one for each user; requests do not look at those of `waiting#`."""
         roles = {name: encode(role) for name, role in self.roles.items()}
         modules = {"modules": [encode(module) for module in self.modules.values()]} if self.modules else {}
+        shared = self._shared_attributes
         for user in self.users.values():
             yield {
                 "pk": f"subject#{user.subject.issuer}#{user.subject.sub}",
@@ -340,11 +342,9 @@ class Organization:
                 "name": user.name,
                 "system_role": user.system_role,
                 "locale": user.locale,
-                "disabled": list(self.disabled),
-                **({"undoable": True} if self.undoable else {}),
                 "roles": [roles[name] for name in self.roles_of(user)],
                 **modules,
-                **self._policies_attribute,
+                **shared,
             }
 
 

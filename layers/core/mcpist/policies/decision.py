@@ -77,9 +77,6 @@ class Verdict:
         return f"{self.level}: {self.rule}" if self.rule else self.level
 
 
-PERMITTED = Verdict("permit")
-
-
 @dataclass(slots=True)
 class _Findings:
     """The policies that hold for one use, and those of which that is not known."""

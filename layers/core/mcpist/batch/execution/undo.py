@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -24,22 +24,12 @@ from mcpist.tools.access.permissions import Permissions
 logger = logging.getLogger(__name__)
 
 UNDO_MARGIN_SECONDS = 240  # within the warrant of the batch, which ends some minutes after it
-_INHERITED = frozenset(
-    (
-        "organization",
-        "user",
-        "subject",
-        "roles",
-        "warrant",
-        "expires_at",
-        "client",
-        "pins",
-        "correlation",
-        "traceparent",
-    )
+_INHERITED = (
+    *("organization", "user", "subject", "roles", "warrant", "expires_at", "client", "pins"),
+    *("correlation", "traceparent"),
 )
 MAX_FOUND = 1_000
-"""Of the changes of a batch, or since a time."""
+"""The most changes that one undo reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +85,7 @@ def undo_failed(head: Header, permissions: Permissions, relay: str) -> None:
         return
     started_at = now()
     made = Header(
-        **{one.name: getattr(head, one.name) for one in fields(Header) if one.name in _INHERITED},
+        **{name: getattr(head, name) for name in _INHERITED},
         batch=head.undone_by,
         ids=tuple(step.id for step in planned.steps),
         needs=planned.graph.needs,

@@ -33,7 +33,7 @@ from mcpist.tools.declare.tool import ModuleMetadata
 MAX_SAVED_DEPTH = 3
 """Of saved batches within each other."""
 _OWN_OPTIONS = ("each", "each_limit", "on_error", "timeout", "retry", "retry_delay", "account")
-_ONCE = "a saved batch has none of its own: give it a parameter, and this field to a step of it"
+_ONCE = "a step that runs a saved batch has none: set it on a step inside that batch, by a parameter if it varies"
 SEPARATOR = "__"
 
 
@@ -156,7 +156,7 @@ class SavedUse:
     """The steps that took the place of one with a saved batch."""
 
     answer: str
-    """The id of the one whose answer is that of the saved batch."""
+    """The id of the step whose answer is the saved batch's answer."""
     steps: tuple[str, ...]
 
 
@@ -177,7 +177,7 @@ def follow_answers(step: Step, uses: Mapping[str, SavedUse]) -> Step:
 
 
 def _check(outer: Step) -> None:
-    """Refuse what belongs to the steps of a saved batch, and references to an element that is none here."""
+    """Refuse options that belong to the steps inside a saved batch, and references to `${each}`."""
     for name in _OWN_OPTIONS:
         if getattr(outer, name) != Step.__dataclass_fields__[name].default:
             raise InvalidLine(field=name, problem=_ONCE)

@@ -23,7 +23,7 @@ from mcpist.tools.declare.tool import Effect
 CACHE_SECONDS = 5
 MAX_CACHED_SAVED = 100
 MODULE = "saved"
-"""The module whose tools they are."""
+"""The module that has the saved batches as tools."""
 KEPT_SECONDS = 30 * 86_400
 """How long a deleted one is kept; saving under its name goes on with its versions."""
 

@@ -189,7 +189,7 @@ def newly_asked(before: Organization, after: Organization, catalogue: Catalogue)
 
     @cache
     def asked(roles: tuple[Role, ...]) -> frozenset[str]:
-        permitted = Permissions(_somebody(after, *roles), catalogue)
+        permitted = permissions(after, catalogue, *roles)
         tools = (tool for module in permitted.modules() for tool in permitted.tools(module))
         return frozenset(f"{tool.module}.{tool.name}" for tool in tools if permitted.approval_mode([tool]))
 
@@ -213,8 +213,8 @@ def _calls_of(counted: Mapping[str, Any] | None, tools: UsersTools) -> dict[str,
     return {**counted, "calls": [call for call in counted["calls"] if call["tool"] in tools.get(call["user"], ())]}
 
 
-def count_calls(organization: str, tools: UsersTools, clock: Clock = time.monotonic) -> dict[str, Any]:
-    """Count the calls of these users and tools that succeeded in the last days.
+def count_calls(organization: str, tools: UsersTools | None, clock: Clock = time.monotonic) -> dict[str, Any]:
+    """Count the calls of these users and tools that succeeded in the last days; None for all calls.
 
     Return `{days, complete, calls: [{user, tool, calls, last}]}`, the most frequent first.
     """
@@ -228,7 +228,7 @@ def count_calls(organization: str, tools: UsersTools, clock: Clock = time.monoto
             searches.append((filters, page.cursor))  # behind the others, so that each has its share of the time
         for row in page.rows:
             user, tool = row["user"], row["tool"]
-            if tool in tools.get(user, ()):
+            if tools is None or tool in tools.get(user, ()):
                 # Rows come newest first, so the first one of a tool is its last call.
                 new = {"user": user, "tool": tool, "calls": 0, "last": row["time"]}
                 counts.setdefault((user, tool), new)["calls"] += 1
@@ -241,11 +241,14 @@ def lost_tools(effects: Collection[Mapping[str, Any]]) -> UsersTools:
     return {user: frozenset(row["vanish"]) for row in effects if row["vanish"] for user in row["users"]}
 
 
-def _partitions(tools: UsersTools) -> Iterator[Filters]:
-    """Yield the filters of the searches: by user or by module, whichever are fewer.
+def _partitions(tools: UsersTools | None) -> Iterator[Filters]:
+    """Yield the filters of the searches: by user or by module, whichever are fewer; one search for all calls.
 
     The names of upstream modules and tools may have dots, so each part of a full name before one may be its module.
     """
+    if tools is None:
+        yield Filters(event="use", outcome="succeeded")
+        return
     names = {name for named in tools.values() for name in named}
     modules = {name[:place] for name in names for place, character in enumerate(name) if character == "."}
     if len(tools) <= len(modules):
