@@ -19,10 +19,19 @@ MAX_FULL_NAME_CHARACTERS = 64
 META_TOOLS = frozenset({"get_module_schema", "call", "batch", "get_category_tools", "call_category_tool"})
 # Words of addresses and commands, which a module of the same name would hide, or be hidden by.
 ROUTE_NAMES = frozenset(
-    (
-        *("callback", "categories", "confirm", "described", "kill", "login", "mcpist", "modules", "programs"),
-        *("saved", "upstream"),
-    )
+    {
+        "callback",
+        "categories",
+        "confirm",
+        "described",
+        "kill",
+        "login",
+        "mcpist",
+        "modules",
+        "programs",
+        "saved",
+        "upstream",
+    }
 )
 ModuleName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
 

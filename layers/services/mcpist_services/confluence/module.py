@@ -57,6 +57,7 @@ confluence = Module(
 
 COMMENTS = Paging("limit", 250, ("cursor",), BY_CURSOR, comment_text)
 CHANGED = shows("id", "status", "version.number as version", "url")
+RESTORED = shows("number", "message")
 
 _WIKI = r"https://(?P<site>[\w.-]+)/wiki/"
 _IN_SPACE = rf"{_WIKI}spaces/(?P<space>~?[\w.-]+)"

@@ -9,6 +9,7 @@ from mcpist.tools.declare.call import Call, Calls, changes, given, path
 from mcpist_services.confluence.edits import ReadVersion, Why, created, edited, replace_all, restore, trashed, update
 from mcpist_services.confluence.module import (
     CHANGED,
+    RESTORED,
     Body,
     Dates,
     PostId,
@@ -21,7 +22,6 @@ from mcpist_services.confluence.module import (
 
 POST = ("id", "title", "status", "spaceId as space_id", "authorId as author_id", "createdAt as created")
 POSTS = "/wiki/api/v2/blogposts"
-RESTORED = shows("number", "message")
 CHANGING = ("read:page:confluence", "write:page:confluence")
 
 

@@ -24,6 +24,7 @@ from mcpist_services.confluence.edits import (
 )
 from mcpist_services.confluence.module import (
     CHANGED,
+    RESTORED,
     Body,
     Dates,
     PageId,
@@ -71,7 +72,6 @@ VERSIONS = shows(
     "number", "createdAt as created", "authorId as author_id", "message", "minorEdit as minor_edit", rows="results"
 )
 
-RESTORED = shows("number", "message")
 CHANGING = ("read:page:confluence", "write:page:confluence")
 
 Order = Literal[Dates, "id", "-id", "title", "-title"]
