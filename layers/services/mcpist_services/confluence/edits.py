@@ -12,7 +12,7 @@ from pydantic import Field
 from mcpist.errors import Conflict, InvalidRequest, NotUndoable, ToolExecutionError
 from mcpist.render.shows import value_at
 from mcpist.tools.declare.call import Call, Calls, given, path
-from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo, undone_by, unless
+from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo, compares, undone_by, unless
 from mcpist_services.confluence.markup import Element, decoded, parse
 from mcpist_services.confluence.presentation import storage, with_markdown
 from mcpist_services.confluence.writing import escaped
@@ -156,10 +156,7 @@ def edited(kind: str) -> Undo:
         moved = [ToolCall(f"update_{kind}", {**place, "parent_id": parent})]
         return back + (moved if change.arguments.get("parent_id") not in (None, parent) and parent else [])
 
-    def number(json: Any, _: ToolChange) -> dict[str, Any]:
-        return {"version": json["version"]["number"]}
-
-    return Undo(calls=calls, read=f"get_{kind}", reads={"version": lambda _: None}, state=number)
+    return Undo(calls=calls, read=f"get_{kind}", reads={"version": lambda _: None}, state=compares(**VERSION))
 
 
 def restore(content_id: str, version: int) -> Call:

@@ -57,13 +57,11 @@ def former_fields(change: ToolChange) -> Iterable[ToolCall]:
     again["remove_labels"] = [label for label in change.arguments.get("add_labels") or [] if label not in labels]
     again["add_labels"] = [label for label in change.arguments.get("remove_labels") or [] if label in labels]
     again = {name: value for name, value in again.items() if value}
-    same = {name: change.arguments[name] for name in ("issue_key", "notify_users")}
-    return [ToolCall("update_issue", same | again)] if again else []
+    return [ToolCall("update_issue", change.given("issue_key", "notify_users") | again)] if again else []
 
 
 def _given(change: ToolChange) -> dict[str, Any]:
-    known = {name: change.arguments[name] for name in KNOWN if change.arguments.get(name) is not None}
-    return known | (change.arguments.get("fields") or {})
+    return change.given(*KNOWN) | (change.arguments.get("fields") or {})
 
 
 def _plain(value: Any) -> Any:
@@ -157,8 +155,8 @@ def bulk_written(change: ToolChange) -> dict[str, Any]:
 def former_bulk(change: ToolChange) -> Iterable[ToolCall]:
     """Return the update of each issue with the fields that it had."""
     names = {"labels": "labels", "fix_versions": "fixVersions", "priority": "priority", "assignee": "assignee"}
-    given = [of for name, of in names.items() if change.arguments[name] is not None]
-    notify = {"notify_users": change.arguments["notify_users"]}
+    given = [names[name] for name in change.given(*names)]
+    notify = change.given("notify_users")
     for issue in change.before["issues"]:
         again = {name: _plain(issue["fields"].get(name)) for name in given}
         yield ToolCall("update_issue", {"issue_key": issue["key"], "fields": again, **notify})

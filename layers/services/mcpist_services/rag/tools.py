@@ -4,7 +4,7 @@ They are files with YAML front matter (title, tags, date) in the owner's bucket,
 """
 
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -13,7 +13,7 @@ from mcpist.tools.declare.argument_types import Day
 from mcpist.tools.declare.call import Lookup
 from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.paging import MAX_ITEMS
-from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo, undone_by
+from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo, compares, undone_by
 from mcpist_services.rag.document_store import DocumentStore
 from mcpist_services.rag.documents import MAX_TITLE_CHARACTERS, checked_path, compose_text
 
@@ -96,14 +96,6 @@ def list_docs_by_date(
     return Lookup(DocumentStore.dated, since=since, until=until, limit=limit)
 
 
-def _version(document: Any, _: ToolChange) -> dict[str, Any]:
-    return {"version": document["version"]}
-
-
-def _version_written(change: ToolChange) -> dict[str, Any]:
-    return _version(change.answer, change) if change.answer else {}
-
-
 def _former_document(change: ToolChange) -> Iterable[ToolCall]:
     """Return the call that stores the former version of a document, or deletes a new one."""
     path, version = change.arguments["path"], (change.answer or {}).get("version")
@@ -115,7 +107,7 @@ def _former_document(change: ToolChange) -> Iterable[ToolCall]:
 @rag.writes(
     shows("path", "title", "version", "state"),
     idempotent=True,
-    undo=Undo(calls=_former_document, read="get_doc", state=_version, after=_version_written),
+    undo=Undo(calls=_former_document, read="get_doc", state=compares(version="version")),
 )
 def put_doc(
     path: Annotated[Text, "Folders and a name that ends in .md, e.g. guides/deploy.md"],

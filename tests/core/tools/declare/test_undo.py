@@ -8,7 +8,18 @@ from mcpist.errors import NotUndoable
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.call import Call
 from mcpist.tools.declare.module import Module
-from mcpist.tools.declare.undo import ToolCall, ToolChange, restores, row, toggles, undone_by, unless
+from mcpist.tools.declare.undo import (
+    ToolCall,
+    ToolChange,
+    Undo,
+    adds_each,
+    compares,
+    restores,
+    row_where,
+    toggles,
+    undone_by,
+    unless,
+)
 
 UPDATE = restores("get", title="title", owner="owner.login", note=lambda item: item["note"] or "")
 BEFORE = {"id": 7, "title": "old", "owner": None, "note": None}
@@ -40,7 +51,7 @@ def test_the_fields_after_a_write_are_those_of_its_answer_or_without_one_of_its_
 
 
 def test_a_creation_is_undone_by_a_tool_that_takes_its_id_from_the_answer() -> None:
-    undo = undone_by("delete(list, id=answer.id)", read="find", select=row("id", "answer.id"), creates=True)
+    undo = undone_by("delete(list, id=answer.id)", read="find", select=row_where("id", "answer.id"), creates=True)
     change = ToolChange("create", {"list": "a", "title": "t"}, {"id": 9})
     assert list(undo.calls(change)) == [ToolCall("delete", {"list": "a", "id": 9})]
     assert undo.target_of(change, ["list", "id"]) == {"list": "a", "id": 9}
@@ -63,6 +74,30 @@ def test_what_was_there_already_is_not_taken_off_again() -> None:
     assert list(undo.calls(change)) == [ToolCall("take", {"name": "a"})]
     assert list(undo.calls(replace(change, before=["a"]))) == []
     assert undo.fields_of([], change) != undo.written_by(change) == undo.fields_of(["a"], change)
+
+
+def test_of_several_that_were_added_only_the_new_ones_are_taken_off() -> None:
+    undo = adds_each("take(id)", read="find", argument="names", item="name", held=lambda json: json["held"])
+    change = ToolChange("put", {"id": 7, "names": ["a", "b", "c"]}, {}, {"held": ["b"]})
+    assert list(undo.calls(change)) == [ToolCall("take", {"id": 7, "name": name}) for name in ("a", "c")]
+    assert undo.fields_of({"held": ["c", "a", "x"]}, change) == {"names": ["a", "c"]}
+    assert undo.written_by(change) == {"names": ["a", "b", "c"]}
+
+
+def test_a_version_that_is_not_where_it_is_compared_is_no_equal_version() -> None:
+    undo = Undo(calls=lambda _: [], read="get", state=compares(version="version.number"))
+    change = ToolChange("put", {"id": 7}, {"version": {"number": 2}})
+    assert undo.written_by(change) == {"version": 2}
+    assert undo.fields_of(None, change) == {}
+    with pytest.raises(LookupError, match="version"):
+        undo.fields_of({"version": {}}, change)
+
+
+def test_functions_say_what_is_compared_where_fields_do_not() -> None:
+    undo = undone_by("drop(id)", read="get", state=lambda json, _: {"n": len(json)}, after=lambda _: {"n": 1})
+    change = ToolChange("put", {"id": 7, "note": None}, {})
+    assert (undo.fields_of([1, 2], change), undo.written_by(change)) == ({"n": 2}, {"n": 1})
+    assert change.given("id", "note") == {"id": 7}
 
 
 def test_an_undo_is_refused_for_the_changes_that_it_excepts() -> None:

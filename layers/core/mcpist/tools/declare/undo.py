@@ -5,7 +5,7 @@ same target gives the state before, and later shows whether somebody else has ch
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,6 +30,10 @@ class ToolChange:
         roots = {"arguments": self.arguments, "answer": self.answer, "before": self.before}
         return value_at(roots, path)
 
+    def given(self, *names: str) -> dict[str, Any]:
+        """Return these arguments without those that are None."""
+        return {name: self.arguments[name] for name in names if self.arguments.get(name) is not None}
+
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
@@ -43,6 +47,10 @@ type Value = str | Callable[[Any], Any]
 """The path of a value in an item's JSON, or a function that takes it from there."""
 type From = str | Callable[[ToolChange], Any]
 """The path of a value that begins with `arguments`, `answer` or `before`, or a function that takes it from a change."""
+type State = Callable[[Any, ToolChange], Mapping[str, Any]]
+"""Returns the fields that a change writes, by argument as its value would be written, from the read's JSON."""
+type After = Callable[[ToolChange], Mapping[str, Any]]
+"""Returns the same fields as a change has left them, from its arguments and its answer."""
 type Select = Callable[[Any, ToolChange], Any]
 """Returns the item of a change from the JSON of its read, e.g. from a list; None where it is not there."""
 
@@ -59,11 +67,10 @@ class Undo:
     """Arguments of the read that differ from the change's of the same names; one that is None is left out."""
     target: Callable[[ToolChange], Mapping[str, Any]] | None = None
     """Returns the read's arguments, where they are not the change's and the first call's of the same names."""
-    state: Callable[[Any, ToolChange], Mapping[str, Any]] | None = None
-    """Returns the fields that the change writes, by argument as its value would be written, from the read's JSON."""
-    after: Callable[[ToolChange], Mapping[str, Any]] | None = None
-    """Returns the same fields as the change has left them, from its arguments and its answer; without an answer as the
-    arguments alone say, none where they do not. Else `state` takes them from the answer."""
+    state: State | None = None
+    after: After | None = None
+    """Without an answer, the fields as the arguments alone say, none where they do not. If left out, `state` takes them
+    from the answer."""
     creates: bool = False
     """Whether the target is new, so that nothing is read before the write."""
 
@@ -104,10 +111,10 @@ def restores(
 
     def state(json: Any, change: ToolChange) -> Mapping[str, Any]:
         item = select(json, change) if select else json
-        return _values(item, {name: of for name, of in fields.items() if change.arguments.get(name) is not None})
+        return _values(item, {name: fields[name] for name in change.given(*fields)})
 
     def after(change: ToolChange) -> Mapping[str, Any]:
-        written = {name: change.arguments[name] for name in fields if change.arguments.get(name) is not None}
+        written = change.given(*fields)
         return _values(change.answer, {name: fields[name] for name in written}) if echoes else written
 
     def calls(change: ToolChange) -> Iterable[ToolCall]:
@@ -130,16 +137,19 @@ def undone_by(
     creates: bool = False,
     fields: str | Mapping[str, Value] = "",
     reads: Mapping[str, From] | None = None,
+    state: State | None = None,
+    after: After | None = None,
     **arguments: From,
 ) -> Undo:
     """Declare that one call of another tool undoes this one: `delete_x(owner, x_id=answer.id, force=true)`.
 
     A name alone is the argument of the change with this name; after `=` there is a path such as `answer.id`, else JSON.
     `arguments` are those that need a function of the change, where `before` is the item that `select` finds. With
-    `read`, `fields` are compared, by path or as several names: they must be as the change has left them.
+    `read`, `fields` are compared, by path or as several names: they must be as the change has left them. `state` and
+    `after` are those of an Undo, where `fields` do not say it.
     """
-    tool, given = _parsed(call)
-    sources = given | arguments
+    tool, sources = _parsed(call)
+    sources |= arguments
     compared = {name: name for name in fields.split()} if isinstance(fields, str) else fields
 
     def calls(change: ToolChange) -> Iterable[ToolCall]:
@@ -148,15 +158,13 @@ def undone_by(
         made = values_of(change, sources)
         return [ToolCall(tool, {name: value for name, value in made.items() if value is not None})]
 
-    def state(json: Any, change: ToolChange) -> Mapping[str, Any]:
+    def values(json: Any, change: ToolChange) -> Mapping[str, Any]:
         return _values(select(json, change) if select else json, compared)
 
-    def after(change: ToolChange) -> Mapping[str, Any]:
-        return _values(change.answer, compared)
-
     place, known = _parsed(read)
-    of_new = after if creates else None
-    return Undo(calls=calls, read=place, state=state, after=of_new, creates=creates, reads={**known, **(reads or {})})
+    reads = {**known, **(reads or {})}
+    after = after or ((lambda change: _values(change.answer, compared)) if creates else None)
+    return Undo(calls=calls, read=place, state=state or values, after=after, creates=creates, reads=reads)
 
 
 def toggles(
@@ -185,6 +193,37 @@ def toggles(
     )
 
 
+def adds_each(call: str, *, read: str, argument: str, item: str, held: Callable[[Any], Collection[Any]]) -> Undo:
+    """Declare that a call for each new one undoes adding the values of an argument to a target.
+
+    `held` returns the values that the target has from the read's JSON; the call takes one as its argument `item`.
+    """
+    tool, sources = _parsed(call)
+
+    def calls(change: ToolChange) -> Iterable[ToolCall]:
+        had = held(change.before)
+        new = [value for value in change.arguments[argument] if value not in had]
+        return [ToolCall(tool, {**values_of(change, sources), item: value}) for value in new]
+
+    def state(json: Any, change: ToolChange) -> Mapping[str, Any]:
+        has = held(json)
+        return {argument: [value for value in change.arguments[argument] if value in has]}
+
+    return Undo(calls=calls, read=read, state=state, after=lambda change: change.given(argument))
+
+
+def compares(**fields: Value) -> State:
+    """Return a `state` of these values of the read's JSON, whatever the change; LookupError where one is missing."""
+
+    def state(json: Any, _: ToolChange) -> Mapping[str, Any]:
+        values = _values(json, fields)
+        if missing := [name for name, value in values.items() if value is None]:
+            raise LookupError(*missing)
+        return values
+
+    return state
+
+
 def unless(holds: Callable[[ToolChange], Any], problem: str, undo: Undo) -> Undo:
     """Return an undo that is refused with this problem for changes of which `holds` is true."""
 
@@ -196,13 +235,13 @@ def unless(holds: Callable[[ToolChange], Any], problem: str, undo: Undo) -> Undo
     return replace(undo, calls=calls)
 
 
-def row(key: str, *paths: str, rows: str = "") -> Select:
+def row_where(key: Value, *paths: str, rows: str = "") -> Select:
     """Return the selection of the row of a list whose `key` has the value at a path of the change, the first found."""
 
     def select(json: Any, change: ToolChange) -> Any:
         listed = (value_at(json, rows) if rows else json) or ()
         wanted = [value for value in map(change.value, paths) if value is not None]
-        return next((one for value in wanted for one in listed if value_at(one, key) == value), None)
+        return next((one for value in wanted for one in listed if _value(one, key) == value), None)
 
     return select
 
@@ -229,4 +268,8 @@ def values_of(change: ToolChange, sources: Mapping[str, From]) -> dict[str, Any]
 def _values(item: Any, fields: Mapping[str, Value]) -> dict[str, Any]:
     if item is None:
         return {}
-    return {name: of(item) if callable(of) else value_at(item, of) for name, of in fields.items()}
+    return {name: _value(item, of) for name, of in fields.items()}
+
+
+def _value(item: Any, of: Value) -> Any:
+    return of(item) if callable(of) else value_at(item, of)

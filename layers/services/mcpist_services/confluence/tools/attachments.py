@@ -1,6 +1,5 @@
 """Files, labels and tasks of pages."""
 
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -11,7 +10,8 @@ from mcpist.render.shows import DONE, DOWNLOADED, shows, value_at
 from mcpist.tools.declare.argument_types import UtcMoment
 from mcpist.tools.declare.call import Call, FilePart, given, path
 from mcpist.tools.declare.paging import Paging
-from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo, row, toggles, undone_by, unless
+from mcpist.tools.declare.undo import ToolChange, adds_each, row_where, toggles, undone_by, unless
+from mcpist_services.confluence.edits import VERSION
 from mcpist_services.confluence.module import BY_CURSOR, COMMENTS, Dates, PageId, SpaceId, confluence, page_path
 from mcpist_services.confluence.presentation import attachment_url
 
@@ -65,8 +65,8 @@ def _replaced(change: ToolChange) -> bool:
         undone_by(
             "delete_attachment(attachment_id=answer.results[0].id)",
             read="list_attachments(page_id, media_type=null)",
-            select=row("title", "arguments.filename", rows="results"),
-            fields={"version": "version.number"},
+            select=row_where("title", "arguments.filename", rows="results"),
+            fields=VERSION,
         ),
     ),
 )
@@ -126,26 +126,12 @@ def _names(found: Any) -> list[str]:
     return [label["name"] for label in found["results"]]
 
 
-def _labelled(found: Any, change: ToolChange) -> dict[str, Any]:
-    return {"labels": [label for label in change.arguments["labels"] if label in _names(found)]}
-
-
-def _take_off(change: ToolChange) -> Iterable[ToolCall]:
-    added = [label for label in change.arguments["labels"] if label not in _names(change.before)]
-    return [ToolCall("remove_label", {"page_id": change.arguments["page_id"], "label": label}) for label in added]
-
-
 @confluence.writes(
     LABEL,
     "addLabelsToContent",
     scopes=CONTENT,
     idempotent=True,
-    undo=Undo(
-        calls=_take_off,
-        read="list_labels",
-        state=_labelled,
-        after=lambda change: {"labels": change.arguments["labels"]},
-    ),
+    undo=adds_each("remove_label(page_id)", read="list_labels", argument="labels", item="label", held=_names),
 )
 def add_labels(
     page_id: PageId, labels: Annotated[list[Label], Field(min_length=1), "Without spaces, e.g. runbook, on-call"]

@@ -1,7 +1,7 @@
 """Comments on pages; people, by name or e-mail address, and by account id."""
 
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -9,8 +9,8 @@ from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows, value_at
 from mcpist.tools.declare.call import Call, Calls, given, path
 from mcpist.tools.declare.paging import Paging, by_offset
-from mcpist.tools.declare.undo import ToolChange, restores, undone_by
-from mcpist_services.confluence.edits import replaced_text
+from mcpist.tools.declare.undo import compares, restores, undone_by
+from mcpist_services.confluence.edits import VERSION, replaced_text
 from mcpist_services.confluence.module import (
     CHANGED,
     COMMENTS,
@@ -73,15 +73,11 @@ def get_comment(comment_id: CommentId, kind: Kind = "footer") -> Calls:
     return send_with_markdown(Call("GET", _comment_path(kind, comment_id), {"body-format": "storage"}))
 
 
-def _version(comment: Any, _: ToolChange) -> dict[str, Any]:
-    return {"version": comment["version"]["number"]}
-
-
 COMMENTED = undone_by(
     "delete_comment(comment_id=answer.id)",
     read="get_comment",
     creates=True,
-    fields={"version": "version.number"},
+    fields=VERSION,
     kind=lambda change: change.arguments.get("kind", "inline"),
 )
 
@@ -109,7 +105,7 @@ def add_comment(
     idempotent=True,
     scopes=COMMENTING,
     uses=({}, {"kind": "inline"}),
-    undo=replace(restores("get_comment", body="markdown"), state=_version, after=None),
+    undo=replace(restores("get_comment", body="markdown"), state=compares(**VERSION), after=None),
 )
 def update_comment(
     comment_id: CommentId,

@@ -43,8 +43,7 @@ def _set(change: ToolChange) -> dict[str, Any]:
 
 
 def _former(change: ToolChange) -> Iterable[ToolCall]:
-    place = {name: change.arguments[name] for name in ("page_id", "operation")}
-    return [ToolCall("set_restriction", place | _restricted(change.before, change))]
+    return [ToolCall("set_restriction", change.given("page_id", "operation") | _restricted(change.before, change))]
 
 
 @confluence.writes(

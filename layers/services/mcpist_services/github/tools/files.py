@@ -10,7 +10,7 @@ from mcpist.errors import Conflict, NotUndoable
 from mcpist.files.content import ContentArgument
 from mcpist.render.shows import DOWNLOADED, shows, value_at
 from mcpist.tools.declare.call import Call, Calls, given
-from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo, undone_by
+from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo, compares, undone_by
 from mcpist_services.github.module import FilePath, Markdown, Name, Owner, Repo, github, repo_path
 
 FILE = shows("path", "sha", "size as size_bytes", "html_url as url", "content", text="content")
@@ -76,10 +76,13 @@ def search_code(
 
 
 AT_BRANCH = {"ref": "arguments.branch"}
-
-
-def _content(file: Any, _: ToolChange) -> dict[str, Any]:
-    return {"sha": file["sha"]}
+COMMITTED_UNDO = undone_by(
+    "revert_commit(owner, repo, branch=answer.branch, sha=answer.sha)",
+    read="get_commit",
+    creates=True,
+    reads={"ref": lambda change: f"heads/{change.answer['branch']}"},
+    fields="sha",
+)
 
 
 def _written(change: ToolChange) -> dict[str, Any]:
@@ -101,7 +104,7 @@ def _put_back(change: ToolChange) -> Iterable[ToolCall]:
 @github.writes(
     WRITTEN,
     "repos/create-or-update-file-contents",
-    undo=Undo(calls=_put_back, read="get_file", reads=AT_BRANCH, state=_content, after=_written),
+    undo=Undo(calls=_put_back, read="get_file", reads=AT_BRANCH, state=compares(sha="sha"), after=_written),
 )
 def put_file(
     owner: Owner,
@@ -117,17 +120,7 @@ def put_file(
     return Call("PUT", _file_path(owner, repo, path), json=body)
 
 
-@github.writes(
-    COMMITTED,
-    "git/create-commit",
-    undo=undone_by(
-        "revert_commit(owner, repo, branch=answer.branch, sha=answer.sha)",
-        read="get_commit",
-        creates=True,
-        reads={"ref": lambda change: f"heads/{change.answer['branch']}"},
-        fields="sha",
-    ),
-)
+@github.writes(COMMITTED, "git/create-commit", undo=COMMITTED_UNDO)
 def commit_files(
     owner: Owner,
     repo: Repo,
@@ -145,17 +138,7 @@ def commit_files(
     return (yield from _commit(owner, repo, branch, message, tree, head["sha"]))
 
 
-@github.writes(
-    COMMITTED,
-    "git/create-commit",
-    undo=undone_by(
-        "revert_commit(owner, repo, branch, sha=answer.sha)",
-        read="get_commit",
-        creates=True,
-        reads={"ref": lambda change: f"heads/{change.arguments['branch']}"},
-        fields="sha",
-    ),
-)
+@github.writes(COMMITTED, "git/create-commit", undo=COMMITTED_UNDO)
 def revert_commit(
     owner: Owner, repo: Repo, branch: Annotated[Name, "e.g. main"], sha: Annotated[Name, "e.g. 6dcb09b5b578"]
 ) -> Calls:
@@ -180,7 +163,7 @@ def _commit(owner: str, repo: str, branch: str, message: str, tree: str, parent:
 @github.destroys(
     shows("commit.sha as commit", "commit.html_url as url"),
     "repos/delete-file",
-    undo=Undo(calls=_put_back, read="get_file", reads=AT_BRANCH, state=_content, after=lambda _: {}),
+    undo=Undo(calls=_put_back, read="get_file", reads=AT_BRANCH, state=compares(sha="sha"), after=lambda _: {}),
 )
 def delete_file(
     owner: Owner,

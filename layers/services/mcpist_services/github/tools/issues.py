@@ -1,6 +1,5 @@
 """Issues, their comments and labels, and the sub-issues that they are divided into."""
 
-from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -8,7 +7,7 @@ from pydantic import Field
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.call import Call, Calls, changes, comma_separated, given
 from mcpist.tools.declare.pasted import address_reader, from_url
-from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo, restores, toggles, undone_by
+from mcpist.tools.declare.undo import ToolChange, adds_each, restores, toggles, undone_by
 from mcpist_services.github.module import (
     ADDRESSES,
     CHANGED,
@@ -212,15 +211,6 @@ def delete_issue_comment(owner: Owner, repo: Repo, comment_id: IssueComment) -> 
     return Call("DELETE", _comment_path(owner, repo, comment_id))
 
 
-def _take_off(change: ToolChange) -> Iterable[ToolCall]:
-    added = (label for label in change.arguments["labels"] if label not in _labels(change.before))
-    return [ToolCall("remove_label", _of_issue(change) | {"label": label}) for label in added]
-
-
-def _of_issue(change: ToolChange) -> dict[str, Any]:
-    return {name: change.arguments[name] for name in ("owner", "repo", "issue_number")}
-
-
 def _labels(issue: dict[str, Any]) -> list[str]:
     return [label["name"] for label in issue["labels"]]
 
@@ -247,13 +237,8 @@ def remove_label(owner: Owner, repo: Repo, issue_number: IssueNumber, label: Ann
     shows("name"),
     "issues/add-labels",
     idempotent=True,
-    undo=Undo(
-        calls=_take_off,
-        read="get_issue",
-        state=lambda issue, change: {
-            "labels": [label for label in change.arguments["labels"] if label in _labels(issue)]
-        },
-        after=lambda change: {"labels": change.arguments["labels"]},
+    undo=adds_each(
+        "remove_label(owner, repo, issue_number)", read="get_issue", argument="labels", item="label", held=_labels
     ),
 )
 def add_labels(

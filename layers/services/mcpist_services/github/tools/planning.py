@@ -10,7 +10,7 @@ from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.argument_types import UtcMoment
 from mcpist.tools.declare.call import Call, Calls, changes, given, path
 from mcpist.tools.declare.pasted import from_url
-from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo, restores, row, undone_by
+from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo, restores, row_where, undone_by
 from mcpist_services.github.module import (
     ADDRESSES,
     Direction,
@@ -45,7 +45,6 @@ Due = Annotated[UtcMoment, "e.g. 2026-01-31T09:00:00Z"]
 
 
 LABEL_FIELDS: dict[str, Any] = {"color": "color", "description": lambda label: label.get("description") or ""}
-OF_ANY_STATE = {"state": lambda _: "all"}
 PLANNED: dict[str, Any] = {
     "title": "title",
     "description": lambda milestone: milestone.get("description") or "",
@@ -60,7 +59,7 @@ PLANNED: dict[str, Any] = {
     undo=undone_by(
         "delete_label(owner, repo, label=answer.name)",
         read="list_labels",
-        select=row("name", "answer.name"),
+        select=row_where("name", "answer.name"),
         creates=True,
         fields=LABEL_FIELDS,
     ),
@@ -84,7 +83,7 @@ def create_label(
     uses=({"new_name": "defect"},),
     undo=restores(
         "list_labels",
-        select=row("name", "answer.name", "arguments.label"),
+        select=row_where("name", "answer.name", "arguments.label"),
         renamed={"label": lambda change: (change.answer or {}).get("name") or change.arguments["label"]},
         new_name="name",
         **LABEL_FIELDS,
@@ -104,8 +103,7 @@ def update_label(
 
 
 def _of_label(change: ToolChange) -> dict[str, Any]:
-    place = {name: change.arguments[name] for name in ("owner", "repo")}
-    return place | {"labels": [change.arguments["label"]], "state": "all", "fetch_all": True}
+    return change.given("owner", "repo") | {"labels": [change.arguments["label"]], "state": "all", "fetch_all": True}
 
 
 def _label_again(change: ToolChange) -> Iterable[ToolCall]:
@@ -114,7 +112,7 @@ def _label_again(change: ToolChange) -> Iterable[ToolCall]:
     found = [one for issue in change.before for one in issue["labels"] if one["name"].casefold() == wanted]
     if not found:
         raise NotUndoable(tool=change.tool, problem="no issue had the label, so its colour is not known")
-    place = {name: change.arguments[name] for name in ("owner", "repo")}
+    place = change.given("owner", "repo")
     label = {name: found[0][name] for name in ("name", "color", "description") if found[0].get(name)}
     yield ToolCall("create_label", place | label)
     for issue in change.before:
@@ -146,9 +144,8 @@ def list_milestones(
     "issues/create-milestone",
     undo=undone_by(
         'update_milestone(owner, repo, milestone_number=answer.number, state="closed")',
-        read="list_milestones",
-        reads=OF_ANY_STATE,
-        select=row("number", "answer.number"),
+        read='list_milestones(state="all")',
+        select=row_where("number", "answer.number"),
         creates=True,
         fields=PLANNED | {"issues": lambda one: one["open_issues"] + one["closed_issues"]},
     ),
@@ -170,7 +167,7 @@ def create_milestone(
     "issues/update-milestone",
     idempotent=True,
     uses=({"state": "closed"},),
-    undo=restores("list_milestones", reads=OF_ANY_STATE, select=row("number", "arguments.milestone_number"), **PLANNED),
+    undo=restores('list_milestones(state="all")', select=row_where("number", "arguments.milestone_number"), **PLANNED),
 )
 def update_milestone(
     owner: Owner,
@@ -281,11 +278,14 @@ def list_project_items(
     return Call("GET", place, given(q=q, fields=columns))
 
 
+_ITEM = row_where("id", "arguments.item_id")
+_FIELD = row_where("id", "arguments.field_id", rows="fields")
+
+
 def _field_of(items: Any, change: ToolChange) -> Any:
     """Return the field of an item that a change sets; without a value where it has none."""
-    item = next((each for each in items if each["id"] == change.arguments["item_id"]), None)
-    fields = (item or {}).get("fields") or []
-    return item and next((field for field in fields if field["id"] == change.arguments["field_id"]), {})
+    item = _ITEM(items, change)
+    return item and (_FIELD(item, change) or {})
 
 
 def _raw_value(field: Any) -> Any:

@@ -8,7 +8,7 @@ from pydantic import Field, with_config
 from mcpist.render.shows import DONE, DOWNLOADED, shows
 from mcpist.tools.declare.call import Call, changes, given
 from mcpist.tools.declare.pasted import from_url
-from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo, restores, row, undone_by, unless
+from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo, restores, row_where, undone_by, unless
 from mcpist_services.github.module import (
     ADDRESSES,
     CHANGED,
@@ -163,7 +163,7 @@ def update_pull(
         undone_by(
             "delete_pending_review(owner, repo, pull_number, review_id=answer.id)",
             read="list_reviews",
-            select=row("id", "answer.id"),
+            select=row_where("id", "answer.id"),
             creates=True,
             fields="state",
         ),
@@ -209,7 +209,7 @@ def _review_path(owner: str, repo: str, number: int, review: int) -> str:
 
 def _ask_again(change: ToolChange) -> Iterable[ToolCall]:
     before = _given(_asked(change.before, change))
-    place = {name: change.arguments[name] for name in ("owner", "repo", "pull_number")}
+    place = change.given("owner", "repo", "pull_number")
     return [ToolCall("request_reviewers", place | before)] if before else []
 
 
@@ -238,7 +238,7 @@ def _take_back(change: ToolChange) -> Iterable[ToolCall]:
     new = {
         kind: [name for name in names if name not in before[kind]] for kind, names in _given(change.arguments).items()
     }
-    place = {name: change.arguments[name] for name in ("owner", "repo", "pull_number")}
+    place = change.given("owner", "repo", "pull_number")
     return [ToolCall("remove_reviewers", place | _given(new))] if _given(new) else []
 
 
@@ -351,7 +351,7 @@ def list_review_comments(
     undo=undone_by(
         "delete_review_comment(owner, repo, comment_id=answer.id)",
         read="list_review_comments(pull_number)",
-        select=row("id", "answer.id"),
+        select=row_where("id", "answer.id"),
         creates=True,
         fields="body",
     ),

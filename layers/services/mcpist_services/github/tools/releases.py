@@ -7,7 +7,7 @@ from mcpist.files.content import ContentArgument
 from mcpist.render.shows import DONE, DOWNLOADED, shows
 from mcpist.tools.declare.call import Call, given
 from mcpist.tools.declare.pasted import from_url
-from mcpist.tools.declare.undo import row, undone_by, unless
+from mcpist.tools.declare.undo import row_where, undone_by, unless
 from mcpist_services.github.module import ADDRESSES, UPLOADS, Markdown, Name, Number, Owner, Repo, github, repo_path
 
 RELEASE = ("id", "tag_name as tag", "name", "draft", "prerelease", "published_at as published")
@@ -73,7 +73,7 @@ def download_release_asset(
     undo=undone_by(
         "delete_release_asset(owner, repo, asset_id=answer.id)",
         read="list_release_assets(release_id)",
-        select=row("id", "answer.id"),
+        select=row_where("id", "answer.id"),
         creates=True,
         fields="name size",
     ),

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.call import Call, Calls, changes, comma_separated, given, path
 from mcpist.tools.declare.pasted import from_url
-from mcpist.tools.declare.undo import restores, undone_by
+from mcpist.tools.declare.undo import From, Undo, restores, undone_by
 from mcpist_services.github.module import (
     ADDRESSES,
     Direction,
@@ -186,17 +186,23 @@ def _sha(item: Any) -> Any:
     return item.get("sha") or item["object"]["sha"]
 
 
-@github.writes(
-    shows("ref", "object.sha as sha"),
-    "git/create-ref",
-    undo=undone_by(
-        "delete_tag(owner, repo, tag)",
-        read="get_commit",
-        creates=True,
-        reads={"ref": lambda change: f"tags/{change.arguments['tag']}"},
-        fields={"sha": _sha},
-    ),
-)
+def _created_ref(kind: str, place: str) -> Undo:
+    """Declare that deleting a new tag or branch (`kind`, under `refs/{place}/`) undoes its creation."""
+    call = f"delete_{kind}(owner, repo, {kind})"
+    return undone_by(call, read="get_commit", creates=True, reads=_at(kind, place), fields={"sha": _sha})
+
+
+def _deleted_ref(kind: str, place: str, source: str) -> Undo:
+    """Declare that creating it again from its commit, by the argument `source`, undoes deleting a tag or a branch."""
+    call = f"create_{kind}(owner, repo, {kind}, {source}=before.sha)"
+    return undone_by(call, read="get_commit", reads=_at(kind, place))
+
+
+def _at(kind: str, place: str) -> dict[str, From]:
+    return {"ref": lambda change: f"{place}/{change.arguments[kind]}"}
+
+
+@github.writes(shows("ref", "object.sha as sha"), "git/create-ref", undo=_created_ref("tag", "tags"))
 def create_tag(
     owner: Owner,
     repo: Repo,
@@ -209,15 +215,7 @@ def create_tag(
     return (yield Call("POST", repo_path(owner, repo, "/git/refs"), json=body)).json
 
 
-@github.destroys(
-    DONE,
-    "git/delete-ref",
-    undo=undone_by(
-        "create_tag(owner, repo, tag, ref=before.sha)",
-        read="get_commit",
-        reads={"ref": lambda change: f"tags/{change.arguments['tag']}"},
-    ),
-)
+@github.destroys(DONE, "git/delete-ref", undo=_deleted_ref("tag", "tags", "ref"))
 def delete_tag(owner: Owner, repo: Repo, tag: Annotated[Name, "e.g. v1.2.0"]) -> Call:
     """Delete a tag; the commit that it names stays."""
     return Call("DELETE", repo_path(owner, repo, "/git/refs/tags/{tag}", tag=tag.split("/")))
@@ -233,17 +231,7 @@ def list_branches(
     return Call("GET", repo_path(owner, repo, "/branches"), given(protected=protected))
 
 
-@github.writes(
-    BRANCH,
-    "git/create-ref",
-    undo=undone_by(
-        "delete_branch(owner, repo, branch)",
-        read="get_commit",
-        creates=True,
-        reads={"ref": lambda change: f"heads/{change.arguments['branch']}"},
-        fields={"sha": _sha},
-    ),
-)
+@github.writes(BRANCH, "git/create-ref", undo=_created_ref("branch", "heads"))
 def create_branch(
     owner: Owner,
     repo: Repo,
@@ -258,15 +246,7 @@ def create_branch(
     return (yield Call("POST", repo_path(owner, repo, "/git/refs"), json=body)).json
 
 
-@github.destroys(
-    DONE,
-    "git/delete-ref",
-    undo=undone_by(
-        "create_branch(owner, repo, branch, source=before.sha)",
-        read="get_commit",
-        reads={"ref": lambda change: f"heads/{change.arguments['branch']}"},
-    ),
-)
+@github.destroys(DONE, "git/delete-ref", undo=_deleted_ref("branch", "heads", "source"))
 def delete_branch(owner: Owner, repo: Repo, branch: Annotated[Name, "e.g. fix/login"]) -> Call:
     """Delete a branch. Commits that no other branch has are lost after some time."""
     return Call("DELETE", repo_path(owner, repo, "/git/refs/heads/{branch}", branch=branch.split("/")))

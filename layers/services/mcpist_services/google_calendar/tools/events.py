@@ -69,7 +69,6 @@ NEW_EVENTS: tuple[dict[str, Any], ...] = (
 )
 LISTED_EVENTS = ({"time_min": "2026-01-31T00:00:00+09:00"},)
 CHANGED_EVENTS: tuple[dict[str, Any], ...] = ({"summary": "Lunch with Ada"}, {"conference": True}, {"restore": True})
-AS_WRITTEN = {"timezone": lambda _: None}
 
 Start = Annotated[When, "A date for all day; else a moment, or a time in timezone, e.g. 2026-01-31T09:00:00+09:00"]
 End = Annotated[When, "As start; for all day, the day after the last, e.g. 2026-01-31T10:00:00+09:00"]
@@ -155,14 +154,12 @@ FIELDS: dict[str, Any] = {
 }
 REMOVED = undone_by(
     "delete_event(calendar_id, send_updates, event_id=answer.id)",
-    read="get_event",
-    reads=AS_WRITTEN,
+    read="get_event(timezone=null)",
     creates=True,
     fields=FIELDS,
 )
 RESTORED = restores(
-    "get_event",
-    reads=AS_WRITTEN,
+    "get_event(timezone=null)",
     timezone=lambda event: event["start"].get("timeZone") or "UTC",
     reminders=_reminders,
     visibility=lambda event: event.get("visibility") or "default",

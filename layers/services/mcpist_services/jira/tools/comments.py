@@ -9,7 +9,7 @@ from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.argument_types import Moment
 from mcpist.tools.declare.call import Call, given
 from mcpist.tools.declare.pasted import from_url
-from mcpist.tools.declare.undo import ToolChange, restores, row, undone_by
+from mcpist.tools.declare.undo import ToolChange, restores, row_where, undone_by
 from mcpist_services.jira.fields import adf, comment_text, markdown
 from mcpist_services.jira.module import ADDRESSES, IssueKey, Markdown, issue_path, jira, offset_paging, remark_path
 
@@ -44,9 +44,6 @@ def list_comments(issue_key: IssueKey, order_by: CommentOrder = "created") -> Ca
     return Call("GET", issue_path(issue_key, "/comment"), {"orderBy": order_by})
 
 
-NEWEST_FIRST = {"order_by": lambda _: "-created"}
-
-
 def _body(comment: Any) -> str:
     return markdown(comment.get("body"))
 
@@ -57,9 +54,8 @@ def _body(comment: Any) -> str:
     page_path=COMMENT_PAGE,
     undo=undone_by(
         "delete_comment(issue_key, comment_id=answer.id)",
-        read="list_comments",
-        reads=NEWEST_FIRST,
-        select=row("id", "answer.id", rows="comments"),
+        read='list_comments(order_by="-created")',
+        select=row_where("id", "answer.id", rows="comments"),
         creates=True,
         fields={"body": _body},
     ),
@@ -83,7 +79,9 @@ def add_comment(
     idempotent=True,
     page_path=COMMENT_PAGE,
     undo=restores(
-        "list_comments", reads=NEWEST_FIRST, select=row("id", "arguments.comment_id", rows="comments"), body=_body
+        'list_comments(order_by="-created")',
+        select=row_where("id", "arguments.comment_id", rows="comments"),
+        body=_body,
     ),
 )
 def update_comment(
@@ -122,7 +120,7 @@ def _adjustment(change: ToolChange) -> str:
     undo=undone_by(
         "delete_worklog(issue_key, worklog_id=answer.id, increase_by=arguments.reduce_by)",
         read="list_worklogs(started_after=null)",
-        select=row("id", "answer.id", rows="worklogs"),
+        select=row_where("id", "answer.id", rows="worklogs"),
         creates=True,
         fields={"time_spent": "timeSpent", "comment": lambda log: markdown(log.get("comment"))},
         adjust_estimate=_adjustment,

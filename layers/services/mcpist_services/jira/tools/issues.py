@@ -1,6 +1,5 @@
 """Issues: search, read, write."""
 
-from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -115,8 +114,10 @@ def _created(change: ToolChange) -> dict[str, Any]:
 @jira.writes(
     CREATED,
     "createIssue",
-    undo=replace(
-        undone_by("delete_issue(issue_key=answer.key)", read="get_issue(fields=null)", creates=True),
+    undo=undone_by(
+        "delete_issue(issue_key=answer.key)",
+        read="get_issue(fields=null)",
+        creates=True,
         state=untouched,
         after=_created,
     ),
@@ -191,12 +192,10 @@ def update_issue(
     CHANGED,
     "assignIssue",
     idempotent=True,
-    undo=replace(
-        undone_by(
-            "assign_issue(issue_key)",
-            read="get_issue",
-            account_id=lambda change: value_at(change.before, "fields.assignee.accountId") or "none",
-        ),
+    undo=undone_by(
+        "assign_issue(issue_key)",
+        read="get_issue",
+        account_id=lambda change: value_at(change.before, "fields.assignee.accountId") or "none",
         state=assignee,
         after=lambda change: {"account_id": change.arguments["account_id"]},
     ),

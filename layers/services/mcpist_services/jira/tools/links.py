@@ -1,6 +1,5 @@
 """Links between issues, and the files of issues."""
 
-from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -9,7 +8,7 @@ from mcpist.errors import McpistError
 from mcpist.files.content import ContentArgument
 from mcpist.render.shows import DONE, DOWNLOADED, shows, value_at
 from mcpist.tools.declare.call import Call, Calls, FilePart, given, path
-from mcpist.tools.declare.undo import ToolChange, row, undone_by, unless
+from mcpist.tools.declare.undo import ToolChange, row_where, undone_by, unless
 from mcpist_services.jira.fields import by_key_or_id, comment_body, linked_issue
 from mcpist_services.jira.module import IssueKey, Markdown, Name, issue_path, jira
 
@@ -113,9 +112,13 @@ def list_remote_links(issue_key: IssueKey) -> Call:
     return Call("GET", issue_path(issue_key, "/remotelink"))
 
 
+_NEW_LINK = row_where("id", "answer.id")
+_LINK = row_where(lambda link: str(value_at(link, "id")), "arguments.link_id")
+
+
 def _remote(links: Any, change: ToolChange) -> dict[str, Any]:
     """Return a link as the arguments that make it; empty if it is not there."""
-    link = next((each for each in links if each["id"] == change.answer["id"]), None)
+    link = _NEW_LINK(links, change)
     names = ("url", "title", "summary")
     values = {name: value_at(link, f"object.{name}") for name in names} | {
         "relationship": value_at(link, "relationship")
@@ -123,20 +126,14 @@ def _remote(links: Any, change: ToolChange) -> dict[str, Any]:
     return values if link else {}
 
 
-def _of_remote(change: ToolChange) -> Any:
-    return next((each for each in change.before or () if str(each["id"]) == change.arguments["link_id"]), None)
-
-
 @jira.writes(
     shows("id", "page_url as url"),
     "createOrUpdateRemoteIssueLink",
-    undo=replace(
-        undone_by(
-            "delete_remote_link(issue_key)",
-            read="list_remote_links",
-            creates=True,
-            link_id=lambda change: str(change.answer["id"]),
-        ),
+    undo=undone_by(
+        "delete_remote_link(issue_key)",
+        read="list_remote_links",
+        creates=True,
+        link_id=lambda change: str(change.answer["id"]),
         state=_remote,
         after=lambda change: {name: change.arguments[name] for name in ("url", "title", "summary", "relationship")},
     ),
@@ -158,13 +155,13 @@ def add_remote_link(
     "deleteRemoteIssueLinkById",
     idempotent=True,
     undo=unless(
-        lambda change: change.before and (_of_remote(change) or {}).get("globalId"),
+        lambda change: value_at(_LINK(change.before, change), "globalId"),
         "the link belongs to another application",
         undone_by(
             "add_remote_link(issue_key, url=before.object.url, title=before.object.title, "
             "summary=before.object.summary, relationship=before.relationship)",
             read="list_remote_links",
-            select=lambda _, change: _of_remote(change),
+            select=_LINK,
         ),
     ),
 )
@@ -205,7 +202,7 @@ def _size(file: Any) -> Any:
         read="list_attachments(issue_key)",
         creates=True,
         fields={"size": _size},
-        select=row("id", "answer[0].id"),
+        select=row_where("id", "answer[0].id"),
     ),
 )
 def attach_file(

@@ -11,7 +11,7 @@ from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.declare.argument_types import Day, When, times_in_query
 from mcpist.tools.declare.call import Call, Calls, changes, given, path
-from mcpist.tools.declare.undo import ToolCall, ToolChange, restores, row, undone_by, unless
+from mcpist.tools.declare.undo import ToolCall, ToolChange, restores, row_where, undone_by, unless
 from mcpist_services.microsoft_todo.module import Id, ListId, TaskId, Timezone, list_path, microsoft_todo
 
 TASK = ("id", "title", "status", "importance", "dueDateTime.dateTime as due")
@@ -33,9 +33,8 @@ TASK_DETAILS = shows(
 )
 TASK_CHANGES = ({"status": "inProgress", "importance": "high"},)
 STEP_CHANGES = ({"is_checked": True},)
-IN_UTC = {"timezone": lambda _: "UTC"}
 STEP_FIELDS: dict[str, Any] = {"display_name": "displayName", "is_checked": "isChecked"}
-A_STEP = row("id", "arguments.checklist_item_id", rows="value")
+A_STEP = row_where("id", "arguments.checklist_item_id", rows="value")
 
 StepId = Annotated[Id, "The id that list_checklist shows, e.g. 51d8a471-2e9d-4f53-9937-c33a8742d28f"]
 StepName = Annotated[str, Field(min_length=1), "What is to be done, e.g. Ask for a quote"]
@@ -149,7 +148,7 @@ CONTENT = FIELDS | {
     "links": lambda task: len(task.get("linkedResources") or []),
 }
 _CLEARED: dict[str, Any] = {name: lambda task, of=FIELDS[name]: of(task) or "none" for name in CLEARED}
-RESTORED = restores("get_task", reads=IN_UTC, timezone=lambda _: "UTC", **{**FIELDS, **_CLEARED})
+RESTORED = restores('get_task(timezone="UTC")', timezone=lambda _: "UTC", **{**FIELDS, **_CLEARED})
 CREATED_AGAIN: dict[str, Any] = {name: lambda change, of=of: of(change.before) for name, of in FIELDS.items()}
 REPEATED = "a task that repeats has its next one already"
 
@@ -176,7 +175,7 @@ def _restored(change: ToolChange) -> Iterable[ToolCall]:
     CHANGED,
     "me.todo.lists.tasks.Create",
     undo=undone_by(
-        "delete_task(list_id, task_id=answer.id)", read="get_task", reads=IN_UTC, creates=True, fields=CONTENT
+        "delete_task(list_id, task_id=answer.id)", read='get_task(timezone="UTC")', creates=True, fields=CONTENT
     ),
 )
 def create_task(
@@ -246,7 +245,7 @@ def complete_task(list_id: ListId, task_id: TaskId) -> Call:
     undo=unless(
         _has_parts,
         "its steps, links and attachments cannot be created again",
-        undone_by("create_task(list_id)", read="get_task", reads=IN_UTC, **CREATED_AGAIN),
+        undone_by("create_task(list_id)", read='get_task(timezone="UTC")', **CREATED_AGAIN),
     ),
 )
 def delete_task(list_id: ListId, task_id: TaskId) -> Call:
@@ -268,7 +267,7 @@ def list_checklist(list_id: ListId, task_id: TaskId) -> Call:
     undo=undone_by(
         "delete_checklist_item(list_id, task_id, checklist_item_id=answer.id)",
         read="list_checklist",
-        select=row("id", "answer.id", rows="value"),
+        select=row_where("id", "answer.id", rows="value"),
         creates=True,
         fields=STEP_FIELDS,
     ),
@@ -327,7 +326,7 @@ def list_links(list_id: ListId, task_id: TaskId) -> Call:
     undo=undone_by(
         "delete_link(list_id, task_id, link_id=answer.id)",
         read="list_links",
-        select=row("id", "answer.id", rows="value"),
+        select=row_where("id", "answer.id", rows="value"),
         creates=True,
         fields={"web_url": "webUrl"},
     ),
@@ -353,7 +352,7 @@ def add_link(
         "add_link(list_id, task_id, web_url=before.webUrl, display_name=before.displayName, "
         "application_name=before.applicationName, external_id=before.externalId)",
         read="list_links",
-        select=row("id", "arguments.link_id", rows="value"),
+        select=row_where("id", "arguments.link_id", rows="value"),
     ),
 )
 def delete_link(

@@ -10,7 +10,7 @@ from pydantic import Field, with_config
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import shows
 from mcpist.tools.declare.call import Call, Calls, Work, given, path
-from mcpist.tools.declare.undo import Undo, undone_by
+from mcpist.tools.declare.undo import Undo, compares, undone_by
 from mcpist_services.notion import properties as values
 from mcpist_services.notion.block_requests import MAX_LIST_ITEMS, read_blocks, read_page
 from mcpist_services.notion.module import (
@@ -198,7 +198,7 @@ def update_page(
     shows("id", "truncated"),
     "update-page-markdown",
     uses=CONTENT_CHANGES,
-    undo=Undo(calls=former_text, read="get_page_content", state=lambda page, _: {"markdown": page["markdown"]}),
+    undo=Undo(calls=former_text, read="get_page_content", state=compares(markdown="markdown")),
 )
 def update_page_content(
     page_id: Page,

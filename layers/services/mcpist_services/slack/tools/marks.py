@@ -1,14 +1,12 @@
 """Reactions and pins."""
 
-from dataclasses import replace
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
 from mcpist.render.shows import shows
 from mcpist.tools.declare.call import Call, Calls, Work
-from mcpist.tools.declare.undo import ToolChange, toggles, undone_by
-from mcpist.tools.declare.undo import row as item_of
+from mcpist.tools.declare.undo import ToolChange, row_where, toggles, undone_by
 from mcpist_services.slack.block_reading import Json
 from mcpist_services.slack.directory import channel_id, in_channel
 from mcpist_services.slack.module import ChannelId, Ts, row, slack
@@ -32,7 +30,7 @@ def list_pins(channel: ChannelId) -> Calls:
     return [_pin(item) for item in answer.json["items"]]
 
 
-_ITEM = item_of("ts", "arguments.ts", rows="messages")
+_ITEM = row_where("ts", "arguments.ts", rows="messages")
 
 
 def _message(found: Json, change: ToolChange) -> Json:
@@ -41,14 +39,14 @@ def _message(found: Json, change: ToolChange) -> Json:
 
 
 def _same(change: ToolChange) -> Json:
-    return {"ts": change.arguments["ts"]}
+    return change.given("ts")
 
 
 @slack.writes(
     DONE,
     "reactions.add",
     scopes=("reactions:write",),
-    undo=replace(undone_by("remove_reaction(channel, ts, emoji)", read="list_replies"), state=_message, after=_same),
+    undo=undone_by("remove_reaction(channel, ts, emoji)", read="list_replies", state=_message, after=_same),
 )
 def add_reaction(channel: ChannelId, ts: Ts, emoji: Emoji) -> Work:
     """React to a message with an emoji."""
@@ -59,7 +57,7 @@ def add_reaction(channel: ChannelId, ts: Ts, emoji: Emoji) -> Work:
     DONE,
     "reactions.remove",
     scopes=("reactions:write",),
-    undo=replace(undone_by("add_reaction(channel, ts, emoji)", read="list_replies"), state=_message, after=_same),
+    undo=undone_by("add_reaction(channel, ts, emoji)", read="list_replies", state=_message, after=_same),
 )
 def remove_reaction(channel: ChannelId, ts: Ts, emoji: Emoji) -> Work:
     """Remove your reaction from a message."""

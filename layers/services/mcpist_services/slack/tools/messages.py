@@ -10,7 +10,7 @@ from mcpist.render.shows import shows
 from mcpist.tools.declare.argument_types import UtcMoment, times_in_query
 from mcpist.tools.declare.call import Call, Work
 from mcpist.tools.declare.paging import Paging
-from mcpist.tools.declare.undo import restores, row, undone_by
+from mcpist.tools.declare.undo import restores, row_where, undone_by
 from mcpist_services.slack.block_reading import message_markdown
 from mcpist_services.slack.directory import in_channel, name_authors
 from mcpist_services.slack.mentions import post
@@ -21,12 +21,10 @@ from mcpist_services.slack.module import (
     Ts,
     cursor_paging,
     page_numbers,
+    row,
     seconds_of,
     slack,
     time_of,
-)
-from mcpist_services.slack.module import (
-    row as columns_of,
 )
 from mcpist_services.slack.mrkdwn import read_mrkdwn
 
@@ -42,7 +40,7 @@ MESSAGES = shows(
     "files[*].id as files",
     rows="messages",
 )
-NAMED = replace(cursor_paging(columns_of), complete=name_authors)
+NAMED = replace(cursor_paging(row), complete=name_authors)
 FOUND = shows(
     "ts",
     "row.time as time",
@@ -54,7 +52,7 @@ FOUND = shows(
     rows="messages.matches",
 )
 WRITTEN = shows("channel", "ts")
-SEARCH = Paging("count", 100, ("page",), page_numbers("messages"), columns_of)
+SEARCH = Paging("count", 100, ("page",), page_numbers("messages"), row)
 
 Text = Annotated[
     Markdown, "@aiko or [@Aiko](mention:U0123ABCD45) mentions, so do mention:here and a channel's id, e.g. It **works**"
@@ -112,7 +110,7 @@ def _replies(item: Any) -> Any:
     undo=undone_by(
         "delete_message(channel=answer.channel, ts=answer.ts)",
         read="list_replies",
-        select=row("ts", "answer.ts", rows="messages"),
+        select=row_where("ts", "answer.ts", rows="messages"),
         creates=True,
         fields={"text": _text, "replies": _replies},
     ),
@@ -136,7 +134,7 @@ slack.message = send_message
     "chat.update",
     idempotent=True,
     scopes=("chat:write",),
-    undo=restores("list_replies", select=row("ts", "arguments.ts", rows="messages"), markdown=_text),
+    undo=restores("list_replies", select=row_where("ts", "arguments.ts", rows="messages"), markdown=_text),
 )
 def update_message(channel: ChannelId, ts: Ts, markdown: Text) -> Work:
     """Replace the text of a message of yours."""
@@ -172,7 +170,7 @@ def list_scheduled_messages() -> Call:
     undo=undone_by(
         "delete_scheduled_message(channel=answer.channel, message_id=answer.scheduled_message_id)",
         read="list_scheduled_messages",
-        select=row("id", "answer.scheduled_message_id", rows="scheduled_messages"),
+        select=row_where("id", "answer.scheduled_message_id", rows="scheduled_messages"),
         creates=True,
         fields="post_at",
     ),

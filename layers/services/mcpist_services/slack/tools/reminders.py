@@ -7,7 +7,7 @@ from pydantic import Field
 from mcpist.render.shows import shows
 from mcpist.tools.declare.argument_types import UtcMoment
 from mcpist.tools.declare.call import Call, Calls
-from mcpist.tools.declare.undo import row, undone_by
+from mcpist.tools.declare.undo import row_where, undone_by
 from mcpist_services.slack.module import seconds_of, slack, time_of
 
 REMINDERS = shows("id", "text", "due", "recurring", "completed")
@@ -30,7 +30,7 @@ def list_reminders() -> Calls:
     undo=undone_by(
         "complete_reminder(reminder_id=answer.reminder.id)",
         read="list_reminders",
-        select=row("id", "answer.reminder.id"),
+        select=row_where("id", "answer.reminder.id"),
         creates=True,
         fields={"text": lambda one: one.get("reminder", one)["text"]},
     ),

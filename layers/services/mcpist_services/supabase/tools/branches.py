@@ -7,7 +7,7 @@ from pydantic import Field
 from mcpist.render.shows import shows
 from mcpist.tools.declare.call import Call, given, path
 from mcpist.tools.declare.pasted import from_url
-from mcpist.tools.declare.undo import row, undone_by
+from mcpist.tools.declare.undo import row_where, undone_by
 from mcpist_services.supabase.module import ADDRESSES, Name, ProjectRef, project_path, supabase
 
 BRANCHES = shows(
@@ -45,7 +45,7 @@ def list_branches(project_ref: ProjectRef) -> Call:
     undo=undone_by(
         "delete_branch(branch_id_or_ref=answer.id)",
         read="list_branches(project_ref)",
-        select=row("id", "answer.id"),
+        select=row_where("id", "answer.id"),
         creates=True,
         fields="name git_branch",
     ),

@@ -67,10 +67,6 @@ def select(
 TABLE = ("project_ref", "table", "schema")
 
 
-def _table_of(change: ToolChange) -> dict[str, Any]:
-    return {name: change.arguments[name] for name in TABLE if change.arguments[name] is not None}
-
-
 def _exactly(row: Mapping[str, Any]) -> dict[str, str]:
     """Return the filters that a row alone matches; values that are objects or lists have no operator for that."""
     plain = {column: value for column, value in row.items() if not isinstance(value, dict | list)}
@@ -87,12 +83,13 @@ def _delete_again(change: ToolChange) -> Iterable[ToolCall]:
         problem = "an upsert, and an insert that returns no rows, does not tell what it has written"
         raise NotUndoable(tool=change.tool, problem=problem)
     return [
-        ToolCall("delete", _table_of(change) | {"filters": _exactly(row), "max_affected": 1}) for row in change.answer
+        ToolCall("delete", change.given(*TABLE) | {"filters": _exactly(row), "max_affected": 1})
+        for row in change.answer
     ]
 
 
 def _first_inserted(change: ToolChange) -> Mapping[str, Any]:
-    return _table_of(change) | {"filters": _exactly(change.answer[0])}
+    return change.given(*TABLE) | {"filters": _exactly(change.answer[0])}
 
 
 def _first(rows: Any, _: ToolChange) -> dict[str, Any]:
@@ -106,7 +103,7 @@ def _first_written(change: ToolChange) -> dict[str, Any]:
 def _insert_again(change: ToolChange) -> Iterable[ToolCall]:
     if len(change.before) >= MAX_ITEMS:
         raise NotUndoable(tool=change.tool, problem="more rows were deleted than one read shows")
-    return [ToolCall("insert", _table_of(change) | {"rows": change.before})] if change.before else []
+    return [ToolCall("insert", change.given(*TABLE) | {"rows": change.before})] if change.before else []
 
 
 @supabase.writes(
@@ -144,7 +141,7 @@ def insert(
 def _updated(change: ToolChange) -> Mapping[str, Any]:
     """Read the rows that an update will change, and then the first one of those that it has changed."""
     if change.answer is None:
-        return _table_of(change) | {"filters": change.arguments["filters"], "limit": MAX_ITEMS}
+        return change.given(*TABLE) | {"filters": change.arguments["filters"], "limit": MAX_ITEMS}
     return _first_inserted(change)
 
 
@@ -160,7 +157,7 @@ def _former_rows(change: ToolChange) -> Iterable[ToolCall]:
         raise NotUndoable(tool=change.tool, problem=problem)
     for row in rows:
         values = {column: former[str(_but(row, columns))][column] for column in columns}
-        yield ToolCall("update", _table_of(change) | {"values": values, "filters": _exactly(row), "max_affected": 1})
+        yield ToolCall("update", change.given(*TABLE) | {"values": values, "filters": _exactly(row), "max_affected": 1})
 
 
 def _but(row: Mapping[str, Any], columns: Collection[str]) -> list[Any]:
