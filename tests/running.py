@@ -84,6 +84,25 @@ class Scheduling(LoadFileScheduling):
         file = super()._split_scope(nodeid)
         return "the usual deployment" if has_usual_deployment(file) else file
 
+    def schedule(self) -> None:
+        """Give out files, twice to a worker that starts late: it keeps its last test until it hears of the next."""
+        for _ in range(2):
+            super().schedule()
+
+    def remove_node(self, node: Any) -> str | None:
+        """Take what a worker has not run when it dies, but for the test in which it died.
+
+        xdist itself would run that test again in each new worker, and wait for ever for a file of one test.
+        """
+        files = self.assigned_work.pop(node)
+        crashed = next((test for file in files.values() for test, is_done in file.items() if not is_done), None)
+        if crashed is not None:
+            files[self._split_scope(crashed)][crashed] = True
+            self.workqueue.update({name: tests for name, tests in files.items() if not all(tests.values())})
+            for other in self.assigned_work:
+                self._reschedule(other)
+        return crashed
+
 
 @cache
 def has_usual_deployment(file: str) -> bool:

@@ -7,8 +7,8 @@ import pytest
 
 from benchmarks.fairness import MAX_THREADS, flood, rows
 
-pytestmark = pytest.mark.slow
 SECONDS = 60 * float(os.environ.get("FLOOD_MINUTES", "0.25"))
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(SECONDS + 900)]
 
 
 def test_a_flood_of_one_organization_leaves_another_its_answers_and_the_machine_its_threads() -> None:
