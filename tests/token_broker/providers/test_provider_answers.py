@@ -203,10 +203,11 @@ DRIPS = {
 def test_a_response_that_arrives_byte_by_byte_is_a_timeout(fake_of: Callable[[str], FakeProvider], what: str) -> None:
     """Each of its bytes comes in time."""
     first, drop = DRIPS[what]
-    gone = threading.Event()
+    gone, has_begun = threading.Event(), threading.Event()
 
     def drip() -> None:
         connection, _ = listening.accept()
+        has_begun.set()
         with connection, suppress(OSError):
             connection.recv(10_000)
             connection.sendall(first)
@@ -219,8 +220,12 @@ def test_a_response_that_arrives_byte_by_byte_is_a_timeout(fake_of: Callable[[st
         dripping = pool.submit(drip)
         slow = replace(fake_of("google").provider, token_url=f"http://127.0.0.1:{listening.getsockname()[1]}/token")
         before, began = threading.active_count(), time.monotonic()
-        with pytest.raises(Timeout):
-            oauth.refresh(slow, OUR_APP, REFRESH, seconds=0.3)
+        # On a loaded machine the time may be over before there is a connection.
+        for seconds in (0.3, 3, 30):
+            if not has_begun.is_set():
+                with pytest.raises(Timeout):
+                    oauth.refresh(slow, OUR_APP, REFRESH, seconds=seconds)
+        assert has_begun.is_set()
         assert time.monotonic() - began < 50  # all drops take sixty
         assert threading.active_count() <= before
         gone.set()
