@@ -1,4 +1,4 @@
-"""`make docs`: pages of tools, errors and prices, the published schemas, and the OpenAPI document."""
+"""`make docs`: pages of tools, errors, decisions and prices, the published schemas, and the OpenAPI document."""
 
 import json
 import sys
@@ -25,6 +25,7 @@ from mcpist_services.programs.declaration import Declaration
 from mcpist_services.programs.module import load_folder as load_programs
 from mcpist_services.programs.module import module as program_module
 from mcpist_services.upstream.configuration import UpstreamConfiguration
+from scripts import decisions
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 ROOT = Path(__file__).resolve().parents[1]
@@ -55,6 +56,7 @@ def main() -> None:
     wanted = {FOLDER / name: text for name, text in pages().items()}
     wanted |= {
         ERRORS: error_page(),
+        decisions.FOLDER / "README.md": decisions.contents(),
         UPSTREAMS_SCHEMA: upstreams_schema(),
         APIS_SCHEMA: apis_schema(),
         OPENAPI: openapi_document(),
