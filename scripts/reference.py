@@ -11,6 +11,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from benchmarks.month import month_page
 from benchmarks.report import COSTS, replaced
 from benchmarks.worst_hour import worst_hour_table
+from infra.local.intrinsics import read_yaml
 from mcpist import errors
 from mcpist.audit.rows import column_types
 from mcpist.files.reference import PUBLISHED, draft7
@@ -37,8 +38,11 @@ SCHEMAS = ROOT / "docs/schemas"
 APIS = ROOT / "layers/config/apis"
 PROGRAMS = ROOT / "layers/config/programs"
 ADMINISTRATION = ROOT / "docs/administration.md"
+OBSERVABILITY = ROOT / "docs/observability.md"
+TEMPLATE = ROOT / "template.yaml"
 UPSTREAMS_SCHEMA = ROOT / "layers/config/upstreams.schema.json"
 APIS_SCHEMA = ROOT / "layers/config/apis.schema.json"
+LOG_GROUP = "AWS::Logs::LogGroup"
 EFFECTS = {"reads": "", "writes": " (writes)", "destroys": " (destroys)"}
 BOUND_KEYWORDS = ("enum", "pattern", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "default")
 WHO_ACTS: dict[type[errors.McpistError], str] = {
@@ -66,6 +70,7 @@ def main() -> None:
     month = replaced(month_page(), COSTS, "month")
     wanted[COSTS] = replaced(worst_hour_table(), COSTS, "worst_hour", month)
     wanted[ADMINISTRATION] = replaced(audit_table(), ADMINISTRATION, "columns")
+    wanted[OBSERVABILITY] = replaced(log_group_table(), OBSERVABILITY, "log_groups")
     there = {path: path.read_text("utf-8") for path in {*FOLDER.glob("*.md"), *wanted} if path.exists()}
     drifted = sorted(path for path in {*wanted, *there} if wanted.get(path) != there.get(path))
     if "--check" in sys.argv[1:]:
@@ -137,6 +142,14 @@ def audit_table() -> str:
     """Return the table of the columns of an audit row."""
     rows = "".join(f"| `{name}` | {meaning} |\n" for name, _, meaning in column_types())
     return f"\n| column | what it says |\n| --- | --- |\n{rows}\n"
+
+
+def log_group_table() -> str:
+    """Return the table of the stack's log groups."""
+    groups = [one["Properties"] for one in read_yaml(TEMPLATE)["Resources"].values() if one["Type"] == LOG_GROUP]
+    names = [(one["LogGroupName"]["Fn::Sub"].replace("${AWS::StackName}", "STACK"), one) for one in groups]
+    rows = "".join(f"| `{name}` | {one['RetentionInDays']} |\n" for name, one in names)
+    return f"\n| log group | kept for days |\n| --- | --- |\n{rows}\n"
 
 
 def overview(modules: list[Module]) -> str:
