@@ -140,6 +140,12 @@ def run(arguments: list[str]) -> int:
         return document.succeed(result) if isinstance(result, CommandResult) else int(result)
     except (McpistError, CommandError) as error:
         return document.fail(error)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        hint = "Run it in a folder in which you may write, on a disk that has space."
+        return document.fail(CommandError("NOT_CONFIGURED", f"{place}{error.strerror or error}", hint))
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         usage = context.get_usage() if context else ""

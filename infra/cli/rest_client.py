@@ -145,7 +145,9 @@ def _accepted(response: httpx2.Response) -> httpx2.Response:
 def not_an_endpoint(response: httpx2.Response) -> CommandError:
     """Return the error of a response that no endpoint of ours gives."""
     message = f"{response.url.copy_with(query=None)} answered {response.status_code}."
-    return CommandError("UPSTREAM_UNAVAILABLE", message, "Is it the URL of an MCPist endpoint?")
+    failed = "Its logs say why; beside `mcpist up` they are in .mcpist/logs, if the disk is not full."
+    hint = failed if response.is_server_error else "Is it the URL of an MCPist endpoint?"
+    return CommandError("UPSTREAM_UNAVAILABLE", message, hint)
 
 
 def open_session(url: str | None, token: str | None, organization: str | None, *, own: bool = False) -> RestSession:

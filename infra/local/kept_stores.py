@@ -5,6 +5,7 @@ of moto can load it. Of an object the current version is recorded. Machines are 
 """
 
 import json
+import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +23,7 @@ from moto.ssm.models import Parameter, ssm_backends
 from infra.local.dynamodb import base64_text, load_item, with_bytes
 from infra.local.names import ACCOUNT, REGION
 from infra.local.server import App, LoopbackRequest, LoopbackResponse
-from infra.local.state import State
+from infra.local.state import State, StateUnwritable
 from infra.local.template import Bucket, DeclaredTable
 
 ITEMS, OBJECTS, PARAMETERS = "dynamodb", "s3", "ssm"
@@ -39,8 +40,16 @@ class KeptStores:
         self._objects = threading.Lock()
 
     def __call__(self, request: LoopbackRequest) -> LoopbackResponse:
-        """Forward an AWS request, and record what it changed."""
+        """Forward an AWS request, and record what it changed, or say that this cannot be stored."""
         response = self._moto(request)
+        try:
+            self._record(request, response)
+        except StateUnwritable as error:
+            sys.stderr.write(f"{error}\n")
+            return LoopbackResponse(500)
+        return response
+
+    def _record(self, request: LoopbackRequest, response: LoopbackResponse) -> None:
         if response.status < 300:
             service, _, operation = request.headers.get("x-amz-target", "").partition(".")
             if service.startswith("DynamoDB_"):
@@ -50,7 +59,6 @@ class KeptStores:
             elif not service and request.method in {"PUT", "POST", "DELETE"}:
                 with self._objects:
                     self._state.put_all(OBJECTS, [(name, _object_record(name)) for name in _changed_objects(request)])
-        return response
 
 
 def load_stores(state: State, tables: Iterable[DeclaredTable], buckets: Iterable[Bucket]) -> None:

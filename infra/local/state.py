@@ -24,6 +24,10 @@ class StateUnreadable(Exception):
         super().__init__(f"{path} cannot be read: {problem}")
 
 
+class StateUnwritable(OSError):
+    """Raised where the disk is full, or the file can only be read."""
+
+
 class State:
     """Records by kind and name."""
 
@@ -52,19 +56,22 @@ class State:
         self.put_all(kind, [(name, value)])
 
     def put_all(self, kind: str, records: Iterable[tuple[str, bytes | None]]) -> None:
-        """Store records, all or none; a value of None deletes its record."""
+        """Store records, all or none; a value of None deletes its record. Raise `StateUnwritable`."""
         changes = list(records)  # which may read this state
-        with self._lock, self._connection:
-            for name, value in changes:
-                if value is None:
-                    self._connection.execute("DELETE FROM records WHERE kind = ? AND name = ?", (kind, name))
-                else:
-                    self._connection.execute("INSERT OR REPLACE INTO records VALUES (?, ?, ?)", (kind, name, value))
+        try:
+            with self._lock, self._connection:
+                for name, value in changes:
+                    if value is None:
+                        self._connection.execute("DELETE FROM records WHERE kind = ? AND name = ?", (kind, name))
+                    else:
+                        self._connection.execute("INSERT OR REPLACE INTO records VALUES (?, ?, ?)", (kind, name, value))
+        except sqlite3.OperationalError as error:
+            raise StateUnwritable(f"what is stored cannot be written: {error}") from None
 
 
 @contextmanager
 def opened_state(path: Path) -> Iterator[State]:
-    """Open or create the file, which only its owner can read; raise `StateUnreadable`."""
+    """Open or create the file, which only its owner can read; raise `StateUnreadable` or `StateUnwritable`."""
     path.touch(0o600)
     connection = sqlite3.connect(path, check_same_thread=False)
     try:
@@ -88,5 +95,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.executescript(_SCHEMA)
+    except sqlite3.OperationalError as error:
+        raise StateUnwritable(f"{path} cannot be written: {error}") from None
     except sqlite3.DatabaseError as error:
         raise StateUnreadable(path, str(error)) from None

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from infra.cli.document import CALLER, DEFECT, TRY_AGAIN
+from infra.cli.document import ADMINISTRATOR, CALLER, DEFECT, TRY_AGAIN
 from infra.cli.main import CLOSED_PIPE_CODE, run
 from infra.source import ROOT
 from mcpist.version import VERSION
@@ -103,6 +103,22 @@ def test_a_refused_token_is_named_as_such_and_an_address_that_is_no_endpoint_too
         wrong = command(capsys, "schema", "rag", "--url", f"{service.url}/mc", "--token", "t")[1]["error"]
     assert (wrong["code"], wrong["hint"]) == ("UPSTREAM_UNAVAILABLE", "Is it the URL of an MCPist endpoint?")
     assert "/mc answered 404" in wrong["message"]
+
+
+def test_an_endpoint_that_fails_is_not_taken_for_another_address(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving() as service:
+        service.reply_with(json_response({"message": "Internal Server Error"}, 500))
+        failed = command(capsys, "schema", "rag", "--url", f"{service.url}/mcp", "--token", "t")[1]["error"]
+    assert "answered 500" in failed["message"]
+    assert ".mcpist/logs" in failed["hint"]
+
+
+def test_a_folder_in_which_nothing_can_be_written_is_named(capsys: pytest.CaptureFixture[str], nowhere: Path) -> None:
+    (nowhere / ".mcpist").touch()
+    code, document = command(capsys, "up", "--port", "0")
+    assert (code, document["error"]["code"]) == (ADMINISTRATOR, "NOT_CONFIGURED")
+    assert document["error"]["message"] == ".mcpist: File exists"
+    assert "may write" in document["error"]["hint"]
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:99999/mcp", "127.0.0.1:3000/mcp", "ftp://h/mcp", "http://"])

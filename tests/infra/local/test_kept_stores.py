@@ -1,8 +1,9 @@
 """The stores of the embedded AWS after a restart: everything that was answered, and nothing that has expired."""
 
+import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from infra.local.stack import EmbeddedAws, StackOptions
-from infra.local.state import opened_state
+from infra.local.state import State, opened_state
 
 TEMPLATE = """
 Transform: AWS::Serverless-2016-10-31
@@ -148,3 +149,23 @@ def test_an_object_is_deleted_when_its_days_are_over(tmp_path: Path) -> None:
         assert left["Key"] == "new"
     with opened_state(tmp_path / "state") as state:
         assert len(dict(state.all("s3"))) == 1
+
+
+def test_a_change_that_cannot_be_stored_fails_and_is_named_on_the_terminal(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with started(tmp_path):
+        pass
+    with (
+        closing(sqlite3.connect(tmp_path / "state", check_same_thread=False)) as connection,
+        EmbeddedAws(StackOptions(root=tmp_path, state=State(connection))) as aws,
+    ):
+        table, client = aws.resource("Items"), aws.client("dynamodb")
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+        large = key("1") | {"text": {"S": "x" * 100_000}}
+        with pytest.raises(ClientError):
+            client.put_item(TableName=table, Item=large)
+        assert "what is stored cannot be written: database or disk is full\n" in capfd.readouterr().err
+        connection.execute(f"PRAGMA max_page_count = {pages + 1000}")
+        client.put_item(TableName=table, Item=large)

@@ -6,11 +6,12 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from infra.local.state import FORMAT_VERSION, State, StateUnreadable, opened_state, remove_state
+from infra.local.state import FORMAT_VERSION, State, StateUnreadable, StateUnwritable, opened_state, remove_state
 
 KILLS = 12
 # Writes pairs for ever, and prints the number of each after it was stored.
@@ -94,3 +95,17 @@ def test_a_state_is_removed_with_what_lies_beside_it(tmp_path: Path) -> None:
         (tmp_path / "other").touch()
         remove_state(tmp_path / "state")
         assert [file.name for file in tmp_path.iterdir()] == ["other"]
+
+
+def test_a_full_disk_keeps_what_was_stored_and_is_named(tmp_path: Path) -> None:
+    with opened_state(tmp_path / "state") as state:
+        state.put("a", "1", b"1")
+    with closing(sqlite3.connect(tmp_path / "state")) as connection:
+        connection.execute("PRAGMA max_page_count = 1")  # as SQLite sees a disk without space
+        full = State(connection)
+        with pytest.raises(StateUnwritable, match="full"):
+            full.put_all("a", [("1", b"2"), ("2", b"x" * 100_000)])
+        assert dict(full.all("a")) == {"1": b"1"}
+    (tmp_path / "link").symlink_to("/dev/full")
+    with pytest.raises(StateUnwritable, match="link cannot be written"), opened_state(tmp_path / "link"):
+        pass
