@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from hashlib import sha256
+from importlib.metadata import distribution
 from typing import Any
 
 import pytest
@@ -80,3 +81,25 @@ def test_the_bill_is_valid_by_the_schema_of_cyclonedx(exported: dict[str, Any]) 
     command = ["uv", "run", "--quiet", "--no-project", "--isolated", "--python", sys.executable, *validator]
     done = subprocess.run(command, input=json.dumps(shown), capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+# Terms by which a package may be passed on with ours, as metadata and licence files name them.
+PERMISSIVE = re.compile(r"\b(?:MIT|BSD|Apache|PSF|ISC|MPL)\b")
+COPYLEFT = re.compile(r"\b[AL]?GPL|GNU (?:Lesser |Affero )?General Public", re.IGNORECASE)
+
+
+def test_every_package_that_is_deployed_has_a_licence_by_which_it_may_be_passed_on() -> None:
+    locked = (ROOT / "layers/dependencies/requirements.txt").read_text("utf-8")
+    names = re.findall(r"^([\w.-]+)==[^;\n]+$", locked, re.MULTILINE)  # without those of other systems
+    assert len(names) > 40
+    terms = {name: licence(name) for name in names}
+    assert [name for name, text in terms.items() if COPYLEFT.search(text) or not PERMISSIVE.search(text)] == []
+
+
+def licence(name: str) -> str:
+    """Return a package's terms: those of its metadata, else the beginning of its licence file."""
+    package = distribution(name)
+    classified = [line for line in package.metadata.get_all("Classifier", []) if line.startswith("License ::")]
+    stated = [package.metadata.get("License-Expression"), *classified, (package.metadata.get("License") or "")[:100]]
+    texts = [file.read_text("utf-8")[:500] for file in package.files or () if file.name.startswith("LICEN")]
+    return " ".join(filter(None, stated)) or " ".join(texts)
