@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Collection
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from console import activity
 from console.batches.watching import state_of
 from console.modules import count_waiting
 from console.tools.listing import permissions_of
 from console.visit import Visit
+from mcpist.audit import adoption
 from mcpist.batch.ledger.ledger import list_recent
 from mcpist.http.browser import BrowserRequest
 from mcpist.http.request import HttpResponse, json_response
@@ -18,6 +19,7 @@ from mcpist.spending import spent_today
 from mcpist.version import VERSION
 
 SHOWN_BATCHES = 5
+ADOPTION_WEEKS = 4
 
 _started_at: list[float] = []
 
@@ -48,6 +50,14 @@ def show(visit: Visit) -> HttpResponse:
         spent=spent_today(caller.organization, visit.now) if visit.is_administrator else [],
         approvals=count_waiting(permissions_of(visit)) if visit.is_administrator else {},
     )
+
+
+def show_adoption(visit: Visit) -> HttpResponse:
+    """Show who used which tools in the last four weeks; the first page loads it for an administrator."""
+    now = datetime.fromtimestamp(visit.now, UTC)
+    since, until = now - timedelta(weeks=ADOPTION_WEEKS), now + timedelta(minutes=1)
+    read = adoption.read_rows(visit.caller.organization, since, until)
+    return visit.page("adoption.html", report=adoption.summarize(read.rows), is_complete=read.is_complete)
 
 
 def first_steps(

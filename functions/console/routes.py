@@ -72,6 +72,7 @@ PAGES: dict[str, Page] = {
     "POST /profile": profile.submit,
     "GET /modules": for_administrators(modules.show),
     "POST /modules": for_administrators(modules.submit),
+    "GET /adoption": for_administrators(home.show_adoption),
     "GET /logs": for_administrators(logs.show),
     "GET /users": for_administrators(users.show),
     "POST /users": for_administrators(users.submit),

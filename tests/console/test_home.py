@@ -142,6 +142,21 @@ def test_an_administrator_sees_alarms_of_the_last_day_in_both_languages(
     assert not activity.failures_of("acme", datetime.now(UTC) + timedelta(days=1, minutes=1)).alarms
 
 
+def test_the_first_page_loads_the_adoption_for_an_administrator(used: Callable[..., None], browser: Browser) -> None:
+    used("succeeded", 2, tokens_before=1_000, tokens_after=100, execution_time_ms=1_234)
+    used("TIMEOUT")
+    assert 'hx-get="/adoption" hx-select="#adoption"' in browser.log_in("ada", "/")["body"]
+    page = browser.get("/adoption")["body"]
+    assert 'id="adoption"' in page
+    for cell in ("rag.search_docs", "1,800", "1,234 ms", "TIMEOUT"):
+        assert cell in page
+
+
+def test_adoption_is_for_administrators_alone(uma: Browser) -> None:
+    assert "/adoption" not in uma.get("/")["body"]
+    assert uma.get("/adoption")["statusCode"] == 403
+
+
 def test_a_user_sees_no_alarm(uma: Browser, used: Callable[..., None]) -> None:
     used("INTEGRITY_ERROR")
     assert "INTEGRITY_ERROR" not in uma.get("/")["body"]

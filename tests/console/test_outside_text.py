@@ -30,6 +30,7 @@ from tests.whole.browser import complaints, new_page, running
 ROLE = f"r1 {IDS[1]}"
 ADMINISTRATORS_PAGES = (
     "/",
+    "/adoption",
     "/logs",
     "/logs?outcome=failed&days=1",
     "/users",

@@ -220,6 +220,18 @@ def test_a_change_without_its_row_does_not_happen(ada: RestClient) -> None:
     assert Role("members").destructive is False
 
 
+def test_adoption_is_of_everybody_for_an_administrator_and_else_of_oneself(rest: RestClient) -> None:
+    ada, uma = rest.of("ada"), rest.of("uma")
+    for client in (ada, uma):
+        assert client.call("rag-list-tags").status == 200
+    report = ada.get("/v1/audit/adoption").json
+    assert (report["uses"], report["people"], report["complete"]) == (2, 2, True)
+    assert [(one["tool"], one["uses"]) for one in report["tools"]] == [("rag.list_tags", 2)]
+    own = uma.get("/v1/audit/adoption").json
+    assert (own["uses"], own["people"], len(own["weeks"])) == (1, 1, 1)
+    assert ada.get("/v1/audit/adoption", until="2020-01-01T00:00:00Z").json["uses"] == 0
+
+
 # -- connected accounts ---------------------------------------------------------------------------------
 
 

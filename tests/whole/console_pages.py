@@ -34,6 +34,7 @@ PAGES = (
     ConsolePage("/files", "Large results", "保存された大きな結果"),
     ConsolePage("/connect", "Your accounts", "接続しているアカウント"),
     ConsolePage("/connect/github", "Connect GitHub", "GitHub を接続"),
+    ConsolePage("/adoption", "Adoption in the last four weeks", "直近四週間の利用状況", administrators=True),
     ConsolePage("/logs", "Logs", "ログ", administrators=True),
     ConsolePage("/users", "Users", "ユーザー", administrators=True),
     ConsolePage("/users?id=uma", "Last activity", "最近の利用", administrators=True),

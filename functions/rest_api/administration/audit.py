@@ -10,6 +10,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, Field, create_model
 
+from mcpist.audit import adoption
 from mcpist.audit.rows import EXPORTS, column_types
 from mcpist.audit.savings import read_uses, summarize
 from mcpist.audit.search import MAX_ROWS, Filters, find, find_story
@@ -189,6 +190,84 @@ def get_savings(
     used = read_uses(current().caller.organization, modules, first, last, _visible_user(user))
     times = {"since": first.isoformat(timespec="seconds"), "until": last.isoformat(timespec="seconds")}
     return Savings.model_validate({**summarize(used.rows), **times, "complete": used.is_complete})
+
+
+class ErrorCount(BaseModel):
+    """The number of uses that failed in one way."""
+
+    code: str
+    uses: int
+
+
+class Adoption(BaseModel):
+    """The uses of tools of some rows."""
+
+    uses: Annotated[int, Field(description="Calls and steps that ended, also those that were refused")]
+    failed: int
+    people: Annotated[int, Field(description="The users who made them, programs among them")]
+    tools_used: int
+    tokens_saved: Annotated[int, Field(description="The estimated tokens that programs spared")]
+    slowest_ms: Annotated[int, Field(description="The longest run of a program; others are not timed in the audit")]
+    errors: list[ErrorCount]
+
+
+class WeekAdoption(Adoption):
+    """The uses of one week."""
+
+    week: Annotated[str, Field(description="A week such as 2026-W47, in UTC")]
+
+
+class ToolAdoption(Adoption):
+    """The uses of one tool."""
+
+    tool: str
+
+
+class ServiceAdoption(Adoption):
+    """The uses of one module."""
+
+    service: str
+
+
+class ClientAdoption(Adoption):
+    """The uses from one program, as it names itself."""
+
+    client: str
+
+
+class FailingAccount(BaseModel):
+    """An account whose last event is a failure."""
+
+    service: str
+    account: str
+    user: str
+    time: str
+    code: str
+
+
+class AdoptionReport(Adoption):
+    """The uses between two moments; tools, services and clients are the twenty most used."""
+
+    since: str
+    until: str
+    weeks: list[WeekAdoption]
+    tools: list[ToolAdoption]
+    services: list[ServiceAdoption]
+    clients: list[ClientAdoption]
+    failing_accounts: list[FailingAccount]
+    complete: Annotated[bool, Field(description="False where there are more than the newest 10,000 rows")]
+
+
+@router.operation("GET", "/v1/audit/adoption", "Show who uses which tools")
+def get_adoption(
+    since: Annotated[datetime | None, Query(description="The first moment; 28 days ago if it is left out")] = None,
+    until: Annotated[datetime | None, Query(description="The moment after the last; now if it is left out")] = None,
+) -> AdoptionReport:
+    """Show uses by week, tool, service and client, and failing accounts: your own, as an administrator all."""
+    first, last = _window(since, until, DEFAULT_SAVINGS_DAYS)
+    read = adoption.read_rows(current().caller.organization, first, last, _visible_user(""))
+    times = {"since": first.isoformat(timespec="seconds"), "until": last.isoformat(timespec="seconds")}
+    return AdoptionReport.model_validate({**adoption.summarize(read.rows), **times, "complete": read.is_complete})
 
 
 def _visible_user(user: str) -> str:
