@@ -211,6 +211,15 @@ def test_no_mutation_and_no_document_of_others_makes_a_tool_that_reads() -> None
     assert (rule.effect, rule.document) == ("destroys", "")
 
 
+def test_a_query_whose_name_says_that_it_changes_something_is_asked_and_reviewed() -> None:
+    sdl = b"type Query { deleteAll: Int, purgeCache(id: ID!): Int, items: [Int], rotateKey: Int, stars: Int }"
+    tools = overlay_of(sdl).tools
+    asked = {name: rule.review for name, rule in tools.items() if rule.effect == "destroys"}
+    assert {name.removeprefix("get_") for name in asked} == {"delete_all", "purge_cache", "rotate_key"}
+    assert all("sounds as if it changed something" in " ".join(review) for review in asked.values())
+    assert {rule.effect for name, rule in tools.items() if name not in asked} == {"reads"}
+
+
 def test_input_types_that_lead_through_a_whole_api_are_read() -> None:
     chain = " ".join(f"input I{number} {{ a: I{number + 1} }}" for number in range(2000))
     found = description.parse(f"type Query {{ a(i: I0): Int }} {chain} input I2000 {{ a: I0 }}".encode())

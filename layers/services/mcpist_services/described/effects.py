@@ -39,7 +39,7 @@ class ProposedEffect:
 def propose_effect(operation: Operation) -> ProposedEffect:
     """Return the effect of an operation."""
     if operation.document.startswith("query"):
-        return ProposedEffect("reads")
+        return _of_reading(operation, "a query")
     hinted = _hinted(operation)
     stated = _by_method(operation)
     if hinted is None:
@@ -105,9 +105,7 @@ def _by_method(operation: Operation) -> ProposedEffect:
     if method == "DELETE" or (method == "POST" and destroying):
         return ProposedEffect("destroys")
     if method == "GET":
-        changing = destroying or next((verb for verb in verbs if verb in _WRITES - _NOUNS), "")
-        sounds = f"GET, but `{changing}` sounds as if it changed something"
-        return ProposedEffect("destroys", sounds) if changing else ProposedEffect("reads")
+        return _of_reading(operation, "GET")
     if method in {"PUT", "PATCH"}:
         final = f"{method}, but `{destroying}` may not be undone"
         return ProposedEffect("destroys", final) if destroying else ProposedEffect("writes")
@@ -117,6 +115,13 @@ def _by_method(operation: Operation) -> ProposedEffect:
     if not _WRITES.isdisjoint(verbs):
         return ProposedEffect("writes")
     return ProposedEffect("destroys", "whether it only reads, writes or destroys is not clear")
+
+
+def _of_reading(operation: Operation, kind: str) -> ProposedEffect:
+    """Return the effect of an operation that should only read, and destroys where its name says so."""
+    changing = next((verb for verb in _verbs(operation) if verb in _DESTROYS | (_WRITES - _NOUNS)), "")
+    sounds = f"{kind}, but `{changing}` sounds as if it changed something"
+    return ProposedEffect("destroys", sounds) if changing else ProposedEffect("reads")
 
 
 def _verbs(operation: Operation) -> list[str]:

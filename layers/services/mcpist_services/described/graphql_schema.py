@@ -57,7 +57,7 @@ def from_sdl(content: bytes) -> dict[str, Any]:
     """Return a schema in GraphQL's own language in the shape of OpenAPI 3; InvalidRequest where it is none."""
     if len(content) > MAX_SDL_BYTES:
         raise refuse("description", f"it is larger than {MAX_SDL_BYTES // 1_000_000} MB")
-    return _as_openapi(lambda graphql: graphql.build_schema(content.decode(), assume_valid_sdl=True))
+    return _as_openapi(lambda graphql: graphql.build_schema(content.decode(), assume_valid_sdl=True, no_location=True))
 
 
 def from_introspection(root: Mapping[str, Any]) -> dict[str, Any]:
