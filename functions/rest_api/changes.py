@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import Field
 
+from mcpist.batch.execution import undo
 from mcpist.running import changes
 from mcpist.running.changes import MAX_LISTED
 from rest_api.exchange import current, in_utc
@@ -52,7 +53,7 @@ def list_changes(
 ) -> ChangeList:
     """List the changes that were kept of one's own writes, the newest first."""
     moment = in_utc(since).timestamp() if since else 0
-    found = changes.list_changes(current().caller, user=user, batch=batch, since=moment, limit=limit)
+    found = undo.list_changes(current().caller, user=user, batch=batch, since=moment, limit=limit)
     return ChangeList(changes=[ChangeSummary(**changes.summary(current().caller, record)) for record in found])
 
 

@@ -83,6 +83,7 @@ def call(
     params: Annotated[str, Option(metavar="JSON", help="The tool's arguments as one JSON object.")] = "{}",
     raw: Annotated[bool, Option("--raw", help="Show the service's own JSON.")] = False,
     confirm: Annotated[bool, Option("--confirm", help="Run a tool that destroys without a question.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Show what the call would change, and what undoes it.")] = False,
     account: Annotated[str, Option(metavar="LABEL", help="Act with this one of several accounts.")] = "",
     url: Url = None,
     token: Token = None,
@@ -105,11 +106,12 @@ def call(
             shown = (one for found in answer["modules"] for one in found["tools"] if isinstance(one, dict))
             given |= typed_arguments(arguments, next((one["inputSchema"] for one in shown), {}))
         options = WHOLE_ANSWER | ({"account": account} if account else {})
-        request = {"module": module, "tool": tool, "params": given, "raw_output": raw, "options": options}
-        if raw or ctx.obj.draws:
-            return endpoint.call("call", request | ({"confirm": True} if confirm else {}))
+        flags = {name: True for name, value in {"confirm": confirm, "dry_run": dry_run}.items() if value}
+        request = {"module": module, "tool": tool, "params": given, "raw_output": raw, "options": options, **flags}
+        if raw or dry_run or ctx.obj.draws:
+            return endpoint.call("call", request)
         request["options"] = options | {"format": "toon"}  # a document's Markdown could be read as something else
-        return endpoint.call("call", request | ({"confirm": True} if confirm else {}), _readable)
+        return endpoint.call("call", request, _readable)
 
 
 def _readable(text: str) -> Any:

@@ -52,6 +52,19 @@ def test_a_change_is_undone_by_a_batch_of_its_own(door: EndpointClient) -> None:
     assert LedgerDriver(batch).step(entry).step.undoes == change
 
 
+def test_the_tool_undo_is_the_same_batch(door: EndpointClient) -> None:
+    change = shared(door)
+    called: dict[str, object] = {"module": "changes", "tool": "undo", "params": {"what": change}}
+    members.put_role("acme", Role("members", modules=NAMES, allow=("files.*", "changes.*")))
+    directory.access_cache.clear()
+    assert json.loads(door.call("call", **called, dry_run=True)[1][0])["undoes"][0]["change"] == change
+    batch = door.call("call", **called)[1][0].split()[1].rstrip(":")
+    assert LedgerDriver(batch).step(LedgerDriver(batch).head.ids[0]).step.undoes == change
+    assert door.error("call", module="changes", tool="undo", params={})["code"] == "VALIDATION_ERROR"
+    step = {"id": "a", "module": "changes", "tool": "undo", "params": {"what": change}}
+    assert "b_" in door.call("batch", commands=[step])[1][0]
+
+
 def test_what_belongs_to_an_undo_is_refused_elsewhere(door: EndpointClient) -> None:
     for arguments, field in (({"undo": "c_1", "resume": "b_1"}, "undo"), ({"commands": "x", "anyway": True}, "anyway")):
         assert door.error("batch", **arguments)["details"]["field"] == field

@@ -16,7 +16,8 @@ def test_each_tool_that_writes_says_what_undoes_it_or_why_nothing_does(tool: Too
 
 
 def test_most_tools_that_write_can_be_undone() -> None:
-    assert sum(tool.undo is not None for tool in WRITING.values()) >= 0.8 * len(WRITING)
+    of_services = [tool for tool in WRITING.values() if tool.module != "changes"]  # an undo undoes by its steps
+    assert sum(tool.undo is not None for tool in of_services) >= 0.8 * len(of_services)
 
 
 @for_each("tool", {name: tool for name, tool in WRITING.items() if tool.undo})

@@ -22,6 +22,7 @@ from mcpist.render.answer import compact_json, estimate_tokens, fitting_characte
 from mcpist.render.contents import split_content
 from mcpist.render.shows import Shows
 from mcpist.running.gate import ToolResult, ToolUse, admit, answering
+from mcpist.running.options import UNDO_TOOL
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.tool import Tool as AnyTool
 from mcpist.tools.search.index import ModuleEntry
@@ -157,7 +158,8 @@ def _run_tool(exchange: McpExchange, permissions: Permissions, request: CallArgu
     caller, consent = exchange.caller, consent_of(exchange.client, claimed=request.confirm)
     module, tool = permissions.names(request.module, request.tool)
     entry = permissions.catalogue.index.modules.get(module)
-    if entry and entry.kind == "saved" and (ran := _run_saved(exchange, permissions, module, tool, request)):
+    runs_as_batch = entry and (entry.kind == "saved" or (module, tool) == UNDO_TOOL)
+    if runs_as_batch and (ran := _run_as_batch(exchange, permissions, module, tool, request)):
         return ran
     use = ToolUse(
         module,
@@ -181,20 +183,24 @@ def _run_tool(exchange: McpExchange, permissions: Permissions, request: CallArgu
     return answer_of(caller, used, use, result)
 
 
-def _run_saved(
+def _run_as_batch(
     exchange: McpExchange, permissions: Permissions, module: str, tool: str, request: CallArguments
 ) -> MetaAnswer | None:
-    """Run a saved batch as a batch of one step; None for a tool that is none."""
+    """Run a saved batch as a batch of one step, or an undo; None for a tool that is neither."""
     from mcp_endpoint import batch
     from mcp_endpoint.approvals import ApprovedCall
+    from mcpist.batch.execution.undo import asked_undo
     from mcpist.batch.saved.expansion import call_line
 
-    line = call_line(permissions, module, tool, request.params, request.options)
-    if line is None:
+    undo = asked_undo(permissions, module, tool, request.params, exchange.request_id)
+    line = None if undo else call_line(permissions, module, tool, request.params, request.options)
+    if line:
+        line["raw_output"] = request.raw_output
+    elif not undo:
         return None
     said = request.options.model_dump(include={"max_tokens", "format", "undoable"}) | {"dry_run": request.dry_run}
-    line["raw_output"] = request.raw_output
-    ran = batch.run_batch(exchange, permissions, BatchArguments(commands=[line], confirm=request.confirm, **said))
+    described: dict[str, Any] = undo or {"commands": [line]}
+    ran = batch.run_batch(exchange, permissions, BatchArguments(**described, confirm=request.confirm, **said))
     return None if isinstance(ran, ApprovedCall) else ran
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from aws_lambda_powertools.event_handler import Response
 
 from mcpist.batch.execution import submission
+from mcpist.batch.execution.undo import asked_undo
 from mcpist.batch.ledger import ledger
 from mcpist.batch.saved.expansion import call_line
 from mcpist.errors import from_message
@@ -39,8 +40,10 @@ def call_tool(body: CallRequest) -> CallResponse:
     times = {"timeout": said.timeout / 1000, "retry_delay": said.retry_delay / 1000}
     options = RunOptions(retry=said.retry, account=said.account, undoable=said.undoable, **times)
     consent = Agreement(can_ask=True, question=body.confirmation, agreed=True if body.confirmation else None)
+    if undo := asked_undo(exchange.permissions, module, tool, body.parameters, exchange.request_id):
+        return _run_batch(undo, body, consent)
     if line := call_line(exchange.permissions, module, tool, body.parameters, options):
-        return _run_saved(line, body, consent)
+        return _run_batch({"commands": [line]}, body, consent)
     use = ToolUse(module, tool, body.parameters, exchange.request_id, options=options)
     if body.dry_run:
         shown = preview(exchange.permissions, use, exchange.remaining)
@@ -52,9 +55,9 @@ def call_tool(body: CallRequest) -> CallResponse:
     return _response(result.account, more=result.more, **content)
 
 
-def _run_saved(line: Mapping[str, Any], body: CallRequest, consent: Agreement) -> CallResponse:
-    """Run a saved batch, and return the answer of its step; without one it still runs."""
-    exchange, request = current(), {"commands": [line], "undoable": body.options.undoable}
+def _run_batch(described: Mapping[str, Any], body: CallRequest, consent: Agreement) -> CallResponse:
+    """Run a saved batch or an undo, and return the answer of its step; without one it still runs."""
+    exchange, request = current(), {**described, "undoable": body.options.undoable}
     submitted = submission.prepare_described(exchange.permissions, request, exchange.request_id)
     if body.dry_run:
         return _response("", result=submitted.describe(exchange.permissions, exchange.remaining))

@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 
 from mcpist.caller import Policies, Role
-from mcpist.errors import AuthorizationError, InvalidArguments, PolicyRefused, PolicyUnasked
+from mcpist.errors import AuthorizationError, ConfirmationPending, InvalidArguments, PolicyRefused, PolicyUnasked
 from mcpist.running import approvals
-from mcpist.running.gate import ToolUse
+from mcpist.running.confirmation import Agreement
+from mcpist.running.gate import ToolUse, admit
 from mcpist.running.preview import preview
 from mcpist.tools.access.permissions import Permissions
 from tests.audit_items import audit_items
@@ -97,3 +98,16 @@ def test_the_read_of_a_target_asks_nobody(tracker: Tracker, word: str) -> None:
     with pytest.raises(PolicyUnasked):
         preview(Permissions(person, tracker.catalogue), use, 20)
     assert approvals.list_own(person) == []
+
+
+def test_the_question_before_a_call_shows_its_target_as_it_is_now(tracker: Tracker) -> None:
+    use = ToolUse("tracker", "delete_item", {"item_id": "7"}, "r1")
+    with pytest.raises(ConfirmationPending) as asked:
+        admit(Permissions(UMA, tracker.catalogue), use, Agreement(can_ask=True))
+    assert asked.value.uses == (
+        'tracker.delete_item {"item_id":"7"} (target: {"id":"7","title":"old","state":"open","note":null} -> null)',
+    )
+    tracker.items.clear()
+    with pytest.raises(ConfirmationPending) as asked:
+        admit(Permissions(UMA, tracker.catalogue), use, Agreement(can_ask=True))
+    assert asked.value.uses == ('tracker.delete_item {"item_id":"7"}',), "an absent target is not guessed"

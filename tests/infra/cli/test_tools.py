@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from infra.cli.document import CommandError
+from infra.cli.main import run
 from infra.cli.tools import typed_arguments
+from tests.infra.cli.fake_endpoint import serving_scenes
 
 SCHEMA: dict[str, Any] = {
     "$defs": {"Level": {"type": "integer"}},
@@ -59,3 +61,10 @@ def test_a_word_that_is_no_argument_is_refused_with_the_form(word: str) -> None:
     with pytest.raises(CommandError, match="is no argument") as refused:
         typed_arguments([word], SCHEMA)
     assert refused.value.error["hint"].startswith("Write NAME=VALUE")
+
+
+def test_a_call_can_be_shown_instead_of_run() -> None:
+    with serving_scenes() as stage:
+        line = ["call", "rag", "search_docs", "--params", '{"query": "a"}', "--url", stage.url, "--token", "t"]
+        assert run([*line, "--dry-run"]) == run(line) == 0
+    assert [asked.get("dry_run") for asked in stage.asked] == [True, None]

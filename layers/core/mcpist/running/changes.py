@@ -32,6 +32,7 @@ MAX_LISTED = 100
 MAX_ITEM_CONTENT_BYTES = 4_096  # of a compressed content, which a list reads with its item
 ID_HASH_CHARACTERS = 24
 TIME_CHARACTERS = 11
+MAX_TIME = 16**TIME_CHARACTERS // 1000 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,12 +158,18 @@ def find(caller: Caller, change: str) -> ChangeRecord:
 
 
 def list_changes(
-    caller: Caller, *, user: str = "", batch: str = "", since: float = 0, limit: int = MAX_LISTED
+    caller: Caller,
+    *,
+    user: str = "",
+    batch: str = "",
+    since: float = 0,
+    until: float = MAX_TIME,
+    limit: int = MAX_LISTED,
 ) -> list[ChangeRecord]:
     """Return changes of the caller, or for an administrator those of another user, the newest first."""
     _require(caller, user, "changes.list", user or caller.user)
     found: list[ChangeRecord] = []
-    first, last, pk = f"c_{_time_part(since)}", "c_~", _pk(caller.organization, user or caller.user)
+    first, last, pk = f"c_{_time_part(since)}", f"c_{_time_part(until)}~", _pk(caller.organization, user or caller.user)
     while last and len(found) < limit:
         items, last = ledger_table().query_page("pk", pk, (first, last), descending=True, consistent=True)
         records = (decode(ChangeRecord, item) for item in items)

@@ -62,6 +62,8 @@ class DestructiveUse:
     """Whether it is known that the tool destroys; else nobody has said what it does."""
     policy: str = ""
     """The policy that wants a person to agree, with its message; empty where none does."""
+    difference: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The fields that it would write, or of what it would destroy, `{field: {now, then}}`; empty if not known."""
     destroys: bool = True
     """Whether the tool destroys; else a person is asked only because of the policy."""
 
@@ -80,6 +82,8 @@ class DestructiveUse:
         undeclared = not self.is_declared
         more = {"each": self.each, "now": preview, "account": self.account, "undeclared": undeclared}
         more["policy"] = self.policy
+        if self.difference:
+            fields["difference"] = self.difference
         return fields | {name: value for name, value in more.items() if value}
 
     def as_text(self, max_targets: int | None = None) -> str:
@@ -96,9 +100,11 @@ class DestructiveUse:
         unknown = " (which ones is not known yet: nothing is destroyed before it is shown)" if self.each else ""
         now = f" ({self.preview.as_text()})" if self.preview else unknown
         account = "" if self.account is None else f" (account: {quote(self.account) if self.account else 'not known'})"
+        pairs = (f"{name}: {_short(one['now'])} -> {_short(one['then'])}" for name, one in self.difference.items())
+        changed = f" ({', '.join(pairs)})" if self.difference else ""
         undeclared = "" if self.is_declared else " (may change something)"
         policy = f" (policy {quote(self.policy)})" if self.policy else ""
-        return f"{step}{self.module}.{self.tool} {targets}{each}{now}{account}{undeclared}{policy}"
+        return f"{step}{self.module}.{self.tool} {targets}{each}{now}{changed}{account}{undeclared}{policy}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +139,11 @@ def quote(value: Any) -> str:
     """Return a foreign value as JSON in which nothing is hidden: no blanks, no markup and no control characters."""
     text = _MARKUP.sub(r"\\u003c", compact_json(value))
     return visible(_BLANKS.sub(_count_blanks, text))
+
+
+def _short(value: Any) -> str:
+    text = quote(value)
+    return text if len(text) <= LONG_VALUE_CHARACTERS else f"{text[:LONG_VALUE_CHARACTERS]}…"
 
 
 def _count_blanks(run: re.Match[str]) -> str:

@@ -311,7 +311,8 @@ def _confirm(admitted: AdmittedUse, consent: Agreement, verdict: "Verdict | None
 
     def describe() -> list[DestructiveUse]:
         targets, account = order_targets(admitted.tool, use.arguments), account_of(admitted).name
-        bare = DestructiveUse(use.module, use.tool, targets, account=account or None)
+        changed = _difference(admitted) if not consent.is_step else {}
+        bare = DestructiveUse(use.module, use.tool, targets, account=account or None, difference=changed)
         return [described(bare, admitted.tool, verdict)]
 
     consent.require_seen(use.module, use.tool, use.arguments)
@@ -328,6 +329,22 @@ def _confirm(admitted: AdmittedUse, consent: Agreement, verdict: "Verdict | None
     if require_confirmation(admitted.caller, consent, subject, describe).used:
         raise errors.StaleConfirmation(field="confirmation")
     return admitted
+
+
+def _difference(admitted: AdmittedUse) -> dict[str, dict[str, Any]]:
+    """Return the fields that a use would change of its target, or the target; empty where it cannot be read."""
+    # Only a question needs it.
+    from mcpist.running.undoing import SHAPE_ERRORS, difference, read_before, target_now
+    from mcpist.tools.declare.undo import ToolChange
+
+    tool, others = admitted.tool, OtherReadingTools(admitted.permissions, admitted.use)
+    try:
+        change = ToolChange(tool.name, tool.validate(admitted.use.arguments))
+        change = replace(change, before=read_before(tool, change, others))
+        now = target_now(tool, change, others)
+        return difference(tool, change) or ({"target": {"now": now, "then": None}} if now else {})
+    except (McpistError, *SHAPE_ERRORS):
+        return {}
 
 
 @contextmanager

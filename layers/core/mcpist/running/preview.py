@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 from mcpist.audit import record as audit
 from mcpist.errors import McpistError, NotUndoable
 from mcpist.files.parameters import load_arguments
-from mcpist.render.shows import project
 from mcpist.running.gate import AdmittedUse, OtherReadingTools, ToolUse, weigh
 from mcpist.running.run import ToolRun
-from mcpist.running.undoing import describe, read_before
+from mcpist.running.undoing import describe, difference, read_before, target_now
 from mcpist.tools.access.permissions import Permissions, acting_caller
 from mcpist.tools.declare.call import Call, Calls, ProxiedCall, Work
 from mcpist.tools.declare.tool import Tool
@@ -90,25 +89,8 @@ def _preview(admitted: AdmittedUse, row: "AuditColumns", deadline: float) -> Cal
     request = _request(running, tool.describe_work(checked))
     change = ToolChange(tool.name, checked, before=read_before(tool, ToolChange(tool.name, checked), targets))
     problem, calls = _undo(tool, change)
-    shown = None
-    if tool.undo and change.before is not None:
-        rows = project(change.before, targets.sibling(tool.undo.read).shows)
-        shown = rows[0] if len(rows) == 1 else None
-    return CallPreview(tool, running.account.name, request, shown, _difference(tool, change), problem, calls)
-
-
-def _difference(tool: Tool, change: ToolChange) -> dict[str, dict[str, Any]]:
-    """Return the fields that a change would write, or of what it would destroy, as they are now and then."""
-    undo = tool.undo
-    if undo is None:
-        return {}
-    written = {name: value for name, value in change.arguments.items() if value is not None}
-    if undo.creates:
-        return {name: {"now": None, "then": value} for name, value in written.items()}
-    now = undo.fields_of(change.before, change)
-    then = undo.written_by(change) or ({} if tool.effect == "destroys" else written)
-    pairs = {name: {"now": now[name], "then": then.get(name)} for name in now}
-    return {name: pair for name, pair in pairs.items() if pair["now"] != pair["then"]}
+    now = target_now(tool, change, targets)
+    return CallPreview(tool, running.account.name, request, now, difference(tool, change), problem, calls)
 
 
 def _undo(tool: Tool, change: ToolChange) -> tuple[str, tuple[Mapping[str, Any], ...]]:

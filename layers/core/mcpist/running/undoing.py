@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mcpist.caller import Caller
 from mcpist.errors import McpistError, NotUndoable, StoreUnavailable, TargetChanged
+from mcpist.render.shows import project
 from mcpist.running import changes
 from mcpist.running.changes import ChangeContent, ChangeRecord
 from mcpist.running.options import RunOptions
@@ -107,6 +108,28 @@ def read_before(tool: Tool, change: ToolChange, targets: Targets) -> Any:
     except SHAPE_ERRORS:
         raise NotUndoable(tool=f"{tool.module}.{tool.name}", problem=OTHER_SHAPE) from None
     return _read(targets, undo.read, target)
+
+
+def target_now(tool: Tool, change: ToolChange, targets: Targets) -> Mapping[str, Any] | None:
+    """Return the target before a change as its read shows it; None where it is not one thing."""
+    if tool.undo is None or change.before is None:
+        return None
+    rows = project(change.before, targets.sibling(tool.undo.read).shows)
+    return rows[0] if len(rows) == 1 else None
+
+
+def difference(tool: Tool, change: ToolChange) -> dict[str, dict[str, Any]]:
+    """Return the fields that a change would write, or of what it would destroy, as they are now and then."""
+    undo = tool.undo
+    if undo is None:
+        return {}
+    written = {name: value for name, value in change.arguments.items() if value is not None}
+    if undo.creates:
+        return {name: {"now": None, "then": value} for name, value in written.items()}
+    now = undo.fields_of(change.before, change)
+    then = undo.written_by(change) or ({} if tool.effect == "destroys" else written)
+    pairs = {name: {"now": now[name], "then": then.get(name)} for name in now}
+    return {name: pair for name, pair in pairs.items() if pair["now"] != pair["then"]}
 
 
 def _read(targets: Targets, tool: str, target: Mapping[str, Any]) -> Any:

@@ -1,6 +1,6 @@
 """Changes that were kept so that they can be undone.
 
-A batch with `undo` takes them back: `{"undo": "b_..."}`, a change's id, or a time.
+`undo` takes them back, as a batch with the field `undo` does.
 """
 
 from typing import Annotated
@@ -47,3 +47,12 @@ def list(  # noqa: A001 - the tool's name
 def show(change: ChangeId) -> Lookup:
     """Show one change: the fields as they were and as it left them, and the calls that undo it."""
     return Lookup(ChangeStore.show, change=change)
+
+
+@changes.writes(shows("batch"), irreversible="an undo is a batch, whose steps are changes of their own")
+def undo(
+    what: Annotated[str, Field(min_length=1, max_length=300), "A change, a batch, or a time since when, e.g. b_12"],
+    anyway: Annotated[bool, "Also undo what somebody else has changed since"] = False,
+) -> Lookup:
+    """Undo a change, a batch, or all that your tools have changed since a time; what cannot be undone is named."""
+    return Lookup(ChangeStore.undo, what=what, anyway=anyway)

@@ -12,7 +12,7 @@ import pytest
 from mcpist.aws.table import ledger_table
 from mcpist.batch.execution.plan import Plan, plan
 from mcpist.batch.execution.submission import prepare
-from mcpist.batch.execution.undo import plan_undo, undo_failed
+from mcpist.batch.execution.undo import list_changes, plan_undo, undo_failed
 from mcpist.batch.language.graph import Graph
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Entry, Header
@@ -93,6 +93,20 @@ class Story:
 
     def titles(self) -> list[tuple[str, str]]:
         return sorted((item["title"], item["state"]) for item in self.tracker.items.values())
+
+
+def test_the_changes_of_a_batch_are_read_from_its_own_time(tracker: Tracker) -> None:
+    Story(tracker).keep_graph([{"id": "a", "module": "tracker", "tool": "create_item", "params": {"title": "x"}}])
+    content = ChangeContent(tool="create_item", arguments={})
+    made = changes.keep(UMA, "tracker.create_item", content, batch=BATCH).id
+    others = {f"c_{int((time.time() - 3_600) * 1000):011x}{number:024x}" for number in range(3)}
+    (item,) = ledger_table().query("acme#changes#uma", made)
+    for id_ in others:  # the same batch's, so that a wider range would show them
+        kept = {name: value for name, value in item.items() if name not in {"pk", "sk"}}
+        ledger_table().set("acme#changes#uma", id_, {**kept, "id": id_})
+    assert {one.id for one in list_changes(UMA, batch=BATCH)} == {made}
+    assert {one.id for one in list_changes(UMA, batch="b_" + "0" * 16)} == set()
+    assert {one.id for one in list_changes(UMA)} == {made, *others}
 
 
 def _unescaped(params: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,8 +18,9 @@ from mcpist.batch.ledger.records import Entry, Header
 from mcpist.batch_id import is_batch_id
 from mcpist.caller import Caller
 from mcpist.errors import BatchNotFound, InvalidRequest, McpistError, NothingToUndo
-from mcpist.running import changes
-from mcpist.running.changes import ChangeContent, ChangeRecord
+from mcpist.running import changes, gate
+from mcpist.running.changes import MAX_LISTED, MAX_TIME, ChangeContent, ChangeRecord
+from mcpist.running.options import UNDO_TOOL
 from mcpist.tools.access.permissions import Permissions
 
 logger = logging.getLogger(__name__)
@@ -30,6 +32,8 @@ _INHERITED = (
 )
 MAX_FOUND = 1_000
 """The most changes that one undo reads."""
+MARGIN_SECONDS = 300
+"""Before and after a batch: its last steps may end later, and clocks differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,31 @@ def plan_undo(caller: Caller, undo: str, *, anyway: bool = False) -> UndoPlan:
     return UndoPlan(commands, shown, left)
 
 
+def asked_undo(
+    permissions: Permissions, module: str, tool: str, params: Mapping[str, Any], request: str
+) -> dict[str, Any] | None:
+    """Return the fields of the batch for which a call of the undo's tool stands; None for another tool."""
+    if (module, tool) != UNDO_TOOL:
+        return None
+    use = gate.ToolUse(module, tool, params, request)
+    with gate.refusals_audited(permissions.caller, [use]):
+        found = permissions.tool(module, tool)
+    checked = found.validate(params)
+    return {"undo": checked["what"], "anyway": checked["anyway"]}
+
+
+def list_changes(
+    caller: Caller, *, user: str = "", batch: str = "", since: float = 0, limit: int = MAX_LISTED
+) -> list[ChangeRecord]:
+    """Return changes, the newest first; for those of one batch only the time in which it ran is read."""
+    until = MAX_TIME
+    if is_batch_id(batch):
+        with suppress(BatchNotFound):  # changes are kept for longer than some batches
+            head = ledger.get_header(ledger.partition_key(caller.organization, batch))
+            since, until = max(since, head.started_at - MARGIN_SECONDS), head.closes_at + MARGIN_SECONDS
+    return changes.list_changes(caller, user=user, batch=batch, since=since, until=until, limit=limit)
+
+
 def undo_failed(head: Header, permissions: Permissions, relay: str) -> None:
     """Start the batch that takes back what succeeded of a batch that wants it, once a step of it has failed for good.
 
@@ -103,7 +132,7 @@ def _find(caller: Caller, undo: str) -> list[ChangeRecord]:
     if named.startswith("c_"):
         return [changes.find(caller, undo)]
     if is_batch_id(named):
-        return changes.list_changes(caller, user=user, batch=named, limit=MAX_FOUND)
+        return list_changes(caller, user=user, batch=named, limit=MAX_FOUND)
     try:
         moment = datetime.fromisoformat(named)
     except ValueError:
@@ -111,7 +140,7 @@ def _find(caller: Caller, undo: str) -> list[ChangeRecord]:
     if moment is None or moment.tzinfo is None:
         problem = "it is a change, a batch, or a time such as 2026-01-31T09:00:00Z"
         raise InvalidRequest(field="undo", problem=problem)
-    return changes.list_changes(caller, user=user, since=moment.timestamp(), limit=MAX_FOUND)
+    return list_changes(caller, user=user, since=moment.timestamp(), limit=MAX_FOUND)
 
 
 def _reason(record: ChangeRecord, calls: int, room: int) -> str:
