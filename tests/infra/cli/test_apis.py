@@ -27,6 +27,12 @@ def command(capsys: pytest.CaptureFixture[str], *arguments: str | Path, fails: b
     return found
 
 
+REVIEW = {
+    "add_book": ["`delete_book` is proposed as its undo"],
+    "create_loan": ["whether it only reads, writes or destroys is not clear"],
+}
+
+
 @pytest.fixture
 def file(nowhere: Path) -> Path:
     """The library's description."""
@@ -38,7 +44,7 @@ def file(nowhere: Path) -> Path:
 def test_an_import_writes_an_overlay_and_says_what_it_left_out(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = command(capsys, "import", file, "--folder", "apis")
     assert (found["tools"], found["changes"][0]) == (5, "+ list_books: GET /books (reads)")
-    assert found["review"] == {"create_loan": ["whether it only reads, writes or destroys is not clear"]}
+    assert found["review"] == REVIEW
     assert list(found["left_out"]) == ["PUT /books/{book-id}/cover"]
     overlay = load_file(Path("apis/library.yaml"))
     assert (overlay.name, overlay.source) == ("library", "library.openapi.json")
@@ -139,7 +145,7 @@ def test_an_address_of_this_network_is_not_fetched(nowhere: Path, capsys: pytest
 def test_the_build_writes_what_the_functions_read(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command(capsys, "import", file, "--folder", "apis")
     found = command(capsys, "check", "--folder", "apis", "--build")
-    assert found["review"] == {"library": {"create_loan": ["whether it only reads, writes or destroys is not clear"]}}
+    assert found["review"] == {"library": REVIEW}
     assert ImportedApis(Path("apis") / apis.COMPILED).names == ("library",)
     (row,) = command(capsys, "list", "--folder", "apis")["apis"]
     assert (row["tools"], row["credential"], row["host"]) == (5, "header", "https://api.library.example/v1")

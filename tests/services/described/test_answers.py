@@ -13,8 +13,9 @@ from mcpist.running.gate import OtherReadingTools, ToolUse
 from mcpist.running.options import DEFAULT_OPTIONS
 from mcpist.running.undoing import undoable
 from mcpist.tools.access.permissions import Permissions
+from mcpist.tools.search.catalogue import Catalogue, DefinedModules
 from mcpist_services.described.secrets import MASKED, is_secret_name
-from tests.core.sample import CATALOGUE, caller
+from tests.core.sample import caller
 from tests.faults import for_each
 from tests.services.described.library import answers, library, module_of, overlay_of
 
@@ -163,10 +164,13 @@ def test_a_field_that_only_speaks_of_a_secret_is_none(name: str) -> None:
 @pytest.mark.usefixtures("aws")
 @pytest.mark.parametrize("reveals", [False, True])
 def test_the_journal_of_changes_keeps_no_secret_that_a_tool_was_given(reveals: bool) -> None:
-    tool = replace(module_of(library()).tools["add_book"], reveals=reveals)
+    own = module_of(library())
+    tool = replace(own.tools["add_book"], reveals=reveals, undo=None if reveals else own.tools["add_book"].undo)
+    catalogue = Catalogue("tests.core.sample", (), deployed=lambda: [DefinedModules(["library"], lambda _: own)])
     person, given = replace(caller(), undoable=True), {"title": "Emma", "password": "canary"}
-    targets = OtherReadingTools(Permissions(person, CATALOGUE), ToolUse("library", "add_book", given, "r1"))
-    with undoable(person, tool, given, DEFAULT_OPTIONS, targets, {"request": "r1", "batch": ""}, ""):
-        pass
+    targets = OtherReadingTools(Permissions(person, catalogue), ToolUse("library", "add_book", given, "r1"))
+    with undoable(person, tool, given, DEFAULT_OPTIONS, targets, {"request": "r1", "batch": ""}, "") as pending:
+        pending.answer = {"id": 7, "title": "Emma"}
     (record,) = changes.list_changes(person)
+    assert record.is_undoable != reveals
     assert changes.load(record).arguments == ({} if reveals else {"title": "Emma", "password": MASKED})

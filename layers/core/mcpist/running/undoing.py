@@ -182,6 +182,7 @@ def _content(tool: Tool, change: ToolChange, targets: Targets) -> tuple[ChangeCo
     try:
         content = replace(
             bare,
+            arguments=tool.masked(dict(change.arguments)),
             answer=change.answer,
             before=change.before,
             was=undo.fields_of(change.before, change),

@@ -21,6 +21,7 @@ from mcpist_services.described.overlay import FORM_TYPE, Overlay, OverlayParamet
 from mcpist_services.described.paging import paging_of
 from mcpist_services.described.samples import closure, sample
 from mcpist_services.described.secrets import MASKED, masked
+from mcpist_services.described.undos import undo_of
 
 MAX_SIGNATURE_OPTIONS = 6
 MAX_SIGNATURE_CHARACTERS = 100  # of its parameters, if the required ones take less
@@ -205,6 +206,7 @@ def described_tool(overlay: Overlay, name: str, about: ModuleMetadata) -> Descri
         idempotent=rule.method in {"GET", "PUT", "DELETE"},
         reveals=rule.reveals,
         paging=paging_of(rule.paging) if rule.paging else None,
+        undo=undo_of(overlay, rule),
     )
 
 

@@ -69,6 +69,19 @@ class PagingRule(DefinitionPart):
     """The number of the first page."""
 
 
+class UndoRule(DefinitionPart):
+    """The undo of a tool that creates something."""
+
+    tool: ToolName
+    """The tool that removes what was made."""
+    arguments: dict[str, str]
+    """Its arguments, each the path of a value: `answer.data.id`, `arguments.project`."""
+    read: ToolName
+    """The tool that reads what was made, with the same arguments."""
+    fields: dict[str, str] = Field(min_length=1)
+    """The paths at which both answers have what was written: it is removed only where nobody has changed them."""
+
+
 class ToolRule(DefinitionPart):
     """One operation as a tool."""
 
@@ -93,6 +106,7 @@ class ToolRule(DefinitionPart):
     paging: PagingRule | None = None
     scopes: tuple[str, ...] = ()
     deprecated: bool = False
+    undo: UndoRule | None = None
     review: tuple[str, ...] = ()
     """What the import was unsure of; delete a line when it is settled."""
 

@@ -30,6 +30,7 @@ from mcpist_services.described.references import well_formed
 from mcpist_services.described.samples import closure
 from mcpist_services.described.schemas import Schemas
 from mcpist_services.described.secrets import is_secret_name
+from mcpist_services.described.undos import with_undos
 from mcpist_services.described.wording import first_sentence, plain
 
 MAX_TOOL_DESCRIPTION_CHARACTERS = 120
@@ -73,7 +74,7 @@ def propose(
     kept = {rule.operation: tool for tool, rule in earlier.tools.items()} if earlier else {}
     named = {key: (one.operation, one.answer.is_list) for key, (_, one) in rules.items()}
     names = propose_names(name, named, {key: kept[key] for key in rules if key in kept})
-    tools = {names[key]: rule for key, (rule, _) in rules.items()}
+    tools = with_undos({names[key]: rule for key, (rule, _) in rules.items()})
     proposed = {
         "name": name,
         **_about(description),
