@@ -69,6 +69,8 @@ def bundle(root: dict[str, Any], folder: Path | None, is_chosen: Chooser | None 
 
 def deref(root: dict[str, Any], node: Any, place: str = "") -> Any:
     """Return the node at the end of a node's `$ref`s; a summary and a description beside a `$ref` win."""
+    if not isinstance(node, dict) or "$ref" not in node:  # most of the hundreds of thousands in a large schema
+        return node
     seen: set[str] = set()
     beside: dict[str, Any] = {}
     while isinstance(node, dict) and isinstance(node.get("$ref"), str):
@@ -157,7 +159,7 @@ class _Bundle:
         todo: list[tuple[Any, str, int, str]] = [(node, place, 0, file)]
         while todo:
             node, place, depth, file = todo.pop()
-            if not isinstance(node, dict | list) or id(node) in self._seen:
+            if not isinstance(node, dict | list) or id(node) in self._seen:  # a reference may lead to a text
                 continue
             self._seen.add(id(node))
             self._used.add(file)
@@ -168,7 +170,11 @@ class _Bundle:
                 todo.append((target, node["$ref"], 0, beside))
             pairs = node.items() if isinstance(node, dict) else enumerate(node)
             is_map = place.rpartition("/")[2] in _MAPS
-            todo += [(one, f"{place}/{key}", depth + 1, file) for key, one in pairs if is_map or not _is_aside(key)]
+            todo += [
+                (one, f"{place}/{key}", depth + 1, file)
+                for key, one in pairs
+                if isinstance(one, dict | list) and (is_map or not _is_aside(key))
+            ]
 
     def _target(self, node: Any, file: str, place: str) -> tuple[Any, str]:
         """Return the node at the end of a node's references, and its file."""
