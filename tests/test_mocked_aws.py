@@ -1,15 +1,18 @@
 """The answers of the mocked AWS are those of moto."""
 
-import json
+from typing import Any
 
+import boto3
 import pytest
-from moto.core.serialize import JSONSerializer, XFormedAttributePicker
-from moto.core.utils import get_service_model
+from botocore.awsrequest import AWSPreparedRequest
+from botocore.exceptions import ClientError
+from moto.core.botocore_stubber import BotocoreStubber
 
-from tests.mocked_aws import DynamoDbSerializer
+from tests import mocked_aws
 
-ITEM = {
-    "pk": {"S": "org#acme"},
+KEY = {"pk": {"S": "org#acme"}, "sk": {"S": "user#ada"}}
+NO_KEY = {"pk": {"S": "org#acme"}, "sk": {"S": "user#eve"}}
+ITEM = KEY | {
     "count": {"N": "12.5"},
     "sealed": {"B": b"\x00\xff"},
     "parts": {"BS": [b"a", b"b"]},
@@ -18,21 +21,63 @@ ITEM = {
     "done": {"BOOL": False},
     "deep": {"M": {"list": {"L": [{"S": ""}, {"M": {}}, {"B": b"z"}]}, "empty": {"L": []}}},
 }
-RESULTS = {
-    "GetItem": {"Item": ITEM, "ConsumedCapacity": {"TableName": "T", "CapacityUnits": 0.5}},
-    "Query": {"Items": [ITEM, {}], "Count": 2, "ScannedCount": 2, "LastEvaluatedKey": {"pk": {"S": "a"}}},
-    "BatchGetItem": {"Responses": {"T": [ITEM]}, "UnprocessedKeys": {"T": {"Keys": [{"pk": {"S": "b"}}]}}},
-    "UpdateItem": {"Attributes": ITEM},
-    "BatchWriteItem": {"UnprocessedItems": {"T": [{"PutRequest": {"Item": ITEM}}]}},
-    "PutItem": {},
-}
+NEW = {"ConditionExpression": "attribute_not_exists(pk)"}
+ONE: dict[str, Any] = {"ExpressionAttributeValues": {":one": {"N": "1"}}}
+REQUESTS: list[tuple[str, dict[str, Any]]] = [
+    ("put_item", {"Item": ITEM, **NEW}),
+    ("put_item", {"Item": ITEM, **NEW, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}),
+    ("get_item", {"Key": KEY, "ConsistentRead": True}),
+    ("get_item", {"Key": NO_KEY}),
+    ("get_item", {"Key": {"pk": {"S": "half of a key"}}}),
+    *(
+        ("update_item", {"Key": KEY, "UpdateExpression": f"ADD #count :one{more}", "ReturnValues": returned, **ONE})
+        for more in ("", " SET more = :one", "")
+        for returned in ("ALL_NEW", "NONE", "UPDATED_NEW")
+    ),
+    ("query", {"KeyConditionExpression": "pk = :one", "ExpressionAttributeValues": {":one": KEY["pk"]}, "Limit": 1}),
+    ("scan", {"Limit": 1}),
+    ("delete_item", {"Key": KEY, "ReturnValues": "ALL_OLD"}),
+    ("delete_item", {"Key": NO_KEY, "ConditionExpression": "attribute_exists(pk)"}),
+]
 
 
-@pytest.mark.parametrize("operation", RESULTS)
-def test_an_answer_is_the_one_that_moto_would_write(operation: str) -> None:
-    model = get_service_model("dynamodb").operation_model(operation)
-    ours, moto = (
-        json.loads(serializer(model, value_picker=XFormedAttributePicker()).serialize(RESULTS[operation])["body"])
-        for serializer in (DynamoDbSerializer, JSONSerializer)
+@pytest.fixture
+def stubber() -> BotocoreStubber:
+    return BotocoreStubber()
+
+
+def answers(table: str, *, by_moto: bool, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return the answers to all requests about items of a new table, without what differs by the request."""
+    client, found = boto3.client("dynamodb"), []
+    client.create_table(
+        TableName=table,
+        BillingMode="PAY_PER_REQUEST",
+        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
     )
-    assert ours == moto
+    if by_moto:
+        monkeypatch.setattr(mocked_aws, "DYNAMODB_HOST", "elsewhere.example.com")
+    for operation, arguments in REQUESTS:
+        names = {"ExpressionAttributeNames": {"#count": "count"}} if "#count" in str(arguments) else {}
+        try:
+            answer = getattr(client, operation)(TableName=table, **arguments, **names)
+        except ClientError as error:
+            answer = error.response
+        answer["ResponseMetadata"] = answer["ResponseMetadata"]["HTTPStatusCode"]
+        found.append((operation, answer))
+    return found
+
+
+def test_items_are_answered_as_by_moto(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "GetItem" not in aws
+    ours = answers("same", by_moto=False, monkeypatch=monkeypatch)
+    assert [one["ResponseMetadata"] for _, one in ours].count(400) == 3
+    boto3.client("dynamodb").delete_table(TableName="same")
+    assert ours == answers("same", by_moto=True, monkeypatch=monkeypatch)
+
+
+def test_what_is_no_request_about_items_of_the_mocked_region_is_left_to_moto(stubber: BotocoreStubber) -> None:
+    request = AWSPreparedRequest(
+        "POST", f"https://{mocked_aws.DYNAMODB_HOST}/", {"X-Amz-Target": "DynamoDB_20120810.GetItem"}, b"{", False
+    )
+    assert stubber("before-send", request) is None  # it is not mocked
