@@ -28,6 +28,7 @@ from infra.local.names import ACCOUNT, REGION
 from infra.local.server import LoopbackRequest, LoopbackResponse
 from mcpist.aws import clients
 from mcpist.memory import forget_all
+from tests.kept_clients import keep_clients
 
 # It keeps the services' descriptions, which take a second to read.
 LOADER = create_loader()
@@ -92,6 +93,7 @@ def mocked_aws() -> Iterator[list[str]]:
         session.register_component("data_loader", LOADER)
         boto3.setup_default_session(botocore_session=session)
         boto3.DEFAULT_SESSION.client = cache(boto3.DEFAULT_SESSION.client)  # tests ask for the same again
+        keep_clients(session, LOADER)
         session.register("choose-signer.dynamodb", lambda **_: UNSIGNED)  # nobody here would read the signature
         session.register("request-created", lambda operation_name, **_: sent.append(operation_name))
         yield sent

@@ -1,4 +1,4 @@
-"""The answers of the mocked AWS are those of moto."""
+"""The answers of the mocked AWS are those of moto, and a kept client is as good as a new one."""
 
 from typing import Any
 
@@ -8,7 +8,10 @@ from botocore.awsrequest import AWSPreparedRequest
 from botocore.exceptions import ClientError
 from moto.core.botocore_stubber import BotocoreStubber
 
+from mcpist.aws import clients
+from mcpist.memory import forget_all
 from tests import mocked_aws
+from tests.kept_clients import quotas_of
 
 KEY = {"pk": {"S": "org#acme"}, "sk": {"S": "user#ada"}}
 NO_KEY = {"pk": {"S": "org#acme"}, "sk": {"S": "user#eve"}}
@@ -81,3 +84,29 @@ def test_what_is_no_request_about_items_of_the_mocked_region_is_left_to_moto(stu
         "POST", f"https://{mocked_aws.DYNAMODB_HOST}/", {"X-Amz-Target": "DynamoDB_20120810.GetItem"}, b"{", False
     )
     assert stubber("before-send", request) is None  # it is not mocked
+
+
+def test_a_kept_client_has_no_handlers_of_another_test() -> None:
+    found, kept = list[str](), list[Any]()
+    for name in ("one", "two"):
+        with mocked_aws.mocked_aws() as sent:
+            clients.session().register("before-call.sts.*", lambda name=name, **_: found.append(f"session {name}"))
+            first, second = (boto3.DEFAULT_SESSION._session.create_client("sts", "us-east-1") for _ in range(2))
+            first.meta.events.register("before-call.sts.*", lambda name=name, **_: found.append(f"client {name}"))
+            assert first is not second
+            first.get_caller_identity()
+            second.get_caller_identity()
+            kept.append(first)
+            assert sent == ["GetCallerIdentity", "GetCallerIdentity"]
+    assert kept[0] is kept[1]
+    assert found == ["session one", "client one", "session one", "session two", "client two", "session two"]
+    forget_all()
+
+
+def test_a_kept_client_may_retry_as_often_as_a_new_one() -> None:
+    for _ in range(2):
+        with mocked_aws.mocked_aws():
+            client = clients.client("sts")
+            (quota,) = quotas_of(client)
+            assert quota._available_capacity == quota._max_capacity
+            assert quota.acquire(5)
