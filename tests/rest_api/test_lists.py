@@ -10,6 +10,7 @@ from mcpist.caller import Role, Subject
 from mcpist.files import access, records
 from mcpist.people import directory
 from tests import members
+from tests.faults import for_each
 from tests.rest_api.rest_client import RestClient
 
 LISTS: Mapping[str, tuple[str, str]] = {
@@ -19,6 +20,7 @@ LISTS: Mapping[str, tuple[str, str]] = {
     "/v1/invitations": ("invitations", "user"),
     "/v1/files": ("files", "sha256"),
 }
+WRONG: list[dict[str, Any]] = [{"limit": 0}, {"limit": 1_001}, {"limit": "x"}, {"q": "x" * 257}, {"page": 2}]
 
 
 @pytest.fixture
@@ -45,14 +47,14 @@ def names(client: RestClient, path: str, **query: Any) -> list[str]:
             return found
 
 
-@pytest.mark.parametrize("path", LISTS)
+@for_each("path", list(LISTS))
 def test_pages_have_each_item_once(ada: RestClient, path: str) -> None:
     every = names(ada, path)
     assert len(every) >= 3
     assert names(ada, path, limit=1) == names(ada, path, limit=2) == every
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "text", "found"),
     [
         ("/v1/users", "ROLE1", ["eve"]),
@@ -67,8 +69,7 @@ def test_a_list_is_searched_by_a_text(ada: RestClient, path: str, text: str, fou
     assert names(ada, path, q=text) == found
 
 
-@pytest.mark.parametrize("path", LISTS)
-@pytest.mark.parametrize("wrong", [{"limit": 0}, {"limit": 1_001}, {"limit": "x"}, {"q": "x" * 257}, {"page": 2}])
+@for_each(("path", "wrong"), [(path, wrong) for path in LISTS for wrong in WRONG])
 def test_wrong_parameters_of_a_list_are_refused(ada: RestClient, path: str, wrong: dict[str, Any]) -> None:
     answer = ada.get(path, **wrong)
     assert (answer.status, answer.json["details"]["field"]) == (400, next(iter(wrong)))
