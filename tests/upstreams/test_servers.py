@@ -29,9 +29,16 @@ def embedded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(params=EVERYTHING)
-def everything(request: pytest.FixtureRequest) -> Iterator[Upstreams]:
-    with EVERYTHING[request.param]() as server, connected_to(everything=server) as upstreams:
+@pytest.fixture(scope="module", params=EVERYTHING)
+def everything_server(request: pytest.FixtureRequest) -> Iterator[UpstreamServer]:
+    """The server, which all tests of a transport share: over HTTP it starts once."""
+    with EVERYTHING[request.param]() as server:
+        yield server
+
+
+@pytest.fixture
+def everything(everything_server: UpstreamServer) -> Iterator[Upstreams]:
+    with connected_to(everything=everything_server) as upstreams:
         yield upstreams
 
 
