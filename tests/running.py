@@ -65,12 +65,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def deployment_rank(item: pytest.Item) -> int:
     """The place of a test: no deployment, the usual one, one of its own, and the LAST."""
-    if item.path.is_relative_to(LAST):
+    if is_last(item.path.parent):
         return 3
     if "deployment" not in getattr(item, "fixturenames", ()):
         return 0
     params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
     return 2 if "deployment" in params else 1
+
+
+@cache
+def is_last(folder: Path) -> bool:
+    """Whether the files of a folder run last: a question of a tenth of a millisecond, asked for 8,000 tests."""
+    return folder.is_relative_to(LAST)
 
 
 def pytest_collection_finish() -> None:

@@ -114,9 +114,9 @@ def test_no_text_of_the_table_is_dead() -> None:
     ]
     pydantic = [PydanticKnownError(kind, {**CONTEXT, "attribute": "x"}).message_template for kind in _known_kinds()]
     table = tomllib.loads(JAPANESE.read_text("utf-8"))
-    known = [*pydantic, *written, *OTHERS, *(one.partition(": line")[0] for one in OTHERS)]
+    known = dict.fromkeys([*pydantic, *written, *OTHERS, *(one.partition(": line")[0] for one in OTHERS)])
     dead = []
-    for english in table:
+    for english in table.keys() - known.keys():  # most stand in a source as they are
         fixed = PLACEHOLDER.split(english)[::2]
         pattern = re.compile(".*".join(map(re.escape, fixed)), re.DOTALL)
         if not any(pattern.fullmatch(text) for text in known):
