@@ -1,5 +1,6 @@
 """A description as the judge of requests and answers."""
 
+import copy
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -66,6 +67,7 @@ class Contract:
         self.host = re.compile(host + r"\Z")
         # Literal paths come before those with variables.
         self.routes = sorted(self._routes(), key=lambda route: (route.path.count("{"), -len(route.path)))
+        self._replies: dict[tuple[str, int | None], tuple[int, Any]] = {}
 
     def _routes(self) -> Iterator[Route]:
         for path, item in self.doc["paths"].items():
@@ -179,6 +181,12 @@ class Contract:
 
     def reply(self, call: DescribedCall, status: int | None = None) -> tuple[int, Any]:
         """Return a status and a body: the description's example, else one made of its schema."""
+        key = call.operation, status
+        if key not in self._replies:
+            self._replies[key] = self._reply(call, status)
+        return copy.deepcopy(self._replies[key])
+
+    def _reply(self, call: DescribedCall, status: int | None) -> tuple[int, Any]:
         code, media = self.answer(call, status)
         if media is None:
             return code, None
