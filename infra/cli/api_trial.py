@@ -12,9 +12,10 @@ from mcpist.errors import McpistError
 from mcpist.render.shows import ANY_COLUMN, Row, path_keys, project
 from mcpist.tools.declare.call import Call, PartialList, ServiceResponse
 from mcpist_services.described.description import Description
-from mcpist_services.described.identifiers import Identifiers, identifier, skeleton, split, usual_id
+from mcpist_services.described.identifiers import identifier, usual_id
 from mcpist_services.described.module import DescribedTool, module
 from mcpist_services.described.overlay import ImportTrial, Overlay
+from mcpist_services.described.paths import path_parameters, skeleton, split
 from mcpist_services.described.samples import sample
 
 # Kept in overlays and counted there: with a new wording each is imported anew.
@@ -54,14 +55,15 @@ class _Trials:
         self._module = module(overlay, loopback=True)
         self._tools = {name: tool for name, tool in self._module.tools.items() if isinstance(tool, DescribedTool)}
         self._operations = {one.key: one for one in description.operations}
-        self._identifiers = Identifiers(description.operations)
-        self._samples, self._items = MockApi(description), MockApi(description, strict=True)
+        self._mock = MockApi(description)
+        self._identifiers = self._mock.collections.identifiers
         self._problems: dict[str, str] = {}
 
     def result(self) -> ImportTrial:
         for tool in self._tools.values():
             if tool.rule.operation in self._operations and (problem := self._problem(tool)):
                 self._problems[tool.name] = problem
+        self._mock.begin_strictly()
         chains = list(self._chains())
         tried = [chain for chain in chains if self._gives_id(chain)]
         passed = sum(self._passes(chain) for chain in tried)
@@ -71,10 +73,10 @@ class _Trials:
     def _problem(self, tool: DescribedTool) -> str:
         """Return the problem of a tool's answer; empty where there is none."""
         try:
-            raw = self._run(self._samples, tool, {})
+            raw = self._run(tool, {})
         except _Failed as failed:
             return str(failed)
-        place = self._samples.collections.place(self._operations[tool.rule.operation], raw)
+        place = self._mock.collections.place(self._operations[tool.rule.operation], raw)
         if place:
             place.write([str(MARK)])
         shown = tool.masked(raw)
@@ -106,7 +108,7 @@ class _Trials:
         operations = [
             self._operations[tool.rule.operation] for role in ("create", "list") for tool in chain.get(role, ())
         ]
-        return any(self._items.collections.place(one, self._items.sample(one)[1]) for one in operations)
+        return any(self._mock.collections.place(one, self._mock.sample(one)[1]) for one in operations)
 
     def _passes(self, chain: Mapping[str, list[DescribedTool]]) -> bool:
         known = _Known(tool for tools in chain.values() for tool in tools)
@@ -126,11 +128,11 @@ class _Trials:
     def _step(self, role: str, tool: DescribedTool, known: "_Known") -> None:
         operation = self._operations[tool.rule.operation]
         if role not in {"create", "list"}:
-            self._run(self._items, tool, known.arguments(tool, with_item=True))
+            self._run(tool, known.arguments(tool, with_item=True))
             return
-        raw = self._run(self._items, tool, known.arguments(tool, with_item=False))
+        raw = self._run(tool, known.arguments(tool, with_item=False))
         shown = [*filter(None, (self._shown_id(tool, row) for row in project(tool.masked(raw), tool.shows)))]
-        if not shown and self._items.collections.place(operation, raw):
+        if not shown and self._mock.collections.place(operation, raw):
             raise _Failed(NO_ID)
         if known.item and shown and role == "list" and known.item not in shown:
             raise _Failed("it does not list what was created")
@@ -139,7 +141,7 @@ class _Trials:
 
     def _expect_gone(self, tool: DescribedTool, known: "_Known") -> None:
         try:
-            self._run(self._items, tool, known.arguments(tool, with_item=True))
+            self._run(tool, known.arguments(tool, with_item=True))
         except _Failed:
             return
         raise _Failed("what was deleted is still there")
@@ -155,30 +157,30 @@ class _Trials:
         found = identifier(parameter, collection, given) or usual_id(given)
         return str(row[given[found]]) if found else ""
 
-    def _run(self, mock: MockApi, tool: DescribedTool, known: Mapping[str, Any]) -> Any:
+    def _run(self, tool: DescribedTool, known: Mapping[str, Any]) -> Any:
         """Return the JSON of a tool that is called with what it requires."""
         rules = tool.rule.parameters
         needed = {name: sample(one.spec, tool.definitions) for name, one in rules.items() if one.required}
         try:
             work = tool.describe_work(tool.validate(needed | dict(known) | ({"limit": 1} if tool.paging else {})))
             if isinstance(work, Call):
-                return self._send(mock, work).json
+                return self._send(work).json
             call = next(work)  # type: ignore[arg-type]  # an imported tool sends Calls alone
             while True:
-                call = work.send(self._send(mock, call))  # type: ignore[union-attr]
+                call = work.send(self._send(call))  # type: ignore[union-attr]
         except StopIteration as end:
             return end.value.json if isinstance(end.value, PartialList) else end.value
         except McpistError as error:
             raise _Failed(f"its call fails: {error}"[:200]) from None
 
-    def _send(self, mock: MockApi, call: Call) -> ServiceResponse:
+    def _send(self, call: Call) -> ServiceResponse:
         placed = self._module.credential
         query = urlencode({**call.query, **placed.query("key")}, doseq=True)
         headers = {name.lower(): value for name, value in {**call.headers, **placed.headers("key")}.items()}
         body = (
             urlencode(call.form).encode() if call.form else b"" if call.json is None else json.dumps(call.json).encode()
         )
-        status, answer = mock.answer(call.method, f"{mock.base}{call.path}?{query}", headers, body)
+        status, answer = self._mock.answer(call.method, f"{self._mock.base}{call.path}?{query}", headers, body)
         if status >= 400:
             raise _Failed(f"the mock answers {status} {answer['message']}"[:200])
         return ServiceResponse(status, {}, _planted(answer))
@@ -207,7 +209,7 @@ def _path_parameters(tool: DescribedTool) -> Iterator[tuple[int, str]]:
     """Yield the parameters of a tool's path, each with its place in it."""
     names = {one.wire or name: name for name, one in tool.rule.parameters.items() if one.place == "path"}
     for place, part in enumerate(tool.rule.path.split("/")):
-        yield from ((place, names[wire]) for wire in re.findall(r"{([^{}]*)}", part))
+        yield from ((place, names[wire]) for wire in path_parameters(part))
 
 
 def _planted(answer: Any, key: str = "") -> Any:

@@ -24,14 +24,11 @@ from mcpist_services.described.schemas import Schemas
 
 
 class MockApi:
-    """The operations of a description, each with a sample of its answer; any key is accepted, but one is needed.
+    """The operations of a description, each with a sample of its answer; any key is accepted, but one is needed."""
 
-    With `strict` there is no item that was not created or listed before.
-    """
-
-    def __init__(self, description: Description, *, strict: bool = False) -> None:
+    def __init__(self, description: Description) -> None:
         self.base = _base(description)
-        self._strict = strict
+        self._strict = False
         self.collections = Collections(description.operations)
         self._schemas = Schemas(description, answers=True)
         self._security = propose_security(description, list(description.operations))[1]
@@ -55,6 +52,11 @@ class MockApi:
         status, sampled = self.sample(found)
         kept = self.collections.use(found, parts.path, sampled, strict=self._strict)
         return (status, sampled) if kept else (404, {"message": f"there is no {parts.path}"})
+
+    def begin_strictly(self) -> None:
+        """Forget all items; from now on there is none that was not created or listed before."""
+        self._strict = True
+        self.collections.forget()
 
     def sample(self, operation: Operation) -> tuple[int, Any]:
         """Return the status and a sample of an operation's answer."""

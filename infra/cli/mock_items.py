@@ -10,7 +10,8 @@ from urllib.parse import unquote
 
 from mcpist_services.described.answers import is_of_envelope
 from mcpist_services.described.description import Operation
-from mcpist_services.described.identifiers import Identifiers, identifier, skeleton, split, usual_id
+from mcpist_services.described.identifiers import Identifiers, identifier, usual_id
+from mcpist_services.described.paths import plain_path, skeleton, split
 
 MAX_ID_DEPTH = 6
 _NUMBER = re.compile(r"[0-9a-f]{6,}$")
@@ -46,7 +47,7 @@ class Collections:
 
     def __init__(self, operations: Iterable[Operation]) -> None:
         operations = tuple(operations)
-        self._identifiers = Identifiers(operations)
+        self.identifiers = Identifiers(operations)
         self._numbered = {
             skeleton(collection)
             for operation in operations
@@ -58,10 +59,14 @@ class Collections:
         self._items: dict[str, list[str]] = {}
         self._numbers = count(1)
 
+    def forget(self) -> None:
+        """Forget the ids of all items."""
+        self._items.clear()
+
     def use(self, operation: Operation, path: str, answer: Any, *, strict: bool) -> bool:
         """Do what an operation does with its items, and write their ids into its answer; False for an unknown item."""
         is_item = bool(split(operation.path)[1])
-        path = path.rstrip("/").removesuffix(".json")
+        path = plain_path(path)
         collection, _, item = path.rpartition("/") if is_item else (path, "", "")
         item = unquote(item)
         items, place = self._items.setdefault(collection, []), self.place(operation, answer)
@@ -79,7 +84,7 @@ class Collections:
     def place(self, operation: Operation, answer: Any) -> Place | None:
         """Return where an answer has the id that the next operation needs; None where nothing looks like it."""
         collection, own = split(operation.path)
-        parameter = self._identifiers.parameter(operation)
+        parameter = self.identifiers.parameter(operation)
         objects = [(node, keys, rows) for node, keys, rows in _objects(answer) if _fields(node)]
         in_rows = [one for one in objects if one[2] is not None]
         is_list = bool(parameter) and not own and operation.method == "GET"

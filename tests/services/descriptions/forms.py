@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from mcpist_services.described.references import as_openapi_3
+from mcpist_services.described.swagger import as_openapi_3
 
 METHODS = ("get", "put", "post", "delete", "patch")
 FORM, JSON = "application/x-www-form-urlencoded", "application/json"

@@ -6,19 +6,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mcpist.toml_table import toml_beside
-from mcpist_services.described.description import Description, Operation
+from mcpist_services.described.description import MAX_PARTS_DEPTH, PARTS, Description, Operation
 from mcpist_services.described.identifiers import Identifiers
 from mcpist_services.described.overlay import MAX_SHOWN_COLUMNS
 from mcpist_services.described.secrets import is_secret_name, is_secret_schema
 from mcpist_services.described.wording import listed, singular, word_lists, words
 
 JSON_TYPE = re.compile(r"(application|text)/([\w.+-]+\+)?json\b|\*/\*", re.IGNORECASE)
-MAX_ANSWER_DEPTH = 12
 MAX_SECRET_DEPTH = 8
 MAX_ENVELOPES = 3  # around each other
 WRITE_COLUMNS = 5
 
-_PARTS = ("allOf", "oneOf", "anyOf")
 _WORDS = word_lists("answers")
 _LISTS = listed(_WORDS["lists"])
 _NAMED, _RELATED, _IDS, _NAMES, _STATES, _URLS, _TEXTS = (
@@ -72,7 +70,7 @@ class _Reader:
         """Return the shape of an answer; `envelopes` are the properties around the schema, the outermost first."""
         if (items := self.items_of(schema)) is not None:
             return AnswerShape(self._columns(items), ".".join(envelopes), is_list=True)
-        fields = self.properties(schema)
+        fields = self._description.properties(schema)
         if not fields:
             return AnswerShape(("*",))
         rows, items = self._list_in(fields)
@@ -88,43 +86,30 @@ class _Reader:
         seen: set[int] = set()
         level: list[tuple[str, Any]] = [("", schema)]
         for _ in range(MAX_SECRET_DEPTH):
-            targets = [(name, self._description.deref(one)) for name, one in level]
+            targets = [(name, self._description.object(one)) for name, one in level]
             level = []
             for name, target in targets:
-                if not isinstance(target, dict) or id(target) in seen:
+                if not target or id(target) in seen:
                     continue
                 seen.add(id(target))
                 if _is_text(target) and (is_secret_name(name) or is_secret_schema(target)):
                     found.add(name)
                 stated = target.get("properties")
                 level += stated.items() if isinstance(stated, dict) else ()
-                level += [(name, part) for key in _PARTS for part in target.get(key) or []]
+                level += [(name, part) for key in PARTS for part in target.get(key) or []]
                 level.append((name, target.get("items")))
         return found - {""}
 
-    def properties(self, schema: Any, depth: int = 0) -> dict[str, Any]:
-        """Return the properties of an object, over the parts and the alternatives that it is made of."""
-        schema = self._description.deref(schema)
-        if not isinstance(schema, dict) or depth > MAX_ANSWER_DEPTH:
-            return {}
-        found: dict[str, Any] = {}
-        for key in _PARTS:
-            for part in schema.get(key) or []:
-                for name, spec in self.properties(part, depth + 1).items():
-                    found.setdefault(name, spec)
-        stated = schema.get("properties")
-        return found | stated if isinstance(stated, dict) else found
-
     def items_of(self, schema: Any, depth: int = 0) -> Any:
         """Return the schema of a list's items; None where it is no list."""
-        schema = self._description.deref(schema)
-        if not isinstance(schema, dict) or depth > MAX_ANSWER_DEPTH:
+        schema = self._description.object(schema)
+        if not schema or depth > MAX_PARTS_DEPTH:
             return None
         if schema.get("type") == "array" or "items" in schema or schema.get("type") == ["array", "null"]:
             return schema.get("items") or {}
-        parts = (part for key in _PARTS for part in schema.get(key) or [])
+        parts = (part for key in PARTS for part in schema.get(key) or [])
         found = [items for part in parts if (items := self.items_of(part, depth + 1)) is not None]
-        return found[0] if found and not self.properties(schema) else None
+        return found[0] if found and not self._description.properties(schema) else None
 
     def _list_in(self, fields: Mapping[str, Any]) -> tuple[str, Any]:
         """Return the property that holds the rows of a list, and their schema; an empty name where there is none."""
@@ -142,7 +127,7 @@ class _Reader:
         for name in lists:
             if nouns and nouns <= {singular(word) for word in words(name)} and not is_entity:
                 return name, lists[name]
-        objects = [name for name in lists if self.properties(lists[name])] or list(lists)
+        objects = [name for name in lists if self._description.properties(lists[name])] or list(lists)
         is_page = len(rest) <= 1 or any(_PAGE.search(name) for name in fields)
         return (objects[0], lists[objects[0]]) if len(objects) == 1 and is_page and not is_entity else ("", None)
 
@@ -150,15 +135,21 @@ class _Reader:
         """Return the property that holds the whole object: `{"escalation_policy": {...}, "links": {...}}`."""
         rest = [name for name in fields if not is_of_envelope(name)]
         if not rest:  # `{"status": 200, "meta": {"components": [...]}}`
-            rest = [name for name, spec in fields.items() if not all(map(is_of_envelope, self.properties(spec)))]
-        return rest[0] if len(rest) == 1 and "." not in rest[0] and self.properties(fields[rest[0]]) else ""
+            rest = [
+                name
+                for name, spec in fields.items()
+                if not all(map(is_of_envelope, self._description.properties(spec)))
+            ]
+        return (
+            rest[0] if len(rest) == 1 and "." not in rest[0] and self._description.properties(fields[rest[0]]) else ""
+        )
 
     def _columns(self, items: Any) -> tuple[str, ...]:
         """Return the columns of a list's rows; a row may be an envelope too: `{"node": {...}, "cursor": "..."}`."""
         self._is_list = True
-        fields, prefix = self.properties(items), ""
+        fields, prefix = self._description.properties(items), ""
         while prefix.count(".") < MAX_ENVELOPES and (envelope := self._envelope(fields)):
-            fields, prefix = self.properties(fields[envelope]), f"{prefix}{envelope}."
+            fields, prefix = self._description.properties(fields[envelope]), f"{prefix}{envelope}."
         return self._chosen(fields, prefix) if fields else ("*",)
 
     def _chosen(self, fields: Mapping[str, Any], prefix: str) -> tuple[str, ...]:
@@ -179,19 +170,18 @@ class _Reader:
         """Yield a property as a column, if a model needs it."""
         if not re.fullmatch(r"[^.\[\]|\s]+", name):
             return
-        target = self._description.deref(spec)
-        target = target if isinstance(target, dict) else {}
+        target = self._description.object(spec)
         if target.get("writeOnly") is True or is_secret_name(name) or is_secret_schema(target):
             return
         if (items := self.items_of(target)) is not None:
-            inner = self.properties(items)
+            inner = self._description.properties(items)
             key = next((one for one in _NAMED[:-1] if one in inner), None)
             if key or not inner:
                 yield _Column(f"{name}[*].{key}" if key else name, name, "lists", 60)
             return
-        inner = self.properties(target)
+        inner = self._description.properties(target)
         if inner:
-            key = next((one for one in _NAMED if one in inner and not self.properties(inner[one])), None)
+            key = next((one for one in _NAMED if one in inner and not self._description.properties(inner[one])), None)
             if key:
                 rank = _RELATED.index(name) if name in _RELATED else len(_RELATED)
                 yield _Column(f"{name}.{key}", name, "objects", 50 + rank // 3)

@@ -118,8 +118,7 @@ def _body(operation: Operation, schemas: Schemas, found: Arguments) -> Iterator[
         return
     properties, required_names = flat
     for name, schema in properties.items():
-        fixed = schemas.description.deref(schema)
-        if isinstance(fixed, dict) and fixed.get("format") == "binary":
+        if schemas.description.object(schema).get("format") == "binary":
             raise NotImportable(f"its field {name} is a file")
         if operation.method == "POST":
             found.pageable[name] = schema

@@ -1,22 +1,19 @@
 """Description: what an OpenAPI document (2.0 to 3.2) says of an API, read and checked."""
 
 import hashlib
-import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from mcpist_services.definitions import refuse
-from mcpist_services.described import discovery, graphql_schema
+from mcpist_services.described import discovery, graphql_schema, swagger
 from mcpist_services.described.references import (
     MAX_API_BYTES,
     MAX_SOURCE_BYTES,
     METHODS,
-    Chooser,
-    as_openapi_3,
     bundle,
+    chooser,
     deref,
     read_document,
     well_formed,
@@ -26,7 +23,8 @@ MAX_OPERATIONS = 5_000
 MAX_COMPOSITION_STEPS = 3_000_000
 """The schemas and properties that an import of one description reads: about five seconds; Box's API has 123,000."""
 
-_VERSION = re.compile(r"3\.[012]\.\d+")
+PARTS = ("allOf", "oneOf", "anyOf")
+MAX_PARTS_DEPTH = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +90,20 @@ class Description:
         self.count_steps(1 + size)
         return found
 
+    def object(self, node: Any) -> dict[str, Any]:
+        """Return the object at the end of a node's references; an empty one where something else is there."""
+        found = self.deref(node)
+        return found if isinstance(found, dict) else {}
+
+    def properties(self, schema: Any, depth: int = 0) -> dict[str, Any]:
+        """Return the properties of an object, over the parts and the alternatives that it is made of."""
+        target = self.object(schema) if depth <= MAX_PARTS_DEPTH else {}
+        found: dict[str, Any] = {}
+        for part in (part for key in PARTS for part in target.get(key) or []):
+            found |= {name: one for name, one in self.properties(part, depth + 1).items() if name not in found}
+        stated = target.get("properties")
+        return found | stated if isinstance(stated, dict) else found
+
     def count_steps(self, steps: int = 1) -> None:
         """Raise InvalidRequest after too many steps: parts that refer to parts can double them with each level."""
         self._steps[0] += steps
@@ -109,9 +121,9 @@ def parse(content: bytes, *, folder: Path | None = None, operations: Collection[
     root = graphql_schema.from_sdl(content) if graphql_schema.is_sdl(content) else _read(content, operations)
     if not isinstance(root, dict) or not ("openapi" in root or "swagger" in root):
         raise refuse("description", "it is no OpenAPI description: it has neither `openapi` nor `swagger`")
-    bundle(root, folder, _chooser(operations) if operations else None)
+    bundle(root, folder, chooser(operations) if operations else None)
     with well_formed("description"):
-        root = _as_openapi_3(root)
+        root = swagger.as_openapi_3(root)
         servers, schemes = _servers(root), _schemes(root)
     info: Any = root.get("info")
     info = info if isinstance(info, dict) else {}
@@ -137,31 +149,6 @@ def _read(content: bytes, operations: Collection[str]) -> Any:
             return discovery.as_openapi(root)
     if isinstance(root, dict) and graphql_schema.is_introspection(root):
         return graphql_schema.from_introspection(root)
-    return root
-
-
-def is_chosen(globs: Collection[str], *texts: str) -> bool:
-    """Whether one of the globs fits one of an operation's texts; without any glob all operations are chosen."""
-    return not globs or any(fnmatchcase(text, glob) for glob in globs for text in texts)
-
-
-def _chooser(globs: Collection[str]) -> Chooser:
-    def chooses(path: str, method: str, stated: Mapping[str, Any]) -> bool:
-        tags = stated.get("tags")
-        texts = [stated.get("operationId"), *(tags if isinstance(tags, list) else ())]
-        return is_chosen(globs, f"{method.upper()} {path}", path, *map(str, texts))
-
-    return chooses
-
-
-def _as_openapi_3(root: dict[str, Any]) -> dict[str, Any]:
-    if not isinstance(root.get("paths"), dict):
-        raise refuse("#/paths", "it is no object")
-    if str(root.get("swagger")) == "2.0":
-        return as_openapi_3(root)
-    version = str(root.get("openapi", root.get("swagger")))
-    if not _VERSION.fullmatch(version):
-        raise refuse("#/openapi", f"the version {version[:20]} is none of 2.0, 3.0, 3.1 and 3.2")
     return root
 
 

@@ -1,14 +1,12 @@
 """Identifiers: the field of an answer that the next operation needs, by the parameter at the end of its path."""
 
-import re
 from collections.abc import Collection, Iterable
 
 from mcpist_services.described.description import Operation
+from mcpist_services.described.paths import skeleton, split
 from mcpist_services.described.wording import singular, word_lists, words
 
 _IDS = tuple(word_lists("answers")["ids"].split())
-_PARAMETER = re.compile(r"{\+?([^{}]*)}")
-_SUFFIX = re.compile(r"\.(json|xml)$")
 
 
 class Identifiers:
@@ -31,19 +29,6 @@ class Identifiers:
         parameter = self.parameter(operation)
         named = identifier(parameter, split(operation.path)[0], fields) if parameter else ""
         return named or usual_id(fields)
-
-
-def split(path: str) -> tuple[str, str]:
-    """Return the path of a collection, and the parameter of one of its items; empty where it has none."""
-    path = _SUFFIX.sub("", path.partition("#")[0].rstrip("/"))
-    collection, _, last = path.rpartition("/")
-    found = _PARAMETER.fullmatch(last)
-    return (collection, found[1]) if found else (path, "")
-
-
-def skeleton(path: str) -> str:
-    """Return a path without the names of its parameters, by which two descriptions of one place may differ."""
-    return _PARAMETER.sub("{}", path)
 
 
 def identifier(parameter: str, collection: str, fields: Collection[str]) -> str:

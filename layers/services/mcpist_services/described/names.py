@@ -10,6 +10,7 @@ from hashlib import sha256
 
 from mcpist_services.definitions import MAX_FULL_NAME_CHARACTERS
 from mcpist_services.described.description import Operation
+from mcpist_services.described.paths import path_parameters, plain_path, skeleton
 from mcpist_services.described.wording import actions, base_verb, listed, plain, plural, singular, word_lists, words
 
 MAX_NOUN_WORDS = 4
@@ -26,7 +27,6 @@ _ENDS = listed(_WORDS["ends"])
 _NO_NOUN = re.compile(r"^(api|rest|graphql|wiki|me|v?\d+(\.\d+)*|v\d+\w*|\d.*)$", re.IGNORECASE)
 _VERSION = re.compile(r"^v\d+[-_./]")
 _LISTS_OF = {("list", "of"), ("collection", "of"), ("set", "of")}
-_PARAMETER = re.compile(r"{[^{}]*}")
 
 
 def propose_names(
@@ -90,11 +90,10 @@ class _Namer:
         self._operation = operation
         self._is_list = is_list
         path, _, variant = operation.path.partition("#")
-        path = path.removesuffix(".json")
-        segments = [segment for segment in path.split("/") if segment]
+        segments = [segment for segment in plain_path(path).split("/") if segment]
         self.length = len(segments)
-        self._is_item = not variant and bool(segments) and _PARAMETER.search(segments[-1]) is not None
-        nouns = [segment for segment in segments if not _PARAMETER.search(segment) and not _NO_NOUN.match(segment)]
+        self._is_item = not variant and bool(segments) and bool(path_parameters(segments[-1]))
+        nouns = [segment for segment in segments if not path_parameters(segment) and not _NO_NOUN.match(segment)]
         dotted = [part for noun in nouns for part in noun.split(".")]
         self._nouns = [words(noun) for noun in [*dotted, *([variant] if variant else [])]]
         self._nouns = [noun for noun in self._nouns if noun] or [["root"]]
@@ -174,7 +173,7 @@ class _Namer:
     def _is_evident(self, noun: Iterable[str]) -> bool:
         """Whether the texts of the operation use the words of a noun; without any text they need not."""
         identifier = [word for word in words(self._operation.id) if word != "id"]
-        path = words(_PARAMETER.sub("", self._operation.path))
+        path = words(skeleton(self._operation.path))
         made = identifier in (path, [self._operation.method.lower(), *path])  # it says no more than the path
         known = {singular(word) for word in [*self._summary, *([] if made else identifier)]}
         return not known or {singular(word) for word in noun} <= known

@@ -22,6 +22,7 @@ from mcpist_services.definitions import (
     check_full_names,
     is_forbidden_header,
 )
+from mcpist_services.described.paths import path_parameters
 
 MAX_SHOWN_COLUMNS = 8
 FORM_TYPE = "application/x-www-form-urlencoded"
@@ -132,7 +133,7 @@ class ToolRule(DefinitionPart):
     def _check_path(self) -> Self:
         if {".", ".."} & set(unquote(self.path).split("/")):
             raise ValueError("no segment of its path may be . or ..")
-        wanted = set(re.findall(r"{([^{}]*)}", self.path))
+        wanted = set(path_parameters(self.path))
         given = {one.wire or name for name, one in self.parameters.items() if one.place == "path"}
         if wanted != given:
             raise ValueError(f"the path needs {sorted(wanted)}, and its parameters give {sorted(given)}")

@@ -60,7 +60,7 @@ def recognize_paging(
     if found is None:
         return None
     kind, position, field, more = found
-    begin = _object(description, arguments[position[0]]) if kind == "page" else {}
+    begin = description.object(arguments[position[0]]) if kind == "page" else {}
     first = 0 if begin.get("default", begin.get("minimum")) == 0 else 1
     rest = {"position": position, "field": field, "more": more, "first": first}
     return PagingRule(kind=kind, size=size, max_size=_max_size(description, arguments.get(size)), **rest)
@@ -114,25 +114,10 @@ def _fields(
 ) -> Iterable[tuple[str, Any]]:
     """Yield the paths of an answer's own fields, and of those that stand in an object about its pages."""
     for name, spec in fields.items():
-        yield name, _object(description, spec)
+        yield name, description.object(spec)
         if _flat(name) in holders and depth < MAX_HOLDERS:
-            inner = dict(_properties(description, spec))
+            inner = description.properties(spec)
             yield from ((f"{name}.{key}", value) for key, value in _fields(description, inner, holders, depth + 1))
-
-
-def _properties(description: "Description", spec: Any, depth: int = 0) -> Iterable[tuple[str, Any]]:
-    """Yield the properties of an object, over the parts that it is made of."""
-    target = _object(description, spec)
-    stated = target.get("properties")
-    yield from stated.items() if isinstance(stated, dict) else ()
-    for part in (
-        [one for key in ("allOf", "anyOf", "oneOf") for one in target.get(key) or []] if depth < MAX_HOLDERS else []
-    ):
-        yield from _properties(description, part, depth + 1)
-
-
-def _object(description: "Description", spec: Any) -> dict[str, Any]:
-    return target if isinstance(target := description.deref(spec), dict) else {}
 
 
 def _is_address(path: str, spec: Mapping[str, Any]) -> bool:
@@ -151,7 +136,7 @@ def _is_integer(description: "Description", spec: Any) -> bool:
 
 
 def _max_size(description: "Description", spec: Any) -> int:
-    target = _object(description, spec)
+    target = description.object(spec)
     stated = target.get("maximum") or target.get("default")
     return min(int(stated), MAX_ITEMS) if isinstance(stated, int | float) and stated >= 1 else DEFAULT_PAGE_SIZE
 

@@ -13,7 +13,7 @@ from mcpist.validation import first_error
 from mcpist_services.definitions import Effect, refuse
 from mcpist_services.described.answers import AnswerShape, propose_answer
 from mcpist_services.described.arguments import Arguments, NotImportable, leave_paging, propose_arguments
-from mcpist_services.described.description import Description, Operation, is_chosen
+from mcpist_services.described.description import Description, Operation
 from mcpist_services.described.effects import (
     propose_effect,
     propose_security,
@@ -26,7 +26,8 @@ from mcpist_services.described.names import propose_names
 from mcpist_services.described.overlay import Overlay, ToolRule, load_overlay
 from mcpist_services.described.overlay_files import with_corrections
 from mcpist_services.described.paging import link_positions, recognize_paging
-from mcpist_services.described.references import well_formed
+from mcpist_services.described.paths import path_parameters
+from mcpist_services.described.references import is_chosen, well_formed
 from mcpist_services.described.samples import closure
 from mcpist_services.described.schemas import Schemas
 from mcpist_services.described.secrets import is_secret_name
@@ -140,7 +141,7 @@ def _candidate(operation: Operation, answer: AnswerShape, schemas: Schemas, sche
     if answer.refused:
         raise NotImportable(answer.refused)
     stated = {one["name"] for one in operation.parameters if one.get("in") == "path"}
-    wanted = set(re.findall(r"{([^{}]*)}", operation.path.partition("#")[0]))
+    wanted = set(path_parameters(operation.path))
     if stated != wanted:
         raise NotImportable(f"its path names {sorted(wanted)}, and its parameters are {sorted(stated)}")
     return _Candidate(operation, propose_arguments(operation, schemas), answer)

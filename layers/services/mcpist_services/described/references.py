@@ -1,18 +1,14 @@
-"""An OpenAPI document in one shape: its references are followed, and Swagger 2.0 is rewritten as OpenAPI 3.
+"""The references of an OpenAPI document: to other places of it or to files of its own folder, never in a circle."""
 
-References lead to other places of the document or to files of its own folder, and never in a circle.
-Swagger: https://spec.openapis.org/oas/v2.0
-"""
-
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from mcpist.errors import InvalidRequest
 from mcpist_services.definitions import parse_values, refuse
-from mcpist_services.described.overlay import FORM_TYPE
 
 MAX_API_BYTES = 16_000_000  # GitHub's whole description is 12 MB
 MAX_API_VALUES = 2_000_000
@@ -23,7 +19,6 @@ BUNDLED_FILES = "x-mcpist-files"  # where a bundled description keeps the other 
 MAX_BUNDLED_FILES = 5_000
 MAX_REFERENCE_CHAIN = 50  # references that lead to a reference
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
-JSON = "application/json"
 
 type Chooser = Callable[[str, str, Mapping[str, Any]], bool]
 """Whether an operation is wanted, by its path, its method and what is stated of it."""
@@ -31,12 +26,6 @@ type Chooser = Callable[[str, str, Mapping[str, Any]], bool]
 _EXAMPLES = ("example", "examples")  # what an example holds is no reference of the description
 _MAPS = ("properties", "patternProperties", "schemas", "definitions", "$defs", "headers", "parameters", "responses")
 _BY_REFERENCE = ("components", "definitions", "parameters", "responses")  # what only references lead to
-_SCHEMA_KEYWORDS = (
-    *("type", "format", "items", "default", "enum", "pattern", "minimum", "maximum", "exclusiveMinimum"),
-    *("exclusiveMaximum", "minLength", "maxLength", "minItems", "maxItems", "uniqueItems", "multipleOf"),
-)
-_STYLES = {"ssv": "spaceDelimited", "pipes": "pipeDelimited"}
-_FLOWS = {"accessCode": "authorizationCode", "application": "clientCredentials"}
 
 
 def read_document(content: bytes, name: str = "description", *, max_bytes: int = MAX_API_BYTES) -> Any:
@@ -65,6 +54,22 @@ def bundle(root: dict[str, Any], folder: Path | None, is_chosen: Chooser | None 
     if is_chosen:
         made.choose(is_chosen)
     made.bundled()
+
+
+def is_chosen(globs: Collection[str], *texts: str) -> bool:
+    """Whether one of the globs fits one of an operation's texts; without any glob all operations are chosen."""
+    return not globs or any(fnmatchcase(text, glob) for glob in globs for text in texts)
+
+
+def chooser(globs: Collection[str]) -> Chooser:
+    """Return the choice of the operations that fit one of some globs."""
+
+    def chooses(path: str, method: str, stated: Mapping[str, Any]) -> bool:
+        tags = stated.get("tags")
+        texts = [stated.get("operationId"), *(tags if isinstance(tags, list) else ())]
+        return is_chosen(globs, f"{method.upper()} {path}", path, *map(str, texts))
+
+    return chooses
 
 
 def deref(root: dict[str, Any], node: Any, place: str = "") -> Any:
@@ -102,14 +107,6 @@ def pointer_keys(reference: str) -> list[str]:
     """Return the keys of a local reference."""
     pointer = unquote(reference.partition("#")[2]).strip("/")
     return [key.replace("~1", "/").replace("~0", "~") for key in pointer.split("/")] if pointer else []
-
-
-def as_openapi_3(root: dict[str, Any]) -> dict[str, Any]:
-    """Return a Swagger 2.0 description in the shape of OpenAPI 3."""
-    paths = {path: _path_item(root, item) for path, item in (root.get("paths") or {}).items()}
-    schemes = {name: _scheme(scheme) for name, scheme in (root.get("securityDefinitions") or {}).items()}
-    components = {"schemas": root.get("definitions") or {}, "securitySchemes": schemes}
-    return {**root, "openapi": "3.0.3", "servers": _servers(root), "paths": paths, "components": components}
 
 
 class _Bundle:
@@ -226,83 +223,3 @@ def _is_aside(key: Any) -> bool:
 
 def _escaped(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")
-
-
-def _servers(root: dict[str, Any]) -> list[dict[str, Any]]:
-    host, schemes = root.get("host"), root.get("schemes") or ["https"]
-    if not isinstance(host, str):
-        return []
-    scheme = "https" if "https" in schemes else schemes[0]
-    return [{"url": f"{scheme}://{host}{root.get('basePath') or ''}".rstrip("/")}]
-
-
-def _path_item(root: dict[str, Any], item: Any) -> Any:
-    item = deref(root, item)
-    if not isinstance(item, dict):
-        return item
-    shared = [deref(root, one) for one in item.get("parameters") or []]
-    return {
-        **{method: _operation(root, item[method], shared) for method in METHODS if isinstance(item.get(method), dict)},
-        "parameters": [],
-    }
-
-
-def _operation(root: dict[str, Any], operation: dict[str, Any], shared: list[Any]) -> dict[str, Any]:
-    own = [deref(root, one) for one in operation.get("parameters") or []]
-    named = {(one.get("name"), one.get("in")): one for one in [*shared, *own] if isinstance(one, dict)}
-    consumes = operation.get("consumes") or root.get("consumes") or [JSON]
-    body = _body(list(named.values()), consumes)
-    parameters = [_parameter(one) for one in named.values() if one.get("in") not in {"body", "formData"}]
-    responses = {
-        str(status): _response(deref(root, one), operation.get("produces") or root.get("produces") or [JSON])
-        for status, one in (operation.get("responses") or {}).items()
-    }
-    return {**operation, "parameters": parameters, "responses": responses, **({"requestBody": body} if body else {})}
-
-
-def _body(parameters: list[dict[str, Any]], consumes: list[str]) -> dict[str, Any] | None:
-    whole = next((one for one in parameters if one.get("in") == "body"), None)
-    if whole is not None:
-        content = {kind: {"schema": whole.get("schema") or {}} for kind in consumes}
-        return {"required": bool(whole.get("required")), "content": content}
-    fields = [one for one in parameters if one.get("in") == "formData"]
-    if not fields:
-        return None
-    schema = {
-        "type": "object",
-        "properties": {one["name"]: {**_schema(one), "description": one.get("description", "")} for one in fields},
-        "required": [one["name"] for one in fields if one.get("required")],
-    }
-    has_file = any(one.get("type") == "file" for one in fields)
-    kinds = [kind for kind in consumes if kind in {FORM_TYPE, "multipart/form-data"}]
-    kind = "multipart/form-data" if has_file else next(iter(sorted(kinds)), FORM_TYPE)
-    return {"required": bool(schema["required"]), "content": {kind: {"schema": schema}}}
-
-
-def _parameter(one: dict[str, Any]) -> dict[str, Any]:
-    kept = {key: value for key, value in one.items() if key not in {*_SCHEMA_KEYWORDS, "collectionFormat"}}
-    collection = one.get("collectionFormat", "csv")
-    style = {"style": _STYLES[collection]} if collection in _STYLES else {}
-    return {**kept, "schema": _schema(one), "explode": collection == "multi", **style}
-
-
-def _schema(one: dict[str, Any]) -> dict[str, Any]:
-    return {key: one[key] for key in _SCHEMA_KEYWORDS if key in one}
-
-
-def _response(response: Any, produces: list[str]) -> Any:
-    if not isinstance(response, dict) or "schema" not in response:
-        return response
-    return {**response, "content": {kind: {"schema": response["schema"]} for kind in produces}}
-
-
-def _scheme(scheme: Any) -> Any:
-    if not isinstance(scheme, dict):
-        return scheme
-    if scheme.get("type") == "basic":
-        return {"type": "http", "scheme": "basic"}
-    if scheme.get("type") == "oauth2":
-        flow = scheme.get("flow", "")
-        fields = {key: scheme[key] for key in ("authorizationUrl", "tokenUrl", "scopes") if key in scheme}
-        return {"type": "oauth2", "flows": {_FLOWS.get(flow, flow): fields}}
-    return scheme

@@ -89,8 +89,7 @@ class Schemas:
         """Whether a property is only in answers, where these are of requests."""
         if self.answers:
             return False
-        target = self.description.deref(schema)
-        return isinstance(target, dict) and target.get("readOnly") is True
+        return self.description.object(schema).get("readOnly") is True
 
     def _drop_answered(self, found: dict[str, Any], schema: Mapping[str, Any]) -> None:
         if isinstance(found.get("required"), list):
@@ -111,7 +110,7 @@ class Schemas:
         if options and not isinstance(schema.get("properties"), dict):
             objects = [one for option in options if (one := self.object_of(option, depth + 1)) is not None]
             return objects[0] if len(objects) == 1 else None
-        if any(isinstance(one := self.description.deref(option), dict) and one.get("properties") for option in options):
+        if any(self.description.object(option).get("properties") for option in options):
             return None
         parts = [self.object_of(part, depth + 1) for part in schema.get("allOf") or []]
         if None in parts:
