@@ -252,12 +252,3 @@ def registered(described: dict[str, Any]) -> tuple[LoginClient, str]:
         digest(secret) if secret else "",
     )
     return store(client), secret
-
-
-def read_json(body: bytes) -> dict[str, Any]:
-    """Return the object of a request's body; empty for anything else."""
-    try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}

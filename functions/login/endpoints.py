@@ -8,13 +8,13 @@ from urllib.parse import parse_qs
 from authlib.oauth2 import OAuth2Error
 from authlib.oauth2.rfc6749 import InvalidRequestError
 
-from login import clients
 from login.clients import LoginClient
 from login.enterprise import resource_path
 from login.logins import KnownPerson
 from login.server import REGISTRATION, REVOCATION, InvalidTargetError, Request, server
 from mcpist.http.browser import BrowserRequest
 from mcpist.http.request import HttpResponse
+from mcpist.strict_json import json_object
 
 MAX_OAUTH_BODY_BYTES = 20_000
 MAX_FIELDS = 50
@@ -71,7 +71,7 @@ def revoke(request: BrowserRequest) -> HttpResponse:
 
 def register(request: BrowserRequest) -> HttpResponse:
     """Answer the registration of a client."""
-    described = clients.read_json(request.body(MAX_OAUTH_BODY_BYTES))
+    described = json_object(request.body(MAX_OAUTH_BODY_BYTES))
     asked = Request("POST", {name: [value] for name, value in described.items()})
     response: HttpResponse = server().create_endpoint_response(REGISTRATION, asked)
     return response

@@ -5,7 +5,6 @@ that says so, and sends it with each request: nothing is kept here. The id is no
 client can forge only what it may declare.
 """
 
-import json
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -143,15 +142,6 @@ def client_of(envelope: Envelope, params: Any = None) -> McpClient:
         request_state=(call and call.request_state) or "",
         input_responses={key: reply for key, reply in replies.items() if isinstance(reply, ElicitResult)},
     )
-
-
-def read_message(body: bytes) -> dict[str, Any]:
-    """Return the message of a body; empty for what is no single message, which the SDK refuses."""
-    try:
-        message = json.loads(body)
-    except (ValueError, RecursionError):
-        return {}
-    return message if isinstance(message, dict) else {}
 
 
 def describe_message(message: dict[str, Any]) -> dict[str, str]:

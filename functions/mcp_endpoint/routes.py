@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from mcp_endpoint.exchange import BLOCKS_HEADER, McpExchange, describe_message, may_wait, read_message, session_headers
+from mcp_endpoint.exchange import BLOCKS_HEADER, McpExchange, describe_message, may_wait, session_headers
 from mcp_endpoint.protocol.server import Protocol, category_server, meta_tool_server
 from mcpist.errors import McpistError, RequestTimeout
 from mcpist.http.bearer import audience, authorize
@@ -11,6 +11,7 @@ from mcpist.http.front import Exchange, error_headers, limited
 from mcpist.http.request import HttpRequest, HttpResponse, json_response, preflight_response
 from mcpist.settings import settings
 from mcpist.spending import spending
+from mcpist.strict_json import json_object
 from mcpist.telemetry import invocation
 
 OK = 200
@@ -42,7 +43,7 @@ def respond(request: HttpRequest, arrived: Exchange) -> HttpResponse:
         return json_response(405, {"error": "only POST is served here"}, {"allow": "POST"})
     body = request.body(MAX_BODY_BYTES)
     caller = authorize(request, reading_only=request.path.rstrip("/").endswith(READING_SUFFIX))
-    message = read_message(body)
+    message = json_object(body)
     invocation.add_fields(**describe_message(message))
     exchange = McpExchange(arrived.request_id, arrived.deadline, caller)
     server = protocol(request.public_url, proxy=request.path.endswith("/categories"))

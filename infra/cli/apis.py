@@ -5,7 +5,7 @@ import sys
 import time
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 from typer import Argument, Option
 
@@ -15,7 +15,7 @@ from infra.cli.mock_api import serve
 from infra.cli.options import command_group
 from infra.cli.whole_file import write_whole
 from infra.source import CONFIGURATION
-from mcpist.bounded_http.client import HttpClient, redirect_url
+from mcpist.bounded_http.client import HttpClient
 from mcpist.bounded_http.failures import ExchangeFailed, ResponseTooLarge
 from mcpist.errors import InvalidRequest, UpstreamUnavailable
 from mcpist.oauth.provider import check_public_url
@@ -37,7 +37,6 @@ from mcpist_services.described.references import MAX_SOURCE_BYTES
 APIS = CONFIGURATION / "apis"
 COMPILED = "compiled"
 DESCRIPTION_FETCH_SECONDS = 30.0
-MAX_REDIRECTS = 3
 OVERLAY_MODE = 0o644  # it is committed, and read by others
 
 FolderOption = Annotated[Path, Option("--folder", metavar="FOLDER", help="The overlays. [default: layers/config/apis]")]
@@ -202,21 +201,14 @@ def _read(file: Path) -> tuple[bytes, Path]:
 def _fetch(url: str) -> tuple[bytes, None]:
     """Return the response of an address, following a few redirects; each address must be of the internet, by https."""
     client = HttpClient(max_bytes=MAX_SOURCE_BYTES, connect_seconds=5.0, keep_alive=False)
-    deadline = time.monotonic() + DESCRIPTION_FETCH_SECONDS
-    for _ in range(MAX_REDIRECTS + 1):
-        try:
-            check_public_url(url)
-            response = client.exchange("GET", url, deadline=deadline)
-        except ValueError as error:
-            raise InvalidRequest(field="source", problem=str(error)) from None
-        except ResponseTooLarge:
-            raise refuse("source", f"it is larger than {MAX_SOURCE_BYTES // 1_000_000} MB") from None
-        except ExchangeFailed as error:
-            raise UpstreamUnavailable(service=urlsplit(url).hostname or "", problem=str(error)) from None
-        target = redirect_url(url, response)
-        if target is None:
-            break
-        url = urljoin(url, target)
+    try:
+        response = client.get(url, deadline=time.monotonic() + DESCRIPTION_FETCH_SECONDS, check=check_public_url)
+    except ValueError as error:
+        raise InvalidRequest(field="source", problem=str(error)) from None
+    except ResponseTooLarge:
+        raise refuse("source", f"it is larger than {MAX_SOURCE_BYTES // 1_000_000} MB") from None
+    except ExchangeFailed as error:
+        raise UpstreamUnavailable(service=urlsplit(url).hostname or "", problem=str(error)) from None
     if response.status != 200:
         raise UpstreamUnavailable(service=urlsplit(url).hostname or "", problem=f"it answered {response.status}")
     return response.body, None

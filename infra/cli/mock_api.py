@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from infra.cli.mock_items import Collections
+from mcpist.strict_json import json_object
 from mcpist_services.described.answers import JSON_TYPE
 from mcpist_services.described.description import Description, Operation
 from mcpist_services.described.effects import propose_security
@@ -40,7 +41,7 @@ class MockApi:
         """Return the status and the JSON of an answer."""
         parts = urlsplit(target)
         fitting = [operation for operation, pattern in self._routes if pattern.fullmatch(parts.path)]
-        document = _document(body)
+        document = str(json_object(body).get("query") or "")
         fits = (one for one in fitting if one.method == method and one.document in {"", document})
         found = next(fits, None)
         if found is None:
@@ -134,15 +135,6 @@ def _has_credential(security: Security, headers: Mapping[str, str], query: Mappi
         case "header":
             return security.parameter.lower() in headers
     return headers.get("authorization", "").lower().startswith(f"{security.kind} ")
-
-
-def _document(body: bytes) -> str:
-    """Return the GraphQL document of a request; empty where it has none."""
-    try:
-        stated = json.loads(body or b"{}")
-    except ValueError:
-        return ""
-    return str(stated.get("query") or "") if isinstance(stated, dict) else ""
 
 
 def _missing(operation: Operation, query: Mapping[str, Any], body: bytes) -> str:

@@ -18,6 +18,7 @@ from infra.cli.document import CommandError
 from infra.cli.login_store import KeptLogin
 from infra.cli.loopback import CallbackServer
 from mcpist.oauth.pkce import challenge_of
+from mcpist.strict_json import json_object
 
 TOKEN_TIMEOUT_SECONDS = 30
 LOGIN_TIMEOUT_SECONDS = 300
@@ -165,7 +166,7 @@ def _register(server: AuthorizationServer, redirect: str) -> str:
         "token_endpoint_auth_method": "none",
     }
     answer = _send("POST", server.registration_endpoint, json=metadata)
-    client_id = _object(answer).get("client_id")
+    client_id = json_object(answer.content).get("client_id")
     if not answer.is_success or not client_id:
         raise _unusable(server.issuer, f"it answered the registration with {answer.status_code}")
     return str(client_id)
@@ -173,7 +174,7 @@ def _register(server: AuthorizationServer, redirect: str) -> str:
 
 def _request_tokens(endpoint: str, **form: str) -> dict[str, Any]:
     answer = _send("POST", endpoint, data=form)
-    tokens = _object(answer)
+    tokens = json_object(answer.content)
     if not answer.is_success or not isinstance(tokens.get("access_token"), str):
         problem = str(tokens.get("error_description") or tokens.get("error") or answer.status_code)
         hint = "Log in again: mcpist login."
@@ -201,7 +202,7 @@ def _first_document(urls: Any) -> dict[str, Any]:
     urls = list(urls)
     for url in urls:
         answer = _send("GET", _secure(url))
-        if answer.is_success and (found := _object(answer)):
+        if answer.is_success and (found := json_object(answer.content)):
             return found
     raise _unusable(urls[0], "there is no such document")
 
@@ -221,14 +222,6 @@ def _send(method: str, url: str, **more: Any) -> httpx2.Response:
         return httpx2.request(method, url, timeout=TOKEN_TIMEOUT_SECONDS, **more)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise _unusable(url, str(error)) from None
-
-
-def _object(answer: httpx2.Response) -> dict[str, Any]:
-    try:
-        found = answer.json()
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _unusable(url: str, problem: str) -> CommandError:

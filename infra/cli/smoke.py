@@ -100,7 +100,7 @@ def resource(url: str) -> Iterator[CheckFinding]:
     """Check the metadata of the protected resource (RFC 9728) at both of its addresses."""
     for address in resource_addresses(url):
         found = document(address)
-        if found is None:
+        if not found:
             yield problem(f"{address} returns no metadata", ADDRESS_HINT)
         elif not f"{url}/".startswith(f"{str(found.get('resource', '')).rstrip('/')}/"):
             named = f"{address} names the resource {found.get('resource')}, and strict clients of {url} refuse"
@@ -111,7 +111,7 @@ def resource(url: str) -> Iterator[CheckFinding]:
 
 def login(url: str) -> Iterator[CheckFinding]:
     """Check that the authorization server describes a login that MCP clients accept."""
-    for issuer in issuers(document(resource_addresses(url)[0]) or {}):
+    for issuer in issuers(document(resource_addresses(url)[0])):
         found = login_metadata(issuer)
         if found is None:
             yield problem(
@@ -176,7 +176,7 @@ def claims(endpoint: Endpoint) -> CheckFinding:
     shown = ", ".join(f"{name} {found[name]}" for name in SHOWN if name in found)
     ends = float(found.get("exp", 0))
     until = f"{datetime.fromtimestamp(ends, UTC):%Y-%m-%d %H:%M} UTC"
-    metadata = document(resource_addresses(endpoint.url)[0]) or {}
+    metadata = document(resource_addresses(endpoint.url)[0])
     audiences = {found["aud"]} if isinstance(found.get("aud"), str) else set(found.get("aud", ()))
     if ends < time.time():
         return problem(f"{shown}: it ended at {until}", LOGIN_HINT)

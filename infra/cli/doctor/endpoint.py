@@ -16,6 +16,7 @@ from infra.cli.oauth_client import authorization_url
 from mcpist.errors import UpstreamUnavailable
 from mcpist.people.identity import ALGORITHMS, METADATA_PATHS
 from mcpist.people.issuers import by_domain
+from mcpist.strict_json import json_object
 
 MIN_CERTIFICATE_DAYS = 14
 RESOURCE_PATH = "/.well-known/oauth-protected-resource"
@@ -57,7 +58,7 @@ def resource(deployment: Deployment) -> Iterator[CheckFinding]:
         except httpx2.HTTPError as error:
             yield problem(f"{url} cannot be reached: {error}", _unreached(deployment))
             continue
-        if found is None:
+        if not found:
             yield problem(f"{url} returns no metadata", _unreached(deployment))
             continue
         wrong = [name for name, value in expected.items() if found.get(name) != value]
@@ -92,10 +93,10 @@ def login_metadata(deployment: Deployment) -> CheckFinding:
     if not deployment.has_login:
         return skipped("clients log in at the issuer")
     url = f"{deployment.url}{LOGIN_PATH}"
-    found = document(url) or {}
+    found = document(url)
     if found.get("issuer") != deployment.url:
         return problem(f"{url} does not name {deployment.url}", f"Deploy again; {_unreached(deployment)}")
-    keys = (document(str(found.get("jwks_uri", ""))) or {}).get("keys", [])
+    keys = document(str(found.get("jwks_uri", ""))).get("keys", [])
     if not keys:
         return problem(f"{found.get('jwks_uri')} has no key", _log(deployment))
     return ok(f"{url} names {deployment.url}, which signs with {keys[0].get('alg')}")
@@ -123,14 +124,10 @@ def ask(method: str, url: str, **more: Any) -> httpx2.Response:
     return httpx2.request(method, url, timeout=PROBE_TIMEOUT_SECONDS, **more)
 
 
-def document(url: str) -> dict[str, Any] | None:
-    """Return the JSON object at a URL, or None."""
+def document(url: str) -> dict[str, Any]:
+    """Return the JSON object at a URL; an empty one where there is none."""
     response = ask("GET", url)
-    try:
-        found = response.json() if response.status_code == httpx2.codes.OK else None
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) else None
+    return json_object(response.content) if response.status_code == httpx2.codes.OK else {}
 
 
 def clock(deployment: Deployment) -> CheckFinding:
@@ -216,7 +213,7 @@ def keys(deployment: Deployment) -> CheckFinding:
     """Check that the issuer publishes keys with which tokens can be verified."""
     uri = str(_described(deployment.issuer).get("jwks_uri", ""))
     try:
-        published = jwt.PyJWKSet.from_dict(document(uri) or {}).keys
+        published = jwt.PyJWKSet.from_dict(document(uri)).keys
     except (jwt.PyJWTError, httpx2.HTTPError, httpx2.InvalidURL) as error:
         return problem(f"{uri or 'jwks_uri'}: {error}", "Let the issuer publish its signing keys there.")
     usable = [key for key in published if key.key_id and key.algorithm_name in ALGORITHMS]
@@ -271,7 +268,7 @@ def _described(issuer: str) -> dict[str, Any]:
         try:
             found = document(issuer + path)
         except (httpx2.HTTPError, httpx2.InvalidURL):
-            found = None
-        if found is not None and "jwks_uri" in found:
+            continue
+        if "jwks_uri" in found:
             return found
     raise UpstreamUnavailable(service="login", problem="the issuer's metadata cannot be read")

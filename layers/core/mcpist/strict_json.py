@@ -11,3 +11,12 @@ def load_json(text: str, **options: Any) -> Any:
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON")
+
+
+def json_object(text: str | bytes) -> dict[str, Any]:
+    """Return the object that a text is the JSON of; an empty one for anything else."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

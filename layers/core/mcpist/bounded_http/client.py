@@ -1,6 +1,6 @@
 """One bounded HTTP exchange: a request and its whole response, before a deadline and within a size.
 
-It follows no redirect, keeps no cookie, uses no proxy of the environment, and logs no address and no header.
+Only `get` follows redirects. No cookie is kept, no proxy of the environment used, and no address or header logged.
 """
 
 import logging
@@ -21,6 +21,7 @@ from mcpist.bounded_http.failures import ExchangeFailed, ExchangeTimeout, Respon
 from mcpist.bounded_http.request import DEFAULT_HEADERS, build_request
 
 KEEPALIVE_SECONDS = 5.0
+MAX_REDIRECTS = 3
 
 _REDIRECTS = {301, 302, 303, 307, 308}
 # With these the service has not received the request.
@@ -112,6 +113,17 @@ class HttpClient:
             raise ExchangeTimeout(type(error).__name__, sent=not isinstance(error, _NOT_SENT)) from None
         except _FAILED as error:
             raise ExchangeFailed(type(error).__name__, sent=not isinstance(error, _NOT_SENT)) from None
+
+    def get(self, url: str, *, deadline: float, check: Callable[[str], object] = str) -> ExchangeResponse:
+        """Read an address, following a few redirects within its scheme; `check` may refuse each address."""
+        for _ in range(MAX_REDIRECTS + 1):
+            check(url)
+            response = self.exchange("GET", url, deadline=deadline)
+            target = redirect_url(url, response)
+            if target is None:
+                break
+            url = target
+        return response
 
     def _timeouts(self, deadline: float) -> dict[str, float]:
         now = self._clock()

@@ -32,7 +32,6 @@ NAMED_KEYS_SECONDS, MAX_NAMED_KEYS = 86_400, 100
 MIN_FETCH_INTERVAL_SECONDS = 60
 FETCH_RETRY_SECONDS = 5
 FETCH_TIMEOUT_SECONDS = 5
-MAX_REDIRECTS = 3
 MAX_DOCUMENT_BYTES = 1_000_000
 TOKEN_CACHE_SECONDS = 60
 MAX_CACHED_TOKENS = 1_000
@@ -225,16 +224,10 @@ def keys_of(issuer: str, jwks_url: str = "") -> FindKey:
 def _read(url: str) -> dict[str, Any]:
     """Return a JSON object that the issuer publishes, or NotPublished; a redirect is followed, but never out of TLS."""
     # Imported here, since a sandbox without a request should not wait for it.
-    from mcpist.bounded_http.client import HttpClient, redirect_url
+    from mcpist.bounded_http.client import HttpClient
 
     client = HttpClient(max_bytes=MAX_DOCUMENT_BYTES, connect_seconds=FETCH_TIMEOUT_SECONDS, keep_alive=False)
-    deadline = time.monotonic() + FETCH_TIMEOUT_SECONDS
-    for _ in range(MAX_REDIRECTS + 1):
-        response = client.exchange("GET", url, deadline=deadline)
-        target = redirect_url(url, response)
-        if target is None:
-            break
-        url = target
+    response = client.get(url, deadline=time.monotonic() + FETCH_TIMEOUT_SECONDS)
     if response.status != 200:
         raise NotPublished(f"it answered {response.status}")
     content = json.loads(response.body)

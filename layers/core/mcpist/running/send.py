@@ -8,7 +8,7 @@ from itertools import count
 from math import ceil
 from typing import Any
 
-from mcpist.bounded_http.client import ExchangeResponse, HttpClient, origin, parse_json, redirect_url
+from mcpist.bounded_http.client import MAX_REDIRECTS, ExchangeResponse, HttpClient, origin, parse_json, redirect_url
 from mcpist.bounded_http.failures import ExchangeFailed, ExchangeTimeout, ResponseTooLarge, UnsendableRequest
 from mcpist.bounded_http.request import FormField, multipart_body
 from mcpist.errors import InvalidRequest, RateLimitExceeded, Timeout, ToolExecutionError, UpstreamUnavailable
@@ -24,7 +24,6 @@ from mcpist.tools.declare.call import Call, FilePart, NewPassword, ServiceRespon
 from mcpist.tools.declare.dialect import TokenRefused
 
 MAX_RESPONSE_BYTES = 10_000_000
-MAX_REDIRECTS = 3
 HTTP_CONNECT_TIMEOUT_SECONDS = 5.0
 MAX_COOLDOWN_SECONDS = 3600.0  # a service that names more is asked again after it
 MAX_COOLDOWNS = 1_000
