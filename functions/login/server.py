@@ -171,8 +171,7 @@ class ClientRegistration(ClientRegistrationEndpoint):  # type: ignore[misc]
 
     def generate_client_info(self, request: Any) -> dict[str, Any]:
         """Store the client and return its id, with a secret if it wants one."""
-        described = request.payload.data
-        client, secret = clients.registered(described)
+        client, secret = clients.registered(request.payload.data)
         return {"client_id": client.id, **({"client_secret": secret, "client_secret_expires_at": 0} if secret else {})}
 
     def save_client(self, client_info: Any, client_metadata: Any, request: Any) -> None:
@@ -229,8 +228,7 @@ def _tokens(client: LoginClient, user: ClientGrant, **_: Any) -> dict[str, Any]:
         organizations = user.organizations or admission.limits(user.subject, client)
     except ClientNotAllowed:
         raise InvalidGrantError("No organization of the person allows this client") from None
-    if organizations:
-        told["orgs"] = list(organizations)
+    told |= {"orgs": list(organizations)} if organizations else {}
     token = signing.access_token(user.subject, login=user.login.id, client_id=client.id, scope=user.scope, **told)
     return {
         "access_token": token,

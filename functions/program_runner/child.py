@@ -26,12 +26,7 @@ from mcpist_services.upstream.checked_items import shallow
 from mcpist_services.upstream.faults import Faults
 from mcpist_services.upstream.secret_detection import without_secrets
 from program_runner.confinement.order import GRACE_SECONDS, Order
-from program_runner.process import (
-    inherited_environment,
-    network_environment,
-    supervisor_command,
-    supervisor_options,
-)
+from program_runner.process import inherited_environment, network_environment, supervisor_command, supervisor_options
 
 CHUNK_BYTES = 65_536
 LINE_EDGE_BYTES = 200

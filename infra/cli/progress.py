@@ -23,14 +23,7 @@ from infra.cli.document import CommandResult, in_words
 from infra.cli.endpoint import Endpoint
 from infra.cli.options import Token, Url
 from infra.cli.table import paragraph, render_table
-from mcpist.batch.timeline import (
-    Progress,
-    StepProgress,
-    TimelineRow,
-    critical_path,
-    progress_uri,
-    timeline_rows,
-)
+from mcpist.batch.timeline import Progress, StepProgress, TimelineRow, critical_path, progress_uri, timeline_rows
 
 FRAMES_PER_SECOND = 8
 RESERVED_ROWS = 4  # the title, the head, the row for omitted steps, the prompt

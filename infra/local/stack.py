@@ -159,10 +159,9 @@ class EmbeddedAws:
         self.api_url = f"http://{address}"
         self.template = read_template(self._root / "template.yaml", self._template_parameters())
         # Served from now on: a handler that asks for its credentials on import must find them.
-        for one in (listener, *listen_beside(listener)):
+        bridge = [listen(options.bridge, listener.getsockname()[1])] if options.bridge else []
+        for one in (listener, *listen_beside(listener), *bridge):
             stack.enter_context(LoopbackServer(one, self.router))
-        if options.bridge:
-            stack.enter_context(LoopbackServer(listen(options.bridge, listener.getsockname()[1]), self.router))
         secret_address = f"{address}/{self.router.secret}"
         context = self._context = RunContext(self.api_url, secret_address, self.logs, self._keyring, self._sandboxes)
         # The handlers are imported in their own processes while this process imports moto.
@@ -171,8 +170,7 @@ class EmbeddedAws:
                 self._start(function, context, stack)
         from infra.local.moto_backend import running_moto
 
-        moto = stack.enter_context(running_moto(self.router.invoke_by_machine, self._steps_at_once))
-        self.router.moto = moto
+        moto = self.router.moto = stack.enter_context(running_moto(self.router.invoke_by_machine, self._steps_at_once))
         self.router.lambda_api = LambdaApi(self.functions)
         self._create_keys(moto)
         self._create_stores()

@@ -25,8 +25,7 @@ FIRST_READ_FACTOR = 4
 """With filters the first round reads so many times the rows of a page: a frequent value is found among them."""
 FAILED = "failed"
 """The outcome by which all refusals and errors are searched."""
-# DynamoDB removes an expired row within some days.
-EXPIRY_DELAY_DAYS = 7
+EXPIRY_DELAY_DAYS = 7  # DynamoDB removes an expired row within some days
 # A call and what it causes ends within a minute, a batch within an hour.
 CALL_STORY = timedelta(minutes=2)
 BATCH_STORY = timedelta(minutes=75)
@@ -104,7 +103,11 @@ def find(
         return Page([])
     rows, rest = list[Item](), last
     for items, rest in _read(_sources(organization, filters), first, last, limit, max_requests, filters.text):  # noqa: B007
-        rows += [item for item in items if _is_of(organization, item) and _has_outcome(item, filters.outcome)]
+        rows += [
+            item
+            for item in items
+            if _is_of(organization, item) and (filters.outcome != FAILED or is_failure(item["outcome"]))
+        ]
         if len(rows) > limit:
             return Page(list(map(row_of, rows[:limit])), rows[limit - 1]["sk"])
     return Page(list(map(row_of, rows)), rest)
@@ -235,14 +238,8 @@ def _read(
 
 
 def _is_of(organization: str, item: Item) -> bool:
-    """Whether a row is where the seals of an organization cover it; an index also has rows of other partitions."""
-    # Whoever can write to the table could put a row under foreign keys, which an index would show and no seal cover.
+    """Whether seals of an organization cover a row: an index also shows rows that somebody put under foreign keys."""
     return str(item["pk"]) == partition_of(organization, item["sk"])
-
-
-def _has_outcome(item: Item, outcome: str) -> bool:
-    """Whether an item meets the filter that is no value of an attribute."""
-    return outcome != FAILED or is_failure(item["outcome"])
 
 
 def _check_cursor(cursor: str) -> None:

@@ -18,14 +18,7 @@ from urllib.parse import urlsplit
 from mcpist.audit import record as audit
 from mcpist.aws.attributes import encode
 from mcpist.aws.table import directory_table
-from mcpist.errors import (
-    InvalidRequest,
-    Locale,
-    McpistError,
-    NotConfigured,
-    ToolExecutionError,
-    UpstreamUnavailable,
-)
+from mcpist.errors import InvalidRequest, Locale, McpistError, NotConfigured, ToolExecutionError, UpstreamUnavailable
 from mcpist.loopback import is_loopback_url
 from mcpist.people.administration import Administration, ConnectedAccount
 from mcpist.running import broker

@@ -6,14 +6,7 @@ https://www.commonwl.org/v1.2/CommandLineTool.html#Input_binding
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    Discriminator,
-    Field,
-    StringConstraints,
-    Tag,
-    field_validator,
-    model_validator,
-)
+from pydantic import Discriminator, Field, StringConstraints, Tag, field_validator, model_validator
 
 from mcpist.files.parameters import takes_file
 from mcpist.programs.messages import ContentType, FileName

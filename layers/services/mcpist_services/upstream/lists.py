@@ -40,16 +40,13 @@ RETENTION_DAYS = 90
 MAX_PART_BYTES = 300_000
 MAX_MEMORY_ENTRIES = 1_000
 MAX_CONCURRENT_WRITES = 16
-
 MAX_TEXT_BYTES = 60_000
 """Of a compressed text; of a longer one only the fingerprint is kept."""
 MAX_READ_TEXTS = 100
 
 _LIST, _PIN, _TEXTS = "list#", "pin#", "#texts"
 
-
 type ListOwner = tuple[str, str]
-
 EVERYBODY: ListOwner = ("", "")
 
 
@@ -147,23 +144,12 @@ def store(server: str, owner: ListOwner, listing: Listing) -> CachedListing:
     until = time.time() + min(max(ttl, MIN_TTL_SECONDS), MAX_TTL_SECONDS)
     packed = zlib.compress(content.encode(errors="replace"))
     parts = [packed[start : start + MAX_PART_BYTES] for start in range(0, len(packed), MAX_PART_BYTES)]
+    partition = _partition(server, owner if listing.scope == "private" else EVERYBODY)
+    head = {"digest": digest, "parts": len(parts), "until": int(until), "scope": listing.scope}
+    head |= {"configured": _server_digest(server), "expires_at": int(time.time()) + RETENTION_DAYS * 86_400}
     # The first part is written last: it says that the others exist.
     for number, part in reversed(list(enumerate(parts))):
-        _table().update(
-            _partition(server, owner if listing.scope == "private" else EVERYBODY),
-            f"{_LIST}{number}",
-            "SET #content = :content, #digest = :digest, #parts = :parts, #until = :until, #scope = :scope, "
-            "#configured = :configured, #expires_at = :expires",
-            values={
-                ":content": part,
-                ":digest": digest,
-                ":parts": len(parts),
-                ":until": int(until),
-                ":scope": listing.scope,
-                ":configured": _server_digest(server),
-                ":expires": int(time.time()) + RETENTION_DAYS * 86_400,
-            },
-        )
+        _table().set(partition, f"{_LIST}{number}", {**head, "content": part})
     return CachedListing(listing, digest, until)
 
 
@@ -184,16 +170,12 @@ def approve(server: str, approved: Iterable[Pin], *, again: bool = True, owner: 
 
     def write(pin: Pin) -> None:
         with suppress(ConditionFailed):
-            _table().update(
-                partition,
-                f"{_PIN}{pin.tool}",
-                "SET #fingerprint = :fingerprint, #by = :by, #approved_at = :at",
-                values={":fingerprint": pin.fingerprint, ":by": pin.by, ":at": pin.approved_at},
-                condition="" if again else "attribute_not_exists(#fingerprint)",
-            )
+            approval = {"fingerprint": pin.fingerprint, "by": pin.by, "approved_at": pin.approved_at}
+            condition = "" if again else "attribute_not_exists(#fingerprint)"
+            _table().set(partition, f"{_PIN}{pin.tool}", approval, condition=condition)
             text = zlib.compress(pin.text.encode())  # in place of the text of the approval before
             if pin.text and len(text) <= MAX_TEXT_BYTES:
-                _table().update(f"{partition}{_TEXTS}", pin.tool, "SET #content = :content", values={":content": text})
+                _table().set(f"{partition}{_TEXTS}", pin.tool, {"content": text})
 
     with ThreadPoolExecutor(MAX_CONCURRENT_WRITES) as workers:
         list(workers.map(write, approved))

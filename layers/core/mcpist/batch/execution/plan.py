@@ -21,12 +21,7 @@ from mcpist.batch.language.references import (
 from mcpist.batch.language.steps import MAX_PROBLEMS, Problems, Step, parse
 from mcpist.batch.machine.definition import Machine, build_machine, build_relay
 from mcpist.batch.machine.layout import MachineTooLarge
-from mcpist.errors import (
-    CyclicSteps,
-    McpistError,
-    UnknownStep,
-    UnresolvedReference,
-)
+from mcpist.errors import CyclicSteps, McpistError, UnknownStep, UnresolvedReference
 from mcpist.people.in_flight import steps_at_once
 from mcpist.suggestions import nearest
 from mcpist.tools.access.permissions import Permissions

@@ -8,7 +8,7 @@ from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows, value_at
 from mcpist.tools.declare.argument_types import Day
 from mcpist.tools.declare.call import Call, Calls, Work, changes, given
-from mcpist.tools.declare.undo import ToolChange, Undo, toggles, undone_by
+from mcpist.tools.declare.undo import Undo, toggles, undone_by
 from mcpist_services.jira.fields import LIST_FIELDS, custom_fields, field_changes, issue_fields, issue_page
 from mcpist_services.jira.module import (
     CHANGED,
@@ -107,10 +107,6 @@ def get_issue(
     return issue | issue_page(issue["fields"], fields or [], newest)
 
 
-def _created(change: ToolChange) -> dict[str, Any]:
-    return {"summary": change.arguments["summary"], "parts": [], "changed": False}
-
-
 @jira.writes(
     CREATED,
     "createIssue",
@@ -119,7 +115,7 @@ def _created(change: ToolChange) -> dict[str, Any]:
         read="get_issue(fields=null)",
         creates=True,
         state=untouched,
-        after=_created,
+        after=lambda change: {"summary": change.arguments["summary"], "parts": [], "changed": False},
     ),
 )
 def create_issue(

@@ -10,14 +10,7 @@ from mcpist.tools.declare.call import Call, Calls, comma_separated, given, path
 from mcpist.tools.declare.paging import MAX_ITEMS
 from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo
 from mcpist_services.supabase.module import ROWS, Limit, Name, ProjectRef, supabase
-from mcpist_services.supabase.rows import (
-    call_function,
-    conditions,
-    read_page,
-    same_keys,
-    with_preferences,
-    write_rows,
-)
+from mcpist_services.supabase.rows import call_function, conditions, read_page, same_keys, with_preferences, write_rows
 
 INSERTS: tuple[dict[str, Any], ...] = (
     {},
