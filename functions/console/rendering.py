@@ -27,7 +27,7 @@ from mcpist.http.page import file_response
 from mcpist.http.request import HttpResponse
 from mcpist.http.texts import Texts
 from mcpist.render.answer import estimate_tokens
-from mcpist.running.confirmation import quote as quote_json
+from mcpist.running.destructive_use import quote as quote_json
 from mcpist.visible_text import visible
 from mcpist_services import key_example, key_page, provider_title, title
 

@@ -22,7 +22,8 @@ from mcpist.errors import ConfirmationPending, FileNotFound, StoreUnavailable
 from mcpist.files.answers import keep_download
 from mcpist.files.content import FileContent
 from mcpist.people import directory, questions
-from mcpist.running.confirmation import Agreement, digest_of
+from mcpist.running.confirmation import Agreement
+from mcpist.running.destructive_use import digest_of
 from mcpist.settings import settings
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services import NAMES

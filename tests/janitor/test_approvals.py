@@ -15,7 +15,7 @@ from mcpist.batch.saved import records
 from mcpist.caller import Proof
 from mcpist.errors import ApprovalPending
 from mcpist.running import approvals
-from mcpist.running.confirmation import DestructiveUse
+from mcpist.running.destructive_use import DestructiveUse
 from mcpist.settings import settings
 from mcpist.tools.access.permissions import Permissions
 from rest_api import handler as rest_api

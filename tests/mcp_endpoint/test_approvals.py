@@ -11,7 +11,7 @@ from mcpist.batch.ledger import ledger
 from mcpist.caller import Proof, Role, Subject
 from mcpist.people import directory
 from mcpist.running import approvals
-from mcpist.running.confirmation import digest_of
+from mcpist.running.destructive_use import digest_of
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE

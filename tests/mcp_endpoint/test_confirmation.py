@@ -15,7 +15,7 @@ from mcpist.files.answers import store_content
 from mcpist.files.content import FileContent
 from mcpist.people import directory
 from mcpist.people.questions import SORT_KEY, accept
-from mcpist.running.confirmation import DestructiveUse, TargetPreview, digest_of, order_targets
+from mcpist.running.destructive_use import DestructiveUse, TargetPreview, digest_of, order_targets
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 from tests import members

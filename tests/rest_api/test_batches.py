@@ -9,7 +9,7 @@ from mcpist.batch.execution import opening
 from mcpist.caller import Role, Subject
 from mcpist.errors import FileNotFound
 from mcpist.people import directory
-from mcpist.running.confirmation import digest_of
+from mcpist.running.destructive_use import digest_of
 from mcpist_services import NAMES
 from rest_api import batch_view
 from tests import members

@@ -15,7 +15,7 @@ from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Ending
 from mcpist.batch.ledger.transitions import MAX_ELEMENTS
 from mcpist.caller import Role
-from mcpist.running.confirmation import digest_of
+from mcpist.running.destructive_use import digest_of
 from mcpist.settings import settings
 from mcpist.spending import Spending
 from mcpist_services.rag.document_store import DocumentStore

@@ -16,7 +16,8 @@ from mcpist.paging import page_of
 from mcpist.people import edits
 from mcpist.people.organization import Organization
 from mcpist.running.accounts import BrokerAccounts
-from mcpist.tools.access.effects import count_calls, preview_tools
+from mcpist.tools.access.counted_calls import count_calls
+from mcpist.tools.access.effects import preview_tools
 from mcpist.tools.access.role_rules import RoleRule, matching, refusing_rule
 from mcpist.tools.declare.tool import Effect
 from mcpist.tools.search.index import ModuleEntry, ToolEntry

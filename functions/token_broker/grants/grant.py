@@ -7,26 +7,21 @@ everywhere a minute later. A change by this sandbox drops its cached credentials
 import math
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from pydantic import SecretStr
 
 from mcpist.aws.attributes import INLINE, Attribute
-from mcpist.caller import MAIN_ACCOUNT, Caller, labelled
+from mcpist.caller import MAIN_ACCOUNT, labelled
 from mcpist.errors import InvalidRequest
-from mcpist.memory import Memory
 from mcpist.oauth.provider import Tokens
-from mcpist.running.broker import CREDENTIAL_CACHE_SECONDS, Credential
 from token_broker import vault
 
 REFRESH_MARGIN_SECONDS = 300
 
 type TokenField = Literal["access_token", "refresh_token"]
 TOKEN_FIELDS: tuple[TokenField, ...] = ("access_token", "refresh_token")
-SANDBOX_CACHE_SECONDS = 30
-MAX_OPENED_CREDENTIALS = 1_000
-type CredentialKey = tuple[str, str, tuple[str, ...], AccountChoice]
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,48 +216,3 @@ def key_part(value: str) -> str:
 def token_place(organization: str, provider: str, slot: str, token: TokenField, version: int) -> vault.SecretPlace:
     """Return the place that a token of a version is sealed for: with the label, so that no two accounts can swap."""
     return vault.SecretPlace(organization=organization, owner=slot, service=provider, field=token, version=version)
-
-
-@dataclass(frozen=True, slots=True)
-class CachedCredential:
-    """A credential, and the grants that it was read from."""
-
-    credential: Credential
-    read_at: float
-    """The time at which its grant was read (epoch seconds)."""
-    organization: str
-    provider: str
-
-
-opened_credentials: Memory[CredentialKey, CachedCredential] = Memory(SANDBOX_CACHE_SECONDS, MAX_OPENED_CREDENTIALS)
-
-
-def cached_credential(caller: Caller, choice: AccountChoice) -> Credential | None:
-    """Return the caller's cached credential with the seconds left of its minute; None where there is none."""
-    cached = opened_credentials.get(_key(caller, choice))
-    if cached is None:
-        return None
-    return replace(cached.credential, keep_seconds=remaining_cache_seconds(cached.read_at))
-
-
-def cache_credential(
-    caller: Caller, choice: AccountChoice, grant: StoredGrant, credential: Credential, *, read_at: float
-) -> None:
-    """Cache a grant's credential, until its access token is about to expire at the latest."""
-    cached = CachedCredential(credential, read_at, grant.organization, grant.provider)
-    opened_credentials.put(_key(caller, choice), cached, since=read_at, until=grant.refresh_at)
-
-
-def remaining_cache_seconds(read_at: float) -> float:
-    """Return the rest of the minute for which all caches together may keep a credential that was read then."""
-    rest = read_at + CREDENTIAL_CACHE_SECONDS - opened_credentials.clock()
-    return round(max(0.0, min(CREDENTIAL_CACHE_SECONDS, rest)), 1)
-
-
-def forget_credentials(organization: str, provider: str) -> None:
-    """Drop the credentials of these grants."""
-    opened_credentials.drop(lambda _, cached: (cached.organization, cached.provider) == (organization, provider))
-
-
-def _key(caller: Caller, choice: AccountChoice) -> CredentialKey:
-    return caller.organization, caller.user, caller.role_names, choice

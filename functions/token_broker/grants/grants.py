@@ -35,7 +35,6 @@ from token_broker.grants.grant import (
     GrantRejection,
     StoredGrant,
     TokenField,
-    forget_credentials,
     key_part,
     label_of,
     owner_of,
@@ -44,6 +43,7 @@ from token_broker.grants.grant import (
     shared_owner,
     token_place,
 )
+from token_broker.grants.opened import forget_credentials
 
 __all__ = ["GrantRejection", "GrantedAccount", "StoredGrant", "Tokens", "personal_owner", "shared_owner"]
 

@@ -20,17 +20,9 @@ from mcpist.errors import AccountNotChosen, Conflict, ConnectionRequired, Reconn
 from mcpist.running.broker import Credential
 from mcpist.settings import settings
 from token_broker.grants import grants
-from token_broker.grants.grant import (
-    AccountChoice,
-    StoredGrant,
-    cache_credential,
-    cached_credential,
-    label_of,
-    opened_credentials,
-    owner_of,
-    remaining_cache_seconds,
-)
+from token_broker.grants.grant import AccountChoice, StoredGrant, label_of, owner_of
 from token_broker.grants.grants import FoundGrants
+from token_broker.grants.opened import cache_credential, cached_credential, opened_credentials, remaining_cache_seconds
 from token_broker.resolving.lease import DEFAULT_LEASE_TIMING, LeaseTiming
 from token_broker.resolving.refresh import AuditContext, refresh_grant
 

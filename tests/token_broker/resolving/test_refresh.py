@@ -39,8 +39,9 @@ from tests.token_broker.conftest import Broker
 from tests.token_broker.test_secrets import assert_silent, written
 from token_broker import providers
 from token_broker.grants import grants
-from token_broker.grants.grant import AccountChoice, opened_credentials
+from token_broker.grants.grant import AccountChoice
 from token_broker.grants.grants import GrantedAccount, StoredGrant, Tokens
+from token_broker.grants.opened import opened_credentials
 from token_broker.handler import DOOR
 from token_broker.providers import apps
 from token_broker.resolving import credentials, lease, refresh

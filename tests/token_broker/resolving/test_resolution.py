@@ -11,7 +11,8 @@ from mcpist.errors import McpistError
 from tests.examples import examples
 from tests.token_broker.conftest import Broker
 from token_broker.grants import grants
-from token_broker.grants.grant import AccountChoice, opened_credentials
+from token_broker.grants.grant import AccountChoice
+from token_broker.grants.opened import opened_credentials
 from token_broker.resolving import credentials
 
 STATES = ("none", "alive", "expired", "dead", "of another role")

@@ -13,8 +13,7 @@ from mcpist.caller import Caller, Role, Subject
 from mcpist.running.broker import Credential
 from tests.clock import Clock
 from tests.token_broker.conftest import ACCESS, FAR_FUTURE, Broker, error_of, put_person
-from token_broker.grants import grant as stored_grants
-from token_broker.grants import grants
+from token_broker.grants import grants, opened
 from token_broker.grants.grant import AccountChoice
 from token_broker.resolving import credentials
 
@@ -353,7 +352,7 @@ def test_all_caches_together_keep_a_credential_for_a_minute(door: Broker, monkey
     connect(door, own="alive")
     event = door.event("resolve")
     clock = Clock(time.time())
-    monkeypatch.setattr(stored_grants.opened_credentials, "clock", clock)
+    monkeypatch.setattr(opened.opened_credentials, "clock", clock)
     kept = []
     for seconds in (0, 10, 19, 2):
         clock.advance(seconds)
@@ -375,11 +374,9 @@ def test_the_cache_of_a_sandbox_is_bounded(door: Broker) -> None:
     connect(door, own="alive")
     caller, [grant] = caller_of("ada"), list(grants.find("acme"))
     credential = Credential("token", "1", "octocat", "user#ada", None)
-    for number in range(stored_grants.MAX_OPENED_CREDENTIALS + 10):
-        stored_grants.cache_credential(
-            caller, AccountChoice(f"service{number}"), grant, credential, read_at=time.time()
-        )
-    assert len(stored_grants.opened_credentials) <= stored_grants.MAX_OPENED_CREDENTIALS
+    for number in range(opened.MAX_OPENED_CREDENTIALS + 10):
+        opened.cache_credential(caller, AccountChoice(f"service{number}"), grant, credential, read_at=time.time())
+    assert len(opened.opened_credentials) <= opened.MAX_OPENED_CREDENTIALS
 
 
 def test_a_warm_sandbox_resolves_a_thousand_times_a_second(door: Broker) -> None:

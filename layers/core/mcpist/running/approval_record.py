@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from mcpist.caller import ApprovalMode
 from mcpist.errors import ApprovalDeclined, ApprovalEnded, ApprovalPending, McpistError
-from mcpist.running.confirmation import DestructiveUse
+from mcpist.running.destructive_use import DestructiveUse
 from mcpist.settings import settings
 
 type ApprovalState = Literal["waiting", "approved", "used", "declined", "cancelled", "expired"]

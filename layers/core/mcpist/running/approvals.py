@@ -37,7 +37,7 @@ from mcpist.files import access
 from mcpist.running.approval_record import OPEN_STATES, page_url
 from mcpist.running.approval_record import Approval as Approval
 from mcpist.running.approval_record import ApprovalState as ApprovalState
-from mcpist.running.confirmation import DestructiveUse
+from mcpist.running.destructive_use import DestructiveUse
 from mcpist.settings import settings
 from mcpist.tools.access.permissions import Permissions
 

@@ -19,7 +19,8 @@ from mcpist.render.shows import Shows
 from mcpist.running import approvals
 from mcpist.running.accounts import Account, acting_account, service_of
 from mcpist.running.approvals import Approval
-from mcpist.running.confirmation import Agreement, DestructiveUse, order_targets, require_confirmation
+from mcpist.running.confirmation import Agreement, require_confirmation
+from mcpist.running.destructive_use import DestructiveUse, order_targets
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
 from mcpist.running.policy import (
     JudgedUse,

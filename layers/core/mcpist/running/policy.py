@@ -10,7 +10,7 @@ from mcpist.caller import ApprovalMode, Caller
 from mcpist.errors import McpistError
 from mcpist.files.parameters import reference_names
 from mcpist.running.accounts import acting_account, service_of
-from mcpist.running.confirmation import DestructiveUse
+from mcpist.running.destructive_use import DestructiveUse
 from mcpist.tools.access.permissions import Permissions, acting_caller
 from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.tool import Tool

@@ -9,7 +9,8 @@ from mcpist.people.organization import Organization
 from mcpist.policies.facts import ToolFacts, overview
 from mcpist.policies.rules import rules_of
 from mcpist.running.accounts import service_of
-from mcpist.tools.access.effects import count_calls, permissions_of
+from mcpist.tools.access.counted_calls import count_calls
+from mcpist.tools.access.effects import permissions_of
 from mcpist.tools.search.catalogue import Catalogue
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ import pytest
 
 from mcpist.audit import record as audit
 from mcpist.audit.record import SHARDS
-from mcpist.tools.access.effects import MAX_COUNT_SECONDS, changes, count_calls, lost_tools
+from mcpist.tools.access.counted_calls import MAX_COUNT_SECONDS, count_calls
+from mcpist.tools.access.effects import changes, lost_tools
 
 PAGE_ROWS = 100
 

@@ -20,7 +20,7 @@ from mcpist.errors import McpistError
 from mcpist.files.answers import content_of, store_content
 from mcpist.render.shows import Shows
 from mcpist.running import gate
-from mcpist.running.confirmation import DestructiveUse, TargetPreview, quote
+from mcpist.running.destructive_use import DestructiveUse, TargetPreview, quote
 from mcpist.running.preview import preview
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.tool import Tool

@@ -24,14 +24,8 @@ from mcpist.render.answer import compact_json
 from mcpist.running import approvals, broker, gate
 from mcpist.running.accounts import acting_row, service_of
 from mcpist.running.approvals import Approval
-from mcpist.running.confirmation import (
-    Agreement,
-    Confirmed,
-    DestructiveUse,
-    order_targets,
-    require_confirmation,
-    shown_by,
-)
+from mcpist.running.confirmation import Agreement, Confirmed, require_confirmation, shown_by
+from mcpist.running.destructive_use import DestructiveUse, order_targets
 from mcpist.running.policy import approval_mode, described
 from mcpist.running.undoing import describe as why_not
 from mcpist.settings import settings

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from mcpist_services.github.module import IssueNumber, Owner, Repo, github
 
-from mcpist_services.github.tools import repositories, files, issues, planning, discussions, pulls, actions  # isort: skip
-from mcpist_services.github.tools import releases, alerts, notifications  # isort: skip
+from mcpist_services.github.tools import repositories, files, issues, planning, projects, discussions, pulls  # isort: skip
+from mcpist_services.github.tools import reviews, actions, releases, alerts, notifications  # isort: skip
 
 github.addresses(
     "github://{owner}/{repo}/files/{+path}", files.get_file, "file", "A file of a repository's default branch."
@@ -18,7 +18,7 @@ def triage_issues(owner: Owner, repo: Repo) -> None:
     """Sort a repository's open issues by what should happen next."""
 
 
-@github.prompt(pulls.get_pull, pulls.list_pull_files, pulls.list_reviews)
+@github.prompt(pulls.get_pull, pulls.list_pull_files, reviews.list_reviews)
 def review_pull(owner: Owner, repo: Repo, pull_number: Annotated[IssueNumber, "The pull request's number"]) -> None:
     """Review a pull request."""
 

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from mcpist_services.microsoft_todo.module import ListId, TaskId, Timezone, microsoft_todo
 
-from mcpist_services.microsoft_todo.tools import lists, tasks, finding  # isort: skip
+from mcpist_services.microsoft_todo.tools import lists, tasks, parts, finding  # isort: skip
 
 OPEN = "status ne 'completed'"
 
@@ -36,7 +36,7 @@ def tidy_up() -> None:
     """Go through your to-do lists and clear out what is stale."""
 
 
-@microsoft_todo.prompt(tasks.get_task, tasks.list_checklist)
+@microsoft_todo.prompt(tasks.get_task, parts.list_checklist)
 def break_down(list_id: ListId, task_id: TaskId) -> None:
     """Break a task down into steps."""
 
