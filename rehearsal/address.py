@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import httpx2
 
 from infra.local.http_api import HttpApi
-from infra.local.pool import InvocationResult
+from infra.local.invocation import InvocationResult
 from infra.local.server import LoopbackRequest, LoopbackResponse, LoopbackServer, listen
 from infra.local.template import Function, read_template
 from infra.source import ROOT

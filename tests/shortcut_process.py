@@ -6,7 +6,8 @@ from typing import Any
 
 from mcp_endpoint.exchange import McpExchange
 from mcp_endpoint.protocol import server
-from mcpist.aws.table import Table, transport
+from mcpist.aws.table import Table
+from mcpist.aws.transport import transport
 from mcpist.caller import Caller, Subject
 
 CLIENT = {"name": "test", "version": "1"}

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from urllib.parse import unquote
 
 from infra.local.access_keys import KeyHolder
-from infra.local.pool import Sandbox
+from infra.local.invocation import Sandbox
 from infra.local.server import App, DropConnection, LoopbackRequest, LoopbackResponse
 from infra.local.stack import EmbeddedAws
 

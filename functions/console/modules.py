@@ -17,6 +17,7 @@ from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import hidden_modules
 from mcpist_services.registered import registration
 from mcpist_services.registered.request import ModuleRequest, parse
+from mcpist_services.registered.states import approved_texts, tool_states
 
 if TYPE_CHECKING:
     from mcp_types import Tool as ListedTool
@@ -78,12 +79,12 @@ def _panel(visit: Visit, name: str) -> dict[str, Any]:
     module = registration.find(organization, name)
     definition = definitions.load(visit.caller.organization, module.sha256)
     permissions_of(visit).load_tools((name,))  # what is to be approved is what the server offers now
-    states = registration.tool_states(visit.caller, module, definition)
+    states = tool_states(visit.caller, module, definition)
     found = sorted((one for one in states if one.state in {"new", "changed"}), key=lambda one: one.name)
     page = page_of(found, lambda one: one.name, visit.request.query.get("after", ""), LIST_PAGE_ROWS)
     waiting, more = page.items, page.cursor
     changed = [state.name for state in waiting if state.state == "changed"]
-    approved = registration.approved_texts(visit.caller, module, changed) if changed else {}
+    approved = approved_texts(visit.caller, module, changed) if changed else {}
     overlay: Mapping[str, Any] = definition.get("overlay", {})
     return {
         "module": module,
@@ -104,7 +105,7 @@ def _register(visit: Visit) -> HttpResponse:
     back = f"/modules?{urlencode({'id': request.name})}"
     if is_reviewed:
         return visit.redirect(back, done="module_registered")
-    tools = registration.tool_states(visit.caller, made.module, made.definition) if request.kind == "api" else []
+    tools = tool_states(visit.caller, made.module, made.definition) if request.kind == "api" else []
     target = f"modules.{request.name}"
     return show_review(visit, made.applied, "modules.create", target, back="/modules?new=1", tools=tools)
 

@@ -8,7 +8,7 @@ import hashlib
 import json
 import secrets
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -150,13 +150,6 @@ def keep(client: LoginClient) -> None:
             return  # it has just expired
 
 
-def store(client: LoginClient) -> LoginClient:
-    """Store a new client."""
-    stored = replace(client, expires_at=int(time.time()) + UNUSED_SECONDS)
-    logins_table().put({"pk": f"client#{client.id}", "sk": "client", **encode(stored)})
-    return stored
-
-
 # -- clients that describe themselves ------------------------------------------------------------------
 
 documents: Memory[str, LoginClient] = Memory(DOCUMENT_CACHE_SECONDS, MAX_CACHED_DOCUMENTS)
@@ -250,5 +243,7 @@ def registered(described: dict[str, Any]) -> tuple[LoginClient, str]:
         tuple(described["redirect_uris"]),
         method if method in REGISTERED_METHODS else "none",
         digest(secret) if secret else "",
+        expires_at=int(time.time()) + UNUSED_SECONDS,
     )
-    return store(client), secret
+    logins_table().put({"pk": f"client#{client.id}", "sk": "client", **encode(client)})
+    return client, secret

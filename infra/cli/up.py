@@ -1,7 +1,5 @@
 """`mcpist up`: run everything on this machine, until Ctrl-C."""
 
-import json
-import os
 import signal
 import sys
 import threading
@@ -18,16 +16,14 @@ from typer import Option
 from infra.cli.document import CommandDocument, CommandError, CommandResult
 from infra.cli.endpoint import Endpoint
 from infra.cli.stacks import LocalStack, chosen_stack
-from infra.cli.target import TABLES
-from infra.local.demo import ADMINISTRATOR, ORGANIZATION, USER
+from infra.cli.up_facts import facts_of, recorded
+from infra.local.demo import ADMINISTRATOR
 from infra.local.deployment import DeploymentOptions, LocalDeployment, run_local_deployment
 from infra.local.intrinsics import TemplateError
-from infra.local.names import PSEUDO, STACK
 from infra.local.sandbox import HandlerImportError
 from infra.local.server import PortInUse
 from infra.local.state import StateUnreadable, opened_state, remove_state
 from infra.source import IS_CHECKOUT, ROOT
-from mcpist.batch.machine.definition import stack_prefix
 from mcpist.bounded_http.addresses import is_loopback
 from mcpist_services.upstream.configuration import UpstreamConfiguration, load
 
@@ -152,7 +148,7 @@ def _serve(starting: AbstractContextManager[LocalDeployment], document: CommandD
     # A shell interrupts, a container or a service manager terminates: both end it in order.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    with starting as deployment, _recorded(deployment, stack.facts_file):
+    with starting as deployment, recorded(deployment, stack.facts_file):
         ready = READY_MESSAGE.format(
             mcp_url=deployment.mcp_url,
             in_checkout=" with `make shell`" if IS_CHECKOUT else "",
@@ -160,7 +156,7 @@ def _serve(starting: AbstractContextManager[LocalDeployment], document: CommandD
             administrator=ADMINISTRATOR.name,
             console_link=deployment.login.one_time_link(ADMINISTRATOR.sub, deployment.console_url),
         )
-        document.succeed(CommandResult(metadata=_facts(deployment), drawing=ready))
+        document.succeed(CommandResult(metadata=facts_of(deployment), drawing=ready))
         if not document.draws:
             _print_progress(ready)
         threading.Thread(target=_report_upstreams, args=(deployment, stop), name="upstreams", daemon=True).start()
@@ -202,62 +198,6 @@ def _expose(host: str, *, allowed: bool) -> None:
     if not allowed:
         hint = "Add --allow-network if that is meant, or leave --host out."
         raise CommandError("VALIDATION_ERROR", f"{host} can be reached from other machines.", hint)
-
-
-def _facts(deployment: LocalDeployment) -> dict[str, object]:
-    return {
-        "mcp_url": deployment.mcp_url,
-        "api_url": deployment.aws.api_url,
-        "console_url": deployment.console_url,
-        "connect_url": deployment.connect_url,
-        "issuer": deployment.login.issuer,
-        "access_token": deployment.token(),
-        "administrator_token": deployment.token(ADMINISTRATOR),
-        "organization": ORGANIZATION,
-        "user": USER.sub,
-        "documents": deployment.documents,
-        "upstreams": str(deployment.upstreams),
-        "read_upstreams": str(deployment.read_upstreams),
-        "aws": deployment.aws.environment,
-        # The embedded AWS has no CloudFormation to ask for them.
-        "stack": {
-            "STACK_NAME": stack_prefix(PSEUDO["AWS::StackId"]),
-            "PUBLIC_URL": deployment.aws.api_url,
-            "LOCAL_SERVICES": "on",
-            **{variable: deployment.aws.resource(table) for variable, table in TABLES.items()},
-            **deployment.settings,
-            "TOKEN_BROKER": deployment.aws.resource("TokenBrokerFunction.Alias"),
-        },
-    }
-
-
-def _deployment(deployment: LocalDeployment) -> dict[str, object]:
-    """Return the facts that CloudFormation and Lambda would have of the stack."""
-    template = deployment.aws.template
-    tables, buckets, keys = ([one.id for one in some] for some in (template.tables, template.buckets, template.keys))
-    return {
-        "name": STACK,
-        "parameters": dict(template.intrinsics.parameters),
-        "resources": {id_: deployment.aws.resource(id_) for id_ in (*tables, *buckets, *keys, "TokenBrokerRole")},
-        "environments": {
-            one.id: {**one.environment, "UPSTREAMS": str(deployment.read_upstreams), **deployment.settings}
-            for one in template.functions
-        },
-    }
-
-
-@contextmanager
-def _recorded(deployment: LocalDeployment, path: Path) -> Iterator[None]:
-    """Keep the facts for the other commands while the deployment runs, in a file that only its owner can read."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # The facts hold tokens: a file that is already there could be open to others, so it is made anew.
-    path.unlink(missing_ok=True)
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        json.dump({**_facts(deployment), "pid": os.getpid(), "deployment": _deployment(deployment)}, file)
-    try:
-        yield
-    finally:
-        path.unlink(missing_ok=True)
 
 
 def _print_progress(text: str) -> None:

@@ -1,7 +1,7 @@
 """`mcpist upstream`: the MCP servers behind this one, their tools, and the approval of these."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,17 +17,20 @@ from infra.cli.upstream_listings import (
     ListingResult,
     StackView,
     find_rows,
-    record_approvals,
     resolve_categories,
     rows,
     stack_view,
 )
 from infra.local.upstream_file import load_here
 from infra.source import CONFIGURATION
+from mcpist.audit import record as audit
+from mcpist.people import directory
+from mcpist.people.administration import operator
 from mcpist.visible_text import visible
 from mcpist_services.upstream import lists
 from mcpist_services.upstream.categories import counts
 from mcpist_services.upstream.configuration import UpstreamConfiguration, load
+from mcpist_services.upstream.trust import Pin
 
 DEPLOYED_FILE = CONFIGURATION / "upstreams.json"
 
@@ -194,3 +197,20 @@ def _read(file: Path | None) -> tuple[Path, UpstreamConfiguration, Mapping[str, 
     """Read a file, with the variables of this shell filled in; return what these hold, too."""
     configured, _, variables = load_here(file := _file(file), os.environ)
     return file, configured, variables
+
+
+def record_approvals(server: str, before: Mapping[str, Pin], approved: Sequence[Pin]) -> None:
+    """Write the fingerprints before and after to each organization's audit: all organizations share the servers."""
+    if not approved:
+        return
+    old = {pin.tool: before[pin.tool].fingerprint for pin in approved if pin.tool in before}
+    new = {pin.tool: pin.fingerprint for pin in approved}
+    for organization in directory.organizations():
+        audit.record_change(
+            operator(organization),
+            action="upstreams.approve",
+            target=f"upstreams.{server}",
+            request="",
+            before=old,
+            after=new,
+        )

@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
@@ -15,11 +15,8 @@ from infra.cli.stacks import is_up
 from infra.cli.target import environment, opened
 from infra.local.additions import tool_path
 from infra.source import ROOT
-from mcpist.audit import record as audit
 from mcpist.aws import clients
 from mcpist.errors import McpistError
-from mcpist.people import directory
-from mcpist.people.administration import operator
 from mcpist.programs.messages import ServerRequest
 from mcpist.tools.declare.schema_tool import effect_of
 from mcpist.tools.declare.tool import Effect
@@ -244,23 +241,6 @@ def _stored(references: Iterable[str]) -> dict[str, str]:
             with suppress(BotoCoreError, ClientError):
                 found[reference] = clients.client("ssm").get_parameter(**asked)["Parameter"]["Value"]
     return found
-
-
-def record_approvals(server: str, before: Mapping[str, Pin], approved: Sequence[Pin]) -> None:
-    """Write the fingerprints before and after to each organization's audit: all organizations share the servers."""
-    if not approved:
-        return
-    old = {pin.tool: before[pin.tool].fingerprint for pin in approved if pin.tool in before}
-    new = {pin.tool: pin.fingerprint for pin in approved}
-    for organization in directory.organizations():
-        audit.record_change(
-            operator(organization),
-            action="upstreams.approve",
-            target=f"upstreams.{server}",
-            request="",
-            before=old,
-            after=new,
-        )
 
 
 def _line(line: TextLine) -> str:

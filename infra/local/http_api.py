@@ -15,9 +15,9 @@ from typing import Any, Protocol
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from infra.local.fair_queue import ApiTurns, TooLate
+from infra.local.invocation import InvocationResult, Throttled
 from infra.local.lambda_api import MAX_EVENT_BYTES
 from infra.local.names import ACCOUNT
-from infra.local.pool import InvocationResult, Throttled
 from infra.local.server import LoopbackRequest, LoopbackResponse
 from infra.local.template import Function, Route, text_of
 

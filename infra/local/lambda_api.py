@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
-from infra.local.pool import InvocationResult, Pool, Sandbox, Throttled
+from infra.local.invocation import InvocationResult, Sandbox, Throttled
+from infra.local.pool import Pool
 from infra.local.server import DropConnection, LoopbackRequest, LoopbackResponse
 
 MAX_EVENT_BYTES = 6 * 1024 * 1024

@@ -19,8 +19,9 @@ from werkzeug.formparser import parse_form_data
 
 from infra.local.access_keys import KeyHolder, Keyring, credential_scope
 from infra.local.http_api import HttpApi
+from infra.local.invocation import Sandbox
 from infra.local.lambda_api import LambdaApi, RuntimeApi, is_invoke
-from infra.local.pool import Pool, Sandbox
+from infra.local.pool import Pool
 from infra.local.server import App, DropConnection, LoopbackRequest, LoopbackResponse
 
 ZYGOTE_CREDENTIALS_SECONDS = 300

@@ -16,9 +16,10 @@ import jwt
 from infra.local.access_keys import KeyHolder, Keyring
 from infra.local.fair_queue import ApiTurns
 from infra.local.http_api import HttpApi
+from infra.local.invocation import AccountLimit, Sandbox
 from infra.local.lambda_api import LambdaApi
 from infra.local.names import REGION
-from infra.local.pool import AccountLimit, Pool, Sandbox
+from infra.local.pool import Pool
 from infra.local.router import RequestRouter
 from infra.local.sandbox import RunContext, ZygoteProcess
 from infra.local.server import LoopbackServer, listen, listen_beside
@@ -162,8 +163,8 @@ class EmbeddedAws:
         bridge = [listen(options.bridge, listener.getsockname()[1])] if options.bridge else []
         for one in (listener, *listen_beside(listener), *bridge):
             stack.enter_context(LoopbackServer(one, self.router))
-        secret_address = f"{address}/{self.router.secret}"
-        context = self._context = RunContext(self.api_url, secret_address, self.logs, self._keyring, self._sandboxes)
+        secret = f"{address}/{self.router.secret}"
+        context = self._context = RunContext(self.api_url, secret, self.logs, self._keyring, self._sandboxes)
         # The handlers are imported in their own processes while this process imports moto.
         for function in self.template.functions:
             if options.only is None or function.id in options.only:

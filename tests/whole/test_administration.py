@@ -13,7 +13,7 @@ import pytest
 from infra.cli.document import CALLER
 from infra.cli.main import run
 from infra.cli.stacks import LocalStack
-from infra.cli.up import _recorded
+from infra.cli.up_facts import recorded
 from infra.local.deployment import LocalDeployment, operating
 from mcpist.caller import Subject
 from mcpist.errors import LastAdministrator, McpistError
@@ -28,7 +28,7 @@ ADMINISTRATORS = [f"boss-{number}" for number in range(6)]
 def beside(deployment: LocalDeployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalDeployment]:
     """A folder in which the deployment is the last `up`."""
     monkeypatch.chdir(tmp_path)
-    with _recorded(deployment, LocalStack().facts_file):
+    with recorded(deployment, LocalStack().facts_file):
         yield deployment
 
 

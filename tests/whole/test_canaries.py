@@ -29,7 +29,7 @@ import httpx2
 import pytest
 
 from infra.cli.main import run
-from infra.cli.up import _facts
+from infra.cli.up_facts import facts_of
 from infra.local.demo import ORGANIZATION, USER
 from infra.local.deployment import DeploymentOptions, LocalDeployment, run_local_deployment
 from infra.local.names import STACK
@@ -434,7 +434,7 @@ def told(story: Story, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the command line's output at the end of the story: all grants are revoked, and the provider fails."""
     folder = tmp_path_factory.mktemp("shell")
     (folder / ".mcpist").mkdir()
-    facts = _facts(story.deployment)
+    facts = facts_of(story.deployment)
     (folder / ".mcpist/up.json").write_text(json.dumps(facts))
     story.secrets |= {str(facts["access_token"]), str(facts["administrator_token"])}
     commands = (

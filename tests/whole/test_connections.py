@@ -19,7 +19,7 @@ from mcp_types import (
 )
 
 from infra.cli.main import run
-from infra.cli.up import _facts
+from infra.cli.up_facts import facts_of
 from infra.local.deployment import LocalDeployment
 from tests.accounts import connect, disconnect, forget
 from tests.whole.conftest import McpUser
@@ -41,7 +41,7 @@ def up(alone: LocalDeployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     """The deployment as the last `mcpist up` of this folder."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".mcpist").mkdir()
-    (tmp_path / ".mcpist/up.json").write_text(json.dumps(_facts(alone)))
+    (tmp_path / ".mcpist/up.json").write_text(json.dumps(facts_of(alone)))
     return alone
 
 

@@ -10,7 +10,7 @@ from infra.cli.doctor.command import CHECKS
 from infra.cli.document import ADMINISTRATOR
 from infra.cli.main import run
 from infra.cli.stacks import LocalStack
-from infra.cli.up import _recorded
+from infra.cli.up_facts import recorded
 from infra.local.demo import ROLE
 from infra.local.deployment import LocalDeployment
 from infra.local.names import STACK
@@ -43,7 +43,7 @@ def examine(
             found.setdefault(f"{line['area']} {line['about']}", []).append(line)
         return code, found
 
-    with _recorded(deployment, LocalStack().facts_file):
+    with recorded(deployment, LocalStack().facts_file):
         yield examined
 
 

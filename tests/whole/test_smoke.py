@@ -11,7 +11,7 @@ from infra.cli.document import ADMINISTRATOR
 from infra.cli.login_store import KeptLogin
 from infra.cli.main import run
 from infra.cli.stacks import LocalStack
-from infra.cli.up import _recorded
+from infra.cli.up_facts import recorded
 from infra.local.demo import USER
 from infra.local.deployment import LocalDeployment
 from infra.local.login import LocalLogin
@@ -41,7 +41,7 @@ def smoke(
             found.setdefault(f"{line['area']} {line['about']}", []).append(line)
         return code, found
 
-    with _recorded(deployment, LocalStack().facts_file):
+    with recorded(deployment, LocalStack().facts_file):
         yield smoked
 
 

@@ -12,7 +12,7 @@ from mcpist.people.change import ChangeOptions
 from mcpist.people.edits import Edit
 from mcpist.tools.access.effects import describe_change
 from mcpist_services.catalogue import CATALOGUE
-from mcpist_services.registered.registration import ToolState
+from mcpist_services.registered.states import ToolState
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from mcpist_services.catalogue import CATALOGUE, deployed_names, hidden_modules
 from mcpist_services.registered import registration
 from mcpist_services.registered.registration import everything_of
 from mcpist_services.registered.request import ModuleRequest, check
+from mcpist_services.registered.states import tool_states
 from rest_api.administration.changes import ChangeReport, DryRun, Name, administration, body_of, change, report
 from rest_api.exchange import current
 from rest_api.router import Body, Cursor, Limit, Operations, PageBody, RequestBody, SearchText, json_responses
@@ -204,7 +205,7 @@ def _detail(module: RegisteredModule, definition: definitions.Definition, *, dry
         takes_accounts=bool(module.destination),
         hidden=module.name in deployed_names(),
         dry_run=dry_run,
-        tools=[body_of(ModuleTool, state) for state in registration.tool_states(current().caller, module, definition)],
+        tools=[body_of(ModuleTool, state) for state in tool_states(current().caller, module, definition)],
         left_out=overlay.get("left_out", {}),
         review=list(overlay.get("review", ())),
     )

@@ -10,7 +10,7 @@ import httpx2
 from botocore.exceptions import BotoCoreError, ClientError
 from typer import Option
 
-from infra.cli.doctor import configuration, endpoint, people, stores
+from infra.cli.doctor import configuration, endpoint, issuer, people, stores
 from infra.cli.doctor.deployment import CheckFinding, Deployment, State, problem, read_deployment, skipped
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.options import OrganizationOption, Target
@@ -52,11 +52,11 @@ CHECKS = (
     Check("endpoint", "resource metadata", endpoint.resource),
     Check("endpoint", "challenge", endpoint.challenge),
     Check("endpoint", "login metadata", endpoint.login_metadata),
-    Check("issuer", "metadata", endpoint.discovery),
-    Check("issuer", "keys", endpoint.keys),
-    Check("issuer", "clients", endpoint.login),
-    Check("issuer", "our client", endpoint.client),
-    Check("issuer", "issuers by domain", endpoint.domains),
+    Check("issuer", "metadata", issuer.discovery),
+    Check("issuer", "keys", issuer.keys),
+    Check("issuer", "clients", issuer.login),
+    Check("issuer", "our client", issuer.client),
+    Check("issuer", "issuers by domain", issuer.domains),
     Check("keys", "VaultKey", partial(stores.key, id_="VaultKey")),
     Check("keys", "VaultKey policy", stores.policy),
     Check("keys", "DataKey", partial(stores.key, id_="DataKey")),

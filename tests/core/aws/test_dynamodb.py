@@ -13,7 +13,8 @@ from infra.local.names import REGION
 from infra.local.server import DropConnection, LoopbackResponse
 from mcpist.aws.clients import AwsError, ConditionFailed
 from mcpist.aws.dynamodb import HttpTransport, endpoint_url
-from mcpist.aws.table import IS_NEW, Table, ledger_table, send_by_botocore, transport
+from mcpist.aws.table import IS_NEW, Table, ledger_table
+from mcpist.aws.transport import send_by_botocore, transport
 from mcpist.errors import StoreUnavailable
 from mcpist.memory import forget_all
 from tests.core.aws.service import Service, ok, refused, serving

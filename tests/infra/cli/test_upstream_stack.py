@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from infra.cli.upstream_listings import record_approvals
+from infra.cli.upstream import record_approvals
 from mcpist.audit import search as audit_search
 from mcpist_services.upstream.trust import Pin
 from tests import members

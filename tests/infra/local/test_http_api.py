@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from infra.local.http_api import HttpApi, to_event, to_response
-from infra.local.pool import InvocationResult, Throttled
+from infra.local.invocation import InvocationResult, Throttled
 from infra.local.template import Route
 from tests.infra.local.web import request
 

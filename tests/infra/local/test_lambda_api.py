@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from infra.local.invocation import InvocationResult, Throttled
 from infra.local.lambda_api import LambdaApi, is_invoke
-from infra.local.pool import InvocationResult, Throttled
 from infra.local.template import Function
 from tests.infra.local.web import request
 

@@ -10,15 +10,8 @@ from typing import Any
 
 import pytest
 
-from infra.local.pool import (
-    MAX_PAYLOAD_BYTES,
-    AccountLimit,
-    Invocation,
-    InvocationResult,
-    Pool,
-    Sandbox,
-    Throttled,
-)
+from infra.local.invocation import AccountLimit, Invocation, InvocationResult, Sandbox, Throttled
+from infra.local.pool import MAX_PAYLOAD_BYTES, Pool
 from infra.local.template import Function
 
 ARN = "arn:aws:lambda:us-east-1:123456789012:function:f"

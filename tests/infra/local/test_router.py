@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from infra.local.access_keys import KeyHolder, Keyring
-from infra.local.pool import Sandbox
+from infra.local.invocation import Sandbox
 from infra.local.router import RequestRouter
 from infra.local.server import DropConnection, LoopbackRequest, LoopbackResponse
 from tests.infra.local.web import request, signed

@@ -4,15 +4,14 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import batched
-from typing import Any, Protocol
+from typing import Any
 from uuid import uuid4
 
 from mcpist.aws.attributes import Item, TypedItem, deserialize, serialize
-from mcpist.aws.clients import ConditionFailed, client, store_errors
+from mcpist.aws.clients import ConditionFailed
+from mcpist.aws.transport import send
 from mcpist.errors import StoreUnavailable
-from mcpist.memory import cached
 from mcpist.settings import settings
-from mcpist.shortcuts import shortcut
 
 MAX_BATCH_READ_ITEMS, MAX_BATCH_WRITE_ITEMS = 100, 25
 # The condition of a write that must not replace another item.
@@ -21,15 +20,6 @@ IS_NEW = "attribute_not_exists(pk)"
 RETRY_DELAYS_SECONDS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
 
 type IsWanted = Callable[[TypedItem], bool]
-
-_dynamodb = shortcut("mcpist.aws.dynamodb")
-
-
-class Transport(Protocol):
-    """Sends one request, and the same again where that may help."""
-
-    def __call__(self, store: str, operation: str, parameters: Mapping[str, Any]) -> Any:
-        """Return DynamoDB's answer; StoreUnavailable if it is down, and an AwsError if it refuses the request."""
 
 
 class Table:
@@ -245,22 +235,3 @@ def ledger_table() -> Table:
 def directory_table() -> Table:
     """Return the table of the organizations."""
     return Table(settings().directory_table, "directory")
-
-
-def send(store: str, operation: str, parameters: Mapping[str, Any]) -> Any:
-    """Send a request to DynamoDB, e.g. `GetItem`, for a store that errors call `store`."""
-    return transport()(store, operation, parameters)
-
-
-@cached
-def transport() -> Transport:
-    """Return the way to DynamoDB of this process."""
-    return (_dynamodb and _dynamodb.own_transport()) or send_by_botocore
-
-
-def send_by_botocore(store: str, operation: str, parameters: Mapping[str, Any]) -> Any:
-    """Send a request by botocore's client."""
-    from botocore import xform_name
-
-    with store_errors(store):
-        return getattr(client("dynamodb"), xform_name(operation))(**parameters)

@@ -1,6 +1,5 @@
 """An overlay as one module of the catalogue, with tools that build the same Calls as written ones."""
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -17,11 +16,12 @@ from mcpist.tools.declare.schema import model_of, parameter_lines, parameters_of
 from mcpist.tools.declare.schema_tool import SchemaTool
 from mcpist.tools.declare.tool import PAGING_PARAMETERS, Example, ModuleMetadata
 from mcpist_services.described.graphql_calls import GRAPHQL, each_with_document, with_document
-from mcpist_services.described.overlay import FORM_TYPE, Overlay, OverlayParameter, Style, ToolRule
+from mcpist_services.described.overlay import FORM_TYPE, Overlay, OverlayParameter, ToolRule
 from mcpist_services.described.paging import paging_of
 from mcpist_services.described.samples import closure, sample
 from mcpist_services.described.secrets import MASKED, masked
 from mcpist_services.described.undos import undo_of
+from mcpist_services.described.values import form_value, query_of, segment, text_of
 
 MAX_SIGNATURE_OPTIONS = 6
 MAX_SIGNATURE_CHARACTERS = 100  # of its parameters, if the required ones take less
@@ -30,7 +30,6 @@ MAX_DEFAULT_CHARACTERS = 20
 MAX_KINDS = 2  # of a value in a signature; more are written as any
 
 _BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
-_SEPARATORS: Mapping[Style, str] = {"comma": ",", "space": " ", "pipe": "|"}
 
 
 def module(overlay: Overlay, *, loopback: bool | None = None) -> Module:
@@ -154,15 +153,15 @@ class DescribedTool(SchemaTool):
 
     def _call(self, arguments: Mapping[str, Any]) -> Call:
         rule = self.rule
-        parts = {one.wire or name: _segment(name, arguments[name], one) for name, one in self._of("path")}
+        parts = {one.wire or name: segment(name, arguments[name], one) for name, one in self._of("path")}
         # Vendors' names may be no Python identifiers, as `path` wants them.
         numbered = {name: f"part{number}" for number, name in enumerate(parts)}
         template = rule.path
         for name, place in numbered.items():
             template = template.replace(f"{{{name}}}", f"{{{place}}}")
-        query = dict(pair for name, one in self._of("query") for pair in _query(name, one, arguments))
+        query = dict(pair for name, one in self._of("query") for pair in query_of(name, one, arguments))
         headers = {
-            one.wire or name: _text(arguments[name], one.style or "comma")
+            one.wire or name: text_of(arguments[name], one.style or "comma")
             for name, one in self._of("header")
             if arguments.get(name) is not None
         }
@@ -182,7 +181,7 @@ class DescribedTool(SchemaTool):
             return {"json": arguments[whole]} if whole in arguments else {}
         fields = {one.wire or name: arguments[name] for name, one in self._of("body") if name in arguments}
         if self.rule.content_type == FORM_TYPE:
-            return {"form": {name: _form_value(value) for name, value in fields.items() if value is not None}}
+            return {"form": {name: form_value(value) for name, value in fields.items() if value is not None}}
         has_body = self.rule.method in _BODY_METHODS and any(True for _ in self._of("body"))
         return {"json": fields} if fields or has_body else {}
 
@@ -215,43 +214,6 @@ def paging_properties() -> dict[str, Any]:
     """Return the schemas of the parameters that every paged tool has."""
     properties: dict[str, Any] = schema_of(model_of(parameters_of(paging_parameters), "paging"))["properties"]
     return properties
-
-
-def _segment(name: str, value: Any, parameter: OverlayParameter) -> str | list[str]:
-    if value is None:
-        raise InvalidRequest(field=name, problem="it may not be empty")
-    text = _text(value, "comma")
-    return text.strip("/").split("/") if parameter.style == "segments" else text
-
-
-def _query(name: str, parameter: OverlayParameter, arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    value, wire, style = arguments.get(name), parameter.wire or name, parameter.style
-    if value is None:
-        return
-    if isinstance(value, dict) and style in {"deep", "", "form"}:
-        for key, one in value.items():
-            yield (f"{wire}[{key}]" if style == "deep" else key), one if isinstance(one, list) else _text(one, "comma")
-    elif isinstance(value, list) and style in {"", "form", "deep"}:
-        yield wire, [_text(one, "comma") for one in value]
-    else:
-        yield wire, _text(value, style)
-
-
-def _text(value: Any, style: Style) -> str:
-    """Return a value as an address or a header has it."""
-    if isinstance(value, str) and style != "json":
-        return value
-    if style == "json" or isinstance(value, dict):
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    if isinstance(value, list):
-        return _SEPARATORS.get(style, ",").join(_text(one, "comma") for one in value)
-    return json.dumps(value)
-
-
-def _form_value(value: Any) -> str | list[str]:
-    if isinstance(value, list) and not any(isinstance(one, dict | list) for one in value):
-        return [_text(one, "comma") for one in value]
-    return _text(value, "json" if isinstance(value, list) else "comma")
 
 
 def _brief(spec: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,9 +6,9 @@ interrupted registration leaves at most a definition that nobody refers to.
 
 import time
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 from mcpist.audit.record import record_change
 from mcpist.caller import Caller, RegisteredModule, Role
@@ -20,29 +20,11 @@ from mcpist.people.organization import Organization
 from mcpist.registry import definitions
 from mcpist.suggestions import nearest
 from mcpist_services.catalogue import is_taken
-from mcpist_services.described.registered import read_index
 from mcpist_services.registered.request import ModuleRequest, account_handling, define, destination_of
+from mcpist_services.registered.states import ToolState, server_key_of, tool_states
 
 MAX_REGISTERED_MODULES = 50
 LIST_TIMEOUT_SECONDS = 15.0
-
-type State = Literal["approved", "new", "changed", "refused"]
-
-
-@dataclass(frozen=True, slots=True)
-class ToolState:
-    """A tool of a registered MCP server, as an administrator decides on it."""
-
-    name: str
-    description: str
-    state: State
-    """`approved`, `new` or `changed`, which wait for approval, or `refused`."""
-    warnings: tuple[str, ...]
-    """What a person should check before approving it."""
-    fingerprint: str
-    """The hash of everything in it that a model reads; an approval is for this alone."""
-    text: str = field(default="", repr=False)
-    """What this is the hash of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,50 +127,8 @@ def approve(
                 before={pin.tool: states[pin.tool].state for pin in pins},
                 after={pin.tool: pin.fingerprint for pin in pins},
             )
-            lists.approve(_server_key(administration.caller, module), pins)
+            lists.approve(server_key_of(administration.caller, module), pins)
     return tool_states(administration.caller, module, definition)
-
-
-def tool_states(caller: Caller, module: RegisteredModule, definition: definitions.Definition) -> list[ToolState]:
-    """Return the tools of a module: those of a server as it last listed them to the caller, with its approvals.
-
-    Resources and prompts are among them while they wait for approval.
-    """
-    if "overlay" in definition:
-        return [ToolState(tool.name, tool.line(), "approved", (), "") for tool in read_index(definition).tools]
-    from mcpist_services.upstream import lists
-    from mcpist_services.upstream.peers import owner
-    from mcpist_services.upstream.registered import know_server
-    from mcpist_services.upstream.trust import fingerprint, judge, pin_name, pinned_text, review_warnings
-
-    key = _server_key(caller, module)
-    know_server(key, definition)
-    lists.forget(key)
-    named = definition["tools"].get("includeNames", ())
-    known = lists.server_state(key, owner(caller, key))
-    tools, materials = (known.cached.listing.tools, known.cached.listing.materials) if known.cached else ((), ())
-    states = [(tool, judge(known.pins, tool, named=tool.name in named)) for tool in tools]
-    seen = [(material, judge(known.pins, material, named=True)) for material in materials]
-    return [
-        ToolState(
-            pin_name(item),
-            item.description or "",
-            state,
-            tuple(review_warnings(item)),
-            fingerprint(item),
-            pinned_text(item),
-        )
-        for item, state in (*states, *(each for each in seen if each[1] != "approved"))
-    ]
-
-
-def approved_texts(caller: Caller, module: RegisteredModule, names: Collection[str]) -> dict[str, str]:
-    """Return the texts of tools as they were approved last, where they were kept; read after `tool_states`."""
-    from mcpist_services.upstream import lists
-
-    key = _server_key(caller, module)
-    pins = {name: pin for name, pin in lists.server_state(key).pins.items() if name in names}
-    return lists.approved_texts_of(key, pins)
 
 
 def find(organization: Organization, name: str) -> RegisteredModule:
@@ -242,12 +182,6 @@ def _check_name(request: ModuleRequest, organization: Organization) -> None:
     elif len(organization.modules) >= MAX_REGISTERED_MODULES:
         problem = f"an organization registers at most {MAX_REGISTERED_MODULES} modules"
         raise InvalidRequest(field="name", problem=problem)
-
-
-def _server_key(caller: Caller, module: RegisteredModule) -> str:
-    from mcpist_services.upstream.registered import server_key
-
-    return server_key(caller.organization, module.name, module.sha256)
 
 
 def _list_tools(organization: str, name: str, digest: str, definition: dict[str, Any]) -> None:

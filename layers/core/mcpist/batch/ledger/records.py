@@ -39,9 +39,7 @@ class Opening:
     """The id of the administrator."""
     reason: str
     at: int
-    """In epoch seconds."""
     until: int
-    """In epoch seconds."""
 
 
 @dataclass(frozen=True, slots=True)

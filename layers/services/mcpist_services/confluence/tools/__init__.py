@@ -6,7 +6,7 @@ from pydantic import Field
 
 from mcpist_services.confluence.module import PageId, SpaceKey, confluence
 
-from mcpist_services.confluence.tools import pages, blog_posts, comments, attachments, restrictions  # isort: skip
+from mcpist_services.confluence.tools import spaces, pages, blog_posts, comments, attachments, restrictions  # isort: skip
 
 confluence.addresses("confluence://pages/{page_id}", pages.get_page, "document", "A page as Markdown.")
 confluence.addresses("confluence://spaces/{space_id}/pages", pages.list_pages, "pages", "The pages of a space.")
@@ -20,7 +20,7 @@ def summarise_page(page_id: PageId) -> None:
     """Summarise a page, with what is still open on it."""
 
 
-@confluence.prompt(pages.search, pages.get_page, pages.list_spaces, pages.create_page)
+@confluence.prompt(pages.search, pages.get_page, spaces.list_spaces, pages.create_page)
 def draft_meeting_notes(
     space_key: SpaceKey, topic: Annotated[str, Field(min_length=1), "What the meeting was about, e.g. Release planning"]
 ) -> None:
@@ -34,5 +34,5 @@ def find_stale_pages(
     """Find the pages of a space that nobody has changed for a long time."""
 
 
-confluence.completes("space_key", pages.list_spaces, "key")
-confluence.completes("space_id", pages.list_spaces, "id")
+confluence.completes("space_key", spaces.list_spaces, "key")
+confluence.completes("space_id", spaces.list_spaces, "id")

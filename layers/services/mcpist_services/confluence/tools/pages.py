@@ -41,10 +41,8 @@ from mcpist_services.confluence.presentation import search_result, storage
 
 # A search also continues by its cursor; its links have a direction and a start as well.
 _BY_SEARCH_CURSOR = by_link(next_link, "cursor", "next", "start")
-SPACES = ("read:space:confluence",)
 TREES = ("read:hierarchical-content:confluence",)
 FOUND = Paging("limit", 100, ("cursor", "next", "start"), _BY_SEARCH_CURSOR, search_result)
-SPACE = ("id", "key", "name", "type", "status", "homepageId as homepage_id", "createdAt as created")
 PAGE = (
     "id",
     "title",
@@ -54,7 +52,6 @@ PAGE = (
     "createdAt as created",
     "version.createdAt as updated",
 )
-SPACE_DETAILS = shows(*SPACE, "description.plain.value as description", "url")
 CHILD = ("id", "title", "type", "status")
 CHILDREN = shows(*CHILD, "spaceId as space_id", "page_url as url", rows="results")
 DESCENDANTS = shows(*CHILD, "parentId as parent_id", "depth", "page_url as url", rows="results")
@@ -75,32 +72,10 @@ VERSIONS = shows(
 CHANGING = ("read:page:confluence", "write:page:confluence")
 
 Order = Literal[Dates, "id", "-id", "title", "-title"]
-SpaceType = Annotated[
-    Literal["global", "collaboration", "knowledge_base", "personal", "system", "onboarding", "xflow_sample_space"],
-    "All if left out",
-]
 PageStatuses = Annotated[list[Literal["current", "archived", "deleted", "trashed"]], "Current and archived if left out"]
 Cql = Annotated[
     str, Field(min_length=1), 'Confluence\'s query language, e.g. type = page AND space = ENG AND text ~ "login"'
 ]
-
-
-@confluence.lists(shows(*SPACE, "page_url as url", rows="results"), "getSpaces", scopes=SPACES)
-def list_spaces(
-    keys: Annotated[list[SpaceKey] | None, "Only these, by their keys, e.g. ENG, OPS"] = None,
-    type: SpaceType | None = None,  # noqa: A002
-    status: Annotated[Literal["current", "archived"] | None, "Both if left out"] = None,
-    sort: Literal["id", "-id", "key", "-key", "name", "-name"] | None = None,
-) -> Call:
-    """List the spaces that you can see, with the ids that other tools take."""
-    return Call("GET", "/wiki/api/v2/spaces", given(keys=keys, type=type, status=status, sort=sort))
-
-
-@confluence.reads(SPACE_DETAILS, "getSpaceById", scopes=SPACES)
-def get_space(space_id: SpaceId) -> Calls:
-    """Read one space: its name, its home page, its description."""
-    place = path("/wiki/api/v2/spaces/{space_id}", space_id=space_id)
-    return send_with_markdown(Call("GET", place, {"description-format": "plain"}))
 
 
 @confluence.lists(shows(*PAGE, "page_url as url", rows="results"), "getPages")

@@ -1,14 +1,16 @@
 """Pull requests: their files and diffs, reviews, and comments on lines."""
 
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 from mcpist.render.shows import DOWNLOADED, shows
 from mcpist.tools.declare.call import Call, changes, given
-from mcpist.tools.declare.undo import restores, undone_by, unless
+from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo, restores, undone_by, unless
 from mcpist_services.github.module import (
     CHANGED,
     Direction,
     IssueNumber,
+    Login,
     Markdown,
     Name,
     Owner,
@@ -20,6 +22,7 @@ from mcpist_services.github.module import (
 
 FILE = ("filename", "status", "additions", "deletions")
 PULL = ("number", "title", "state", "draft", "user.login as author", "head.ref as head", "base.ref as base")
+REVIEWERS = shows("number", "requested_reviewers[*].login as reviewers", "html_url as url")
 PULL_DETAILS = shows(
     *PULL,
     "head.sha as sha",
@@ -113,6 +116,81 @@ def update_pull(
     """Change a pull request, close it or open it again."""
     fields = changes(title=title, body=body, state=state, base=base)
     return Call("PATCH", pull_path(owner, repo, pull_number), json=fields)
+
+
+def _ask_again(change: ToolChange) -> Iterable[ToolCall]:
+    return _calls("request_reviewers", _given(_asked(change.before, change)), change)
+
+
+def _calls(tool: str, people: Mapping[str, Any], change: ToolChange) -> Iterable[ToolCall]:
+    return [ToolCall(tool, {**change.given("owner", "repo", "pull_number"), **people})] if people else []
+
+
+def _given(people: Mapping[str, Any]) -> dict[str, Any]:
+    return {kind: people[kind] for kind in ("reviewers", "team_reviewers") if people.get(kind)}
+
+
+def _asked(pull: Any, change: ToolChange) -> dict[str, Any]:
+    """Return those of a change who are asked for a review of a pull request."""
+    asked = {
+        "reviewers": [person["login"].casefold() for person in pull["requested_reviewers"]],
+        "team_reviewers": [team["slug"].casefold() for team in pull["requested_teams"]],
+    }
+    return {
+        kind: [name for name in names if name.casefold() in asked[kind]]
+        for kind, names in _given(change.arguments).items()
+    }
+
+
+def _take_back(change: ToolChange) -> Iterable[ToolCall]:
+    before = _asked(change.before, change)
+    new = {
+        kind: [name for name in names if name not in before[kind]] for kind, names in _given(change.arguments).items()
+    }
+    return _calls("remove_reviewers", _given(new), change)
+
+
+@github.writes(
+    REVIEWERS,
+    "pulls/request-reviewers",
+    idempotent=True,
+    uses=({"reviewers": ["octocat"]},),
+    undo=Undo(calls=_take_back, read="get_pull", state=_asked, after=lambda change: _given(change.arguments)),
+)
+def request_reviewers(
+    owner: Owner,
+    repo: Repo,
+    pull_number: IssueNumber,
+    reviewers: Annotated[list[Login] | None, "Logins, e.g. octocat"] = None,
+    team_reviewers: Annotated[list[Name] | None, "Slugs of teams, e.g. platform"] = None,
+) -> Call:
+    """Ask people or teams to review a pull request."""
+    people = changes(reviewers=reviewers, team_reviewers=team_reviewers)
+    return Call("POST", pull_path(owner, repo, pull_number, "/requested_reviewers"), json=people)
+
+
+@github.writes(
+    REVIEWERS,
+    "pulls/remove-requested-reviewers",
+    idempotent=True,
+    uses=({"reviewers": ["octocat"]},),
+    undo=Undo(
+        calls=_ask_again,
+        read="get_pull",
+        state=_asked,
+        after=lambda change: {kind: [] for kind in _given(change.arguments)},
+    ),
+)
+def remove_reviewers(
+    owner: Owner,
+    repo: Repo,
+    pull_number: IssueNumber,
+    reviewers: Annotated[list[Login] | None, "Logins, e.g. octocat"] = None,
+    team_reviewers: Annotated[list[Name] | None, "Slugs of teams, e.g. platform"] = None,
+) -> Call:
+    """Ask people or teams no more to review a pull request."""
+    people = {"reviewers": [], **changes(reviewers=reviewers, team_reviewers=team_reviewers)}
+    return Call("DELETE", pull_path(owner, repo, pull_number, "/requested_reviewers"), json=people)
 
 
 @github.destroys(

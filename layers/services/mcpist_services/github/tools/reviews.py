@@ -1,21 +1,18 @@
 """Reviews of pull requests: who looks at one, what they say, and comments on lines."""
 
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Literal, NotRequired, TypedDict
 
 from pydantic import Field, with_config
 
 from mcpist.render.shows import DONE, shows
-from mcpist.tools.declare.call import Call, changes, given
+from mcpist.tools.declare.call import Call, given
 from mcpist.tools.declare.pasted import from_url
-from mcpist.tools.declare.undo import ToolCall, ToolChange, Undo, row_where, undone_by, unless
+from mcpist.tools.declare.undo import row_where, undone_by, unless
 from mcpist_services.github.module import (
     ADDRESSES,
     Direction,
     IssueNumber,
-    Login,
     Markdown,
-    Name,
     Number,
     Owner,
     Repo,
@@ -29,9 +26,6 @@ REVIEW = ("id", "user.login as author", "state", "submitted_at as submitted", "b
 
 
 REVIEWED = shows("id", "state", "html_url as url")
-
-
-REVIEWERS = shows("number", "requested_reviewers[*].login as reviewers", "html_url as url")
 
 
 Verdict = Literal["APPROVE", "REQUEST_CHANGES", "COMMENT"]
@@ -115,80 +109,6 @@ def delete_pending_review(owner: Owner, repo: Repo, pull_number: IssueNumber, re
 
 def _review_path(owner: str, repo: str, number: int, review: int) -> str:
     return repo_path(owner, repo, "/pulls/{number}/reviews/{review}", number=number, review=review)
-
-
-def _ask_again(change: ToolChange) -> Iterable[ToolCall]:
-    return _calls("request_reviewers", _given(_asked(change.before, change)), change)
-
-
-def _calls(tool: str, people: Mapping[str, Any], change: ToolChange) -> Iterable[ToolCall]:
-    return [ToolCall(tool, {**change.given("owner", "repo", "pull_number"), **people})] if people else []
-
-
-def _nobody(change: ToolChange) -> dict[str, Any]:
-    return {kind: [] for kind in _given(change.arguments)}
-
-
-def _given(people: Mapping[str, Any]) -> dict[str, Any]:
-    return {kind: people[kind] for kind in ("reviewers", "team_reviewers") if people.get(kind)}
-
-
-def _asked(pull: Any, change: ToolChange) -> dict[str, Any]:
-    """Return those of a change who are asked for a review of a pull request."""
-    asked = {
-        "reviewers": [person["login"].casefold() for person in pull["requested_reviewers"]],
-        "team_reviewers": [team["slug"].casefold() for team in pull["requested_teams"]],
-    }
-    return {
-        kind: [name for name in names if name.casefold() in asked[kind]]
-        for kind, names in _given(change.arguments).items()
-    }
-
-
-def _take_back(change: ToolChange) -> Iterable[ToolCall]:
-    before = _asked(change.before, change)
-    new = {
-        kind: [name for name in names if name not in before[kind]] for kind, names in _given(change.arguments).items()
-    }
-    return _calls("remove_reviewers", _given(new), change)
-
-
-@github.writes(
-    REVIEWERS,
-    "pulls/request-reviewers",
-    idempotent=True,
-    uses=({"reviewers": ["octocat"]},),
-    undo=Undo(calls=_take_back, read="get_pull", state=_asked, after=lambda change: _given(change.arguments)),
-)
-def request_reviewers(
-    owner: Owner,
-    repo: Repo,
-    pull_number: IssueNumber,
-    reviewers: Annotated[list[Login] | None, "Logins, e.g. octocat"] = None,
-    team_reviewers: Annotated[list[Name] | None, "Slugs of teams, e.g. platform"] = None,
-) -> Call:
-    """Ask people or teams to review a pull request."""
-    people = changes(reviewers=reviewers, team_reviewers=team_reviewers)
-    return Call("POST", pull_path(owner, repo, pull_number, "/requested_reviewers"), json=people)
-
-
-@github.writes(
-    REVIEWERS,
-    "pulls/remove-requested-reviewers",
-    idempotent=True,
-    uses=({"reviewers": ["octocat"]},),
-    undo=Undo(calls=_ask_again, read="get_pull", state=_asked, after=_nobody),
-)
-def remove_reviewers(
-    owner: Owner,
-    repo: Repo,
-    pull_number: IssueNumber,
-    reviewers: Annotated[list[Login] | None, "Logins, e.g. octocat"] = None,
-    team_reviewers: Annotated[list[Name] | None, "Slugs of teams, e.g. platform"] = None,
-) -> Call:
-    """Ask people or teams no more to review a pull request."""
-    people = {"reviewers": [], **changes(reviewers=reviewers, team_reviewers=team_reviewers)}
-    return Call("DELETE", pull_path(owner, repo, pull_number, "/requested_reviewers"), json=people)
 
 
 ReviewComment = Annotated[
