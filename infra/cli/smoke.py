@@ -12,7 +12,6 @@ from functools import partial
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-import httpx2
 import jwt
 from typer import Argument, Option
 
@@ -20,7 +19,7 @@ from infra.cli import login_store
 from infra.cli.doctor import configuration
 from infra.cli.doctor.command import CheckResult, Findings, report, run_check
 from infra.cli.doctor.deployment import CheckFinding, Deployment, ok, problem, read_deployment, skipped, warning
-from infra.cli.doctor.endpoint import LOGIN_PATH, REMAPPED, RESOURCE_PATH, ask, document
+from infra.cli.doctor.endpoint import LOGIN_PATH, RESOURCE_PATH, challenge_at, document
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.endpoint import Endpoint
 from infra.cli.options import Target, Token, chosen
@@ -42,8 +41,6 @@ _REMEDIES = {
     "use": "`mcpist doctor --stack STACK` checks what the endpoint needs.",
     "account": "Use a profile that may read the stack, Lambda, logs and metrics: --profile.",
 }
-COPY = "x-mcpist-www-authenticate"
-PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 ADDRESS_HINT = "Use the output McpUrl of the stack: `mcpist doctor --stack STACK` says what is wrong with its address."
 SHOWN = ("iss", "aud", "scope", "client_id", "token_use")
 LOGIN_HINT = "Get a token for this URL: log in with a client of docs/clients.md, and give its access token by --token."
@@ -78,8 +75,10 @@ def run_smoke(
         "logs": partial(logs, since=since, seconds=wait),
         "metrics": partial(metrics, since=since, seconds=wait),
     }
+    challenge = partial(challenge_at, remedy=ADDRESS_HINT)
+    public: Checks = {"resource metadata": resource, "authorization server": login, "challenge": challenge}
     lines = [
-        *_run("login", {"resource metadata": resource, "authorization server": login, "challenge": challenge}, url),
+        *_run("login", public, url),
         *_run("use", {"token": claims, "tools": three_tools, "call": call, "batch": batch}, endpoint),
     ]
     # Last: the traces of what was done above are there only now.
@@ -123,23 +122,6 @@ def login(url: str) -> Iterator[CheckFinding]:
             yield problem(f"{issuer} calls itself {found.get('issuer')}", "Deploy with the name that it gives itself.")
         else:
             yield ok(f"{issuer}: authorization code with PKCE, {_registration(found)}")
-
-
-def challenge(url: str) -> CheckFinding:
-    """Check the response to a client without a token, with its headers as they arrive."""
-    response = ask("POST", url, json=PING)
-    if response.status_code != httpx2.codes.UNAUTHORIZED:
-        return problem(f"POST {url} without a token returns {response.status_code}, not 401", ADDRESS_HINT)
-    headers = {
-        name: response.headers[name] for name in ("www-authenticate", REMAPPED, COPY) if name in response.headers
-    }
-    arrived = "; ".join(f"{name}: {value}" for name, value in headers.items())
-    if not any("resource_metadata=" in value for value in headers.values()):
-        return problem(f"401 without the address of the metadata, {arrived or 'and no challenge'}", ADDRESS_HINT)
-    if "www-authenticate" in headers or REMAPPED in headers:
-        return ok(f"401, {arrived}")  # clients that do not see the renamed header look at the host's root
-    remedy = "Clients find the metadata at the host's root; a proxy in front of the API may remove the header."
-    return warning(f"401 without www-authenticate, {arrived}", remedy)
 
 
 def resource_addresses(url: str) -> tuple[str, str]:

@@ -16,7 +16,8 @@ from mcpist.strict_json import json_object
 MIN_CERTIFICATE_DAYS = 14
 RESOURCE_PATH = "/.well-known/oauth-protected-resource"
 LOGIN_PATH = "/.well-known/oauth-authorization-server"
-REMAPPED = "x-amzn-remapped-www-authenticate"
+REMAPPED, COPY = "x-amzn-remapped-www-authenticate", "x-mcpist-www-authenticate"
+PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 PROBE_TIMEOUT_SECONDS = 10
 WARNING_SKEW_SECONDS = 60
 MAX_SKEW_SECONDS = 300
@@ -67,19 +68,25 @@ def challenge(deployment: Deployment) -> CheckFinding:
     """Check that a client without a token gets the challenge to log in."""
     url = f"{deployment.url}/mcp"
     try:
-        response = ask("POST", url, json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
+        return challenge_at(url, _log(deployment))
     except httpx2.HTTPError as error:
         return problem(f"{url} cannot be reached: {error}", _unreached(deployment))
-    announced = {
-        name: "resource_metadata=" in response.headers.get(name, "") for name in ("www-authenticate", REMAPPED)
-    }
+
+
+def challenge_at(url: str, remedy: str) -> CheckFinding:
+    """Check the response to a client without a token, with its headers as they arrive."""
+    response = ask("POST", url, json=PING)
     if response.status_code != httpx2.codes.UNAUTHORIZED:
-        return problem(f"POST {url} without a token returns {response.status_code}, not 401", _log(deployment))
-    if announced["www-authenticate"]:
-        return ok("401 with www-authenticate")
-    if announced[REMAPPED]:
-        return ok(f"401; www-authenticate arrives as {REMAPPED}, and clients find the metadata at the host's root")
-    return problem(f"POST {url} returns 401 without resource_metadata", _log(deployment))
+        return problem(f"POST {url} without a token returns {response.status_code}, not 401", remedy)
+    names = ("www-authenticate", REMAPPED, COPY)
+    headers = {name: response.headers[name] for name in names if name in response.headers}
+    arrived = "; ".join(f"{name}: {value}" for name, value in headers.items())
+    if not any("resource_metadata=" in value for value in headers.values()):
+        return problem(f"401 without the address of the metadata, {arrived or 'and no challenge'}", remedy)
+    if "www-authenticate" in headers or REMAPPED in headers:
+        return ok(f"401, {arrived}")  # clients that do not see the renamed header look at the host's root
+    proxy = "Clients find the metadata at the host's root; a proxy in front of the API may remove the header."
+    return warning(f"401 without www-authenticate, {arrived}", proxy)
 
 
 def login_metadata(deployment: Deployment) -> CheckFinding:

@@ -232,13 +232,14 @@ class Module:
     def _declare(
         self, effect: Effect, shows: Shows, operation: str, more: ToolMetadata, *, idempotent: bool, **marks: Any
     ) -> Callable[[ToolFunction], ToolFunction]:
-        cache_seconds, uses = more.pop("cache_seconds", 0), more.pop("uses", ())
-        scopes, page_path = more.pop("scopes", getattr(self.scopes, effect)), more.pop("page_path", self.page_path)
-        undo, irreversible = more.pop("undo", None), more.pop("irreversible", "")
-        about = ModuleMetadata(**{**self.about, **more})  # type: ignore[typeddict-unknown-key]
+        given: dict[str, Any] = {**marks, **more}
+        scopes = given.pop("scopes", getattr(self.scopes, effect))
+        about: Any = {name: given.pop(name, value) for name, value in self.about.items()}
+        given.setdefault("page_path", self.page_path)
 
         def declare(function: ToolFunction) -> ToolFunction:
-            if (undo or irreversible) if effect == "reads" else (undo and irreversible):
+            undos = [name for name in ("undo", "irreversible") if given.get(name)]
+            if len(undos) > (effect != "reads"):
                 raise ValueError(f"{self.name}.{function.__name__} is declared with an undo that it cannot have")
             tool = DeclaredTool(
                 module=self.name,
@@ -248,13 +249,8 @@ class Module:
                 operation=operation,
                 about=about,
                 idempotent=idempotent,
-                cache_seconds=cache_seconds,
-                uses=uses,
                 schema_first=self.schema_first,
-                page_path=page_path,
-                undo=undo,
-                irreversible=irreversible,
-                **marks,
+                **given,
             )
             _register(self.tools, tool.name, tool, self.name)
             self.scopes_by_tool[tool.name] = scopes
