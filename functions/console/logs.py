@@ -24,7 +24,12 @@ def show(visit: Visit) -> HttpResponse:
     """Show rows and the story of one, or export as many as one search reads."""
     query = visit.request.query
     if query.get("format"):
-        return _export(visit, query["format"])
+        form = query["format"]
+        if form not in EXPORTS:
+            raise InvalidRequest(field="format", problem=f"it is one of {', '.join(EXPORTS)}")
+        media_type, write = EXPORTS[form]
+        rows = _search(visit, MAX_ROWS).rows
+        return download(visit.request, write(rows).encode(), media_type, f"audit.{form}")
     organization = visit.caller.organization
     story = find_story(organization, query["id"]) if query.get("id") else None
     return visit.page(
@@ -55,14 +60,6 @@ def _find(visit: Visit, filters: Filters, days: int, limit: int) -> Page:
     until, cursor = datetime.now(UTC) + timedelta(minutes=1), visit.request.query.get("cursor", "")
     since = until - timedelta(days=days)
     return find(visit.caller.organization, since=since, until=until, filters=filters, limit=limit, cursor=cursor)
-
-
-def _export(visit: Visit, form: str) -> HttpResponse:
-    if form not in EXPORTS:
-        raise InvalidRequest(field="format", problem=f"it is one of {', '.join(EXPORTS)}")
-    media_type, write = EXPORTS[form]
-    rows = _search(visit, MAX_ROWS).rows
-    return download(visit.request, write(rows).encode(), media_type, f"audit.{form}")
 
 
 def _days(visit: Visit) -> int:

@@ -29,7 +29,8 @@ type AllowedModule = tuple[ModuleEntry, Mapping[str, int]]
 
 def show(visit: Visit) -> HttpResponse:
     """Show who the person is here, and how to use the endpoint."""
-    allowed = _allowed(visit)
+    permissions = visit.permissions
+    allowed = [(module, Counter(tool.effect for tool in permissions.tools(module))) for module in permissions.modules()]
     modules, roles = [module for module, _ in allowed], visit.caller.roles[:MAX_EXPLAINED_ROLES]
     return visit.page(
         "profile.html",
@@ -78,12 +79,6 @@ def submit(visit: Visit) -> HttpResponse:
         case _:
             raise InvalidRequest(field="action", problem="this action is unknown")
     return visit.redirect("/signed-out", cookies=[clear_cookie(request, "session")])
-
-
-def _allowed(visit: Visit) -> Sequence[AllowedModule]:
-    """Return the modules that the person's roles open, each with the number of tools of every effect."""
-    permissions = visit.permissions
-    return [(module, Counter(tool.effect for tool in permissions.tools(module))) for module in permissions.modules()]
 
 
 def _allowed_by(visit: Visit, role: Role, modules: Iterable[ModuleEntry]) -> Sequence[AllowedModule]:

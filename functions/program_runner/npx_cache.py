@@ -41,7 +41,9 @@ class NpxCache:
         if whole.is_dir():
             self._folder = whole.resolve()
         else:
-            self._remove_broken()
+            for folder in self._all.glob(f"{self._name}-*"):
+                if time.time() - folder.lstat().st_mtime > MAX_INSTALL_SECONDS:
+                    shutil.rmtree(folder, ignore_errors=True)
             self._folder = Path(tempfile.mkdtemp(prefix=f"{self._name}-", dir=self._all))
             (self._all / _DOWNLOADS).mkdir(exist_ok=True)
             (self._folder / _DOWNLOADS).symlink_to(f"../{_DOWNLOADS}")
@@ -56,8 +58,3 @@ class NpxCache:
             link.unlink()
         with suppress(FileExistsError):  # another sandbox was faster
             os.symlink(self._folder.name, link)
-
-    def _remove_broken(self) -> None:
-        for folder in self._all.glob(f"{self._name}-*"):
-            if time.time() - folder.lstat().st_mtime > MAX_INSTALL_SECONDS:
-                shutil.rmtree(folder, ignore_errors=True)

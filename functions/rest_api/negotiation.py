@@ -25,7 +25,8 @@ def negotiated(exchange: RestExchange, response: HttpResponse) -> HttpResponse:
     if not headers.get("content-type", "").startswith(TEXT_TYPES) or response.get("isBase64Encoded"):
         return {**response, "headers": headers}
     if response["statusCode"] == 200 and request.method == "GET":
-        headers.setdefault("etag", _entity_tag(body))
+        digest = hashlib.sha256(body.encode()).digest()
+        headers.setdefault("etag", f'"{base64.urlsafe_b64encode(digest).decode()[:TAG_CHARACTERS]}"')
         headers.setdefault("cache-control", "private, no-cache")
         if _matches(request.headers.get("if-none-match", ""), headers["etag"]):
             kept = {name: value for name, value in headers.items() if name != "content-type"}
@@ -80,11 +81,6 @@ def _rate_limit(exchange: RestExchange) -> dict[str, str]:
         "ratelimit-policy": f'"minute";q={left.limit};w=60',
         "ratelimit": f'"minute";r={left.remaining};t={left.seconds}',
     }
-
-
-def _entity_tag(body: str) -> str:
-    digest = hashlib.sha256(body.encode()).digest()
-    return f'"{base64.urlsafe_b64encode(digest).decode()[:TAG_CHARACTERS]}"'
 
 
 def _matches(stated: str, etag: str) -> bool:

@@ -36,7 +36,10 @@ prepare(
 def perform(event: Mapping[str, Any]) -> dict[str, Any]:
     """Return the result of a message; raises a typed error for one that is malformed or not permitted."""
     message = messages.parse(event)
-    _log(message)
+    # Only fields that passed the model of the message are logged.
+    service = getattr(message, "service", None) or getattr(message, "provider", None)
+    services = getattr(message, "services", None) or tuple(filter(None, [service]))
+    invocation.add_fields(operation=message.operation, organization=message.organization, services=services)
     if isinstance(message, messages.Expire):
         return administration.expire(message.organization)
     caller = proof.authenticate(message)
@@ -86,13 +89,6 @@ def _refusals_audited(caller: Caller, message: messages.ProvenMessage) -> Iterat
                 outcome=error.code,
             )
         raise
-
-
-def _log(message: messages.Message) -> None:
-    """Add to the log what the message is about; only fields that passed its model are logged."""
-    service = getattr(message, "service", None) or getattr(message, "provider", None)
-    services = getattr(message, "services", None) or tuple(filter(None, [service]))
-    invocation.add_fields(operation=message.operation, organization=message.organization, services=services)
 
 
 def _connect(caller: Caller, message: messages.PageMessage) -> dict[str, Any]:

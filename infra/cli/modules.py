@@ -169,14 +169,10 @@ def why(
 ) -> CommandResult:
     """Show why a tool can or cannot be used, and who can change it."""
     found = access.session(own=not user).get("/v1/why", tool=tool, user=user)
-    return CommandResult(metadata=found, drawing=_draw(found))
-
-
-def _draw(found: dict[str, Any]) -> str:
     # After the first no, what nobody has decided is of no use to the reader.
     decided = [one for one in found["decisions"] if not (found["firstNo"] and one["verdict"] == "open")]
     rows = [[in_words(visible(str(decision[name]))) for name in _COLUMNS] for decision in decided]
     roles = [[visible(str(role[name])) for name in ("role", "rule", "mask")] for role in found["roles"]]
     tables = [render_table(_COLUMNS, rows)]
     tables += [render_table(("role", "refused by", "mask"), roles)] if roles else []
-    return "\n\n".join(tables)
+    return CommandResult(metadata=found, drawing="\n\n".join(tables))

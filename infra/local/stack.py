@@ -1,11 +1,10 @@
 """The embedded AWS: the stack of template.yaml on one loopback port, until the context ends."""
 
-import contextlib
 import json
 import sys
 import threading
 from collections.abc import Collection, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -154,7 +153,7 @@ class EmbeddedAws:
 
     def _open(self, stack: ExitStack) -> None:
         options = self._options
-        listener = stack.enter_context(contextlib.closing(listen(options.host, options.port)))
+        listener = stack.enter_context(closing(listen(options.host, options.port)))
         reachable_host = "127.0.0.1" if options.host == "0.0.0.0" else options.host  # noqa: S104 - a comparison  # nosec B104
         address = f"{reachable_host}:{listener.getsockname()[1]}"
         self.api_url = f"http://{address}"

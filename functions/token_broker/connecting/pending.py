@@ -109,7 +109,11 @@ class Pending:
         if not self.has_tokens:
             return None
         opened = vault.unseal(self.sealed["found"], _secret_place(self.intent, self.id, "found"))
-        return _parse_obtained(json.loads(opened.get_secret_value()))
+        plain = json.loads(opened.get_secret_value())
+        refresh = plain["refresh_token"]
+        tokens = Tokens(SecretStr(plain["access_token"]), SecretStr(refresh) if refresh else None)
+        choices = tuple(decode(GrantedAccount, one) for one in plain.get("choices", ()))
+        return ObtainedGrant(decode(GrantedAccount, plain["account"]), tokens, plain["over"], choices)
 
 
 def begin(intent: ConnectionIntent) -> tuple[SecretStr, SecretStr]:
@@ -199,13 +203,6 @@ def _to_plain(obtained: ObtainedGrant) -> dict[str, Any]:
         "over": obtained.replaced_account_id,
         "choices": [encode(one) for one in obtained.choices],
     }
-
-
-def _parse_obtained(plain: dict[str, Any]) -> ObtainedGrant:
-    refresh = plain["refresh_token"]
-    tokens = Tokens(SecretStr(plain["access_token"]), SecretStr(refresh) if refresh else None)
-    choices = tuple(decode(GrantedAccount, one) for one in plain.get("choices", ()))
-    return ObtainedGrant(decode(GrantedAccount, plain["account"]), tokens, plain["over"], choices)
 
 
 def _secret_place(intent: ConnectionIntent, id_: str, field: str) -> vault.SecretPlace:

@@ -1,7 +1,7 @@
 """`mcpist doctor`: run all checks, list their findings, and succeed if none of them is a problem."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Annotated, NamedTuple
@@ -11,7 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from typer import Option
 
 from infra.cli.doctor import configuration, endpoint, issuer, people, stores
-from infra.cli.doctor.deployment import CheckFinding, Deployment, State, problem, read_deployment, skipped
+from infra.cli.doctor.deployment import CheckFinding, Deployment, problem, read_deployment, skipped
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.options import OrganizationOption, Target
 from infra.cli.table import table_rows
@@ -115,16 +115,12 @@ def report(lines: Sequence[CheckResult], command: str) -> CommandResult:
     counts = dict(Counter(line.finding.state for line in lines))
     findings = [{"area": line.area, "about": line.about, **asdict(line.finding)} for line in lines]
     facts = {"findings": findings, "counts": counts}
-    drawing = _render(lines, counts)
-    if not counts.get("problem"):
-        return CommandResult(metadata=facts, drawing=drawing)
-    hint = f"Do what the remedies in the details say, and run `{command}` again."
-    raise CommandError("NOT_CONFIGURED", f"Problems: {counts['problem']}.", hint, facts, drawing=drawing)
-
-
-def _render(lines: Sequence[CheckResult], counts: Mapping[State, int]) -> str:
     rows = [[line.finding.state, line.area, line.about, line.finding.found] for line in lines]
     table = table_rows(("state", "area", "about", "found"), rows)
     remedies = ["", *(f"    {line.finding.remedy}" if line.finding.remedy else "" for line in lines)]
     texts = [text for pair in zip(table, remedies, strict=True) for text in pair if text]
-    return "\n".join([*texts, ", ".join(f"{count} {state}" for state, count in counts.items())])
+    drawing = "\n".join([*texts, ", ".join(f"{count} {state}" for state, count in counts.items())])
+    if not counts.get("problem"):
+        return CommandResult(metadata=facts, drawing=drawing)
+    hint = f"Do what the remedies in the details say, and run `{command}` again."
+    raise CommandError("NOT_CONFIGURED", f"Problems: {counts['problem']}.", hint, facts, drawing=drawing)

@@ -39,7 +39,7 @@ class NoTable(Exception):  # a signal to who makes a table
 
 def single_row(value: Fields) -> str:
     """Return the head and the only row of a small object, e.g. `{login id}: ada,1`; an empty text for another one."""
-    if not _is_small(value):
+    if not (0 < len(value) <= MAX_SINGLE_COLUMNS and _count_columns(value) <= MAX_SINGLE_COLUMNS):
         return ""
     try:
         heads, cells = _row_of(value)
@@ -79,10 +79,6 @@ def _is_flat(value: Fields) -> bool:
     return len(value) <= MAX_SINGLE_COLUMNS and not any(
         type(inner) in (dict, list, ValueReference) for inner in value.values()
     )
-
-
-def _is_small(value: Fields) -> bool:
-    return 0 < len(value) <= MAX_SINGLE_COLUMNS and _count_columns(value) <= MAX_SINGLE_COLUMNS
 
 
 def _count_columns(value: Fields) -> float:

@@ -65,7 +65,7 @@ class Approval:
 
     def refusal(self) -> McpistError:
         """Return the error of a request that this approval does not permit, or does not permit yet."""
-        facts = self.summary() | {"until": _text_of(self.until)}
+        facts = self.summary() | {"until": datetime.fromtimestamp(self.until, UTC).strftime("%Y-%m-%d %H:%M UTC")}
         kinds = {"waiting": ApprovalPending, "approved": ApprovalPending, "declined": ApprovalDeclined}
         return kinds.get(self.state, ApprovalEnded)(**facts)
 
@@ -90,7 +90,3 @@ class Approval:
 def page_url(approval: str) -> str:
     """Return the address of the page on which a person decides."""
     return f"{settings().public_url}/approvals?id={approval}"
-
-
-def _text_of(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -22,13 +22,9 @@ from mcpist_services.confluence.markup import Element, parse
 from mcpist_services.confluence.originals import CODE, mark_of
 
 MAX_COLUMNS = 100  # so that one long row cannot lengthen all others
-_MARK_ELEMENTS: dict[tree.Mark, tuple[str, ...]] = {
-    "strong": ("strong", "b"),
-    "emphasis": ("em", "i"),
-    "strike": ("del", "s", "strike"),
-    "code": ("code", "tt", "kbd", "samp"),
-}
-_MARKS = {name: mark for mark, names in _MARK_ELEMENTS.items() for name in names}
+_MARKS: dict[str, tree.Mark] = {"strong": "strong", "b": "strong", "em": "emphasis", "i": "emphasis"}
+_MARKS |= {"del": "strike", "s": "strike", "strike": "strike"}
+_MARKS |= {"code": "code", "tt": "code", "kbd": "code", "samp": "code"}
 _STYLES = {"u": "underline", "ins": "underline", "sub": "subscript", "sup": "superscript"}
 _STYLES |= {"small": "small text", "big": "large text", "ac:inline-comment-marker": "inline comment"}
 _CSS = {"background-color": "background colour", "color": "colour"}
@@ -94,9 +90,6 @@ def _styled(flow: BlockBuilder, element: Element, style: Style) -> None:
     flow.lost |= {tree.Unsupported(word): None for word in lost if word}
 
 
-# -- inline -------------------------------------------------------------------------------------------
-
-
 def _anchor(flow: BlockBuilder, element: Element, style: Style) -> None:
     if link := element.attributes.get("href", "").strip():
         _link(flow, element, replace(style, link=link), link)
@@ -153,9 +146,8 @@ def _date(flow: BlockBuilder, element: Element, style: Style) -> None:
 
 def _emoticon(flow: BlockBuilder, element: Element, _: Style) -> None:
     name = element.attributes.get("ac:name", "")
-    emoji = element.attributes.get("ac:emoji-fallback") or toml_beside(__file__, "emoticons.toml").get(
-        name, f":{name}:"
-    )
+    known = toml_beside(__file__, "emoticons.toml")
+    emoji = element.attributes.get("ac:emoji-fallback") or known.get(name, f":{name}:")
     flow.add_runs(tree.Unsupported(f"emoticon {emoji}") if emoji.startswith(":") else tree.TextRun(emoji))
 
 

@@ -25,10 +25,8 @@ def query_of(name: str, parameter: OverlayParameter, arguments: Mapping[str, Any
         return
     if isinstance(value, dict) and style in {"deep", "", "form"}:
         for key, one in value.items():
-            yield (
-                (f"{wire}[{key}]" if style == "deep" else key),
-                one if isinstance(one, list) else text_of(one, "comma"),
-            )
+            name = f"{wire}[{key}]" if style == "deep" else key
+            yield name, one if isinstance(one, list) else text_of(one, "comma")
     elif isinstance(value, list) and style in {"", "form", "deep"}:
         yield wire, [text_of(one, "comma") for one in value]
     else:

@@ -72,7 +72,10 @@ class ProgramAnswer:
 
 def answer_of(caller: Caller, command: str, tool: ToolDeclaration, result: ProgramResult) -> ProgramAnswer:
     """Store what a run leaves as the caller's files, and return its answer; OutputRefused where a file is missing."""
-    _check_required(tool, result)
+    names = [PurePosixPath(output.name) for output in result.outputs]
+    for rule in tool.outputs:
+        if rule.required and not any(name.full_match(rule.glob) for name in names):
+            raise OutputRefused(program=tool.program, problem=f"it left no file {rule.glob}")
     answer = ProgramAnswer(command)
     text, value = _standard_output(tool, result.stdout)
     if value is not None:
@@ -99,13 +102,6 @@ def _rule_of(tool: ToolDeclaration, output: Output) -> tuple[int, str]:
     name = PurePosixPath(output.name)
     matching = (number for number, rule in enumerate(tool.outputs) if name.full_match(rule.glob))
     return next(matching, len(tool.outputs)), output.name
-
-
-def _check_required(tool: ToolDeclaration, result: ProgramResult) -> None:
-    names = [PurePosixPath(output.name) for output in result.outputs]
-    for rule in tool.outputs:
-        if rule.required and not any(name.full_match(rule.glob) for name in names):
-            raise OutputRefused(program=tool.program, problem=f"it left no file {rule.glob}")
 
 
 def _standard_output(tool: ToolDeclaration, stdout: bytes) -> tuple[str, dict[str, Any] | None]:

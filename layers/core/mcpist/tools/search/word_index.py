@@ -76,7 +76,9 @@ class WordIndex:
         ]
         count = max(len(counted), 1)
         mean_lengths = {field: sum(fields[field].total() for fields in counted) / count or 1.0 for field in WEIGHTS}
-        services = _service_names(counted)
+        named = Counter(stem for fields in counted for stem in fields["service"])
+        known = Counter(stem for fields in counted for stem in set().union(*fields.values()))
+        services = {stem for stem, count in named.items() if count >= MIN_SERVICE_SHARE * known[stem]}
         words: dict[str, dict[int, float]] = defaultdict(dict)
         for number, fields in enumerate(counted):
             for stem, frequency in _frequencies(fields, mean_lengths).items():
@@ -170,7 +172,7 @@ def _sums(postings: Postings, count: int, factors: Mapping[str, float]) -> list[
     """Return the sum of each tool's weights, each times the factor of its stem."""
     found = [0.0] * count
     for stem, factor in factors.items():
-        pairs, unit = _unpacked(postings, stem).tolist(), factor / SCALE
+        pairs, unit = memoryview(b64decode(postings.get(stem, ""))).cast("I").tolist(), factor / SCALE
         for number, weight in zip(pairs[::2], pairs[1::2], strict=True):
             found[number] += unit * weight
     return found
@@ -183,10 +185,6 @@ def _packed(known: Mapping[str, Mapping[int, float]]) -> Postings:
 def _base64(weights: Mapping[int, float]) -> str:
     pairs = [value for number, weight in weights.items() for value in (number, round(SCALE * weight))]
     return b64encode(array("I", pairs)).decode()
-
-
-def _unpacked(postings: Postings, stem: str) -> memoryview:
-    return memoryview(b64decode(postings.get(stem, ""))).cast("I")
 
 
 def _frequencies(
@@ -203,13 +201,6 @@ def _frequencies(
         for stem, times in said.items():
             found[stem] += WEIGHTS[field] * times / norm
     return found
-
-
-def _service_names(counted: Collection[Mapping[SearchField, Counter[str]]]) -> set[str]:
-    """Return the stems of services' names that are no general words, which tools of other services have as well."""
-    named = Counter(stem for fields in counted for stem in fields["service"])
-    known = Counter(stem for fields in counted for stem in set().union(*fields.values()))
-    return {stem for stem, count in named.items() if count >= MIN_SERVICE_SHARE * known[stem]}
 
 
 def _name_shares(names: Iterable[Counter[str]]) -> dict[str, dict[int, float]]:

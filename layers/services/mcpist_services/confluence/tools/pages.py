@@ -39,10 +39,9 @@ from mcpist_services.confluence.module import (
 )
 from mcpist_services.confluence.presentation import search_result, storage
 
-# A search also continues by its cursor; its links have a direction and a start as well.
-_BY_SEARCH_CURSOR = by_link(next_link, "cursor", "next", "start")
 TREES = ("read:hierarchical-content:confluence",)
-FOUND = Paging("limit", 100, ("cursor", "next", "start"), _BY_SEARCH_CURSOR, search_result)
+# A search also continues by its cursor; its links have a direction and a start as well.
+FOUND = Paging("limit", 100, ("cursor", "next", "start"), by_link(next_link, "cursor", "next", "start"), search_result)
 PAGE = (
     "id",
     "title",

@@ -92,7 +92,11 @@ def list_create_fields(
     """List the fields that a new issue of a type has in a project: which are required, and their allowed values."""
     place = path("/rest/api/3/issue/createmeta/{project}/issuetypes", project=project)
     types = (yield Call("GET", place, {"maxResults": 200})).json["issueTypes"]
-    chosen = path("/{type_id}", type_id=_type_id(types, issue_type))
+    found = [each["id"] for each in types if issue_type.casefold() in (each["name"].casefold(), each["id"])]
+    if not found:
+        names = ", ".join(each["name"] for each in types)
+        raise InvalidRequest(field="issue_type", problem=f"the project has these types: {names}")
+    chosen = path("/{type_id}", type_id=str(found[0]))
     fields = (yield Call("GET", place + chosen, {"maxResults": 200})).json["fields"]
     return _rows({field["fieldId"]: field for field in fields})
 
@@ -115,12 +119,3 @@ def list_transition_fields(
 
 def _rows(fields: dict[str, Any]) -> list[dict[str, Any]]:
     return [{**field, "id": id_} | field_values(field) for id_, field in fields.items()]
-
-
-def _type_id(types: list[dict[str, Any]], wanted: str) -> str:
-    """Find an issue type by its name or id."""
-    found = [each["id"] for each in types if wanted.casefold() in (each["name"].casefold(), each["id"])]
-    if not found:
-        names = ", ".join(each["name"] for each in types)
-        raise InvalidRequest(field="issue_type", problem=f"the project has these types: {names}")
-    return str(found[0])

@@ -51,7 +51,13 @@ def get_logs(
     limit: Limit = 50,
 ) -> Calls:
     """Read what a service of a project has logged, the newest first."""
-    window = _log_window(iso_timestamp_start, iso_timestamp_end)
+    # Both ends of the period: the endpoint fails without them, and silently loses lines of a longer one.
+    # https://supabase.com/docs/reference/api/v1-get-project-logs
+    until = _time("iso_timestamp_end", iso_timestamp_end) if iso_timestamp_end else datetime.now(UTC)
+    since = _time("iso_timestamp_start", iso_timestamp_start) if iso_timestamp_start else until - DEFAULT_LOG_WINDOW
+    if not timedelta(0) < until - since <= MAX_LOG_WINDOW:
+        raise InvalidRequest(field="iso_timestamp_start", problem="it must be at most 24 hours before the end")
+    window = {"iso_timestamp_start": f"{since:{_UTC}}", "iso_timestamp_end": f"{until:{_UTC}}"}
     place = project_path(project_ref, "/analytics/endpoints/logs")
     return _logs(Call("GET", place, {"sql": _query_of(service, limit), **window}), limit)
 
@@ -60,18 +66,6 @@ def get_logs(
 def list_advisors(project_ref: ProjectRef, about: Advice = "security") -> Call:
     """List what is unsafe in a project, such as tables without row level security, or slow, and how to fix it."""
     return Call("GET", project_path(project_ref, f"/advisors/{about}"))
-
-
-def _log_window(start: str | None, end: str | None) -> dict[str, str]:
-    """Return both ends of the period: the endpoint fails without them, and silently loses lines of a longer one.
-
-    https://supabase.com/docs/reference/api/v1-get-project-logs
-    """
-    until = _time("iso_timestamp_end", end) if end else datetime.now(UTC)
-    since = _time("iso_timestamp_start", start) if start else until - DEFAULT_LOG_WINDOW
-    if not timedelta(0) < until - since <= MAX_LOG_WINDOW:
-        raise InvalidRequest(field="iso_timestamp_start", problem="it must be at most 24 hours before the end")
-    return {"iso_timestamp_start": f"{since:{_UTC}}", "iso_timestamp_end": f"{until:{_UTC}}"}
 
 
 def _time(field: str, text: str) -> datetime:
