@@ -19,16 +19,11 @@ class ListPage[Item]:
 
 
 def page_of[Item](
-    items: Iterable[Item],
-    key: Callable[[Item], str],
-    cursor: str = "",
-    limit: int = DEFAULT_PAGE_ITEMS,
-    *,
-    descending: bool = False,
+    items: Iterable[Item], key: Callable[[Item], str], cursor: str = "", limit: int = DEFAULT_PAGE_ITEMS
 ) -> ListPage[Item]:
     """Return the items after a cursor, by their keys, which differ."""
-    ordered = sorted(items, key=key, reverse=descending)
-    rest = [item for item in ordered if not cursor or (key(item) < cursor if descending else key(item) > cursor)]
+    ordered = sorted(items, key=key)
+    rest = [item for item in ordered if not cursor or key(item) > cursor]
     return ListPage(rest[:limit], key(rest[limit - 1]) if len(rest) > limit else "", len(ordered))
 
 

@@ -60,7 +60,7 @@ def test_every_operation_of_a_table_works_over_http(table: Table) -> None:
     assert [item["sk"] for item in table.query("p")] == [f"{n:03}" for n in range(60)]
     assert len(table.get_many([("p", f"{n:03}") for n in range(70)])) == 60
     assert [item["sk"] for item in table.query_page("pk", "p", ("001", "9"), limit=2)[0]] == ["001", "002"]
-    assert {item["pk"] for item in table.scan("p", keys_only=True)} == {"p"}
+    assert {item["pk"] for item in table.scan("p")} == {"p"}
     assert table.delete("a", "b")
     assert not table.delete("a", "b")
 

@@ -85,14 +85,11 @@ class Table:
         end = deserialize(response.get("LastEvaluatedKey", {})).get("sk", "")
         return [deserialize(item) for item in response["Items"] if is_wanted is None or is_wanted(item)], end
 
-    def scan(self, prefix: str, *, keys_only: bool = False) -> Iterator[Item]:
+    def scan(self, prefix: str) -> Iterator[Item]:
         """Read all items whose partition keys begin with the prefix, consistently, one request a page."""
-        request = _filled(
-            FilterExpression="begins_with(pk, :prefix)",
-            ExpressionAttributeValues=serialize({":prefix": prefix}),
-            ProjectionExpression="pk, sk" if keys_only else "",
-        )
-        return self._pages("Scan", ConsistentRead=True, **request)
+        values = serialize({":prefix": prefix})
+        condition = "begins_with(pk, :prefix)"
+        return self._pages("Scan", ConsistentRead=True, FilterExpression=condition, ExpressionAttributeValues=values)
 
     def _pages(self, operation: str, **request: Any) -> Iterator[Item]:
         """Iterate over the items of all pages; a page is requested when it is needed."""

@@ -76,11 +76,11 @@ def text_of(file: FileRecord, field: str, *, max_bytes: int = storage.MAX_LOADED
         raise InvalidRequest(field=field, problem=problem) from None
 
 
-def list_existing(caller: Caller, user: str | None = None) -> list[FileRecord]:
-    """Return the records of all files of the organization, or of one user, for an administrator."""
+def list_existing(caller: Caller) -> list[FileRecord]:
+    """Return the records of all files of the organization, for an administrator."""
     if caller.system_role != "admin":
         raise AuthorizationError(name="files of others")
-    return records.find_all(caller.organization, user)
+    return records.find_all(caller.organization)
 
 
 def share(caller: Caller, address: Address, roles: Collection[str], field: str = "path") -> FileRecord:

@@ -72,11 +72,11 @@ def describe_file(caller: Caller, made: FileContent, max_characters: int = MAX_D
     return DescribedFile("\n".join([reference, shown, how]), file)
 
 
-def truncate(caller: Caller, text: str, max_characters: int, content_type: str = PLAIN) -> str:
+def truncate(caller: Caller, text: str, max_characters: int) -> str:
     """Return a text, or where it is too long what the model reads of a file with it."""
     if len(text) <= max_characters:
         return text
-    return describe_file(caller, FileContent(text.encode(errors="replace"), content_type), max_characters).text
+    return describe_file(caller, FileContent(text.encode(errors="replace"), PLAIN), max_characters).text
 
 
 def keep_download(caller: Caller, downloaded: FileContent) -> dict[str, Any]:
