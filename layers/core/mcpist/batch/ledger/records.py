@@ -21,9 +21,7 @@ MIN_TAIL_READ_SECONDS = 0.01
 """The same of a read that the invocation enters which settled the step before."""
 
 type Status = Literal["succeeded", "failed", "skipped", "cancelled", "unknown"]
-type ExecutionForm = Literal["machine", "relay"]
-# No `type`: the document of the REST API would name it.
-BatchState = Literal["running", "done", "cancelling", "cancelled"]
+BatchState = Literal["running", "done", "cancelling", "cancelled"]  # no `type`: the REST document would name it
 
 
 def partition_key(organization: str, batch: str) -> str:
@@ -33,10 +31,9 @@ def partition_key(organization: str, batch: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A time in which an administrator may read the results of another user's batch."""
+    """A time in which an administrator, given by its id, may read the results of another user's batch."""
 
     by: str
-    """The id of the administrator."""
     reason: str
     at: int
     until: int
@@ -70,7 +67,7 @@ class Header:
     """The steps whose dependents run however they end."""
     tail_reads: frozenset[int] = frozenset()
     """The reads that only a chain of reads follows; an invocation that opens one alone may enter it at once."""
-    form: ExecutionForm = "machine"
+    form: Literal["machine", "relay"] = "machine"
     resumes: str = ""
     """The id of the batch whose results this one began with, if any."""
     correlation: str = ""
