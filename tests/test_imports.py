@@ -24,7 +24,7 @@ USED = {
 }
 MAX_MODULES = {
     "mcp_endpoint": 630,
-    "console": 580,
+    "console": 585,
     "rest_api": 560,
     "step_runner": 380,
     "token_broker": 400,
