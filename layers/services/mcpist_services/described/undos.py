@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 
 from mcpist.render.shows import shows, value_at
 from mcpist.tools.declare.undo import ToolCall, Undo, values_of
-from mcpist_services.described.identifiers import identifier, skeleton, split, usual_id
+from mcpist_services.described.identifiers import identifier, usual_id
 from mcpist_services.described.overlay import Overlay, ToolRule, UndoRule
+from mcpist_services.described.paths import skeleton, split
 from mcpist_services.described.secrets import is_secret_name
 
 type Named = tuple[str, ToolRule]
