@@ -89,8 +89,9 @@ BASE = "https://api.example.com/users/1"
 
 
 DOCUMENTS = st.dictionaries(NAMES, JSON | ROWS, max_size=6) | ROWS | st.lists(JSON, max_size=5)
-# A character that some readers take for the end of a line is in quotes here, and not where others write TOON.
-PLAIN_LEAVES = LEAVES.filter(lambda leaf: leaf is not None and not re.search("[\x7f-\x9f\u2028\u2029]", str(leaf)))
+# What some readers take for the end of a line, or take away from both ends, is in quotes here, not where others write.
+IN_QUOTES = re.compile(r"[\x7f-\x9f\u2028\u2029]|^[^\S ]|[^\S ]$")
+PLAIN_LEAVES = LEAVES.filter(lambda leaf: leaf is not None and not IN_QUOTES.search(str(leaf)))
 PLAIN_ROWS = st.lists(NAMES, min_size=1, max_size=6, unique=True).flatmap(
     lambda names: st.lists(
         st.fixed_dictionaries(dict.fromkeys(names, PLAIN_LEAVES)),
@@ -123,9 +124,10 @@ def test_toon_without_additions_is_what_others_read(value: Any) -> None:
 @given(PLAIN_ROWS)
 def test_a_plain_table_is_toon_to_the_letter(rows: list[dict[str, Any]]) -> None:
     assert toon(rows) == toon_format.dumps({"items": rows})
-    read_by_others = toon_format.loads(compact_toon(rows))
-    shared = [name for name in read_by_others if name.startswith("items*")]
-    if not shared:
+    text = compact_toon(rows)
+    read_by_others = toon_format.loads(text)
+    has_additions = list(read_by_others) != ["items"] or read_by_others["items"][0].keys() != rows[0].keys()
+    if not has_additions and "{" not in text.partition("\n")[2]:
         assert [prune(row) for row in read_by_others["items"]] == [prune(row) for row in rows]
 
 
