@@ -107,5 +107,7 @@ def build(template: Template) -> None:
     dynamodb, s3 = boto3.client("dynamodb"), boto3.client("s3")
     for table in template.tables:
         dynamodb.create_table(TableName=table.name, **table.definition)
+    for queue in template.queues:
+        boto3.client("sqs").create_queue(QueueName=queue.name)
     for bucket in template.buckets:
         s3.create_bucket(Bucket=bucket.name)

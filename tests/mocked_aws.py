@@ -21,6 +21,7 @@ from moto.dynamodb.parsing.ast_nodes import DepthFirstTraverser
 from moto.dynamodb.parsing.validators import ActionCountValidator
 from moto.kms.models import kms_backends
 from moto.s3.models import s3_backends
+from moto.sqs.models import Queue, sqs_backends
 
 from infra.local import dynamodb
 from infra.local.dynamodb import ItemRequests
@@ -103,11 +104,12 @@ def mocked_aws() -> Iterator[list[str]]:
 
 @dataclass(frozen=True)
 class MotoStores:
-    """All tables with their items, all buckets with their files, and the keys, at one moment."""
+    """Tables with their items, buckets with their files, keys, and the names of queues, at one moment."""
 
     tables: dict[str, Any]
     buckets: dict[str, Any]
     keys: dict[str, Any]
+    queues: tuple[str, ...]
 
     @classmethod
     def now(cls) -> Self:
@@ -116,6 +118,7 @@ class MotoStores:
             copy.deepcopy(dynamodb_backends[ACCOUNT][REGION].tables),
             copy.deepcopy(s3_backends[ACCOUNT]["aws"].buckets),
             dict(kms_backends[ACCOUNT][REGION].keys),
+            tuple(sqs_backends[ACCOUNT][REGION].queues),
         )
 
     def put_back(self) -> None:
@@ -123,6 +126,8 @@ class MotoStores:
         dynamodb_backends[ACCOUNT][REGION].tables = copy.deepcopy(self.tables)
         s3_backends[ACCOUNT]["aws"].buckets = copy.deepcopy(self.buckets)
         kms_backends[ACCOUNT][REGION].keys = dict(self.keys)
+        queues = {name: Queue(name, REGION, ACCOUNT) for name in self.queues}
+        sqs_backends[ACCOUNT][REGION].queues = queues
 
 
 _made: dict[str, tuple[Any, MotoStores]] = {}

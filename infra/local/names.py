@@ -26,6 +26,7 @@ NAME_PROPERTIES = {
     "AWS::S3::Bucket": "BucketName",
     "AWS::IAM::Role": "RoleName",
     "AWS::Logs::LogGroup": "LogGroupName",
+    "AWS::SQS::Queue": "QueueName",
 }
 _ARNS = {
     "AWS::Serverless::Function": f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{{}}",
@@ -39,6 +40,10 @@ _ARNS = {
     "AWS::SNS::Topic": f"arn:aws:sns:{REGION}:{ACCOUNT}:{{}}",
 }
 REF_IS_ARN = {"AWS::Serverless::StateMachine", "AWS::SNS::Topic"}
+
+
+QUEUE_URL = f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/"
+"""The beginning of a queue's URL, at whose host nobody asks: requests go to the only port."""
 
 
 def generated_name(id_: str, type_: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeGuard
 
 from infra.local.intrinsics import Intrinsics, TemplateError, read_yaml
-from infra.local.names import ACCOUNT, NAME_PROPERTIES, PSEUDO, REF_IS_ARN, REGION, arn, generated_name
+from infra.local.names import ACCOUNT, NAME_PROPERTIES, PSEUDO, QUEUE_URL, REF_IS_ARN, REGION, arn, generated_name
 
 LAMBDA_DEFAULT_TIMEOUT_SECONDS = 3
 LAMBDA_DEFAULT_MEMORY_MB = 128
@@ -118,6 +118,24 @@ class DeclaredMachine:
 
 
 @dataclass(frozen=True, slots=True)
+class Queue:
+    """One SQS queue."""
+
+    name: str
+    dead_letters: str
+    """The name of the queue of messages that were received too often; empty where there is none."""
+    max_receives: int
+    consumer: str
+    """The id of the function that its messages are for; empty where there is none."""
+    batch_size: int
+
+    @property
+    def url(self) -> str:
+        """The URL by which functions name it."""
+        return QUEUE_URL + self.name
+
+
+@dataclass(frozen=True, slots=True)
 class Template:
     """The resources of a template that the embedded AWS implements."""
 
@@ -127,6 +145,7 @@ class Template:
     buckets: tuple[Bucket, ...]
     keys: tuple[Key, ...]
     machines: tuple[DeclaredMachine, ...]
+    queues: tuple[Queue, ...]
     intrinsics: Intrinsics
 
 
@@ -153,6 +172,7 @@ class _TemplateReader:
             buckets=tuple(self._bucket(id_) for id_ in self._of_type("AWS::S3::Bucket")),
             keys=tuple(self._key(id_) for id_ in self._of_type("AWS::KMS::Key")),
             machines=tuple(self._machine(id_) for id_ in self._of_type("AWS::Serverless::StateMachine")),
+            queues=tuple(self._queue(id_) for id_ in self._of_type("AWS::SQS::Queue")),
             intrinsics=self.intrinsics,
         )
 
@@ -181,6 +201,8 @@ class _TemplateReader:
             return f"{self._get_att(id_, 'Arn')}:{self._merged(id_)['AutoPublishAlias']}"
         if name not in self._resources:
             raise TemplateError(f"Ref {name}: the template has no parameter or resource of this name")
+        if self._resources[id_]["Type"] == "AWS::SQS::Queue":
+            return QUEUE_URL + self._name(id_)
         return self._get_att(id_, "Arn") if self._resources[id_]["Type"] in REF_IS_ARN else self._name(id_)
 
     def _get_att(self, id_: str, attribute: str) -> str:
@@ -289,6 +311,18 @@ class _TemplateReader:
         if not isinstance(definition, dict):
             raise TemplateError(f"{id_}: only an inline Definition can be read here")
         return DeclaredMachine(id_, self._name(id_), type_, definition, str(self._property(id_, "Role", "")))
+
+    def _queue(self, id_: str) -> Queue:
+        redrive = self._property(id_, "RedrivePolicy", {})
+        sources = {
+            event["Properties"]["BatchSize"]: function
+            for function in self._of_type("AWS::Serverless::Function")
+            for event in self._property(function, "Events", {}).values()
+            if event["Type"] == "SQS" and event["Properties"]["Queue"] == self._get_att(id_, "Arn")
+        }
+        size, consumer = next(iter(sources.items()), (1, ""))
+        dead_letters = str(redrive.get("deadLetterTargetArn", "")).rpartition(":")[2]
+        return Queue(self._name(id_), dead_letters, int(redrive.get("maxReceiveCount", 0)), consumer, size)
 
 
 def _encryption(written: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -60,6 +60,7 @@ McpistError
 │   ├── ChangeNotFound             CHANGE_NOT_FOUND 404
 │   ├── Conflict                   CONFLICT 409
 │   │   ├── AlreadyExists
+│   │   ├── TooManyInterests
 │   │   ├── AlreadyResumed
 │   │   ├── NotUndoable
 │   │   │   └── NothingToUndo
@@ -376,6 +377,10 @@ class Conflict(CallerError, code="CONFLICT", status=409):
 
 class AlreadyExists(Conflict):
     """The creation of something whose name is taken."""
+
+
+class TooManyInterests(Conflict):
+    """As many subscriptions and automations of a user listen to events as may."""
 
 
 class AlreadyResumed(Conflict):

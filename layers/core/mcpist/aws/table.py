@@ -58,6 +58,7 @@ class Table:
         between: tuple[str, str],
         *,
         index: str = "",
+        sort: str = "sk",
         filters: Mapping[str, str] | None = None,
         limit: int = 0,
         descending: bool = False,
@@ -67,13 +68,13 @@ class Table:
         """Read items of one key between two sort keys by one request.
 
         Return the items and the sort key at which the request ended before the last one; empty if it did not. `key` is
-        the partition key of the table or of `index`; `filters` are values that other attributes must have; `limit` is
+        the partition key of the table or of `index`, `sort` the sort key; `filters` are values that other attributes must have; `limit` is
         the number of items that are read, whatever the filters and `is_wanted` leave of them.
         """
         filters = filters or {}
         values = {f":{name}": expected for name, expected in filters.items()}
         request = _filled(
-            KeyConditionExpression=f"{key} = :key AND sk BETWEEN :low AND :high",
+            KeyConditionExpression=f"{key} = :key AND {sort} BETWEEN :low AND :high",
             ExpressionAttributeValues=serialize({":key": value, ":low": between[0], ":high": between[1], **values}),
             Limit=limit,
             IndexName=index,
@@ -232,3 +233,8 @@ def ledger_table() -> Table:
 def directory_table() -> Table:
     """Return the table of the organizations."""
     return Table(settings().directory_table, "directory")
+
+
+def events_table() -> Table:
+    """Return the table of events, of what brings them in, and of who asked for them."""
+    return Table(settings().events_table, "events")

@@ -1,0 +1,61 @@
+"""Attempts: that each interest has dealt with each event once, as items of the events' table.
+
+Under `pk` ORGANIZATION#attempts#INTEREST:
+    EVENT                  the attempts of this interest to deal with an event
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from mcpist.aws.clients import ConditionFailed
+from mcpist.aws.table import events_table
+from mcpist.events.event import Event
+from mcpist.events.interests import Interest
+from mcpist.events.store import KEPT_SECONDS, due
+
+LEASE_SECONDS = 90
+"""After it an attempt counts as dead, as its function has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The right to deal with an event for an interest, until it is settled or its lease is over."""
+
+    pk: str
+    sk: str
+    number: int
+    """1 for the first attempt."""
+
+
+def claim(interest: Interest, event: Event, now: float) -> Attempt | None:
+    """Return the attempt; None while another one is going on, before the next one is due, and after the last."""
+    pk, sk = f"{interest.organization}#attempts#{interest.id}", event.id
+    values: dict[str, Any] = {
+        ":one": 1,
+        ":until": int(now) + LEASE_SECONDS,
+        ":end": int(now) + KEPT_SECONDS,
+        ":now": int(now),
+    }
+    values |= {":organization": event.organization, ":interest": interest.id, ":type": interest.type}
+    try:
+        item = events_table().update(
+            pk,
+            sk,
+            "ADD #number :one SET #until = :until, #expires_at = :end, "
+            "#organization = :organization, #interest = :interest, #type = :type REMOVE #due_key, #due_at",
+            values=values,
+            condition="attribute_not_exists(pk) OR #until < :now",
+        )
+    except ConditionFailed:
+        return None
+    return Attempt(pk, sk, item["number"])
+
+
+def settle(attempt: Attempt) -> None:
+    """Note that an event is dealt with for good."""
+    events_table().update(attempt.pk, attempt.sk, "REMOVE #until SET #settled = :yes", values={":yes": True})
+
+
+def again(attempt: Attempt, at: float) -> None:
+    """Have the event dealt with again at a moment (epoch seconds)."""
+    events_table().set(attempt.pk, attempt.sk, {"until": int(at) - 1, **due(at)})
