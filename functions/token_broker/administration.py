@@ -8,6 +8,7 @@ minute. Only then the provider is asked to revoke the tokens, which may be slow 
 
 import time
 from collections.abc import Iterable
+from dataclasses import asdict
 from functools import partial
 from itertools import islice
 from typing import Any, Literal
@@ -25,9 +26,9 @@ from mcpist_services import provider_name
 from token_broker.connecting import pending
 from token_broker.connecting.connections import grant_owner
 from token_broker.connecting.pending import Pending
-from token_broker.grants import grants
+from token_broker.grants import grants, permits
 from token_broker.grants.grant import StoredGrant, slot_of
-from token_broker.message import ChooseDefault, Kill, ListGrants, Reencrypt, Revoke
+from token_broker.message import ChooseDefault, EndPermit, Kill, ListGrants, ListPermits, Reencrypt, Revoke
 from token_broker.resolving.credentials import labels_of, named
 from token_broker.resolving.refresh import AuditContext
 
@@ -83,6 +84,30 @@ def list_grants(caller: Caller, message: ListGrants) -> dict[str, Any]:
     page, cursor = _page(_find_grants(caller, message), message.cursor, MAX_LISTED_GRANTS)
     found = grants.with_defaults(page)
     return {"grants": [{**_grant_row(grant), "default": found.is_default(grant)} for grant in page], "cursor": cursor}
+
+
+def list_permits(caller: Caller, message: ListPermits) -> dict[str, Any]:
+    """Return `{permits}`: what acts for a user while they are away, without secrets."""
+    rows = permits.of_user(caller.organization, _permit_user(caller, message))
+    return {"permits": [asdict(row) for row in rows]}
+
+
+def end_permit(caller: Caller, message: EndPermit) -> dict[str, Any]:
+    """Return `{ended}`: whether there was such a permit; nothing is resolved with it any more."""
+    user = _permit_user(caller, message)
+    ended = permits.delete(caller.organization, user, message.permit)
+    with audit.best_effort():
+        target, request = f"permits.{user}", invocation.request_id()
+        audit.record_change(caller, action="permits.end", target=target, request=request)
+    return {"ended": ended}
+
+
+def _permit_user(caller: Caller, message: ListPermits | EndPermit) -> str:
+    """Return the user whose permits a message is about; AuthorizationError for another's, unless to administrators."""
+    user = message.user or caller.user
+    if user != caller.user and caller.system_role != "admin":
+        raise AuthorizationError(name="permits of other users")
+    return user
 
 
 def kill(caller: Caller, message: Kill) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from mcpist.running import notification_address
 from mcpist.telemetry import invocation
 from mcpist.telemetry.door import Door
 from mcpist_services import dialect_modules
-from token_broker import administration, proof
+from token_broker import administration, kept_secrets, proof
 from token_broker import message as messages
 from token_broker.connecting import connections
 from token_broker.grants.grant import AccountChoice
@@ -42,12 +42,14 @@ def perform(event: Mapping[str, Any]) -> dict[str, Any]:
     invocation.add_fields(operation=message.operation, organization=message.organization, services=services)
     if isinstance(message, messages.Expire):
         return administration.expire(message.organization)
+    if isinstance(message, messages.Mac):
+        return kept_secrets.mac(message)
     caller = proof.authenticate(message)
     with _refusals_audited(caller, message):
-        return _perform(caller, message)
+        return _stand(caller, message) if isinstance(message, messages.PermitMessage) else _perform(caller, message)
 
 
-def _perform(caller: Caller, message: messages.ProvenMessage) -> dict[str, Any]:
+def _perform(caller: Caller, message: messages.GrantMessage | messages.PageMessage) -> dict[str, Any]:
     match message:
         case messages.Resolve():
             choice = AccountChoice(message.service, message.account, message.pins)
@@ -72,6 +74,19 @@ def _perform(caller: Caller, message: messages.ProvenMessage) -> dict[str, Any]:
             return connections.status(caller, message.services)
         case _:
             return _connect(caller, message)
+
+
+def _stand(caller: Caller, message: messages.PermitMessage) -> dict[str, Any]:
+    """Perform a message about what goes on while the caller is away."""
+    match message:
+        case messages.IssuePermit():
+            return proof.issue_permit(caller, message.services, message.purpose)
+        case messages.KeepSecret():
+            return kept_secrets.keep(caller, message.owner, message.secret)
+        case messages.ListPermits():
+            return administration.list_permits(caller, message)
+        case messages.EndPermit():
+            return administration.end_permit(caller, message)
 
 
 @contextmanager

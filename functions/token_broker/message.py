@@ -5,8 +5,8 @@ so where a field may narrow what is stored or deleted (`StrictMessage`): there a
 reason a new field that limits an operation of another kind comes with a new operation.
 
 A browser's session proves its person as the person's JWT does; only `login` and `reencrypt` need the JWT itself. Only
-`resolve` accepts a warrant as well. No message about personal grants names a user: they are always the caller's, so
-another user's cannot even be requested.
+`resolve` accepts a warrant as well, and all messages that name roles, but `permit`, accept a permit. No message about
+personal grants names a user: they are always the caller's, so another user's cannot even be requested.
 """
 
 import re
@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
+    Base64Bytes,
     BaseModel,
     ConfigDict,
     Field,
@@ -76,6 +77,13 @@ class WarrantProof(BrokerModel):
     value: Secret
 
 
+class PermitProof(BrokerModel):
+    """The standing permission that the broker sealed for what acts while its person is away."""
+
+    kind: Literal["permit"]
+    value: Secret
+
+
 class SessionProof(BrokerModel):
     """The session that the broker sealed when a person's browser had logged in."""
 
@@ -84,6 +92,7 @@ class SessionProof(BrokerModel):
 
 
 type PersonProof = Annotated[JwtProof | SessionProof, Field(discriminator="kind")]
+type PersonOrPermitProof = Annotated[JwtProof | SessionProof | PermitProof, Field(discriminator="kind")]
 
 
 class Client(BrokerModel):
@@ -107,7 +116,7 @@ class BaseMessage(BrokerModel):
 class CallerMessage(BaseMessage):
     """The fields of messages that name the caller's roles."""
 
-    proof: PersonProof
+    proof: PersonOrPermitProof
     organization: Id
     roles: Ids
 
@@ -116,7 +125,7 @@ class Resolve(BaseMessage):
     """Request the access token for a call of a service."""
 
     operation: Literal["resolve"]
-    proof: Annotated[JwtProof | SessionProof | WarrantProof, Field(discriminator="kind")]
+    proof: Annotated[JwtProof | SessionProof | WarrantProof | PermitProof, Field(discriminator="kind")]
     organization: Id
     roles: Ids
     service: Service
@@ -140,6 +149,25 @@ class IssueWarrant(CallerMessage):
     operation: Literal["warrant"]
     services: Services
     expires_at: NonNegativeInt
+
+
+class IssuePermit(CallerMessage):
+    """Request a permit with which these services are resolved until it ends, or somebody ends it."""
+
+    operation: Literal["permit"]
+    proof: PersonProof
+    services: Services
+    purpose: Label
+    """What acts with it, for people."""
+
+
+class KeepSecret(CallerMessage):
+    """Request the sealed form of a secret, which only `mac` can use; a random one unless it is given."""
+
+    operation: Literal["keep_secret"]
+    owner: Id
+    """What the secret belongs to; `mac` must name the same."""
+    secret: Secret | None = None
 
 
 class Status(CallerMessage):
@@ -179,6 +207,21 @@ class ChooseDefault(StrictMessage):
     service: Service
     role: Id | None = None
     account: AccountLabel
+
+
+class ListPermits(PersonMessage):
+    """List the caller's permits or, for an administrator, those of a user."""
+
+    operation: Literal["permits"]
+    user: Id | None = None
+
+
+class EndPermit(StrictMessage):
+    """End a permit of the caller's or, for an administrator, of a user's."""
+
+    operation: Literal["end_permit"]
+    permit: Id
+    user: Id | None = None
 
 
 class AdministrationMessage(StrictMessage):
@@ -302,11 +345,25 @@ class Expire(BaseMessage, extra="forbid"):
     organization: Id
 
 
+class Mac(BaseMessage, extra="forbid"):
+    """Request the HMAC-SHA256 of a message under a kept secret.
+
+    It needs no proof: vendors call without one, and the answer says nothing of the secret.
+    """
+
+    operation: Literal["mac"]
+    organization: Id
+    owner: Id
+    sealed: Secret
+    message: Base64Bytes
+
+
 # Not by `type`: pydantic would name such an alias in the path of each error.
 GrantMessage = Resolve | ResolveSender | IssueWarrant | Status | Revoke | ChooseDefault | ListGrants | Kill | Reencrypt
+PermitMessage = IssuePermit | ListPermits | EndPermit | KeepSecret
 PageMessage = Login | ReadSession | Offer | Begin | Finish | Paste | Confirm
-type ProvenMessage = GrantMessage | PageMessage
-type Message = GrantMessage | PageMessage | Expire
+type ProvenMessage = GrantMessage | PermitMessage | PageMessage
+type Message = GrantMessage | PermitMessage | PageMessage | Expire | Mac
 
 OPERATIONS = tuple(
     str(get_args(model.model_fields["operation"].annotation)[0]) for model in get_args(Message.__value__)

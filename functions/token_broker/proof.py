@@ -1,6 +1,7 @@
 """Authentication: from a message's proof to the Caller; nothing else in a message identifies the caller.
 
-A proof is an access token, or what the broker sealed itself: the session of a browser, or the warrant of a batch. These
+A proof is an access token, or what the broker sealed itself: the session of a browser, the warrant of a batch, or the
+permit of what acts while its person is away, which also ends once its item in the table is deleted. These
 open only as the kind and for the organization that they were sealed for; the directory decides at each use who their
 user is now. A session ends when it was not used for an hour, after twelve hours at the latest, and at once where its
 browser is signed out in the directory.
@@ -31,12 +32,15 @@ from mcpist.people.directory import identify, in_roles
 from mcpist.people.identity import verify_token
 from mcpist.settings import settings
 from token_broker import vault
-from token_broker.message import JwtProof, Login, ProvenMessage, Resolve, SessionProof, WarrantProof
+from token_broker.grants import permits
+from token_broker.message import JwtProof, Login, PermitProof, ProvenMessage, Resolve, SessionProof, WarrantProof
 
 MAX_WARRANT_SECONDS = 3600
 IDLE_SECONDS = 3600
 MAX_SESSION_SECONDS = 12 * 3600
 ID_BYTES = 24
+PERMIT_SECONDS = 365 * 86_400
+PERMIT_ID_BYTES = 12
 
 
 def authenticate(message: ProvenMessage) -> Caller:
@@ -48,6 +52,11 @@ def authenticate(message: ProvenMessage) -> Caller:
         case Resolve(proof=WarrantProof(value=value)):
             caller = redeem_warrant(
                 value, organization=message.organization, roles=message.roles, service=message.service
+            )
+        case _ if isinstance(message.proof, PermitProof):
+            service = message.service if isinstance(message, Resolve) else None
+            caller = redeem_permit(
+                message.proof.value, organization=message.organization, roles=message.roles or (), service=service
             )
         case _ if isinstance(message.proof, SessionProof):
             caller = redeem_session(message.proof.value, message.organization)
@@ -148,6 +157,14 @@ class Warrant(SealedToken):
     roles: tuple[str, ...]
     services: tuple[str, ...]
 
+    def check(self, roles: Sequence[str], service: str | None) -> None:
+        """Raise AuthorizationError for a role or a service that it does not have."""
+        if service is not None and service not in self.services:
+            raise AuthorizationError(name=service)
+        for role in roles:
+            if role not in self.roles:
+                raise AuthorizationError(name=f"role {role}")
+
 
 def issue_warrant(caller: Caller, services: Sequence[str], expires_at: int) -> dict[str, Any]:
     """Return `{warrant, expires_at}`; it is valid until then, but for MAX_WARRANT_SECONDS at most."""
@@ -159,12 +176,36 @@ def issue_warrant(caller: Caller, services: Sequence[str], expires_at: int) -> d
 def redeem_warrant(value: SecretStr, *, organization: str, roles: Sequence[str], service: str) -> Caller:
     """Return the user of an organization's warrant as the directory knows it now."""
     warrant = Warrant.open(value, organization)
-    if service not in warrant.services:
-        raise AuthorizationError(name=service)
-    for role in roles:
-        if role not in warrant.roles:
-            raise AuthorizationError(name=f"role {role}")
+    warrant.check(roles, service)
     return warrant.caller()
+
+
+class Permit(Warrant):
+    """A sealed permission that stands until it is ended: the roles and services that may be resolved with it."""
+
+    name = "the standing permission"
+    place = ("permit", "permit")
+
+    id: str
+    """The id of its item in the table."""
+
+
+def issue_permit(caller: Caller, services: Sequence[str], purpose: str) -> dict[str, Any]:
+    """Return `{id, permit, expires_at}`; it is valid for a year, unless it is ended before."""
+    id_, end = secrets.token_hex(PERMIT_ID_BYTES), int(time.time()) + PERMIT_SECONDS
+    permit = Permit.for_caller(caller, roles=caller.role_names, services=tuple(services), expires_at=end, id=id_)
+    row = permits.PermitRow(id_, purpose, permit.roles, permit.services, int(time.time()), end)
+    permits.put(caller.organization, caller.user, row)
+    return {"id": id_, "permit": permit.seal(), "expires_at": end}
+
+
+def redeem_permit(value: SecretStr, *, organization: str, roles: Sequence[str], service: str | None) -> Caller:
+    """Return the user of an organization's permit as the directory knows it now; without `service` for no account."""
+    permit = Permit.open(value, organization)
+    permit.check(roles, service)
+    if not permits.exists(organization, permit.user, permit.id):
+        raise AuthenticationError(problem=f"{permit.name} has ended")
+    return permit.caller()
 
 
 class Session(SealedToken):

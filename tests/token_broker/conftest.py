@@ -60,6 +60,9 @@ class Broker:
         return self.fill(event)
 
     def fill(self, event: dict[str, Any]) -> dict[str, Any]:
+        if found := re.fullmatch(r"<secret kept for (\w+)>", event.get("sealed", "")):
+            kept = self.ask("keep_secret", proof=self.jwt(found[1]), owner=event["owner"])
+            event = event | {"sealed": kept["result"]["sealed"]}
         if "proof" not in event:
             return event
         proof = event["proof"]["value"]
@@ -67,6 +70,8 @@ class Broker:
             proof = self.login.mint(found[1])
         elif found := re.fullmatch(r"<warrant of (\w+)>", proof):
             proof = self.ask("warrant", proof=self.jwt(found[1]))["result"]["warrant"]
+        elif found := re.fullmatch(r"<permit of (\w+)>", proof):
+            proof = self.ask("permit", proof=self.jwt(found[1]))["result"]["permit"]
         elif found := re.fullmatch(r"<session of (\w+)>", proof):
             proof = self.session(found[1])["value"]
         return event | {"proof": event["proof"] | {"value": proof}}

@@ -93,9 +93,9 @@ NO_POLICIES = Policies(0, "")
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A proof of the user's identity for the token broker: a JWT, a browser's session, or a batch's warrant."""
+    """A proof of the user's identity for the token broker: a JWT, a browser's session, a warrant, or a permit."""
 
-    kind: Literal["jwt", "session", "warrant"]
+    kind: Literal["jwt", "session", "warrant", "permit"]
     value: str = field(repr=False)
 
 

@@ -68,8 +68,8 @@ class Table:
         """Read items of one key between two sort keys by one request.
 
         Return the items and the sort key at which the request ended before the last one; empty if it did not. `key` is
-        the partition key of the table or of `index`, `sort` the sort key; `filters` are values that other attributes must have; `limit` is
-        the number of items that are read, whatever the filters and `is_wanted` leave of them.
+        the partition key of the table or of `index`, `sort` the sort key; `filters` are values that other attributes
+        must have; `limit` is the number of items that are read, whatever the filters and `is_wanted` leave of them.
         """
         filters = filters or {}
         values = {f":{name}": expected for name, expected in filters.items()}

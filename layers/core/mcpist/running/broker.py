@@ -4,6 +4,7 @@ A message is `{"operation", "proof": {"kind", "value"}, "organization", "roles":
 of the door's request.
 """
 
+import base64
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -114,6 +115,35 @@ def warrant(caller: Caller, services: Iterable[str], *, expires_at: int) -> tupl
     """
     answer = request(caller, "warrant", services=sorted(set(services)), expires_at=expires_at)
     return str(answer["warrant"]), tuple(answer.get("pins", ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """A standing permission, with which something acts while its person is away."""
+
+    id: str
+    value: str = field(repr=False)
+    """Its sealed form: the value of a proof of the kind `permit`."""
+    expires_at: int
+
+
+def permit(caller: Caller, services: Iterable[str], purpose: str) -> Permit:
+    """Return a standing permission of this caller for these services; its person and administrators can end it."""
+    answer = request(caller, "permit", services=sorted(set(services)), purpose=purpose)
+    return Permit(str(answer["id"]), str(answer["permit"]), int(answer["expires_at"]))
+
+
+def keep_secret(caller: Caller, owner: str, secret: str | None = None) -> tuple[str, str]:
+    """Return the sealed form of a secret of a webhook, and a secret that was made because none was given."""
+    answer = request(caller, "keep_secret", owner=owner, secret=secret)
+    return str(answer["sealed"]), str(answer["secret"] or "")
+
+
+def mac(organization: str, owner: str, sealed: str, message: bytes) -> bytes:
+    """Return the HMAC-SHA256 of a message under a kept secret of an owner."""
+    text = base64.b64encode(message).decode()
+    sent = {"operation": "mac", "organization": organization, "owner": owner, "sealed": sealed, "message": text}
+    return bytes.fromhex(invoke(sent)["mac"])
 
 
 def request(caller: Caller, operation: str, **fields: Any) -> dict[str, Any]:
