@@ -146,6 +146,8 @@ class Template:
     keys: tuple[Key, ...]
     machines: tuple[DeclaredMachine, ...]
     queues: tuple[Queue, ...]
+    minutely: tuple[str, ...]
+    """The ids of the functions that a schedule invokes each minute."""
     intrinsics: Intrinsics
 
 
@@ -173,6 +175,11 @@ class _TemplateReader:
             keys=tuple(self._key(id_) for id_ in self._of_type("AWS::KMS::Key")),
             machines=tuple(self._machine(id_) for id_ in self._of_type("AWS::Serverless::StateMachine")),
             queues=tuple(self._queue(id_) for id_ in self._of_type("AWS::SQS::Queue")),
+            minutely=tuple(
+                function
+                for function, event in self._events("Schedule")
+                if event["Properties"]["Schedule"] == "rate(1 minute)"
+            ),
             intrinsics=self.intrinsics,
         )
 
@@ -312,15 +319,20 @@ class _TemplateReader:
             raise TemplateError(f"{id_}: only an inline Definition can be read here")
         return DeclaredMachine(id_, self._name(id_), type_, definition, str(self._property(id_, "Role", "")))
 
+    def _events(self, type_: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Yield the events of a type that invoke functions, with the functions' ids."""
+        for function in self._of_type("AWS::Serverless::Function"):
+            events = self._property(function, "Events", {}).values()
+            yield from ((function, event) for event in events if event["Type"] == type_)
+
     def _queue(self, id_: str) -> Queue:
         redrive = self._property(id_, "RedrivePolicy", {})
-        sources = {
-            event["Properties"]["BatchSize"]: function
-            for function in self._of_type("AWS::Serverless::Function")
-            for event in self._property(function, "Events", {}).values()
-            if event["Type"] == "SQS" and event["Properties"]["Queue"] == self._get_att(id_, "Arn")
-        }
-        size, consumer = next(iter(sources.items()), (1, ""))
+        sources = (
+            (event["Properties"]["BatchSize"], function)
+            for function, event in self._events("SQS")
+            if event["Properties"]["Queue"] == self._get_att(id_, "Arn")
+        )
+        size, consumer = next(sources, (1, ""))
         dead_letters = str(redrive.get("deadLetterTargetArn", "")).rpartition(":")[2]
         return Queue(self._name(id_), dead_letters, int(redrive.get("maxReceiveCount", 0)), consumer, size)
 

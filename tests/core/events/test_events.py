@@ -128,7 +128,8 @@ def test_interests_are_found_by_type_and_by_person(monkeypatch: pytest.MonkeyPat
 def test_an_interest_deals_with_an_event_once() -> None:
     first = attempts.claim(INTEREST, event(), NOW)
     assert first is not None
-    assert attempts.claim(INTEREST, event(), NOW + 1) is None, "it is being dealt with"
+    with pytest.raises(attempts.AttemptRunning):
+        attempts.claim(INTEREST, event(), NOW + 1)
     second = attempts.claim(INTEREST, event(), NOW + attempts.LEASE_SECONDS + 1)
     assert second is not None
     assert second.number == 2

@@ -27,8 +27,12 @@ class Attempt:
     """1 for the first attempt."""
 
 
+class AttemptRunning(Exception):  # a signal to the queue, not an error of ours
+    """Another attempt is going on: its function may be killed, so the message must come again."""
+
+
 def claim(interest: Interest, event: Event, now: float) -> Attempt | None:
-    """Return the attempt; None while another one is going on, before the next one is due, and after the last."""
+    """Return the attempt; None before the next one is due, and after the last. AttemptRunning while another goes on."""
     pk, sk = f"{interest.organization}#attempts#{interest.id}", event.id
     values: dict[str, Any] = {
         ":one": 1,
@@ -47,6 +51,9 @@ def claim(interest: Interest, event: Event, now: float) -> Attempt | None:
             condition="attribute_not_exists(pk) OR #until < :now",
         )
     except ConditionFailed:
+        item = events_table().get(pk, sk) or {}
+        if "until" in item and "due_at" not in item:
+            raise AttemptRunning from None
         return None
     return Attempt(pk, sk, item["number"])
 
@@ -54,6 +61,11 @@ def claim(interest: Interest, event: Event, now: float) -> Attempt | None:
 def settle(attempt: Attempt) -> None:
     """Note that an event is dealt with for good."""
     events_table().update(attempt.pk, attempt.sk, "REMOVE #until SET #settled = :yes", values={":yes": True})
+
+
+def give_up(attempt: Attempt) -> None:
+    """Let the next attempt begin at once."""
+    events_table().set(attempt.pk, attempt.sk, {"until": 0})
 
 
 def again(attempt: Attempt, at: float) -> None:

@@ -10,10 +10,10 @@ from mcpist.events.event import Event
 from mcpist.files.reference import schema_errors
 from mcpist.render.shows import value_at
 from mcpist.tools.declare.argument_problems import schema_problems
-from mcpist.tools.declare.call import Call, ServiceResponse
+from mcpist.tools.declare.call import Call
 
 _TYPES = {"list": "array"}
-_FIELD = re.compile(r"^([\w.]+)(?::(\w+))?$")
+_FIELD = re.compile(r"^([\w.]+)(?::(\w+))?(?: from (\S+))?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +83,13 @@ class Webhook:
     signature: Callable[[HookRequest], Signature | None]
     """None where the request has none."""
     occurrences: Callable[[HookRequest, str], Iterable[Occurrence]]
-    """The events of a verified request for the type of this name; none for a request that says nothing of it."""
+    """From a verified request and a type's name: its events of this type."""
     answer: Callable[[HookRequest], Mapping[str, Any] | None] = lambda _: None
     """The answer to a verified request that only asks for one, such as a challenge."""
     subscribe: Callable[[str, Arguments, str, str], Call] | None = None
     """From the type's name, arguments, address and secret; None where a person enters both at the vendor's page."""
-    subscribed: Callable[[ServiceResponse], Subscribed] | None = None
+    subscribed: Callable[[Any], Subscribed] | None = None
+    """From the JSON that the vendor answers."""
     renew: Callable[[Arguments, str], Call] | None = None
     """From arguments and the vendor's id; None where a subscription does not end."""
     unsubscribe: Callable[[Arguments, str], Call] | None = None
@@ -102,7 +103,7 @@ class Polled:
     """From arguments, cursor (empty at first) and now: the request for what happened after the cursor."""
     read: Callable[[Any, str, int], tuple[list[Occurrence], str]]
     """From the answer's JSON, the cursor and now: what happened, and the next cursor. The first poll only begins."""
-    seconds: int = 60
+    seconds: int = 120
     """How often."""
 
 
@@ -117,21 +118,28 @@ class EventType:
     name: str
     description: str
     tool: str
-    """The reading tool of the module whose permission a subscriber needs."""
+    """The reading tool whose permission, and whose scopes, a subscriber needs; empty for our own events."""
     arguments: dict[str, Any]
     """The JSON Schema of a subscription's arguments."""
     payload: dict[str, Any]
     """The JSON Schema of an event's data."""
-    scopes: tuple[str, ...]
-    """The scopes that the account needs beyond those of the tool."""
+    channel: str
+    """The types of a module with the same one, at the same place, share a source."""
+    tool_arguments: Callable[[Arguments], dict[str, Any]]
+    """From the arguments that say where to listen: those of the tool, which permissions and policies judge."""
     source: Source
     """How events come in; None for our own."""
     paths: Mapping[str, str]
     """The field of the payload that each narrowing argument is compared with."""
     locating: tuple[str, ...]
     """The arguments that say where to listen."""
-    fields: tuple[str, ...]
-    """The paths of the payload's fields in the vendor's JSON."""
+    fields: tuple[tuple[str, str], ...]
+    """For each field of the payload: its path there, and in the vendor's JSON."""
+
+    @property
+    def is_entered_by_hand(self) -> bool:
+        """Whether a person enters the address at the vendor's page, and the vendor's secret here."""
+        return isinstance(self.source, Webhook) and self.source.subscribe is None
 
     @property
     def full_name(self) -> str:
@@ -159,8 +167,8 @@ class EventType:
     def project(self, data: Mapping[str, Any]) -> dict[str, Any]:
         """Return the payload's fields of the vendor's JSON, and nothing else."""
         projected: dict[str, Any] = {}
-        for path in self.fields:
-            found = value_at(data, path)
+        for path, vendors in self.fields:
+            found = value_at(data, vendors)
             if found is not None:
                 *parents, last = path.split(".")
                 place = projected
@@ -178,10 +186,15 @@ def event_type(
     tool: str,
     payload: Iterable[str],
     arguments: Mapping[str, Argument] | None = None,
-    scopes: tuple[str, ...] = (),
+    channel: str = "",
+    tool_arguments: Callable[[Arguments], dict[str, Any]] = dict,
     source: Source = None,
 ) -> EventType:
-    """Declare an event type; `payload` has fields as `issue.number:integer`, a text without a type."""
+    """Declare an event type.
+
+    A field of the payload is written `issue.number:integer`, a text without a type, `labels:list from labels[*].name`
+    where the vendor's JSON has it elsewhere.
+    """
     given = arguments or {}
     typed = list(map(_typed, payload))
     locating = tuple(name for name, one in given.items() if one.locates)
@@ -196,20 +209,21 @@ def event_type(
             "required": list(locating),
             "additionalProperties": False,
         },
-        payload=_schema(typed),
-        scopes=scopes,
+        payload=_schema((path, kind) for path, kind, _ in typed),
+        channel=channel or name,
+        tool_arguments=tool_arguments,
         source=source,
         paths={name: one.path for name, one in given.items() if one.path},
         locating=locating,
-        fields=tuple(path for path, _ in typed),
+        fields=tuple((path, vendors) for path, _, vendors in typed),
     )
 
 
-def _typed(field: str) -> tuple[str, str]:
+def _typed(field: str) -> tuple[str, str, str]:
     found = _FIELD.match(field)
     if found is None:
         raise ValueError(f"{field} is no field of a payload")
-    return found[1], _TYPES.get(found[2], found[2] or "string")
+    return found[1], _TYPES.get(found[2], found[2] or "string"), found[3] or found[1]
 
 
 def _schema(typed: Iterable[tuple[str, str]]) -> dict[str, Any]:

@@ -65,8 +65,12 @@ def put(event: Event, now: float) -> StoredEvent | None:
 def sent(stored: StoredEvent) -> None:
     """Note that an event is in the queue."""
     event = stored.event
-    pk = _partition(event.organization, event.user, event.type)
-    events_table().update(pk, stored.cursor, "REMOVE #due_key, #due_at", values={})
+    not_due(_partition(event.organization, event.user, event.type), stored.cursor)
+
+
+def not_due(pk: str, sk: str) -> None:
+    """Note that the schedule has nothing to do for an item any more."""
+    events_table().update(pk, sk, "REMOVE #due_key, #due_at", values={})
 
 
 def get(organization: str, id_: str) -> StoredEvent | None:

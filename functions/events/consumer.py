@@ -1,0 +1,110 @@
+"""The consumer of the queue: each interest in an event deals with it exactly once, and due sources are tended.
+
+A message that fails is received again, five times in all, and then kept among the dead letters.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from events.tending import tend
+from mcpist.caller import Caller
+from mcpist.errors import InternalError, McpistError
+from mcpist.events import attempts, interests, store
+from mcpist.events.attempts import AttemptRunning
+from mcpist.events.interests import Interest
+from mcpist.events.store import StoredEvent
+from mcpist.memory import Clock, wall_clock
+from mcpist.people import directory
+from mcpist.telemetry import invocation
+from mcpist.tools.access.permissions import Permissions
+from mcpist_services.catalogue import CATALOGUE
+from mcpist_services.events import event_types, is_permitted
+
+type Deliver = Callable[[Interest, StoredEvent, Caller, int], float | None]
+"""Deals with an event for an interest: from these, its person as a caller, and the number of the attempt.
+
+It returns None once the event is dealt with, or the seconds after which to try again. What it does must be the same
+however often it is called for one event and interest: a function may be killed after it has done so.
+"""
+
+KINDS: dict[str, Deliver] = {}
+"""The function of each kind of interest."""
+
+
+def consume(records: list[Mapping[str, Any]], clock: Clock = wall_clock) -> dict[str, Any]:
+    """Deal with messages of the queue, and return those that are to be received again."""
+    failed = []
+    for record in records:
+        try:
+            deal_with(json.loads(record["body"]), clock)
+        except Exception as error:  # noqa: BLE001 - the message comes again, and then stays among the dead letters
+            if not isinstance(error, (AttemptRunning, McpistError)):
+                invocation.log_exception()
+            invocation.count_error(error.code if isinstance(error, McpistError) else InternalError.code)
+            failed.append({"itemIdentifier": record["messageId"]})
+    return {"batchItemFailures": failed}
+
+
+def deal_with(message: Mapping[str, Any], clock: Clock = wall_clock) -> None:
+    """Deal with one message: a source that is due, an event, or an event for one interest again."""
+    if "source" in message:
+        tend(message["source"])
+        return
+    stored = store.get(message["organization"], message["event"])
+    if stored is None:  # a week has passed
+        return
+    failures = [error for one in _interests(message, stored) if (error := _deliver(one, stored, clock))]
+    if failures:
+        raise failures[0]
+
+
+def _interests(message: Mapping[str, Any], stored: StoredEvent) -> list[Interest]:
+    """Return the interests that hear of an event: those of its person in its type, with such arguments."""
+    event, event_type = stored.event, event_types().get(stored.event.type)
+    if event_type is None:
+        return []
+    found = interests.of(event.organization, event.type)
+    wanted = message.get("interest")
+    return [
+        one
+        for one in found
+        if one.user == event.user and event_type.matches(one.arguments, event) and wanted in {None, one.id}
+    ]
+
+
+def _deliver(interest: Interest, stored: StoredEvent, clock: Clock) -> Exception | None:
+    """Let an interest deal with an event, unless it has or its person may not hear of it any more; return a failure."""
+    caller = _person(interest)
+    if caller is None:
+        return None
+    try:
+        attempt = attempts.claim(interest, stored.event, clock())
+    except AttemptRunning as running:
+        return running
+    if attempt is None:
+        return None
+    try:
+        seconds = KINDS[interest.kind](interest, stored, caller, attempt.number)
+    except McpistError as error:  # the other interests must not wait for it
+        attempts.give_up(attempt)
+        return error
+    if seconds is None:
+        attempts.settle(attempt)
+    else:
+        attempts.again(attempt, clock() + seconds)
+    return None
+
+
+def _person(interest: Interest) -> Caller | None:
+    """Return the person of an interest as the directory knows it now; None if it may not hear of the type."""
+    user = directory.read(interest.organization).users.get(interest.user)
+    event_type = event_types()[interest.type]
+    if user is None:
+        return None
+    try:
+        roles = (interest.role,) if interest.role else ()
+        caller = directory.identify(user.subject, organization=interest.organization, roles=roles)
+    except McpistError:
+        return None
+    return caller if is_permitted(Permissions(caller, CATALOGUE), event_type) else None

@@ -1,0 +1,171 @@
+"""Event types of all services, as a caller may use them, and the subscriptions of callers.
+
+A service's folder declares its types in `events.py`, which is imported only when somebody asks for them.
+"""
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from mcpist.caller import Caller
+from mcpist.errors import InvalidRequest, McpistError
+from mcpist.events import interests, publish, sources
+from mcpist.events.event_type import EventType
+from mcpist.events.interests import Interest
+from mcpist.events.sources import Source
+from mcpist.memory import cached, wall_clock
+from mcpist.running import broker
+from mcpist.running.gate import ToolUse, weigh
+from mcpist.suggestions import nearest
+from mcpist.telemetry import invocation
+from mcpist.tools.access.permissions import Permissions
+from mcpist_services import NAMES
+
+
+@cached
+def event_types() -> dict[str, EventType]:
+    """Return all event types by their full names; this imports them."""
+    places = (f"mcpist_services.{name}.events" for name in NAMES)
+    modules = (import_module(place) for place in places if find_spec(place))
+    return {one.full_name: one for module in modules for one in module.TYPES}
+
+
+def types_of(source: Source) -> list[EventType]:
+    """Return the types that a source brings in."""
+    return [one for one in event_types().values() if (one.module, one.channel) == (source.module, source.channel)]
+
+
+def visible_types(permissions: Permissions) -> list[EventType]:
+    """Return the types that a caller may subscribe to."""
+    return [one for one in event_types().values() if is_permitted(permissions, one)]
+
+
+def is_permitted(permissions: Permissions, event_type: EventType) -> bool:
+    """Whether a caller may hear of events of a type."""
+    try:
+        require(permissions, event_type)
+    except McpistError:
+        return False
+    return True
+
+
+def require(permissions: Permissions, event_type: EventType) -> None:
+    """Raise why a caller may not hear of events of a type: the refusal of its tool."""
+    if event_type.tool:
+        permissions.tool(event_type.module, event_type.tool)
+
+
+def find_type(permissions: Permissions, name: str) -> EventType:
+    """Return a type that a caller may subscribe to; what a caller may not use reads as unknown."""
+    found = event_types().get(name)
+    if found is None or not is_permitted(permissions, found):
+        known = nearest(name, (one.full_name for one in visible_types(permissions)))
+        meant = f"; perhaps {', '.join(known)} is meant" if known else ""
+        raise InvalidRequest(field="type", problem=f"there is no event type {name}{meant}")
+    return found
+
+
+def listen(permissions: Permissions, interest: Interest) -> EventType:
+    """Store an interest of a caller, and see to it that events come in; an error says why it may not be."""
+    event_type = _checked(permissions, interest.type, interest.arguments)
+    interests.add(interest)
+    try:
+        ensure_source(permissions, event_type, interest.arguments)
+    except McpistError:
+        interests.remove(interest)
+        raise
+    return event_type
+
+
+def stop(interest: Interest) -> bool:
+    """Delete an interest, and end its source unless another interest of its person uses it; whether it existed."""
+    existed = interests.remove(interest)
+    event_type = event_types().get(interest.type)
+    if event_type and event_type.source:
+        token = sources.token_of(interest.user, event_type, event_type.location(interest.arguments))
+        source = sources.find(f"{interest.organization}.{token}")
+        if source and sources.end_unneeded(source, event_types(), wall_clock()):
+            publish.send({"organization": source.organization, "source": source.id})
+    return existed
+
+
+def begin_source(permissions: Permissions, name: str, arguments: dict[str, Any], secret: str = "") -> Source | None:
+    """Have events of a type come in whether or not anybody has an interest; None for our own, which always do.
+
+    `secret` is the vendor's, where a person enters the address of the source at the vendor's page.
+    """
+    event_type = _checked(permissions, name, arguments)
+    if event_type.is_entered_by_hand and not secret:
+        raise InvalidRequest(field="secret", problem="this needs the signing secret that the vendor's page shows")
+    return ensure_source(permissions, event_type, arguments, secret=secret, pinned=True)
+
+
+def end_source(caller: Caller, id_: str) -> None:
+    """End a source of a caller; InvalidRequest for any other id."""
+    sources.end(find_source(caller, id_), wall_clock())
+    publish.send({"organization": caller.organization, "source": id_})
+
+
+def find_source(caller: Caller, id_: str) -> Source:
+    """Return a source of a caller."""
+    source = sources.find(id_)
+    if source is None or (source.organization, source.user) != (caller.organization, caller.user):
+        raise InvalidRequest(field="source", problem="you have no such source")
+    return source
+
+
+def ensure_source(
+    permissions: Permissions,
+    event_type: EventType,
+    arguments: dict[str, Any],
+    *,
+    secret: str = "",
+    pinned: bool = False,
+) -> Source | None:
+    """Return the caller's source of a type at a place, a new one if there is none; None for our own events."""
+    if event_type.source is None:
+        return None
+    caller, location = permissions.caller, event_type.location(arguments)
+    token = sources.token_of(caller.user, event_type, location)
+    known = sources.find(f"{caller.organization}.{token}")
+    if known and known.state != "ending" and not secret:
+        if pinned and not known.pinned:
+            sources.change(known, pinned=True)
+        return known
+    if event_type.is_entered_by_hand and not secret:
+        problem = "create its source first: the vendor's page needs its address, and it the vendor's signing secret"
+        raise InvalidRequest(field="type", problem=problem)
+    id_ = f"{caller.organization}.{token}"
+    permit = broker.permit(caller, [event_type.module], f"events {event_type.module}.{event_type.channel}")
+    source = Source(
+        organization=caller.organization,
+        token=token,
+        user=caller.user,
+        subject=caller.subject,
+        roles=caller.role_names,
+        module=event_type.module,
+        channel=event_type.channel,
+        location=location,
+        permit=permit.value,
+        secret=broker.keep_secret(caller, id_, secret)[0] if secret else "",
+        pinned=pinned,
+        begun_at=int(wall_clock()),
+    )
+    sources.put(source)
+    publish.send({"organization": caller.organization, "source": id_})
+    return source
+
+
+def _checked(permissions: Permissions, name: str, arguments: dict[str, Any]) -> EventType:
+    """Return a type whose arguments these are, and at which roles and policies let the caller listen."""
+    event_type = find_type(permissions, name)
+    event_type.check(arguments)
+    if event_type.tool:
+        weigh(permissions, use_of(event_type, event_type.location(arguments)))
+    return event_type
+
+
+def use_of(event_type: EventType, location: dict[str, Any]) -> ToolUse:
+    """Return the use of a tool that listening at a place is, for permissions and policies."""
+    request = invocation.request_id()
+    return ToolUse(event_type.module, event_type.tool, event_type.tool_arguments(location), request)
