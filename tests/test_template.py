@@ -21,7 +21,7 @@ type Statement = dict[str, Any]
 
 ROOT = Path(__file__).parents[1]
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-DOORS = {"McpEndpoint", "RestApi", "StepRunner", "TokenBroker", "ProgramRunner", "Console", "Login", "Janitor"}
+DOORS = {"McpEndpoint", "RestApi", "StepRunner", "TokenBroker", "ProgramRunner", "Console", "Login", "Janitor", "Events"}
 MCP_ROUTES = {
     "ANY /mcp",
     "ANY /mcp/",
@@ -305,6 +305,7 @@ def test_functions_invoke_each_other_only_by_alias_and_nobody_but_machines_the_s
         "TokenBrokerRole": set(),
         "ProgramRunnerRole": set(),
         "LoginRole": set(),
+        "EventsRole": {ref("TokenBrokerFunctionAliaslive")},
         "JanitorRole": {ref("TokenBrokerFunctionAliaslive"), ref("RestApiFunctionAliaslive")},
         "MachinesRole": {ref("StepRunnerFunctionAliaslive")},
     }
@@ -459,7 +460,7 @@ def test_each_function_is_bounded_and_has_its_alias(resources: Json) -> None:
     [
         ("off", set()),
         ("endpoint", {"McpEndpoint"}),
-        ("all", {"McpEndpoint", "RestApi", "Console", "TokenBroker", "ProgramRunner", "StepRunner"}),
+        ("all", {"McpEndpoint", "RestApi", "Console", "TokenBroker", "ProgramRunner", "StepRunner", "Events"}),
     ],
 )
 def test_only_what_the_owner_chooses_starts_from_a_paid_snapshot_and_never_what_nobody_waits_for(
@@ -490,7 +491,7 @@ def test_a_creation_that_fails_leaves_nothing_and_a_removal_leaves_the_data() ->
     policies = ("RetainExceptOnCreate", "Retain")
     assert kept == {
         "template.yaml": dict.fromkeys(
-            (*("Directory", "Logins", "Grants", "Audit", "Seals"), *("FilesBucket", "DataKey", "VaultKey", "LoginKey")),
+            (*("Directory", "Logins", "Grants", "Events", "Audit", "Seals"), *("FilesBucket", "DataKey", "VaultKey", "LoginKey")),
             policies,
         ),
         "infra/cognito.yaml": {"Users": policies, "FirstAdministrator": policies},
@@ -515,6 +516,8 @@ def test_nobody_but_the_api_and_the_schedule_is_let_in_by_a_function_itself(reso
         ("apigateway.amazonaws.com", "RestApi"),
         ("apigateway.amazonaws.com", "Console"),
         ("apigateway.amazonaws.com", "Login"),
+        ("apigateway.amazonaws.com", "Events"),
+        ("events.amazonaws.com", "Events"),
         ("events.amazonaws.com", "Janitor"),
     }
 
@@ -567,6 +570,7 @@ def test_every_route_of_the_api_leads_to_its_doors_alias(resources: Json) -> Non
         **dict.fromkeys(MCP_ROUTES, "McpEndpointFunction"),
         **dict.fromkeys(REST_ROUTES, "RestApiFunction"),
         **dict.fromkeys(PAGE_ROUTES, "ConsoleFunction"),
+        "POST /hooks/{source}": "EventsFunction",
     }
     with_login = {route.key: route.function for route in WITH_LOGIN.routes if route.function == "LoginFunction"}
     assert with_login == dict.fromkeys(LOGIN_ROUTES, "LoginFunction")
@@ -641,13 +645,26 @@ def granted_to(resources: Json, principal: str) -> Iterator[Json]:
     return (permission for permission in permissions if permission["Principal"] == principal)
 
 
-def test_the_schedule_calls_the_janitor_and_nothing_else(resources: Json) -> None:
-    ((id_, rule),) = of_type(resources, "AWS::Events::Rule").items()
-    (target,) = rule["Targets"]
-    assert (rule["ScheduleExpression"], target["Arn"]) == ("rate(1 hour)", {"Ref": "JanitorFunctionAliaslive"})
-    (permission,) = granted_to(resources, "events.amazonaws.com")
-    assert permission["FunctionName"] == {"Ref": "JanitorFunctionAliaslive"}
-    assert permission["SourceArn"] == {"Fn::GetAtt": [id_, "Arn"]}
+def test_schedules_call_the_janitor_and_events_and_nothing_else(resources: Json) -> None:
+    rules = of_type(resources, "AWS::Events::Rule")
+    called = {id_: (rule["ScheduleExpression"], rule["Targets"][0]["Arn"]["Ref"]) for id_, rule in rules.items()}
+    assert sorted(called.values()) == [
+        ("rate(1 hour)", "JanitorFunctionAliaslive"),
+        ("rate(1 minute)", "EventsFunctionAliaslive"),
+    ]
+    for permission in granted_to(resources, "events.amazonaws.com"):
+        assert called[permission["SourceArn"]["Fn::GetAtt"][0]][1] == permission["FunctionName"]["Ref"]
+
+
+def test_messages_that_fail_come_again_and_then_stay_where_an_alarm_counts_them(resources: Json) -> None:
+    queue = resources["EventQueue"]["Properties"]
+    (mapping,) = of_type(resources, "AWS::Lambda::EventSourceMapping").values()
+    assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert mapping["FunctionName"] == {"Ref": "EventsFunctionAliaslive"}
+    assert queue["VisibilityTimeout"] >= 6 * resources["EventsFunction"]["Properties"]["Timeout"]
+    assert queue["RedrivePolicy"]["deadLetterTargetArn"] == {"Fn::GetAtt": ["EventDeadLetters", "Arn"]}
+    kept = (resources[name]["Properties"]["MessageRetentionPeriod"] for name in ("EventQueue", "EventDeadLetters"))
+    assert next(kept) < next(kept)
 
 
 # -- stores -------------------------------------------------------------------------------------------------
@@ -655,9 +672,9 @@ def test_the_schedule_calls_the_janitor_and_nothing_else(resources: Json) -> Non
 
 def test_every_table_is_encrypted_and_recoverable_and_those_that_grow_forget(resources: Json) -> None:
     tables = of_type(resources, "AWS::DynamoDB::Table")
-    assert set(tables) == {"Directory", "Logins", "Grants", "Ledger", "Audit", "Seals"}
+    assert set(tables) == {"Directory", "Logins", "Grants", "Ledger", "Audit", "Seals", "Events"}
     growing = {name for name, table in tables.items() if "TimeToLiveSpecification" in table}
-    assert growing == {"Ledger", "Audit", "Directory", "Logins", "Grants", "Seals"}
+    assert growing == set(tables)
     for name, table in tables.items():
         assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
         if name in growing:

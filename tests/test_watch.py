@@ -24,6 +24,7 @@ LAMBDAS = {
     "LoginErrorsAlarm": "Login",
     "JanitorErrorsAlarm": "Janitor",
     "ProgramRunnerErrorsAlarm": "ProgramRunner",
+    "EventsErrorsAlarm": "Events",
     "BrokerErrorsAlarm": "TokenBroker",
     "BrokerThrottlesAlarm": "TokenBroker",
 }

@@ -219,7 +219,7 @@ class _TemplateReader:
         found = arn(self._name(id_), type_)
         if attribute == "Arn" and found:
             return found
-        if attribute == "Name":
+        if attribute in {"Name", "QueueName"}:
             return self._name(id_)
         raise TemplateError(f"GetAtt {id_}.{attribute} of {type_} is not supported here")
 

@@ -24,7 +24,7 @@ from tests.core.loopback import Service, serving
 from tests.lambda_context import Context
 from tests.rest_api.fake_broker import FakeBroker
 
-SECRET = "a-secret-of-the-webhook"  # noqa: S105
+SECRET = "a-secret-of-the-webhook"
 REPOSITORY = {"owner": "octocat", "repo": "hello-world"}
 
 
