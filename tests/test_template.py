@@ -21,7 +21,17 @@ type Statement = dict[str, Any]
 
 ROOT = Path(__file__).parents[1]
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-DOORS = {"McpEndpoint", "RestApi", "StepRunner", "TokenBroker", "ProgramRunner", "Console", "Login", "Janitor", "Events"}
+DOORS = {
+    "McpEndpoint",
+    "RestApi",
+    "StepRunner",
+    "TokenBroker",
+    "ProgramRunner",
+    "Console",
+    "Login",
+    "Janitor",
+    "Events",
+}
 MCP_ROUTES = {
     "ANY /mcp",
     "ANY /mcp/",
@@ -491,7 +501,10 @@ def test_a_creation_that_fails_leaves_nothing_and_a_removal_leaves_the_data() ->
     policies = ("RetainExceptOnCreate", "Retain")
     assert kept == {
         "template.yaml": dict.fromkeys(
-            (*("Directory", "Logins", "Grants", "Events", "Audit", "Seals"), *("FilesBucket", "DataKey", "VaultKey", "LoginKey")),
+            (
+                *("Directory", "Logins", "Grants", "Events", "Audit", "Seals"),
+                *("FilesBucket", "DataKey", "VaultKey", "LoginKey"),
+            ),
             policies,
         ),
         "infra/cognito.yaml": {"Users": policies, "FirstAdministrator": policies},
