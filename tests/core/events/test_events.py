@@ -27,7 +27,7 @@ ISSUES = event_type(
             "issue.labels", "Any of these labels", schema={"type": "array", "items": {"type": "string"}}
         ),
     },
-    payload=("action", "issue.number:integer", "issue.title", "issue.labels:list", "project.key"),
+    payload="action issue.number:integer issue.title issue.labels:list project.key",
 )
 INTEREST = Interest(
     id="i1", organization="acme", user="uma", type="tracker.issues", arguments={"project": "ENG"}, kind="automation"

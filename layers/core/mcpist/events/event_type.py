@@ -13,7 +13,7 @@ from mcpist.tools.declare.argument_problems import schema_problems
 from mcpist.tools.declare.call import Call
 
 _TYPES = {"list": "array"}
-_FIELD = re.compile(r"^([\w.]+)(?::(\w+))?(?: from (\S+))?$")
+_FIELD = re.compile(r"^([\w.]+)(?::(\w+))?(?:=(\S+))?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ def event_type(
     description: str,
     *,
     tool: str,
-    payload: Iterable[str],
+    payload: str,
     arguments: Mapping[str, Argument] | None = None,
     channel: str = "",
     tool_arguments: Callable[[Arguments], dict[str, Any]] = dict,
@@ -192,11 +192,11 @@ def event_type(
 ) -> EventType:
     """Declare an event type.
 
-    A field of the payload is written `issue.number:integer`, a text without a type, `labels:list from labels[*].name`
-    where the vendor's JSON has it elsewhere.
+    The payload names its fields with spaces between them: `issue.number:integer`, a text without a type, and
+    `labels:list=labels[*].name` where the vendor's JSON has a field elsewhere.
     """
     given = arguments or {}
-    typed = list(map(_typed, payload))
+    typed = list(map(_typed, payload.split()))
     locating = tuple(name for name, one in given.items() if one.locates)
     return EventType(
         module=module,

@@ -85,7 +85,7 @@ REPOSITORY = {
     "owner": Argument("repository.owner.login", "The account that owns the repository, e.g. octocat", locates=True),
     "repo": Argument("repository.name", "The repository's name without its owner, e.g. hello-world", locates=True),
 }
-COMMON = ("action", "repository.name", "repository.owner.login", "repository.full_name", "sender.login")
+COMMON = "action repository.name repository.owner.login repository.full_name sender.login"
 
 
 def _labels(path: str) -> Argument:
@@ -93,13 +93,13 @@ def _labels(path: str) -> Argument:
     return Argument(path, "Only with one of these labels, e.g. bug", schema=schema)
 
 
-def _type(name: str, description: str, tool: str, *fields: str, **arguments: Argument) -> EventType:
+def _type(name: str, description: str, tool: str, payload: str, **arguments: Argument) -> EventType:
     return event_type(
         "github",
         name,
         description,
         tool=tool,
-        payload=(*COMMON, *fields),
+        payload=f"{COMMON} {payload}",
         arguments={**REPOSITORY, **arguments},
         source=HOOK,
     )
@@ -114,15 +114,8 @@ TYPES = (
         "issues",
         "An issue was opened, edited, labeled, assigned, closed or reopened.",
         "list_issues",
-        "issue.number:integer",
-        "issue.title",
-        "issue.body",
-        "issue.state",
-        "issue.html_url",
-        "issue.user.login",
-        "issue.labels:list from issue.labels[*].name",
-        "issue.assignees:list from issue.assignees[*].login",
-        "label.name",
+        "issue.number:integer issue.title issue.body issue.state issue.html_url issue.user.login "
+        "issue.labels:list=issue.labels[*].name issue.assignees:list=issue.assignees[*].login label.name",
         action=_action("opened"),
         author=Argument("issue.user.login", "Only issues of this account"),
         labels=_labels("issue.labels"),
@@ -131,18 +124,9 @@ TYPES = (
         "pulls",
         "A pull request was opened, changed, reviewed, merged or closed.",
         "list_pulls",
-        "pull_request.number:integer",
-        "pull_request.title",
-        "pull_request.body",
-        "pull_request.state",
-        "pull_request.html_url",
-        "pull_request.draft:boolean",
-        "pull_request.merged:boolean",
-        "pull_request.user.login",
-        "pull_request.head.ref",
-        "pull_request.head.sha",
-        "pull_request.base.ref",
-        "pull_request.labels:list from pull_request.labels[*].name",
+        "pull_request.number:integer pull_request.title pull_request.body pull_request.state pull_request.html_url "
+        "pull_request.draft:boolean pull_request.merged:boolean pull_request.user.login pull_request.head.ref "
+        "pull_request.head.sha pull_request.base.ref pull_request.labels:list=pull_request.labels[*].name",
         action=_action("opened"),
         base=Argument("pull_request.base.ref", "Only into this branch, e.g. main"),
         labels=_labels("pull_request.labels"),
@@ -151,33 +135,16 @@ TYPES = (
         "pushes",
         "Commits were pushed to a branch, or a branch or tag was made or deleted.",
         "list_commits",
-        "ref",
-        "before",
-        "after",
-        "compare",
-        "created:boolean",
-        "deleted:boolean",
-        "forced:boolean",
-        "pusher.name",
-        "head_commit.id",
-        "head_commit.message",
-        "head_commit.url",
-        "commits:list from commits[*].id",
+        "ref before after compare created:boolean deleted:boolean forced:boolean pusher.name head_commit.id "
+        "head_commit.message head_commit.url commits:list=commits[*].id",
         ref=Argument("ref", "Only to this branch or tag, e.g. refs/heads/main"),
     ),
     _type(
         "runs",
         "A workflow run of GitHub Actions was requested, began or completed.",
         "list_runs",
-        "workflow_run.id:integer",
-        "workflow_run.name",
-        "workflow_run.status",
-        "workflow_run.conclusion",
-        "workflow_run.event",
-        "workflow_run.head_branch",
-        "workflow_run.head_sha",
-        "workflow_run.html_url",
-        "workflow_run.run_number:integer",
+        "workflow_run.id:integer workflow_run.name workflow_run.status workflow_run.conclusion workflow_run.event "
+        "workflow_run.head_branch workflow_run.head_sha workflow_run.html_url workflow_run.run_number:integer",
         action=_action("completed"),
         conclusion=Argument("workflow_run.conclusion", "Only with this result, e.g. failure"),
         branch=Argument("workflow_run.head_branch", "Only on this branch, e.g. main"),
@@ -186,13 +153,8 @@ TYPES = (
         "releases",
         "A release was created, published, edited or deleted.",
         "list_releases",
-        "release.id:integer",
-        "release.tag_name",
-        "release.name",
-        "release.body",
-        "release.draft:boolean",
-        "release.prerelease:boolean",
-        "release.html_url",
+        "release.id:integer release.tag_name release.name release.body release.draft:boolean "
+        "release.prerelease:boolean release.html_url",
         action=_action("published"),
     ),
 )

@@ -37,20 +37,8 @@ TYPES = (
             "status": Argument("status", "Only confirmed, tentative or cancelled ones"),
         },
         payload=(
-            "id",
-            "status",
-            "summary",
-            "description",
-            "location",
-            "htmlLink",
-            "created",
-            "updated",
-            "start:object",
-            "end:object",
-            "organizer.email",
-            "creator.email",
-            "attendees:list from attendees[*].email",
-            "recurringEventId",
+            "id status summary description location htmlLink created updated start:object end:object organizer.email "
+            "creator.email attendees:list=attendees[*].email recurringEventId"
         ),
         source=Polled(_call, _read),
     ),

@@ -52,19 +52,10 @@ TYPES = (
             "assignee": Argument("assignee.accountId", "Only those of this account"),
         },
         payload=(
-            "id",
-            "key",
-            "summary from fields.summary",
-            "status from fields.status.name",
-            "type from fields.issuetype.name",
-            "priority from fields.priority.name",
-            "project from fields.project.key",
-            "labels:list from fields.labels",
-            "assignee.accountId from fields.assignee.accountId",
-            "assignee.displayName from fields.assignee.displayName",
-            "reporter.accountId from fields.reporter.accountId",
-            "created from fields.created",
-            "updated from fields.updated",
+            "id key summary=fields.summary status=fields.status.name type=fields.issuetype.name "
+            "priority=fields.priority.name project=fields.project.key labels:list=fields.labels "
+            "assignee.accountId=fields.assignee.accountId assignee.displayName=fields.assignee.displayName "
+            "reporter.accountId=fields.reporter.accountId created=fields.created updated=fields.updated"
         ),
         source=Polled(_call, _read),
     ),

@@ -37,16 +37,8 @@ TYPES = (
             "status": Argument("status", "Only in this status, e.g. completed"),
         },
         payload=(
-            "id",
-            "title",
-            "status",
-            "importance",
-            "body.content",
-            "dueDateTime:object",
-            "completedDateTime:object",
-            "createdDateTime",
-            "lastModifiedDateTime",
-            "categories:list",
+            "id title status importance body.content dueDateTime:object completedDateTime:object createdDateTime "
+            "lastModifiedDateTime categories:list"
         ),
         source=Polled(_call, _read),
     ),

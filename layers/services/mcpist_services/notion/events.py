@@ -33,17 +33,8 @@ TYPES = (
         tool="search",
         arguments={"database": Argument("parent.database_id", "Only pages of this database, by its id")},
         payload=(
-            "id",
-            "url",
-            "created_time",
-            "last_edited_time",
-            "archived:boolean",
-            "created_by.id",
-            "last_edited_by.id",
-            "parent.type",
-            "parent.database_id",
-            "parent.page_id",
-            "properties:object",
+            "id url created_time last_edited_time archived:boolean created_by.id last_edited_by.id parent.type "
+            "parent.database_id parent.page_id properties:object"
         ),
         source=Polled(_call, _read),
     ),

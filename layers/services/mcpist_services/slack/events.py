@@ -46,7 +46,7 @@ def _answer(request: HookRequest) -> Mapping[str, Any] | None:
 
 
 HOOK = Webhook(signature=_signature, occurrences=_occurrences, answer=_answer)
-MESSAGE = ("type", "channel", "user", "bot_id", "text", "ts", "thread_ts", "channel_type", "team")
+MESSAGE = "type channel user bot_id text ts thread_ts channel_type team"
 CHANNEL = Argument("channel", "Only in this channel, by its id, e.g. C0123456789")
 USER = Argument("user", "Only of this person, by their id, e.g. U0123456789")
 
@@ -77,7 +77,7 @@ TYPES = (
         "A reaction was added to a message, or removed.",
         tool="list_messages",
         channel="app",
-        payload=("type", "user", "reaction", "item_user", "item.channel", "item.ts", "team"),
+        payload="type user reaction item_user item.channel item.ts team",
         arguments={
             "channel": Argument("item.channel", CHANNEL.description),
             "reaction": Argument("reaction", "Only this one, without colons, e.g. eyes"),

@@ -56,7 +56,7 @@ TYPES = (
             "column": Argument("", "The column with that time, e.g. updated_at", locates=True, schema=NAME),
         },
         tool_arguments=lambda place: {"project_ref": place["project_ref"], "query": _query(place), "parameters": [""]},
-        payload=("row:object",),
+        payload="row:object",
         source=Polled(_call, _read),
     ),
 )
