@@ -18,6 +18,8 @@ from pydantic import SecretStr
 
 from infra.local.names import ACCOUNT, REGION
 from mcpist.caller import Role, Subject
+from mcpist.events import sources
+from mcpist.events.sources import Source
 from mcpist.files import access
 from mcpist.memory import forget_entries
 from mcpist.people import directory
@@ -85,6 +87,7 @@ KINDS_BY_OPERATION = {
     ("get_change", "id"): "change",
     ("undo_changes", "undo"): "change",
     ("list_changes", "batch"): "batch",
+    ("end_event_source", "id"): "source",
     ("get_approval", "id"): "approval",
     ("approve_request", "id"): "approval",
     ("decline_approval", "id"): "approval",
@@ -137,12 +140,13 @@ NO_OBJECTS = {
         "since",
     ),
     "account",  # a label among one owner's accounts; the owner is another parameter, or the caller
+    *("type", "after", "arguments", "secret"),  # of events, which are read as one's own alone
     *("public_key", "jwks_url", "clients", "trusted_issuers"),
     *("text", "labels", "time_zone", "minutes", "remembers"),  # of policies: names in them are checked when saved
     *("operations", "server", "url", "version", "fingerprints", "openapi", "disabled"),
 }
 # Objects of one person, which colleagues see no more than objects that do not exist.
-PRIVATE = ("batch", "change", "batch_question", "confirmation", "file", "question", "row", "invitation")
+PRIVATE = ("batch", "change", "batch_question", "confirmation", "file", "question", "row", "invitation", "source")
 # Who has the tool may approve its use by others.
 UNSEEN_BY = {"eve": PRIVATE, "nix": (*PRIVATE, "approval")}
 # The token's own question, while each request of these clients has a token of its own; a mask that is not disabled.
@@ -340,6 +344,11 @@ def _fill(rest: RestClient, service: Service, organization: str, mark: str) -> O
     members.put_role(organization, has(modules=(*NAMES, module)))
     forget_entries()
     caller = directory.identify(Subject(issuer, sub))
+    fields = {"subject": caller.subject, "roles": (role,), "location": {"owner": mark, "repo": mark}, "permit": mark}
+    source = Source(
+        organization=organization, token=mark, user=caller.user, module="github", channel="issues", begun_at=1, **fields
+    )
+    sources.put(source)
     call = "put_doc", {"path": f"{mark}.md", "content": mark}
     content = ChangeContent(tool="put_doc", arguments={}, was={"content": mark}, calls=(call,))
     file = access.put(caller, f"Content of {mark}".encode(), "text/plain").sha256
@@ -370,6 +379,7 @@ def _fill(rest: RestClient, service: Service, organization: str, mark: str) -> O
         "connection": f"github@{role}",
         "question": pasted.json["question"],
         "row": row["id"],
+        "source": source.id,
         "service": "github",
     }
 

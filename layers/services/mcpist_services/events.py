@@ -3,6 +3,7 @@
 A service's folder declares its types in `events.py`, which is imported only when somebody asks for them.
 """
 
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -100,18 +101,14 @@ def begin_source(permissions: Permissions, name: str, arguments: dict[str, Any],
     return ensure_source(permissions, event_type, arguments, secret=secret, pinned=True)
 
 
-def end_source(caller: Caller, id_: str) -> None:
-    """End a source of a caller; InvalidRequest for any other id."""
-    sources.end(find_source(caller, id_), wall_clock())
-    publish.send({"organization": caller.organization, "source": id_})
-
-
-def find_source(caller: Caller, id_: str) -> Source:
-    """Return a source of a caller."""
+def end_source(caller: Caller, id_: str) -> Source:
+    """End a source of a caller, and return it; InvalidRequest for any other id."""
     source = sources.find(id_)
     if source is None or (source.organization, source.user) != (caller.organization, caller.user):
         raise InvalidRequest(field="source", problem="you have no such source")
-    return source
+    sources.end(source, wall_clock())
+    publish.send({"organization": caller.organization, "source": id_})
+    return replace(source, state="ending")
 
 
 def ensure_source(

@@ -93,13 +93,13 @@ def read(
     limit: int = MAX_READ,
     newest: bool = False,
 ) -> EventPage:
-    """Return the events of a person and type after a cursor; the `newest` first if they are wanted."""
-    between = (f"{after}!" if after else "0", "9")
+    """Return the events of a person and type after a cursor, the oldest first, or the `newest` first."""
+    between = (f"{after}!" if after else "0", "~")
     items, end = events_table().query_page(
         "pk", _partition(organization, user, type_), between, limit=limit, descending=newest, consistent=True
     )
     events = tuple(map(partial(decode, StoredEvent), items))
-    last = events[-1].cursor if events else after
+    last = max((one.cursor for one in events), default=after)
     settled = f"{int((now - UNSETTLED_SECONDS) * 1000):013d}"
     return EventPage(events, max(after, min(last, settled)), has_more=bool(end))
 
