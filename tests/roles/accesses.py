@@ -70,6 +70,10 @@ def invocation(stack: Stack, function: str) -> Iterator[Question]:
     if next(one for one in stack.template.functions if one.id == function).traced:
         yield stack.ask(role, "xray:PutTraceSegments", "*", {})
         yield stack.ask(role, "xray:PutTelemetryRecords", "*", {})
+    for queue in stack.template.queues:
+        if queue.consumer == function:  # https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html
+            for action in ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes"):
+                yield stack.ask(role, f"sqs:{action}", str(arn(queue.name, "AWS::SQS::Queue")), {})
 
 
 def accesses(stack: Stack, operation: Operation) -> Iterator[Access]:
@@ -79,6 +83,7 @@ def accesses(stack: Stack, operation: Operation) -> Iterator[Access]:
         "kms": _kms,
         "lambda": _lambda,
         "s3": _s3,
+        "sqs": _sqs,
         "ssm": _ssm,
         "states": _states,
     }
@@ -141,6 +146,10 @@ def _s3(stack: Stack, name: str, parameters: Mapping[str, Any]) -> Iterator[Acce
         (rule,) = encryption["Rules"]
         key = rule["ApplyServerSideEncryptionByDefault"]["KMSMasterKeyID"]
         yield _through("s3", S3_KEY_ACTIONS[action], key, {"aws:s3:arn": bucket})
+
+
+def _sqs(stack: Stack, name: str, parameters: Mapping[str, Any]) -> Iterator[Access]:  # noqa: ARG001 - as the others
+    yield f"sqs:{name}", str(arn(parameters["QueueUrl"].rpartition("/")[2], "AWS::SQS::Queue")), {}
 
 
 def _kms(stack: Stack, name: str, parameters: Mapping[str, Any]) -> Iterator[Access]:  # noqa: ARG001 - as the others

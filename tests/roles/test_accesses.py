@@ -102,7 +102,7 @@ def test_a_parameter_is_opened_with_the_accounts_own_key() -> None:
 
 def test_a_service_without_a_rule_is_not_passed_over() -> None:
     with pytest.raises(AssertionError, match="no rule"):
-        needs("sqs", "SendMessage")
+        needs("sns", "Publish")
 
 
 def test_each_statement_about_lambda_itself_is_needed_by_an_invocation() -> None:

@@ -38,7 +38,15 @@ MODULES = ("files", "github", "library", "probe", "rag", *HOSTS)
 # A whole deployment repeats what the tests of its parts show. `make test` keeps the stories that use each door of the
 # usual one once; browsers, other clients, kills and deployments with other parameters are of the slow tier.
 QUICK = {
-    *("test_agreement", "test_examples", "test_first_calls", "test_four_services", "test_grants", "test_imported_apis"),
+    *(
+        "test_agreement",
+        "test_events",
+        "test_examples",
+        "test_first_calls",
+        "test_four_services",
+        "test_grants",
+        "test_imported_apis",
+    ),
     *(
         "test_in_flight",
         "test_local_deployment",
