@@ -28,10 +28,12 @@ INTEREST = Interest(
 )
 
 
+STARTED = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
 def payload(number: int = 7, **more: Any) -> dict[str, Any]:
     """What GitHub sends of an issue, abridged."""
-    moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    issue = {"number": number, "title": "Broken", "updated_at": moment, "labels": [{"name": "bug", "id": 1}]}
+    issue = {"number": number, "title": "Broken", "updated_at": STARTED, "labels": [{"name": "bug", "id": 1}]}
     repository = {"name": "hello-world", "owner": {"login": "octocat"}, "private": True}
     return {"action": "opened", "issue": issue, "repository": repository, "sender": {"id": 5, "login": "mia"}} | more
 

@@ -1,0 +1,123 @@
+"""Many deliveries: duplicates, another order, wrong signatures, and functions that are killed at any request to AWS.
+
+Of each signed delivery each interest deals once, and nothing is lost where the vendor repeats what was not answered.
+"""
+
+import json
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import boto3
+import pytest
+
+from events import consumer, schedule
+from mcpist.aws import clients
+from mcpist.aws.clients import ConditionFailed
+from mcpist.aws.table import IS_NEW, events_table
+from mcpist.events import store
+from mcpist.memory import forget_entries
+from mcpist.settings import settings
+from mcpist.tools.access.permissions import Permissions
+from tests.core.loopback import Service
+from tests.events.conftest import hook, source_of
+from tests.events.test_webhooks import payload, subscribed
+from tests.lambda_context import Context
+
+FAR = 200.0
+"""Seconds by which the clock moves on once all messages were tried: leases of killed functions are over."""
+
+
+class Killed(BaseException):
+    """The end of a function in the middle of its work, which no handler catches."""
+
+
+class Killer:
+    """Ends one in so many requests to AWS, before or after AWS has served it."""
+
+    def __init__(self, dice: random.Random, chance: float) -> None:
+        self.dice, self.chance, self.kills = dice, chance, 0
+        for service in ("dynamodb", "sqs"):
+            events = clients.client(service).meta.events
+            events.register("before-call", self.strike)
+            events.register("after-call", self.strike)
+
+    def strike(self, **_: Any) -> None:
+        if self.dice.random() < self.chance:
+            self.kills += 1
+            raise Killed
+
+    def survives(self, work: Callable[[], Any]) -> Any:
+        """Return the result of a function that may be killed; None if it was."""
+        try:
+            return work()
+        except Killed:
+            forget_entries()  # another sandbox goes on
+            return None
+
+
+def run_until_quiet(killer: Killer) -> None:
+    """Let the schedule and the consumer run, as Lambda does, until nothing is left to do."""
+    moved, queue, client = 0.0, settings().event_queue, boto3.client("sqs")
+
+    def clock() -> float:
+        return time.time() + moved
+
+    while True:
+        killer.survives(lambda: schedule.run(Context(), clock))  # type: ignore[arg-type]
+        chance, killer.chance = killer.chance, 0.0
+        found = client.receive_message(QueueUrl=queue, MaxNumberOfMessages=3, VisibilityTimeout=0).get("Messages", [])
+        is_quiet = not found and not store.find_due(clock() + 10 * FAR, 1)
+        killer.chance = chance
+        if is_quiet:
+            return
+        records = [{"messageId": one["MessageId"], "body": one["Body"]} for one in found]
+        answer = killer.survives(lambda records=records: consumer.consume(records, clock))
+        failed = {one["itemIdentifier"] for one in answer["batchItemFailures"]} if answer else None
+        for one in found:
+            if failed is not None and one["MessageId"] not in failed:
+                client.delete_message(QueueUrl=queue, ReceiptHandle=one["ReceiptHandle"])
+        moved += 0.0 if failed == set() and found else FAR
+
+
+@pytest.mark.parametrize("count", [15, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_of_many_deliveries_none_is_lost_and_none_is_dealt_with_twice(
+    uma: Permissions, vendor: Service, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    subscribed(uma, vendor)
+    done: Counter[int] = Counter()
+
+    def deliver(interest: Any, stored: Any, caller: Any, number: int) -> None:  # noqa: ARG001 - as all kinds
+        """As a kind does that starts a batch: under an id that the interest and the event decide."""
+        try:
+            events_table().put({"pk": f"acme#done#{interest.id}", "sk": stored.event.id}, condition=IS_NEW)
+        except ConditionFailed:
+            return
+        done[stored.event.data["issue"]["number"]] += 1
+
+    monkeypatch.setitem(consumer.KINDS, "automation", deliver)
+    dice = random.Random(7)  # noqa: S311 - no secret
+    source, killer = source_of(), Killer(dice, 0.02)
+    left = [number for number in range(count) for _ in range(dice.choice((1, 1, 2, 3)))]
+    while left:
+        dice.shuffle(left)
+        left = [number for number in left if not killer.survives(lambda number=number: taken(source, number, dice))]
+    run_until_quiet(killer)
+    assert killer.kills > count / 20
+    killer.chance = 0.0
+    kept = {json.dumps(one["sk"]) for one in events_table().query("acme#done#i1")}
+    assert len(kept) == count
+    # A function that was killed after its write could not count it.
+    assert set(done) <= set(range(count))
+    assert max(done.values()) == 1
+
+
+def taken(source: Any, number: int, dice: random.Random) -> bool:
+    """Whether the vendor's delivery was answered; sometimes a stranger sends one first."""
+    if dice.random() < 0.1:
+        forged = hook(source, payload(number + 1_000_000), **{"x-hub-signature-256": "sha256=" + "0" * 64})
+        assert forged["statusCode"] == 401
+    answered: int = hook(source, payload(number))["statusCode"]
+    return answered == 204
