@@ -1,5 +1,7 @@
 """A webhook's whole life: subscribed with its person's account, verified, passed on once, and removed."""
 
+import hashlib
+import hmac
 import json
 import time
 from dataclasses import replace
@@ -13,6 +15,7 @@ from mcpist.caller import Role
 from mcpist.errors import AuthorizationError, InvalidRequest
 from mcpist.events import interests, sources, store
 from mcpist.events.interests import Interest
+from mcpist.events.sources import Source
 from mcpist.people import directory
 from mcpist.settings import settings
 from mcpist.tools.access.permissions import Permissions
@@ -109,6 +112,22 @@ def test_nothing_is_taken_that_the_vendor_did_not_sign(uma: Permissions, vendor:
         assert hook(unknown, payload())["statusCode"] == 404
     assert store.read("acme", "uma", "github.issues", now=time.time()).events == ()
     assert queued() == []
+
+
+def test_a_signature_counts_for_five_minutes(uma: Permissions) -> None:
+    source = events.begin_source(uma, "slack.messages", {}, "signing-secret")
+    assert source is not None
+    event = {"type": "message", "channel": "C1", "text": "Hi"}
+    body = {"type": "event_callback", "event_id": "Ev1", "event_time": int(time.time()), "event": event}
+    assert [slack(source, body, age)["statusCode"] for age in (0, 290, 310, -310)] == [204, 204, 401, 401]
+    assert len(store.read("acme", "uma", "slack.messages", now=time.time()).events) == 1
+
+
+def slack(source: Source, payload: dict[str, Any], age: int) -> dict[str, Any]:
+    """The handler's response to a delivery of Slack's that was signed so many seconds ago."""
+    moment, body = str(int(time.time()) - age), json.dumps(payload)
+    signed = hmac.new(b"signing-secret", f"v0:{moment}:{body}".encode(), hashlib.sha256).hexdigest()
+    return hook(source, payload, **{"x-slack-request-timestamp": moment, "x-slack-signature": f"v0={signed}"})
 
 
 def test_a_delivery_is_not_taken_again_once_it_is_forgotten(uma: Permissions, vendor: Service) -> None:
