@@ -1,9 +1,12 @@
 """Events at the REST API: their types, what happened, and what brings it in."""
 
+import json
+import re
 import time
 
 import pytest
 
+from infra.source import ROOT
 from mcpist.events import store
 from mcpist.events.event import Event
 from tests.rest_api.fake_broker import FakeBroker
@@ -66,6 +69,15 @@ def test_a_source_is_begun_listed_and_ended_by_its_person(rest: RestClient, brok
     assert rest.of("ada").get("/v1/events/sources").json["sources"] == []
     assert rest.of("ada").send("DELETE", f"/v1/events/sources/{begun['id']}").status == 400
     assert rest.send("DELETE", f"/v1/events/sources/{begun['id']}").json["state"] == "ending"
+
+
+def test_the_guide_begins_sources_as_it_says(rest: RestClient, broker: FakeBroker) -> None:  # noqa: ARG001 - asked
+    page = (ROOT / "docs/events.md").read_text("utf-8")
+    bodies = [json.loads(one) for one in re.findall(r"(?s)```json\n(.*?)```", page) if '"id"' not in one]
+    begun = [rest.post("/v1/events/sources", body).json["source"] for body in bodies]
+    assert [one["types"][0] for one in begun] == ["github.issues", "slack.messages"]
+    listed = [one["name"] for one in rest.get("/v1/events/types").json["types"] if one["delivery"] != "own"]
+    assert sorted(listed) == sorted(re.findall(r"`(\w+\.\w+)`", page.partition("| --- |")[2].partition("\n\n")[0]))
 
 
 def test_a_source_whose_address_a_person_enters_needs_the_vendors_secret(rest: RestClient, broker: FakeBroker) -> None:
