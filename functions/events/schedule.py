@@ -10,20 +10,18 @@ from mcpist.telemetry import invocation
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
-LEASE_SECONDS = 600
+QUEUED_SECONDS = 600
 """After it what was in the queue and is still due goes there again."""
-MAX_FOUND = 100
+MAX_DUE = 100
 RESERVE_MILLISECONDS = 10_000
 
 
 def run(context: "LambdaContext", clock: Clock = wall_clock) -> dict[str, int]:
     """Send what is due to the queue, until nothing is or the time is over; return how much."""
     count = 0
-    while context.get_remaining_time_in_millis() > RESERVE_MILLISECONDS and (
-        found := store.find_due(clock(), MAX_FOUND)
-    ):
+    while context.get_remaining_time_in_millis() > RESERVE_MILLISECONDS and (found := store.find_due(clock(), MAX_DUE)):
         for item in found:
-            if store.postpone(item, clock() + LEASE_SECONDS):
+            if store.postpone(item, clock() + QUEUED_SECONDS):
                 publish.send(message := _message(item))
                 if message.keys() == {"organization", "event"}:
                     store.not_due(item["pk"], item["sk"])

@@ -58,7 +58,7 @@ class EventList(Body):
 
 
 class SourceRow(Body):
-    """What brings events in."""
+    """A webhook or a poll."""
 
     id: str
     types: list[str]

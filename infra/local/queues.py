@@ -1,4 +1,4 @@
-"""What invokes functions without a request: the messages of queues, and the schedule of each minute.
+"""Invocations without a request: by the messages of queues, and by the schedule of each minute.
 
 Lambda's poller: https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
 """

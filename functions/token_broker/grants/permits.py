@@ -12,7 +12,7 @@ from token_broker.grants.grants import table
 
 @dataclass(frozen=True, slots=True)
 class PermitRow:
-    """What people may see of a permit."""
+    """A permit as people may see it."""
 
     id: str
     purpose: str

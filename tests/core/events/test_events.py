@@ -130,7 +130,7 @@ def test_an_interest_deals_with_an_event_once() -> None:
     assert first is not None
     with pytest.raises(attempts.AttemptRunning):
         attempts.claim(INTEREST, event(), NOW + 1)
-    second = attempts.claim(INTEREST, event(), NOW + attempts.LEASE_SECONDS + 1)
+    second = attempts.claim(INTEREST, event(), NOW + attempts.ATTEMPT_SECONDS + 1)
     assert second is not None
     assert second.number == 2
     attempts.again(second, NOW + 600)

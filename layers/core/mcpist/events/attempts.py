@@ -13,7 +13,7 @@ from mcpist.events.event import Event
 from mcpist.events.interests import Interest
 from mcpist.events.store import KEPT_SECONDS, due
 
-LEASE_SECONDS = 90
+ATTEMPT_SECONDS = 90
 """After it an attempt counts as dead, as its function has ended."""
 
 
@@ -36,7 +36,7 @@ def claim(interest: Interest, event: Event, now: float) -> Attempt | None:
     pk, sk = f"{interest.organization}#attempts#{interest.id}", event.id
     values: dict[str, Any] = {
         ":one": 1,
-        ":until": int(now) + LEASE_SECONDS,
+        ":until": int(now) + ATTEMPT_SECONDS,
         ":end": int(now) + KEPT_SECONDS,
         ":now": int(now),
     }

@@ -41,7 +41,7 @@ class HookRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
-    """What a request must be signed with: the HMAC-SHA256 of `message` by the source's secret is `given`."""
+    """A request's signature: the HMAC-SHA256 of `message` by the source's secret must be `given`."""
 
     message: bytes
     given: str
@@ -65,7 +65,7 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True)
 class Subscribed:
-    """What a vendor says of a subscription that it made or renewed."""
+    """A subscription as the vendor made or renewed it."""
 
     id: str
     """The vendor's id, with which it is renewed and removed."""
@@ -107,7 +107,7 @@ class Polled:
     """How often."""
 
 
-type Source = Webhook | Polled | None
+type Origin = Webhook | Polled | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +127,7 @@ class EventType:
     """The types of a module with the same one, at the same place, share a source."""
     tool_arguments: Callable[[Arguments], dict[str, Any]]
     """From the arguments that say where to listen: those of the tool, which permissions and policies judge."""
-    source: Source
+    source: Origin
     """How events come in; None for our own."""
     paths: Mapping[str, str]
     """The field of the payload that each narrowing argument is compared with."""
@@ -188,7 +188,7 @@ def event_type(
     arguments: Mapping[str, Argument] | None = None,
     channel: str = "",
     tool_arguments: Callable[[Arguments], dict[str, Any]] = dict,
-    source: Source = None,
+    source: Origin = None,
 ) -> EventType:
     """Declare an event type.
 

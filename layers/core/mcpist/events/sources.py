@@ -30,7 +30,7 @@ SourceState = Literal["starting", "active", "ending"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What brings events in. Moments are in epoch seconds."""
+    """A webhook or a poll of one person. Moments are in epoch seconds."""
 
     organization: str
     token: str

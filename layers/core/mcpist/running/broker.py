@@ -118,7 +118,7 @@ def warrant(caller: Caller, services: Iterable[str], *, expires_at: int) -> tupl
 
 
 @dataclass(frozen=True, slots=True)
-class Permit:
+class IssuedPermit:
     """A standing permission, with which something acts while its person is away."""
 
     id: str
@@ -127,10 +127,10 @@ class Permit:
     expires_at: int
 
 
-def permit(caller: Caller, services: Iterable[str], purpose: str) -> Permit:
+def permit(caller: Caller, services: Iterable[str], purpose: str) -> IssuedPermit:
     """Return a standing permission of this caller for these services; its person and administrators can end it."""
     answer = request(caller, "permit", services=sorted(set(services)), purpose=purpose)
-    return Permit(str(answer["id"]), str(answer["permit"]), int(answer["expires_at"]))
+    return IssuedPermit(str(answer["id"]), str(answer["permit"]), int(answer["expires_at"]))
 
 
 def keep_secret(caller: Caller, owner: str, secret: str | None = None) -> tuple[str, str]:

@@ -9,14 +9,14 @@ from mcpist.events.event_type import Argument, Arguments, Occurrence, Polled, ev
 from mcpist.events.polled_rows import changed_rows
 from mcpist.tools.declare.call import Call
 
-MAX_PAGES = 100
+MAX_CHANGED_PAGES = 100
 MINUTE_SECONDS = 60
 
 
 def _call(arguments: Arguments, cursor: str, now: int) -> Call:  # noqa: ARG001 - as all
     order = {"timestamp": "last_edited_time", "direction": "descending"}
     only = {"property": "object", "value": "page"}
-    return Call("POST", "/v1/search", json={"sort": order, "filter": only, "page_size": MAX_PAGES})
+    return Call("POST", "/v1/search", json={"sort": order, "filter": only, "page_size": MAX_CHANGED_PAGES})
 
 
 def _read(answer: Any, cursor: str, now: int) -> tuple[list[Occurrence], str]:

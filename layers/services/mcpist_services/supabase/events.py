@@ -12,7 +12,7 @@ from mcpist.events.polled_rows import epoch_seconds, utc_text
 from mcpist.tools.declare.call import Call
 from mcpist_services.supabase.module import project_path
 
-MAX_ROWS = 100
+MAX_CHANGED_ROWS = 100
 NAME = {"type": "string", "pattern": "^[a-z_][a-z0-9_]{0,62}$"}
 """A name that needs no quotes in SQL."""
 CHANGED = "mcpist_changed_at"
@@ -22,7 +22,7 @@ def _query(arguments: Arguments) -> str:
     table, column = f'"{arguments["schema"]}"."{arguments["table"]}"', f'"{arguments["column"]}"'
     return (
         f"select {column} as {CHANGED}, to_jsonb(t) as row from {table} t "  # noqa: S608 - names of the pattern
-        f"where {column} >= $1::timestamptz order by 1 limit {MAX_ROWS}"
+        f"where {column} >= $1::timestamptz order by 1 limit {MAX_CHANGED_ROWS}"
     )
 
 
