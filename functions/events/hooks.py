@@ -12,7 +12,7 @@ from mcpist.events import interests, sources
 from mcpist.events.event import Event, event_id
 from mcpist.events.event_type import EventType, HookRequest, Occurrence, Webhook
 from mcpist.events.publish import publish
-from mcpist.events.sources import Source
+from mcpist.events.sources import EventSource
 from mcpist.events.store import KEPT_SECONDS
 from mcpist.http.request import HttpRequest, HttpResponse, json_response
 from mcpist.memory import wall_clock
@@ -47,7 +47,7 @@ def receive(request: HttpRequest) -> HttpResponse:
     return {"statusCode": 204, "headers": {}, "body": ""}
 
 
-def verify(source: Source, hook: Webhook, request: HookRequest) -> None:
+def verify(source: EventSource, hook: Webhook, request: HookRequest) -> None:
     """Raise AuthenticationError unless a request is signed with the source's secret, and was so just now."""
     signature = hook.signature(request)
     if signature is None:
@@ -59,7 +59,7 @@ def verify(source: Source, hook: Webhook, request: HookRequest) -> None:
         raise AuthenticationError(problem="the signature is wrong")
 
 
-def take(source: Source, event_type: EventType, occurrence: Occurrence) -> bool:
+def take(source: EventSource, event_type: EventType, occurrence: Occurrence) -> bool:
     """Publish what happened as an event of a source; False for one that was stored before, or happened long ago."""
     now = wall_clock()
     occurred_at = int(now) if occurrence.occurred_at is None else occurrence.occurred_at

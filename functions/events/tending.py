@@ -12,7 +12,7 @@ from mcpist.caller import Caller, Proof
 from mcpist.errors import McpistError, MembershipRequired, ToolExecutionError
 from mcpist.events import sources
 from mcpist.events.event_type import EventType, Polled, Subscribed, Webhook
-from mcpist.events.sources import Source
+from mcpist.events.sources import EventSource
 from mcpist.memory import wall_clock
 from mcpist.people import directory
 from mcpist.running import broker
@@ -47,7 +47,7 @@ def tend(id_: str) -> None:
         _failed(source, error)
 
 
-def permissions_of(source: Source) -> Permissions:
+def permissions_of(source: EventSource) -> Permissions:
     """Return the present permissions of the person of a source."""
     caller: Caller = directory.identify(
         source.subject,
@@ -58,7 +58,7 @@ def permissions_of(source: Source) -> Permissions:
     return Permissions(caller, CATALOGUE)
 
 
-def _tend(source: Source, types: list[EventType]) -> None:
+def _tend(source: EventSource, types: list[EventType]) -> None:
     if source.state == "ending" or not types:
         _end(source, types)
         return
@@ -76,7 +76,7 @@ def _tend(source: Source, types: list[EventType]) -> None:
             _poll(source, event_type, polled, send)
 
 
-def _subscribe(source: Source, event_type: EventType, hook: Webhook, permissions: Permissions, send: Send) -> None:
+def _subscribe(source: EventSource, event_type: EventType, hook: Webhook, permissions: Permissions, send: Send) -> None:
     """Make the subscription at the vendor, or renew it."""
     if hook.subscribe is None or hook.subscribed is None:
         sources.done(source, None, state="active", problem="", failures=0)
@@ -99,7 +99,7 @@ def _renewal(made: Subscribed) -> float | None:
     return None if made.renew_at is None else max(made.renew_at - RENEWAL_RESERVE_SECONDS, wall_clock() + 60)
 
 
-def _poll(source: Source, event_type: EventType, polled: Polled, send: Send) -> None:
+def _poll(source: EventSource, event_type: EventType, polled: Polled, send: Send) -> None:
     """Take what happened since the last poll; the first one only finds out where to begin."""
     now = int(wall_clock())
     occurrences, cursor = polled.read(send(polled.call(source.location, source.cursor, now)).json, source.cursor, now)
@@ -110,7 +110,7 @@ def _poll(source: Source, event_type: EventType, polled: Polled, send: Send) -> 
     sources.done(source, now + polled.seconds, **known)
 
 
-def _end(source: Source, types: list[EventType]) -> None:
+def _end(source: EventSource, types: list[EventType]) -> None:
     """Remove the subscription at the vendor as far as the person's access still goes, and forget the source."""
     hook = types[0].source if types else None
     if isinstance(hook, Webhook) and hook.unsubscribe and source.subscription:
@@ -124,7 +124,7 @@ def _end(source: Source, types: list[EventType]) -> None:
     sources.delete(source)
 
 
-def _failed(source: Source, error: McpistError) -> None:
+def _failed(source: EventSource, error: McpistError) -> None:
     """Keep what went wrong, and try again later; the source of somebody whose access has ended ends."""
     if isinstance(error, MembershipRequired):
         sources.end(source, wall_clock())

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_endpoint import routes
 from mcpist.aws.snapshot import prepare
+from mcpist.events import own as own  # it tells of files
 from mcpist.http.front import serve_programs
 from mcpist.http.request import HttpRequest, HttpResponse
 from mcpist.telemetry.door import Door

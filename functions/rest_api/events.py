@@ -8,7 +8,7 @@ from pydantic import Field
 
 from mcpist.events import sources, store
 from mcpist.events.event_type import EventType, Webhook
-from mcpist.events.sources import Source
+from mcpist.events.sources import EventSource
 from mcpist.events.store import MAX_READ
 from mcpist.memory import wall_clock
 from mcpist.settings import settings
@@ -155,7 +155,7 @@ def _type_row(one: EventType) -> EventTypeRow:
     )
 
 
-def _source_row(source: Source) -> SourceRow:
+def _source_row(source: EventSource) -> SourceRow:
     types = subscriptions.types_of(source)
     has_hook = any(isinstance(one.source, Webhook) for one in types)
     return SourceRow(

@@ -6,6 +6,7 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from mcpist.aws.snapshot import prepare
+from mcpist.events import own as own  # it tells of files
 from mcpist.http.front import serve_programs
 from mcpist.http.request import HttpRequest, HttpResponse
 from mcpist.running import approvals

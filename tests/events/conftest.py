@@ -14,7 +14,7 @@ from events import consumer
 from events.handler import handler
 from mcpist.caller import Proof
 from mcpist.events import sources
-from mcpist.events.sources import Source
+from mcpist.events.sources import EventSource
 from mcpist.people import directory
 from mcpist.settings import settings
 from mcpist.tools.access.permissions import Permissions
@@ -91,7 +91,7 @@ def work_off() -> list[str]:
     return [one["itemIdentifier"] for one in failed]
 
 
-def hook(source: Source, payload: dict[str, Any], name: str = "issues", **headers: str) -> dict[str, Any]:
+def hook(source: EventSource, payload: dict[str, Any], name: str = "issues", **headers: str) -> dict[str, Any]:
     """The handler's response to a delivery of GitHub's."""
     body = json.dumps(payload)
     signed = "sha256=" + hmac.new(SECRET.encode(), body.encode(), hashlib.sha256).hexdigest()
@@ -106,7 +106,7 @@ def hook(source: Source, payload: dict[str, Any], name: str = "issues", **header
     return handler(event, Context())  # type: ignore[arg-type]
 
 
-def source_of(user: str = "uma") -> Source:
+def source_of(user: str = "uma") -> EventSource:
     (source,) = sources.of_user("acme", user)
     return source
 

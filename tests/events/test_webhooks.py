@@ -15,7 +15,7 @@ from mcpist.caller import Role
 from mcpist.errors import AuthorizationError, InvalidRequest
 from mcpist.events import interests, sources, store
 from mcpist.events.interests import Interest
-from mcpist.events.sources import Source
+from mcpist.events.sources import EventSource
 from mcpist.people import directory
 from mcpist.settings import settings
 from mcpist.tools.access.permissions import Permissions
@@ -123,7 +123,7 @@ def test_a_signature_counts_for_five_minutes(uma: Permissions) -> None:
     assert len(store.read("acme", "uma", "slack.messages", now=time.time()).events) == 1
 
 
-def slack(source: Source, payload: dict[str, Any], age: int) -> dict[str, Any]:
+def slack(source: EventSource, payload: dict[str, Any], age: int) -> dict[str, Any]:
     """The handler's response to a delivery of Slack's that was signed so many seconds ago."""
     moment, body = str(int(time.time()) - age), json.dumps(payload)
     signed = hmac.new(b"signing-secret", f"v0:{moment}:{body}".encode(), hashlib.sha256).hexdigest()

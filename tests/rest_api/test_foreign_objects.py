@@ -19,7 +19,7 @@ from pydantic import SecretStr
 from infra.local.names import ACCOUNT, REGION
 from mcpist.caller import Role, Subject
 from mcpist.events import sources
-from mcpist.events.sources import Source
+from mcpist.events.sources import EventSource
 from mcpist.files import access
 from mcpist.memory import forget_entries
 from mcpist.people import directory
@@ -345,7 +345,7 @@ def _fill(rest: RestClient, service: Service, organization: str, mark: str) -> O
     forget_entries()
     caller = directory.identify(Subject(issuer, sub))
     fields = {"subject": caller.subject, "roles": (role,), "location": {"owner": mark, "repo": mark}, "permit": mark}
-    source = Source(
+    source = EventSource(
         organization=organization, token=mark, user=caller.user, module="github", channel="issues", begun_at=1, **fields
     )
     sources.put(source)

@@ -11,12 +11,15 @@ from typing import Any
 import httpx2
 import pytest
 
-from infra.local.demo import ORGANIZATION, ROLE
+from infra.local.demo import ORGANIZATION, ROLE, USER
 from infra.local.deployment import LocalDeployment, operating
+from mcpist.events import interests, store
+from mcpist.events.interests import Interest
 from mcpist.people import directory
 from mcpist.polling import Polling
 from tests import members
 from tests.accounts import connect
+from tests.whole.conftest import McpUser
 
 SIGNING_SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
 WAIT = Polling(initial_seconds=0.05, max_seconds=0.5)
@@ -85,3 +88,27 @@ def test_a_source_says_why_its_subscription_failed(deployment: LocalDeployment, 
     failed = WAIT.wait(row(), lambda found: bool(found["problem"]), row, 20)
     assert (failed["state"], failed["failures"]) == ("starting", 1)
     client.delete(f"/v1/events/sources/{begun['id']}")
+
+
+def test_our_own_events_are_published_while_somebody_asks_for_them(deployment: LocalDeployment, user: McpUser) -> None:
+    asked = [
+        Interest(id="own", organization=ORGANIZATION, user=USER.sub, type=one, kind="automation")
+        for one in ("batches.finished", "files.stored")
+    ]
+    events = {"EVENTS_TABLE": deployment.aws.resource("Events"), "EVENT_QUEUE": deployment.aws.resource("EventQueue")}
+    with operating(deployment.aws, **events):
+        for interest in asked:
+            interests.add(interest)
+    for pool in deployment.aws.functions.values():
+        pool.stop_idle()  # none remembers that nobody asked
+    step = {"module": "rag", "tool": "search_docs", "params": {"query": "token"}, "output": True}
+    user.texts("batch", commands=[step])
+    user.texts("call", module="rag", tool="list_tags", params={}, options={"as_file": True})
+    with operating(deployment.aws, **events):
+        stored = {one.type: store.read(ORGANIZATION, USER.sub, one.type, now=time.time()).events for one in asked}
+        for interest in asked:
+            interests.remove(interest)
+    (finished,) = stored["batches.finished"]
+    assert finished.event.data["steps"] == {"line1": "succeeded"}
+    (file,) = stored["files.stored"]
+    assert file.event.data["size_bytes"] > 0

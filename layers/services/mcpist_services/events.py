@@ -13,7 +13,7 @@ from mcpist.errors import InvalidRequest, McpistError
 from mcpist.events import interests, publish, sources
 from mcpist.events.event_type import EventType
 from mcpist.events.interests import Interest
-from mcpist.events.sources import Source
+from mcpist.events.sources import EventSource
 from mcpist.memory import cached, wall_clock
 from mcpist.running import broker
 from mcpist.running.gate import ToolUse, weigh
@@ -31,7 +31,7 @@ def event_types() -> dict[str, EventType]:
     return {one.full_name: one for module in modules for one in module.TYPES}
 
 
-def types_of(source: Source) -> list[EventType]:
+def types_of(source: EventSource) -> list[EventType]:
     """Return the types that a source brings in."""
     return [one for one in event_types().values() if (one.module, one.channel) == (source.module, source.channel)]
 
@@ -90,7 +90,9 @@ def stop(interest: Interest) -> bool:
     return existed
 
 
-def begin_source(permissions: Permissions, name: str, arguments: dict[str, Any], secret: str = "") -> Source | None:
+def begin_source(
+    permissions: Permissions, name: str, arguments: dict[str, Any], secret: str = ""
+) -> EventSource | None:
     """Have events of a type come in whether or not anybody has an interest; None for our own, which always do.
 
     `secret` is the vendor's, where a person enters the address of the source at the vendor's page.
@@ -101,7 +103,7 @@ def begin_source(permissions: Permissions, name: str, arguments: dict[str, Any],
     return ensure_source(permissions, event_type, arguments, secret=secret, pinned=True)
 
 
-def end_source(caller: Caller, id_: str) -> Source:
+def end_source(caller: Caller, id_: str) -> EventSource:
     """End a source of a caller, and return it; InvalidRequest for any other id."""
     source = sources.find(id_)
     if source is None or (source.organization, source.user) != (caller.organization, caller.user):
@@ -118,7 +120,7 @@ def ensure_source(
     *,
     secret: str = "",
     pinned: bool = False,
-) -> Source | None:
+) -> EventSource | None:
     """Return the caller's source of a type at a place, a new one if there is none; None for our own events."""
     if event_type.source is None:
         return None
@@ -134,7 +136,7 @@ def ensure_source(
         raise InvalidRequest(field="type", problem=problem)
     id_ = f"{caller.organization}.{token}"
     permit = broker.permit(caller, [event_type.module], f"events {event_type.module}.{event_type.channel}")
-    source = Source(
+    source = EventSource(
         organization=caller.organization,
         token=token,
         user=caller.user,

@@ -8,10 +8,11 @@ import boto3
 import pytest
 
 from mcpist.errors import InvalidRequest, PayloadTooLarge, TooManyInterests
-from mcpist.events import attempts, interests, publish, store
+from mcpist.events import attempts, interests, own, publish, store
 from mcpist.events.event import Event, event_id
 from mcpist.events.event_type import Argument, event_type
 from mcpist.events.interests import Interest
+from mcpist.files import records
 from mcpist.settings import settings
 
 pytestmark = pytest.mark.usefixtures("organization")
@@ -159,6 +160,20 @@ def test_our_own_events_cost_no_request_where_nobody_asked_for_them(aws: list[st
     interests.add(replace(INTEREST, type="files.stored"))
     publish.publish_own(own)
     assert len(queued()) == 1
+
+
+def test_a_finished_batch_and_a_stored_file_are_events_of_their_person() -> None:
+    for type_ in ("batches.finished", "files.stored"):
+        interests.add(replace(INTEREST, id=type_, type=type_))
+    for _ in range(2):  # as after a sandbox that was killed
+        own.batch_finished("acme", "uma", "b1", {"a": "succeeded", "b": "skipped", "c": "failed"})
+    file = records.record("acme", "uma", b"[1]", "application/json")
+    (finished,) = store.read("acme", "uma", "batches.finished", now=2e9).events
+    assert (finished.event.data["outcome"], finished.event.data["failed"]) == ("failed", ["c"])
+    assert (finished.event.actor, finished.event.source) == ("uma", "")
+    (stored,) = store.read("acme", "uma", "files.stored", now=2e9).events
+    assert (stored.event.data["path"], stored.event.data["size_bytes"]) == (file.path, 3)
+    assert len(queued()) == 2
 
 
 def test_an_event_that_is_too_large_is_refused() -> None:

@@ -29,7 +29,7 @@ SourceState = Literal["starting", "active", "ending"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class EventSource:
     """A webhook or a poll of one person. Moments are in epoch seconds."""
 
     organization: str
@@ -79,7 +79,7 @@ def token_of(user: str, event_type: EventType, location: Mapping[str, Any]) -> s
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:32]
 
 
-def put(source: Source) -> None:
+def put(source: EventSource) -> None:
     """Store a source that is due now, in the place of one that it had before; TooManyInterests for one more."""
     known = {one.token for one in of_user(source.organization, source.user)}
     if source.token not in known and len(known) >= MAX_SOURCES:
@@ -88,35 +88,35 @@ def put(source: Source) -> None:
     events_table().put(item)
 
 
-def find(id_: str) -> Source | None:
+def find(id_: str) -> EventSource | None:
     """Return a source by its id; None if there is none."""
     organization, _, token = id_.rpartition(".")
     item = events_table().get(_partition(organization), token) if organization and token else None
-    return decode(Source, item) if item else None
+    return decode(EventSource, item) if item else None
 
 
-def of_user(organization: str, user: str) -> list[Source]:
+def of_user(organization: str, user: str) -> list[EventSource]:
     """Return the sources of a person."""
-    found = (decode(Source, item) for item in events_table().query(_partition(organization)))
+    found = (decode(EventSource, item) for item in events_table().query(_partition(organization)))
     return [source for source in found if source.user == user]
 
 
-def change(source: Source, **fields: Any) -> bool:
+def change(source: EventSource, **fields: Any) -> bool:
     """Change fields of a source; False if it is ending or gone."""
     return _set(source, fields)
 
 
-def done(source: Source, due_at: float | None, **fields: Any) -> bool:
+def done(source: EventSource, due_at: float | None, **fields: Any) -> bool:
     """Change fields of a source, and when there is something to do for it again; None for never."""
     return _set(source, fields, remove=("due_key", "due_at")) if due_at is None else _set(source, fields | due(due_at))
 
 
-def end(source: Source, now: float) -> None:
+def end(source: EventSource, now: float) -> None:
     """Let a source end: it brings nothing in any more, and its webhook is removed at the vendor."""
     done(source, now, state="ending")
 
 
-def end_unneeded(source: Source, event_types: Mapping[str, EventType], now: float) -> bool:
+def end_unneeded(source: EventSource, event_types: Mapping[str, EventType], now: float) -> bool:
     """Let a source end that is neither pinned nor of use to an interest of its person; return whether it does."""
     if source.pinned or any(
         _uses(one, source, event_types) for one in interests.of_user(source.organization, source.user)
@@ -126,13 +126,13 @@ def end_unneeded(source: Source, event_types: Mapping[str, EventType], now: floa
     return True
 
 
-def delete(source: Source) -> None:
+def delete(source: EventSource) -> None:
     """Forget a source that has ended."""
     ending = {":ending": "ending"}
     events_table().delete(_partition(source.organization), source.token, condition="#state = :ending", values=ending)
 
 
-def _set(source: Source, fields: dict[str, Any], remove: tuple[str, ...] = ()) -> bool:
+def _set(source: EventSource, fields: dict[str, Any], remove: tuple[str, ...] = ()) -> bool:
     place, ending = (_partition(source.organization), source.token), {":ending": "ending"}
     condition = "attribute_exists(pk) AND #state <> :ending"
     try:
@@ -142,7 +142,7 @@ def _set(source: Source, fields: dict[str, Any], remove: tuple[str, ...] = ()) -
     return True
 
 
-def _uses(interest: Interest, source: Source, event_types: Mapping[str, EventType]) -> bool:
+def _uses(interest: Interest, source: EventSource, event_types: Mapping[str, EventType]) -> bool:
     event_type = event_types.get(interest.type)
     return event_type is not None and source.brings(event_type, event_type.location(interest.arguments))
 

@@ -11,7 +11,7 @@ A record that has expired counts as none; DynamoDB deletes it later.
 
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -86,6 +86,10 @@ class FileRecord:
         return self.expires_at <= time.time()
 
 
+observers: list[Callable[[FileRecord], None]] = []
+"""Are told of each file that was stored."""
+
+
 def record(organization: str, user: str, content: bytes, content_type: str) -> FileRecord:
     """Store a content as a user's file, and return its record; the same content is the same file, kept anew."""
     made = FileRecord(
@@ -98,7 +102,10 @@ def record(organization: str, user: str, content: bytes, content_type: str) -> F
         expires_at=_days_end(),
     )
     storage.store(made.path, content, content_type)
-    return _write(made)
+    file = _write(made)
+    for tell in observers:
+        tell(file)
+    return file
 
 
 def find(organization: str, user: str, sha256: str) -> FileRecord | None:

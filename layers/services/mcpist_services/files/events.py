@@ -1,0 +1,22 @@
+"""Our own events: files and batches."""
+
+from mcpist.events.event_type import Argument, event_type
+
+TYPES = (
+    event_type(
+        "files",
+        "stored",
+        "A large result, a download or an upload of yours was stored as a file.",
+        tool="list",
+        arguments={"content_type": Argument("content_type", "Only of this type, e.g. application/json")},
+        payload="path sha256 size_bytes:integer content_type created_at",
+    ),
+    event_type(
+        "batches",
+        "finished",
+        "All steps of a batch of yours have ended.",
+        tool="",
+        arguments={"outcome": Argument("outcome", "Only those that succeeded, or failed")},
+        payload="batch outcome steps:object failed:list",
+    ),
+)
