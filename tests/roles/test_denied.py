@@ -10,11 +10,11 @@ from tests.roles.evaluator import Context, Question, allowed
 from tests.roles.stack import OWNER_POLICY
 from tests.roles.test_accesses import stack
 
-BROKER, ENDPOINT, REST, RUNNER, MACHINES, JANITOR, CONSOLE, PROGRAMS, LOGIN = (
+BROKER, ENDPOINT, REST, RUNNER, MACHINES, JANITOR, CONSOLE, PROGRAMS, LOGIN, EVENTS = (
     f"{name}Role"
     for name in (
         "TokenBroker", "McpEndpoint", "RestApi", "StepRunner", "Machines", "Janitor", "Console", "ProgramRunner",
-        "Login",
+        "Login", "Events",
     )
 )  # fmt: skip
 STARTERS = (ENDPOINT, REST, CONSOLE)
@@ -186,13 +186,14 @@ def no_door_is_invoked_but_by_its_alias_and_the_step_runner_by_machines_alone() 
     yield from each(all_but(MACHINES), "lambda:InvokeFunction", alias("StepRunnerFunction"))
     # The janitor has accounts of deactivated people ended by the broker, and approvals by the REST API.
     yield from each(
-        all_but(ENDPOINT, REST, RUNNER, CONSOLE, JANITOR), "lambda:InvokeFunction", alias("TokenBrokerFunction")
+        all_but(ENDPOINT, REST, RUNNER, CONSOLE, JANITOR, EVENTS), "lambda:InvokeFunction", alias("TokenBrokerFunction")
     )
     yield from each(all_but(JANITOR), "lambda:InvokeFunction", alias("RestApiFunction"))
     for door in ("McpEndpointFunction", "ConsoleFunction", "LoginFunction"):
         yield from each(all_but(), "lambda:InvokeFunction", alias(door))
     yield from each(all_but(ENDPOINT, REST, RUNNER), "lambda:InvokeFunction", alias("ProgramRunnerFunction"))
     yield from each(all_but(), "lambda:InvokeFunction", alias("JanitorFunction"))
+    yield from each(all_but(), "lambda:InvokeFunction", alias("EventsFunction"))
 
 
 @rule

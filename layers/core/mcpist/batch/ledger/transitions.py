@@ -16,7 +16,6 @@ from mcpist.aws.table import ledger_table
 from mcpist.batch.ledger.items import now, read_element, read_entry, read_header, sort_key
 from mcpist.batch.ledger.records import Claim, Ending, Entry, Header, MapItems, Opening, Status, StoredJson
 from mcpist.errors import PayloadTooLarge, from_message, to_message
-from mcpist.events import own
 from mcpist.files import storage
 from mcpist.people.in_flight import end_batch
 from mcpist.spending import release_steps, spending
@@ -104,6 +103,8 @@ def settle(pk: str, step: int, status: Status) -> Header:
         if head.done:
             end_batch(head.organization, head.user, head.batch)
     if head.done:  # again after a sandbox that was killed: the event is stored once
+        from mcpist.events import own  # a cold start need not wait for it
+
         statuses = {id_: head.outcome[step] for step, id_ in enumerate(head.ids) if step in head.outcome}
         own.batch_finished(head.organization, head.user, head.batch, statuses)
     return head
