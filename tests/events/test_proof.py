@@ -82,10 +82,19 @@ def run_until_quiet(killer: Killer) -> None:
         moved += 0.0 if failed == set() and found else FAR
 
 
-@pytest.mark.parametrize("count", [15, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_of_many_deliveries_none_is_lost_and_none_is_dealt_with_twice(
-    uma: Permissions, vendor: Service, monkeypatch: pytest.MonkeyPatch, count: int
+    uma: Permissions, vendor: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    prove(15, uma, vendor, monkeypatch)
+
+
+@pytest.mark.slow
+def test_nor_is_one_of_a_thousand(uma: Permissions, vendor: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    prove(1_000, uma, vendor, monkeypatch)
+
+
+def prove(count: int, uma: Permissions, vendor: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Send so many deliveries, some of them several times, and kill the functions that deal with them."""
     subscribed(uma, vendor)
     done: Counter[int] = Counter()
 
