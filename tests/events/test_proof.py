@@ -108,11 +108,12 @@ def prove(count: int, uma: Permissions, vendor: Service, monkeypatch: pytest.Mon
 
     monkeypatch.setitem(consumer.KINDS, "automation", deliver)
     dice = random.Random(7)  # noqa: S311 - no secret
-    source, killer = source_of(), Killer(dice, 0.02)
+    source, killer = source_of(), Killer(dice, 0.08)
     left = [number for number in range(count) for _ in range(dice.choice((1, 1, 2, 3)))]
     while left:
         dice.shuffle(left)
         left = [number for number in left if not killer.survives(lambda number=number: taken(source, number, dice))]
+    killer.chance = 0.02
     run_until_quiet(killer)
     assert killer.kills > count / 20
     killer.chance = 0.0
