@@ -11,8 +11,9 @@ from typing import Any
 
 from moto.sqs.models import SQSBackend, sqs_backends
 
+from infra.local.invocation import InvocationResult, Throttled
 from infra.local.names import ACCOUNT, REGION, STACK
-from infra.local.pool import InvocationResult, Pool, Throttled
+from infra.local.pool import Pool
 from infra.local.template import Queue, Template
 
 WAIT_SECONDS = 1
