@@ -6,25 +6,22 @@ Source: https://www.standardwebhooks.com
 """
 
 import base64
-import hashlib
 import hmac
 import json
 import secrets
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from mcpist.audit import record as audit
 from mcpist.aws.attributes import encode
 from mcpist.aws.table import directory_table
+from mcpist.bounded_http import webhook
 from mcpist.errors import InvalidRequest, Locale, McpistError, NotConfigured, ToolExecutionError, UpstreamUnavailable
-from mcpist.loopback import is_loopback_url
 from mcpist.people.administration import Administration, ConnectedAccount
 from mcpist.running import broker
 from mcpist.running.accounts import Account
 from mcpist.running.notification_address import MessagePlace, NotificationAddress, find_address, partition_key
-from mcpist.settings import settings
 from mcpist.toml_table import toml_beside
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.search.catalogue import ModuleSource
@@ -32,9 +29,8 @@ from mcpist.tools.search.catalogue import ModuleSource
 if TYPE_CHECKING:
     from mcpist.audit.rows import AuditColumns
 
-SECRET_PREFIX, SECRET_BYTES = "whsec_", 32
+SECRET_BYTES = 32
 SEND_SECONDS = 3.0
-MAX_ANSWER_BYTES, MAX_URL_CHARACTERS = 10_000, 2_000
 EVENT = "approval.waiting"
 
 
@@ -43,12 +39,12 @@ def set_address(administration: Administration, catalogue: ModuleSource, url: st
     caller, action = administration.caller, "approvals.notify"
     with administration.permitted(action, "organization"):
         made = NotificationAddress(
-            url.strip(), SECRET_PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+            url.strip(), webhook.SECRET_PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
         )
         if place := made.place:
             _check_place(administration, catalogue, place)
         elif made.url:
-            _check(made.url)
+            webhook.check_url(made.url)
         request, after = administration.request, {"host": made.host}
         audit.record_change(caller, action=action, target="organization", request=request, after=after)
         directory_table().put({"pk": partition_key(caller.organization), "sk": "approvals"} | encode(made))
@@ -79,12 +75,8 @@ def send(permissions: Permissions, summary: Mapping[str, Any]) -> None:
 
 def _post(address: NotificationAddress, organization: str, summary: Mapping[str, Any]) -> str:
     """Send a signed request, and return how it ended."""
-    from mcpist.bounded_http.client import HttpClient
-
-    client = HttpClient(max_bytes=MAX_ANSWER_BYTES, connect_seconds=SEND_SECONDS, keep_alive=False)
     content, headers = message_for(address, organization, summary, int(time.time()))
-    deadline = time.monotonic() + SEND_SECONDS
-    status = client.exchange("POST", address.url, deadline=deadline, content=content, headers=headers).status
+    status = webhook.post(address.url, content, headers, seconds=SEND_SECONDS).status
     return "succeeded" if status < 300 else ToolExecutionError.code
 
 
@@ -115,12 +107,10 @@ def message_for(
 ) -> tuple[bytes, dict[str, str]]:
     """Return the body and the headers of a notification."""
     names = ("approval_id", "mode", "tools", "requested_by", "requested_at", "until", "client", "url")
-    body = json.dumps({"type": EVENT, "organization": organization} | {name: summary[name] for name in names})
-    signed = f"{summary['approval_id']}.{now}.{body}".encode()
-    key = base64.b64decode(address.secret.removeprefix(SECRET_PREFIX))
-    signature = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
-    own = {"webhook-id": summary["approval_id"], "webhook-timestamp": str(now), "webhook-signature": f"v1,{signature}"}
-    return body.encode(), {"content-type": "application/json"} | own
+    text = json.dumps({"type": EVENT, "organization": organization} | {name: summary[name] for name in names})
+    body, message_id = text.encode(), summary["approval_id"]
+    mac = hmac.digest(webhook.secret_key(address.secret), webhook.signed_text(message_id, now, body), "sha256")
+    return body, webhook.signed_headers(message_id, now, [mac])
 
 
 def _check_place(administration: Administration, catalogue: ModuleSource, place: MessagePlace) -> None:
@@ -130,15 +120,3 @@ def _check_place(administration: Administration, catalogue: ModuleSource, place:
     owner = f"role#{place.role}"
     if ConnectedAccount(place.service, owner) not in administration.accounts.find([owner]):
         raise InvalidRequest(field="url", problem=f"the role {place.role} shares no account of {place.service}")
-
-
-def _check(url: str) -> None:
-    """Refuse an address to which nothing can be sent safely; where it leads is checked at each sending."""
-    try:
-        parts = urlsplit(url)
-        is_plain = parts.scheme == "http" and settings().local_services and is_loopback_url(url)
-        is_valid = bool(parts.hostname) and not parts.username and not parts.fragment
-    except ValueError:
-        is_plain = is_valid = False
-    if not is_valid or not (is_plain or parts.scheme == "https") or len(url) > MAX_URL_CHARACTERS:
-        raise InvalidRequest(field="url", problem="it is no https address")
