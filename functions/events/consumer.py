@@ -7,10 +7,11 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from events import callbacks
 from events.tending import tend
 from mcpist.caller import Caller
 from mcpist.errors import InternalError, McpistError
-from mcpist.events import attempts, interests, store
+from mcpist.events import attempts, interests, publish, store
 from mcpist.events.attempts import AttemptRunning
 from mcpist.events.interests import Interest
 from mcpist.events.store import StoredEvent
@@ -28,8 +29,12 @@ It returns None once the event is dealt with, or the seconds after which to try 
 however often it is called for one event and interest: a function may be killed after it has done so.
 """
 
-KINDS: dict[str, Deliver] = {}
+KINDS: dict[str, Deliver] = {"callback": callbacks.deliver}
 """The function of each kind of interest."""
+
+type End = Callable[[Interest, StoredEvent, int], float | None]
+ENDINGS: dict[str, End] = {"callback": callbacks.end}
+"""For kinds that tell somebody of it: what to do with an event that the person of an interest may not hear of."""
 
 
 def consume(records: list[Mapping[str, Any]], clock: Clock = wall_clock) -> dict[str, Any]:
@@ -54,9 +59,12 @@ def deal_with(message: Mapping[str, Any], clock: Clock = wall_clock) -> None:
     stored = store.get(message["organization"], message["event"])
     if stored is None:  # a week has passed
         return
-    failures = [error for one in _interests(message, stored) if (error := _deliver(one, stored, clock))]
-    if failures:
-        raise failures[0]
+    found = _interests(message, stored)
+    if len(found) > 1:  # of which none waits for another that is slow or fails
+        for one in found:
+            publish.send({**message, "interest": one.id})
+    elif found and (failure := _deliver(found[0], stored, clock)):
+        raise failure
 
 
 def _interests(message: Mapping[str, Any], stored: StoredEvent) -> list[Interest]:
@@ -76,7 +84,7 @@ def _interests(message: Mapping[str, Any], stored: StoredEvent) -> list[Interest
 def _deliver(interest: Interest, stored: StoredEvent, clock: Clock) -> Exception | None:
     """Let an interest deal with an event, unless it has or its person may not hear of it any more; return a failure."""
     caller = _person(interest)
-    if caller is None:
+    if caller is None and interest.kind not in ENDINGS:
         return None
     try:
         attempt = attempts.claim(interest, stored.event, clock())
@@ -85,7 +93,10 @@ def _deliver(interest: Interest, stored: StoredEvent, clock: Clock) -> Exception
     if attempt is None:
         return None
     try:
-        seconds = KINDS[interest.kind](interest, stored, caller, attempt.number)
+        if caller is None:
+            seconds = ENDINGS[interest.kind](interest, stored, attempt.number)
+        else:
+            seconds = KINDS[interest.kind](interest, stored, caller, attempt.number)
     except McpistError as error:  # the other interests must not wait for it
         attempts.give_up(attempt)
         return error

@@ -31,12 +31,13 @@ URL_ELICITATION_VERSION = "2025-11-25"
 WAITING_METHODS = (
     *("tools/call", "resources/list", "resources/read", "prompts/get", "completion/complete"),
     *("skills/list", "skills/get", "resources/directory/read"),
+    *("events/subscribe", "events/unsubscribe", "events/poll"),
 )
 TOOLS = ("get_module_schema", "call", "batch", "get-category-tools", "call-category-tool")
 METHODS = (
     *WAITING_METHODS,
     *("initialize", "ping", "server/discover", "tools/list", "resources/templates/list"),
-    *("prompts/list", "tasks/get", "tasks/update", "tasks/cancel", "notifications/initialized"),
+    *("prompts/list", "events/list", "tasks/get", "tasks/update", "tasks/cancel", "notifications/initialized"),
 )
 
 

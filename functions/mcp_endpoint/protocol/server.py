@@ -14,7 +14,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import Icon
 
-from mcp_endpoint import skills, tasks
+from mcp_endpoint import events, skills, tasks
 from mcp_endpoint.exchange import AsgiResponse, McpExchange, SyncHandler
 from mcp_endpoint.protocol import methods
 from mcpist.loopback import same_urls
@@ -88,6 +88,7 @@ def meta_tool_server() -> Server[Any]:
     )
     tasks.install(server, get=methods.get_task, update=methods.update_task, cancel=methods.cancel_task)
     skills.install(server, methods.protocol_errors, LIST_CACHE_MILLISECONDS)
+    events.install(server, methods.protocol_error, LIST_CACHE_MILLISECONDS)
     return server
 
 

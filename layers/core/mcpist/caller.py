@@ -158,6 +158,8 @@ class Caller:
     """The accounts that the caller's batch keeps to, as the token broker wrote them."""
     format: AnswerFormat | None = None
     """The form of answers that the client asks for."""
+    login: str = ""
+    """The login of the client, until whose end it may act; empty where another issuer than our own logs people in."""
 
     @property
     def answer_format(self) -> AnswerFormat:

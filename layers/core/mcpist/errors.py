@@ -23,6 +23,8 @@ McpistError
 │   │   ├── RoleInUse
 │   │   ├── UnknownAccount
 │   │   ├── AccountNotChosen
+│   │   ├── UnsupportedDelivery
+│   │   ├── CallbackFailed
 │   │   └── GrantsRemain
 │   ├── AuthenticationError        AUTHENTICATION_ERROR 401
 │   │   └── TokenMissing
@@ -52,6 +54,8 @@ McpistError
 │   │   ├── ApprovalDeclined
 │   │   └── ApprovalEnded
 │   ├── ApprovalNotFound           APPROVAL_NOT_FOUND 404
+│   ├── EventTypeNotFound          EVENT_TYPE_NOT_FOUND 404
+│   ├── SubscriptionNotFound       SUBSCRIPTION_NOT_FOUND 404
 │   ├── UserNotFound               USER_NOT_FOUND 404
 │   ├── GroupNotFound              GROUP_NOT_FOUND 404
 │   ├── InvitationNotFound         INVITATION_NOT_FOUND 404
@@ -220,6 +224,17 @@ class AccountNotChosen(InvalidRequest):
     """Several accounts of which none is the default, and none is named."""
 
 
+class UnsupportedDelivery(InvalidRequest):
+    """A subscription to events in a way in which they are not delivered."""
+
+
+class CallbackFailed(InvalidRequest):
+    """A callback that did not accept a message; `reason` says why in the protocol's words, `problem` in ours."""
+
+    http_status: int = 0
+    """The status that it answered, 0 for none; it is not shown, since it would tell of what the caller cannot reach."""
+
+
 class GrantsRemain(InvalidRequest):
     """The removal, or the change into another person, of an owner of connected accounts."""
 
@@ -270,6 +285,14 @@ class FileExpired(FileNotFound):
 
 class BatchNotFound(CallerError, code="BATCH_NOT_FOUND", status=404):
     """A batch that does not exist, has expired, or belongs to somebody else."""
+
+
+class EventTypeNotFound(CallerError, code="EVENT_TYPE_NOT_FOUND", status=404):
+    """An event type that does not exist."""
+
+
+class SubscriptionNotFound(CallerError, code="SUBSCRIPTION_NOT_FOUND", status=404):
+    """A subscription to events that does not exist, has ended, or is somebody else's."""
 
 
 class UserNotFound(CallerError, code="USER_NOT_FOUND", status=404):

@@ -43,6 +43,7 @@ def authorize(request: HttpRequest, *, reading_only: bool = False) -> Caller:
         client=client,
         reading_only=reading_only,
         format=_format(headers.get(FORMAT_HEADER)),
+        login=verified.login,
     )
 
 

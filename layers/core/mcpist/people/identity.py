@@ -127,12 +127,12 @@ def verify_token(token: str, audience: str) -> AccessToken:
     AuthenticationError says in general what is wrong with it.
     """
     verified = verify(token, audience=audience)
-    if verified.login and not _is_live(verified.subject, verified.login):
+    if verified.login and not is_live(verified.subject, verified.login):
         raise AuthenticationError(problem="the client's access was ended")
     return verified
 
 
-def _is_live(subject: Subject, login: str) -> bool:
+def is_live(subject: Subject, login: str) -> bool:
     """Whether what a token of our own login names as its beginning has not ended."""
     if subject.issuer == settings().public_url:
         return service_credentials.are_live(subject, login)
