@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from threading import Event
+from threading import Event as Signal
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -25,15 +25,19 @@ from mcpist.audit.record import audit_table, keyed, timestamp
 from mcpist.aws.table import directory_table, ledger_table
 from mcpist.batch.machine import machine_usage
 from mcpist.caller import Policies
+from mcpist.events import interests, publish
+from mcpist.events.event import Event
 from mcpist.people import client_logins, directory, edits, publication
+from mcpist.polling import Polling
 from mcpist.running import approvals
 from rehearsal.person import agree
 from tests import members
-from tests.accounts import forget
+from tests.accounts import connect, forget
 from tests.audit_items import audit_items
-from tests.core.loopback import json_response, serving
+from tests.core.loopback import Reply, json_response, listening, serving
 from tests.login.signers import Signer
 from tests.mcp_endpoint.endpoint_client import EVENTS
+from tests.mcp_endpoint.receiver import SECRET, Receiver
 from tests.traffic import AwsRequest, HookPhase, InjectedResponse, traffic_of
 from tests.upstreams.fake_upstream import ECHO, FakeUpstream
 from tests.whole.conftest import McpUser
@@ -42,6 +46,7 @@ from tests.whole.conftest import McpUser
 LARGE_BYTES = 40_000
 OLD_SECONDS = 9 * 86_400
 WAIT_SECONDS = 20
+WAIT = Polling(initial_seconds=0.05, max_seconds=0.5)
 SAY: dict[str, Any] = {"module": "echo", "tool": "echo"}
 TAGS: dict[str, Any] = {"module": "rag", "tool": "list_tags"}
 FOUR_TAGS = [{"id": f"s{number}", **TAGS} for number in range(4)]
@@ -101,6 +106,37 @@ def count_recent_uses(user: McpUser) -> None:
     forget(user.deployment)
 
 
+def follow_events(user: McpUser) -> None:
+    """Subscribe to events, have one delivered, end the subscription with its client's login, poll, and unsubscribe."""
+    connect(user.deployment, "github", "uma-canary-token")
+    receiver, name = Receiver(), "github.issues"
+    receiver.replies = [Reply(status=204, body=b"")]
+    place = {"name": name, "arguments": {"owner": "octocat", "repo": "hello-world"}}
+    with listening(receiver.server):
+        delivery = {"mode": "webhook", "url": f"{receiver.url}/hook", "secret": SECRET}
+        _send_method(user, "events/subscribe", **place, delivery=delivery)
+        _happen(user, name, "e1")
+        WAIT.wait(0, lambda count: count > 0, lambda: len(receiver.messages), WAIT_SECONDS)
+        _happen(user, name, "e2", login="ended")
+        WAIT.wait(0, lambda count: count > 1, lambda: len(receiver.messages), WAIT_SECONDS)
+        assert [one.get("type", "event") for one in receiver.messages] == ["event", "terminated"]
+        _send_method(user, "events/subscribe", **place, delivery=delivery)
+        _send_method(user, "events/unsubscribe", **place, delivery=delivery)
+        _send_method(user, "events/poll", **place)
+
+
+def _happen(user: McpUser, name: str, id_: str, **target: str) -> None:
+    """Publish an event of a person's repository to which somebody has subscribed."""
+    aws, data = user.deployment.aws, {"repository": {"name": "hello-world", "owner": {"login": "octocat"}}}
+    with operating(aws, EVENTS_TABLE=aws.resource("Events"), EVENT_QUEUE=aws.resource("EventQueue")):
+        (interest,) = interests.of(ORGANIZATION, name)
+        interests.add(replace(interest, target=interest.target | target))
+        happened = Event(
+            id=id_, organization=ORGANIZATION, user=interest.user, type=name, occurred_at=int(time.time()), data=data
+        )
+        publish.publish(happened)
+
+
 def cancel_batches(user: McpUser, upstream: FakeUpstream) -> None:
     """Cancel a batch whose only running step waits, by each door that starts batches."""
     with waiting(upstream) as asked:
@@ -115,9 +151,9 @@ def cancel_batches(user: McpUser, upstream: FakeUpstream) -> None:
 
 
 @contextmanager
-def waiting(upstream: FakeUpstream) -> Iterator[Event]:
+def waiting(upstream: FakeUpstream) -> Iterator[Signal]:
     """Let the upstream answer only at the end of the context; the event says when it has been asked."""
-    asked, ended = Event(), Event()
+    asked, ended = Signal(), Signal()
 
     def answer(_: Any) -> Any:
         asked.set()
@@ -385,6 +421,17 @@ def _send(user: McpUser, event: str, name: str, **params: Any) -> dict[str, Any]
     assert "result" in answer, answer
     result: dict[str, Any] = answer["result"]
     return result
+
+
+def _send_method(user: McpUser, method: str, **params: Any) -> None:
+    """Send a request of any method, which must succeed."""
+    recorded = json.loads((EVENTS / "mcp_endpoint_call.json").read_text("utf-8"))
+    message = json.loads(recorded["body"])
+    message |= {"method": method, "params": {"_meta": message["params"]["_meta"], **params}}
+    headers = {header: recorded["headers"][header] for header in ("accept", "content-type", "mcp-protocol-version")}
+    headers |= {"authorization": f"Bearer {user.token}", "mcp-method": method, "mcp-name": params["name"]}
+    answer = httpx2.post(user.deployment.mcp_url, json=message, headers=headers, timeout=60).json()
+    assert "result" in answer, answer
 
 
 @contextmanager
