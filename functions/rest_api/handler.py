@@ -16,6 +16,8 @@ from mcpist_services.catalogue import CATALOGUE, upstream_preloads
 from rest_api import routes
 
 DOOR = Door("rest_api", answers_in_time=True)
+MIN_START_SECONDS = 10
+"""What a run needs to begin; with less left it begins at the next tick."""
 prepare(
     services=("lambda", "s3", "stepfunctions"),
     modules=(
@@ -26,11 +28,20 @@ prepare(
 )
 
 
+def _has_time(context: LambdaContext) -> bool:
+    return context.get_remaining_time_in_millis() > MIN_START_SECONDS * 1000
+
+
 def handler(event: dict[str, Any], context: LambdaContext) -> HttpResponse:
     """Answer one HTTP request; the janitor, which writes no audit row, sends the approvals whose time has ended.
 
-    At night it has the saved batches of an organization checked.
+    At night it has the saved batches of an organization checked. Each minute a schedule has automations followed.
     """
+    if "automations" in event:
+        from mcpist.automations import runs
+
+        may_go_on = partial(_has_time, context)
+        return DOOR.answer(context, lambda: {"result": runs.tick(CATALOGUE, may_go_on)})
     if "saved_batches" in event:
         from mcpist_services.saved import saving
 

@@ -36,6 +36,7 @@ McpistError
 │   ├── FileNotFound               FILE_NOT_FOUND 404
 │   │   └── FileExpired
 │   ├── BatchNotFound              BATCH_NOT_FOUND 404
+│   ├── AutomationNotFound         AUTOMATION_NOT_FOUND 404
 │   ├── RouteNotFound              NOT_FOUND 404
 │   │   └── PageNotFound
 │   ├── MethodNotAllowed           METHOD_NOT_ALLOWED 405
@@ -293,6 +294,10 @@ class EventTypeNotFound(CallerError, code="EVENT_TYPE_NOT_FOUND", status=404):
 
 class SubscriptionNotFound(CallerError, code="SUBSCRIPTION_NOT_FOUND", status=404):
     """A subscription to events that does not exist, has ended, or is somebody else's."""
+
+
+class AutomationNotFound(CallerError, code="AUTOMATION_NOT_FOUND", status=404):
+    """An automation that does not exist, or belongs to somebody else."""
 
 
 class UserNotFound(CallerError, code="USER_NOT_FOUND", status=404):

@@ -89,6 +89,10 @@ def _sources_of(caller: "Caller") -> "Sequence[ModuleSource]":
         from mcpist_services.saved.module import SavedModule
 
         sources.append(SavedModule(caller))
+    if any("automations" in role.modules for role in caller.roles):
+        from mcpist_services.automations.module import source
+
+        sources.append(source)
     if hidden := hidden_modules(caller):
         sources.append(HiddenModules([one for one in caller.modules if one.name in hidden]))
         registered = tuple(one for one in caller.modules if one.name not in hidden)

@@ -20,6 +20,7 @@ META_TOOLS = frozenset({"get_module_schema", "call", "batch", "get_category_tool
 # Words of addresses and commands, which a module of the same name would hide, or be hidden by.
 ROUTE_NAMES = frozenset(
     {
+        "automations",
         "callback",
         "categories",
         "confirm",

@@ -245,7 +245,7 @@ def _ask(
         return _latest(caller, digest) or made
     from mcpist.running import notification  # the few that ask for an approval wait for it
 
-    notification.send(permissions, made.summary())
+    notification.send(permissions, notification.approval_waiting(made.summary()))
     return made
 
 

@@ -1,6 +1,6 @@
-"""Notification: people are told that something waits for them, at an address that the organization has chosen.
+"""Notification: people are told that something waits for them, or failed, at an address of the organization's choice.
 
-It has no arguments: only who waits for what, and where to decide. A request to a URL is signed as Standard Webhooks
+It has no arguments: only who waits for what, and where to decide or to look. A request to a URL is signed as Standard Webhooks
 are; a message to a place at a service is sent by the tool that the service declares for it.
 Source: https://www.standardwebhooks.com
 """
@@ -11,6 +11,7 @@ import json
 import secrets
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mcpist.audit import record as audit
@@ -22,6 +23,7 @@ from mcpist.people.administration import Administration, ConnectedAccount
 from mcpist.running import broker
 from mcpist.running.accounts import Account
 from mcpist.running.notification_address import MessagePlace, NotificationAddress, find_address, partition_key
+from mcpist.telemetry import invocation
 from mcpist.toml_table import toml_beside
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.search.catalogue import ModuleSource
@@ -31,7 +33,29 @@ if TYPE_CHECKING:
 
 SECRET_BYTES = 32
 SEND_SECONDS = 3.0
-EVENT = "approval.waiting"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What people are told."""
+
+    kind: str
+    """What happened, such as `approval.waiting`; the text of a message is under this name."""
+    id: str
+    """The id under which a receiver recognizes it when it is sent again."""
+    target: str
+    """What it is about, as the audit names it."""
+    facts: Mapping[str, Any]
+    """The fields of a signed request; `url` is where a person looks."""
+    names: Mapping[str, str]
+    """What a message quotes in its text."""
+
+
+def approval_waiting(summary: Mapping[str, Any]) -> Notice:
+    """Return the notice that an approval waits for a person."""
+    fields = ("approval_id", "mode", "tools", "requested_by", "requested_at", "until", "client", "url")
+    id_, names = summary["approval_id"], {"user": summary["requested_by"], "tools": ", ".join(summary["tools"])}
+    return Notice("approval.waiting", id_, f"approvals.{id_}", {name: summary[name] for name in fields}, names)
 
 
 def set_address(administration: Administration, catalogue: ModuleSource, url: str) -> NotificationAddress:
@@ -51,8 +75,8 @@ def set_address(administration: Administration, catalogue: ModuleSource, url: st
     return made
 
 
-def send(permissions: Permissions, summary: Mapping[str, Any]) -> None:
-    """Tell people that something waits; each attempt has an audit row, and the page shows the approval anyway."""
+def send(permissions: Permissions, notice: Notice) -> None:
+    """Tell people something; each attempt has an audit row, and the pages show it anyway."""
     from mcpist.bounded_http.failures import ExchangeFailed
 
     caller = permissions.caller
@@ -62,27 +86,26 @@ def send(permissions: Permissions, summary: Mapping[str, Any]) -> None:
         if address is None:
             return
         if place := address.place:
-            _send_message(permissions, place, summary, row)
+            _send_message(permissions, place, notice, row)
         else:
-            row["outcome"] = _post(address, caller.organization, summary)
+            row["outcome"] = _post(address, caller.organization, notice)
     except ExchangeFailed:
         row["outcome"] = UpstreamUnavailable.code
     except McpistError as error:
         row["outcome"] = error.code
     with audit.best_effort():
-        audit.write_row(audit.approval_row(caller, "notify", summary["approval_id"], **row))
+        about: AuditColumns = {"target": notice.target, "request": invocation.request_id(), **row}
+        audit.write_row(audit.administration_row(caller, "approval", "approvals.notify", **about))
 
 
-def _post(address: NotificationAddress, organization: str, summary: Mapping[str, Any]) -> str:
+def _post(address: NotificationAddress, organization: str, notice: Notice) -> str:
     """Send a signed request, and return how it ended."""
-    content, headers = message_for(address, organization, summary, int(time.time()))
+    content, headers = message_for(address, organization, notice, int(time.time()))
     status = webhook.post(address.url, content, headers, seconds=SEND_SECONDS).status
     return "succeeded" if status < 300 else ToolExecutionError.code
 
 
-def _send_message(
-    permissions: Permissions, place: MessagePlace, summary: Mapping[str, Any], row: "AuditColumns"
-) -> None:
+def _send_message(permissions: Permissions, place: MessagePlace, notice: Notice, row: "AuditColumns") -> None:
     """Send a message by the tool that the service declares for it, with the account of the address."""
     from mcpist.running.run import ToolRun
 
@@ -92,25 +115,23 @@ def _send_message(
     account = Account(caller.organization, module, broker.resolve_sender(caller))
     tool, deadline = module.tools[module.message.__name__], time.monotonic() + SEND_SECONDS
     run = ToolRun(caller, module, tool, row, deadline, find_account=lambda *_, **__: account)
-    run.produce(module.message(place.name, text_of(summary, caller.locale)))
+    run.produce(module.message(place.name, text_of(notice, caller.locale)))
 
 
-def text_of(summary: Mapping[str, Any], locale: Locale) -> str:
+def text_of(notice: Notice, locale: Locale) -> str:
     """Return the Markdown of a message, in which no name is markup or mentions anybody."""
-    names = {"user": summary["requested_by"], "tools": ", ".join(summary["tools"])}
-    quoted = {name: f"`{text.replace('`', '')}`" for name, text in names.items()}
-    return f"{toml_beside(__file__, 'notification.toml')[locale].format(**quoted)}\n\n{summary['url']}"
+    quoted = {name: f"`{text.replace('`', '')}`" for name, text in notice.names.items()}
+    text = toml_beside(__file__, "notification.toml")[notice.kind][locale]
+    return f"{text.format(**quoted)}\n\n{notice.facts['url']}"
 
 
 def message_for(
-    address: NotificationAddress, organization: str, summary: Mapping[str, Any], now: int
+    address: NotificationAddress, organization: str, notice: Notice, now: int
 ) -> tuple[bytes, dict[str, str]]:
     """Return the body and the headers of a notification."""
-    names = ("approval_id", "mode", "tools", "requested_by", "requested_at", "until", "client", "url")
-    text = json.dumps({"type": EVENT, "organization": organization} | {name: summary[name] for name in names})
-    body, message_id = text.encode(), summary["approval_id"]
-    mac = hmac.digest(webhook.secret_key(address.secret), webhook.signed_text(message_id, now, body), "sha256")
-    return body, webhook.signed_headers(message_id, now, [mac])
+    body = json.dumps({"type": notice.kind, "organization": organization, **notice.facts}).encode()
+    mac = hmac.digest(webhook.secret_key(address.secret), webhook.signed_text(notice.id, now, body), "sha256")
+    return body, webhook.signed_headers(notice.id, now, [mac])
 
 
 def _check_place(administration: Administration, catalogue: ModuleSource, place: MessagePlace) -> None:

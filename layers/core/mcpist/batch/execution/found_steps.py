@@ -24,6 +24,7 @@ class Saving:
     """A batch that is about to be saved."""
 
     name: str
+    """Empty where its steps are only looked at."""
     parameters: Collection[str]
 
 
@@ -37,7 +38,7 @@ class FoundSteps:
         self._steps: list[Step] = []
         self._permissions = permissions
         self._problems = problems
-        self._outermost = (saving.name,) if saving else ()
+        self._outermost = (saving.name,) if saving and saving.name else ()
         self._is_saving = saving is not None
 
     def add(self, written: Step, outer: tuple[str, ...] = (), *, alone: bool = False) -> None:

@@ -56,12 +56,15 @@ def start(
     permissions: Permissions,
     options: BatchOptions = DEFAULT_OPTIONS,
     confirmed: Confirmed = UNCONFIRMED,
+    *,
+    depth: int = 0,
 ) -> Header:
     """Write a batch into the ledger and start it. Raises before anything runs.
 
-    It gets the id of the question that was agreed to; the caller makes sure that this is used once.
+    It gets the id of the question that was agreed to; the caller makes sure that this is used once. The batch of an
+    automation, of this depth, is written once however often it is started.
     """
-    head = _build_header(plan, permissions, options, confirmed.question)
+    head = replace(_build_header(plan, permissions, options, confirmed.question), depth=depth)
     return _write_and_start(plan, head, permissions, _build_entries(plan, confirmed))
 
 
@@ -70,10 +73,13 @@ def resume(
     permissions: Permissions,
     options: BatchOptions = DEFAULT_OPTIONS,
     confirmed: Confirmed = UNCONFIRMED,
+    *,
+    depth: int = 0,
 ) -> Header:
     """Start a new batch with the results of an old one, whose final steps are not run again."""
     plan = resumption.plan
     head = resumption.with_settled_steps(_build_header(plan, permissions, options, confirmed.question))
+    head = replace(head, depth=depth)
     entries = resumption.entries(_build_entries(plan, confirmed))
     return _write_and_start(plan, head, permissions, entries, resumption.elements)
 
@@ -99,7 +105,10 @@ def _write_and_start(
     try:
         if not head.done:
             begin_batch(head.organization, head.user, head.batch, head.closes_at, reserved_at)
-        ledger.write(head, entries, elements)
+        if head.depth and not head.resumes:
+            ledger.write_once(head, entries)
+        else:
+            ledger.write(head, entries, elements)
     except (TooManyBatches, AlreadyResumed) as error:
         release_steps(head.organization, runs, reserved_at)
         if isinstance(error, AlreadyResumed):
@@ -138,11 +147,16 @@ def _build_header(plan: Plan, permissions: Permissions, options: BatchOptions, b
 
 def _request_warrant(plan: Plan, head: Header, permissions: Permissions) -> tuple[str, tuple[str, ...]]:
     """Return the broker's warrant for the services that the batch calls, and its pins; empty where it calls none."""
-    modules = [permissions.catalogue.module(tool.module) for tool in plan.tools]
-    services = {service for module in modules for service in (*module.services, *module.accounts_of())}
+    services = services_of(plan, permissions)
     if not services:
         return "", ()
     return broker.warrant(permissions.caller, services, expires_at=int(head.closes_at) + WARRANT_MARGIN_SECONDS)
+
+
+def services_of(plan: Plan, permissions: Permissions) -> set[str]:
+    """Return the services whose accounts a plan uses."""
+    modules = [permissions.catalogue.module(tool.module) for tool in plan.tools]
+    return {service for module in modules for service in (*module.services, *module.accounts_of())}
 
 
 def _count_runs(entries: Iterable[Entry], elements: Iterable[Entry]) -> int:

@@ -78,6 +78,8 @@ class Header:
     """The program with which the caller started the batch."""
     reading_only: bool = False
     """Whether its steps may only read."""
+    depth: int = 0
+    """How many automations led to it; 0 for the batch of a person or a program."""
     pins: tuple[str, ...] = ()
     """The accounts that acted when it began, to which it keeps whatever the defaults become."""
     options: BatchOptions = DEFAULT_OPTIONS

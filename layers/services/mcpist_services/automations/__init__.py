@@ -1,0 +1,1 @@
+"""Automations as tools: set up, shown, tried, paused and ended."""

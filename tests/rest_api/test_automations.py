@@ -1,0 +1,365 @@
+"""Automations by REST: set up as tools, run by the tick of the schedule, and ended by either side."""
+
+import json
+import time
+from dataclasses import replace
+from typing import Any
+
+import boto3
+import pytest
+
+from mcpist.automations import records, runs
+from mcpist.automations.records import Automation, DueEntry, Run
+from mcpist.aws.table import ledger_table
+from mcpist.batch.ledger import ledger
+from mcpist.caller import Policies, Role, Subject
+from mcpist.errors import StoreUnavailable, UpstreamUnavailable
+from mcpist.events.event import Event
+from mcpist.memory import forget_all
+from mcpist.people import directory
+from mcpist.running import broker, notification
+from mcpist_services import NAMES
+from mcpist_services.catalogue import CATALOGUE
+from rest_api.handler import handler
+from tests import members
+from tests.lambda_context import Context
+from tests.mcp_endpoint.ledger_driver import LedgerDriver
+from tests.rest_api.rest_client import Answer, RestClient
+from token_broker.handler import perform
+
+TAGS = {"id": "tags", "module": "rag", "tool": "list_tags", "params": {"limit": "${param.count}"}, "output": True}
+MORE = {"id": "more", "module": "rag", "tool": "search_docs", "params": {"query": "${param.about}"}, "after": ["tags"]}
+PARAMETERS = {"count": {"type": "integer", "default": 3}, "about": {"type": "string"}}
+SET = {"name": "daily", "batch": "report", "schedule": "* * * * *", "parameters": {"about": "${event.scheduled_at}"}}
+MODULES = (*NAMES, "saved", "automations")
+NOON = 1_795_608_000  # 2026-11-25, a moment of each schedule here
+
+
+@pytest.fixture
+def uma(rest: RestClient, monkeypatch: pytest.MonkeyPatch) -> RestClient:
+    """A program of a person who sets up automations; the broker answers in this process."""
+
+    def invoke(message: dict[str, Any], **_: Any) -> Any:
+        return perform(json.loads(json.dumps(message)))
+
+    key = boto3.client("kms").create_key()["KeyMetadata"]["Arn"]
+    monkeypatch.setenv("VAULT_KEY", key)
+    forget_all()
+    monkeypatch.setattr(broker, "invoke", invoke)
+    members.put_role(
+        "acme", Role("members", modules=MODULES, allow=("rag.*", "saved.*", "automations.*"), destructive=True)
+    )
+    directory.access_cache.clear()
+    saved(rest)
+    return rest
+
+
+def saved(rest: RestClient, **changes: Any) -> None:
+    fields = {"name": "report", "description": "Report", "commands": [TAGS, MORE], "parameters": PARAMETERS}
+    made = call(rest, "saved.save", **fields | changes)
+    assert made.status == 200, made.text
+
+
+def call(rest: RestClient, name: str, /, **parameters: Any) -> Answer:
+    """Call a tool; what a person is asked about is agreed to."""
+    body = {"name": name, "parameters": parameters}
+    answer = rest.post("/v1/tools/call", body)
+    if answer.status != 428:
+        return answer
+    return rest.post("/v1/tools/call", {**body, "confirmation": answer.json["details"]["confirmation"]})
+
+
+def do(rest: RestClient, tool: str, /, **parameters: Any) -> Any:
+    answer = call(rest, f"automations.{tool}", **parameters)
+    assert answer.status == 200, answer.text
+    return answer.json["result"]
+
+
+def refusal(rest: RestClient, tool: str, /, **parameters: Any) -> tuple[str, str]:
+    said = call(rest, f"automations.{tool}", **parameters).json
+    return said["code"], f"{said.get('details', {}).get('field', '')}: {said['error']}"
+
+
+def kept(name: str = "daily") -> Automation:
+    found = records.find("acme", name)
+    assert found
+    return found
+
+
+def tick() -> dict[str, int]:
+    """What the schedule of each minute does, as if all that is noted were due."""
+    for item in ledger_table().query("automations"):
+        rest = item["sk"].partition("#")[2]
+        if not rest.endswith("#"):  # a run; the moment of a schedule stays
+            records.done(DueEntry(item["sk"]))
+            organization, name, run = rest.split("#")
+            records.put_due(replace(kept(name), organization=organization), run, 1)
+    result: dict[str, int] = handler({"automations": "due"}, Context(29))["result"]
+    return result
+
+
+def fire(at: int = NOON, name: str = "daily") -> dict[str, int]:
+    records.put_due(kept(name), "", at)
+    return tick()
+
+
+def all_runs(name: str = "daily") -> list[Run]:
+    return records.list_runs(kept(name), 50)
+
+
+def finish(run: Run, status: Any = "succeeded") -> None:
+    driver = LedgerDriver(run.batch)
+    for step in driver.head.ids:
+        if driver.head.ids.index(step) not in driver.head.seq:
+            error = UpstreamUnavailable(service="rag", problem="down") if status == "failed" else None
+            driver.finish(step, status, raw=[], error=error)
+
+
+def test_a_saved_batch_runs_at_each_moment_of_a_schedule_once(uma: RestClient) -> None:
+    made = do(uma, "set", **SET)
+    assert (made["state"], made["runs"], made["today"]) == ("active", [], 0)
+    assert fire() == {"followed": 1, "left": 0}
+    (run,) = all_runs()
+    head = LedgerDriver(run.batch).head
+    assert (run.state, run.params, head.user, head.depth) == ("running", {"about": "2026-11-25T12:00:00Z"}, "uma", 1)
+    assert LedgerDriver(run.batch).step("more").step.params == {"query": "2026-11-25T12:00:00Z"}
+    assert head.client.name == "automation daily"
+    fire()  # the note is found again
+    assert [one.id for one in all_runs()] == [run.id]
+    assert LedgerDriver(run.batch).head.started_at == head.started_at
+    finish(run)
+    tick()
+    shown = do(uma, "show", name="daily")
+    assert [(one["state"], one["at"]) for one in shown["runs"]] == [("succeeded", "2026-11-25T12:00:00Z")]
+    assert (shown["running"], shown["today"]) == (0, 1)
+    assert not [item for item in ledger_table().query("automations") if not item["sk"].endswith("#")]
+
+
+def test_a_run_that_is_interrupted_anywhere_goes_on_with_the_same_batch(
+    uma: RestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    do(uma, "set", **SET)
+    real = records.update_run
+    monkeypatch.setattr(records, "update_run", lambda *_: 1 / 0)  # killed between the batch's start and the note of it
+    assert fire() == {"followed": 0, "left": 1}
+    (run,) = all_runs()
+    driver = LedgerDriver(run.batch)
+    driver.finish("tags", raw=[])
+    monkeypatch.setattr(records, "update_run", real)
+    tick()
+    assert (all_runs()[0].state, driver.head.seq) == ("running", {driver.head.ids.index("tags"): 0})
+    monkeypatch.setattr(records, "put_due", lambda *_: 1 / 0)  # killed between a run and the note about it
+    with pytest.raises(ZeroDivisionError):
+        runs.offer(kept(), runs.scheduled_event(kept(), NOON + 60), CATALOGUE)
+    monkeypatch.undo()
+    assert [one.state for one in all_runs()] == ["waiting", "running"]
+
+
+def test_a_run_ends_with_the_persons_access_or_the_permission(uma: RestClient, login: Any) -> None:
+    do(uma, "set", **SET)
+    permit = kept().permit
+    members.put_user("acme", "uma", name="Uma", subject=Subject(login.issuer, "other"), roles=["members"])
+    directory.access_cache.clear()
+    fire()
+    assert (kept().state, all_runs()[0].state) == ("ended", "failed")
+    assert "MembershipRequired" in kept().problem or "AUTHORIZATION_ERROR" in kept().problem
+    members.put_user("acme", "uma", name="Uma", subject=Subject(login.issuer, "uma"), roles=["members"])
+    directory.access_cache.clear()
+    fire(NOON + 60)
+    assert len(all_runs()) == 1, "access that comes back brings no permission back"
+    do(uma, "set", **SET, replaces=True)
+    assert (kept().state, kept().permit == permit) == ("active", False)
+    ada = uma.of("ada")
+    assert do(ada, "list")[0]["name"] == "daily"
+    broker.invoke(
+        {
+            "operation": "end_permit",
+            "proof": {"kind": "jwt", "value": uma.login.mint("ada")},
+            "organization": "acme",
+            "permit": kept().permit,
+            "user": "uma",
+        }
+    )
+    fire(NOON + 120)
+    assert (kept().state, all_runs()[0].state) == ("ended", "failed")
+    assert "AUTHENTICATION_ERROR" in kept().problem
+
+
+def test_an_automation_is_its_persons_and_administrators_only_see_pause_and_end_it(uma: RestClient) -> None:
+    do(uma, "set", **SET)
+    members.put_user("acme", "bob", name="Bob", subject=Subject(uma.login.issuer, "bob"), roles=["members"])
+    directory.access_cache.clear()
+    bob, ada = uma.of("bob"), uma.of("ada")
+    fire()
+    finish(all_runs()[0])
+    tick()
+    run = all_runs()[0].id
+    for tool in ("show", "pause", "resume", "delete", "preview"):
+        assert refusal(bob, tool, name="daily")[0] == "AUTOMATION_NOT_FOUND", tool
+    assert refusal(bob, "replay", name="daily", run=run)[0] == "AUTOMATION_NOT_FOUND"
+    assert do(bob, "list") == []
+    assert refusal(bob, "set", **SET)[0] == refusal(bob, "set", **SET, replaces=True)[0] == "CONFLICT"
+    assert refusal(ada, "replay", name="daily", run=run)[0] == "AUTOMATION_NOT_FOUND"
+    assert refusal(ada, "resume", name="daily")[0] == "AUTOMATION_NOT_FOUND"
+    assert "parameters" not in do(ada, "show", name="daily")
+    assert do(ada, "pause", name="daily")["state"] == "paused"
+    fire(NOON + 60)
+    assert len(all_runs()) == 1
+    assert do(uma, "resume", name="daily")["state"] == "active"
+    permit = kept().permit
+    assert do(ada, "delete", name="daily") == {"name": "daily", "state": "deleted"}
+    assert refusal(uma, "show", name="daily")[0] == "AUTOMATION_NOT_FOUND"
+    permits = perform(
+        {"operation": "permits", "proof": {"kind": "jwt", "value": uma.login.mint("uma")}, "organization": "acme"}
+    )
+    assert permit not in [one["id"] for one in permits["permits"]]
+
+
+def test_what_is_wrong_is_said_when_an_automation_is_set(uma: RestClient) -> None:
+    saved(
+        uma, name="drop", commands=[{"module": "rag", "tool": "delete_doc", "params": {"path": "a.md"}}], parameters={}
+    )
+    cases: dict[str, dict[str, Any]] = {
+        "give the type of an event, or a schedule": {"schedule": ""},
+        "five fields": {"schedule": "every day"},
+        "is no minute": {"schedule": "61 * * * *"},
+        "it never comes": {"schedule": "0 0 31 2 *"},
+        "no time zone Mars": {"time_zone": "Mars"},
+        'no tool "gone"': {"batch": "gone"},
+        "is no saved batch": {"batch": "show"},
+        "nobody is there to be asked": {"batch": "drop", "parameters": {}},
+        "the event has no issue": {"parameters": {"about": "${event.issue}"}},
+        "here are no steps": {"parameters": {"about": "${find.items}"}},
+        "of type string, and the parameter of type integer": {
+            "parameters": {"about": "x", "count": "${event.scheduled_at}"}
+        },
+        "other: there is no such field": {"parameters": {"about": "x", "other": 1}},
+        "write ": {"when": [{"equals": "x"}]},
+        "the event has no gone": {"when": ["${event.gone}"]},
+    }
+    seen = {wanted: " ".join(refusal(uma, "set", **SET | changes)) for wanted, changes in cases.items()}
+    assert not {wanted: said for wanted, said in seen.items() if wanted not in said}
+    assert records.find("acme", "daily") is None
+
+
+def test_conditions_own_events_and_loops_keep_runs_away(uma: RestClient) -> None:
+    do(uma, "set", **SET, when=[{"equals": ["${event.scheduled_at}", "2026-11-25T12:00:00Z"]}])
+    found = replace(kept(), accounts=("uma", "583231"))
+
+    def offered(at: int = NOON, **changes: Any) -> Run | None:
+        return runs.offer(found, replace(runs.scheduled_event(found, at), **changes), CATALOGUE)
+
+    assert offered(NOON + 60) is None
+    assert offered(actor="583231", id="own") is None
+    assert offered(depth=3, id="loop").state == "skipped"
+    assert offered(depth=2, actor="1", id="third").depth == 3
+    own = runs.offer(
+        replace(found, own_events=True),
+        Event(
+            id="asked",
+            organization="acme",
+            user="uma",
+            type="x.y",
+            occurred_at=NOON,
+            actor="583231",
+            data={"scheduled_at": "2026-11-25T12:00:00Z"},
+        ),
+        CATALOGUE,
+    )
+    assert own
+    assert do(uma, "preview", name="daily")["runs"] is False
+
+
+def test_runs_wait_for_a_place_and_stop_at_the_days_budget(uma: RestClient) -> None:
+    do(uma, "set", **SET, at_once=1, runs_a_day=2)
+    for number in range(3):
+        fire(NOON + 60 * number)
+    third, second, first = all_runs()
+    assert [one.state for one in (first, second, third)] == ["running", "waiting", "waiting"]
+    finish(first)
+    tick()
+    third, second, first = all_runs()
+    assert [one.state for one in (first, second, third)] == ["succeeded", "running", "skipped"]
+    assert "used up" in third.problem
+    finish(second)
+    tick()
+    assert do(uma, "show", name="daily")["today"] == 2
+
+
+def test_a_failed_run_goes_on_with_what_did_not_succeed_and_reaches_its_owner(
+    uma: RestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[notification.Notice] = []
+    monkeypatch.setattr(notification, "send", lambda _, notice: told.append(notice))
+    do(uma, "set", **SET, retries=1)
+    fire()
+    (first,) = all_runs()
+    LedgerDriver(first.batch).finish("tags", raw=[{"tag": "a", "count": 1}])
+    finish(first, "failed")
+    tick()
+    assert (all_runs()[0].state, all_runs()[0].attempt, told) == ("waiting", 1, [])
+    tick()
+    (again,) = all_runs()
+    driver = LedgerDriver(again.batch)
+    assert (again.state, driver.head.resumes, driver.step("tags").status) == ("running", first.batch, "succeeded")
+    finish(again, "failed")
+    tick()
+    (over,) = all_runs()
+    assert over.state == "failed"
+    assert "more: UPSTREAM_UNAVAILABLE" in over.problem
+    assert [(one.kind, one.facts["owner"]) for one in told] == [("automation.failed", "uma")]
+    fire(NOON + 60)
+    LedgerDriver(all_runs()[0].batch)
+    finish(all_runs()[0], "unknown")
+    tick()
+    assert (all_runs()[0].state, len(told)) == ("failed", 1), "a write in doubt is not repeated; told once an hour"
+
+
+def test_a_store_that_is_down_is_tried_again_and_a_policy_that_asks_fails_the_run(
+    uma: RestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    do(uma, "set", **SET)
+
+    def down(*_: Any, **__: Any) -> Any:
+        raise StoreUnavailable(store="ledger")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(runs, "start", down)
+        fire()
+        assert all_runs()[0].state == "waiting"
+    tick()
+    assert all_runs()[0].state == "running"
+    finish(all_runs()[0])
+    tick()
+    rule = '@ask("sure?") permit(principal, action, resource) when { context.tool == "rag.list_tags" };'
+    assert Policies(1, rule)
+
+
+def test_a_batch_that_changed_pauses_until_its_person_agrees_again(uma: RestClient) -> None:
+    do(uma, "set", **SET)
+    saved(uma, commands=[TAGS, {**MORE, "params": {"query": "secrets ${param.about}"}}], replaces=1)
+    fire()
+    assert (kept().state, all_runs()[0].state) == ("paused", "failed")
+    assert "saved.report has changed" in kept().problem
+    do(uma, "set", **SET, replaces=True)
+    fire(NOON + 60)
+    assert all_runs()[0].state == "running"
+
+
+def test_a_run_is_replayed_with_the_same_values_and_previewed_without_any(uma: RestClient) -> None:
+    do(uma, "set", **SET)
+    seen = do(uma, "preview", name="daily")
+    assert (seen["runs"], [step["tool"] for step in seen["steps"]]) == (True, ["rag.list_tags", "rag.search_docs"])
+    assert all_runs() == []
+    fire()
+    (first,) = all_runs()
+    assert "run: there is no such run" in refusal(uma, "replay", name="daily", run=first.id)[1]
+    finish(first, "failed")
+    tick()
+    made = do(uma, "replay", name="daily", run=first.id)
+    tick()
+    again = records.find_run(kept(), made["run"])
+    assert again
+    assert (again.state, again.params, again.replays) == ("running", first.params, first.id)
+    assert again.batch != first.batch
+    assert ledger.get_header(f"acme#{again.batch}").started_at <= time.time()
