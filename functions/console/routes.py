@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 
-from console import approvals, changes, connections, files, home, logs, modules, profile, rendering, search
+from console import approvals, automations, changes, connections, files, home, logs, modules, profile, rendering, search
 from console.batches import pages as batches
 from console.http.cookies import BrowserSession, read_session, set_session_cookie
 from console.organization import company, policies, roles, users
@@ -61,6 +61,8 @@ PAGES: dict[str, Page] = {
     "POST /workbench": workbench.submit,
     "GET /batches": batches.show,
     "POST /batches": batches.submit,
+    "GET /automations": automations.show,
+    "POST /automations": automations.submit,
     "GET /approvals": approvals.show,
     "POST /approvals": approvals.submit,
     "GET /changes": changes.show,

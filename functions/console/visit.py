@@ -41,6 +41,7 @@ NAVIGATION = (
     NavigationEntry("workbench", "/workbench"),
     NavigationEntry("tools", "/tools"),
     NavigationEntry("batches", "/batches"),
+    NavigationEntry("automations", "/automations"),
     NavigationEntry("approvals", "/approvals"),
     NavigationEntry("changes", "/changes"),
     NavigationEntry("files", "/files"),

@@ -37,7 +37,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> HttpResponse:
 
     At night it has the saved batches of an organization checked. Each minute a schedule has automations followed.
     """
-    if "automations" in event:
+    if event.get("source") == "aws.events":
         from mcpist.automations import runs
 
         may_go_on = partial(_has_time, context)

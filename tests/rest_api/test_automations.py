@@ -94,7 +94,7 @@ def tick() -> dict[str, int]:
             records.done(DueEntry(item["sk"]))
             organization, name, run = rest.split("#")
             records.put_due(replace(kept(name), organization=organization), run, 1)
-    result: dict[str, int] = handler({"automations": "due"}, Context(29))["result"]
+    result: dict[str, int] = handler({"source": "aws.events"}, Context(29))["result"]
     return result
 
 

@@ -92,19 +92,18 @@ def set_up(tools: OtherTools, deadline: float, request: SetRequest, *, replaces:
         _end_permit(caller, old)
     if new.schedule:
         runs.note_schedule(new)
-    return _whole(new)
+    return whole(new)
 
 
 def list_automations(tools: OtherTools, deadline: float) -> list[dict[str, Any]]:  # noqa: ARG001 - a lookup's
     """Return the automations that a caller may see."""
-    return [_summary(one) for one in records.visible(tools.permissions.caller)]
+    return [summary(one) for one in records.visible(tools.permissions.caller)]
 
 
 def show(tools: OtherTools, deadline: float, name: str) -> dict[str, Any]:  # noqa: ARG001
-    """Return an automation with its last runs; its values are for its person alone."""
+    """Return an automation with its last runs."""
     caller: Caller = tools.permissions.caller
-    found = records.find_visible(caller, name)
-    return _whole(found) if found.user == caller.user else _summary(found) | {"runs": _runs_of(found)}
+    return shown_to(caller, records.find_visible(caller, name))
 
 
 def preview(tools: OtherTools, deadline: float, name: str, event: str) -> dict[str, Any]:  # noqa: ARG001
@@ -267,14 +266,20 @@ def _moved(found: Automation, before: AutomationState, after: AutomationState) -
     moved = records.change(found.organization, found.name, decide)
     if moved and moved.state == "active" and moved.schedule:
         runs.note_schedule(moved)
-    return _summary(moved or found)
+    return summary(moved or found)
 
 
 def _end_permit(caller: Caller, found: Automation) -> None:
     broker.request(caller, "end_permit", permit=found.permit, user=found.user)
 
 
-def _summary(found: Automation) -> dict[str, Any]:
+def shown_to(caller: Caller, found: Automation) -> dict[str, Any]:
+    """Return an automation with its last runs; its values are for its person alone."""
+    return whole(found) if found.user == caller.user else summary(found) | {"runs": _runs_of(found)}
+
+
+def summary(found: Automation) -> dict[str, Any]:
+    """Return what a list says of an automation."""
     names = ("name", "batch", "event", "schedule", "state", "problem", "user")
     today = datetime.now(UTC).date().isoformat()
     return {name: getattr(found, name) for name in names} | {
@@ -289,10 +294,11 @@ def _next_moment(found: Automation) -> Iterator[str]:
         yield _moment(parse_schedule(found.schedule, found.time_zone).next_after(int(time.time())))
 
 
-def _whole(found: Automation) -> dict[str, Any]:
+def whole(found: Automation) -> dict[str, Any]:
+    """Return an automation with its values and its last runs."""
     names = ("parameters", "arguments", "time_zone", "when", "own_events", "at_once", "runs_a_day", "retries")
     return {
-        **_summary(found),
+        **summary(found),
         **{name: getattr(found, name) for name in names},
         "roles": [*found.roles],
         "set_at": _moment(found.set_at),
