@@ -7,13 +7,11 @@ from urllib.parse import urlencode
 from console.rendering import json_text
 from console.visit import Visit
 from mcpist.audit import record as audit
-from mcpist.automations import records
 from mcpist.errors import InvalidRequest
 from mcpist.http.request import HttpResponse
 from mcpist.running import gate
 from mcpist.running.confirmation import Agreement
 from mcpist.running.gate import ToolUse
-from mcpist_services.automations import setting
 
 MODULE = "automations"
 CLICKED = Agreement(claimed=True)
@@ -36,14 +34,17 @@ def submit(visit: Visit) -> HttpResponse:
         case "set":
             _use(visit, "set", _arguments(visit))
             return visit.redirect(address(name), done="automation_set")
-        case "pause" | "resume" as action:
-            _use(visit, action, {"name": name})
-            return visit.redirect(address(name), done=f"automation_{action}d")
+        case "pause":
+            _use(visit, "pause", {"name": name})
+            return visit.redirect(address(name), done="automation_paused")
+        case "resume":
+            _use(visit, "resume", {"name": name})
+            return visit.redirect(address(name), done="automation_resumed")
         case "replay":
             _use(visit, "replay", {"name": name, "run": form("run")})
             return visit.redirect(address(name), done="automation_replayed")
         case "preview":
-            event = {"event": form("event")} if form("event") else {}
+            event = {"event": form("past")} if form("past") else {}
             return _show_one(visit, name, preview=_use(visit, "preview", {"name": name, **event}))
         case "end":
             return _end(visit, name)
@@ -57,6 +58,9 @@ def address(name: str) -> str:
 
 def _end(visit: Visit, name: str) -> HttpResponse:
     """End an automation, also for a person whose roles have the module no more, and for administrators."""
+    from mcpist.automations import records
+    from mcpist_services.automations import setting
+
     found = records.find_visible(visit.caller, name)
     target, request = f"automations.{name}", visit.request_id
     audit.record_change(visit.caller, action="automations.end", target=target, request=request)
@@ -65,11 +69,17 @@ def _end(visit: Visit, name: str) -> HttpResponse:
 
 
 def _show_list(visit: Visit) -> HttpResponse:
+    from mcpist.automations import records
+    from mcpist_services.automations import setting
+
     rows = [setting.summary(one) for one in records.visible(visit.caller)]
     return visit.page("automations.html", found=None, rows=rows, fields=_fields({}))
 
 
 def _show_one(visit: Visit, name: str, preview: Any = None) -> HttpResponse:
+    from mcpist.automations import records
+    from mcpist_services.automations import setting
+
     found = records.find_visible(visit.caller, name)
     is_own = found.user == visit.caller.user
     shown = setting.shown_to(visit.caller, found)
@@ -102,7 +112,7 @@ def _arguments(visit: Visit) -> dict[str, Any]:
         except (ValueError, RecursionError):
             value = form(name)
         if value is not None and not isinstance(value, kind):
-            raise InvalidRequest(field=name, problem="it is no JSON object" if kind is dict else "it is no JSON list")
+            raise InvalidRequest(field=name, problem="it is no JSON")
         values |= {} if value is None else {name: value}
     return values
 

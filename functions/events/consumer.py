@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from events import callbacks
+from events import automations, callbacks
 from events.tending import tend
 from mcpist.caller import Caller
 from mcpist.errors import InternalError, McpistError
@@ -29,7 +29,7 @@ It returns None once the event is dealt with, or the seconds after which to try 
 however often it is called for one event and interest: a function may be killed after it has done so.
 """
 
-KINDS: dict[str, Deliver] = {"callback": callbacks.deliver}
+KINDS: dict[str, Deliver] = {"automation": automations.begin, "callback": callbacks.deliver}
 """The function of each kind of interest."""
 
 type End = Callable[[Interest, StoredEvent, int], float | None]

@@ -35,8 +35,14 @@ def _has_time(context: LambdaContext) -> bool:
 def handler(event: dict[str, Any], context: LambdaContext) -> HttpResponse:
     """Answer one HTTP request; the janitor, which writes no audit row, sends the approvals whose time has ended.
 
-    At night it has the saved batches of an organization checked. Each minute a schedule has automations followed.
+    At night it has the saved batches of an organization checked. Each minute a schedule has automations followed, and
+    the function of events has one of them begin.
     """
+    if "automation" in event:
+        from mcpist.automations import runs
+
+        about = event["organization"], event["automation"], event["event"]
+        return DOOR.answer(context, lambda: {"result": {"run": runs.take(*about, CATALOGUE)}})
     if event.get("source") == "aws.events":
         from mcpist.automations import runs
 

@@ -30,6 +30,8 @@ FOR_EVERYBODY = {
     "POST /workbench": 400,
     "GET /batches": 200,
     "POST /batches": 400,
+    "GET /automations": 200,
+    "POST /automations": 400,
     "GET /approvals": 200,
     "POST /approvals": 400,
     "GET /changes": 200,
@@ -45,6 +47,7 @@ FORMS = [route for route in PAGES if route.startswith("POST ")]
 READ = [route for route in PAGES if route.startswith("GET ")]
 OWN_ACTIONS = {"try", "begin", "paste", "disconnect", "cancel", "resume", "keep", "open", "confirm", "end_client"}
 OWN_ACTIONS |= {"undo", "save", "delete_saved"}  # of its person or owner alone
+OWN_ACTIONS |= {"set", "pause", "replay", "preview", "end"}  # of automations
 OWN_ACTIONS |= {"agree", "refuse", "run"}  # what waits for the person, and its own approved requests
 OWN_ACTIONS |= {"accepted", "declined", "default", "language", "sign_out", "sign_out_there", "sign_out_everywhere"}
 """The actions that change what is the person's own, or nothing."""

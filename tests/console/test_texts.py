@@ -33,6 +33,7 @@ DYNAMIC |= {
     "users.acceptance_",
     "users.acceptance_note_",
 }
+DYNAMIC |= {"automations.run_", "automations.state_"}
 DYNAMIC |= {"roles.", "roles.tab_", "roles.effect_", "roles.use_", "roles.bulk_", "modules.source_", "modules.state_"}
 """Beginnings of keys that templates complete from values."""
 

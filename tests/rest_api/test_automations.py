@@ -8,21 +8,25 @@ from typing import Any
 import boto3
 import pytest
 
+from mcpist import settings
 from mcpist.automations import records, runs
 from mcpist.automations.records import Automation, DueEntry, Run
 from mcpist.aws.table import ledger_table
 from mcpist.batch.ledger import ledger
 from mcpist.caller import Policies, Role, Subject
 from mcpist.errors import StoreUnavailable, UpstreamUnavailable
+from mcpist.events import interests, store
 from mcpist.events.event import Event
-from mcpist.memory import forget_all
-from mcpist.people import directory
+from mcpist.events.event_type import Argument, event_type
+from mcpist.people import directory, edits
 from mcpist.running import broker, notification
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
+from mcpist_services.events import event_types
 from rest_api.handler import handler
 from tests import members
 from tests.lambda_context import Context
+from tests.mocked_aws import make_once
 from tests.mcp_endpoint.ledger_driver import LedgerDriver
 from tests.rest_api.rest_client import Answer, RestClient
 from token_broker.handler import perform
@@ -42,9 +46,10 @@ def uma(rest: RestClient, monkeypatch: pytest.MonkeyPatch) -> RestClient:
     def invoke(message: dict[str, Any], **_: Any) -> Any:
         return perform(json.loads(json.dumps(message)))
 
-    key = boto3.client("kms").create_key()["KeyMetadata"]["Arn"]
-    monkeypatch.setenv("VAULT_KEY", key)
-    forget_all()
+    made = make_once(f"key beside {rest.login.issuer}", lambda: boto3.client("kms").create_key())
+    monkeypatch.setenv("VAULT_KEY", made["KeyMetadata"]["Arn"])
+    settings.settings.cache_clear()
+    monkeypatch.setitem(event_types(), TYPE.full_name, TYPE)
     monkeypatch.setattr(broker, "invoke", invoke)
     members.put_role(
         "acme", Role("members", modules=MODULES, allow=("rag.*", "saved.*", "automations.*"), destructive=True)
@@ -331,8 +336,13 @@ def test_a_store_that_is_down_is_tried_again_and_a_policy_that_asks_fails_the_ru
     assert all_runs()[0].state == "running"
     finish(all_runs()[0])
     tick()
-    rule = '@ask("sure?") permit(principal, action, resource) when { context.tool == "rag.list_tags" };'
-    assert Policies(1, rule)
+    base = '@id("base") permit (principal, action, resource);'
+    rule = '@id("sure") @ask forbid (principal, action == Action::"rag.list_tags", resource);'
+    directory.change("acme", edits.set_policies(Policies(1, f"{base}\n{rule}")))
+    directory.access_cache.clear()
+    fire(NOON + 60)
+    assert all_runs()[0].state == "failed"
+    assert "nobody is there to be asked" in all_runs()[0].problem
 
 
 def test_a_batch_that_changed_pauses_until_its_person_agrees_again(uma: RestClient) -> None:
@@ -363,3 +373,73 @@ def test_a_run_is_replayed_with_the_same_values_and_previewed_without_any(uma: R
     assert (again.state, again.params, again.replays) == ("running", first.params, first.id)
     assert again.batch != first.batch
     assert ledger.get_header(f"acme#{again.batch}").started_at <= time.time()
+
+
+TYPE = event_type(
+    "rag", "changed", "A document changed", tool="list_docs", payload=["action", "doc.title", "doc.size:integer"],
+    arguments={"action": Argument("action", "What happened")},
+)  # fmt: skip
+ON_EVENT = {"name": "daily", "batch": "report", "event": "rag.changed", "arguments": {"action": "opened"}}
+ON_EVENT |= {"parameters": {"about": "about ${event.doc.title}", "count": "${event.doc.size}"}}
+
+
+def happened(id_: str = "e1", **changes: Any) -> Event:
+    data = {"action": "opened", "doc": {"title": "${a} plan", "size": 2}}
+    fields: dict[str, Any] = {"id": id_, "organization": "acme", "user": "uma", "type": "rag.changed", "data": data}
+    event = Event(**fields | {"occurred_at": NOON} | changes)
+    store.put(event, NOON)
+    return event
+
+
+def deliver(event: Event, name: str = "daily") -> str:
+    """What the function of events asks for, each time that it has the event."""
+    message = {"organization": "acme", "automation": name, "event": event.id}
+    return str(handler(message, Context(29))["result"]["run"])
+
+
+def test_each_event_has_one_run_however_often_it_is_delivered(uma: RestClient) -> None:
+    do(uma, "set", **ON_EVENT, when=[{"exists": "${event.doc.size}"}])
+    (interest,) = interests.of("acme", "rag.changed")
+    assert (interest.user, interest.kind, interest.target) == ("uma", "automation", {"automation": "daily"})
+    event = happened()
+    assert {deliver(event) for _ in range(3)} == {all_runs()[0].id}
+    (run,) = all_runs()
+    driver = LedgerDriver(run.batch)
+    assert driver.step("more").step.params == {"query": "about $${a} plan"}
+    assert driver.step("tags").step.params == {"limit": 2}
+    finish(run)
+    deliver(event)
+    tick()
+    assert [one.state for one in all_runs()] == ["succeeded"]
+    assert deliver(happened("e2", user="ada")) == "", "an event of another person"
+    assert deliver(happened("e3", data={"action": "opened", "doc": {}})) == "", "its condition does not hold"
+    deliver(happened("e4", data={"action": "opened", "doc": {"size": 1}}))
+    (failed,) = [one for one in all_runs() if one.event == "e4"]
+    assert "${event.doc.title} does not resolve" in failed.problem
+    seen = do(uma, "preview", name="daily", event="e1")
+    assert (seen["runs"], seen["parameters"]) == (True, {"about": "about ${a} plan", "count": 2})
+    do(uma, "delete", name="daily")
+    assert (interests.of("acme", "rag.changed"), deliver(happened("e5"))) == ([], "")
+
+
+def test_an_event_type_needs_its_tool_and_has_the_fields_that_are_referred_to(uma: RestClient) -> None:
+    cases: dict[str, dict[str, Any]] = {
+        "there is no event type rag.gone": {"event": "rag.gone"},
+        "give the type of an event, or a schedule": {"schedule": "* * * * *"},
+        "the event has no body": {"parameters": {"about": "${event.doc.body}"}},
+        "of type string, and the parameter of type integer": {
+            "parameters": {"about": "x", "count": "${event.doc.title}"}
+        },
+        "color: there is no such field": {"arguments": {"color": "red"}},
+    }
+    seen = {wanted: " ".join(refusal(uma, "set", **ON_EVENT | changes)) for wanted, changes in cases.items()}
+    assert not {wanted: said for wanted, said in seen.items() if wanted not in said}
+    assert interests.of("acme", "rag.changed") == []
+    permits = perform(
+        {
+            "operation": "permits",
+            "proof": {"kind": "jwt", "value": uma.login.mint("uma")},
+            "organization": "acme",
+        }
+    )
+    assert permits["permits"] == [], "what was refused leaves no permission"

@@ -17,7 +17,7 @@ from mcpist.people.administration import Administration, ConnectedAccount
 from mcpist.running import broker, notification
 from mcpist.running.confirmation import Agreement
 from mcpist.running.gate import ToolUse, admit
-from mcpist.running.notification import text_of
+from mcpist.running.notification import approval_waiting, text_of
 from mcpist.running.notification_address import NotificationAddress, find_address
 from mcpist.settings import settings
 from mcpist.tools.access.permissions import Permissions
@@ -162,7 +162,7 @@ def test_a_place_is_at_a_service_that_sends_messages_by_a_shared_account(chat: S
 
 
 def test_no_name_in_a_message_is_markup_or_mentions_anybody() -> None:
-    text = text_of(SUMMARY | {"requested_by": "`@aiko` [x](mention:here)"}, "ja")
+    text = text_of(approval_waiting(SUMMARY | {"requested_by": "`@aiko` [x](mention:here)"}), "ja")
     call = CATALOGUE_OF_SERVICES.module("slack").message("C0123ABCD45", text)
     assert isinstance(call, Call)
     assert (call.path, call.json["channel"]) == ("/chat.postMessage", "C0123ABCD45")

@@ -73,8 +73,6 @@ class Automation:
     permitted_until: int
     fingerprint: str
     """The digest of the steps to which its person agreed."""
-    interest: str = ""
-    """The id of its interest in events."""
     state: AutomationState = "active"
     problem: str = ""
     """Why it has ended."""
@@ -199,7 +197,7 @@ def store(new: Automation, old: Automation | None) -> None:
 
 
 def change(organization: str, name: str, decide: Callable[[Automation], Automation | None]) -> Automation | None:
-    """Store what `decide` makes of an automation, and return it; None if it decides to change nothing, or there is none.
+    """Store what `decide` makes of an automation, and return it; None for no change, or no automation.
 
     It is asked again where another change was faster.
     """

@@ -39,6 +39,7 @@ from mcpist.errors import (
     TransientError,
     from_message,
 )
+from mcpist.events import store
 from mcpist.events.event import Event
 from mcpist.people import directory
 from mcpist.running import broker, notification
@@ -74,6 +75,17 @@ def offer(automation: Automation, event: Event, catalogue: Catalogue) -> Run | N
     if not all(holds(condition, find) for condition in automation.when):
         return None
     return begin(automation, new_run(automation, event), catalogue)
+
+
+def take(organization: str, name: str, event: str, catalogue: Catalogue) -> str:
+    """Begin the run of an automation for a stored event of its person, and return its id; empty where it has none."""
+    automation, stored = records.find(organization, name), store.get(organization, event)
+    if automation is None or stored is None:
+        return ""
+    if (stored.event.user, stored.event.type) != (automation.user, automation.event):
+        return ""
+    run = offer(automation, stored.event, catalogue)
+    return run.id if run else ""
 
 
 def new_run(automation: Automation, event: Event, replays: str = "") -> Run:

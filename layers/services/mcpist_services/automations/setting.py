@@ -23,16 +23,21 @@ from mcpist.batch.saved.expansion import SavedTool, call_line
 from mcpist.batch.saved.records import MODULE as SAVED
 from mcpist.caller import Caller
 from mcpist.errors import AlreadyExists, AutomationNotFound, InvalidRequest, McpistError
+from mcpist.events import store
 from mcpist.events.event import Event
+from mcpist.events.interests import Interest
 from mcpist.running import broker
 from mcpist.suggestions import nearest
 from mcpist.telemetry import invocation
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.call import OtherTools
+from mcpist_services.events import event_types, find_type, listen, stop
 
 MAX_AUTOMATIONS = 50
 """Of one person."""
 MAX_SHOWN_RUNS = 20
+MAX_PAST_EVENTS = 50
+"""Among which the last one is looked for that an automation would hear of."""
 _SCHEDULED = {"type": "object", "properties": {"scheduled_at": {"type": "string"}}}
 _WHOLE_REFERENCE = re.compile(r"\$\{[^{}]*\}")
 _FITS = {("string", "integer"), ("string", "number"), ("number", "integer")}
@@ -83,16 +88,42 @@ def set_up(tools: OtherTools, deadline: float, request: SetRequest, *, replaces:
         set_at=int(time.time()),
         revision=old.revision + 1 if old else 0,
     )
-    try:
-        records.store(new, old)
-    except McpistError:
-        _end_permit(caller, new)
-        raise
-    if old:
-        _end_permit(caller, old)
+    _store(permissions, new, old)
     if new.schedule:
         runs.note_schedule(new)
     return whole(new)
+
+
+def _store(permissions: Permissions, new: Automation, old: Automation | None) -> None:
+    """Let events come in for an automation, and store it in the place of the old one."""
+    try:
+        if new.event:
+            listen(permissions, _interest_of(new))
+        records.store(new, old)
+    except McpistError:
+        _forget(permissions.caller, new)
+        raise
+    if old:
+        _forget(permissions.caller, old)
+
+
+def _forget(caller: Caller, found: Automation) -> None:
+    """End the permission of an automation, and its interest in events."""
+    broker.request(caller, "end_permit", permit=found.permit, user=found.user)
+    if found.event:
+        stop(_interest_of(found))
+
+
+def _interest_of(found: Automation) -> Interest:
+    return Interest(
+        id=f"{found.name}.{found.permit}",
+        organization=found.organization,
+        user=found.user,
+        type=found.event,
+        arguments=found.arguments,
+        kind="automation",
+        target={"automation": found.name},
+    )
 
 
 def list_automations(tools: OtherTools, deadline: float) -> list[dict[str, Any]]:  # noqa: ARG001 - a lookup's
@@ -169,7 +200,7 @@ def delete(tools: OtherTools, deadline: float, name: str) -> dict[str, str]:  # 
 def end(caller: Caller, found: Automation) -> None:
     """End an automation and its permission: no run of it begins after this."""
     records.delete(found)
-    _end_permit(caller, found)
+    _forget(caller, found)
 
 
 def _replaced(caller: Caller, name: str, *, replaces: bool) -> Automation | None:
@@ -185,10 +216,12 @@ def _replaced(caller: Caller, name: str, *, replaces: bool) -> Automation | None
     return old
 
 
-def _payload_of(permissions: Permissions, request: SetRequest) -> Mapping[str, Any]:  # noqa: ARG001
+def _payload_of(permissions: Permissions, request: SetRequest) -> Mapping[str, Any]:
     """Return the schema of the event's fields; InvalidRequest unless there is one event, or one schedule."""
     if bool(request.event) == bool(request.schedule):
         raise InvalidRequest(field="event", problem="give the type of an event, or a schedule")
+    if request.event:
+        return find_type(permissions, request.event).payload
     parse_schedule(request.schedule, request.time_zone).next_after(int(time.time()))
     return _SCHEDULED
 
@@ -254,7 +287,19 @@ def _accounts_of(permissions: Permissions, event: str) -> tuple[str, ...]:
 def _past_event(found: Automation, event: str) -> Event:
     """Return the past event of an id, else the last one; a schedule's is made for its next moment."""
     now = int(time.time())
-    return runs.scheduled_event(found, parse_schedule(found.schedule, found.time_zone).next_after(now))
+    if found.schedule:
+        return runs.scheduled_event(found, parse_schedule(found.schedule, found.time_zone).next_after(now))
+    if event:
+        stored = store.get(found.organization, event)
+        past = [stored.event] if stored else []
+    else:
+        page = store.read(found.organization, found.user, found.event, now=now, limit=MAX_PAST_EVENTS, newest=True)
+        past = [one.event for one in page.events]
+    event_type = event_types()[found.event]
+    matching = (one for one in past if one.user == found.user and event_type.matches(found.arguments, one))
+    if (last := next(matching, None)) is None:
+        raise InvalidRequest(field="event", problem="no such event has happened in the last days")
+    return last
 
 
 def _moved(found: Automation, before: AutomationState, after: AutomationState) -> dict[str, Any]:
@@ -267,10 +312,6 @@ def _moved(found: Automation, before: AutomationState, after: AutomationState) -
     if moved and moved.state == "active" and moved.schedule:
         runs.note_schedule(moved)
     return summary(moved or found)
-
-
-def _end_permit(caller: Caller, found: Automation) -> None:
-    broker.request(caller, "end_permit", permit=found.permit, user=found.user)
 
 
 def shown_to(caller: Caller, found: Automation) -> dict[str, Any]:
