@@ -315,7 +315,7 @@ def test_functions_invoke_each_other_only_by_alias_and_nobody_but_machines_the_s
         "TokenBrokerRole": set(),
         "ProgramRunnerRole": set(),
         "LoginRole": set(),
-        "EventsRole": {ref("TokenBrokerFunctionAliaslive")},
+        "EventsRole": {ref("TokenBrokerFunctionAliaslive"), ref("RestApiFunctionAliaslive")},
         "JanitorRole": {ref("TokenBrokerFunctionAliaslive"), ref("RestApiFunctionAliaslive")},
         "MachinesRole": {ref("StepRunnerFunctionAliaslive")},
     }
@@ -532,6 +532,7 @@ def test_nobody_but_the_api_and_the_schedule_is_let_in_by_a_function_itself(reso
         ("apigateway.amazonaws.com", "Events"),
         ("events.amazonaws.com", "Events"),
         ("events.amazonaws.com", "Janitor"),
+        ("events.amazonaws.com", "RestApi"),
     }
 
 
@@ -658,12 +659,13 @@ def granted_to(resources: Json, principal: str) -> Iterator[Json]:
     return (permission for permission in permissions if permission["Principal"] == principal)
 
 
-def test_schedules_call_the_janitor_and_events_and_nothing_else(resources: Json) -> None:
+def test_schedules_call_the_janitor_events_and_automations_and_nothing_else(resources: Json) -> None:
     rules = of_type(resources, "AWS::Events::Rule")
     called = {id_: (rule["ScheduleExpression"], rule["Targets"][0]["Arn"]["Ref"]) for id_, rule in rules.items()}
     assert sorted(called.values()) == [
         ("rate(1 hour)", "JanitorFunctionAliaslive"),
         ("rate(1 minute)", "EventsFunctionAliaslive"),
+        ("rate(1 minute)", "RestApiFunctionAliaslive"),
     ]
     for permission in granted_to(resources, "events.amazonaws.com"):
         assert called[permission["SourceArn"]["Fn::GetAtt"][0]][1] == permission["FunctionName"]["Ref"]

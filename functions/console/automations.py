@@ -13,7 +13,6 @@ from mcpist.running import gate
 from mcpist.running.confirmation import Agreement
 from mcpist.running.gate import ToolUse
 
-MODULE = "automations"
 CLICKED = Agreement(claimed=True)
 TEXTS = ("name", "batch", "event", "schedule", "time_zone")
 JSON_FIELDS = {"parameters": dict, "arguments": dict, "when": list}
@@ -119,5 +118,5 @@ def _arguments(visit: Visit) -> dict[str, Any]:
 
 def _use(visit: Visit, tool: str, arguments: dict[str, Any]) -> Any:
     """Use a tool of the module through the gate, as every door does, and return its JSON."""
-    use = ToolUse(MODULE, tool, arguments, visit.request_id)
+    use = ToolUse("automations", tool, arguments, visit.request_id)
     return gate.admit(visit.permissions, use, CLICKED).run(visit.remaining).json

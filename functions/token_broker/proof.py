@@ -54,9 +54,9 @@ def authenticate(message: ProvenMessage) -> Caller:
                 value, organization=message.organization, roles=message.roles, service=message.service
             )
         case _ if isinstance(message.proof, PermitProof):
-            service = message.service if isinstance(message, Resolve) else None
+            services = [message.service] if isinstance(message, Resolve) else getattr(message, "services", ())
             caller = redeem_permit(
-                message.proof.value, organization=message.organization, roles=message.roles or (), service=service
+                message.proof.value, organization=message.organization, roles=message.roles or (), services=services
             )
         case _ if isinstance(message.proof, SessionProof):
             caller = redeem_session(message.proof.value, message.organization)
@@ -157,10 +157,11 @@ class Warrant(SealedToken):
     roles: tuple[str, ...]
     services: tuple[str, ...]
 
-    def check(self, roles: Sequence[str], service: str | None) -> None:
+    def check(self, roles: Sequence[str], services: Sequence[str]) -> None:
         """Raise AuthorizationError for a role or a service that it does not have."""
-        if service is not None and service not in self.services:
-            raise AuthorizationError(name=service)
+        for service in services:
+            if service not in self.services:
+                raise AuthorizationError(name=service)
         for role in roles:
             if role not in self.roles:
                 raise AuthorizationError(name=f"role {role}")
@@ -176,7 +177,7 @@ def issue_warrant(caller: Caller, services: Sequence[str], expires_at: int) -> d
 def redeem_warrant(value: SecretStr, *, organization: str, roles: Sequence[str], service: str) -> Caller:
     """Return the user of an organization's warrant as the directory knows it now."""
     warrant = Warrant.open(value, organization)
-    warrant.check(roles, service)
+    warrant.check(roles, [service])
     return warrant.caller()
 
 
@@ -199,10 +200,10 @@ def issue_permit(caller: Caller, services: Sequence[str], purpose: str) -> dict[
     return {"id": id_, "permit": permit.seal(), "expires_at": end}
 
 
-def redeem_permit(value: SecretStr, *, organization: str, roles: Sequence[str], service: str | None) -> Caller:
-    """Return the user of an organization's permit as the directory knows it now; without `service` for no account."""
+def redeem_permit(value: SecretStr, *, organization: str, roles: Sequence[str], services: Sequence[str]) -> Caller:
+    """Return the user of an organization's permit as the directory knows it now."""
     permit = Permit.open(value, organization)
-    permit.check(roles, service)
+    permit.check(roles, services)
     if not permits.exists(organization, permit.user, permit.id):
         raise AuthenticationError(problem=f"{permit.name} has ended")
     return permit.caller()

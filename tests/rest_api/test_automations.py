@@ -10,7 +10,7 @@ import boto3
 import pytest
 
 from mcpist import settings
-from mcpist.automations import records, runs
+from mcpist.automations import occasions, records, runs, starting
 from mcpist.automations.records import Automation, DueEntry, Run
 from mcpist.aws.table import ledger_table
 from mcpist.batch.ledger import ledger
@@ -27,8 +27,8 @@ from mcpist_services.events import event_types
 from rest_api.handler import handler
 from tests import members
 from tests.lambda_context import Context
-from tests.mocked_aws import make_once
 from tests.mcp_endpoint.ledger_driver import LedgerDriver
+from tests.mocked_aws import make_once
 from tests.rest_api.rest_client import Answer, RestClient
 from token_broker.handler import perform
 
@@ -160,7 +160,7 @@ def test_a_run_that_is_interrupted_anywhere_goes_on_with_the_same_batch(
     assert (all_runs()[0].state, driver.head.seq) == ("running", {driver.head.ids.index("tags"): 0})
     monkeypatch.setattr(records, "put_due", lambda *_: 1 / 0)  # killed between a run and the note about it
     with pytest.raises(ZeroDivisionError):
-        runs.offer(kept(), runs.scheduled_event(kept(), later(1)), CATALOGUE)
+        runs.offer(kept(), occasions.scheduled_event(kept(), later(1)), CATALOGUE)
     monkeypatch.undo()
     assert [one.state for one in all_runs()] == ["waiting", "running"]
 
@@ -257,7 +257,7 @@ def test_conditions_own_events_and_loops_keep_runs_away(uma: RestClient) -> None
     found = replace(kept(), accounts=("uma", "583231"))
 
     def offered(at: int = NOON, **changes: Any) -> Run | None:
-        return runs.offer(found, replace(runs.scheduled_event(found, at), **changes), CATALOGUE)
+        return runs.offer(found, replace(occasions.scheduled_event(found, at), **changes), CATALOGUE)
 
     assert offered(later(1)) is None
     assert offered(actor="583231", id="own") is None
@@ -334,7 +334,7 @@ def test_a_store_that_is_down_is_tried_again_and_a_policy_that_asks_fails_the_ru
         raise StoreUnavailable(store="ledger")
 
     with monkeypatch.context() as patched:
-        patched.setattr(runs, "start", down)
+        patched.setattr(starting, "start", down)
         fire()
         assert all_runs()[0].state == "waiting"
     tick()

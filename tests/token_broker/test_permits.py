@@ -27,6 +27,7 @@ def test_a_permit_resolves_its_services_in_its_roles_until_somebody_ends_it(door
     assert error_of(door.ask("resolve_by_permit", proof=proof, roles=["admins"])) == "AuthorizationError"
     assert error_of(door.ask("resolve_by_permit", proof=proof, organization="globex")) == "AuthenticationError"
     assert "result" in door.ask("warrant", proof=proof, roles=["engineering"], services=["github"])
+    assert error_of(door.ask("warrant", proof=proof, roles=["engineering"], services=["jira"])) == "AuthorizationError"
     (row,) = door.ask("permits")["result"]["permits"]
     assert (row["id"], row["purpose"], row["services"]) == (made["id"], "automation nightly", ["github", "notion"])
     assert made["permit"] not in json.dumps(row)

@@ -26,7 +26,7 @@ RUN_RETENTION_SECONDS = 30 * 86_400
 DELETED_RETENTION_SECONDS = 7 * 86_400
 """Longer than the events are kept for which it could be asked again."""
 MAX_CHANGE_ATTEMPTS = 20
-MAX_PROBLEM_CHARACTERS = 500
+MAX_RUN_PROBLEM_CHARACTERS = 500
 _DUE = "automations"
 
 # No `type`: the form of tools would name them.
@@ -36,7 +36,7 @@ RunState = Literal["waiting", "running", "succeeded", "failed", "skipped"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Automation:
-    """What runs when, as whom. Moments are in epoch seconds."""
+    """A saved batch, the events or the schedule on which it runs, and its person. Moments are in epoch seconds."""
 
     organization: str
     name: str
@@ -128,7 +128,7 @@ class Run:
 
     def ended(self, state: RunState, problem: str = "") -> "Run":
         """Return the run as it ends."""
-        return replace(self, state=state, problem=problem[:MAX_PROBLEM_CHARACTERS], ended_at=int(time.time()))
+        return replace(self, state=state, problem=problem[:MAX_RUN_PROBLEM_CHARACTERS], ended_at=int(time.time()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +266,7 @@ def put_due(automation: Automation, run: str, at: int) -> DueEntry:
 
 
 def due(now: int, limit: int) -> Iterator[DueEntry]:
-    """Yield what is to be looked after, the oldest first."""
+    """Yield the notes whose time has come, the oldest first."""
     items, _ = ledger_table().query_page("pk", _DUE, ("0", f"{now:010d}#~"), limit=limit)
     yield from (DueEntry(item["sk"]) for item in items)
 

@@ -8,61 +8,31 @@ ledger is written once. A run that is not over has a note in the table that says
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, datetime
-from typing import Any
-from urllib.parse import urlencode
 
 from mcpist.automations import records
-from mcpist.automations.agreement import agreed_steps
-from mcpist.automations.records import Automation, AutomationState, DueEntry, Run, RunState
-from mcpist.automations.schedule import parse_schedule
-from mcpist.batch.execution.start import resume, start
-from mcpist.batch.execution.submission import Submission, prepare, prepare_resumption
-from mcpist.batch.language.references import EachElement, resolve
+from mcpist.automations.ending import end_run, first_problem, notify, problem_text, release
+from mcpist.automations.occasions import event_source, is_moment, is_own, note_schedule, parameters_for, scheduled_event
+from mcpist.automations.records import Automation, DueEntry, Run
+from mcpist.automations.starting import Stopped, start_batch, take_place
 from mcpist.batch.language.steps import holds
 from mcpist.batch.ledger import ledger
-from mcpist.batch.ledger.records import Header
-from mcpist.batch.options import DEFAULT_OPTIONS
-from mcpist.batch.saved.expansion import call_line
-from mcpist.batch.saved.records import MODULE as SAVED
-from mcpist.caller import Caller, ClientInfo, Proof, Role
-from mcpist.errors import (
-    AlreadyResumed,
-    AuthenticationError,
-    AuthorizationError,
-    BatchNotFound,
-    InvalidRequest,
-    McpistError,
-    TransientError,
-    from_message,
-)
+from mcpist.errors import BatchNotFound, McpistError, TransientError
 from mcpist.events import store
 from mcpist.events.event import Event
-from mcpist.people import directory
-from mcpist.running import broker, notification
-from mcpist.running.confirmation import Confirmed
-from mcpist.settings import settings
 from mcpist.telemetry import invocation
 from mcpist.telemetry.invocation import with_context
-from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.search.catalogue import Catalogue
 
-MAX_DEPTH = 3
+MAX_AUTOMATION_DEPTH = 3
 """Of automations that lead to each other."""
 CHECK_SECONDS = 60
 """How often somebody looks at a run that goes on, or that waits for another one."""
-MAX_WAIT_SECONDS = 86_400
+MAX_RUN_WAIT_SECONDS = 86_400
 """After these a run that could not begin has failed."""
-NOTIFY_SECONDS = 3_600
-"""People are told of the failures of one automation once in this time."""
 MAX_DUE, MAX_WORKERS = 1_000, 8
-SCHEDULE = "schedule"
-"""The type of the event that a schedule makes."""
-EVENT = "event"
-"""The word with which references to its fields begin."""
 
 logger = logging.getLogger(__name__)
 
@@ -100,14 +70,14 @@ def new_run(automation: Automation, event: Event, replays: str = "") -> Run:
         depth=event.depth + 1,
         replays=replays,
     )
-    if event.depth >= MAX_DEPTH:
+    if event.depth >= MAX_AUTOMATION_DEPTH:
         return replace(run, batch="").ended(
             "skipped", f"{event.depth} automations led to this event: it is perhaps a loop"
         )
     try:
         return replace(run, params=parameters_for(automation, event))
     except McpistError as error:
-        return replace(run, batch="").ended("failed", _problem(error))
+        return replace(run, batch="").ended("failed", problem_text(error))
 
 
 def begin(automation: Automation, run: Run, catalogue: Catalogue) -> Run:
@@ -115,25 +85,10 @@ def begin(automation: Automation, run: Run, catalogue: Catalogue) -> Run:
     new, run = run, records.add_run(automation, run)
     if run.is_over:
         if run is new and run.state == "failed":
-            _notify(automation, run, catalogue)
+            notify(automation, run, catalogue)
         return run
     entry = records.put_due(automation, run.id, int(time.time()) + CHECK_SECONDS)
     return follow(automation, run, catalogue, entry)
-
-
-def parameters_for(automation: Automation, event: Event) -> dict[str, Any]:
-    """Return the values of the saved batch's parameters; UnresolvedReference where the event lacks a field."""
-    values: dict[str, Any] = resolve(automation.parameters, event_source(event.data), "parameters")
-    return values
-
-
-def event_source(data: Mapping[str, Any]) -> Callable[[str], EachElement]:
-    """Return the function that finds what a reference begins with: the event alone."""
-
-    def find(_: str) -> EachElement:
-        return EachElement(data)
-
-    return find
 
 
 def tick(catalogue: Catalogue, may_go_on: Callable[[], bool]) -> dict[str, int]:
@@ -187,30 +142,6 @@ def _keep_schedule(automation: Automation, entry: DueEntry, catalogue: Catalogue
     records.done(entry)
 
 
-def is_moment(automation: Automation, at: int) -> bool:
-    """Whether a moment is one of the schedule, which may be another one since it was noted."""
-    return parse_schedule(automation.schedule, automation.time_zone).next_after(at - 1) == at
-
-
-def note_schedule(automation: Automation) -> int:
-    """Note the next moment of an automation's schedule, and return it."""
-    at = parse_schedule(automation.schedule, automation.time_zone).next_after(int(time.time()))
-    records.put_due(automation, "", at)
-    return at
-
-
-def scheduled_event(automation: Automation, at: int) -> Event:
-    """Return the event that a moment of a schedule is."""
-    return Event(
-        id=f"{SCHEDULE}.{at}",
-        organization=automation.organization,
-        user=automation.user,
-        type=SCHEDULE,
-        occurred_at=at,
-        data={"scheduled_at": datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")},
-    )
-
-
 def follow(automation: Automation, run: Run, catalogue: Catalogue, entry: DueEntry) -> Run:
     """Go on with a run as far as possible now, and replace the note about it."""
     if run.state == "waiting":
@@ -229,52 +160,26 @@ def follow(automation: Automation, run: Run, catalogue: Catalogue, entry: DueEnt
 
 def _try_to_start(automation: Automation, run: Run, catalogue: Catalogue) -> Run:
     """Start the batch of a run that waits, once it may."""
-    if time.time() > run.noted_at + MAX_WAIT_SECONDS:
-        return _end(automation, run, "failed", "it could not begin within a day", catalogue)
-    place = _take_place(automation, run)
+    if time.time() > run.noted_at + MAX_RUN_WAIT_SECONDS:
+        return end_run(automation, run, "failed", "it could not begin within a day", catalogue)
+    place = take_place(automation, run)
     if place == "full" and _look_at_running(automation, catalogue):
-        place = _take_place(automation, run)
+        place = take_place(automation, run)
     if place:
-        return run if place == "full" else _end(automation, run, "skipped", place, catalogue)
+        return run if place == "full" else end_run(automation, run, "skipped", place, catalogue)
     try:
-        head = _start(automation, run, catalogue)
+        head = start_batch(automation, run, catalogue)
     except TransientError as error:
         logger.warning("automation waits", extra={"automation": automation.name, "code": error.code})
         return run
-    except _Stopped as stopped:
+    except Stopped as stopped:
         records.change(automation.organization, automation.name, stopped.applied_to)
-        return _end(automation, run, "failed", stopped.problem, catalogue)
+        return end_run(automation, run, "failed", stopped.problem, catalogue)
     except McpistError as error:
-        return _end(automation, run, "failed", _problem(error), catalogue)
+        return end_run(automation, run, "failed", problem_text(error), catalogue)
     started = replace(run, state="running", batch=head.batch)
     records.update_run(automation, run, started)
     return started
-
-
-def _take_place(automation: Automation, run: Run) -> str:
-    """Take one of the automation's places, and one of the day's runs; else return why: `full`, or a problem."""
-    today, why = datetime.now(UTC).date().isoformat(), ""
-
-    def decide(now: Automation) -> Automation | None:
-        nonlocal why
-        used = now.day_runs if now.day == today else 0
-        why = _refusal(now, run, used)
-        if why or run.id in now.running:
-            return None
-        return replace(now, running=(*now.running, run.id), day=today, day_runs=used + (not run.attempt))
-
-    records.change(automation.organization, automation.name, decide)
-    return why
-
-
-def _refusal(now: Automation, run: Run, used: int) -> str:
-    if run.id in now.running:
-        return ""
-    if now.state != "active":
-        return f"the automation is {now.state}"
-    if used >= now.runs_a_day and not run.attempt:
-        return f"its {now.runs_a_day} runs of the day are used up"
-    return "full" if len(now.running) >= now.at_once else ""
 
 
 def _look_at_running(automation: Automation, catalogue: Catalogue) -> bool:
@@ -285,144 +190,20 @@ def _look_at_running(automation: Automation, catalogue: Catalogue) -> bool:
     return any(run.state != "running" for run in looked)
 
 
-class _Stopped(Exception):
-    """The automation itself must not go on."""
-
-    def __init__(self, state: AutomationState, problem: str) -> None:
-        super().__init__(problem)
-        self.state, self.problem = state, problem
-
-    def applied_to(self, automation: Automation) -> Automation:
-        """Return the automation as it is from now on."""
-        return replace(automation, state=self.state, problem=self.problem)
-
-
-def _start(automation: Automation, run: Run, catalogue: Catalogue) -> Header:
-    """Start the batch of a run, or what goes on with it, as the automation's person and once."""
-    permissions = Permissions(_caller(automation), catalogue)
-    try:  # the broker knows whether the permission was ended, even for a batch that needs no account
-        broker.request(permissions.caller, "status", services=[])
-    except AuthenticationError as error:
-        raise _Stopped("ended", _problem(error)) from None
-    if agreed_steps(permissions, automation.batch).fingerprint != automation.fingerprint:
-        raise _Stopped("paused", _CHANGED.format(batch=automation.batch))
-    line = call_line(permissions, SAVED, automation.batch, run.params)
-    try:
-        if run.attempt:
-            again = prepare_resumption(permissions, run.batch, (), DEFAULT_OPTIONS, invocation.request_id())
-            _check_unasked(again)
-            assert again.resumption
-            return resume(again.resumption, permissions, depth=run.depth)
-        prepared = prepare(permissions, [line], DEFAULT_OPTIONS, invocation.request_id())
-        _check_unasked(prepared)
-        return start(prepared.plan, permissions, confirmed=Confirmed(question=run.batch), depth=run.depth)
-    except AlreadyResumed as error:
-        return ledger.get_header(ledger.partition_key(automation.organization, str(error.details["by"])))
-
-
-_CHANGED = "saved.{batch} has changed: set the automation again to agree to its steps as they are now"
-
-
-def _caller(automation: Automation) -> Caller:
-    """Return the automation's person as the directory knows it now, with the roles of then."""
-    try:
-        caller = directory.identify(
-            automation.subject,
-            organization=automation.organization,
-            roles=automation.roles,
-            proof=Proof("permit", automation.sealed),
-        )
-    except AuthorizationError as error:
-        raise _Stopped("ended", _problem(error)) from None
-    if caller.user != automation.user:
-        raise _Stopped("ended", "its person is another one now")
-    return replace(caller, client=ClientInfo(f"automation {automation.name}"))
-
-
-def _check_unasked(prepared: Submission) -> None:
-    """Refuse a batch about which a person would be asked now, by a policy or since a tool destroys."""
-    if asked := sorted({f"{one.module}.{one.tool}" for one in prepared.destructive}):
-        problem = f"a person must agree to {', '.join(asked)}, and nobody is there to be asked"
-        raise InvalidRequest(field="batch", problem=problem)
-
-
 def _look_at_batch(automation: Automation, run: Run, catalogue: Catalogue) -> Run:
     """Return a run that goes on as its batch is now; once that is done the run gives its place back."""
     try:
         head = ledger.close(ledger.get_header(ledger.partition_key(automation.organization, run.batch)))
     except BatchNotFound:
-        return _end(automation, run, "failed", "its batch is not kept any more", catalogue)
+        return end_run(automation, run, "failed", "its batch is not kept any more", catalogue)
     if not head.done:
         return run
     outcomes = set(head.outcome.values())
     if outcomes.isdisjoint({"failed", "unknown", "cancelled"}):
-        return _end(automation, run, "succeeded", "", catalogue)
+        return end_run(automation, run, "succeeded", "", catalogue)
     if run.attempt < automation.retries and "failed" in outcomes and not outcomes & {"unknown", "cancelled"}:
-        again = replace(run, state="waiting", attempt=run.attempt + 1, problem=_problem_of(head))
+        again = replace(run, state="waiting", attempt=run.attempt + 1, problem=first_problem(head))
         records.update_run(automation, run, again)
-        _release(automation, run)
+        release(automation, run)
         return again
-    return _end(automation, run, "failed", _problem_of(head), catalogue)
-
-
-def _problem_of(head: Header) -> str:
-    """Return what went wrong first in a batch."""
-    for step in sorted(head.seq, key=head.seq.__getitem__):
-        if head.outcome[step] in {"failed", "unknown", "cancelled"}:
-            (entry,) = ledger.get_entries(head.pk, [step])
-            problem = _problem(from_message(entry.error)) if entry.error else head.outcome[step]
-            return f"{head.ids[step]}: {problem}"
-    return "cancelled"
-
-
-def _problem(error: McpistError) -> str:
-    return f"{error.code}: {error.text().message}"
-
-
-def _end(automation: Automation, run: Run, state: RunState, problem: str, catalogue: Catalogue) -> Run:
-    """End a run once, and tell people of a failure."""
-    over = run.ended(state, problem)
-    is_first = records.update_run(automation, run, over)
-    _release(automation, run)
-    if is_first and state != "succeeded":
-        _notify(automation, over, catalogue)
-    return over
-
-
-def _release(automation: Automation, run: Run) -> None:
-    def decide(now: Automation) -> Automation | None:
-        if run.id not in now.running:
-            return None
-        return replace(now, running=tuple(one for one in now.running if one != run.id))
-
-    records.change(automation.organization, automation.name, decide)
-
-
-def _notify(automation: Automation, run: Run, catalogue: Catalogue) -> None:
-    """Tell people of a failure, unless they were told of one of this automation a while ago."""
-    now = int(time.time())
-
-    def decide(known: Automation) -> Automation | None:
-        return replace(known, notified_at=now) if known.notified_at <= now - NOTIFY_SECONDS else None
-
-    if not records.change(automation.organization, automation.name, decide):
-        return
-    caller = Caller(
-        automation.organization, automation.user, automation.subject, "user", tuple(map(Role, automation.roles))
-    )
-    caller = replace(caller, proof=Proof("permit", automation.sealed))
-    notification.send(Permissions(caller, catalogue), automation_failed(automation, run))
-
-
-def automation_failed(automation: Automation, run: Run) -> notification.Notice:
-    """Return what people are told of a failure, which has no value of the run."""
-    url = f"{settings().public_url}/automations?{urlencode({'name': automation.name})}"
-    facts = {"automation": automation.name, "run": run.id, "state": run.state, "owner": automation.user, "url": url}
-    names = {"user": automation.user, "automation": automation.name}
-    target = f"automations.{automation.name}"
-    return notification.Notice("automation.failed", f"{automation.name}.{run.id}", target, facts, names)
-
-
-def is_own(automation: Automation, event: Event) -> bool:
-    """Whether the automation's own person caused an event, while it does not ask for these."""
-    return not automation.own_events and event.actor is not None and event.actor in automation.accounts
+    return end_run(automation, run, "failed", first_problem(head), catalogue)

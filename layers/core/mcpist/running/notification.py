@@ -1,7 +1,7 @@
 """Notification: people are told that something waits for them, or failed, at an address of the organization's choice.
 
-It has no arguments: only who waits for what, and where to decide or to look. A request to a URL is signed as Standard Webhooks
-are; a message to a place at a service is sent by the tool that the service declares for it.
+It has no arguments: only who waits for what, and where to decide or to look. A request to a URL is signed as Standard
+Webhooks are; a message to a place at a service is sent by the tool that the service declares for it.
 Source: https://www.standardwebhooks.com
 """
 
@@ -37,7 +37,7 @@ SEND_SECONDS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What people are told."""
+    """A message to the people of an organization."""
 
     kind: str
     """What happened, such as `approval.waiting`; the text of a message is under this name."""

@@ -9,11 +9,12 @@ from mcpist.tools.declare.call import ToolLookup
 from mcpist.tools.declare.module import Module
 from mcpist.tools.search.catalogue import DefinedModules
 from mcpist.tools.search.index import Index
+from mcpist_services.automations import setting
 
-MODULE = "automations"
+AUTOMATIONS = "automations"
 
 automations = Module(
-    MODULE, __doc__, api_version="1", kind="saved", category="automation", tags=("event", "schedule", "batch")
+    AUTOMATIONS, __doc__, api_version="1", kind="saved", category="automation", tags=("event", "schedule", "batch")
 )
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,56}$"), "Small letters, digits and _, e.g. monday_report"]
@@ -64,79 +65,52 @@ def set(  # noqa: A001 - its name and its arguments
     replaces: Annotated[bool, "Replace the automation of this name, and agree to its batch as it is now"] = False,
 ) -> ToolLookup:
     """Run a saved batch on an event or a schedule, with a standing permission of yours until you end it."""
-    from mcpist_services.automations import setting
-
-    request = setting.SetRequest(
-        name=name,
-        batch=batch,
-        parameters=parameters,
-        event=event,
-        arguments=arguments,
-        schedule=schedule,
-        time_zone=time_zone,
-        when=when,
-        own_events=own_events,
-        at_once=at_once,
-        runs_a_day=runs_a_day,
-        retries=retries,
-    )
-    return ToolLookup(setting.set_up, request=request, replaces=replaces)
+    limits = {"at_once": at_once, "runs_a_day": runs_a_day, "retries": retries}
+    starts = {"event": event, "arguments": arguments, "schedule": schedule, "time_zone": time_zone}
+    about = {"name": name, "batch": batch, "parameters": parameters, "when": when, "own_events": own_events}
+    return ToolLookup(setting.set_up, replaces=replaces, wanted={**about, **starts, **limits})
 
 
 @automations.reads(AUTOMATION)
 def list() -> ToolLookup:  # noqa: A001 - its name
     """List your automations; for an administrator those of everybody."""
-    from mcpist_services.automations import setting
-
     return ToolLookup(setting.list_automations)
 
 
 @automations.reads(WHOLE)
 def show(name: Name) -> ToolLookup:
     """Show an automation with its last runs, and why one failed."""
-    from mcpist_services.automations import setting
-
     return ToolLookup(setting.show, name=name)
 
 
 @automations.reads(shows("name", "event", "happened_at", "runs", "reason", "parameters", "steps"))
 def preview(name: Name, event: EventId = "") -> ToolLookup:
     """Say what an automation would do with a past event, without running anything."""
-    from mcpist_services.automations import setting
-
     return ToolLookup(setting.preview, name=name, event=event)
 
 
 @automations.writes(shows("run", "state"))
 def replay(name: Name, run: RunId) -> ToolLookup:
     """Run an automation again with the values of a run that is over; it begins within a minute."""
-    from mcpist_services.automations import setting
-
     return ToolLookup(setting.replay, name=name, run=run)
 
 
 @automations.writes(AUTOMATION, idempotent=True)
 def pause(name: Name) -> ToolLookup:
     """Pause an automation: what happens meanwhile is left out."""
-    from mcpist_services.automations import setting
-
     return ToolLookup(setting.pause, name=name)
 
 
 @automations.writes(AUTOMATION, idempotent=True)
 def resume(name: Name) -> ToolLookup:
     """Let a paused automation of yours go on."""
-    from mcpist_services.automations import setting
-
     return ToolLookup(setting.resume, name=name)
 
 
 @automations.destroys(shows("name", "state"))
 def delete(name: Name) -> ToolLookup:
     """Delete an automation, and end its standing permission."""
-    from mcpist_services.automations import setting
-
     return ToolLookup(setting.delete, name=name)
 
 
-source = DefinedModules((MODULE,), lambda _: automations, lambda: Index.of([automations]))
+source = DefinedModules((AUTOMATIONS,), lambda _: automations, lambda: Index.of([automations]))

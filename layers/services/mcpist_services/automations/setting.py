@@ -4,13 +4,13 @@ import re
 import secrets
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from pydantic_core import PydanticCustomError
 
-from mcpist.automations import records, runs
+from mcpist.automations import occasions, records
 from mcpist.automations.agreement import agreed_steps
 from mcpist.automations.records import Automation, AutomationState, Run
 from mcpist.automations.schedule import parse_schedule
@@ -44,43 +44,24 @@ _FITS = {("string", "integer"), ("string", "number"), ("number", "integer")}
 """Types of a parameter, and others of an event's field that it takes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetRequest:
-    """An automation to set up, in the words of Automation."""
-
-    name: str
-    batch: str
-    parameters: dict[str, Any]
-    event: str
-    arguments: dict[str, Any]
-    schedule: str
-    time_zone: str
-    when: list[Any]
-    own_events: bool
-    at_once: int
-    runs_a_day: int
-    retries: int
-
-
-def set_up(tools: OtherTools, deadline: float, request: SetRequest, *, replaces: bool) -> dict[str, Any]:  # noqa: ARG001
-    """Check an automation, let the broker seal its standing permission, and store it."""
+def set_up(tools: OtherTools, deadline: float, wanted: dict[str, Any], *, replaces: bool) -> dict[str, Any]:  # noqa: ARG001
+    """Check an automation, let the broker seal its standing permission, and store it; `wanted` are its fields."""
     permissions: Permissions = tools.permissions
-    caller = permissions.caller
-    old = _replaced(caller, request.name, replaces=replaces)
-    agreed = agreed_steps(permissions, request.batch)
-    payload = _payload_of(permissions, request)
-    when = [_condition(value) for value in request.when]
-    _check_references(request.parameters, when, payload)
-    _check_parameters(agreed.tool, request.parameters, payload)
-    services = services_of(agreed.plan, permissions)
-    permit = broker.permit(caller, services, f"automation {request.name}")
+    caller, name, event = permissions.caller, wanted["name"], wanted["event"]
+    old = _replaced(caller, name, replaces=replaces)
+    agreed = agreed_steps(permissions, wanted["batch"])
+    payload = _payload_of(permissions, wanted)
+    when = [_condition(value) for value in wanted["when"]]
+    _check_references(wanted["parameters"], when, payload)
+    _check_parameters(agreed.tool, wanted["parameters"], payload)
+    permit = broker.permit(caller, services_of(agreed.plan, permissions), f"automation {name}")
     new = Automation(
-        **{one.name: getattr(request, one.name) for one in fields(request)} | {"when": when},
+        **wanted | {"when": when},
         organization=caller.organization,
         user=caller.user,
         subject=caller.subject,
         roles=caller.role_names,
-        accounts=_accounts_of(permissions, request.event),
+        accounts=_accounts_of(permissions, event),
         permit=permit.id,
         sealed=permit.value,
         permitted_until=permit.expires_at,
@@ -90,7 +71,7 @@ def set_up(tools: OtherTools, deadline: float, request: SetRequest, *, replaces:
     )
     _store(permissions, new, old)
     if new.schedule:
-        runs.note_schedule(new)
+        occasions.note_schedule(new)
     return whole(new)
 
 
@@ -132,23 +113,23 @@ def list_automations(tools: OtherTools, deadline: float) -> list[dict[str, Any]]
 
 
 def show(tools: OtherTools, deadline: float, name: str) -> dict[str, Any]:  # noqa: ARG001
-    """Return an automation with its last runs."""
+    """Return an automation with its last occasions."""
     caller: Caller = tools.permissions.caller
     return shown_to(caller, records.find_visible(caller, name))
 
 
 def preview(tools: OtherTools, deadline: float, name: str, event: str) -> dict[str, Any]:  # noqa: ARG001
-    """Return what an automation would do with a past event."""
+    """Return the steps of the run that an automation would have for a past event."""
     permissions: Permissions = tools.permissions
     found = records.find_own(permissions.caller, name)
     happened = _past_event(found, event)
     about = {"name": name, "event": happened.id, "happened_at": _moment(happened.occurred_at)}
-    if not all(holds(condition, runs.event_source(happened.data)) for condition in found.when):
+    if not all(holds(condition, occasions.event_source(happened.data)) for condition in found.when):
         return about | {"runs": False, "reason": "its conditions do not hold", "parameters": {}, "steps": []}
-    values = runs.parameters_for(found, happened)
+    values = occasions.parameters_for(found, happened)
     line = call_line(permissions, SAVED, found.batch, values)
     planned = prepare(permissions, [line], DEFAULT_OPTIONS, invocation.request_id())
-    own = runs.is_own(found, happened)
+    own = occasions.is_own(found, happened)
     reason = "its own person caused this event" if own else ""
     steps = [{"id": step.id, "tool": f"{step.module}.{step.tool}", "params": step.params} for step, _ in planned.runs]
     return about | {"runs": not own, "reason": reason, "parameters": values, "steps": steps}
@@ -216,13 +197,13 @@ def _replaced(caller: Caller, name: str, *, replaces: bool) -> Automation | None
     return old
 
 
-def _payload_of(permissions: Permissions, request: SetRequest) -> Mapping[str, Any]:
+def _payload_of(permissions: Permissions, wanted: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the schema of the event's fields; InvalidRequest unless there is one event, or one schedule."""
-    if bool(request.event) == bool(request.schedule):
+    if bool(wanted["event"]) == bool(wanted["schedule"]):
         raise InvalidRequest(field="event", problem="give the type of an event, or a schedule")
-    if request.event:
-        return find_type(permissions, request.event).payload
-    parse_schedule(request.schedule, request.time_zone).next_after(int(time.time()))
+    if wanted["event"]:
+        return find_type(permissions, wanted["event"]).payload
+    parse_schedule(wanted["schedule"], wanted["time_zone"]).next_after(int(time.time()))
     return _SCHEDULED
 
 
@@ -236,8 +217,8 @@ def _condition(value: Any) -> Any:
 def _check_references(parameters: Mapping[str, Any], when: list[Any], payload: Mapping[str, Any]) -> None:
     """Refuse a reference to something else than a field that the event has."""
     for reference in (*find_references(parameters, "parameters"), *find_references(when, "when")):
-        if reference.step != runs.EVENT:
-            known = f"Write ${{{runs.EVENT}.field}}: {', '.join(payload['properties'])}."
+        if reference.step != occasions.EVENT:
+            known = f"Write ${{{occasions.EVENT}.field}}: {', '.join(payload['properties'])}."
             raise unresolved_error(reference, "here are no steps", known)
         _schema_at(reference, payload)
 
@@ -288,7 +269,7 @@ def _past_event(found: Automation, event: str) -> Event:
     """Return the past event of an id, else the last one; a schedule's is made for its next moment."""
     now = int(time.time())
     if found.schedule:
-        return runs.scheduled_event(found, parse_schedule(found.schedule, found.time_zone).next_after(now))
+        return occasions.scheduled_event(found, parse_schedule(found.schedule, found.time_zone).next_after(now))
     if event:
         stored = store.get(found.organization, event)
         past = [stored.event] if stored else []
@@ -310,7 +291,7 @@ def _moved(found: Automation, before: AutomationState, after: AutomationState) -
 
     moved = records.change(found.organization, found.name, decide)
     if moved and moved.state == "active" and moved.schedule:
-        runs.note_schedule(moved)
+        occasions.note_schedule(moved)
     return summary(moved or found)
 
 
@@ -320,7 +301,7 @@ def shown_to(caller: Caller, found: Automation) -> dict[str, Any]:
 
 
 def summary(found: Automation) -> dict[str, Any]:
-    """Return what a list says of an automation."""
+    """Return the fields of an automation that a list has."""
     names = ("name", "batch", "event", "schedule", "state", "problem", "user")
     today = datetime.now(UTC).date().isoformat()
     return {name: getattr(found, name) for name in names} | {
@@ -336,7 +317,7 @@ def _next_moment(found: Automation) -> Iterator[str]:
 
 
 def whole(found: Automation) -> dict[str, Any]:
-    """Return an automation with its values and its last runs."""
+    """Return an automation with its values and its last occasions."""
     names = ("parameters", "arguments", "time_zone", "when", "own_events", "at_once", "runs_a_day", "retries")
     return {
         **summary(found),

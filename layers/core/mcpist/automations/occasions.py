@@ -1,0 +1,61 @@
+"""The events on which automations run: their fields, their causes, and the moments of schedules."""
+
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from mcpist.automations import records
+from mcpist.automations.records import Automation
+from mcpist.automations.schedule import parse_schedule
+from mcpist.batch.language.references import EachElement, resolve
+from mcpist.events.event import Event
+
+SCHEDULE = "schedule"
+"""The type of the event that a schedule makes."""
+EVENT = "event"
+"""The word with which references to its fields begin."""
+
+
+def parameters_for(automation: Automation, event: Event) -> dict[str, Any]:
+    """Return the values of the saved batch's parameters; UnresolvedReference where the event lacks a field."""
+    values: dict[str, Any] = resolve(automation.parameters, event_source(event.data), "parameters")
+    return values
+
+
+def event_source(data: Mapping[str, Any]) -> Callable[[str], EachElement]:
+    """Return the function that finds what a reference begins with: the event alone."""
+
+    def find(_: str) -> EachElement:
+        return EachElement(data)
+
+    return find
+
+
+def is_own(automation: Automation, event: Event) -> bool:
+    """Whether the automation's own person caused an event, while it does not ask for these."""
+    return not automation.own_events and event.actor is not None and event.actor in automation.accounts
+
+
+def scheduled_event(automation: Automation, at: int) -> Event:
+    """Return the event that a moment of a schedule is."""
+    return Event(
+        id=f"{SCHEDULE}.{at}",
+        organization=automation.organization,
+        user=automation.user,
+        type=SCHEDULE,
+        occurred_at=at,
+        data={"scheduled_at": datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")},
+    )
+
+
+def is_moment(automation: Automation, at: int) -> bool:
+    """Whether a moment is one of the schedule, which may be another one since it was noted."""
+    return parse_schedule(automation.schedule, automation.time_zone).next_after(at - 1) == at
+
+
+def note_schedule(automation: Automation) -> int:
+    """Note the next moment of an automation's schedule, and return it."""
+    at = parse_schedule(automation.schedule, automation.time_zone).next_after(int(time.time()))
+    records.put_due(automation, "", at)
+    return at
