@@ -1,9 +1,11 @@
 """Automations by REST: set up as tools, run by the tick of the schedule, and ended by either side."""
 
 import json
+import re
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -413,9 +415,11 @@ def test_each_event_has_one_run_however_often_it_is_delivered(uma: RestClient) -
     assert driver.step("more").step.params == {"query": "about $${a} plan"}
     assert driver.step("tags").step.params == {"limit": 2}
     finish(run)
-    deliver(event)
     tick()
-    assert [one.state for one in all_runs()] == ["succeeded"]
+    over = all_runs()
+    assert [one.state for one in over] == ["succeeded"]
+    deliver(event)
+    assert all_runs() == over
     assert deliver(happened("e2", user="ada")) == "", "an event of another person"
     assert deliver(happened("e3", data={"action": "opened", "doc": {}})) == "", "its condition does not hold"
     deliver(happened("e4", data={"action": "opened", "doc": {"size": 1}}))
@@ -448,3 +452,16 @@ def test_an_event_type_needs_its_tool_and_has_the_fields_that_are_referred_to(um
         }
     )
     assert permits["permits"] == [], "what was refused leaves no permission"
+
+
+def test_the_page_about_automations_does_what_it_says(uma: RestClient) -> None:
+    page = (Path(__file__).parents[2] / "docs/automations.md").read_text("utf-8")
+    find = {"id": "find", "module": "rag", "tool": "search_docs", "params": {"query": "${param.words}"}}
+    words = {"words": {"type": "string"}, "most": {"type": "integer", "default": 3}}
+    find["params"] |= {"limit": "${param.most}"}
+    saved(uma, name="read_about", commands=[find], parameters=words)
+    blocks = [json.loads(text) for text in re.findall(r"^```json\n(.*?)^```", page, re.MULTILINE | re.DOTALL)]
+    assert [block["tool"] for block in blocks] == ["set", "set", "list", "preview", "show", "pause", "resume", "delete"]
+    for block in blocks:
+        do(uma, block["tool"], **block["params"])
+    assert [one["name"] for one in do(uma, "list")] == ["look_up"]

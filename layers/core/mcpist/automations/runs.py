@@ -173,7 +173,7 @@ def _try_to_start(automation: Automation, run: Run, catalogue: Catalogue) -> Run
         logger.warning("automation waits", extra={"automation": automation.name, "code": error.code})
         return run
     except Stopped as stopped:
-        records.change(automation.organization, automation.name, stopped.applied_to)
+        stopped.apply(automation)
         return end_run(automation, run, "failed", stopped.problem, catalogue)
     except McpistError as error:
         return end_run(automation, run, "failed", problem_text(error), catalogue)

@@ -33,9 +33,14 @@ class Stopped(Exception):
         super().__init__(problem)
         self.state, self.problem = state, problem
 
-    def applied_to(self, automation: Automation) -> Automation:
-        """Return the automation as it is from now on."""
-        return replace(automation, state=self.state, problem=self.problem)
+    def apply(self, automation: Automation) -> None:
+        """Stop the automation, unless its person has set it again meanwhile."""
+
+        def decide(now: Automation) -> Automation | None:
+            is_same = now.permit == automation.permit
+            return replace(now, state=self.state, problem=self.problem) if is_same else None
+
+        records.change(automation.organization, automation.name, decide)
 
 
 def start_batch(automation: Automation, run: Run, catalogue: Catalogue) -> Header:
@@ -86,7 +91,7 @@ def _check_unasked(prepared: Submission) -> None:
 
 def take_place(automation: Automation, run: Run) -> str:
     """Take one of the automation's places, and one of the day's runs; else return why: `full`, or a problem."""
-    today, why = datetime.now(UTC).date().isoformat(), ""
+    today, why = datetime.now(UTC).date().isoformat(), "the automation was deleted"
 
     def decide(now: Automation) -> Automation | None:
         nonlocal why
