@@ -188,7 +188,7 @@ def no_door_is_invoked_but_by_its_alias_and_the_step_runner_by_machines_alone() 
     yield from each(
         all_but(ENDPOINT, REST, RUNNER, CONSOLE, JANITOR, EVENTS), "lambda:InvokeFunction", alias("TokenBrokerFunction")
     )
-    yield from each(all_but(JANITOR), "lambda:InvokeFunction", alias("RestApiFunction"))
+    yield from each(all_but(JANITOR, EVENTS), "lambda:InvokeFunction", alias("RestApiFunction"))
     for door in ("McpEndpointFunction", "ConsoleFunction", "LoginFunction"):
         yield from each(all_but(), "lambda:InvokeFunction", alias(door))
     yield from each(all_but(ENDPOINT, REST, RUNNER), "lambda:InvokeFunction", alias("ProgramRunnerFunction"))
@@ -234,6 +234,12 @@ def of_the_ledger_the_janitor_reaches_no_batch() -> Iterator[Question]:
     ledger = stack().arn("Ledger")
     yield from each([JANITOR], "dynamodb:Query,UpdateItem,DeleteItem", ledger, {"dynamodb:LeadingKeys": ["acme#b_1"]})
     yield from each([JANITOR], "dynamodb:Scan", ledger)  # it names no keys, so the condition would not stop it
+
+
+@rule
+def of_the_ledger_doors_delete_only_notes_about_automations() -> Iterator[Question]:
+    yield from each([REST], "dynamodb:DeleteItem", stack().arn("Ledger"), {"dynamodb:LeadingKeys": ["acme#b_1"]})
+    yield from each([ENDPOINT, CONSOLE, EVENTS], "dynamodb:DeleteItem", stack().arn("Ledger"))
 
 
 @rule

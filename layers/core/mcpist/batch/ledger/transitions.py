@@ -106,7 +106,7 @@ def settle(pk: str, step: int, status: Status) -> Header:
         from mcpist.events import own  # a cold start need not wait for it
 
         statuses = {id_: head.outcome[step] for step, id_ in enumerate(head.ids) if step in head.outcome}
-        own.batch_finished(head.organization, head.user, head.batch, statuses)
+        own.batch_finished(head.organization, head.user, head.batch, statuses, head.depth)
     return head
 
 
