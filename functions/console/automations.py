@@ -1,10 +1,11 @@
 """The page `/automations`: what runs by itself, one automation with `name`, and what its forms change."""
 
-import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
 from console.rendering import json_text
+from console.tools.trying import ArgumentField, arguments_of, fields_of
 from console.visit import Visit
 from mcpist.audit import record as audit
 from mcpist.errors import InvalidRequest
@@ -12,12 +13,11 @@ from mcpist.http.request import HttpResponse
 from mcpist.running import gate
 from mcpist.running.confirmation import Agreement
 from mcpist.running.gate import ToolUse
+from mcpist.tools.declare.parameters import parameters_of
 
-CLICKED = Agreement(claimed=True)
-TEXTS = ("name", "batch", "event", "schedule", "time_zone")
-JSON_FIELDS = {"parameters": dict, "arguments": dict, "when": list}
-NUMBERS = ("at_once", "runs_a_day", "retries")
-BOXES = ("own_events", "replaces")
+MODULE_NAME = "automations"
+BUTTON = Agreement(claimed=True)
+DEFAULTS = {"time_zone": "UTC", "at_once": 1, "runs_a_day": 100}
 
 
 def show(visit: Visit) -> HttpResponse:
@@ -31,8 +31,11 @@ def submit(visit: Visit) -> HttpResponse:
     form, name = visit.request.form_value, visit.request.form_value("name")
     match form("action"):
         case "set":
-            _use(visit, "set", _arguments(visit))
-            return visit.redirect(address(name), done="automation_set")
+            fields = _fields(visit, {})
+            if wrong := next((field for field in fields if field.problem), None):
+                raise InvalidRequest(field=wrong.name, problem="it is no JSON")
+            made = _use(visit, "set", arguments_of(fields))
+            return visit.redirect(address(made["name"]), done="automation_set")
         case "pause":
             _use(visit, "pause", {"name": name})
             return visit.redirect(address(name), done="automation_paused")
@@ -72,7 +75,7 @@ def _show_list(visit: Visit) -> HttpResponse:
     from mcpist_services.automations import setting
 
     rows = [setting.summary(one) for one in records.visible(visit.caller)]
-    return visit.page("automations.html", found=None, rows=rows, fields=_fields({}))
+    return visit.page("automations.html", found=None, rows=rows, fields=_fields(visit, DEFAULTS))
 
 
 def _show_one(visit: Visit, name: str, preview: Any = None) -> HttpResponse:
@@ -80,43 +83,23 @@ def _show_one(visit: Visit, name: str, preview: Any = None) -> HttpResponse:
     from mcpist_services.automations import setting
 
     found = records.find_visible(visit.caller, name)
-    is_own = found.user == visit.caller.user
-    shown = setting.shown_to(visit.caller, found)
-    return visit.page(
-        "automations.html",
-        found=shown,
-        is_own=is_own,
-        fields=_fields(shown) if is_own else None,
-        preview=json_text(preview) if preview else "",
-    )
+    is_own, shown = found.user == visit.caller.user, setting.shown_to(visit.caller, found)
+    fields = [field for field in _fields(visit, shown) if field.parameter.name not in {"name", "replaces"}]
+    tried = json_text(preview) if preview else ""
+    return visit.page("automations.html", found=shown, is_own=is_own, fields=fields if is_own else (), preview=tried)
 
 
-def _fields(values: dict[str, Any]) -> dict[str, str]:
-    """Return the texts of the form's fields."""
-    defaults = {"time_zone": "UTC", "at_once": 1, "runs_a_day": 100, "retries": 0}
-    known = {name: values.get(name, defaults.get(name, "")) for name in (*TEXTS, *NUMBERS)}
-    written = {name: json_text(values[name]) if values.get(name) else "" for name in JSON_FIELDS}
-    return {name: str(value) for name, value in known.items()} | written
-
-
-def _arguments(visit: Visit) -> dict[str, Any]:
-    """Return the arguments of `set` that a form has; what is empty is left out."""
+def _fields(visit: Visit, values: Mapping[str, Any]) -> Sequence[ArgumentField]:
+    """Return the fields of the form, with what was sent, else with values; none for who has not the module."""
+    if MODULE_NAME not in visit.permissions.catalogue.names:
+        return ()
     form = visit.request.form_value
-    values: dict[str, Any] = {name: form(name) for name in TEXTS if form(name)}
-    values |= {name: int(form(name)) for name in NUMBERS if form(name).isdecimal()}
-    values |= {name: True for name in BOXES if form(name)}
-    for name, kind in JSON_FIELDS.items():
-        try:
-            value = json.loads(form(name) or "null")
-        except (ValueError, RecursionError):
-            value = form(name)
-        if value is not None and not isinstance(value, kind):
-            raise InvalidRequest(field=name, problem="it is no JSON")
-        values |= {} if value is None else {name: value}
-    return values
+    parameters = parameters_of(visit.permissions.tool(MODULE_NAME, "set").input_schema)
+    filled = {name: value for name, value in values.items() if value not in ("", [], {}, False)}
+    return fields_of(parameters, form if visit.request.method == "POST" and form("action") == "set" else None, filled)
 
 
-def _use(visit: Visit, tool: str, arguments: dict[str, Any]) -> Any:
+def _use(visit: Visit, tool: str, arguments: Mapping[str, Any]) -> Any:
     """Use a tool of the module through the gate, as every door does, and return its JSON."""
-    use = ToolUse("automations", tool, arguments, visit.request_id)
-    return gate.admit(visit.permissions, use, CLICKED).run(visit.remaining).json
+    use = ToolUse(MODULE_NAME, tool, arguments, visit.request_id)
+    return gate.admit(visit.permissions, use, BUTTON).run(visit.remaining).json

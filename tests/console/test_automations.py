@@ -34,7 +34,9 @@ def uma(uma: Browser, login: FullIssuer) -> Browser:
 
 
 def set_up(browser: Browser, **fields: str) -> dict[str, Any]:
-    return browser.post("/automations", [("action", "set"), *(FIELDS | fields).items()])
+    return browser.post(
+        "/automations", [("action", "set"), *((f"arg.{name}", value) for name, value in (FIELDS | fields).items())]
+    )
 
 
 def kept() -> Automation:
