@@ -54,8 +54,11 @@ def is_moment(automation: Automation, at: int) -> bool:
     return parse_schedule(automation.schedule, automation.time_zone).next_after(at - 1) == at
 
 
-def note_schedule(automation: Automation) -> int:
-    """Note the next moment of an automation's schedule, and return it."""
-    at = parse_schedule(automation.schedule, automation.time_zone).next_after(int(time.time()))
-    records.put_due(automation, "", at)
-    return at
+def next_moment(automation: Automation) -> int:
+    """Return the next moment of an automation's schedule."""
+    return parse_schedule(automation.schedule, automation.time_zone).next_after(int(time.time()))
+
+
+def note_schedule(automation: Automation) -> None:
+    """Note the next moment of an automation's schedule."""
+    records.put_due(automation, "", next_moment(automation))

@@ -110,7 +110,7 @@ class Run:
     """When it was stored."""
     params: dict[str, Any]
     """The values of the saved batch's parameters."""
-    batch: str
+    batch: str = ""
     """The id of its batch, or of the one that goes on with what did not succeed; empty where there can be none."""
     depth: int = 1
     """How many automations led to it, itself included."""

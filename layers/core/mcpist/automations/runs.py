@@ -58,26 +58,17 @@ def take(organization: str, name: str, event: str, catalogue: Catalogue) -> str:
     return run.id if run else ""
 
 
-def new_run(automation: Automation, event: Event, replays: str = "") -> Run:
+def new_run(automation: Automation, event: Event) -> Run:
     """Return the run for an event, which is over where the event is not what the automation expects."""
-    run = Run(
-        id=records.run_id(event.occurred_at, event.id),
-        event=event.id,
-        at=event.occurred_at,
-        noted_at=int(time.time()),
-        params={},
-        batch=records.batch_id(automation.organization, automation.name, event.id),
-        depth=event.depth + 1,
-        replays=replays,
-    )
+    at, noted_at, depth = event.occurred_at, int(time.time()), event.depth + 1
+    run = Run(id=records.run_id(at, event.id), event=event.id, at=at, noted_at=noted_at, params={}, depth=depth)
     if event.depth >= MAX_AUTOMATION_DEPTH:
-        return replace(run, batch="").ended(
-            "skipped", f"{event.depth} automations led to this event: it is perhaps a loop"
-        )
+        return run.ended("skipped", f"{event.depth} automations led to this event: it is perhaps a loop")
     try:
-        return replace(run, params=parameters_for(automation, event))
+        params = parameters_for(automation, event)
     except McpistError as error:
-        return replace(run, batch="").ended("failed", problem_text(error))
+        return run.ended("failed", problem_text(error))
+    return replace(run, params=params, batch=records.batch_id(automation.organization, automation.name, event.id))
 
 
 def begin(automation: Automation, run: Run, catalogue: Catalogue) -> Run:

@@ -3,7 +3,7 @@
 import re
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -113,7 +113,7 @@ def list_automations(tools: OtherTools, deadline: float) -> list[dict[str, Any]]
 
 
 def show(tools: OtherTools, deadline: float, name: str) -> dict[str, Any]:  # noqa: ARG001
-    """Return an automation with its last occasions."""
+    """Return an automation with its last runs."""
     caller: Caller = tools.permissions.caller
     return shown_to(caller, records.find_visible(caller, name))
 
@@ -145,15 +145,9 @@ def replay(tools: OtherTools, deadline: float, name: str, run: str) -> dict[str,
     if not old.batch:
         raise InvalidRequest(field="run", problem="it never had its values")
     now, event = int(time.time()), f"replay.{secrets.token_hex(8)}"
-    batch = records.batch_id(found.organization, name, event)
-    new = Run(
-        id=records.run_id(now, event),
-        event=old.event,
-        at=now,
-        noted_at=now,
-        params=old.params,
-        batch=batch,
-        depth=old.depth,
+    new = replace(
+        Run(id=records.run_id(now, event), event=old.event, at=now, noted_at=now, params=old.params, depth=old.depth),
+        batch=records.batch_id(found.organization, name, event),
         replays=run,
     )
     records.add_run(found, new)
@@ -203,7 +197,7 @@ def _payload_of(permissions: Permissions, wanted: Mapping[str, Any]) -> Mapping[
         raise InvalidRequest(field="event", problem="give the type of an event, or a schedule")
     if wanted["event"]:
         return find_type(permissions, wanted["event"]).payload
-    parse_schedule(wanted["schedule"], wanted["time_zone"]).next_after(int(time.time()))
+    parse_schedule(wanted["schedule"], wanted["time_zone"]).next_after(int(time.time()))  # it comes at all
     return _SCHEDULED
 
 
@@ -262,23 +256,21 @@ def _accounts_of(permissions: Permissions, event: str) -> tuple[str, ...]:
     if not event:
         return ()
     services = sorted(permissions.catalogue.module(module).services) if module in permissions.catalogue.names else []
-    return caller.user, *(str(row["account_id"]) for row in broker.accounts(caller, services))
+    return caller.user, *(str(row["account_id"]) for row in broker.accounts(caller, services) if row["account_id"])
 
 
 def _past_event(found: Automation, event: str) -> Event:
     """Return the past event of an id, else the last one; a schedule's is made for its next moment."""
-    now = int(time.time())
     if found.schedule:
-        return occasions.scheduled_event(found, parse_schedule(found.schedule, found.time_zone).next_after(now))
+        return occasions.scheduled_event(found, occasions.next_moment(found))
     if event:
-        stored = store.get(found.organization, event)
-        past = [stored.event] if stored else []
+        past = list(filter(None, [store.get(found.organization, event)]))
     else:
-        page = store.read(found.organization, found.user, found.event, now=now, limit=MAX_PAST_EVENTS, newest=True)
-        past = [one.event for one in page.events]
+        about = found.organization, found.user, found.event
+        past = [*store.read(*about, now=time.time(), limit=MAX_PAST_EVENTS, newest=True).events]
     event_type = event_types()[found.event]
-    matching = (one for one in past if one.user == found.user and event_type.matches(found.arguments, one))
-    if (last := next(matching, None)) is None:
+    matching = (one.event for one in past if event_type.matches(found.arguments, one.event))
+    if (last := next((one for one in matching if one.user == found.user), None)) is None:
         raise InvalidRequest(field="event", problem="no such event has happened in the last days")
     return last
 
@@ -305,19 +297,14 @@ def summary(found: Automation) -> dict[str, Any]:
     names = ("name", "batch", "event", "schedule", "state", "problem", "user")
     today = datetime.now(UTC).date().isoformat()
     return {name: getattr(found, name) for name in names} | {
-        "next": next(_next_moment(found), ""),
+        "next": _moment(occasions.next_moment(found)) if found.schedule and found.state == "active" else "",
         "today": found.day_runs if found.day == today else 0,
         "running": len(found.running),
     }
 
 
-def _next_moment(found: Automation) -> Iterator[str]:
-    if found.schedule and found.state == "active":
-        yield _moment(parse_schedule(found.schedule, found.time_zone).next_after(int(time.time())))
-
-
 def whole(found: Automation) -> dict[str, Any]:
-    """Return an automation with its values and its last occasions."""
+    """Return an automation with its values and its last runs."""
     names = ("parameters", "arguments", "time_zone", "when", "own_events", "at_once", "runs_a_day", "retries")
     return {
         **summary(found),
