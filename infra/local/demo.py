@@ -37,7 +37,7 @@ def seed(issuer: str, modules: Sequence[str], upstreams: Sequence[str], state: S
 
 def _create(issuer: str, modules: Sequence[str], upstreams: Sequence[str]) -> None:
     added = tuple(f"{name}.*" for name in upstreams)
-    writable = tuple(f"{name}.*" for name in ("rag", "saved") if name in modules)
+    writable = tuple(f"{name}.*" for name in ("rag", "saved", "automations") if name in modules)
     known = (*modules, *upstreams)
     usual = Role(ROLE, modules=known, allow=(*writable, *added), destructive=bool(added))
     owners = Role(OWNERS, modules=known, allow=("*",), destructive=True)

@@ -47,7 +47,7 @@ class DeploymentOptions(StackOptions):
     root: Path = ROOT
     docs: Path = ROOT / "docs"
     """The folder of Markdown for the module rag."""
-    modules: Sequence[str] = (*NAMES, "saved")
+    modules: Sequence[str] = (*NAMES, "saved", "automations")
     """The modules of the seeded role, besides what `upstreams`, `apis` and `programs` add."""
     upstreams: Path | None = None
     """The file of upstream servers; by default the config layer's."""
