@@ -23,7 +23,9 @@ from mcpist.events.event import Event
 from mcpist.events.event_type import Argument, event_type
 from mcpist.people import directory, edits
 from mcpist.running import broker, notification
+from mcpist.tools.search.translation import read_translation
 from mcpist_services import NAMES
+from mcpist_services.automations import module
 from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.events import event_types
 from rest_api.handler import handler
@@ -465,3 +467,11 @@ def test_the_page_about_automations_does_what_it_says(uma: RestClient) -> None:
     for block in blocks:
         do(uma, block["tool"], **block["params"])
     assert [one["name"] for one in do(uma, "list")] == ["look_up"]
+
+
+def test_each_description_is_translated() -> None:
+    texts = read_translation(Path(module.__file__).parent, "ja")
+    tools = module.automations.tools.values()
+    english = {tool.description for tool in tools} | {module.automations.description}
+    english |= {spec["description"] for tool in tools for spec in tool.input_schema["properties"].values()}
+    assert not {one for one in english if texts.text(one) == one}
