@@ -1,6 +1,7 @@
 """The page `/automations`: what runs by itself, one automation with `name`, and what its forms change."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,7 +14,7 @@ from mcpist.http.request import HttpResponse
 from mcpist.running import gate
 from mcpist.running.confirmation import Agreement
 from mcpist.running.gate import ToolUse
-from mcpist.tools.declare.parameters import parameters_of
+from mcpist.tools.declare.parameters import Parameter, parameters_of
 
 MODULE_NAME = "automations"
 BUTTON = Agreement(claimed=True)
@@ -93,10 +94,30 @@ def _fields(visit: Visit, values: Mapping[str, Any]) -> Sequence[ArgumentField]:
     """Return the fields of the form, with what was sent, else with values; none for who has not the module."""
     if MODULE_NAME not in visit.permissions.catalogue.names:
         return ()
-    form = visit.request.form_value
-    parameters = parameters_of(visit.permissions.tool(MODULE_NAME, "set").input_schema)
+    form, choices = visit.request.form_value, _choices(visit)
+    parameters = [
+        _offering(one, {*choices[one.name], values.get(one.name, "")}) if one.name in choices else one
+        for one in parameters_of(visit.permissions.tool(MODULE_NAME, "set").input_schema)
+    ]
     filled = {name: value for name, value in values.items() if value not in ("", [], {}, False)}
     return fields_of(parameters, form if visit.request.method == "POST" and form("action") == "set" else None, filled)
+
+
+def _offering(parameter: Parameter, choices: set[Any]) -> Parameter:
+    """Return a parameter with the names among which a person chooses, if it has any."""
+    return replace(parameter, enum=sorted(choices - {""})) if any(choices) else parameter
+
+
+def _choices(visit: Visit) -> dict[str, list[str]]:
+    """Return the saved batches and the event types that the person may use, by the names of their fields."""
+    from mcpist.batch.saved import records
+    from mcpist_services.events import visible_types
+
+    batches = records.read(visit.caller.organization).of(visit.caller)
+    return {
+        "batch": [one.name for one in batches],
+        "event": [one.full_name for one in visible_types(visit.permissions)],
+    }
 
 
 def _use(visit: Visit, tool: str, arguments: Mapping[str, Any]) -> Any:

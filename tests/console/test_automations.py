@@ -1,5 +1,6 @@
 """The page of automations: set up by a form, shown with its runs, tried, paused, run again and ended by either side."""
 
+import re
 from dataclasses import replace
 from html import unescape
 from typing import Any
@@ -51,7 +52,11 @@ def text(answer: dict[str, Any]) -> str:
 
 
 def test_a_person_sets_up_tries_pauses_and_ends_an_automation(uma: Browser) -> None:
-    assert "Nothing runs by itself" in text(uma.get("/automations"))
+    empty = text(uma.get("/automations"))
+    assert "Nothing runs by itself" in empty
+    assert {'<option value="weekly">', '<option value="files.stored">'} <= set(
+        re.findall("<option value=[^>]*>", empty)
+    )
     refused = set_up(uma, parameters="[1]")
     assert "it is no JSON" in unescape(refused["body"])
     assert set_up(uma)["headers"]["location"].endswith("name=nightly&done=automation_set")
