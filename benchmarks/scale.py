@@ -139,7 +139,7 @@ def measure() -> None:
 
 def hot() -> Iterator[tuple[str, str]]:
     """Yield what the places of a busy organization cost, by the seconds for which each is taken."""
-    for seconds in (0.1, 0.125, 0.25):
+    for seconds in (0.1, 0.18, 0.25):
         load = Load(calls_a_day=1_000 * DAY_SECONDS, organizations=1, peak_ratio=1, batch_part=0, call_seconds=seconds)
         yield (
             f"{seconds} s: {1_000 * seconds:.0f} of {ORGANIZATION_PLACES} places",
@@ -150,11 +150,11 @@ def hot() -> Iterator[tuple[str, str]]:
 def _lease_units(load: Load, part: float) -> float:
     """Return the write units of a request or a step for its place, in an item that has all leases of its organization.
 
-    Sandboxes keep half of a large account's places, which are written twice a minute; the others twice each.
+    Sandboxes keep three quarters of a large account's places, which are written twice a minute; the others twice each.
     """
     tools = load.calls_a_day / DAY_SECONDS * load.peak_ratio * part * (1 + load.batch_part * load.steps)
     busy = tools * load.call_seconds
-    kept = min(busy, ORGANIZATION_PLACES // 2)
+    kept = min(busy, ORGANIZATION_PLACES * 3 // 4)
     writes = (busy - kept) / busy + min(1, max(1, kept) / KEPT_LEASE_SECONDS / tools)
     return LEASE_WRITES * writes * math.ceil(max(1, busy) * LEASE_BYTES / 1024)
 

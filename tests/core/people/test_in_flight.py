@@ -193,14 +193,14 @@ def test_places_that_sandboxes_keep_count_for_their_organization() -> None:
         for sandbox in range(4):
             sandboxes.end(sandbox)
     others = [sandboxes.begin(user(name), sandbox) for sandbox, name in enumerate("abcdefgh", 4)]
-    assert sum(one is not None for one in others) == 5, "one lease counts as a whole, the three kept ones as two"
+    assert sum(one is not None for one in others) == 6, "one lease counts as a whole, the three kept ones as another"
     assert all(sandboxes.begin(user(name), sandbox) is not None for sandbox, name in enumerate("wxyz")), (
         "these are idle"
     )
-    assert sandboxes.users.total() == 9
+    assert sandboxes.users.total() == 10
 
 
-def test_idle_places_refuse_nobody_of_an_organization_that_uses_three_quarters_of_its_own() -> None:
+def test_idle_places_refuse_nobody_of_an_organization_that_uses_five_eighths_of_its_own() -> None:
     requests = Sandboxes(12)
     steps = Sandboxes(prefix="step_", clock=requests.clock)
     for sandbox in [requests.begin(sandbox=sandbox) for sandbox in range(4)]:
@@ -336,11 +336,12 @@ def test_the_limits_hold_in_every_interleaving_and_refuse_nobody_far_below_them(
         before = sandboxes.users
         started = sandboxes.begin(user(f"u{person}", organization), sandbox=number)
         assert max(sandboxes.users.values(), default=0) <= per_user + per_organization // 2
-        assert sandboxes.users.total() <= per_organization + per_organization // 4
+        most_kept = (per_organization // 2 + per_organization // 4 + 1) // 2
+        assert sandboxes.users.total() <= per_organization + most_kept
         if started is None:
             mine, all_of_them = before[f"u{person}"], before.total()
-            # Kept leases take a quarter of the limit at most: it may refuse from the rest on.
-            full = all_of_them + 1 + mine >= per_organization - per_organization // 4
+            # Kept leases take three eighths of the limit at most: it may refuse from the rest on.
+            full = all_of_them + 1 + mine >= per_organization - most_kept
             assert full or mine >= min(per_user, per_organization // 2) - 1
         sandboxes.clock.advance(1.5)
 

@@ -8,10 +8,11 @@ user's own requests.
 
 A sandbox asks the store seldom. The only lease of an organization is kept for a minute. Beside others a user's lease is
 replaced at the end of a quick request by one of the sandbox (`kept_`), for a minute: in it quick requests of all users
-need no lease. At most half of an organization's places are kept. Most of them are idle, so two count as one in flight
-for the organization, and none for a user: an organization with at most three quarters of its places in use is never
-refused, and never has more than a quarter above its limit. That, and a user's requests above the user's own limit, can
-only be in sandboxes with kept leases, once: after a slow request a user needs an own lease there for the next minute.
+need no lease. At most half of an organization's places are kept for requests, and a quarter for steps. Most of them are
+idle, so two count as one in flight for the organization, and none for a user: an organization with at most five eighths
+of its places in use is never refused, and never has more than three eighths above its limit. That, and a user's
+requests above the user's own limit, can only be in sandboxes with kept leases, once: after a slow request a user needs
+an own lease there for the next minute.
 
 A batch has a lease from its start until its last step settles, in an item of its own (`sk` batches): a user may have as
 many batches running as requests in flight, and an organization too.
@@ -36,7 +37,7 @@ MAX_REQUEST_SECONDS, MAX_STEP_SECONDS = 30, 60
 KEPT_LEASE_SECONDS = 60
 STALE_SECONDS = 60  # after its end a lease may be removed: no clock is wrong by so much
 MAX_STALE_LEASES = 16
-MAX_KEPT_LEASES = 150  # of an organization: about 4 KB
+MAX_KEPT_LEASES = 150  # of an organization's requests: about 4 KB, as for its steps
 MAX_QUICK_SECONDS = 2
 REFUSAL_SECONDS = 1
 BATCH_REFUSAL_SECONDS = 10
@@ -71,6 +72,8 @@ class _Counts:
     """The sandboxes with a lease that is not kept."""
     kept: int
     """The sandboxes with a kept lease alone, most of which are idle."""
+    of_kind: int
+    """The sandboxes with a lease, kept or not, for a request, or for a step."""
 
 
 class InFlight:
@@ -118,7 +121,8 @@ class InFlight:
         leases = {name: ends for name, ends in item.items() if name.startswith(_PREFIXES)}
         stale = [name for name, ends in leases.items() if ends + STALE_SECONDS < now]
         counts = _count([name for name, ends in leases.items() if ends >= now], lease)
-        if limit := _exceeded_limit(counts, is_step=self._prefix == _STEP):
+        is_step = self._prefix == _STEP
+        if limit := _exceeded_limit(counts, is_step=is_step):
             _remove(caller.organization, _REQUESTS_ITEM, [lease, *stale])
             raise TooManyInFlight(limit=self._refused.put(key, limit), retry_after=REFUSAL_SECONDS)
         if len(stale) > MAX_STALE_LEASES:
@@ -126,7 +130,7 @@ class InFlight:
         if len(leases) - len(stale) == 1:
             self._kept.put(key, True, since=now)
             return None
-        return _Lease(lease, _may_keep(counts))
+        return _Lease(lease, _may_keep(counts, is_step=is_step))
 
     def _end(self, caller: Caller, lease: _Lease | None, seconds: float) -> None:
         """Release a lease, or keep one for the sandbox instead; a user who was slow needs one the next time."""
@@ -191,14 +195,15 @@ def _exceeded_limit(counts: _Counts, *, is_step: bool) -> int:
     if not is_step and counts.requests > per_user:
         return per_user
     of_user, free = counts.steps if is_step else counts.requests, per_organization - counts.of_users
-    is_full = counts.of_users + -(-counts.kept // 2) > per_organization
+    is_full = counts.of_users + counts.kept // 2 > per_organization
     return per_organization if per_organization and (is_full or 1 < of_user > free + 1) else 0
 
 
-def _may_keep(counts: _Counts) -> bool:
+def _may_keep(counts: _Counts, *, is_step: bool) -> bool:
     """Whether a lease may be kept: the organization is far below its limits."""
-    places = settings().organization_concurrency // 2 or settings().user_concurrency
-    return counts.of_users + counts.kept <= min(places, MAX_KEPT_LEASES)
+    per_organization = settings().organization_concurrency
+    places = per_organization // (4 if is_step else 2) if per_organization else settings().user_concurrency
+    return counts.of_kind <= min(places, MAX_KEPT_LEASES)
 
 
 def _count(valid: Iterable[str], lease: str) -> _Counts:
@@ -211,12 +216,13 @@ def _count(valid: Iterable[str], lease: str) -> _Counts:
     requests = [count for owner, count in by_user.items() if owner.startswith(_REQUEST)]
     excess = sum(max(0, count - settings().user_concurrency) for count in requests)
     of_users = {name[-_SANDBOX_DIGITS:] for name in leases if not name.startswith(_KEPT)}
-    user = lease[:-_SANDBOX_DIGITS].partition("_")[2]
+    kind, _, user = lease[:-_SANDBOX_DIGITS].partition("_")
     return _Counts(
         requests=by_user[f"{_REQUEST}{user}"],
         steps=by_user[f"{_STEP}{user}"],
         of_users=len(of_users) - excess,
         kept=len({name[-_SANDBOX_DIGITS:] for name in leases} - of_users),
+        of_kind=len({name[-_SANDBOX_DIGITS:] for name in leases if f"{kind}_" in name}),
     )
 
 
