@@ -215,7 +215,7 @@ def test_a_snapshot_holds_no_data_key_and_no_client() -> None:
 from snapshot_restore_py import get_before_snapshot
 import token_broker.handler
 from mcpist.aws import clients
-from token_broker.grants.grant import opened_credentials
+from token_broker.grants.opened import opened_credentials
 from token_broker.providers import apps
 from token_broker import vault
 while (hooks := get_before_snapshot()):

@@ -73,6 +73,7 @@ class Hub:
 
     def __init__(self) -> None:
         self.told: list[dict[str, str]] = []
+        self.hooks: list[dict[str, str]] = []
         self.issued: list[str] = []
         self.refused: set[str] = set()
         self.fails: list[tuple[int, str]] = []
@@ -106,6 +107,9 @@ class Hub:
             return self._token(body)
         if path == "/user" and token not in self.refused:
             return 200, json.dumps({"id": sum(token.encode()), "login": "uma-at-github", "type": "User"})
+        if path.endswith("/hooks"):
+            self.hooks.append(json.loads(body)["config"])
+            return 201, json.dumps({"id": len(self.hooks)})
         return (401 if path == "/user" else 422 if path.startswith("/repos") else 500), repeated
 
     def _token(self, body: str) -> tuple[int, str]:
@@ -263,6 +267,9 @@ def loud(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
     template = "".join([*traced[:2], traced[2].replace('Default: "off"', 'Default: "on"', 1)])
     variable = "TRACING: !Ref Tracing\n"
     template = template.replace(variable, f"{variable}        AWS_XRAY_DAEMON_ADDRESS: {daemon.address}\n")
+    # With so small a limit the function of events tells the table of each call.
+    calls = "REST_API: !Ref RestApiFunction.Alias\n          DAY_CALLS: "
+    template = template.replace(f"{calls}!Ref DayCalls", f'{calls}"1000"')
     (root / "template.yaml").write_text(template.replace("Default: INFO", "Default: DEBUG"), "utf-8")
     for file in ("layers/services/mcpist_services/github/module.py", "layers/services/mcpist_services/github/oauth.py"):
         text = (root / file).read_text("utf-8").replace("https://api.github.com", hub.url)
@@ -602,6 +609,8 @@ def test_every_right_of_a_role_and_a_key_is_needed_by_a_request(
     workload.end_approvals(story.user)
     workload.count_recent_uses(story.user)
     workload.follow_events(story.user)
+    workload.begin_sources(story.user, story.hub.hooks)
+    workload.automate(story.user)
     workload.cancel_batches(story.user, upstream)
     workload.remove_machines(story.user)
     workload.finish_publications(story.deployment)

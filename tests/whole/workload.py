@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import hmac
 import json
 import re
 import secrets
@@ -48,6 +49,7 @@ OLD_SECONDS = 9 * 86_400
 WAIT_SECONDS = 20
 WAIT = Polling(initial_seconds=0.05, max_seconds=0.5)
 SAY: dict[str, Any] = {"module": "echo", "tool": "echo"}
+REPOSITORY = {"owner": "octocat", "repo": "hello-world"}
 TAGS: dict[str, Any] = {"module": "rag", "tool": "list_tags"}
 FOUR_TAGS = [{"id": f"s{number}", **TAGS} for number in range(4)]
 WAITING = [{"id": "wait", **SAY}, {"id": "after", **TAGS, "after": "wait"}]
@@ -111,7 +113,7 @@ def follow_events(user: McpUser) -> None:
     connect(user.deployment, "github", "uma-canary-token")
     receiver, name = Receiver(), "github.issues"
     receiver.replies = [Reply(status=204, body=b"")]
-    place = {"name": name, "arguments": {"owner": "octocat", "repo": "hello-world"}}
+    place = {"name": name, "arguments": REPOSITORY}
     with listening(receiver.server):
         delivery = {"mode": "webhook", "url": f"{receiver.url}/hook", "secret": SECRET}
         _send_method(user, "events/subscribe", **place, delivery=delivery)
@@ -135,6 +137,81 @@ def _happen(user: McpUser, name: str, id_: str, **target: str) -> None:
             id=id_, organization=ORGANIZATION, user=interest.user, type=name, occurred_at=int(time.time()), data=data
         )
         publish.publish(happened)
+
+
+def begin_sources(user: McpUser, hooks: list[dict[str, str]]) -> None:
+    """Begin a source by the REST API, have its vendor call it, and end it; `hooks` are those that the vendor made."""
+    with rest_client(user.deployment, user.token) as rest:
+
+        def state(id_: str) -> str:
+            rows = rest.get("/v1/events/sources").json()["sources"]
+            return next((one["state"] for one in rows if one["id"] == id_), "gone")
+
+        def wait(id_: str, wanted: str) -> None:
+            assert WAIT.wait(state(id_), lambda found: found == wanted, lambda: state(id_), WAIT_SECONDS) == wanted
+
+        begun = rest.post("/v1/events/sources", json={"type": "github.pulls", "arguments": REPOSITORY}).json()["source"]
+        wait(begun["id"], "active")
+        (hook,) = [one for one in hooks if one["url"] == begun["url"]]
+        pull = {"number": 1, "updated_at": datetime.now(UTC).isoformat()}
+        body = json.dumps({"action": "opened", "pull_request": pull}).encode()
+        signed = hmac.new(hook["secret"].encode(), body, hashlib.sha256).hexdigest()
+        headers = {"x-github-event": "pull_request", "x-hub-signature-256": f"sha256={signed}"}
+        assert httpx2.post(begun["url"], content=body, headers=headers, timeout=60).status_code == 204
+        (found,) = rest.get("/v1/events", params={"type": "github.pulls"}).json()["events"]
+        assert found["data"]["pull_request"] == {"number": 1}
+        _tick(user.deployment, "EventsFunction")
+        assert rest.delete(f"/v1/events/sources/{begun['id']}").status_code == 200
+        wait(begun["id"], "gone")
+
+
+def automate(user: McpUser) -> None:
+    """Set and end automations by the REST API and in the console; the finished batch of one begins it once more."""
+    deployment = user.deployment
+    with operating(deployment.aws):
+        before = directory.read(ORGANIZATION).roles[ROLE]
+        modules, allow = (*before.modules, "saved", "automations"), (*before.allow, "saved.*", "automations.*")
+        members.put_role(ORGANIZATION, replace(before, modules=modules, allow=allow, destructive=True))
+    with rest_client(deployment, user.token) as rest:
+
+        def call(name: str, /, **parameters: Any) -> Any:
+            body: dict[str, Any] = {"name": name, "parameters": parameters}
+            answer = rest.post("/v1/tools/call", json=body)
+            if answer.status_code == 428:
+                body["confirmation"] = answer.json()["details"]["confirmation"]
+                answer = rest.post("/v1/tools/call", json=body)
+            assert answer.status_code == 200, answer.text
+            return answer.json()["result"]
+
+        def runs() -> list[str]:
+            return sorted(one["state"] for one in call("automations.show", name="again")["runs"])
+
+        call("saved.save", name="tags_of", description="Show tags", commands=[{"id": "tags", **TAGS, "output": True}])
+        about = {"name": "again", "batch": "tags_of", "event": "batches.finished", "own_events": True}
+        call("automations.set", **about, runs_a_day=1)
+        forget(deployment)  # that nobody has asked for such events
+        assert rest.post("/v1/batches", json={"commands": [TAGS], "wait": 10}).status_code < 300
+        found = WAIT.wait(runs(), lambda states: "skipped" in states, runs, WAIT_SECONDS)
+        assert found in (["running", "skipped"], ["skipped", "succeeded"]), found
+        _tick(deployment, "RestApiFunction")
+        with _signed_in(deployment, USER) as browser:
+            fields = {"name": "pushed", "batch": "tags_of", "event": "github.pushes"}
+            fields["arguments"] = json.dumps(REPOSITORY)
+            _submit(browser, "/automations", action="set", **{f"arg.{name}": value for name, value in fields.items()})
+            assert "pushed" in browser.get("/automations").text
+            _submit(browser, "/automations", action="end", name="pushed")
+        assert call("automations.delete", name="again")["state"] == "deleted"
+    with operating(deployment.aws):
+        members.put_role(ORGANIZATION, before)
+    forget(deployment)
+
+
+def _tick(deployment: LocalDeployment, function: str) -> None:
+    """Invoke a function as its schedule of each minute does."""
+    event = json.dumps({"source": "aws.events", "detail-type": "Scheduled Event"}).encode()
+    alias = deployment.aws.resource(f"{function}.Alias")
+    answer = deployment.aws.client("lambda").invoke(FunctionName=alias, Payload=event)
+    assert "FunctionError" not in answer, answer["Payload"].read()
 
 
 def cancel_batches(user: McpUser, upstream: FakeUpstream) -> None:

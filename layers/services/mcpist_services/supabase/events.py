@@ -21,7 +21,7 @@ CHANGED = "mcpist_changed_at"
 def _query(arguments: Arguments) -> str:
     table, column = f'"{arguments["schema"]}"."{arguments["table"]}"', f'"{arguments["column"]}"'
     return (
-        f"select {column} as {CHANGED}, to_jsonb(t) as row from {table} t "  # noqa: S608 - names of the pattern
+        f"select {column} as {CHANGED}, to_jsonb(t) as row from {table} t "  # noqa: S608  # nosec B608 - names of the pattern
         f"where {column} >= $1::timestamptz order by 1 limit {MAX_CHANGED_ROWS}"
     )
 
