@@ -61,7 +61,7 @@ def find_type(permissions: Permissions, name: str) -> EventType:
     found = event_types().get(name)
     if found is None or not is_permitted(permissions, found):
         known = nearest(name, (one.full_name for one in visible_types(permissions)))
-        meant = f"; perhaps {', '.join(known)} is meant" if known else ""
+        meant = f"; perhaps you mean {known}" if known else ""
         raise InvalidRequest(field="type", problem=f"there is no event type {name}{meant}")
     return found
 
