@@ -210,6 +210,7 @@ def test_the_keyboard_reaches_every_control_and_shows_where_it_is(
     page = pages[ADMINISTRATOR]
     look(page)
     open_page(page, deployment, shown.path, shown.english)
+    page.wait_for_load_state("networkidle")  # the first page loads its last part later
     page.evaluate(
         f"""window.controls = [...document.querySelectorAll("{CONTROLS}")]
         .filter(one => one.checkVisibility() && one.type !== 'hidden'); document.activeElement.blur()"""
