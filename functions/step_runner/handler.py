@@ -20,6 +20,7 @@ from mcpist.batch.execution.settling import enter
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Header
 from mcpist.errors import InternalError
+from mcpist.events import own as own  # it tells of files
 from mcpist.telemetry import invocation
 from mcpist.telemetry.door import Door
 from mcpist_services import NAMES
