@@ -36,12 +36,11 @@ type Send = Callable[[Call], ServiceResponse]
 def tend(id_: str) -> None:
     """Do what is due for a source; one that is gone needs nothing."""
     source = sources.find(id_)
-    types = types_of(source) if source else []
     if source is None:
         return
     invocation.add_fields(organization=source.organization, service=source.module)
     try:
-        _tend(source, types)
+        _tend(source, types_of(source))
     except McpistError as error:
         invocation.count_error(error.code)
         _failed(source, error)

@@ -6,7 +6,6 @@ Specification: https://modelcontextprotocol.io/seps/3415-events-extension
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mcp.server.lowlevel import Server
@@ -17,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from mcp_endpoint.exchange import McpExchange, SyncHandler
 from mcpist import errors
 from mcpist.errors import McpistError
+from mcpist.moments import utc_text
 from mcpist.paging import page_of
 from mcpist.telemetry.door import typed_errors
 from mcpist.tools.access.permissions import Permissions
@@ -123,7 +123,7 @@ def _subscribe(exchange: McpExchange, params: SubscribeParams) -> dict[str, Any]
     seconds = math.inf if params.ttl_ms is None else params.ttl_ms / 1000
     secret = params.delivery.secret.get_secret_value()
     made = subscriptions.subscribe(_permissions(exchange), _request(exchange, params), secret, seconds)
-    until = datetime.fromtimestamp(made.expires_at, UTC).isoformat().replace("+00:00", "Z")
+    until = utc_text(made.expires_at)
     return {"id": made.id, "refreshBefore": until, "cursor": made.cursor, "truncated": made.truncated}
 
 

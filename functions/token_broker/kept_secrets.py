@@ -9,14 +9,13 @@ from typing import Any
 
 from pydantic import SecretStr
 
+from mcpist.bounded_http import webhook
 from mcpist.caller import Caller
 from mcpist.errors import IntegrityError, InvalidRequest
 from token_broker import vault
 from token_broker.message import Mac
 
 SECRET_BYTES = 32
-WEBHOOK_PREFIX = "whsec_"
-"""The beginning of a secret of Standard Webhooks, whose key is the base64 after it."""
 
 
 def keep(caller: Caller, owner: str, given: SecretStr | None) -> dict[str, Any]:
@@ -36,9 +35,7 @@ def mac(message: Mac) -> dict[str, Any]:
         secret = vault.unseal_proof(sealed, _place(message.organization, message.owner)).get_secret_value()
     except (binascii.Error, IntegrityError):
         raise InvalidRequest(field="sealed", problem="it cannot be opened for this owner") from None
-    key = (
-        base64.b64decode(secret.removeprefix(WEBHOOK_PREFIX)) if secret.startswith(WEBHOOK_PREFIX) else secret.encode()
-    )
+    key = webhook.secret_key(secret) if secret.startswith(webhook.SECRET_PREFIX) else secret.encode()
     return {"mac": hmac.new(key, message.message, hashlib.sha256).hexdigest()}
 
 

@@ -8,11 +8,7 @@ from mcpist.running.broker import CREDENTIAL_CACHE_SECONDS, Credential
 from token_broker.grants.grant import AccountChoice, StoredGrant
 
 SANDBOX_CACHE_SECONDS = 30
-
-
 MAX_OPENED_CREDENTIALS = 1_000
-
-
 type CredentialKey = tuple[str, str, tuple[str, ...], AccountChoice]
 
 

@@ -2,14 +2,15 @@
 
 import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from mcpist.automations import records
 from mcpist.automations.records import Automation
 from mcpist.automations.schedule import parse_schedule
 from mcpist.batch.language.references import EachElement, resolve
+from mcpist.batch.language.steps import holds
 from mcpist.events.event import Event
+from mcpist.moments import utc_text
 
 SCHEDULE = "schedule"
 """The type of the event that a schedule makes."""
@@ -32,6 +33,12 @@ def event_source(data: Mapping[str, Any]) -> Callable[[str], EachElement]:
     return find
 
 
+def conditions_hold(automation: Automation, event: Event) -> bool:
+    """Whether all conditions of an automation hold for an event."""
+    find = event_source(event.data)
+    return all(holds(condition, find) for condition in automation.when)
+
+
 def is_own(automation: Automation, event: Event) -> bool:
     """Whether the automation's own person caused an event, while it does not ask for these."""
     return not automation.own_events and event.actor is not None and event.actor in automation.accounts
@@ -45,7 +52,7 @@ def scheduled_event(automation: Automation, at: int) -> Event:
         user=automation.user,
         type=SCHEDULE,
         occurred_at=at,
-        data={"scheduled_at": datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")},
+        data={"scheduled_at": utc_text(at)},
     )
 
 

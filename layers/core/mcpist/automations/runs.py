@@ -14,10 +14,16 @@ from dataclasses import replace
 
 from mcpist.automations import records
 from mcpist.automations.ending import end_run, first_problem, notify, problem_text, release
-from mcpist.automations.occasions import event_source, is_moment, is_own, note_schedule, parameters_for, scheduled_event
+from mcpist.automations.occasions import (
+    conditions_hold,
+    is_moment,
+    is_own,
+    note_schedule,
+    parameters_for,
+    scheduled_event,
+)
 from mcpist.automations.records import Automation, DueEntry, Run
 from mcpist.automations.starting import Stopped, start_batch, take_place
-from mcpist.batch.language.steps import holds
 from mcpist.batch.ledger import ledger
 from mcpist.errors import BatchNotFound, McpistError, TransientError
 from mcpist.events import store
@@ -41,8 +47,7 @@ def offer(automation: Automation, event: Event, catalogue: Catalogue) -> Run | N
     """Begin the run of an automation for an event, unless that was done; None where it does not run on this event."""
     if automation.state != "active" or is_own(automation, event):
         return None
-    find = event_source(event.data)
-    if not all(holds(condition, find) for condition in automation.when):
+    if not conditions_hold(automation, event):
         return None
     return begin(automation, new_run(automation, event), catalogue)
 

@@ -100,8 +100,7 @@ def read(
     )
     events = tuple(map(partial(decode, StoredEvent), items))
     last = max((one.cursor for one in events), default=after)
-    settled = f"{int((now - UNSETTLED_SECONDS) * 1000):013d}"
-    return EventPage(events, max(after, min(last, settled)), has_more=bool(end))
+    return EventPage(events, max(after, min(last, present_cursor(now))), has_more=bool(end))
 
 
 def present_cursor(now: float) -> str:

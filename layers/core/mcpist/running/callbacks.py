@@ -10,7 +10,6 @@ import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -24,6 +23,7 @@ from mcpist.events import store
 from mcpist.events.event import Event
 from mcpist.events.interests import Interest
 from mcpist.memory import wall_clock
+from mcpist.moments import utc_text
 from mcpist.running import broker
 
 ID_HEADER = "x-mcp-subscription-id"
@@ -113,8 +113,7 @@ def verify(interest: Interest) -> None:
 
 def occurrence(event: Event) -> dict[str, Any]:
     """Return an event as the protocol has it; a delivery has no cursor, since events may overtake each other."""
-    occurred_at = datetime.fromtimestamp(event.occurred_at, UTC).isoformat().replace("+00:00", "Z")
-    return {"eventId": event.id, "name": event.type, "timestamp": occurred_at, "data": event.data}
+    return {"eventId": event.id, "name": event.type, "timestamp": utc_text(event.occurred_at), "data": event.data}
 
 
 def send(interest: Interest, message_id: str, message: Mapping[str, Any]) -> bytes:

@@ -12,11 +12,7 @@ from mcpist.tools.declare.tool import Tool
 from mcpist.visible_text import visible
 
 LONG_VALUE_CHARACTERS = 200  # a longer value stands after the others, so that it hides none
-
-
 _BLANKS = re.compile(r"(?:\\[nrt]| ){20,}")
-
-
 _MARKUP = re.compile(r"<(?=[!/?A-Za-z])")
 
 

@@ -1,6 +1,5 @@
 """Setting up, showing, trying, pausing and ending of automations, as the module's tools ask for it."""
 
-import re
 import secrets
 import time
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ from mcpist.automations.schedule import parse_schedule
 from mcpist.batch.execution.start import services_of
 from mcpist.batch.execution.submission import prepare
 from mcpist.batch.language.references import Reference, find_references, unresolved_error
-from mcpist.batch.language.steps import holds, parse_condition
+from mcpist.batch.language.steps import is_reference, parse_condition
 from mcpist.batch.options import DEFAULT_OPTIONS
 from mcpist.batch.saved.expansion import SavedTool, call_line
 from mcpist.batch.saved.records import MODULE as SAVED
@@ -26,6 +25,7 @@ from mcpist.errors import AlreadyExists, AutomationNotFound, InvalidRequest, Mcp
 from mcpist.events import store
 from mcpist.events.event import Event
 from mcpist.events.interests import Interest
+from mcpist.moments import utc_text
 from mcpist.running import broker
 from mcpist.suggestions import nearest
 from mcpist.telemetry import invocation
@@ -39,7 +39,6 @@ MAX_SHOWN_RUNS = 20
 MAX_PAST_EVENTS = 50
 """Among which the last one is looked for that an automation would hear of."""
 _SCHEDULED = {"type": "object", "properties": {"scheduled_at": {"type": "string"}}}
-_WHOLE_REFERENCE = re.compile(r"\$\{[^{}]*\}")
 _FITS = {("string", "integer"), ("string", "number"), ("number", "integer")}
 """Types of a parameter, and others of an event's field that it takes."""
 
@@ -123,8 +122,8 @@ def preview(tools: OtherTools, deadline: float, name: str, event: str) -> dict[s
     permissions: Permissions = tools.permissions
     found = records.find_own(permissions.caller, name)
     happened = _past_event(found, event)
-    about = {"name": name, "event": happened.id, "happened_at": _moment(happened.occurred_at)}
-    if not all(holds(condition, occasions.event_source(happened.data)) for condition in found.when):
+    about = {"name": name, "event": happened.id, "happened_at": utc_text(happened.occurred_at)}
+    if not occasions.conditions_hold(found, happened):
         return about | {"runs": False, "reason": "its conditions do not hold", "parameters": {}, "steps": []}
     values = occasions.parameters_for(found, happened)
     line = call_line(permissions, SAVED, found.batch, values)
@@ -241,7 +240,7 @@ def _check_parameters(tool: SavedTool, parameters: Mapping[str, Any], payload: M
     tool.check(parameters, unresolved)
     for name in unresolved:
         value, wanted = parameters[name], tool.saved.parameters[name].get("type")
-        if not isinstance(value, str) or not _WHOLE_REFERENCE.fullmatch(value):
+        if not is_reference(value):
             continue
         (reference,) = find_references(value, f"parameters.{name}")
         found = _schema_at(reference, payload).get("type")
@@ -297,7 +296,7 @@ def summary(found: Automation) -> dict[str, Any]:
     names = ("name", "batch", "event", "schedule", "state", "problem", "user")
     today = datetime.now(UTC).date().isoformat()
     return {name: getattr(found, name) for name in names} | {
-        "next": _moment(occasions.next_moment(found)) if found.schedule and found.state == "active" else "",
+        "next": utc_text(occasions.next_moment(found)) if found.schedule and found.state == "active" else "",
         "today": found.day_runs if found.day == today else 0,
         "running": len(found.running),
     }
@@ -310,8 +309,8 @@ def whole(found: Automation) -> dict[str, Any]:
         **summary(found),
         **{name: getattr(found, name) for name in names},
         "roles": [*found.roles],
-        "set_at": _moment(found.set_at),
-        "permitted_until": _moment(found.permitted_until),
+        "set_at": utc_text(found.set_at),
+        "permitted_until": utc_text(found.permitted_until),
         "runs": _runs_of(found),
     }
 
@@ -320,8 +319,4 @@ def _runs_of(found: Automation) -> list[dict[str, Any]]:
     """Return the last runs, without their values."""
     names = ("id", "event", "state", "problem", "batch", "attempt", "replays")
     rows = [asdict(run) for run in records.list_runs(found, MAX_SHOWN_RUNS)]
-    return [{name: row[name] for name in names} | {"at": _moment(row["at"])} for row in rows]
-
-
-def _moment(at: int) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return [{name: row[name] for name in names} | {"at": utc_text(row["at"])} for row in rows]

@@ -6,7 +6,8 @@ Reference: https://developers.google.com/workspace/calendar/api/v3/reference/eve
 from typing import Any
 
 from mcpist.events.event_type import Argument, Arguments, Occurrence, Polled, event_type
-from mcpist.events.polled_rows import changed_rows, utc_text
+from mcpist.events.polled_rows import changed_rows
+from mcpist.moments import utc_text
 from mcpist.tools.declare.call import Call, path
 
 MAX_EVENTS = 250

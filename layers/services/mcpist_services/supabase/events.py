@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from mcpist.events.event_type import Argument, Arguments, Occurrence, Polled, event_type
-from mcpist.events.polled_rows import epoch_seconds, utc_text
+from mcpist.moments import epoch_seconds, utc_text
 from mcpist.tools.declare.call import Call
 from mcpist_services.supabase.module import project_path
 

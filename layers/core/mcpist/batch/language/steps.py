@@ -70,12 +70,12 @@ def parse_condition(value: Any) -> Any:
     match value:
         case None:
             return None
-        case str() if _is_reference(value):
+        case str() if is_reference(value):
             return {"not_empty": value}
         case {"exists": reference, **others} | {"not_empty": reference, **others} if not others:
-            if _is_reference(reference):
+            if is_reference(reference):
                 return value
-        case {"equals": [reference, _], **others} if not others and _is_reference(reference):
+        case {"equals": [reference, _], **others} if not others and is_reference(reference):
             return value
     raise PydanticCustomError("condition", "write {shapes}", {"shapes": _SYNTAX})
 
@@ -291,5 +291,6 @@ def is_equal_json(left: Any, right: Any) -> bool:
             return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
 
 
-def _is_reference(value: Any) -> bool:
+def is_reference(value: Any) -> bool:
+    """Whether a value is one reference and nothing else."""
     return isinstance(value, str) and _WHOLE_REFERENCE.fullmatch(value) is not None
