@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mcpist.events.event_type import Argument, HookRequest, Occurrence, Signature, Webhook, event_type
+from mcpist.events.event_type import Argument, EventType, HookRequest, Occurrence, Signature, Webhook, event_type
 
 SLACK_EVENTS = {
     "messages": ("message",),
@@ -50,39 +50,28 @@ MESSAGE = "type channel user bot_id text ts thread_ts channel_type team"
 CHANNEL = Argument("channel", "Only in this channel, by its id, e.g. C0123456789")
 USER = Argument("user", "Only of this person, by their id, e.g. U0123456789")
 
+
+def _type(name: str, description: str, payload: str = MESSAGE, **arguments: Argument) -> EventType:
+    return event_type(
+        "slack",
+        name,
+        description,
+        tool="list_messages",
+        channel="app",
+        payload=payload,
+        arguments={**arguments, "user": USER},
+        source=HOOK,
+    )
+
+
 TYPES = (
-    event_type(
-        "slack",
-        "messages",
-        "A message was posted where the app is a member.",
-        tool="list_messages",
-        channel="app",
-        payload=MESSAGE,
-        arguments={"channel": CHANNEL, "user": USER},
-        source=HOOK,
-    ),
-    event_type(
-        "slack",
-        "mentions",
-        "Somebody mentioned the app.",
-        tool="list_messages",
-        channel="app",
-        payload=MESSAGE,
-        arguments={"channel": CHANNEL, "user": USER},
-        source=HOOK,
-    ),
-    event_type(
-        "slack",
+    _type("messages", "A message was posted where the app is a member.", channel=CHANNEL),
+    _type("mentions", "Somebody mentioned the app.", channel=CHANNEL),
+    _type(
         "reactions",
         "A reaction was added to a message, or removed.",
-        tool="list_messages",
-        channel="app",
-        payload="type user reaction item_user item.channel item.ts team",
-        arguments={
-            "channel": Argument("item.channel", CHANNEL.description),
-            "reaction": Argument("reaction", "Only this one, without colons, e.g. eyes"),
-            "user": USER,
-        },
-        source=HOOK,
+        "type user reaction item_user item.channel item.ts team",
+        channel=Argument("item.channel", CHANNEL.description),
+        reaction=Argument("reaction", "Only this one, without colons, e.g. eyes"),
     ),
 )

@@ -6,12 +6,13 @@ Reference: https://docs.slack.dev/reference/methods, https://docs.slack.dev/apis
 """
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any
 from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import Field
 
+from mcpist.moments import utc_text
 from mcpist.toml_table import toml_beside
 from mcpist.tools.declare.call import Call, ServiceResponse, given
 from mcpist.tools.declare.dialect import MissingScope, RateLimited, Refusal, Refusals, TokenRefused, Unavailable
@@ -141,7 +142,7 @@ def shown_name(profile: Json) -> str | None:
 
 def time_of(seconds: Any) -> str | None:
     """Return seconds since 1970 as a time in UTC; None where there are none."""
-    return f"{datetime.fromtimestamp(float(seconds), UTC):%Y-%m-%dT%H:%M:%SZ}" if seconds else None
+    return utc_text(float(seconds)) if seconds else None
 
 
 def seconds_of(moment: str | None) -> str | None:

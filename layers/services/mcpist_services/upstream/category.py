@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
 import mcp_types
 
 from mcpist.errors import ApprovalRequired, DisabledByOperator, McpistError, SchemaFetchError
+from mcpist.moments import utc_text
 from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.schema_tool import UpstreamTool, declares_effect, effect_of
 from mcpist.tools.declare.tool import Effect, ModuleMetadata
@@ -163,7 +163,7 @@ class CategoryModule(Module):
     def _approval(self, tool: str) -> dict[str, str]:
         """Return when a tool was approved, as its metadata."""
         approved_at = self._known[self._resolved.tools[tool].server].pins[tool].approved_at
-        return {"registered_at": datetime.fromtimestamp(approved_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+        return {"registered_at": utc_text(approved_at)}
 
     def _notes(self) -> dict[str, Any]:
         notes: dict[str, Any] = {"source_server": self.source}
