@@ -122,7 +122,9 @@ def file_items(caller: Caller, count: int) -> Iterator[Item]:
         moment = (now - timedelta(days=DAYS) * (number / count)).isoformat(timespec="seconds")
         until = int(now.timestamp()) + FILE_SECONDS
         yield from items_of(
-            FileRecord(caller.organization, caller.user, f"{number:064x}", 10_000 + number, JSON, moment, until)
+            FileRecord(
+                caller.organization, caller.user, f"{number:064x}", 10_000 + number, JSON, "a.json", moment, until
+            )
         )
 
 

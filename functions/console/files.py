@@ -8,7 +8,7 @@ from typing import Any
 from console.visit import Visit
 from mcpist.errors import InvalidRequest, PayloadTooLarge
 from mcpist.files import access
-from mcpist.files.content import JSON, MARKDOWN, PLAIN, YAML
+from mcpist.files.content import JSON, YAML
 from mcpist.files.records import FileRecord
 from mcpist.files.values import columns_of, find_rows, parse
 from mcpist.http.page import download
@@ -17,7 +17,6 @@ from mcpist.render.answer import compact_json
 
 PAGE_FILES = 50
 MAX_DOWNLOAD_BYTES = 4_000_000  # a Lambda response may have 6 MB, and bytes are sent in base64
-ENDINGS = {JSON: ".json", MARKDOWN: ".md", PLAIN: ".txt", YAML: ".yaml"}
 VIEWS = ("rows", "lines")
 PAGE_LINES = 200
 TABLE_PAGE_ROWS = 50
@@ -86,8 +85,7 @@ def _download(visit: Visit, sha256: str) -> HttpResponse:
     file, content = access.load(visit.caller, sha256, "sha256")
     if len(content) > MAX_DOWNLOAD_BYTES:
         raise PayloadTooLarge(size_bytes=len(content), limit_bytes=MAX_DOWNLOAD_BYTES)
-    name = f"{file.sha256[:12]}{ENDINGS.get(file.content_type, '')}"  # type: ignore[call-overload]
-    return download(visit.request, content, file.content_type, name)
+    return download(visit.request, content, file.content_type, file.name)
 
 
 def _number(visit: Visit) -> int:

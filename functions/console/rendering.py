@@ -92,7 +92,6 @@ def environment() -> Environment:
     made.filters |= {"title_of": title, "moment": _moment, "day": _day, "duration": _duration, "one_line": quote_json}
     made.filters["json_text"] = json_text
     made.filters["repeated"] = lambda value: (value, value)
-    made.filters["type_name"] = lambda content_type: content_type.rpartition("/")[2].upper()
     made.filters["said"] = lambda name, texts: texts(name)
     made.globals |= {"asset": asset_address, "service_path": service_path, "provider_title": provider_title}
     made.globals |= {"key_page": key_page, "key_example": key_example, "EXPLAINED_CODES": EXPLAINED_CODES}

@@ -126,7 +126,8 @@ def _step_parts(above: str, entry: Entry, permissions: Permissions, raw: Any, te
     left = max_tokens - estimate_tokens(f"{above}\n")
     if not text or estimate_tokens(text) < left:
         return [f"{above}\n{text}" if text else above, *([file_link(stored)] if stored else [])]
-    made = content_of(raw, _shows(entry, permissions), each=bool(entry.step.each), raw_output=entry.step.raw_output)
+    step, shows = entry.step, _shows(entry, permissions)
+    made = content_of(raw, shows, step.tool, each=bool(step.each), raw_output=step.raw_output)
     described = describe_file(permissions.caller, made, fitting_characters(text, left))
     return [f"{above}\n{described.text}", file_link(described.file.reference.model_dump())]
 

@@ -169,7 +169,7 @@ def _read_tool(exchange: McpExchange, permissions: Permissions, uri: str) -> tup
             result, shows = admit(permissions, use).run(exchange.remaining), resource.tool.shows
             text = "\n".join(filter(None, [render(result.json, shows, exchange.caller.answer_format), result.more]))
             if len(text) > MAX_ANSWER_CHARACTERS:
-                return "text/plain", describe_file(exchange.caller, content_of(result.json, shows)).text
+                return "text/plain", describe_file(exchange.caller, content_of(result.json, shows, resource.name)).text
             return resource.mime_type, text
     raise FileNotFound(path=uri)
 

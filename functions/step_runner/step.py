@@ -75,7 +75,8 @@ class Sources:
         raw = ledger.load_json(self._head, source.result)
 
         def make_file() -> Mapping[str, Any]:
-            made = content_of(raw, shows, each=elements is not None, raw_output=source.step.raw_output)
+            step = source.step
+            made = content_of(raw, shows, step.tool, each=elements is not None, raw_output=step.raw_output)
             return store_content(self._head.organization, self._head.user, made)
 
         return StepResult(raw, shows, make_file, elements)

@@ -76,7 +76,7 @@ def test_a_changed_content_is_refused(uma: Browser, person: Caller) -> None:
     sha256 = put(person, b"a text\n")
     file = records.find("acme", "uma", sha256)
     assert file
-    storage.store(file.path, b"another text\n", "text/plain")
+    storage.store(file.key, b"another text\n", "text/plain")
     for query in ("", "&download=1"):
         answer = uma.get(f"/files?sha256={sha256}{query}")
         assert answer["statusCode"] == 500

@@ -181,7 +181,7 @@ def test_bytes_that_were_changed_are_an_error_and_never_an_answer(
     endpoint: EndpointClient, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = access.put(UMA, b"original", "text/plain")
-    client("s3").put_object(Bucket=settings().files_bucket, Key=file.path, Body=b"tampered")
+    client("s3").put_object(Bucket=settings().files_bucket, Key=file.key, Body=b"tampered")
     forget_entries()
     assert refusal(endpoint, "read", path=file.path)["code"] == "INTEGRITY_ERROR"
     error = endpoint.request("resources/read", uri=f"mcpist://files/{file.sha256}")["error"]
@@ -204,7 +204,7 @@ def test_a_file_takes_the_place_of_a_text(endpoint: EndpointClient) -> None:
 def test_a_step_with_a_missing_file_is_refused_with_its_line_before_anything_runs(
     endpoint: EndpointClient, aws: list[str]
 ) -> None:
-    gone = {"path": f"files/acme/uma/{'0' * 64}", "sha256": "0" * 64}
+    gone = {"path": f"files/acme/uma/{'0' * 12}/a.md", "sha256": "0" * 64}
     steps = [
         {"id": "tags", "module": "rag", "tool": "list_tags"},
         {"id": "find", "module": "rag", "tool": "search_docs", "params": {"query": gone}},

@@ -113,7 +113,7 @@ def test_a_file_that_was_changed_in_between_fails_its_step(write: Write) -> None
     file = access.put(UMA, b"original", "text/plain")
     params = {"query": {"path": file.path, "sha256": file.sha256}}
     write(("search_docs", params, set()))
-    client("s3").put_object(Bucket=settings().files_bucket, Key=file.path, Body=b"tampered")
+    client("s3").put_object(Bucket=settings().files_bucket, Key=file.key, Body=b"tampered")
     forget_entries()
     enter()
     assert outcome() == "failed"

@@ -129,7 +129,7 @@ def _keep(visit: Visit) -> HttpResponse:
     if entry.result is None:
         raise InvalidRequest(field="step", problem="it has no result")
     made = watching.file_content(head, entry, visit.permissions)
-    file = access.put(visit.caller, made.content, made.content_type)
+    file = access.put(visit.caller, made.content, made.content_type, made.name)
     return visit.redirect(f"/files?{urlencode({'sha256': file.sha256})}", done="file_kept")
 
 

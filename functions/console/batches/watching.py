@@ -134,8 +134,8 @@ def file_content(head: Header, entry: Entry, permissions: Permissions) -> FileCo
     shows = permissions.catalogue.shows(step.module, step.tool)
     if not step.each and (stored := shows.stored_file(raw)):
         file, content = access.load(permissions.caller, stored)
-        return FileContent(content, file.content_type)
-    return content_of(raw, shows, each=bool(step.each), raw_output=step.raw_output)
+        return FileContent(content, file.content_type, file.name)
+    return content_of(raw, shows, step.tool, each=bool(step.each), raw_output=step.raw_output)
 
 
 def failures_of(entry: Entry, locale: Locale) -> Sequence[StepFailure]:

@@ -224,6 +224,6 @@ def _shown(caller: Caller, shows: Shows, value: Any, use: ToolUse, max_tokens: i
         return [text, file_link(stored)]
     if estimate_tokens(text) <= max_tokens and not use.options.as_file:
         return [text]
-    made = content_of(value, shows, raw_output=use.raw_output)
+    made = content_of(value, shows, use.tool, raw_output=use.raw_output)
     described = describe_file(caller, made, fitting_characters(text, max_tokens))
     return [described.text, file_link(described.file.reference.model_dump())]

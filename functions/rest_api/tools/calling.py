@@ -103,7 +103,7 @@ def _content(tool: Tool, result: ToolResult, body: CallRequest) -> dict[str, Any
         return {"result": None, "file": stored}
     form = body.options.format
     if body.options.as_file or (form is None and is_too_deep(result.json)):
-        made = content_of(result.json, tool.shows, raw_output=form is None)
-        file = access.put(current().caller, made.content, made.content_type)
+        made = content_of(result.json, tool.shows, tool.name, raw_output=form is None)
+        file = access.put(current().caller, made.content, made.content_type, made.name)
         return {"result": None, "file": file.reference.model_dump()}
     return {"result": compact(result.json, tool.shows, form) if form else result.json}

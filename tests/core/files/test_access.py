@@ -71,7 +71,7 @@ def test_no_file_is_read_beyond_the_bytes_of_the_day(monkeypatch: pytest.MonkeyP
 def test_a_file_is_stored_by_its_hash_for_its_user() -> None:
     file = put()
     digest = hashlib.sha256(b'{"a":1}').hexdigest()
-    assert (file.path, file.sha256, file.size_bytes) == (f"files/acme/uma/{digest}", digest, 7)
+    assert (file.path, file.sha256, file.size_bytes) == (f"files/acme/uma/{digest[:12]}/file.json", digest, 7)
     assert isinstance(file.reference, FileReference)
     assert file.expires_at == pytest.approx(time.time() + 7 * 86_400, abs=5)
 
@@ -82,6 +82,22 @@ def test_a_file_is_found_by_its_path_its_hash_and_its_reference(of: str) -> None
     short = {"path": file.path, "sha256": file.sha256}
     addresses = {**short, "short": short, "whole": file.reference.model_dump()}
     assert access.load(UMA, addresses[of]) == (file, b'{"a":1}')
+
+
+def test_a_file_has_a_safe_name_that_its_first_content_keeps() -> None:
+    wanted = {
+        "docs/report.pdf": "report.pdf",
+        "議事録": "議事録.json",
+        "../..": "file.json",
+        'a"b\r\n..c': "a-b-c.json",
+        "x" * 90: "x" * 55 + ".json",
+    }
+    for number, (given, name) in enumerate(wanted.items()):
+        file = access.put(UMA, b"%d" % number, "application/json", given)
+        assert file.name == name
+        assert access.put(UMA, b"%d" % number, "application/json", "other.json") == file
+        # What stands behind the hash is for readers: it decides nothing.
+        assert access.find(UMA, file.path.replace(name, "renamed.json")) == file
 
 
 @pytest.mark.parametrize("other", [BOB, EVE, ADA])
@@ -137,11 +153,11 @@ def test_a_reference_is_checked_whole(change: dict[str, Any], field: str) -> Non
 
 def test_bytes_that_were_changed_are_never_served_and_ring_the_alarm(capsys: pytest.CaptureFixture[str]) -> None:
     file = put()
-    overwrite(file.path, b'{"a":2}')
+    overwrite(file.key, b'{"a":2}')
     with invocation.begin("test", LineLogger(), "request"):
         for _ in range(2):
             refused(IntegrityError, lambda: access.load(UMA, file.path))
-        refused(IntegrityError, lambda: storage.verify(file.path, file.sha256))
+        refused(IntegrityError, lambda: storage.verify(file.key, file.sha256))
     assert capsys.readouterr().out.count('"IntegrityFailures":[1.0]') == 3
 
 
@@ -150,7 +166,7 @@ def test_the_hash_is_checked_on_a_read_that_no_cache_answers(aws: list[str]) -> 
     aws.clear()
     assert access.load(UMA, file.path) == access.load(UMA, file.path)
     assert aws.count("GetObject") == 1
-    overwrite(file.path, b"changed")
+    overwrite(file.key, b"changed")
     refused(IntegrityError, lambda: access.load(UMA, file.path))
 
 
@@ -162,7 +178,7 @@ def test_a_cached_content_is_given_to_nobody_else() -> None:
 
 def test_a_file_that_is_gone_from_the_bucket_is_not_found() -> None:
     file = put()
-    client("s3").delete_object(Bucket=settings().files_bucket, Key=file.path)
+    client("s3").delete_object(Bucket=settings().files_bucket, Key=file.key)
     refused(FileNotFound, lambda: access.load(UMA, file.path))
 
 
@@ -192,7 +208,7 @@ def test_a_file_that_would_expire_too_early_is_kept_with_its_content_and_its_sha
     kept = records.keep(file, file.expires_at + 1)
     assert kept.expires_at > time.time() + 6 * 86_400
     assert "CopyObject" in aws
-    head = client("s3").head_object(Bucket=settings().files_bucket, Key=file.path)
+    head = client("s3").head_object(Bucket=settings().files_bucket, Key=file.key)
     assert head["ContentType"] == "application/json"
     assert access.load(BOB, file.sha256)[1] == b'{"a":1}'
 
@@ -242,9 +258,9 @@ def test_bytes_that_are_no_text_are_refused_as_text() -> None:
 
 def test_a_file_that_is_too_large_is_refused_before_it_is_read_and_can_be_verified() -> None:
     file = put(b"x" * 3_000_000)
-    error = refused(FileTooLarge, lambda: storage.load(file.path, file.sha256, max_bytes=2_999_999))
+    error = refused(FileTooLarge, lambda: storage.load(file.key, file.sha256, max_bytes=2_999_999))
     assert error.details["size_bytes"] == 3_000_000
-    assert storage.verify(file.path, file.sha256) == 3_000_000
+    assert storage.verify(file.key, file.sha256) == 3_000_000
 
 
 @pytest.mark.parametrize(

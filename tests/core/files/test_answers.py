@@ -40,7 +40,7 @@ BLOCK = {"type": "image", "data": "eA==", "mimeType": "image/png"}
 def test_the_file_holds_the_rows_or_the_services_own_json(
     raw: Any, columns: Shows, marks: dict[str, bool], content_type: str, value: Any
 ) -> None:
-    made = content_of(raw, columns, **marks)
+    made = content_of(raw, columns, "list_issues", **marks)
     assert (made.content_type, json.loads(made.content)) == (content_type, value)
 
 
@@ -57,7 +57,7 @@ def test_the_file_holds_the_rows_or_the_services_own_json(
 def test_the_file_of_a_text_is_the_text(
     raw: Any, columns: Shows, marks: dict[str, bool], content_type: str, text: str
 ) -> None:
-    made = content_of(raw, columns, **marks)
+    made = content_of(raw, columns, "list_issues", **marks)
     assert (made.content_type, made.content.decode()) == (content_type, text)
 
 
@@ -65,7 +65,8 @@ def test_the_file_of_a_text_is_the_text(
 @pytest.mark.parametrize("max_characters", [0, 1_000, 100_000])
 def test_a_description_has_the_reference_and_where_there_is_room_the_way_on(max_characters: int) -> None:
     rows = [{"id": number, "author": "uma" * 10} for number in range(3_000)]
-    described = describe_file(UMA, content_of(rows, shows("id", "author")), max_characters)
+    described = describe_file(UMA, content_of(rows, shows("id", "author"), "list_issues"), max_characters)
+    assert described.file.path.endswith("/list_issues.json")
     assert json.loads(described.text.partition("\n")[0].removeprefix("file: ")) == described.file.reference.model_dump()
     assert ("rows: 3,000; columns: id, author" in described.text) is (max_characters > 0)
     assert (f"mcpist://files/{described.file.sha256}" in described.text) is (max_characters > 0)

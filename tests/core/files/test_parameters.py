@@ -108,6 +108,6 @@ def test_a_file_in_the_place_of_an_argument_is_refused_as_any_other() -> None:
         load_arguments(UMA, SCHEMA, {"rows": reference(b"text", PLAIN)})
     with pytest.raises(FileTooLarge):
         load_arguments(UMA, SCHEMA, {"text": reference(b"x" * (MAX_ARGUMENT_BYTES + 1), PLAIN)})
-    overwrite(given["path"], b"changed")
+    overwrite(access.find(UMA, given).key, b"changed")
     with pytest.raises(IntegrityError):
         load_arguments(UMA, SCHEMA, {"text": given})

@@ -60,7 +60,7 @@ class LocalPrograms:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             for path, file in files.items():
-                (folder / path).write_bytes(storage.load(file.path, file.sha256))
+                (folder / path).write_bytes(storage.load(file.key, file.sha256))
             given = (folder / request.stdin_file).read_bytes() if request.stdin_file else request.stdin
             done = subprocess.run(
                 [sys.executable, "-I", "-c", script, *request.arguments],

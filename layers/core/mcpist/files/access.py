@@ -12,21 +12,21 @@ from mcpist.caller import Caller
 from mcpist.errors import AuthorizationError, FileExpired, FileNotFound, InvalidRequest
 from mcpist.files import records, storage
 from mcpist.files.content import CONTENT_TYPES
-from mcpist.files.records import FilePage, FileRecord
+from mcpist.files.records import SHORT_HASH_CHARACTERS, FilePage, FileRecord
 from mcpist.spending import spending
 
 type Address = str | Mapping[str, Any]
 
 _SHA256 = re.compile(r"[a-f0-9]{64}")
-_PATH = re.compile(r"files/[^/]+/[^/]+/([a-f0-9]{64})")
+_PATH = re.compile(rf"(files/[^/]+/[^/]+/([a-f0-9]{{{SHORT_HASH_CHARACTERS}}}))/[^/]+")
 _ESCAPES = re.compile(r"\.\.|[\\\x00\r\n]|^/")
 _SHORT_REFERENCE = {"path", "sha256"}
 _REFERENCE = {*_SHORT_REFERENCE, "size_bytes", "content_type", "created_at"}
 
 
-def put(caller: Caller, content: bytes, content_type: str) -> FileRecord:
+def put(caller: Caller, content: bytes, content_type: str, name: str = "") -> FileRecord:
     """Store a content as the caller's file."""
-    return records.record(caller.organization, caller.user, content, content_type)
+    return records.record(caller.organization, caller.user, content, content_type, name)
 
 
 def find(caller: Caller, address: Address, field: str = "path") -> FileRecord:
@@ -35,17 +35,17 @@ def find(caller: Caller, address: Address, field: str = "path") -> FileRecord:
     DayLimitReached where the organization has spent its bytes: nobody takes what is stored out again then.
     """
     spending.check(caller.organization, "bytes")
-    path, sha256 = parse_address(address, field)
+    stem, sha256 = parse_address(address, field)
     own = records.find(caller.organization, caller.user, sha256)
-    if own and path in {"", own.path} and not own.is_expired:
+    if own and stem in {"", own.stem} and not own.is_expired:
         return own
     shared = records.find_shared(caller.organization, caller.role_names, sha256)
-    file = next((one for one in shared if path in {"", one.path}), None)
+    file = next((one for one in shared if stem in {"", one.stem}), None)
     if file:
         return file
-    if own and path in {"", own.path}:
+    if own and stem in {"", own.stem}:
         raise FileExpired(path=own.path, expired_at=own.expiry)
-    raise FileNotFound(path=path or sha256)
+    raise FileNotFound(path=address if isinstance(address, str) else address["path"])
 
 
 def list_page(caller: Caller, cursor: str, limit: int, text: str = "") -> FilePage:
@@ -56,7 +56,7 @@ def list_page(caller: Caller, cursor: str, limit: int, text: str = "") -> FilePa
 def load(caller: Caller, address: Address, field: str = "path") -> tuple[FileRecord, bytes]:
     """Return a file that the caller may read, and its content after a check of its hash."""
     file = find(caller, address, field)
-    return file, storage.load(file.path, file.sha256)
+    return file, storage.load(file.key, file.sha256)
 
 
 def load_text(caller: Caller, address: Address, field: str = "path") -> tuple[FileRecord, str]:
@@ -71,7 +71,7 @@ def text_of(file: FileRecord, field: str, *, max_bytes: int = storage.MAX_LOADED
     if not file.is_text:
         raise InvalidRequest(field=field, problem=problem)
     try:
-        return storage.load(file.path, file.sha256, max_bytes=max_bytes).decode()
+        return storage.load(file.key, file.sha256, max_bytes=max_bytes).decode()
     except UnicodeDecodeError:
         raise InvalidRequest(field=field, problem=problem) from None
 
@@ -95,19 +95,23 @@ def share(caller: Caller, address: Address, roles: Collection[str], field: str =
 
 
 def parse_address(address: Any, field: str) -> tuple[str, str]:
-    """Return the path, empty where only a hash is given, and the hash; InvalidRequest for anything else."""
+    """Return the stem of a file's path, empty where only a hash is given, and as much of the hash as is known.
+
+    InvalidRequest for anything else.
+    """
     if isinstance(address, str) and _SHA256.fullmatch(address):
         return "", address
     if isinstance(address, str):
-        return address, _hash_in(address, field)
+        return _split(address, field)
     sha256 = _check_reference(address, field)
-    if _hash_in(address["path"], f"{field}.path") != sha256:
+    stem, beginning = _split(address["path"], f"{field}.path")
+    if not sha256.startswith(beginning):
         raise InvalidRequest(field=f"{field}.sha256", problem="it is not the hash of the file at this path")
-    return address["path"], sha256
+    return stem, sha256
 
 
 def is_reference(value: Any) -> bool:
-    """Whether a value is the reference of a file here; no other value has a path that ends in its own hash."""
+    """Whether a value is the reference of a file here; no other value has such a path."""
     if not isinstance(value, Mapping) or not _SHORT_REFERENCE <= value.keys() <= _REFERENCE:
         return False
     path, sha256 = value["path"], value["sha256"]
@@ -124,11 +128,11 @@ def _check_reference(value: Any, field: str) -> str:
     return check(AttachmentReference if is_attachment else FileReference, value, field).sha256
 
 
-def _hash_in(path: str, field: str) -> str:
-    """Return the hash that a path ends with; FileNotFound for the path of no file."""
+def _split(path: str, field: str) -> tuple[str, str]:
+    """Return the stem of a path, and the beginning of the hash with which it ends; FileNotFound for no file's path."""
     if _ESCAPES.search(path):
         raise InvalidRequest(field=field, problem="a path has no .., no backslash and no slash at its beginning")
     named = _PATH.fullmatch(path)
     if named is None:
         raise FileNotFound(path=path)
-    return named[1]
+    return named[1], named[2]

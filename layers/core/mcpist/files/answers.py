@@ -1,6 +1,6 @@
 """Answers that are too large for a model, and downloads: a preview, the reference of a file with all of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mcpist.caller import Caller
@@ -27,12 +27,16 @@ MAX_SHAPE_DEPTH = 3
 FILE_URI = "mcpist://files/{sha256}"
 
 
-def content_of(raw: Any, shows: Shows, *, each: bool = False, raw_output: bool = False) -> FileContent:
+def content_of(raw: Any, shows: Shows, name: str, *, each: bool = False, raw_output: bool = False) -> FileContent:
     """Return the content of the file with a tool's result: all rows and columns that the answer shows a part of.
 
-    These are the rows as JSON, or a document's Markdown; with `raw_output` the service's own JSON. With `each`, `raw`
-    is the list of the results for several elements.
+    It has the tool's name. These are the rows as JSON, or a document's Markdown; with `raw_output` the service's own
+    JSON. With `each`, `raw` is the list of the results for several elements.
     """
+    return replace(_unnamed(raw, shows, each, raw_output), name=name)
+
+
+def _unnamed(raw: Any, shows: Shows, each: bool, raw_output: bool) -> FileContent:
     values = [split_content(one)[0] for one in (raw if each else [raw]) if one is not None]
     if raw_output:
         value = values if each else next(iter(values), None)
@@ -48,8 +52,8 @@ def content_of(raw: Any, shows: Shows, *, each: bool = False, raw_output: bool =
 
 def store_content(organization: str, user: str, content: FileContent) -> dict[str, Any]:
     """Store a content as a user's file, and return its reference; the same content has the same one."""
-    reference: dict[str, Any] = record(organization, user, content.content, content.content_type).reference.model_dump()
-    return reference
+    file = record(organization, user, content.content, content.content_type, content.name)
+    return file.reference.model_dump()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ class DescribedFile:
 
 def describe_file(caller: Caller, made: FileContent, max_characters: int = MAX_DESCRIBED_CHARACTERS) -> DescribedFile:
     """Store a content as the caller's file, and describe it in so many characters, or by its reference alone."""
-    file = access.put(caller, made.content, made.content_type)
+    file = access.put(caller, made.content, made.content_type, made.name)
     reference = f"file: {compact_json(file.reference.model_dump())}"
     how = HOW_TO_GO_ON.format(uri=FILE_URI.format(sha256=file.sha256))
     left = min(max_characters, MAX_DESCRIBED_CHARACTERS) - len(reference) - len(how) - MAX_MARK_CHARACTERS
@@ -81,10 +85,11 @@ def truncate(caller: Caller, text: str, max_characters: int) -> str:
 
 def keep_download(caller: Caller, downloaded: FileContent) -> dict[str, Any]:
     """Store a content as the caller's file, and return `{file, preview}`; bytes that are no text have no preview."""
-    file = access.put(caller, downloaded.content, checked_type(downloaded.content, downloaded.content_type))
+    content, kind = downloaded.content, downloaded.content_type
+    file = access.put(caller, content, checked_type(content, kind), downloaded.name)
     shown = None
     if file.is_text:
-        text = downloaded.content.decode()
+        text = content.decode()
         shown = preview(text, file.content_type, MAX_PREVIEW_CHARACTERS)
         if len(text) > 2 * MAX_PREVIEW_CHARACTERS and shown.startswith("text: "):
             end = text[-MAX_PREVIEW_CHARACTERS:]

@@ -1,6 +1,7 @@
 """Contents and their types, before they are files: four types of text, in which a file can be read, and attachments."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -13,6 +14,9 @@ MARKDOWN: ContentType = "text/markdown"
 PLAIN: ContentType = "text/plain"
 YAML: ContentType = "text/yaml"
 OCTETS = "application/octet-stream"
+ENDINGS: Mapping[str, str] = {MARKDOWN: "md", YAML: "yaml", JSON: "json", PLAIN: "txt"}
+MAX_ENDING_CHARACTERS = 8
+MAX_FILE_NAME_CHARACTERS = 60
 CONTENT_TYPES: tuple[ContentType, ...] = (MARKDOWN, YAML, JSON, PLAIN)
 
 # The lengths of RFC 6838. Other letters than ASCII's could be in no header of a request.
@@ -37,6 +41,8 @@ class FileContent:
 
     content: bytes = field(repr=False)
     content_type: str
+    name: str = ""
+    """Of the file that holds it; empty where nothing names it."""
 
     @classmethod
     def of_text(cls, text: str) -> "FileContent":
@@ -52,6 +58,15 @@ def content_type_of(media_type: str) -> str:
         return "application/json"
     known = _TEXT_TYPES.get(bare, bare)
     return "text/plain" if known.startswith("text/") and known not in CONTENT_TYPES else known
+
+
+def file_name(name: str, content_type: str) -> str:
+    """Return a name that can stand in a path, e.g. `list_issues.json`; one without an ending gets that of its type."""
+    safe = re.sub(r"(?:[^\w.-]|\.{2,})+", "-", name.rpartition("/")[2]).strip("-.") or "file"
+    stem, dot, ending = safe.rpartition(".")
+    if not dot or len(ending) > MAX_ENDING_CHARACTERS:
+        stem, ending = safe, ENDINGS.get(content_type, "bin")
+    return f"{stem[: MAX_FILE_NAME_CHARACTERS - len(ending) - 1]}.{ending}"
 
 
 def checked_type(content: bytes, media_type: str) -> str:

@@ -22,7 +22,7 @@ from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.table import ledger_table
 from mcpist.errors import InvalidRequest
 from mcpist.files import storage
-from mcpist.files.content import CONTENT_TYPES
+from mcpist.files.content import CONTENT_TYPES, file_name
 from mcpist.settings import settings
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 DAY_SECONDS = 86_400
 MAX_SEARCHED_FILES = 1_000
+SHORT_HASH_CHARACTERS = 12
+"""Of the hash, in a path."""
 _PLACE = re.compile(r"[0-9T:+-]{25}#[a-f0-9]{64}#.{1,128}")
 _LIVE = "#expires_at > :now"
 
@@ -44,6 +46,8 @@ class FileRecord:
     sha256: str
     size_bytes: int
     content_type: str
+    name: str
+    """As it stands in its path; the same content has the name that it was first stored under."""
     created_at: str
     """A date-time of RFC 3339."""
     expires_at: int
@@ -53,7 +57,17 @@ class FileRecord:
 
     @property
     def path(self) -> str:
-        """The path of its content."""
+        """The path by which it is named."""
+        return f"{self.stem}/{self.name}"
+
+    @property
+    def stem(self) -> str:
+        """The part of its path that only it has."""
+        return self.key[: -storage.HASH_CHARACTERS + SHORT_HASH_CHARACTERS]
+
+    @property
+    def key(self) -> str:
+        """Where its content is in the bucket."""
         return storage.path_of(self.organization, self.user, self.sha256)
 
     @property
@@ -90,7 +104,7 @@ observers: list[Callable[[FileRecord], None]] = []
 """Are told of each file that was stored."""
 
 
-def record(organization: str, user: str, content: bytes, content_type: str) -> FileRecord:
+def record(organization: str, user: str, content: bytes, content_type: str, name: str = "") -> FileRecord:
     """Store a content as a user's file, and return its record; the same content is the same file, kept anew."""
     made = FileRecord(
         organization=organization,
@@ -98,10 +112,11 @@ def record(organization: str, user: str, content: bytes, content_type: str) -> F
         sha256=storage.digest_of(content),
         size_bytes=len(content),
         content_type=content_type,
+        name=file_name(name, content_type),
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         expires_at=_days_end(),
     )
-    storage.store(made.path, content, content_type)
+    storage.store(made.key, content, content_type)
     file = _write(made)
     for tell in observers:
         tell(file)
@@ -109,8 +124,12 @@ def record(organization: str, user: str, content: bytes, content_type: str) -> F
 
 
 def find(organization: str, user: str, sha256: str) -> FileRecord | None:
-    """Return a user's file, expired ones too; None where there is none."""
-    item = ledger_table().get(_pk(organization), _key(user, sha256))
+    """Return a user's file by its hash or the beginning of it, expired ones too; None where there is none."""
+    pk, key = _pk(organization), _key(user, sha256)
+    if len(sha256) < storage.HASH_CHARACTERS:
+        item = next(iter(ledger_table().query(pk, key)), None)
+    else:
+        item = ledger_table().get(pk, key)
     return decode(FileRecord, item) if item else None
 
 
@@ -141,7 +160,7 @@ class FilePage:
 def find_page(organization: str, user: str, roles: Iterable[str], cursor: str, limit: int, text: str = "") -> FilePage:
     """Return a page of a user's own files and of those that are shared with the roles; with a text those that have it.
 
-    A text is searched in the hashes and types of a bounded number of files; the search goes on at the cursor.
+    A text is searched in the names, types and hashes of a bounded number of files; the search goes on at the cursor.
     """
     if cursor and not _PLACE.fullmatch(cursor):
         raise InvalidRequest(field="cursor", problem="take it from the page before")
@@ -151,7 +170,7 @@ def find_page(organization: str, user: str, roles: Iterable[str], cursor: str, l
         rows, _ = ledger_table().query_page("pk", pk, ("0", end), limit=read + 2, descending=True)
         found |= {row["sk"]: row for row in rows if row["sk"] != cursor}
     places = sorted(found, reverse=True)
-    wanted = [place for place in places[:read] if text.casefold() in f"{found[place]['sha256']} {found[place]['type']}"]
+    wanted = [place for place in places[:read] if text.casefold() in _searched(found[place])]
     shown = wanted[:limit]
     last = shown[-1] if len(wanted) > limit else places[read - 1] if len(places) > read else ""
     keys = [(_pk(organization), _key(found[place]["user"], found[place]["sha256"])) for place in shown]
@@ -180,7 +199,7 @@ def keep(file: FileRecord, until: float) -> FileRecord:
     """Let a file's days begin anew if it would expire before a time, and return its record."""
     if file.expires_at >= until:
         return file
-    storage.renew(file.path, file.content_type)
+    storage.renew(file.key, file.content_type)
     renewed = replace(file, expires_at=_days_end())
     _update(_list(renewed), {"expires_at": renewed.expires_at})
     for role in renewed.roles:
@@ -191,7 +210,7 @@ def keep(file: FileRecord, until: float) -> FileRecord:
 def _write(made: FileRecord) -> FileRecord:
     """Write a record; one of the same content that has not expired keeps its age and its shares."""
     item = encode(made) | {"roles": []}
-    kept = {name: value for name, value in item.items() if name not in {"created_at", "roles"}}
+    kept = {name: value for name, value in item.items() if name not in {"name", "created_at", "roles"}}
     try:
         stored = decode(FileRecord, _update(made, kept, condition=_LIVE, values={":now": int(time.time())}))
     except ConditionFailed:
@@ -218,7 +237,12 @@ def _list(file: FileRecord) -> FileRecord:
 
 def _place_item(file: FileRecord, owner: str, expires_at: int) -> Item:
     about: Item = {"user": file.user, "sha256": file.sha256, "type": file.content_type, "expires_at": expires_at}
+    about["name"] = file.name
     return {"pk": f"{file.organization}#file-list#{owner}", "sk": file.place, **about}
+
+
+def _searched(place: Item) -> str:
+    return f"{place['name']} {place['type']} {place['sha256']}".casefold()
 
 
 def _days_end() -> int:

@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Mapping, Sequence
+from urllib.parse import quote
 
 from mcpist.http.browser import BrowserRequest
 from mcpist.http.request import HttpResponse, compress
@@ -40,7 +41,8 @@ def file_response(request: BrowserRequest, content: bytes, content_type: str) ->
 
 def download(request: BrowserRequest, content: bytes, content_type: str, name: str) -> HttpResponse:
     """Return a file that a browser stores and never shows."""
-    headers = {**HEADERS, "content-disposition": f'attachment; filename="{name}"'}
+    named = f'filename="{name}"' if name.isascii() else f"filename*=UTF-8''{quote(name)}"
+    headers = {**HEADERS, "content-disposition": f"attachment; {named}"}
     return _answer(request, content, content_type, headers, 200)
 
 

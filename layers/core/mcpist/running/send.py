@@ -7,6 +7,7 @@ from functools import cache, partial
 from itertools import count
 from math import ceil
 from typing import Any
+from urllib.parse import unquote
 
 from mcpist.bounded_http.client import MAX_REDIRECTS, ExchangeResponse, HttpClient, origin, parse_json, redirect_url
 from mcpist.bounded_http.failures import ExchangeFailed, ExchangeTimeout, ResponseTooLarge, UnsendableRequest
@@ -183,7 +184,7 @@ def _parse(call: Call, response: ExchangeResponse, service: str) -> Any:
     """
     body = response.body
     if call.download:
-        return FileContent(body, response.headers.get("content-type", ""))
+        return FileContent(body, response.headers.get("content-type", ""), unquote(call.path))
     if not body:
         if call.method == "GET" and response.status == 200:
             raise UpstreamUnavailable(service=service, problem="its answer is empty")

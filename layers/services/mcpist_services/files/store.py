@@ -59,7 +59,7 @@ class FileStore:
     def verify(self, path: Address) -> Row:
         """Read the whole of a file again and check its hash."""
         file = access.find(self.caller, path)
-        size = storage.verify(file.path, file.sha256)
+        size = storage.verify(file.key, file.sha256)
         return {"path": file.path, "sha256": file.sha256, "size_bytes": size, "valid": True}
 
     def list_files(self, limit: int, offset: int, *, everybody: bool) -> Sequence[Row] | PartialList:

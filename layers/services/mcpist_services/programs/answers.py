@@ -57,7 +57,7 @@ class ProgramAnswer:
 
     def add_file(self, caller: Caller, name: str, content: bytes, content_type: str) -> None:
         """Store a file as the caller's; one that is no text is an attachment, which outputs cannot hold."""
-        file = access.put(caller, content, _type_of(content, content_type))
+        file = access.put(caller, content, _type_of(content, content_type), name)
         self.files.append(file)
         if file.is_text:
             self.tokens_before += estimate_tokens(content.decode())

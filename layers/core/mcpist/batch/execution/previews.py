@@ -158,7 +158,7 @@ def _result(step: Step, raw: Any, shows: Shows, elements: list[Any] | None, call
     """Return a step's result as the run has it: a yes for a file is for its content, which its reference names."""
 
     def make_file() -> Mapping[str, Any]:
-        made = content_of(raw, shows, each=elements is not None, raw_output=step.raw_output)
+        made = content_of(raw, shows, step.tool, each=elements is not None, raw_output=step.raw_output)
         return store_content(caller.organization, caller.user, made)
 
     return StepResult(raw, shows, make_file, elements)
