@@ -387,7 +387,7 @@ def test_a_file_of_a_list_is_shown_by_its_content_and_is_that_of_the_run(asker: 
     batch = batch_of(answered(asker, question, YES, arguments={"commands": filed}))
     shown = tuple(digest_of({"path": f"d/{number}.md#{file.sha256}"}) for number in range(3))
     assert shown_of(batch)["all"] == shown
-    made = FileContent(storage.load(file.path, file.sha256), file.content_type)
+    made = FileContent(storage.load(file.key, file.sha256), file.content_type)
     assert store_content("acme", "uma", made) == file.reference.model_dump()
 
 

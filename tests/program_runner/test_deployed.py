@@ -107,7 +107,7 @@ def test_large_files_go_by_presigned_transfers_and_come_back_checked(
     assert {output.name: output.content for output in result.outputs} == {"a.0.out": large, "b.0.out": other}
     sent = of_bucket(aws)
     assert len([line for line in sent if line.startswith("PUT /") and "/incoming/acme/" in line]) == 3
-    assert sum(line.endswith(kept.path) for line in sent) == 1
+    assert sum(line.endswith(kept.key) for line in sent) == 1
     assert {request.function for request in traffic_of(aws).requests} == {None}, "the function signs nothing itself"
 
 
@@ -120,7 +120,7 @@ def test_more_large_outputs_than_uploads_are_refused(programs: dict[str, Path]) 
 @pytest.mark.usefixtures("aws")
 def test_a_stored_file_that_was_changed_is_not_given_to_a_program(programs: dict[str, Path]) -> None:
     kept = records.record("acme", "uma", b"as it was", "text/plain")
-    storage.store(kept.path, b"as it is!", "text/plain")
+    storage.store(kept.key, b"as it is!", "text/plain")
     refused(IntegrityError, programs["copy"], "1", files={"a": kept})
 
 

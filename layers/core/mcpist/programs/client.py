@@ -148,7 +148,7 @@ def _staged(request: ProgramRequest, files: Mapping[str, Content]) -> tuple[Inpu
     staged, room = [], MAX_INLINE_BYTES - len(request.stdin)
     for name, content in files.items():
         if isinstance(content, FileRecord):
-            url = download_url(content.path)
+            url = download_url(content.key)
             staged.append(InputFile(name=name, sha256=content.sha256, size_bytes=content.size_bytes, url=url))
             continue
         inline = len(content) <= room
