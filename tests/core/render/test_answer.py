@@ -100,7 +100,7 @@ def test_an_answer_has_the_form_that_was_asked_for(form: AnswerFormat, rows: str
 
 def test_one_object_is_no_list() -> None:
     assert compact({"a": 1, "b": None, "c": ""}, ABC) == "a: 1"
-    assert compact({"a": 0, "b": False, "c": []}, ABC) == "a: 0\nb: false"
+    assert compact({"a": 0, "b": False, "c": []}, ABC) == "{a b}: 0,false"
 
 
 def test_a_list_of_one_row_stays_a_list() -> None:

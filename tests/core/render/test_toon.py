@@ -188,11 +188,24 @@ def test_what_is_no_answer_is_refused(text: str) -> None:
 
 def test_short_fields_are_rows_before_the_longer_ones() -> None:
     names = [f"field{number}" for number in range(10)]
-    value = {"notes": "x, y", "long": "z" * 100, **{name: number for number, name in enumerate(names)}, "in full": "a"}
+    value = {"notes": "x, y", "long": "z" * 130, **{name: number for number, name in enumerate(names)}, "in full": "a"}
     assert compact_toon(value) == (
-        f'{{{" ".join(names[:7])} notes}}: 0,1,2,3,4,5,6,"x, y"\n'
-        f'{{field7 field8 field9}}: 7,8,9\nlong: {"z" * 100}\n"in full": a'
+        f'{{{" ".join(names[:9])} notes}}: 0,1,2,3,4,5,6,7,8,"x, y"\nlong: {"z" * 130}\nfield9: 9\n"in full": a'
     )
+
+
+def test_short_lists_stand_in_the_row_but_a_table_stays_one() -> None:
+    flat = [{"id": 1, "name": "a"}]
+    value = {"id": 7, "tags": ["x", "y"], "rows": flat, "in": {"id": 8, "tags": ["z"], "rows": flat, "n": [1, 2, 3]}}
+    assert compact_toon(value) == (
+        "{id tags()}: 7,x;y\nrows[1]{id,name}:\n  1,a\nin{id tags() rows(id name) n()}: 8,z,1|a,1;2;3"
+    )
+    deep = {"in": {**{f"f{number}": -number for number in range(6)}, **value["in"]}}
+    assert compact_toon(deep) == (
+        "in:\n  {f0 f1 f2 f3 f4 f5 id tags() rows(id name)}: 0,-1,-2,-3,-4,-5,8,z,1|a\n  n[3]: 1,2,3"
+    )
+    assert read(compact_toon(value)) == value
+    assert read(compact_toon(deep)) == deep
 
 
 @pytest.mark.parametrize("place", ["rows", "objects", "lists"])

@@ -19,10 +19,10 @@ is no value. A list that is the whole answer is the field `items`, as references
 """
 
 from itertools import batched
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcpist.render.references import Fields, with_references
-from mcpist.render.toon_table import saving_table, single_row
+from mcpist.render.toon_table import list_cell, saving_table, single_row
 from mcpist.render.toon_texts import (
     ValueReference,
     are_same,
@@ -37,8 +37,8 @@ from mcpist.render.toon_texts import (
 LIST_NAME, JSON_NAME, SHARED = "items", "{}", "*"
 INDENT = "  "
 MAX_INDENT = 16  # characters; what is deeper is JSON, or the margins of many lines could take all memory
-MIN_ROW_FIELDS, MAX_ROW_FIELDS = 3, 8  # of an object, in a row
-MAX_ROW_TEXT = 80  # characters of a field in such a row
+MIN_ROW_FIELDS, MAX_ROW_FIELDS = 2, 10  # of an object, in a row
+MAX_ROW_TEXT = 120  # characters of a field in such a row
 MAX_COMPARED_OBJECTS = 32  # with each other one of the same object
 
 _CONTAINERS, _OBJECTS = frozenset({dict, list}), frozenset({dict, ValueReference})
@@ -130,21 +130,21 @@ class _CompactWriter(_Writer):
 
     def write_fields(self, fields: Fields, indent: str) -> None:
         """Write the fields of an object, the short ones as rows before the others."""
-        groups, as_json = _groups(fields, is_deep=len(indent) >= MAX_INDENT)
+        groups, as_json = _groups(fields, indent)
         short = [
             name
-            for name, (text, _) in groups.items()
-            if text and len(text) <= MAX_ROW_TEXT and " " not in name  # as it is between names
+            for name, group in groups.items()
+            if group.text and len(group.text) <= MAX_ROW_TEXT and " " not in name  # as it is between names
         ]
         for some in batched(short, MAX_ROW_FIELDS, strict=False):
             names = some
-            if groups[some[0]][0][0] == '"':  # TOON would read the row as one text in quotes, and a mistake
-                names = tuple(sorted(some, key=lambda name: groups[name][0][0] == '"'))
-            if len(names) >= MIN_ROW_FIELDS and groups[names[0]][0][0] != '"':
-                cells = [groups.pop(name)[0] for name in names]
-                self.lines.append(f"{indent}{{{' '.join(names)}}}: {','.join(cells)}")
-        for name, (_, value) in groups.items():
-            self._write_field(name, value, indent)
+            if groups[some[0]].text[0] == '"':  # TOON would read the row as one text in quotes, and a mistake
+                names = tuple(sorted(some, key=lambda name: groups[name].text[0] == '"'))
+            if len(names) >= MIN_ROW_FIELDS and groups[names[0]].text[0] != '"':
+                heads = " ".join([name + groups[name].suffix for name in names])
+                self.lines.append(f"{indent}{{{heads}}}: {','.join([groups.pop(name).text for name in names])}")
+        for name, group in groups.items():
+            self._write_field(name, group.value, indent)
         if as_json:
             self.lines.append(f"{indent}{JSON_NAME}: {encode(as_json)}")
 
@@ -168,23 +168,35 @@ def _inline(values: list[Any]) -> str:
     return f"[{len(values)}]:{' ' if values else ''}{','.join([text_of(value, is_plain_cell) for value in values])}"
 
 
-def _groups(fields: Fields, *, is_deep: bool) -> tuple[dict[str, tuple[str, Any]], dict[str, Any]]:
-    """Return each value by the names that have it, with its text in a row if it has one; and the values of JSON."""
+class _Group(NamedTuple):
+    """A value that some fields have."""
+
+    text: str
+    """Of its cell in a row; empty if it can have none."""
+    value: Any
+    suffix: str = ""
+    """What follows its name in the head of a row."""
+
+
+def _groups(fields: Fields, indent: str) -> tuple[dict[str, _Group], dict[str, Any]]:
+    """Return each value by the names that have it; and the values that are JSON."""
     names: dict[str | int, list[str]] = {}
-    values: dict[str | int, tuple[str, Any]] = {}
+    values: dict[str | int, _Group] = {}
     objects: list[tuple[int, Fields]] = []
     as_json: dict[str, Any] = {}
     for number, (first, field_value) in enumerate(fields.items()):
         name, value = first, field_value
         kind = type(value)
-        if kind in _CONTAINERS and (is_deep or (kind is list and not _has_lines(value))):
+        if kind in _CONTAINERS and (len(indent) >= MAX_INDENT or (kind is list and not _has_lines(value))):
             as_json[name] = value
             continue
         key: str | int = number
-        text = ""
+        text = suffix = ""
         if not is_plain_name(name):
             name = key_of(name)
-        elif kind is not list:
+        elif kind is list:
+            suffix, text = list_cell(value, may_be_table=not indent)
+        else:
             if kind is dict and len(value) == 1:
                 name, value = _only_field(name, value)
                 kind = type(value)
@@ -198,7 +210,7 @@ def _groups(fields: Fields, *, is_deep: bool) -> tuple[dict[str, tuple[str, Any]
         if key in names:
             names[key].append(name)
         else:
-            names[key], values[key] = [name], (text, value)
+            names[key], values[key] = [name], _Group(text, value, suffix)
     return dict(zip(map(" ".join, names.values()), values.values(), strict=True)), as_json
 
 

@@ -50,6 +50,19 @@ def single_row(value: Fields) -> str:
     return "" if cells[0][0] == '"' and len(cells) > 1 else f"{{{' '.join(heads)}}}: {','.join(cells)}"
 
 
+def list_cell(values: list[Any], *, may_be_table: bool) -> tuple[str, str]:
+    """Return the end of the name of a short list, and its cell in a row; empty texts for another one, and a table."""
+    if not 0 < len(values) <= MAX_SINGLE_ELEMENTS or not _fits_line(values) or ValueReference in map(type, values):
+        return "", ""
+    if may_be_table and all(type(value) is dict and _is_flat(value) for value in values):
+        return "", ""
+    try:
+        suffix, (text,) = _list_cells([values])
+    except NoTable:
+        return "", ""
+    return suffix, text if not text or is_plain_in_row(text) else quote(text)
+
+
 def _row_of(value: Fields) -> tuple[list[str], list[str]]:
     """Return the names and the cells of an object's row."""
     heads, cells = [], []
