@@ -182,7 +182,7 @@ def test_a_result_is_kept_as_a_file_of_its_user(uma: Browser, login: FullIssuer)
 def test_the_kept_result_of_a_download_is_the_file_itself(login: FullIssuer) -> None:
     head, _ = start(login, FIND)
     permissions = permissions_of(login)
-    content = FileContent(b"Exit code 1", "text/plain")
+    content = FileContent(b"Exit code 1", "text/plain", "logs.txt")
     kept = StoredJson(zlib.compress(json.dumps(keep_download(permissions.caller, content)).encode()))
     log = Step(id="log", line=1, has_explicit_id=True, module="github", tool="get_job_logs", params={})
     entry = Entry(0, log, "reads", ending=Ending("succeeded", result=kept))

@@ -63,7 +63,7 @@ class FileRecord:
     @property
     def stem(self) -> str:
         """The part of its path that only it has."""
-        return self.key[: -storage.HASH_CHARACTERS + SHORT_HASH_CHARACTERS]
+        return self.key[: -storage.SHA256_CHARACTERS + SHORT_HASH_CHARACTERS]
 
     @property
     def key(self) -> str:
@@ -126,7 +126,7 @@ def record(organization: str, user: str, content: bytes, content_type: str, name
 def find(organization: str, user: str, sha256: str) -> FileRecord | None:
     """Return a user's file by its hash or the beginning of it, expired ones too; None where there is none."""
     pk, key = _pk(organization), _key(user, sha256)
-    if len(sha256) < storage.HASH_CHARACTERS:
+    if len(sha256) < storage.SHA256_CHARACTERS:
         item = next(iter(ledger_table().query(pk, key)), None)
     else:
         item = ledger_table().get(pk, key)

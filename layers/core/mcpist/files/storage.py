@@ -17,7 +17,7 @@ from mcpist.telemetry.metrics import INTEGRITY_FAILURES
 MAX_LOADED_BYTES = 64_000_000  # a sandbox's memory holds a file several times while it is parsed
 MAX_CACHED_BYTES = 4_000_000  # of one file
 CHUNK_BYTES = 1 << 20
-HASH_CHARACTERS = 64
+SHA256_CHARACTERS = 64
 
 # Contents that have been read and checked, by path; a caller's right to a file is checked before.
 _contents: Memory[str, bytes] = Memory(seconds=300, max_entries=8)
