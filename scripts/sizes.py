@@ -16,7 +16,7 @@ from tokenize import COMMENT, generate_tokens
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("functions", "layers/core", "layers/services", "infra")
-DECLARATIONS = {"reads", "lists", "writes", "destroys"}
+DECLARATIONS = {"reads", "lists", "writes", "asks", "destroys"}
 SMALL_FILE_LINES = 40
 RIDDLE = re.compile(r"(?:Return |Yield )?(?:What|Who|Whom|Whose|That which|How it|Where it)\b", re.IGNORECASE)
 # Comments that speak to a tool, not to a reader.

@@ -16,6 +16,7 @@ from mcpist.batch_id import new_batch_id
 from mcpist.caller import Caller
 from mcpist.errors import (
     AccountError,
+    AgreementPending,
     ChangeConfirmationPending,
     ConfirmationPending,
     Locale,
@@ -34,24 +35,30 @@ CONNECT_INPUT = "connect"
 # The time that is left for the call once the account is connected.
 CALL_RESERVE_SECONDS = 8.0
 ACCOUNT_POLLING = Polling(initial_seconds=0.3, max_seconds=2.0)
-FORM_TEXTS: dict[Locale, tuple[str, str]] = {
-    "en": ("This destroys something:\n{steps}\nRun it?", "Run all of it"),
-    "ja": ("破壊的な操作が含まれています:\n{steps}\n実行しますか?", "すべて実行する"),
+QUESTIONS: Mapping[type[ConfirmationPending], Mapping[Locale, str]] = {
+    ConfirmationPending: {
+        "en": "This destroys something:\n{steps}\nRun it?",
+        "ja": "破壊的な操作が含まれています:\n{steps}\n実行しますか?",
+    },
+    ChangeConfirmationPending: {
+        "en": "Nobody has said what this does; it may change something:\n{steps}\nRun it?",
+        "ja": "影響が宣言されていない操作です。何かを変更する可能性があります:\n{steps}\n実行しますか?",
+    },
+    AgreementPending: {
+        "en": "This runs only if you agree:\n{steps}\nRun it?",
+        "ja": "実行には同意が必要です:\n{steps}\n実行しますか?",
+    },
 }
-CHANGE_TEXTS: dict[Locale, str] = {
-    "en": "Nobody has said what this does; it may change something:\n{steps}\nRun it?",
-    "ja": "影響が宣言されていない操作です。何かを変更する可能性があります:\n{steps}\n実行しますか?",
-}
+LABELS: Mapping[Locale, str] = {"en": "Run all of it", "ja": "すべて実行する"}
 
 
 def form_of(error: ConfirmationPending, locale: Locale) -> InputRequiredResult:
     """Return the question that an error wants answered: a form with one box to tick."""
-    message, label = FORM_TEXTS[locale]
-    message = CHANGE_TEXTS[locale] if isinstance(error, ChangeConfirmationPending) else message
     steps = "\n".join(f"- {use}" for use in error.uses)
-    properties = {CONFIRM_INPUT: {"type": "boolean", "title": label, "default": False}}
+    message = QUESTIONS[type(error)][locale].format(steps=steps)
+    properties = {CONFIRM_INPUT: {"type": "boolean", "title": LABELS[locale], "default": False}}
     schema = {"type": "object", "properties": properties, "required": [CONFIRM_INPUT]}
-    form = ElicitRequestFormParams(message=message.format(steps=steps), requested_schema=schema)
+    form = ElicitRequestFormParams(message=message, requested_schema=schema)
     state = error.details["confirmation"]
     return InputRequiredResult(input_requests={CONFIRM_INPUT: ElicitRequest(params=form)}, request_state=state)
 

@@ -19,6 +19,7 @@ from mcpist.bounded_http.client import HttpClient
 from mcpist.bounded_http.failures import ExchangeFailed, ResponseTooLarge
 from mcpist.errors import InvalidRequest, UpstreamUnavailable
 from mcpist.oauth.provider import check_public_url
+from mcpist.tools.declare.tool import EFFECTS
 from mcpist_services.definitions import check_module_name, refuse
 from mcpist_services.described.description import parse
 from mcpist_services.described.overlay import Overlay
@@ -152,7 +153,7 @@ def _report(file: Path, earlier: Overlay | None, overlay: Overlay, *, written: b
     changes, open_points = differences(earlier, overlay), dict(reviews(overlay))
     total = len(overlay.tools) + len(overlay.left_out)
     effects = [rule.effect for rule in overlay.tools.values()]
-    counts = ", ".join(f"{effects.count(effect)} {effect}" for effect in ("reads", "writes", "destroys"))
+    counts = ", ".join(f"{effects.count(effect)} {effect}" for effect in EFFECTS)
     lines = [
         f"{'wrote' if written else 'would write'} {file}: {len(overlay.tools)} of {total} operations ({counts})",
         _tried(overlay),

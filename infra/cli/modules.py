@@ -115,7 +115,7 @@ def list_tools(
     in_module: Annotated[str | None, Option("--module", metavar="MODULE", help="Only of this module.")] = None,
     category: Category = None,
     tag: Tag = None,
-    effect: Annotated[str | None, Option(metavar="EFFECT", help="Only those: reads, writes or destroys.")] = None,
+    effect: Annotated[str | None, Option(metavar="EFFECT", help="Only those: reads, writes, asks or destroys.")] = None,
     enabled: Disabled = None,
 ) -> CommandResult:
     """List the tools that you may use, those that are switched off among them."""

@@ -26,7 +26,7 @@ FIELDS = {"name": "nightly", "batch": "weekly", "schedule": "0 3 * * *", "time_z
 @pytest.fixture
 def uma(uma: Browser, login: FullIssuer) -> Browser:
     """A browser of a person with a saved batch."""
-    members.put_role("acme", Role("members", modules=(*NAMES, "saved", "automations"), allow=("*",), destructive=True))
+    members.put_role("acme", Role("members", modules=(*NAMES, "saved", "automations"), allow=("*",)))
     directory.access_cache.clear()
     head, _ = start(login, LIST)
     uma.submit(f"/batches?id={head.batch}", "save", name="weekly", description="Docs")

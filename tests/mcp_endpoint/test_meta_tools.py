@@ -91,7 +91,7 @@ def test_tools_that_change_something_are_marked_and_the_marks_explained(
     assert ": ! Create an event in a calendar" in lines["create_event"]
     assert ": !! Delete an event" in lines["delete_event"]
     assert ": Read one event" in lines["get_event"]
-    assert calendar["marks"] == "! writes, !! destroys"
+    assert calendar["marks"] == "! writes, !? asks, !! destroys"
     reader = replace(exchange, caller=replace(exchange.caller, reading_only=True))
     (read_only,) = json.loads(run_meta_tool(reader, "get_module_schema", arguments)[0])["modules"]
     assert "marks" not in read_only

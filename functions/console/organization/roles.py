@@ -19,7 +19,7 @@ from mcpist.running.accounts import BrokerAccounts
 from mcpist.tools.access.counted_calls import count_calls
 from mcpist.tools.access.effects import preview_tools
 from mcpist.tools.access.role_rules import RoleRule, matching, refusing_rule
-from mcpist.tools.declare.tool import Effect
+from mcpist.tools.declare.tool import ASKING, Effect
 from mcpist.tools.search.index import ModuleEntry, ToolEntry
 from mcpist_services.catalogue import CATALOGUE
 
@@ -27,13 +27,13 @@ MASK_FIELDS = ("allow", "deny", "approval", "second_person")
 MAX_TOOL_CHOICES = 250  # so that a form stays within its bounds; a larger module takes masks and the choice by effect
 
 type Choice = Literal["allow", "ask", "block"]
-"""The choice of a role for a tool: `ask` lets another person approve each use of one that destroys."""
+"""The choice of a role for a tool: `ask` lets another person approve each use of one that asks."""
 CHOICES: tuple[Choice, ...] = get_args(Choice.__value__)
 _OFFERED: Mapping[Effect, tuple[Choice, ...]] = {
     **dict.fromkeys(("reads", "writes"), ("allow", "block")),
-    "destroys": CHOICES,
+    **dict.fromkeys(ASKING, CHOICES),
 }
-"""The choices by the effect of a tool: only a use that destroys waits for an approval."""
+"""The choices by the effect of a tool: only a use to which a person must agree waits for an approval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ def choices(role: Role, module: ModuleEntry) -> list[ToolChoice]:
 def _choice_of(role: Role, tool: ToolEntry) -> Choice:
     if _refusing_rule(role, tool) is not None:
         return "block"
-    asks = tool.effect == "destroys" and matching(f"{tool.module}.{tool.name}", (*role.approval, *role.second_person))
+    asks = tool.asks and matching(f"{tool.module}.{tool.name}", (*role.approval, *role.second_person))
     return "ask" if asks else "allow"
 
 
@@ -206,7 +206,7 @@ def choose(role: Role, module: ModuleEntry, wanted: Mapping[str, Choice]) -> Rol
             masks["allow"] += (name,)
         elif choice == "block" and refused is None:
             masks["deny"] += (name,)
-        if choice == "ask" and tool.effect == "destroys" and not matching(name, (*bare.approval, *bare.second_person)):
+        if choice == "ask" and tool.asks and not matching(name, (*bare.approval, *bare.second_person)):
             masks["second_person" if name in role.second_person else "approval"] += (name,)
     return replace(bare, **masks)
 

@@ -46,11 +46,11 @@ McpistError
 │   ├── ConfirmationRequired       CONFIRMATION_REQUIRED 428
 │   │   ├── ConfirmationPending
 │   │   │   ├── ChangeConfirmationPending
-│   │   │   └── PolicyConfirmationPending
+│   │   │   └── AgreementPending
 │   │   ├── ConfirmationDeclined
 │   │   ├── UnseenTarget
 │   │   ├── ChangeConfirmationRequired
-│   │   └── PolicyConfirmationRequired
+│   │   └── AgreementRequired
 │   ├── ApprovalPending            APPROVAL_REQUIRED 428
 │   │   ├── ApprovalDeclined
 │   │   └── ApprovalEnded
@@ -375,12 +375,12 @@ class ChangeConfirmationPending(ConfirmationPending):
     """The user must answer first whether something may be changed."""
 
 
-class PolicyConfirmationRequired(ConfirmationRequired):
-    """A request to which the user must agree because a policy says so; it destroys nothing."""
+class AgreementRequired(ConfirmationRequired):
+    """A request to which the user must agree, as its tool or a policy says, though it destroys nothing."""
 
 
-class PolicyConfirmationPending(ConfirmationPending):
-    """The user must answer first, because a policy says so; nothing is destroyed."""
+class AgreementPending(ConfirmationPending):
+    """The user must answer first, though nothing is destroyed."""
 
 
 class ApprovalPending(CallerError, code="APPROVAL_REQUIRED", status=428):

@@ -62,7 +62,7 @@ _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DO
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
 
 # Not the tools' own: the token broker reads definitions, and imports no tool.
-type Effect = Literal["reads", "writes", "destroys"]
+type Effect = Literal["reads", "writes", "asks", "destroys"]
 type Description = Annotated[str, Field(min_length=1, max_length=1000)]
 type Noise = Annotated[
     tuple[Annotated[str, Field(pattern=r"^!?[^!\x00-\x20\x7f]+$", max_length=100)], ...], Field(max_length=50)

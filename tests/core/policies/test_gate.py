@@ -12,13 +12,13 @@ from mcpist.audit import record as audit
 from mcpist.batch.execution.plan import Plan, plan
 from mcpist.caller import Caller, Policies, Proof, Role
 from mcpist.errors import (
+    AgreementPending,
+    AgreementRequired,
     ApprovalPending,
     ConfirmationRequired,
     InvalidArguments,
     McpistError,
     NoPolicyPermits,
-    PolicyConfirmationPending,
-    PolicyConfirmationRequired,
     PolicyFailed,
     PolicyRefused,
     PolicyUnasked,
@@ -99,9 +99,9 @@ def test_wrong_arguments_are_told_before_a_policy_looks_at_them() -> None:
 
 def test_a_policy_asks_once_for_what_destroys_nothing() -> None:
     of = who(forbid("create_item", "@ask"))
-    assert "policy" in str(refused(PolicyConfirmationRequired, of, consent=Agreement()))
+    assert "policy" in str(refused(AgreementRequired, of, consent=Agreement()))
     assert admitted(of).approval is None
-    asked = refused(PolicyConfirmationPending, of, consent=Agreement(can_ask=True))
+    asked = refused(AgreementPending, of, consent=Agreement(can_ask=True))
     assert asked.uses == (
         'shop.create_item {"name":"a","price":3} (account: "uma@shop") (policy "create_item: Ask Ada.")',
     )

@@ -57,6 +57,12 @@ def test_a_tool_that_reads_first_shows_the_write_that_comes_of_it(tracker: Track
     assert found["request"] == {"method": "PATCH", "url": f"{tracker.url}/items/7", "body": {"title": "older"}}
 
 
+def test_who_is_told_and_what_it_costs_is_shown_where_the_service_says_it(tracker: Tracker) -> None:
+    found = shown(tracker, "send", item_id="7")
+    assert (found["tells"], found["costs"]) == ({"item": "7"}, "a cent")
+    assert not {"tells", "costs", "policy"} & shown(tracker, "update_item", item_id="7", title="new").keys()
+
+
 def test_what_cannot_be_undone_says_why(tracker: Tracker) -> None:
     assert shown(tracker, "send", item_id="7")["undo"] == {"possible": False, "reason": "a message that was sent"}
     emptied = shown(tracker, "update_item", item_id="7", note="n")["undo"]

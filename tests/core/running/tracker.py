@@ -100,10 +100,20 @@ def tracker(host: str) -> Module:
         found = (yield Call("GET", f"/items/{item_id}")).json
         return (yield Call("PATCH", f"/items/{item_id}", json={"title": found["title"] + suffix})).json
 
-    @module.writes(DONE, irreversible="a message that was sent")
+    @module.writes(
+        DONE,
+        irreversible="a message that was sent",
+        tells={"watchers": "before.watchers", "item": "arguments.item_id"},
+        costs="a cent",
+    )
     def send(item_id: str, text: str | None = None) -> Call:
         """Send a message about an item."""
         return Call("PATCH", f"/items/{item_id}", json=given(message=text))
+
+    @module.asks(DONE, irreversible="money that was paid")
+    def pay(item_id: str) -> Call:
+        """Pay for an item."""
+        return Call("PATCH", f"/items/{item_id}", json={"state": "paid"})
 
     return module
 

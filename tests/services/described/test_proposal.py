@@ -128,7 +128,7 @@ def test_of_many_flags_one_is_shown_whether_it_is_named_or_typed_like_one() -> N
         ("post", {"summary": "Frobnicate the thing", "operationId": "frobnicate"}, "destroys", True),
         ("post", {"summary": "Compute it", "x-readOnlyHint": True}, "reads", True),
         ("post", {"summary": "Create it", "x-mcp": {"annotations": {"destructiveHint": True}}}, "destroys", False),
-        ("get", {"summary": "Get it", "x-openai-isConsequential": True}, "writes", False),
+        ("get", {"summary": "Get it", "x-openai-isConsequential": True}, "asks", False),
     ],
 )
 def test_an_effect_is_the_worst_that_verb_words_and_hints_allow(

@@ -13,7 +13,7 @@ from mcpist.batch.saved.records import MODULE
 from mcpist.errors import InvalidRequest
 from mcpist.tools.access.permissions import Permissions
 
-_WOULD_ASK = "it destroys something ({tools}): nobody is there to be asked when an automation runs"
+_WOULD_ASK = "its person must agree to {tools}: nobody is there to be asked when an automation runs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,6 @@ def agreed_steps(permissions: Permissions, batch: str) -> AgreedSteps:
     names = list(tool.saved.parameters)
     line = {"module": MODULE, "tool": batch, "params": {name: f"${{{PARAM}.{name}}}" for name in names}}
     planned = plan([line], permissions, Saving("", names))
-    if asked := sorted({f"{one.module}.{one.name}" for one in planned.tools if one.effect == "destroys"}):
+    if asked := sorted({f"{one.module}.{one.name}" for one in planned.tools if one.asks}):
         raise InvalidRequest(field="batch", problem=_WOULD_ASK.format(tools=", ".join(asked)))
     return AgreedSteps(tool, planned)

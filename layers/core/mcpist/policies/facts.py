@@ -15,6 +15,7 @@ from mcpist.policies.decision import OPEN, PolicyRequest, Unknown, Verdict, deci
 from mcpist.policies.history import NO_HISTORY, History
 from mcpist.policies.place import NO_PLACE, StepPlace
 from mcpist.policies.rules import Path, RuleSet
+from mcpist.tools.declare.tool import ASKING
 
 # The domain is behind the last @; a comment may follow.
 _ADDRESS = re.compile(r"(?:[^<>]*<)?[^\s<>]+@([^@\s<>()]+)>?(?:\s*\([^()]*\))?")
@@ -24,8 +25,8 @@ POLICY_ADMINISTRATION = "mcpist.policies"
 
 
 def groups_of(module: str, tool: str, effect: str) -> set[str]:
-    """Return an action with the groups that it is in; what destroys also writes."""
-    return {f"{module}.{tool}", f"{module}.*", effect, *(("writes",) if effect == "destroys" else ())}
+    """Return an action with the groups that it is in; what asks or destroys also writes."""
+    return {f"{module}.{tool}", f"{module}.*", effect, *(("writes",) if effect in ASKING else ())}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +158,11 @@ def _unknown_steps(moment: Moment, place: StepPlace) -> dict[Path, Unknown]:
 def entities(caller: Caller, uses: Iterable[ToolFacts]) -> str:
     """Return JSON of the caller in its roles, the actions in their groups, and the accounts in their services.
 
-    What destroys also writes.
+    What asks or destroys also writes.
     """
     roles = [_uid("Role", role) for role in caller.role_names]
     user = {"uid": _uid("User", caller.user), "attrs": {"admin": caller.system_role == "admin"}, "parents": roles}
-    found = {"": user, "destroys": _entity("Action", "destroys", ("Action", "writes"))}
+    found = {effect: _entity("Action", effect, ("Action", "writes")) for effect in sorted(ASKING)} | {"": user}
     for use in uses:
         groups = ("Action", f"{use.module}.*"), ("Action", use.effect)
         found[use.full_name] = _entity("Action", use.full_name, *groups)

@@ -6,7 +6,7 @@ from typing import Any
 
 from mcpist.policies.argument_types import CedarType, argument_type
 from mcpist.policies.facts import POLICY_ADMINISTRATION
-from mcpist.tools.declare.tool import Tool
+from mcpist.tools.declare.tool import ASKING, Tool
 
 _STRING, _LONG, _BOOLEAN = {"type": "String"}, {"type": "Long"}, {"type": "Boolean"}
 _STRINGS = {"type": "Set", "element": _STRING}
@@ -37,7 +37,8 @@ _ENTITIES: dict[str, Any] = {
 
 def schema_of(tools: Iterable[Tool]) -> str:
     """Return Cedar's JSON schema for uses of tools: an action each, in the groups of its module and its effect."""
-    actions: dict[str, Any] = {"reads": {}, "writes": {}, "destroys": _members("writes"), "mcpist.*": {}}
+    actions: dict[str, Any] = {"reads": {}, "writes": {}, "mcpist.*": {}}
+    actions |= {effect: _members("writes") for effect in sorted(ASKING)}
     actions[POLICY_ADMINISTRATION] = _members("mcpist.*") | _applies({})
     for tool in tools:
         group = f"{tool.module}.*"

@@ -62,6 +62,8 @@ class ChangeRecord:
     """Whether its target is new."""
     problem: str = ""
     """Why it cannot be undone; empty where it can."""
+    undoes: str = ""
+    """The change that it undoes, as the first call of its undo."""
     undone_by: str = ""
     """The batch or the request that undid it, or began to."""
     content: bytes | None = field(default=None, repr=False)

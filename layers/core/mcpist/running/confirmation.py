@@ -6,13 +6,13 @@ from typing import Any
 
 from mcpist.caller import Caller, PolicyLevel
 from mcpist.errors import (
+    AgreementPending,
+    AgreementRequired,
     ChangeConfirmationPending,
     ChangeConfirmationRequired,
     ConfirmationDeclined,
     ConfirmationPending,
     ConfirmationRequired,
-    PolicyConfirmationPending,
-    PolicyConfirmationRequired,
     StaleConfirmation,
     UnseenTarget,
 )
@@ -26,9 +26,9 @@ _UNDECLARED: Mapping[type[ConfirmationRequired], type[Any]] = {
     ConfirmationPending: ChangeConfirmationPending,
 }
 """The same refusals where nobody has said of any tool what it does."""
-_BY_POLICY: Mapping[type[ConfirmationRequired], type[Any]] = {
-    ConfirmationRequired: PolicyConfirmationRequired,
-    ConfirmationPending: PolicyConfirmationPending,
+_AGREEMENTS: Mapping[type[ConfirmationRequired], type[Any]] = {
+    ConfirmationRequired: AgreementRequired,
+    ConfirmationPending: AgreementPending,
 }
 """The same refusals where nothing is destroyed, and only a policy wants a person to agree."""
 
@@ -142,7 +142,7 @@ def _refusal[Refusal: ConfirmationRequired](
 ) -> Refusal:
     steps = "; ".join(use.as_text(MAX_TARGETS_CHARACTERS) for use in destructive)
     if not any(use.destroys for use in destructive):
-        kind = _BY_POLICY.get(kind, kind)
+        kind = _AGREEMENTS.get(kind, kind)
     elif not any(use.is_declared for use in destructive):
         kind = _UNDECLARED.get(kind, kind)
     return kind(steps=steps, destructive=[use.as_dict() for use in destructive], **details)

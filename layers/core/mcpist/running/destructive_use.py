@@ -3,8 +3,8 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mcpist.render.answer import compact_json
@@ -37,10 +37,10 @@ class DestructiveUse:
     """Whether it is known that the tool destroys; else nobody has said what it does."""
     policy: str = ""
     """The policy that wants a person to agree, with its message; empty where none does."""
-    difference: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """The fields that it would write, or of what it would destroy, `{field: {now, then}}`; empty if not known."""
+    differences: Sequence[Mapping[str, Mapping[str, Any]]] = ()
+    """For its first targets: the fields that it would write, or of what it would destroy, `{field: {now, then}}`."""
     destroys: bool = True
-    """Whether the tool destroys; else a person is asked only because of the policy."""
+    """Whether the tool destroys; else a person is asked because it or a policy asks."""
 
     @property
     def shown(self) -> tuple[str, ...] | None:
@@ -49,16 +49,23 @@ class DestructiveUse:
             return () if self.each else None
         return tuple(map(digest_of, self.preview.targets))
 
+    def changed(self, place: int = 0) -> str:
+        """Return the difference of a target, such as ` (state: "open" -> "closed")`; empty where there is none."""
+        found = self.differences[place] if place < len(self.differences) else {}
+        pairs = ", ".join(f"{name}: {_short(one['now'])} -> {_short(one['then'])}" for name, one in found.items())
+        return f" ({pairs})" if pairs else ""
+
     def as_dict(self) -> dict[str, Any]:
         """Return the use for a plan or an error."""
         step = {"line": self.line, "id": self.id} if self.id else {}
         fields = {**step, "tool": f"{self.module}.{self.tool}", "targets": dict(self.targets)}
         preview = self.preview.as_dict() if self.preview else None
+        changed: Any = self.differences if self.each else next(iter(self.differences), {})
         undeclared = not self.is_declared
         more = {"each": self.each, "now": preview, "account": self.account, "undeclared": undeclared}
         more["policy"] = self.policy
-        if self.difference:
-            fields["difference"] = self.difference
+        if any(self.differences):
+            fields["differences" if self.each else "difference"] = changed
         return fields | {name: value for name, value in more.items() if value}
 
     def as_text(self, max_targets: int | None = None) -> str:
@@ -73,10 +80,9 @@ class DestructiveUse:
         step = f"line {self.line}, {self.id}: " if self.id else ""
         each = f" for each of {quote(self.each)}" if self.each else ""
         unknown = " (which ones is not known yet: nothing is destroyed before it is shown)" if self.each else ""
-        now = f" ({self.preview.as_text()})" if self.preview else unknown
+        now = f" ({self.preview.as_text(self.changed)})" if self.preview else unknown
         account = "" if self.account is None else f" (account: {quote(self.account) if self.account else 'not known'})"
-        pairs = (f"{name}: {_short(one['now'])} -> {_short(one['then'])}" for name, one in self.difference.items())
-        changed = f" ({', '.join(pairs)})" if self.difference else ""
+        changed = "" if self.preview else self.changed()
         undeclared = "" if self.is_declared else " (may change something)"
         policy = f" (policy {quote(self.policy)})" if self.policy else ""
         return f"{step}{self.module}.{self.tool} {targets}{each}{now}{changed}{account}{undeclared}{policy}"
@@ -96,9 +102,9 @@ class TargetPreview:
         count = {} if self.count is None else {"count": self.count}
         return {"targets": [dict(each) for each in self.targets], **count}
 
-    def as_text(self) -> str:
-        """Return e.g. `12 now, of which only these run: {"path":"a.md"}, {"path":"b.md"}`."""
-        shown = ", ".join(map(quote, self.targets))
+    def as_text(self, changed: Callable[[int], str]) -> str:
+        """Return e.g. `12 now, of which only these run: {"path":"a.md"} (text: "x" -> null), {"path":"b.md"}`."""
+        shown = ", ".join(f"{quote(target)}{changed(place)}" for place, target in enumerate(self.targets))
         if self.count is None:
             return f"now {shown}"
         is_cut = self.count > len(self.targets)

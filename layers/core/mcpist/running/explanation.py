@@ -78,7 +78,7 @@ class Explanation:
     account: str = ""
     """The account that would act."""
     asks_first: bool = False
-    """Whether the person is asked before it runs, since it destroys."""
+    """Whether the person is asked before it runs."""
     roles: tuple[RoleFinding, ...] = ()
     """For an administrator: what each role of the user says."""
     disabled_by: str = ""
@@ -105,7 +105,7 @@ def explain(
     admitted = AdmittedUse(permissions, permissions.catalogue.module(module), found, ToolUse(module, tool, {}, ""))
     policy = outlook(permissions, admitted.module, found)
     steps += [_policy_step(policy, f"{module}.{tool}")] if policy else []
-    asks = found.effect == "destroys" or (policy is not None and policy.level in {"ask", "approve"})
+    asks = found.asks or (policy is not None and policy.level in {"ask", "approve"})
     if policy and policy.level == "refuse":
         return replace(explanation, steps=(*steps, *(UseDecision(name, "open") for name in ACCOUNT_STEPS)))
     account, account_steps = _account_steps(admitted, find_account or _own_account)

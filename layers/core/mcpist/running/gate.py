@@ -198,7 +198,7 @@ def admit(permissions: Permissions, use: ToolUse, consent: Agreement = NOT_ASKED
     admitted = permit(permissions, use)
     with refusals_audited(permissions.caller, [use]):
         verdict = _judge(admitted, consent)
-        if admitted.tool.effect == "destroys" or (verdict and verdict.level != "permit"):
+        if admitted.tool.asks or (verdict and verdict.level != "permit"):
             return _confirm(admitted, consent, verdict)
     return admitted
 
@@ -312,8 +312,8 @@ def _confirm(admitted: AdmittedUse, consent: Agreement, verdict: "Verdict | None
 
     def describe() -> list[DestructiveUse]:
         targets, account = order_targets(admitted.tool, use.arguments), account_of(admitted).name
-        changed = _difference(admitted) if not consent.is_step else {}
-        bare = DestructiveUse(use.module, use.tool, targets, account=account or None, difference=changed)
+        changed = () if consent.is_step else (changed_fields(admitted),)
+        bare = DestructiveUse(use.module, use.tool, targets, account=account or None, differences=changed)
         return [described(bare, admitted.tool, verdict)]
 
     consent.require_seen(use.module, use.tool, use.arguments)
@@ -332,13 +332,15 @@ def _confirm(admitted: AdmittedUse, consent: Agreement, verdict: "Verdict | None
     return admitted
 
 
-def _difference(admitted: AdmittedUse) -> dict[str, dict[str, Any]]:
+def changed_fields(admitted: AdmittedUse) -> dict[str, dict[str, Any]]:
     """Return the fields that a use would change of its target, or the target; empty where it cannot be read."""
     # Only a question needs it.
     from mcpist.running.undoing import SHAPE_ERRORS, difference, read_before, target_now
     from mcpist.tools.declare.undo import ToolChange
 
     tool, others = admitted.tool, OtherReadingTools(admitted.permissions, admitted.use)
+    if tool.undo is None or tool.undo.creates:  # all that it writes is among its arguments
+        return {}
     try:
         change = ToolChange(tool.name, tool.validate(admitted.use.arguments))
         change = replace(change, before=read_before(tool, change, others))

@@ -5,7 +5,7 @@ Nothing is sent that changes anything. A tool that reads before it writes does i
 
 import time
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from mcpist.audit import record as audit
@@ -13,7 +13,7 @@ from mcpist.errors import McpistError, NotUndoable
 from mcpist.files.parameters import load_arguments
 from mcpist.running.gate import AdmittedUse, OtherReadingTools, ToolUse, weigh
 from mcpist.running.run import ToolRun
-from mcpist.running.undoing import describe, difference, read_before, target_now
+from mcpist.running.undoing import describe, difference, read_before, target_now, told_by
 from mcpist.tools.access.permissions import Permissions, acting_caller
 from mcpist.tools.declare.call import Call, Calls, ProxiedCall, Work
 from mcpist.tools.declare.tool import Tool
@@ -42,6 +42,8 @@ class CallPreview:
     """Why it cannot be undone; empty where it can."""
     calls: tuple[Mapping[str, Any], ...] = ()
     """The calls that would undo it, as far as they are known before it happens."""
+    tells: Mapping[str, Any] = field(default_factory=dict)
+    """The people that the service would tell of it, by kind."""
     policy: str = ""
     """The verdict of the organization's policies, such as `ask: no-mail-outside`; empty if it has none."""
 
@@ -49,6 +51,7 @@ class CallPreview:
         """Return the preview as people and models read it."""
         undo = {"possible": False, "reason": self.problem} if self.problem else {"possible": True, "by": self.calls}
         writes = {} if self.tool.reads else {"now": self.now, "difference": self.difference, "undo": undo}
+        more = {"tells": self.tells, "costs": self.tool.costs, "policy": self.policy}
         return {
             "dry_run": True,
             "tool": f"{self.tool.module}.{self.tool.name}",
@@ -56,7 +59,7 @@ class CallPreview:
             "account": self.account,
             "request": self.request,
             **writes,
-            **({"policy": self.policy} if self.policy else {}),
+            **{name: value for name, value in more.items() if value},
         }
 
 
@@ -90,7 +93,8 @@ def _preview(admitted: AdmittedUse, row: "AuditColumns", deadline: float) -> Cal
     change = ToolChange(tool.name, checked, before=read_before(tool, ToolChange(tool.name, checked), targets))
     problem, calls = _undo(tool, change)
     now = target_now(tool, change, targets)
-    return CallPreview(tool, running.account.name, request, now, difference(tool, change), problem, calls)
+    tells = told_by(tool, change)
+    return CallPreview(tool, running.account.name, request, now, difference(tool, change), problem, calls, tells)
 
 
 def _undo(tool: Tool, change: ToolChange) -> tuple[str, tuple[Mapping[str, Any], ...]]:

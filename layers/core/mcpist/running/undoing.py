@@ -18,7 +18,7 @@ from mcpist.running.changes import ChangeContent, ChangeRecord
 from mcpist.running.options import RunOptions
 from mcpist.tools.declare.call import OtherTools
 from mcpist.tools.declare.tool import Tool
-from mcpist.tools.declare.undo import ToolChange, Undo
+from mcpist.tools.declare.undo import ToolChange, Undo, values_of
 
 if TYPE_CHECKING:
     from mcpist.audit.rows import AuditColumns
@@ -80,6 +80,7 @@ def undoable(
         change = replace(before.change, answer=pending.answer)
         content, problem = (before.content, before.problem) if before.problem else _content(tool, change, targets)
         more = {"batch": row["batch"], "step": step, "account": pending.account, "problem": problem}
+        more["undoes"] = undone.id if undone else ""
         name, creates = f"{tool.module}.{tool.name}", bool(tool.undo and tool.undo.creates)
         try:
             content = replace(content, nonce=row["request"], **(_shown(tool, arguments) if problem else {}))
@@ -130,6 +131,11 @@ def difference(tool: Tool, change: ToolChange) -> dict[str, dict[str, Any]]:
     then = undo.written_by(change) or ({} if tool.effect == "destroys" else written)
     pairs = {name: {"now": now[name], "then": then.get(name)} for name in now}
     return {name: pair for name, pair in pairs.items() if pair["now"] != pair["then"]}
+
+
+def told_by(tool: Tool, change: ToolChange) -> dict[str, Any]:
+    """Return the people whom the service would tell of a change, by kind."""
+    return {kind: told for kind, told in values_of(change, tool.tells).items() if told}
 
 
 def _read(targets: Targets, tool: str, target: Mapping[str, Any]) -> Any:

@@ -48,7 +48,7 @@ WHOLE = shows(
 )
 
 
-@automations.destroys(WHOLE)
+@automations.asks(WHOLE)
 def set(  # noqa: A001 - its name and its arguments
     name: Name,
     batch: Batch,

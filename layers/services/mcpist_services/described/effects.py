@@ -147,7 +147,7 @@ def _hinted(operation: Operation) -> Effect | None:
         return "destroys"
     if any(hints.get(key) is True for key in ("readonly", "readonlyhint", "isreadonly")):
         return "reads"
-    return "writes" if hints.get("openaiisconsequential") is True else None
+    return "asks" if hints.get("openaiisconsequential") is True else None
 
 
 def _rank(security: Security) -> int:

@@ -3,96 +3,30 @@
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
-from typing import Any
 
 import pytest
 
 from mcpist.aws.table import ledger_table
-from mcpist.batch.execution.plan import Plan, plan
 from mcpist.batch.execution.submission import prepare
 from mcpist.batch.execution.undo import list_changes, plan_undo, undo_failed
 from mcpist.batch.language.graph import Graph
 from mcpist.batch.ledger import ledger, transitions
-from mcpist.batch.ledger.records import Entry, Header
 from mcpist.batch.options import DEFAULT_OPTIONS, BatchOptions
-from mcpist.caller import Caller, Policies, Role, Subject
+from mcpist.caller import Policies
 from mcpist.errors import BatchNotFound, InvalidRequest, McpistError, NothingToUndo, NotUndoable
 from mcpist.running import changes
 from mcpist.running.changes import ChangeContent
-from mcpist.running.gate import CONFIRMED, ToolUse, admit
 from mcpist.tools.access.permissions import Permissions
+from tests.core.batch.execution.undo_story import BATCH, UMA, Story, items, step
 from tests.core.running.tracker import Tracker, tracking
-from tests.core.sample import caller
-
-UMA: Caller = replace(caller(Role("everything", modules=("tracker",), allow=("*",), destructive=True)), undoable=True)
-BATCH = "b_0123456789abcdef"
 
 
 @pytest.fixture
 def tracker(aws: list[str]) -> Iterator[Tracker]:  # noqa: ARG001 - the tables
     with tracking() as service:
         yield service
-
-
-@dataclass
-class Story:
-    """Writes of one batch at the tracker, and their undo."""
-
-    tracker: Tracker
-
-    def run(
-        self, commands: list[Any], batch: str = BATCH, killed: float = 0, random: Random | None = None
-    ) -> list[str]:
-        """Run the steps of a batch in an order that its graph allows, and return those that succeeded.
-
-        A step may be killed just before or after what it sends; what needs a step that did not succeed is skipped.
-        """
-        planned = self.plan(commands)
-        ended: dict[int, bool] = {}
-        for index in planned.graph.order:
-            step = planned.steps[index]
-            use = ToolUse(step.module, step.tool, _unescaped(step.params), "r1", batch, step.id, step.options)
-            if all(ended[need] for need in planned.graph.needs[index]):
-                ended[index] = False
-                if random:
-                    self.tracker.before, self.tracker.after = _killer(random, killed), _killer(random, killed)
-                with suppress(McpistError):
-                    admit(self.permissions, use, CONFIRMED).run(20)
-                    ended[index] = True
-            else:
-                ended[index] = False
-        self.tracker.before = self.tracker.after = lambda *_: None
-        return [step.id for index, step in enumerate(planned.steps) if ended[index]]
-
-    def keep_graph(self, commands: list[Any], batch: str = BATCH) -> None:
-        """Write the batch into the ledger, as a start does."""
-        planned, now = self.plan(commands), time.time()
-        head = Header(
-            organization="acme",
-            batch=batch,
-            user="uma",
-            subject=Subject("i", "uma"),
-            roles=("everything",),
-            warrant="",
-            ids=tuple(step.id for step in planned.steps),
-            needs=planned.graph.needs,
-            started_at=now,
-            closes_at=now + 300,
-            expires_at=now + 86_400,
-        )
-        ledger.write(head, [Entry(index, step, "writes") for index, step in enumerate(planned.steps)])
-
-    def plan(self, commands: list[Any]) -> Plan:
-        return plan(commands, self.permissions)
-
-    @property
-    def permissions(self) -> Permissions:
-        return Permissions(UMA, self.tracker.catalogue)
-
-    def titles(self) -> list[tuple[str, str]]:
-        return sorted((item["title"], item["state"]) for item in self.tracker.items.values())
 
 
 def test_the_changes_of_a_batch_are_read_from_its_own_time(tracker: Tracker) -> None:
@@ -107,28 +41,6 @@ def test_the_changes_of_a_batch_are_read_from_its_own_time(tracker: Tracker) -> 
     assert {one.id for one in list_changes(UMA, batch=BATCH)} == {made}
     assert {one.id for one in list_changes(UMA, batch="b_" + "0" * 16)} == set()
     assert {one.id for one in list_changes(UMA)} == {made, *others}
-
-
-def _unescaped(params: dict[str, Any]) -> dict[str, Any]:
-    return {name: one.replace("$${", "${") if isinstance(one, str) else one for name, one in params.items()}
-
-
-def _killer(random: Random, share: float) -> Any:
-    """Return what now and then ends the connection of a write."""
-
-    def kill(method: str, _: str) -> None:
-        if method != "GET" and random.random() < share:
-            raise ConnectionError
-
-    return kill
-
-
-def step(id_: str, tool: str, *after: str, **params: Any) -> dict[str, Any]:
-    return {"id": id_, "module": "tracker", "tool": tool, "params": params, "after": list(after)}
-
-
-def items(tracker: Tracker, count: int) -> None:
-    tracker.items |= {f"i{n}": {"id": f"i{n}", "title": f"t{n}", "state": "open", "note": None} for n in range(count)}
 
 
 def test_a_batch_is_undone_in_reverse_order_and_in_parallel_where_its_graph_allows(tracker: Tracker) -> None:
@@ -294,4 +206,28 @@ def test_a_dry_run_shows_what_each_write_would_change_of_a_list_the_first_with_t
         "plain": {"title": {"now": "t1", "then": "new"}},
         "known": {"state": {"now": "open", "then": "closed"}},
     }
+    assert tracker.written == []
+
+
+def test_the_question_about_a_batch_shows_the_same_differences_of_a_list_the_first_with_their_number(
+    tracker: Tracker,
+) -> None:
+    items(tracker, 30)
+    tracker.items["all"] = {"id": "all", "rows": [{"id": f"i{number}"} for number in range(30)]}
+    permissions = Story(tracker).permissions
+    commands = [
+        {"id": "found", "module": "tracker", "tool": "get_item", "params": {"item_id": "all"}},
+        step("plain", "delete_item", item_id="i1"),
+        step("all", "delete_item", item_id="${each.id}") | {"each": "${found.raw.rows}"},
+    ]
+    plain, each = prepare(permissions, commands, DEFAULT_OPTIONS, "r1").describe_destruction(permissions, 10)
+    assert plain.as_text() == (
+        'line 2, plain: tracker.delete_item {"item_id":"i1"} '
+        '(target: {"id":"i1","title":"t1","state":"open","note":null} -> null)'
+    )
+    assert plain.as_dict()["difference"]["target"]["now"]["title"] == "t1"
+    shown = each.as_dict()
+    assert (shown["now"]["count"], len(shown["now"]["targets"]), len(shown["differences"])) == (30, 30, 20)
+    assert [one["target"]["now"]["id"] for one in shown["differences"]] == [f"i{number}" for number in range(20)]
+    assert each.as_text().count('"state":"open"') == 20
     assert tracker.written == []

@@ -6,9 +6,10 @@ resumes, is taken from there. A list may have changed until the batch runs: then
 """
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from mcpist.batch.execution.resume import Resumption
@@ -42,13 +43,31 @@ def with_previews(
     seconds: float,
     resumption: Resumption | None = None,
 ) -> list[DestructiveUse]:
+    """Return the steps with what their references stand for now and what they would change, where that can be read."""
+    pairs, deadline = list(runs), _deadline(seconds)
+    found = _resolved(destructive, pairs, permissions, request, deadline, resumption)
+
+    def changed(use: gate.ToolUse, _: float) -> dict[str, dict[str, Any]]:
+        return gate.changed_fields(gate.permit(permissions, use))
+
+    shown = (_before(deadline, _first_uses(use, pairs, request), changed) for use in found)
+    return [replace(use, differences=tuple(one or {} for one in each)) for use, each in zip(found, shown, strict=True)]
+
+
+def _resolved(
+    destructive: Iterable[DestructiveUse],
+    runs: Iterable[tuple[Step, Tool]],
+    permissions: Permissions,
+    request: str,
+    deadline: float,
+    resumption: Resumption | None,
+) -> list[DestructiveUse]:
     """Return the steps with what their references stand for now, where that is known or can be read."""
     uses, steps = list(destructive), {step.id: (step, tool) for step, tool in runs}
     lists = {use.id: resumption.pending_values(use.id) for use in uses if use.each} if resumption else {}
     named = dict.fromkeys(name for use in uses for name in _sources(use, lists.get(use.id)))
     readable = [name for name in named if name in steps and _is_plain_read(*steps[name])]
     results: dict[str, StepResult] = {}
-    deadline = time.monotonic() + min(MAX_PREVIEW_SECONDS, seconds / 2)
     if resumption:
         results |= {name: found for name in named if (found := _known_result(name, resumption, permissions))}
     for name in readable[:MAX_PREVIEW_READS]:
@@ -73,27 +92,43 @@ def differences(
 
     Steps whose references are not known yet, and those for which the time does not suffice, are left out.
     """
-    deadline = time.monotonic() + min(MAX_PREVIEW_SECONDS, seconds / 2)
-    writing = {step.id: (step, tool) for step, tool in runs if not tool.reads}
-    uses = [
-        DestructiveUse(step.module, step.tool, step.params, step.line, step.id, step.each)
-        for step, _ in writing.values()
-    ]
+    pairs, deadline = [(step, tool) for step, tool in runs if not tool.reads], _deadline(seconds)
+    writing = [DestructiveUse(step.module, step.tool, step.params, step.line, step.id, step.each) for step, _ in pairs]
     found: list[dict[str, Any]] = []
-    for use in with_previews(uses, runs, permissions, request, seconds, resumption):
-        step = writing[use.id][0]
-        is_plain = not step.each and not find_references(step.params)
-        targets = use.preview.targets if use.preview else [step.params] if is_plain else []
-        shown: list[dict[str, Any]] = []
-        for target in targets[:MAX_PREVIEWED_ELEMENTS]:
-            if (rest := deadline - time.monotonic()) < MIN_PREVIEW_SECONDS:
-                break
-            named = gate.ToolUse(step.module, step.tool, target, request, options=step.options)
-            with suppress(McpistError):  # it is reported when the step runs
-                shown.append(preview(permissions, named, rest).as_dict())
+    for use in _resolved(writing, runs, permissions, request, deadline, resumption):
+        uses = _first_uses(use, pairs, request)
+        shown = [one.as_dict() for one in _before(deadline, uses, partial(preview, permissions)) if one]
         count = {} if use.preview is None or use.preview.count is None else {"count": use.preview.count}
-        found += [{"id": step.id, **count, "calls": shown}] if shown else []
+        found += [{"id": use.id, **count, "calls": shown}] if shown else []
     return found
+
+
+def _deadline(seconds: float) -> float:
+    return time.monotonic() + min(MAX_PREVIEW_SECONDS, seconds / 2)
+
+
+def _first_uses(use: DestructiveUse, runs: Iterable[tuple[Step, Tool]], request: str) -> list[gate.ToolUse]:
+    """Return the first uses that a step would make now; none where its references are not known yet."""
+    step = next(step for step, _ in runs if step.id == use.id)
+    is_plain = not step.each and not find_references(step.params)
+    targets = use.preview.targets if use.preview else [step.params] if is_plain else []
+    return [
+        gate.ToolUse(step.module, step.tool, target, request, options=step.options)
+        for target in targets[:MAX_PREVIEWED_ELEMENTS]
+    ]
+
+
+def _before[Shown](
+    deadline: float, uses: Iterable[gate.ToolUse], show: Callable[[gate.ToolUse, float], Shown]
+) -> Iterator[Shown | None]:
+    """Yield the answer of `show` for each use until the time is over; None where it fails, as the run then does."""
+    for use in uses:
+        if (rest := deadline - time.monotonic()) < MIN_PREVIEW_SECONDS:
+            return
+        try:
+            yield show(use, rest)
+        except McpistError:
+            yield None
 
 
 def _known_result(name: str, resumption: Resumption, permissions: Permissions) -> StepResult | None:

@@ -130,7 +130,7 @@ class Submission:
         """The steps to which a person must agree in the order of their lines, without accounts."""
         verdicts = self.plan.verdict_by_id
         asked = {name for name, verdict in verdicts.items() if verdict.level in {"ask", "approve"}}
-        runs = [(step, tool) for step, tool in self.runs if tool.effect == "destroys" or step.id in asked]
+        runs = [(step, tool) for step, tool in self.runs if tool.asks or step.id in asked]
         uses = [
             (
                 DestructiveUse(step.module, step.tool, order_targets(tool, step.params), step.line, step.id, step.each),

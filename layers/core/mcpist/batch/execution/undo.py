@@ -140,7 +140,13 @@ def _find(caller: Caller, undo: str) -> list[ChangeRecord]:
     if moment is None or moment.tzinfo is None:
         problem = "it is a change, a batch, or a time such as 2026-01-31T09:00:00Z"
         raise InvalidRequest(field="undo", problem=problem)
-    return list_changes(caller, user=user, since=moment.timestamp(), limit=MAX_FOUND)
+    return _without_undos(list_changes(caller, user=user, since=moment.timestamp(), limit=MAX_FOUND))
+
+
+def _without_undos(records: list[ChangeRecord]) -> list[ChangeRecord]:
+    """Leave out what has undone one of these changes: to undo that as well would do it again."""
+    ids, batches = {one.id for one in records}, {one.undone_by for one in records if one.undone_by}
+    return [one for one in records if one.undoes not in ids and (one.undoes or one.batch not in batches)]
 
 
 def _reason(record: ChangeRecord, calls: int, room: int) -> str:

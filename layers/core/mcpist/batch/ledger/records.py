@@ -211,7 +211,7 @@ class Entry:
     """The number of the step in its batch."""
     step: Step
     effect: str
-    """The effect of its tool: reads, writes or destroys."""
+    """The effect of its tool: reads, writes, asks or destroys."""
     element: int | None = None
     """The place of the element in the list; None for a whole step."""
     claim: Claim | None = None

@@ -156,11 +156,11 @@ class Permissions:
 
     def approval_mode(self, tools: Iterable[ListedTool]) -> ApprovalMode | None:
         """Return the kind of approval that a use of these tools waits for; any of the caller's roles may demand it."""
-        destructive = [_full_name(tool.module, tool.name) for tool in tools if tool.effect == "destroys"]
+        asking = [_full_name(tool.module, tool.name) for tool in tools if tool.asks]
         roles = self.caller.roles
-        if any(matching(name, role.second_person) for name in destructive for role in roles):
+        if any(matching(name, role.second_person) for name in asking for role in roles):
             return "second_person"
-        return "required" if any(matching(name, role.approval) for name in destructive for role in roles) else None
+        return "required" if any(matching(name, role.approval) for name in asking for role in roles) else None
 
     def _allows_material(self, module: ModuleEntry, material: Material) -> bool:
         """Whether this caller may use a resource or a prompt, and all tools that it needs."""

@@ -13,7 +13,7 @@ from mcpist.tools.declare.dialect import BEARER, HTTP_STANDARD, CredentialPlacem
 from mcpist.tools.declare.materials import Prompt, Resource
 from mcpist.tools.declare.paging import Paging
 from mcpist.tools.declare.tool import DeclaredTool, Effect, ModuleMetadata, PagePath, Tool
-from mcpist.tools.declare.undo import Undo
+from mcpist.tools.declare.undo import From, Undo
 
 if TYPE_CHECKING:
     from mcp_types import GetPromptResult, ReadResourceResult
@@ -55,6 +55,10 @@ class ToolMetadata(ModuleMetadata, total=False):
     """The path of an item's page, instead of the module's."""
     undo: Undo
     """What undoes a tool that writes; such a tool of a written service declares this or the next."""
+    tells: Mapping[str, From]
+    """The people that the service tells of a write, by kind: paths of the change, or functions of it."""
+    costs: str
+    """What a use costs, in a few words of which the module's `ja.toml` has the Japanese."""
     irreversible: str
     """Why nothing undoes it, in a few words of which the module's `ja.toml` has the Japanese."""
 
@@ -65,6 +69,7 @@ class Scopes:
 
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
+    """Also of tools that ask."""
     destroys: tuple[str, ...] = ()
     implied_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """For a scope: the wider ones, each of which includes it."""
@@ -181,6 +186,12 @@ class Module:
         """Declare a tool that creates or updates."""
         return self._declare("writes", shows, operation, more, idempotent=idempotent)
 
+    def asks(
+        self, shows: Shows, operation: str = "", *, idempotent: bool = False, **more: Unpack[ToolMetadata]
+    ) -> Callable[[ToolFunction], ToolFunction]:
+        """Declare a tool that writes what its person must agree to each time, such as a payment."""
+        return self._declare("asks", shows, operation, more, idempotent=idempotent)
+
     def destroys(
         self, shows: Shows, operation: str = "", *, idempotent: bool = False, **more: Unpack[ToolMetadata]
     ) -> Callable[[ToolFunction], ToolFunction]:
@@ -233,7 +244,7 @@ class Module:
         self, effect: Effect, shows: Shows, operation: str, more: ToolMetadata, *, idempotent: bool, **marks: Any
     ) -> Callable[[ToolFunction], ToolFunction]:
         given: dict[str, Any] = {**marks, **more}
-        scopes = given.pop("scopes", getattr(self.scopes, effect))
+        scopes = given.pop("scopes", getattr(self.scopes, "writes" if effect == "asks" else effect))
         about: Any = {name: given.pop(name, value) for name, value in self.about.items()}
         given.setdefault("page_path", self.page_path)
 

@@ -3,7 +3,7 @@
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypedDict
 
@@ -17,14 +17,16 @@ from mcpist.tools.declare.call import Call, Work
 from mcpist.tools.declare.paging import PageRequest, Paging, pages, paging_parameters
 from mcpist.tools.declare.pasted import PastedArguments, address_of
 from mcpist.tools.declare.schema import example_of, model_of, parameter_lines, parameters_of, schema_of, values_of
-from mcpist.tools.declare.undo import Undo
+from mcpist.tools.declare.undo import From, Undo
 from mcpist.validation import field_schema
 
 type PagePath = Callable[[Mapping[str, Any], Mapping[str, Any]], str | None]
 """Returns the path of an item's page at the account's own site, from the item and the tool's arguments."""
-type Effect = Literal["reads", "writes", "destroys"]
-EFFECTS: tuple[Effect, ...] = ("reads", "writes", "destroys")
-"""From the weakest to the strongest."""
+type Effect = Literal["reads", "writes", "asks", "destroys"]
+EFFECTS: tuple[Effect, ...] = ("reads", "writes", "asks", "destroys")
+"""From the weakest to the strongest; what asks is a write to which a person must agree, though it destroys nothing."""
+ASKING: frozenset[Effect] = frozenset({"asks", "destroys"})
+"""The effects of tools to whose use a person must agree."""
 type SearchField = Literal["name", "service", "description", "parameters", "phrases", "japanese_phrases"]
 """A field of the words that a search finds a tool by; words in some fields count more than in others."""
 
@@ -72,6 +74,10 @@ class Tool(ABC):
     """Where the items' pages are; None where they have none."""
     undo: Undo | None = None
     """What undoes it; None where nothing does, or nobody has said it."""
+    tells: Mapping[str, From] = field(default_factory=dict)
+    """The people that the service tells of a write, by kind, e.g. its guests; true where they are not known by name."""
+    costs: str = ""
+    """What a use costs, in a few words; empty where that is not known."""
     irreversible: str = ""
     """Why nothing undoes it, e.g. "a message that was sent"; empty where something does, or nobody has said it."""
 
@@ -104,6 +110,11 @@ class Tool(ABC):
     def reads(self) -> bool:
         """Whether it changes nothing."""
         return self.effect == "reads"
+
+    @property
+    def asks(self) -> bool:
+        """Whether a person must agree to each use."""
+        return self.effect in ASKING
 
     @property
     def is_effect_declared(self) -> bool:

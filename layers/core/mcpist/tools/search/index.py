@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from mcpist.tools.declare.materials import Prompt, Resource, matches_template
 from mcpist.tools.declare.module import FIRST_RELEASE, Module, ModuleKind
-from mcpist.tools.declare.tool import Effect, Tool
+from mcpist.tools.declare.tool import ASKING, Effect, Tool
 from mcpist.tools.search.translation import UNTRANSLATED, Translation
 from mcpist.tools.search.word_index import JoinedWordIndex, WordIndex
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 FORMAT = 6  # of an index as text
 WORD_PARTS = ("words", "names", "synonyms", "vectors")
 MAX_CACHED_JOINS = 64
-MARKS: Mapping[Effect, str] = {"reads": "", "writes": "! ", "destroys": "!! "}
-MARKS_LEGEND = "! writes, !! destroys"
+MARKS: Mapping[Effect, str] = {"reads": "", "writes": "! ", "asks": "!? ", "destroys": "!! "}
+MARKS_LEGEND = "! writes, !? asks, !! destroys"
 MAX_DESCRIPTION_CHARACTERS = 200  # of a description in a line; the full schema has all of it
 
 
@@ -43,6 +43,11 @@ class ToolEntry:
     def reads(self) -> bool:
         """Whether it changes nothing."""
         return self.effect == "reads"
+
+    @property
+    def asks(self) -> bool:
+        """Whether a person must agree to each use."""
+        return self.effect in ASKING
 
     def line(self, translation: Translation = UNTRANSLATED) -> str:
         """Return the line that the model reads."""
