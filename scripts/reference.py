@@ -43,7 +43,7 @@ TEMPLATE = ROOT / "template.yaml"
 UPSTREAMS_SCHEMA = ROOT / "layers/config/upstreams.schema.json"
 APIS_SCHEMA = ROOT / "layers/config/apis.schema.json"
 LOG_GROUP = "AWS::Logs::LogGroup"
-EFFECTS = {"reads": "", "writes": " (writes)", "destroys": " (destroys)"}
+EFFECTS = {"reads": "", "writes": " (writes)", "asks": " (asks)", "destroys": " (destroys)"}
 BOUND_KEYWORDS = ("enum", "pattern", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "default")
 WHO_ACTS: dict[type[errors.McpistError], str] = {
     errors.CallerError: "the caller",
@@ -219,6 +219,12 @@ def _tool(tool: Tool) -> Iterator[str]:
     if tool.operation:
         yield ""
         yield f"The service's operation: `{tool.operation}`."
+    if tool.tells:
+        yield ""
+        yield f"The service tells others of it: {', '.join(tool.tells)}."
+    if tool.costs:
+        yield ""
+        yield f"What it costs: {tool.costs}."
     if tool.undo or tool.irreversible:
         yield ""
         yield "It can be undone." if tool.undo else f"It cannot be undone: {tool.irreversible}."

@@ -81,6 +81,7 @@ def _descriptions(module: Module) -> Iterator[str]:
         yield entry.tools[tool.name].summary
         yield tool.description
         yield tool.irreversible
+        yield tool.costs
         yield from _descriptions_in(tool.input_schema)
     for material in entry.materials:
         yield material.description

@@ -180,6 +180,30 @@ def test_an_invitation_that_was_accepted_waits_for_an_answer_again() -> None:
     assert answers == ["needsAction", "needsAction"]
 
 
+def test_an_event_that_was_moved_goes_back_to_its_calendar_and_its_time() -> None:
+    world = _world("google_calendar")
+    world.reset()
+    before = dict(world.item("/calendars/primary/events/1"))
+    times = {"start": "2026-02-02T09:00:00+09:00", "end": "2026-02-02T10:00:00+09:00"}
+    later = _use(world, "update_event", {"event_id": "1", **times})
+    moved = _use(world, "move_event", {"event_id": "1", "destination": "team@group.calendar.google.com"})
+    assert world.items["/calendars/team@group.calendar.google.com/events/1"]["start"] != before["start"]
+    _take_back(world, moved)
+    _take_back(world, later)
+    assert world.item("/calendars/primary/events/1") == before
+
+
+def test_a_page_that_went_to_the_trash_is_back_with_its_properties() -> None:
+    world = _world("notion")
+    world.reset()
+    page = "b55c9c91384d452b81dbd1ef79372b75"
+    before = _read(world, _tool(world, "get_page"), {"page_id": page})
+    trashed = _use(world, "trash_page", {"page_id": page})
+    assert _read(world, _tool(world, "get_page"), {"page_id": page})["in_trash"] is True
+    _take_back(world, trashed)
+    assert _read(world, _tool(world, "get_page"), {"page_id": page}) == before
+
+
 def test_a_message_that_others_have_replied_to_is_not_deleted_silently() -> None:
     world = _world("slack")
     world.reset()

@@ -22,7 +22,7 @@ type Json = Any
 type Answer = Callable[["World", DescribedCall], Json]
 
 GONE = ({"state": "closed"}, {"archived": True}, {"in_trash": True}, {"is_archived": True})
-GONE += ({"status": "trashed"}, {"status": "cancelled"})
+GONE += ({"status": "trashed"}, {"status": "cancelled"}, {"status": "INACTIVE"})
 
 
 class World(Vendor):
@@ -130,6 +130,8 @@ class World(Vendor):
         body = own(self, call, place) if own else self._rest(call, place)
         if body is NotImplemented:
             body = self.example(call)
+        if isinstance(body, httpx2.Response):
+            return body
         status = 404 if body is None and call.method == "get" else 200
         return httpx2.Response(status, **({} if body is None else {"json": body}))
 

@@ -8,6 +8,7 @@ from tests.services.worlds.jira import Jira
 from tests.services.worlds.microsoft_todo import MicrosoftTodo
 from tests.services.worlds.notion import Notion
 from tests.services.worlds.slack import Slack
+from tests.services.worlds.supabase import Supabase
 
 RULES: dict[str, type[Rules]] = {
     "confluence": Confluence,
@@ -17,4 +18,5 @@ RULES: dict[str, type[Rules]] = {
     "microsoft_todo": MicrosoftTodo,
     "notion": Notion,
     "slack": Slack,
+    "supabase": Supabase,
 }

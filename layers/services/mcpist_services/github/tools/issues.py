@@ -123,6 +123,7 @@ def _milestone(issue: dict[str, Any]) -> int | str:
         creates=True,
         fields="title body state comments",
     ),
+    tells={"assignees": "arguments.assignees"},
 )
 def create_issue(
     owner: Owner,
@@ -181,6 +182,7 @@ def update_issue(
     undo=undone_by(
         "delete_issue_comment(owner, repo, comment_id=answer.id)", read="get_issue_comment", creates=True, fields="body"
     ),
+    tells={"watchers": lambda _: True},
 )
 def add_issue_comment(
     owner: Owner, repo: Repo, issue_number: IssueNumber, body: Annotated[Markdown, "Markdown, e.g. Fixed in main."]

@@ -156,6 +156,7 @@ def _take_back(change: ToolChange) -> Iterable[ToolCall]:
     idempotent=True,
     uses=({"reviewers": ["octocat"]},),
     undo=Undo(calls=_take_back, read="get_pull", state=_asked, after=lambda change: _given(change.arguments)),
+    tells={"reviewers": "arguments.reviewers", "teams": "arguments.team_reviewers"},
 )
 def request_reviewers(
     owner: Owner,

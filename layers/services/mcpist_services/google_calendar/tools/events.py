@@ -152,6 +152,18 @@ FIELDS: dict[str, Any] = {
     "attendees": lambda event: [guest["email"] for guest in event.get("attendees") or []],
     "recurrence": lambda event: event.get("recurrence") or [],
 }
+
+
+def _told(change: ToolChange) -> list[str]:
+    """Return the guests whom Google tells of a change, those before and after it, as the query of the write says."""
+    asked = change.arguments.get("send_updates")
+    if asked == "none" or not (asked or change.given("attendees", "start", "end")):
+        return []
+    guests = [guest["email"] for guest in (change.before or {}).get("attendees") or ()]
+    return [*dict.fromkeys((*guests, *(change.arguments.get("attendees") or ())))]
+
+
+TOLD = {"guests": _told}
 REMOVED = undone_by(
     "delete_event(calendar_id, send_updates, event_id=answer.id)",
     read="get_event(timezone=null)",
@@ -169,7 +181,7 @@ RESTORED = restores(
 )
 
 
-@google_calendar.writes(WRITTEN, "calendar.events.insert", uses=NEW_EVENTS, undo=REMOVED)
+@google_calendar.writes(WRITTEN, "calendar.events.insert", uses=NEW_EVENTS, undo=REMOVED, tells=TOLD)
 def create_event(
     summary: Title,
     start: Start,
@@ -207,6 +219,7 @@ def quick_add(
     idempotent=True,
     uses=CHANGED_EVENTS,
     undo=unless(_adds_meet, "a Meet link cannot be taken away", RESTORED),
+    tells=TOLD,
 )
 def update_event(
     event_id: EventId,
@@ -244,6 +257,7 @@ def update_event(
         response=lambda event: own_guest(event).get("responseStatus"),
         comment=lambda event: own_guest(event).get("comment") or "",
     ),
+    tells={"organizer": lambda change: _told(change) and change.value("before.organizer.email")},
 )
 def answer_invitation(
     event_id: EventId,
@@ -270,6 +284,7 @@ def answer_invitation(
         reads={"calendar_id": lambda change: change.arguments["destination" if change.answer else "calendar_id"]},
         fields={"destination": "organizer.email"},
     ),
+    tells=TOLD,
 )
 def move_event(
     event_id: EventId,
@@ -287,6 +302,7 @@ def move_event(
     "calendar.events.delete",
     idempotent=True,
     undo=undone_by("update_event(event_id, calendar_id, send_updates, restore=true)", read="get_event"),
+    tells=TOLD,
 )
 def delete_event(event_id: EventId, calendar_id: CalendarId = "primary", send_updates: Notified = "all") -> Call:
     """Delete an event, or with a series' id all its occurrences."""

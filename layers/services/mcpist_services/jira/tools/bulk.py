@@ -47,6 +47,7 @@ Notify = Annotated[bool, "Whether watchers get an e-mail"]
         state=bulk_fields,
         after=bulk_written,
     ),
+    tells={"watchers": "arguments.notify_users"},
 )
 def update_issues(
     issue_keys: Issues,
@@ -83,6 +84,7 @@ def update_issues(
             statuses(change.before or {"issues": []}), (change.answer or {}).get("status")
         ),
     ),
+    tells={"watchers": "arguments.notify_users"},
 )
 def transition_issues(
     issue_keys: Issues,

@@ -59,6 +59,7 @@ def _body(comment: Any) -> str:
         creates=True,
         fields={"body": _body},
     ),
+    tells={"watchers": lambda _: True},
 )
 def add_comment(
     issue_key: IssueKey,

@@ -156,6 +156,7 @@ def create_issue(
         state=changed_fields,
         after=written_fields,
     ),
+    tells={"watchers": "arguments.notify_users"},
 )
 def update_issue(
     issue_key: IssueKey,

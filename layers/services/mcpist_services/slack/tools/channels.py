@@ -143,6 +143,7 @@ def _remove_again(change: ToolChange) -> Iterable[ToolCall]:
         state=_invited,
         after=lambda change: {"users": change.arguments["users"]},
     ),
+    tells={"people": "arguments.users"},
 )
 def invite_to_channel(channel: ChannelId, users: Members) -> Calls:
     """Invite people to a channel."""

@@ -84,6 +84,7 @@ def download_file(file_id: FileId) -> Calls:
         creates=True,
         fields={"name": lambda found: (found[0] if isinstance(found, list) else found["file"])["title"]},
     ),
+    tells={"channel": "arguments.channel"},
 )
 def upload_file(
     channel: ChannelId,

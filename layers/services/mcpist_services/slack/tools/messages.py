@@ -114,6 +114,7 @@ def _replies(item: Any) -> Any:
         creates=True,
         fields={"text": _text, "replies": _replies},
     ),
+    tells={"channel": "arguments.channel"},
 )
 def send_message(
     channel: ChannelId,
@@ -174,6 +175,7 @@ def list_scheduled_messages() -> Call:
         creates=True,
         fields="post_at",
     ),
+    tells={"channel": "arguments.channel"},
 )
 def schedule_message(channel: ChannelId, markdown: Text, post_at: PostAt, thread_ts: ThreadTs | None = None) -> Work:
     """Send a message later."""

@@ -49,6 +49,7 @@ def list_branches(project_ref: ProjectRef) -> Call:
         creates=True,
         fields="name git_branch",
     ),
+    costs="it is billed while it exists",
 )
 def create_branch(
     project_ref: ProjectRef,

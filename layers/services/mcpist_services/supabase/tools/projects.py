@@ -14,6 +14,8 @@ PROJECT_DETAILS = shows(*PROJECT, "database.host as database_host", "database.ve
 Organization = Annotated[Name, from_url(ADDRESSES, "organization"), "The slug that list_organizations shows, e.g. acme"]
 HealthOf = Literal["auth", "db", "db_postgres_user", "pooler", "realtime", "rest", "storage", "pg_bouncer"]
 
+BILLED = "the organization's plan bills it"
+
 
 @supabase.reads(shows("slug", "name"), "v1-list-all-organizations")
 def list_organizations() -> Call:
@@ -37,6 +39,7 @@ def get_project(project_ref: ProjectRef) -> Call:
     shows("ref", "name", "region", "status"),
     "v1-create-a-project",
     undo=undone_by("pause_project(project_ref=answer.ref)", read="get_project", creates=True, fields="name"),
+    costs=BILLED,
 )
 def create_project(
     name: Annotated[Name, "e.g. orders"],
@@ -57,7 +60,9 @@ def pause_project(project_ref: ProjectRef) -> Call:
     return Call("POST", project_path(project_ref, "/pause"))
 
 
-@supabase.writes(DONE, "v1-restore-a-project", undo=undone_by("pause_project(project_ref)", read="get_project"))
+@supabase.writes(
+    DONE, "v1-restore-a-project", undo=undone_by("pause_project(project_ref)", read="get_project"), costs=BILLED
+)
 def restore_project(project_ref: ProjectRef) -> Call:
     """Start a paused project again; it takes some minutes."""
     return Call("POST", project_path(project_ref, "/restore"))

@@ -72,13 +72,19 @@ def _exactly(row: Mapping[str, Any]) -> dict[str, str]:
 
 def _delete_again(change: ToolChange) -> Iterable[ToolCall]:
     """Return the deletion of each inserted row, as it was: a row that was changed since is not touched."""
-    if change.arguments["upsert"] or not isinstance(change.answer, list):
-        problem = "an upsert, and an insert that returns no rows, does not tell what it has written"
-        raise NotUndoable(tool=change.tool, problem=problem)
+    if change.arguments["upsert"]:
+        raise NotUndoable(tool=change.tool, problem="an upsert does not tell what it has written")
+    _require_rows(change)
     return [
         ToolCall("delete", change.given(*TABLE) | {"filters": _exactly(row), "max_affected": 1})
         for row in change.answer
     ]
+
+
+def _require_rows(change: ToolChange) -> None:
+    """Raise NotUndoable for a change that has not answered whole rows: others may be like a part of one."""
+    if change.arguments["returning"] is not None:
+        raise NotUndoable(tool=change.tool, problem="rows of which it returns a part cannot be told from others")
 
 
 def _first_inserted(change: ToolChange) -> Mapping[str, Any]:
@@ -133,7 +139,7 @@ def insert(
 
 def _updated(change: ToolChange) -> Mapping[str, Any]:
     """Read the rows that an update will change, and then the first one of those that it has changed."""
-    if change.answer is None:
+    if not change.answer:
         return change.given(*TABLE) | {"filters": change.arguments["filters"], "limit": MAX_ITEMS}
     return _first_inserted(change)
 
@@ -142,8 +148,8 @@ def _former_rows(change: ToolChange) -> Iterable[ToolCall]:
     """Return the update of each changed row to what it was; a row that was changed since is not touched."""
     if change.answer is None:
         return
-    columns = change.arguments["values"].keys()
-    rows = change.answer if isinstance(change.answer, list) else []
+    _require_rows(change)
+    columns, rows = change.arguments["values"].keys(), change.answer
     former = {str(_but(row, columns)): row for row in change.before}
     if len(former) < len(change.before) or {str(_but(row, columns)) for row in rows} != former.keys():
         problem = "its rows cannot be told apart by the columns that it left"
