@@ -35,6 +35,7 @@ WITH_TESTS = {
     "chains": ("chains",),
     "files": ("files",),
     "programs": ("programs",),
+    "undo": ("undo",),
 }
 
 
@@ -66,6 +67,7 @@ def main() -> None:
     named.add_parser("chains", help="tasks that take tools of several services, each as one batch")
     named.add_parser("files", help="questions about large results")
     named.add_parser("programs", help="questions that programs answer about drafts")
+    named.add_parser("undo", help="previews, the journal of changes, and planning a hundred undos")
     chosen = parser.parse_args()
     if problems := measure(chosen):
         sys.exit("\n".join(f"missed: {problem}" for problem in problems))
