@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from mcpist.caller import Policies
-from mcpist.policies.decision import Verdict
+from mcpist.policies import decision
+from mcpist.policies.decision import TOO_SLOW, Verdict
 from mcpist.policies.place import StepPlace
 from mcpist.running.policy import JudgedUse, judge
 from mcpist.tools.access.permissions import Permissions
@@ -138,3 +139,22 @@ def test_the_domains_of_addresses_among_the_arguments_are_known() -> None:
         assert verdict(text, name=name, price=1).text == "refuse: out", name
     assert verdict(text, name="see https://x/@y and write to a@other.example please", price=1).text == "permit: base"
     assert verdict(text, price=1, unresolved={"name": "${x.n}"}).depends_on == ("${x.n}",)
+
+
+def test_a_use_about_which_deciding_would_take_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = f'{BASE} @id("slow") forbid ({CREATE}) when {{ context.args.name like "x*{"a" * 10_000}b*" }};'
+    assert verdict(slow, name="a" * 1_000, price=1).text == "permit: base"
+    assert verdict(slow, name="a" * 60_000, price=1) == Verdict("refuse", problem=TOO_SLOW)
+    monkeypatch.setattr(decision, "MAX_DECISION_SECONDS", 0.0)
+    assert verdict(TEXT, name="a", price=1).text == "permit: base"
+    assert verdict(TEXT, price=1, unresolved={"size": "${x.s}"}) == Verdict("refuse", problem=TOO_SLOW)
+
+
+def test_what_cedar_does_not_take_at_all_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise ValueError("no")
+
+    for name in ("is_authorized_batch", "is_authorized_partial"):
+        monkeypatch.setattr(f"cedarpy.{name}", fail)
+    assert verdict(TEXT, name="a", price=1).problem == "no"
+    assert verdict(TEXT, price=1, unresolved={"size": "${x.s}"}).problem == "no"

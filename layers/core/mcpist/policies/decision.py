@@ -6,6 +6,7 @@ person's agreement. Whatever cannot be evaluated is refused.
 
 import json
 import re
+import time
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,11 @@ from mcpist.policies.rules import Path, PolicyRule, RuleSet, strictest
 
 MAX_WORLDS = 16
 """The combinations of values, of facts that are not known, which are evaluated one by one."""
+MAX_COMPARISONS = 500_000_000
+"""The characters of texts, by those of patterns, that one decision may compare: some seconds of Cedar's."""
+MAX_DECISION_SECONDS = 5.0
+"""For uses of which something is not known; each takes milliseconds."""
+TOO_SLOW = "deciding about it takes too long"
 _UNKNOWN = re.compile(r'"unknown": \[\{"Value": ("(?:[^"\\]|\\.)*")')
 _ERROR_RULE = re.compile(r"policy `([^`]+)`")
 
@@ -93,7 +99,11 @@ def decide(rules: RuleSet, questions: Sequence[PolicyRequest]) -> list[Verdict]:
     """Return the verdicts about some uses, in their order; those that differ only in their texts are decided once."""
     keys = [_key(question) for question in questions]
     different = dict(zip(keys, questions, strict=True))
-    verdicts = dict(zip(different, _decide(rules, list(different.values())), strict=True))
+    try:
+        decided = _decide(rules, list(different.values()))
+    except ValueError as error:  # Cedar's, of what it does not take
+        decided = [Verdict("refuse", problem=str(error))] * len(different)
+    verdicts = dict(zip(different, decided, strict=True))
     return [_named(verdicts[key], question) for key, question in zip(keys, questions, strict=True)]
 
 
@@ -116,16 +126,32 @@ def _name(path: Path) -> str:
 
 
 def _decide(rules: RuleSet, questions: Sequence[PolicyRequest]) -> list[Verdict]:
+    deadline, comparisons = time.monotonic() + MAX_DECISION_SECONDS, 0
     findings = [_Findings(_dependent(rules, question)) for question in questions]
     alike: dict[tuple[frozenset[str], str], list[tuple[PolicyRequest, _Findings]]] = defaultdict(list)
     for question, found in zip(questions, findings, strict=True):
-        alike[rules.about(question.groups) - found.dependent, question.entities].append((question, found))
+        # Cedar cannot be interrupted, so its work is bounded before it begins.
+        comparisons += _comparisons(rules, question)
+        if comparisons > MAX_COMPARISONS:
+            found.errors.append(TOO_SLOW)
+        else:
+            alike[rules.about(question.groups) - found.dependent, question.entities].append((question, found))
     for (known, entities), asked in alike.items():
         _evaluate(rules, known, entities, asked)
     for question, found in zip(questions, findings, strict=True):
-        if found.dependent:
-            _evaluate_open(rules, question, found)
+        if found.dependent and not found.errors:
+            if time.monotonic() >= deadline:
+                found.errors.append(TOO_SLOW)
+            else:
+                _evaluate_open(rules, question, found)
     return [_verdict(rules, question, found) for question, found in zip(questions, findings, strict=True)]
+
+
+def _comparisons(rules: RuleSet, question: PolicyRequest) -> int:
+    """Return how many characters of texts the patterns may be compared with, at most."""
+    characters = sum(rules.rules[name].pattern_characters for name in rules.about(question.groups))
+    worlds = min(MAX_WORLDS, prod(len(one.choices) for one in question.unknown.values()))
+    return characters and characters * worlds * len(json.dumps(question.context))
 
 
 def _dependent(rules: RuleSet, question: PolicyRequest) -> frozenset[str]:

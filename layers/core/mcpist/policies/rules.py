@@ -38,6 +38,8 @@ class PolicyRule:
     """Cedar's own JSON of it."""
     paths: frozenset[Path]
     """The facts that it looks at."""
+    pattern_characters: int = 0
+    """Of its patterns, behind their first wildcards: each may be compared with each character of a text."""
 
     @property
     def actions(self) -> frozenset[str]:
@@ -161,7 +163,16 @@ def _rule(source: Mapping[str, Any], place: int) -> PolicyRule:
     if softened:
         level = "ask" if softened == ["ask"] else "approve"
     paths = frozenset(_paths(source["conditions"]))
-    return PolicyRule(rule, level, annotations.get("message") or "", source, paths)
+    return PolicyRule(rule, level, annotations.get("message") or "", source, paths, _pattern_characters(source))
+
+
+def _pattern_characters(node: Any) -> int:
+    """Count the characters of patterns behind their first wildcards, in Cedar's JSON."""
+    inner = list(node.values()) if isinstance(node, Mapping) else node if isinstance(node, list) else []
+    if "Wildcard" in inner:
+        inner = inner[inner.index("Wildcard") :]
+        return len(inner) - inner.count("Wildcard")
+    return sum(map(_pattern_characters, inner))
 
 
 def _paths(node: Any) -> Iterator[Path]:
