@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from mcpist.audit import record as audit
 from mcpist.caller import Caller
-from mcpist.errors import CallbackFailed, DayLimitReached
+from mcpist.errors import CallbackFailed
 from mcpist.events import store
 from mcpist.events.interests import Interest
 from mcpist.events.store import StoredEvent
@@ -38,8 +38,6 @@ def deliver(interest: Interest, stored: StoredEvent, caller: Caller, number: int
     try:
         spending.check(event.organization, "calls", "bytes")
         callbacks.send(interest, event.id, callbacks.occurrence(event))
-    except DayLimitReached as reached:
-        return float(reached.details["retry_after"])
     except CallbackFailed as failed:
         return _retry(interest, stored, number, failed.http_status)
     spending.add(event.organization, "calls")

@@ -10,7 +10,7 @@ from typing import Any
 from events import automations, callbacks
 from events.tending import tend
 from mcpist.caller import Caller
-from mcpist.errors import InternalError, McpistError
+from mcpist.errors import DayLimitReached, InternalError, McpistError, PolicyRefused
 from mcpist.events import attempts, interests, publish, store
 from mcpist.events.attempts import AttemptRunning
 from mcpist.events.interests import Interest
@@ -20,7 +20,7 @@ from mcpist.people import directory
 from mcpist.telemetry import invocation
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
-from mcpist_services.events import event_types, is_permitted
+from mcpist_services.events import event_types, is_permitted, judge_listening
 
 type Deliver = Callable[[Interest, StoredEvent, Caller, int], float | None]
 """Deals with an event for an interest: from these, its person as a caller, and the number of the attempt.
@@ -95,8 +95,12 @@ def _deliver(interest: Interest, stored: StoredEvent, clock: Clock) -> Exception
     try:
         if caller is None:
             seconds = ENDINGS[interest.kind](interest, stored, attempt.number)
+        elif _is_refused(interest, caller):  # only this event: policies may depend on the time
+            seconds = None
         else:
             seconds = KINDS[interest.kind](interest, stored, caller, attempt.number)
+    except DayLimitReached as reached:
+        seconds = float(reached.details["retry_after"])
     except McpistError as error:  # the other interests must not wait for it
         attempts.give_up(attempt)
         return error
@@ -105,6 +109,15 @@ def _deliver(interest: Interest, stored: StoredEvent, clock: Clock) -> Exception
     else:
         attempts.again(attempt, clock() + seconds)
     return None
+
+
+def _is_refused(interest: Interest, caller: Caller) -> bool:
+    """Whether policies do not let a person hear of an event now; an audit row says so."""
+    try:
+        judge_listening(Permissions(caller, CATALOGUE), event_types()[interest.type], interest.arguments)
+    except PolicyRefused:
+        return True
+    return False
 
 
 def _person(interest: Interest) -> Caller | None:

@@ -173,6 +173,7 @@ def draw_error(error: Mapping[str, Any]) -> str:
     problems = [one for one in details.get("problems") or () if isinstance(one, dict)]
     further = [str(one.get("message") or f"{one.get('field')}: {one.get('problem')}") for one in problems]
     lines += [f"{in_words('also')} {text}" for text in map(visible, further) if text not in message]
+    lines += [visible(f"{step['id']}: {step['policy']}") for step in details.get("verdicts") or ()]
     lines += [visible(str(error["hint"]), lines=True)] if error.get("hint") else []
     return "\n".join(lines)
 

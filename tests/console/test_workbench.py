@@ -14,7 +14,7 @@ from mcpist.batch.language.steps import MAX_BATCH_STEPS
 from mcpist.batch.ledger import ledger
 from mcpist.batch.options import DEFAULT_OPTIONS
 from mcpist.caller import Role, Subject
-from mcpist.errors import ToolDisabled
+from mcpist.errors import PolicyRefused, ToolDisabled
 from mcpist.people import directory
 from mcpist.running.confirmation import Agreement
 from mcpist.tools.access.permissions import Permissions
@@ -115,6 +115,10 @@ def test_a_verdict_of_the_plan_is_shown_whoever_decides_it(login: FullIssuer) ->
     assert [(step.state, step.notes) for step in found] == [("asks", ["a rule asks"]), ("allowed", [])]
     refused = ToolDisabled(name="rag.list_docs").with_details(line=1, id="list_docs")
     assert planned(permissions_of(login), parse(lines(LIST)), {}, [refused])[0].state == "refused"
+    verdicts = [{"id": "list_docs", "line": 1, "policy": "permit: base"}, {"id": "read", "line": 2, "policy": "refuse"}]
+    forbidden = PolicyRefused(name="rag.get_doc", policy="p", reason="").with_details(id="read", verdicts=verdicts)
+    found = planned(permissions_of(login), parse(lines(LIST, READ)), {}, [forbidden])
+    assert [(step.state, step.notes) for step in found] == [("allowed", ["permit: base"]), ("refused", ["refuse"])]
 
 
 def test_a_step_is_offered_the_columns_of_those_before_it(uma: Browser) -> None:

@@ -17,13 +17,13 @@ from pydantic import SecretStr
 from events import callbacks as deliveries
 from events import consumer, schedule
 from mcpist.aws import clients
-from mcpist.caller import Caller, Role, Subject
+from mcpist.caller import Caller, Policies, Role, Subject
 from mcpist.events import interests, publish, store
 from mcpist.events.event import Event, event_id
 from mcpist.events.interests import Interest
 from mcpist.events.store import StoredEvent
 from mcpist.memory import wall_clock
-from mcpist.people import directory, service_credentials
+from mcpist.people import directory, edits, service_credentials
 from mcpist.people.service_credentials import ServiceCredentials
 from mcpist.running import callbacks
 from mcpist.running.callbacks import Callback
@@ -300,8 +300,15 @@ def test_a_delivery_is_one_of_the_calls_of_an_organizations_day(
     settings.cache_clear()
     receiver.received.clear()
     assert deliver(event()) is None
-    assert 0 < (deliver(event("d2")) or 0) <= 86_400
+    publish.publish(event("d2"))
+    work_off()
     assert len(receiver.messages) == 1
+    monkeypatch.delenv("DAY_CALLS")
+    settings.cache_clear()
+    later = wall_clock() + 86_401
+    schedule.run(Context(), lambda: later)  # type: ignore[arg-type]
+    work_off(later)
+    assert [one["eventId"] for one in receiver.messages] == [event().id, event("d2").id]
 
 
 def test_a_subscription_ends_unless_it_is_renewed(door: EndpointClient, receiver: Receiver) -> None:
@@ -411,6 +418,31 @@ def test_an_event_reaches_its_callback_once_and_nothing_after_the_access_has_end
     assert [one["type"] for one in receiver.messages] == ["terminated"]
     assert verified(receiver)
     assert not interests.of("acme", NAME)
+
+
+def test_policies_are_judged_at_each_delivery_and_each_poll(door: EndpointClient, receiver: Receiver) -> None:
+    def hold(before: str) -> None:
+        rule = f'@id("no") {before} forbid (principal, action == Action::"github.list_issues", resource);'
+        base = '@id("base") permit (principal, action, resource);'
+        directory.change("acme", edits.set_policies(Policies(0, f"{base} {rule}")))
+        directory.access_cache.clear()
+
+    subscribe(door, receiver)
+    receiver.received.clear()
+    hold("")
+    publish.publish(event("d1"))
+    work_off()
+    assert not receiver.messages, "and the subscription stays: policies may depend on the time"
+    assert ("github.list_issues", "POLICY_REFUSED") in [(row["tool"], row["outcome"]) for row in audit_items("acme")]
+    polled = door.request("events/poll", name=NAME, arguments=PLACE, cursor=None, maxEvents=5)
+    assert "POLICY_REFUSED" in json.dumps(polled)
+    hold("@ask")
+    assert "POLICY_REFUSED" in json.dumps(subscribe(door, receiver)), "nobody is there to be asked at a delivery"
+    directory.change("acme", edits.set_policies(None))
+    directory.access_cache.clear()
+    publish.publish(event("d2"))
+    work_off()
+    assert [one["eventId"] for one in receiver.messages] == [event("d2").id]
 
 
 def test_a_client_whose_login_has_ended_hears_of_nothing_more(door: EndpointClient, receiver: Receiver) -> None:

@@ -259,6 +259,20 @@ def test_a_policy_about_a_saved_batch_forbids_its_use(door: EndpointClient, acti
     assert (called["code"], inside["code"]) == ("POLICY_REFUSED", "POLICY_REFUSED")
 
 
+def test_a_refused_batch_has_the_verdict_on_each_step(door: EndpointClient) -> None:
+    saved(door)
+    no = '@id("no") forbid (principal, action == Action::"rag.list_tags", resource);'
+    directory.change("acme", edits.set_policies(Policies(1, f'@id("b") permit (principal, action, resource); {no}')))
+    directory.access_cache.clear()
+    tags = {"id": "tags", "module": "rag", "tool": "list_tags"}
+    refused = door.error("batch", commands=[use("a", "best_doc", params={"words": "x"}), tags])
+    assert {one["id"]: one["policy"] for one in refused["details"]["verdicts"]} == {
+        "a__find": "permit: b",
+        "a__read": "permit: b",
+        "tags": "refuse: no",
+    }
+
+
 def test_a_batch_that_ran_is_saved_and_a_deleted_one_is_no_tool(door: EndpointClient) -> None:
     started = door.call("batch", commands=[FIND | {"params": {"query": "x"}}])[1][0].split()[1].rstrip(":")
     saved(door, name="ran", commands="", batch=started, parameters={})

@@ -29,6 +29,9 @@ def test_policies_are_saved_hold_at_once_and_are_removed(rest: RestClient) -> No
     assert admin.get("/v1/why", tool="rag.list_tags", user="uma").json["firstNo"] == "policy"
     docs = {"commands": [{"module": "rag", "tool": "list_docs"}], "dry_run": True}
     assert [one["policy"] for one in rest.post("/v1/batches", docs).json["plan"]["steps"]] == ["permit: base"]
+    both = {"commands": [*docs["commands"], {"id": "tags", "module": "rag", "tool": "list_tags"}]}
+    verdicts = rest.post("/v1/batches", both).json["details"]["verdicts"]
+    assert [(one["id"], one["policy"]) for one in verdicts] == [("line1", "permit: base"), ("tags", "refuse: no-tags")]
     assert put(admin, f"{NO_TAGS} ")[1]["version"] == 2
     assert admin.send("DELETE", URL).json["version"] == 0
     forget_entries()  # a sandbox learns of it within seconds

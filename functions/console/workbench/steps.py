@@ -44,7 +44,8 @@ def planned(
 ) -> list[DraftStep]:
     """Return the steps of a draft with the verdicts on them, from its plan or its problems."""
     explained = cache(lambda module, tool: explain(permissions, module, tool))
-    rows, needs = {row["id"]: row for row in plan.get("steps", ())}, draft.needs
+    judged = [*plan.get("steps", ()), *(row for one in problems for row in one.details.get("verdicts", ()))]
+    rows, needs = {row["id"]: row for row in judged}, draft.needs
     asked = {use["id"] for use in plan.get("destructive", ())}
     shown = []
     for number, (name, line) in enumerate(zip(draft.ids, draft.lines, strict=True)):

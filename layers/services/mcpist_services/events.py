@@ -16,7 +16,7 @@ from mcpist.events.interests import Interest
 from mcpist.events.sources import EventSource
 from mcpist.memory import cached, wall_clock
 from mcpist.running import broker
-from mcpist.running.gate import ToolUse, weigh
+from mcpist.running.gate import CONFIRMED, AdmittedUse, ToolUse, weigh
 from mcpist.suggestions import nearest
 from mcpist.telemetry import invocation
 from mcpist.tools.access.permissions import Permissions
@@ -160,8 +160,19 @@ def _checked(permissions: Permissions, name: str, arguments: dict[str, Any]) -> 
     event_type = find_type(permissions, name)
     event_type.check(arguments)
     if event_type.tool:
-        weigh(permissions, use_of(event_type, event_type.location(arguments)))
+        weigh_listening(permissions, event_type, arguments)
     return event_type
+
+
+def weigh_listening(permissions: Permissions, event_type: EventType, arguments: dict[str, Any]) -> AdmittedUse:
+    """Return the use of a tool that listening is; PolicyUnasked where a person had to agree: nobody is there later."""
+    return weigh(permissions, use_of(event_type, event_type.location(arguments)), CONFIRMED)[0]
+
+
+def judge_listening(permissions: Permissions, event_type: EventType, arguments: dict[str, Any]) -> None:
+    """Raise PolicyRefused, with its audit row, if policies do not let a caller hear of events now."""
+    if permissions.caller.policies and event_type.tool:
+        weigh_listening(permissions, event_type, arguments)
 
 
 def use_of(event_type: EventType, location: dict[str, Any]) -> ToolUse:

@@ -21,10 +21,10 @@ from mcpist.events.interests import Interest
 from mcpist.memory import wall_clock
 from mcpist.running import broker, callbacks
 from mcpist.running.callbacks import Callback
-from mcpist.running.gate import account_of, weigh
+from mcpist.running.gate import account_of
 from mcpist.telemetry import invocation
 from mcpist.tools.access.permissions import Permissions
-from mcpist_services.events import listen, stop, use_of
+from mcpist_services.events import judge_listening, listen, stop, weigh_listening
 
 DAY_SECONDS = 86_400
 DEFAULT_SECONDS, MIN_SECONDS, MAX_SECONDS = DAY_SECONDS, 300, 5 * DAY_SECONDS
@@ -120,6 +120,7 @@ def poll(permissions: Permissions, asked: EventRequest, limit: int) -> PolledEve
     """Return the events after the client's cursor; the first poll only says where to begin."""
     caller, now = permissions.caller, wall_clock()
     start, truncated = asked.start(now)
+    judge_listening(permissions, asked.type, dict(asked.arguments))
     _keep_polled(permissions, asked, now)
     if not asked.cursor:
         return PolledEvents((), start, truncated=False, has_more=False)
@@ -141,7 +142,7 @@ def poll(permissions: Permissions, asked: EventRequest, limit: int) -> PolledEve
 def _require_account(permissions: Permissions, asked: EventRequest) -> None:
     """Raise AccountError if a type comes from a service at which the caller has no account."""
     if asked.type.source is not None:
-        account_of(weigh(permissions, use_of(asked.type, asked.type.location(asked.arguments)))[0])
+        account_of(weigh_listening(permissions, asked.type, dict(asked.arguments)))
 
 
 def _live(caller: Caller, now: float) -> dict[str, Interest]:

@@ -193,6 +193,11 @@ def test_a_plan_decides_every_step_and_says_what_the_rest_depends_on() -> None:
             of, find, {"id": "bad", "params": item | {"name": "b"}}, {"id": "worse", "params": item | {"name": "c"}}
         )
     assert [error.value.details["line"], *(one.details["line"] for one in error.value.details["problems"])] == [2, 3]
+    assert [(one["id"], one["line"], one["policy"]) for one in error.value.as_dict()["details"]["verdicts"]] == [
+        ("find", 1, "permit: base"),
+        ("bad", 2, "refuse: create_item"),
+        ("worse", 3, "refuse: create_item"),
+    ]
 
 
 def test_a_plan_knows_what_reaches_a_step_and_what_runs_before_it() -> None:

@@ -209,12 +209,15 @@ def test_arguments_are_words_typed_by_the_tools_schema(endpoint: Service, capsys
 
 def test_an_error_has_all_problems_of_the_arguments() -> None:
     problems = [{"field": "qery", "problem": "there is no such field"}, {"message": "Line 3: limit: too large"}]
-    details = {"field": "query", "problems": problems}
+    verdicts = [{"id": "find", "line": 1, "policy": "permit: base"}, {"id": "open", "line": 2, "policy": "refuse: own"}]
+    details = {"field": "query", "problems": problems, "verdicts": verdicts}
     drawn = draw_error({"code": "X", "message": "query: Field required", "hint": "Correct them.", "details": details})
     assert PLAIN.sub("", drawn).splitlines() == [
         "X query: Field required",
         "also qery: there is no such field",
         "also Line 3: limit: too large",
+        "find: permit: base",
+        "open: refuse: own",
         "Correct them.",
     ]
 

@@ -215,11 +215,13 @@ def permit(permissions: Permissions, use: ToolUse) -> AdmittedUse:
     return admitted
 
 
-def weigh(permissions: Permissions, use: ToolUse) -> "tuple[AdmittedUse, Verdict | None]":
+def weigh(
+    permissions: Permissions, use: ToolUse, consent: Agreement = NOT_ASKED
+) -> "tuple[AdmittedUse, Verdict | None]":
     """Return a use that roles and policies permit, and the verdict of these; nobody is asked to confirm it."""
     admitted = permit(permissions, use)
     with refusals_audited(permissions.caller, [use]):
-        return admitted, _judge(admitted, NOT_ASKED)
+        return admitted, _judge(admitted, consent)
 
 
 def account_of(admitted: AdmittedUse) -> Account:

@@ -43,11 +43,15 @@ def judge_steps(
 
 
 def refusals(steps: Sequence[Step], verdicts: "Sequence[Verdict]") -> "list[McpistError]":
-    """Return the errors of the steps that policies refuse."""
+    """Return the errors of the steps that policies refuse; the first by line has the verdicts about all steps."""
+    judged = sorted(zip(steps, verdicts, strict=bool(verdicts)), key=lambda pair: pair[0].line)
     found = []
-    for step, verdict in zip(steps, verdicts, strict=bool(verdicts)):
+    for step, verdict in judged:
         if error := refusal(verdict, f"{step.module}.{step.tool}"):
             found.append(error.with_details(line=step.line, id=step.id))
+    for first in found[:1]:
+        table = [{"id": step.id, "line": step.line, "policy": verdict.text} for step, verdict in judged]
+        first.with_details(verdicts=table)
     return found
 
 
