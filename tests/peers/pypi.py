@@ -1,4 +1,4 @@
-"""Programs from PyPI by others, in virtual environments: servers and clients of MCP's eras, cwltool, scim2-tester."""
+"""Programs from PyPI by others, in virtual environments: MCP servers and clients, cwltool, scim2-tester, AgentDojo."""
 
 import functools
 import hashlib
@@ -16,7 +16,7 @@ from tests.peers.npm import alone
 PEERS = Path(__file__).parent
 INSTALL_SECONDS = 300
 
-type Kind = Literal["handshake", "modern", "cwl", "clients", "modern_clients", "scim"]
+type Kind = Literal["handshake", "modern", "cwl", "clients", "modern_clients", "scim", "agentdojo"]
 
 
 @functools.cache

@@ -217,6 +217,25 @@ def test_a_plan_knows_what_reaches_a_step_and_what_runs_before_it() -> None:
         planned(ordered, get, made | {"after": []})
 
 
+def test_a_column_with_a_label_of_its_own_has_none_of_its_tool() -> None:
+    rule = forbid("create_item", end='when { context.labels.contains("untrusted") }')
+    lines = ("shop.*=untrusted", "shop.list_items:id=internal")
+    find = {"id": "find", "tool": "list_items", "params": {"query": "x"}}
+    get = {"id": "get", "tool": "get_item", "params": {"item_id": "${find.items[0].id}"}}
+
+    def made(name: str) -> str:
+        step = {"id": "made", "params": {"name": name, "price": 1}}
+        try:
+            return planned(who(rule, labels=lines), find, get, step).verdict_by_id["made"].text
+        except PolicyRefused:
+            return "refused"
+
+    assert made("${find.raw[0].id}") == "permit: base"
+    assert made("${find.items[0].name}") == "refused"
+    assert made("${find.raw[0].id} ${find.items[0].name}") == "refused"
+    assert made("${get.name}") == "refused", "what was found by an id has its own labels"
+
+
 def test_a_plan_counts_what_its_own_steps_write() -> None:
     of = who(forbid("create_item", end="when { context.recent.writes >= 2 }"))
     item = {"params": {"name": "a", "price": 1}}

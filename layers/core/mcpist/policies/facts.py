@@ -218,7 +218,8 @@ def _labels_of(moment: Moment, tools: Iterable[str], account: str = "") -> list[
     """Return the labels of tools: those that the organization gives them or the account, else the declared ones."""
     found: set[str] = set()
     for tool in tools:
-        given = [line.partition("=") for line in moment.policies.labels]
+        # What holds for a tool holds for none of its columns that have labels of their own.
+        given = [line.partition("=") for line in moment.policies.labels if (":" in line) == (":" in tool)]
         own = {label for mask, _, label in given if fnmatchcase(tool, mask) or mask == account}
         found |= own or set(moment.declared_labels(tool))
     return sorted(found)

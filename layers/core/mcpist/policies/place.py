@@ -12,7 +12,10 @@ class StepPlace:
 
     in_batch: bool = False
     reached_by: frozenset[str] = frozenset()
-    """The full names of the tools whose results its arguments come from, directly or by way of others."""
+    """The full names of the tools whose results its arguments come from, directly or by way of others.
+
+    A column that has labels of its own is named instead of its tool, as `tracker.list_issues:id`.
+    """
     before: frozenset[str] = frozenset()
     """The full names of the tools that have succeeded before it, of the steps that it waits for."""
     perhaps_before: frozenset[str] = frozenset()
@@ -34,13 +37,15 @@ class PlannedStep:
     effect: str
     needs: Steps
     sources: Steps
-    """The steps that its arguments and its list refer to."""
+    """The steps that its arguments and its list refer to, but for columns that have labels of their own."""
     ancestors: Steps
     """The steps that settle before it."""
     always_succeeds: bool = True
     """Whether steps that wait for it run only once it has succeeded."""
     runs_often: bool = False
     """Whether it runs for each element of a list."""
+    columns: frozenset[str] = frozenset()
+    """The columns with labels of their own that its arguments and its list refer to."""
 
 
 def places(steps: Sequence[PlannedStep], *, counts: bool = True) -> list[StepPlace]:
@@ -51,7 +56,7 @@ def places(steps: Sequence[PlannedStep], *, counts: bool = True) -> list[StepPla
 
 
 def reached_by(steps: Sequence[PlannedStep] | Mapping[int, PlannedStep], number: int) -> frozenset[str]:
-    """Return the tools whose results reach a step's arguments."""
+    """Return the tools, and the columns with labels of their own, whose values reach a step's arguments."""
     found: set[int] = set()
     waiting = list(steps[number].sources)
     while waiting:
@@ -59,7 +64,8 @@ def reached_by(steps: Sequence[PlannedStep] | Mapping[int, PlannedStep], number:
         if source not in found:
             found.add(source)
             waiting += steps[source].sources
-    return frozenset(steps[one].tool for one in found)
+    columns = (steps[one].columns for one in (number, *found))
+    return frozenset(steps[one].tool for one in found).union(*columns)
 
 
 def _certain(steps: Sequence[PlannedStep]) -> list[Steps]:

@@ -1,10 +1,11 @@
 """The verdicts of policies about a batch: about all its steps when it is planned, and the place of one that runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from mcpist.batch.language.graph import Graph, Steps
-from mcpist.batch.language.references import EACH, find_references
+from mcpist.batch.language.references import EACH, Reference, find_references
 from mcpist.batch.language.steps import Step
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Entry, Header
@@ -28,8 +29,9 @@ def judge_steps(
     from mcpist.policies.place import places
 
     numbers, ancestors = {step.id: number for number, step in enumerate(steps)}, graph.ancestors
+    column = _columns(permissions.caller.policies, steps)
     planned = [
-        _planned(step, tool.effect, numbers, needs, ancestors[number])
+        _planned(step, tool.effect, numbers, needs, ancestors[number], column)
         for number, (step, tool, needs) in enumerate(zip(steps, tools, graph.needs, strict=True))
     ]
     # Of the steps of a resumed batch it is not known here which have run already.
@@ -72,22 +74,49 @@ def place_of(head: Header, entry: Entry, policies: Policies | None) -> "StepPlac
     known = sorted({*ancestors[entry.index], entry.index})
     entries = {one.index: one for one in ledger.get_entries(head.pk, known)}
     numbers = {id_: number for number, id_ in enumerate(head.ids)}
+    column = _columns(policies, [one.step for one in entries.values()])
     planned = {
-        number: _planned(one.step, one.effect, numbers, head.needs[number], ancestors[number])
+        number: _planned(one.step, one.effect, numbers, head.needs[number], ancestors[number], column)
         for number, one in entries.items()
     }
     succeeded = (planned[one].tool for one in ancestors[entry.index] if head.outcome.get(one) == "succeeded")
     return StepPlace(True, reached_by(planned, entry.index), frozenset(succeeded))
 
 
-def _planned(step: Step, effect: str, numbers: Mapping[str, int], needs: Steps, ancestors: Steps) -> "PlannedStep":
+def _columns(policies: Policies, steps: Sequence[Step]) -> Callable[[Reference], str]:
+    """Return the function that names the column of a reference if it has labels of its own; "" if it has none."""
+    masks = [line.rpartition("=")[0] for line in policies.labels if ":" in line]
+    tools = {step.id: f"{step.module}.{step.tool}" for step in steps}
+
+    def named(reference: Reference) -> str:
+        name = f"{tools[reference.step]}:{next((key for key in reversed(reference.keys) if isinstance(key, str)), '')}"
+        return name if any(fnmatchcase(name, mask) for mask in masks) else ""
+
+    return named
+
+
+def _planned(
+    step: Step,
+    effect: str,
+    numbers: Mapping[str, int],
+    needs: Steps,
+    ancestors: Steps,
+    column: Callable[[Reference], str],
+) -> "PlannedStep":
     from mcpist.policies.place import PlannedStep
 
     written: Any = [step.params, step.each]
-    sources = frozenset(numbers[one.step] for one in find_references(written) if one.step != EACH)
-    is_sure = step.on_error == "stop"
-    name = f"{step.module}.{step.tool}"
-    return PlannedStep(name, effect, needs, sources, ancestors, always_succeeds=is_sure, runs_often=bool(step.each))
+    columns = {one: column(one) for one in find_references(written) if one.step != EACH}
+    return PlannedStep(
+        f"{step.module}.{step.tool}",
+        effect,
+        needs,
+        frozenset(numbers[one.step] for one, name in columns.items() if not name),
+        ancestors,
+        always_succeeds=step.on_error == "stop",
+        runs_often=bool(step.each),
+        columns=frozenset(filter(None, columns.values())),
+    )
 
 
 def _unresolved(step: Step) -> dict[str, str]:
