@@ -1,6 +1,6 @@
 """The clients that organizations allow to act for their people: a list of names and hosts, or all."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from urllib.parse import urlsplit
 
 from login.clients import LoginClient
@@ -9,10 +9,10 @@ from mcpist.errors import ClientNotAllowed, MembershipRequired
 from mcpist.people import directory
 
 
-def memberships(subject: Subject) -> list[Caller]:
-    """Return a person's memberships."""
+def memberships(subject: Subject, only: str = "") -> list[Caller]:
+    """Return a person's memberships, or that of the `only` organization."""
     try:
-        return directory.identify_all(subject)
+        return [one for one in directory.identify_all(subject) if only in {"", one.organization}]
     except MembershipRequired:
         return []
 
@@ -26,13 +26,13 @@ def organizations(members: Sequence[Caller], client: LoginClient) -> list[str]:
     return found
 
 
-def limits(subject: Subject, client: LoginClient) -> tuple[str, ...]:
-    """Return the organizations in which a client may act for a person; empty if these are all."""
+def limits(subject: Subject, client: LoginClient, only: Collection[str]) -> tuple[str, ...]:
+    """Return the organizations, among the `only` ones if there are any, in which a client may act; empty for all."""
     if client.is_ours:
-        return ()
+        return tuple(only)
     members = memberships(subject)
-    found = organizations(members, client)
-    return tuple(found) if len(found) < len(members) else ()
+    found = organizations([one for one in members if not only or one.organization in only], client)
+    return tuple(found or only) if only or len(found) < len(members) else ()
 
 
 def allows(listed: Iterable[str], client: LoginClient) -> bool:

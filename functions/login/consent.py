@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from authlib.oauth2 import OAuth2Error
 
-from login import admission, endpoints, identity_provider, logins, pages
+from login import admission, endpoints, enterprise, identity_provider, logins, pages
 from login.clients import LoginClient
 from login.logins import KnownPerson, PendingLogin
 from mcpist.audit import record as audit
@@ -55,17 +55,19 @@ def identify(request: BrowserRequest) -> HttpResponse:
     handle = request.query.get("state", "")
     pending = _pending(request, handle)
     issuer = issuer_of(pending.parameters.get("login_hint", "").strip())
-    if request.path != identity_provider.callback_path(issuer):
+    if request.path != issuer.callback_path:
         raise AuthenticationError(problem="the login's response comes from another issuer")
     identity_provider.client_at(issuer).check_issuer(request.query.get("iss", ""))
     if "code" not in request.query:
         return _end(handle, pending, None)
     person = identity_provider.identify(issuer, request.query["code"], verifier=pending.verifier, nonce=pending.nonce)
     client, redirect_uri = _check_again(pending)
+    members = admission.memberships(person.subject, person.organization)
+    if not members and person.organization:
+        members = enterprise.add_person(person, client, request.id)
     # Who is no member yet joins by an invitation, which the console serves.
     if client.is_ours:
         return _end(handle, pending, person)
-    members = admission.memberships(person.subject)
     if not members:
         return pages.show_no_member(request, person)
     organizations = admission.organizations(members, client)
@@ -89,7 +91,7 @@ def decide(request: BrowserRequest) -> HttpResponse:
     client, redirect_uri = _check_again(pending)
     response = _end(handle, pending, pending.person)
     logins.remember(pending.person, client, redirect_uri)
-    for caller in admission.memberships(pending.person.subject):
+    for caller in admission.memberships(pending.person.subject, pending.person.organization):
         _record(caller, client, redirect_uri, request.id)
     return response
 

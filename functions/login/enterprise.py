@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 from login import admission, assertions, tokens
 from login.clients import LoginClient, digest
+from login.logins import KnownPerson
 from login.tokens import ClientGrant
 from mcpist.audit import record as audit
 from mcpist.caller import Caller, ClientInfo, Subject
@@ -17,7 +18,7 @@ from mcpist.errors import AcceptanceRequired, AuthenticationError, InvalidReques
 from mcpist.loopback import same_urls
 from mcpist.people import directory, edits, identity, memberships
 from mcpist.people.administration import journal_of
-from mcpist.people.organization import RESERVED_IDS, Organization, TrustedIssuer
+from mcpist.people.organization import RESERVED_IDS, WAITING_KIND, Organization, TrustedIssuer
 from mcpist.people.part import UserEdit
 from mcpist.settings import settings
 
@@ -58,6 +59,17 @@ def redeem(assertion: str, client: LoginClient, scope: str, request: str) -> Cli
             caller = replace(caller, client=acting)
             audit.record_change(caller, action="login.assert", target="clients", request=request, after=said_by)
     return grant
+
+
+def add_person(person: KnownPerson, client: LoginClient, request: str) -> list[Caller]:
+    """Make whom a company login names a user, by an address of its domain, if the organization adds people so."""
+    own = directory.read_settings(person.organization)
+    trusted = next((one for one in own.trusted_issuers if one.issuer == person.subject.issuer), None)
+    is_known = any(item["sk"] == f"{WAITING_KIND}#{own.id}" for item in directory.read_subject(person.subject))
+    if trusted and trusted.adds_people and person.email and not is_known:
+        acting = ClientInfo.described(client.name, client_id=client.id)
+        _add(own.id, trusted, person.subject, person.email, acting, request)
+    return admission.memberships(person.subject, own.id)
 
 
 def resource_path(resource: object) -> str | None:

@@ -31,6 +31,8 @@ class KnownPerson:
     """The address or the name that the issuer knows, for people."""
     email: str = ""
     """The address, if the issuer has verified it."""
+    organization: str = ""
+    """The only one in which the issuer's word counts; empty for an issuer of the operator."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 from login import consent, endpoints, pages
-from login.identity_provider import ISSUER_CALLBACK_PATH
 from login.metadata import METADATA_PATHS, describe
 from mcpist.errors import McpistError, MethodNotAllowed, PageNotFound
 from mcpist.http.browser import BrowserRequest
 from mcpist.http.request import HttpResponse, json_response
 from mcpist.people import login_keys
+from mcpist.people.issuers import ISSUER_CALLBACK_PATH
 
 # Pages of any origin may log in as a client; no cookie is used here, so there is nothing to steal.
 OPEN = {"access-control-allow-origin": "*", "x-content-type-options": "nosniff"}

@@ -225,7 +225,7 @@ def _tokens(client: LoginClient, user: ClientGrant, **_: Any) -> dict[str, Any]:
     """Return the tokens of a grant; the console needs no second access token."""
     told: dict[str, Any] = {"email": user.email} if client.is_ours and user.email else {}
     try:
-        organizations = user.organizations or admission.limits(user.subject, client)
+        organizations = admission.limits(user.subject, client, user.organizations)
     except ClientNotAllowed:
         raise InvalidGrantError("No organization of the person allows this client") from None
     told |= {"orgs": list(organizations)} if organizations else {}

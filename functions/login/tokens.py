@@ -66,6 +66,8 @@ class StoredLogin(ClientLogin):
     refresh_hash: str = ""
     previous_hash: str = ""
     rotated_at: int = 0
+    organizations: tuple[str, ...] = ()
+    """The only ones in which the issuer's word for the person counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ class ClientGrant:
     email: str = ""
     """The person's verified address, where a code stands for it."""
     organizations: tuple[str, ...] = ()
-    """The only organizations in which the client may act, where it is not the person who lets it."""
+    """The only organizations in which the client may act; empty for all of the person's."""
 
     def check_client(self, client: LoginClient) -> bool:
         """Whether it was given to a client."""
@@ -138,11 +140,12 @@ def begin_login(code: AuthorizationCode, client: LoginClient) -> ClientGrant:
         scope=code.scope,
         salt=secrets.token_urlsafe(32),
         refresh_hash=digest(secret),
+        organizations=(code.person.organization,) if code.person.organization else (),
     )
     subject = code.person.subject
     logins_table().put({"pk": person_key(subject), "sk": CLIENT_PREFIX + login.id, **encode(login)})
     token = _refresh_token(subject, login.id, secret)
-    return ClientGrant(subject, login, login.scope, token, code.person.email)
+    return ClientGrant(subject, login, login.scope, token, code.person.email, login.organizations)
 
 
 def begin_asserted_login(
@@ -175,7 +178,8 @@ def rotate(token: str) -> ClientGrant | None:
         if login is None:
             return None
         following = _following(login, secret)
-        grant = ClientGrant(subject, login, login.scope, _refresh_token(subject, login_id, following))
+        successor = _refresh_token(subject, login_id, following)
+        grant = ClientGrant(subject, login, login.scope, successor, organizations=login.organizations)
         sent, now = digest(secret), int(time.time())
         if sent == login.previous_hash and now - login.rotated_at <= REPEAT_SECONDS:
             return grant

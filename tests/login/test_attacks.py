@@ -12,7 +12,8 @@ from botocore.exceptions import ClientError
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from infra.local.login import LocalLogin
-from login import clients, identity_provider, signing
+from login import clients, signing
+from mcpist import settings
 from mcpist.aws import clients as aws_clients
 from mcpist.caller import Subject
 from mcpist.errors import AuthenticationError
@@ -356,7 +357,7 @@ def test_no_document_is_read_from_inside(door: Door, uma: Visitor, url: str, mon
     monkeypatch.setenv("LOCAL_SERVICES", "off")
     monkeypatch.setenv("ISSUER", "https://login.example.com")
     aws_clients.session.cache_clear()
-    identity_provider.settings.cache_clear()
+    settings.settings.cache_clear()
     assert clients.find(url) is None
     assert door
     assert uma

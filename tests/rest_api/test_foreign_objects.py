@@ -17,6 +17,8 @@ from moto.s3.models import s3_backends
 from pydantic import SecretStr
 
 from infra.local.names import ACCOUNT, REGION
+from mcpist.aws.attributes import encode
+from mcpist.aws.table import directory_table
 from mcpist.caller import Role, Subject
 from mcpist.events import sources
 from mcpist.events.sources import EventSource
@@ -24,6 +26,7 @@ from mcpist.files import access
 from mcpist.memory import forget_entries
 from mcpist.people import directory
 from mcpist.people.company import Group
+from mcpist.people.issuers import DOMAINS_KEY, Issuer
 from mcpist.running import changes
 from mcpist.running.changes import ChangeContent
 from mcpist_services import NAMES
@@ -94,6 +97,7 @@ KINDS_BY_OPERATION = {
     ("cancel_approval", "id"): "approval",
     ("delete_connection", "id"): "connection",
     ("delete_invitation", "user"): "invitation",
+    ("delete_login", "domain"): "login",
     ("create_invitation", "user"): "invitation",
     ("get_tool", "name"): "tool",
     ("switch_tool", "name"): "tool",
@@ -143,6 +147,7 @@ NO_OBJECTS = {
     *("type", "after", "arguments", "secret"),  # of events, which are read as one's own alone
     *("public_key", "jwks_url", "clients", "trusted_issuers"),
     *("text", "labels", "time_zone", "minutes", "remembers"),  # of policies: names in them are checked when saved
+    *("domain", "client_id", "client_secret"),  # of a login, which a domain's own file lets an organization set
     *("operations", "server", "url", "version", "fingerprints", "openapi", "disabled"),
 }
 # Objects of one person, which colleagues see no more than objects that do not exist.
@@ -349,6 +354,8 @@ def _fill(rest: RestClient, service: Service, organization: str, mark: str) -> O
         organization=organization, token=mark, user=caller.user, module="github", channel="issues", begun_at=1, **fields
     )
     sources.put(source)
+    login = Issuer("https://login.example.com", mark, f"{mark}.example".casefold(), organization)
+    directory_table().put({"pk": DOMAINS_KEY, "sk": login.domain, **encode(login)})
     call = "put_doc", {"path": f"{mark}.md", "content": mark}
     content = ChangeContent(tool="put_doc", arguments={}, was={"content": mark}, calls=(call,))
     file = access.put(caller, f"Content of {mark}".encode(), "text/plain").sha256
@@ -370,6 +377,7 @@ def _fill(rest: RestClient, service: Service, organization: str, mark: str) -> O
         "module": module,
         "tool": f"{module}.get_book",
         "invitation": f"guest_{mark}",
+        "login": login.domain,
         "batch": batch,
         "batch_question": asked,
         "confirmation": asked_call,

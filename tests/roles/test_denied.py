@@ -87,7 +87,7 @@ def nobody_but_the_login_signs_and_it_reaches_no_secret() -> Iterator[Question]:
     yield from each([LOGIN], "dynamodb:GetItem,Query,PutItem", stack().arn("Grants"))
     directory = stack().arn("Directory")
     yield from each([LOGIN], "dynamodb:UpdateItem,DeleteItem", directory)
-    for key in ("orgs", "publications", "invitations#acme"):
+    for key in ("orgs", "publications", "invitations#acme", "domains"):
         yield from each([LOGIN], "dynamodb:PutItem", directory, {"dynamodb:LeadingKeys": [key]})
     yield from each(all_but(LOGIN), "dynamodb:PutItem,UpdateItem,BatchWriteItem", stack().arn("Logins"))
 
@@ -114,6 +114,11 @@ def nobody_but_the_broker_reads_our_oauth_apps_and_nobody_another_programs_param
         [BROKER, JANITOR, MACHINES, CONSOLE, PROGRAMS], "ssm:GetParameter,GetParameters", named("ssm", upstreams)
     )
     yield from each(all_but(), "ssm:PutParameter,DeleteParameter", named("ssm", apps))
+    login = named("ssm", "parameter/mcpist/mcpist/login/secret"), named("ssm", "parameter/mcpist/mcpist/login/by/a")
+    for secret in login:
+        yield from each(all_but(LOGIN), "ssm:GetParameter,GetParameters", secret)
+    yield from each(all_but(), "ssm:PutParameter,DeleteParameter", login[0])
+    yield from each(all_but(CONSOLE, REST), "ssm:PutParameter,DeleteParameter", login[1])
     for other in ("parameter/mcpist/other/oauth/a", "parameter/password"):
         yield from each(all_but(), "ssm:GetParameter,GetParameters", named("ssm", other))
 

@@ -1,4 +1,4 @@
-"""The company: its directory with groups and their roles, the clients that may act for people, and its issuers."""
+"""The company: its directory with groups and their roles, its logins, its clients, and issuers whose word counts."""
 
 import re
 from urllib.parse import urlencode
@@ -8,10 +8,12 @@ from console.visit import Visit
 from mcpist.errors import InvalidRequest
 from mcpist.http.request import HttpResponse
 from mcpist.paging import page_of, search
-from mcpist.people import edits, provisioning
+from mcpist.people import company_logins, edits, provisioning
 from mcpist.people.company import MAX_GRANT_DAYS
 from mcpist.people.edits import Edit
-from mcpist.people.organization import MAX_ISSUER_CHARACTERS, Organization, TrustedIssuer
+from mcpist.people.issuers import ISSUER_CALLBACK_PATH, MAX_ISSUER_CHARACTERS
+from mcpist.people.organization import Organization, TrustedIssuer
+from mcpist.settings import settings
 
 PAGE = "/directory"
 NEW_ISSUER = "new"
@@ -33,6 +35,9 @@ def show(visit: Visit) -> HttpResponse:
         group=provisioning.find_group(organization, query["id"]) if query.get("id") else None,
         issuer=next((one for one in organization.trusted_issuers if one.issuer == issuer), None),
         is_new_issuer=issuer == NEW_ISSUER,
+        logins={one.domain: one for one in company_logins.find(organization.id)} if settings().login_secrets else None,
+        proof_line=company_logins.proof_line(organization.id),
+        callback=f"{visit.request.public_url}{ISSUER_CALLBACK_PATH}",
         max_issuer=MAX_ISSUER_CHARACTERS,
         url=f"{visit.request.public_url}{provisioning.SCIM_PATH}",
         max_days=MAX_GRANT_DAYS,
@@ -64,6 +69,13 @@ def submit(visit: Visit) -> HttpResponse:
             clients = [name for line in form("clients").splitlines() if (name := line.strip())]
             edit = edits.change_own_fields(clients=clients)
             return review(visit, "organization.update", "organization", edit, back=PAGE, done="clients_changed")
+        case "login":
+            values = {name: form(name) for name in ("issuer", "client_id", "client_secret")}
+            company_logins.save(visit.administration, form("domain"), **values)
+            return visit.redirect(PAGE, done="login_saved")
+        case "remove_login":
+            company_logins.remove(visit.administration, form("domain"))
+            return visit.redirect(PAGE, done="login_removed")
         case "issuer" | "remove_issuer":
             edit = _change_issuer(visit)
             return review(visit, "organization.update", "organization", edit, back=PAGE, done="issuers_changed")

@@ -19,7 +19,7 @@ def create_organization(request: BrowserRequest, token: str) -> None:
     if not settings().administrator or directory.organizations():
         return
     person = bearer.verify(token, request.public_url)
-    if person.email.casefold() != settings().administrator.casefold():
+    if person.organizations or person.email.casefold() != settings().administrator.casefold():
         return
     id_ = person.email.partition("@")[0]
     first = User(id_, id_, person.subject, "admin", (ROLE,))

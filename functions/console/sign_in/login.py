@@ -17,7 +17,14 @@ from console.http.cookies import (
     set_session_cookie,
 )
 from console.sign_in import first, sessions
-from mcpist.errors import AcceptanceRequired, FormRefused, InvalidRequest, NotConfigured, StaleConnection
+from mcpist.errors import (
+    AcceptanceRequired,
+    FormRefused,
+    InvalidRequest,
+    MembershipRequired,
+    NotConfigured,
+    StaleConnection,
+)
 from mcpist.http import bearer
 from mcpist.http.browser import OWN_PATH, START_PAGE, BrowserRequest
 from mcpist.http.page import redirect
@@ -68,7 +75,9 @@ def finish(request: BrowserRequest) -> HttpResponse:
     # Before the session: the broker opens none for somebody who is no member yet.
     first.create_organization(request, token)
     person = bearer.verify(token, request.public_url)
-    provisioning.meet(person.subject, person.email, request.id)
+    if person.organizations and attempt.organization not in {"", *person.organizations}:
+        raise MembershipRequired(organization=attempt.organization)
+    provisioning.meet(person.subject, person.email, request.id, person.organizations)
     return _join(request, attempt, token) or _open_session(request, attempt, token)
 
 

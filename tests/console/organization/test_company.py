@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
+from infra.local.login import LocalLogin
 from mcpist.errors import AuthenticationError
-from mcpist.people import directory, provisioning
+from mcpist.people import company_logins, directory, provisioning
 from mcpist.people.company import Group
 from mcpist.people.organization import Organization, TrustedIssuer
+from mcpist.settings import settings
+from tests.conftest import PUBLIC_URL
 from tests.console.conftest import Browser
 
 
@@ -69,6 +72,25 @@ def test_roles_of_a_group_and_days_are_reviewed_first(ada: Browser) -> None:
 def test_only_administrators_see_it(uma: Browser) -> None:
     assert uma.get("/directory")["statusCode"] == 403
     assert uma.post("/directory", [("action", "token")])["statusCode"] == 403
+
+
+def test_a_login_is_checked_switched_on_and_removed(
+    ada: Browser, login: LocalLogin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "Login of your people" not in ada.get("/directory")["body"]  # without a login of the deployment's own
+    monkeypatch.setenv("LOGIN_SECRETS", "/mcpist/stack/login")
+    settings.cache_clear()
+    login.register("company", redirect_uri=f"{PUBLIC_URL}/login/callback/globex.com")
+    assert f"{PUBLIC_URL}/mcp/acme" in ada.get("/directory?login=new")["body"]
+    fields = [("action", "login"), ("domain", "globex.com"), ("issuer", login.issuer), ("client_secret", "s3cret")]
+    refused = ada.post("/directory?login=new", [*fields, ("client_id", "other")])
+    assert (refused["statusCode"], "the issuer does not know this client" in unescape(refused["body"])) == (400, True)
+    assert "s3cret" not in refused["body"]
+    assert ada.post("/directory?login=new", [*fields, ("client_id", "company")])["statusCode"] == 303
+    page = ada.get("/directory?login=globex.com")["body"]
+    assert ("s3cret" in page, 'value="company"' in page) == (False, True)
+    assert ada.post("/directory", [("action", "remove_login"), ("domain", "globex.com")])["statusCode"] == 303
+    assert company_logins.find("acme") == []
 
 
 def test_clients_and_issuers_are_reviewed_first(ada: Browser) -> None:

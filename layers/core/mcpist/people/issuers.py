@@ -1,6 +1,7 @@
 """The issuers that say who people are: the deployment's own, and those of companies by the domain of an address.
 
-Shape of the setting, JSON: {"globex.com": {"issuer": "https://login.globex.com", "client_id": "4f1c"}}.
+The operator names them in a setting, JSON: {"globex.com": {"issuer": "https://login.globex.com", "client_id": "4f1c"}};
+organizations add their own: see `company_logins`. Item of the directory's table: `domains, DOMAIN`, such an issuer.
 """
 
 import json
@@ -8,10 +9,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mcpist.memory import cached
+from mcpist.aws.attributes import decode
+from mcpist.aws.table import directory_table
+from mcpist.loopback import is_loopback_url
+from mcpist.memory import Memory, cached
 from mcpist.settings import settings
 
-_DOMAIN = re.compile(r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+")
+ISSUER_CALLBACK_PATH = "/login/callback"
+MAX_ISSUER_CHARACTERS = 300
+DOMAINS_KEY = "domains"
+ISSUERS_CACHE_SECONDS = 5
+DOMAIN = re.compile(r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +30,38 @@ class Issuer:
     client_id: str
     domain: str = ""
     """Its people's addresses end with it; empty for the deployment's own issuer, which knows all others."""
+    organization: str = ""
+    """The only one for whose users it speaks; empty for an issuer that the operator has named."""
+    secret: str = ""
+    """The last part of the name of its client's secret, for an organization's issuer that has one."""
+
+    @property
+    def callback_path(self) -> str:
+        """Where its answers come, each at its own path: most do not say whose they are (RFC 9700, 4.4)."""
+        return f"{ISSUER_CALLBACK_PATH}/{self.domain}".rstrip("/")
+
+    @property
+    def redirect_uri(self) -> str:
+        """The address of its answers, as our client has it there."""
+        return settings().public_url + self.callback_path
+
+    @property
+    def secret_name(self) -> str:
+        """The name of the SSM parameter of our client's secret; empty for a client that has none."""
+        if self.organization:
+            return f"{settings().login_secrets}/by/{self.secret}" if self.secret else ""
+        return f"{settings().login_secrets}/{self.domain}" if self.domain else settings().login_secret
+
+
+issuer_cache: Memory[str, Mapping[str, Issuer]] = Memory(ISSUERS_CACHE_SECONDS, max_entries=1)
+
+
+def is_issuer_url(url: str) -> bool:
+    """Whether a URL may be that of another issuer: by https, or on this machine where the deployment's own is there."""
+    is_local = settings().local_services or is_loopback_url(settings().issuer)
+    is_safe = url.startswith("https://") or (is_local and is_loopback_url(url))
+    is_short = len(url) <= MAX_ISSUER_CHARACTERS and not re.search(r"[#?\s]", url)
+    return is_safe and is_short and url != settings().public_url
 
 
 def own_issuer() -> Issuer:
@@ -31,7 +71,17 @@ def own_issuer() -> Issuer:
 
 def issuer_of(address: str) -> Issuer:
     """Return the issuer that says who has an address; its case is folded as that of invitations is."""
-    return by_domain(settings().issuers_by_domain).get(address.casefold().rpartition("@")[2], own_issuer())
+    return known_issuers().get(address.casefold().rpartition("@")[2], own_issuer())
+
+
+def known_issuers() -> Mapping[str, Issuer]:
+    """Return the issuers of all domains; no organization's takes the place of the operator's."""
+    return {**issuer_cache.get_or_make("", stored), **by_domain(settings().issuers_by_domain)}
+
+
+def stored() -> Mapping[str, Issuer]:
+    """Read the issuers that organizations have named, by their domains."""
+    return {item["domain"]: decode(Issuer, item) for item in directory_table().query(DOMAINS_KEY)}
 
 
 @cached
@@ -49,6 +99,6 @@ def _issuer(domain: str, fields: object) -> Issuer:
     url, client_id = fields["issuer"], fields["client_id"]
     if not isinstance(url, str) or not isinstance(client_id, str) or not client_id:
         raise ValueError(f"{domain}: issuer and client_id are texts")
-    if not _DOMAIN.fullmatch(domain):
+    if not DOMAIN.fullmatch(domain):
         raise ValueError(f"{domain}: it is no domain")
     return Issuer(url.rstrip("/"), client_id, domain.casefold())

@@ -18,7 +18,7 @@ ISSUER_CONNECT_TIMEOUT_SECONDS = 3
 ISSUER_TIMEOUT_SECONDS = 10
 METADATA_CACHE_SECONDS = 3600
 MAX_ISSUER_RESPONSE_BYTES = 1_000_000
-metadata_cache: Memory[str, dict[str, Any]] = Memory(METADATA_CACHE_SECONDS, max_entries=10)
+metadata_cache: Memory[str, dict[str, Any]] = Memory(METADATA_CACHE_SECONDS, max_entries=100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +54,24 @@ class OidcClient:
 
     def redeem(self, code: str, verifier: str, **parameters: str) -> dict[str, Any]:
         """Return the issuer's tokens for a code; AuthenticationError for a code that it refuses."""
-        form = {
-            "grant_type": "authorization_code",
-            "code": code,
-            "redirect_uri": self.redirect_uri,
-            "client_id": self.client_id,
-            "code_verifier": verifier,
-            **({"client_secret": self.secret} if self.secret else {}),
-            **parameters,
-        }
+        form = self.token_form(code, verifier) | parameters
         status, found = _fetch("POST", metadata(self.issuer)["token_endpoint"], form)
         if status >= 500:
             raise UpstreamUnavailable(service="login", problem=f"it answered {status}")
         if not isinstance(found.get("access_token"), str):
             raise AuthenticationError(problem="the login's code was not accepted")
         return found
+
+    def token_form(self, code: str, verifier: str) -> dict[str, str]:
+        """Return the form of a request for tokens."""
+        return {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": self.redirect_uri,
+            "client_id": self.client_id,
+            "code_verifier": verifier,
+            **({"client_secret": self.secret} if self.secret else {}),
+        }
 
 
 def metadata(issuer: str) -> dict[str, Any]:
@@ -79,12 +82,13 @@ def metadata(issuer: str) -> dict[str, Any]:
 def _read_metadata(issuer: str) -> dict[str, Any]:
     for path in METADATA_PATHS:
         status, found = _fetch("GET", issuer + path)
-        if status == 200 and _is_valid_metadata(found, issuer):
+        if status == 200 and has_endpoints(found, issuer):
             return found
     raise UpstreamUnavailable(service="login", problem="the issuer's metadata cannot be read")
 
 
-def _is_valid_metadata(found: dict[str, Any], issuer: str) -> bool:
+def has_endpoints(found: dict[str, Any], issuer: str) -> bool:
+    """Whether metadata is the issuer's own, and its addresses are as safe as that."""
     places = [found.get("authorization_endpoint"), found.get("token_endpoint")]
     scheme = f"{urlsplit(issuer).scheme}://"
     return str(found.get("issuer", "")).rstrip("/") == issuer and all(

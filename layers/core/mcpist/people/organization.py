@@ -14,10 +14,9 @@ from mcpist.audit.record import RESERVED_USERS
 from mcpist.aws.attributes import INLINE, Attribute, Item, decode, encode
 from mcpist.caller import Caller, Policies, RegisteredModule, Role, Subject, SystemRole
 from mcpist.errors import InvalidRequest, Locale, RoleInUse, RoleNotFound, UserNotFound
-from mcpist.loopback import is_loopback_url
 from mcpist.paging import search
 from mcpist.people.company import ADDRESS_ISSUER, MAX_GRANT_DAYS, CompanyDirectory, Group
-from mcpist.settings import settings
+from mcpist.people.issuers import is_issuer_url
 from mcpist.suggestions import nearest
 
 WAITING_KIND = "waiting"
@@ -32,7 +31,7 @@ CHOICES = {"system_role": ("user", "admin"), "locale": ("en", "ja"), "kind": ("p
 type Acceptance = Literal["accepted", "waiting", "declined"]
 
 MAX_CLIENTS, MAX_CLIENT_CHARACTERS = 100, 200
-MAX_TRUSTED_ISSUERS, MAX_ISSUER_CHARACTERS = 10, 300
+MAX_TRUSTED_ISSUERS = 10
 MAX_ROLES_PER_USER = 40  # each is in the user's access item, which every request reads
 
 
@@ -256,8 +255,7 @@ class Organization:
             problem = f"at most {MAX_TRUSTED_ISSUERS} issuers, each once"
             raise InvalidRequest(field="trusted_issuers", problem=problem)
         for issuer in issuers:
-            is_safe = issuer.startswith("https://") or (settings().local_services and is_loopback_url(issuer))
-            if not is_safe or "#" in issuer or len(issuer) > MAX_ISSUER_CHARACTERS or issuer == settings().public_url:
+            if not is_issuer_url(issuer):
                 problem = f'"{issuer}" is not the https URL of another issuer'
                 raise InvalidRequest(field="trusted_issuers", problem=problem)
 

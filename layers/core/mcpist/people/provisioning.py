@@ -11,7 +11,7 @@ import hmac
 import re
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -188,16 +188,19 @@ def end_access(organization: str, subject: Subject) -> None:
 # -- the person's side ---------------------------------------------------------------------------------
 
 
-def meet(subject: Subject, address: str, request: str) -> None:
+def meet(subject: Subject, address: str, request: str, within: Collection[str] = ()) -> None:
     """Give a person, whose issuer has verified an address, what waits for it: they still accept or decline each.
 
-    Where the person is a user of the organization already, the directory manages that user from now on.
+    The word of an organization's own issuer counts `within` that one alone. Where the person is a user of the
+    organization already, the directory manages that user from now on.
     """
     if not address:
         return
     expected = address_subject(address)
     directory.read_subject(expected, fresh=True)
     for waiting in directory.find_waiting(expected):
+        if within and waiting.organization not in within:
+            continue
         journal = journal_of(waiting, "memberships.meet", request)
         with suppress(CallerError):  # the person signs in all the same
             directory.change(waiting.organization, _met(waiting.user, expected, subject), journal=journal)
