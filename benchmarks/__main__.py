@@ -15,6 +15,7 @@ from benchmarks import (
     fairness,
     imports,
     large_visits,
+    login,
     noise,
     saturation,
     scale,
@@ -125,7 +126,12 @@ def engine_rows(stub: StubDeployment) -> list[Row]:
     """Return the rows of the first table."""
     deployment = stub.deployment
     rows = [*catalogue.rows(), *cpu.caching(stub.service.url), *cpu.sandboxes(stub), *calls.requests(deployment)]
-    rows += [*broker.rows(deployment, stub.folder), *cpu.planning(), *calls.command_line(deployment)]
+    rows += [
+        *broker.rows(deployment, stub.folder),
+        *login.rows(deployment, stub.folder),
+        *cpu.planning(),
+        *calls.command_line(deployment),
+    ]
     return [*rows, *calls.batches(deployment), *calls.shapes(deployment)]
 
 

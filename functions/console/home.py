@@ -1,7 +1,7 @@
 """The first page: what waits for the person, what ran last, and the week; programs get the state of the server."""
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 
 from console import activity
@@ -40,7 +40,7 @@ def show(visit: Visit) -> HttpResponse:
         asked=directory.find_waiting(caller.subject),
         broken=[row for row in accounts if row["acts"] and not row["usable"]],
         connected=connected,
-        first_steps=first_steps(visit, connected, week, has_batches=bool(batches)),
+        first_steps=first_steps(visit, services, connected, week, has_batches=bool(batches)),
         services=services,
         batches=[(batch, state_of(batch)) for batch in batches],
         week=week,
@@ -61,7 +61,7 @@ def show_adoption(visit: Visit) -> HttpResponse:
 
 
 def first_steps(
-    visit: Visit, connected: Collection[str], week: activity.Week, *, has_batches: bool
+    visit: Visit, services: Sequence[str], connected: Collection[str], week: activity.Week, *, has_batches: bool
 ) -> list[tuple[str, str, bool]]:
     """Return the name, the path and the state of each thing to do first; nothing once all of the person's own are done.
 
@@ -75,7 +75,9 @@ def first_steps(
     if visit.is_administrator:
         _, organization = visit.administration.read()
         has_others = len(organization.users) > 1 or bool(invitations.find(visit.caller.organization))
-        steps.append(("invite", "/users?invite=1", has_others))
+        offered = broker.request(visit.caller, "offer", services=services)["services"] if services else []
+        steps.append(("apps", "/connect", any(one["consent"] for one in offered)))
+        steps += [("roles", "/roles?new=1", len(organization.roles) > 1), ("invite", "/users?invite=1", has_others)]
     return steps
 
 

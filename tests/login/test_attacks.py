@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import quote, urlencode
 
+import botocore.endpoint
 import jwt
 import pytest
+from botocore.awsrequest import AWSResponse
 from botocore.exceptions import ClientError
 from cryptography.hazmat.primitives.asymmetric import ec
+from moto.core.botocore_stubber import MockRawResponse
 
 from infra.local.login import LocalLogin
 from login import clients, signing
@@ -232,6 +235,27 @@ def test_while_nothing_can_be_signed_the_client_may_try_again(
     assert (failed["status"], failed["error"]) == (503, "temporarily_unavailable")
     monkeypatch.setattr(signing, "client", usual)
     assert verified(program.refresh(tokens["refresh_token"]))
+
+
+def test_a_throttled_key_is_asked_a_few_times_alone(
+    program: Program, uma: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokens, asked = tokens_of(program, uma), list[str]()
+    body = json.dumps({"__type": "ThrottlingException", "message": "Rate exceeded"}).encode()
+
+    def refuse(request: Any, **_: Any) -> AWSResponse:
+        asked.append(request.url)
+        return AWSResponse(request.url, 400, {}, MockRawResponse(body))
+
+    events = signing.client("kms").meta.events
+    events.register_first("before-send.kms.Sign", refuse)
+    monkeypatch.setattr(botocore.endpoint.time, "sleep", lambda _: None)
+    try:
+        failed = program.refresh(tokens["refresh_token"])
+    finally:
+        events.unregister("before-send.kms.Sign", refuse)
+    assert (failed["status"], failed["error"]) == (503, "temporarily_unavailable")
+    assert 1 < len(asked) <= aws_clients.MAX_ATTEMPTS
 
 
 def test_no_secret_is_logged(

@@ -72,6 +72,19 @@ def test_other_paths_and_methods_are_refused(door: Door) -> None:
     assert (refused["statusCode"], json.loads(refused["body"])["error"]) == (405, "invalid_request")
 
 
+def test_a_login_adds_two_redirects_and_one_page_and_no_page_the_next_time(
+    door: Door, program: Program, uma: Visitor
+) -> None:
+    for pages in (1, 0):
+        answers = [uma.open(program.page())]
+        answers.append(uma.open(uma.choose(answers[0]["headers"]["location"])))
+        if pages:
+            answers.append(uma.decide(answers[-1]))
+        assert query(answers[-1])["code"]
+        assert [answer["statusCode"] for answer in answers] == [303, *[200] * pages, 303]
+    assert door
+
+
 def test_a_person_may_refuse(program: Program, uma: Visitor) -> None:
     answer = query(uma.decide(uma.log_in(program.page()), "refuse"))
     assert (answer["error"], answer["state"], answer["iss"]) == ("access_denied", "s-1", PUBLIC_URL)

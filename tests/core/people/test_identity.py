@@ -211,6 +211,12 @@ def test_a_new_key_is_found_after_a_minute(issuer: Service) -> None:
     assert keys.find("k2").key_id == "k2"
 
 
+def test_clocks_may_differ_by_half_a_minute_and_no_more(issuer: Service) -> None:
+    for claim, direction in (("exp", -1), ("iat", 1), ("nbf", 1)):
+        assert check(issuer, token(issuer, **{claim: time.time() + direction * 5})).sub == "uma"
+        assert refusal(issuer, token(issuer, **{claim: time.time() + direction * 90}))
+
+
 def test_an_issuer_that_is_down_is_no_wrong_token_and_is_not_asked_by_every_request(issuer: Service) -> None:
     issuer.reply_with(Reply(b"<html>", 503))
     for _ in range(20):
