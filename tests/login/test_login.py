@@ -12,10 +12,14 @@ from login.handler import handler
 from login.metadata import METADATA_PATHS
 from mcpist.caller import Subject
 from mcpist.errors import AuthenticationError
+from mcpist.http import bearer
+from mcpist.http.request import HttpRequest
 from mcpist.people import client_logins
 from tests.clock import Clock
 from tests.conftest import AUDIENCE, PUBLIC_URL, TEMPLATE
 from tests.login.conftest import LOOPBACK, REDIRECT, Context, Program, Visitor, query, register, tokens_of, verified
+from token_broker.message import Status
+from token_broker.proof import authenticate
 
 type Door = Callable[..., dict[str, Any]]
 
@@ -254,6 +258,37 @@ def test_a_person_ends_a_clients_access(program: Program, uma: Visitor) -> None:
         verified(tokens)
     assert client_logins.find(subject) == []
     assert client_logins.LIVE_CACHE_SECONDS <= 5
+
+
+def test_a_client_that_was_ended_elsewhere_is_refused_at_every_door_after_five_seconds(
+    program: Program, uma: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token, clock = tokens_of(program, uma)["access_token"], Clock()
+    monkeypatch.setattr(client_logins.live_logins, "clock", clock)
+    request = HttpRequest({"headers": {"authorization": f"Bearer {token}", "host": "mcp.example.com"}})
+    message = {
+        "operation": "status",
+        "proof": {"kind": "jwt", "value": token},
+        "organization": "acme",
+        "services": [],
+        "roles": [],
+    }
+    doors: list[Callable[[], Any]] = [
+        lambda: bearer.authorize(request),  # the endpoint, REST
+        lambda: bearer.memberships(request),
+        lambda: bearer.verify(token, PUBLIC_URL),  # the console
+        lambda: authenticate(Status.model_validate(message)),  # the broker
+    ]
+    for door in doors:
+        door()
+    subject = verified({"access_token": token}).subject
+    (login,) = client_logins.find(subject)
+    # As in another sandbox, which has nothing to forget here.
+    client_logins.logins_table().delete(client_logins.person_key(subject), f"{client_logins.CLIENT_PREFIX}{login.id}")
+    clock.advance(5)
+    for door in doors:
+        with pytest.raises(AuthenticationError, match="ended"):
+            door()
 
 
 def test_tokens_are_for_the_endpoint_alone(program: Program, uma: Visitor) -> None:

@@ -41,13 +41,6 @@ class LoginList(BaseModel):
     proof_line: Annotated[str, Field(description="The line of it that names the organization")]
 
 
-class EndedLogin(BaseModel):
-    """A domain whose people log in as all others do."""
-
-    domain: str
-    removed: bool = True
-
-
 @router.operation("GET", "/v1/logins", "List the company logins")
 def list_logins() -> LoginList:
     """List the issuers at which the organization's people log in, by the domains of their addresses."""
@@ -66,10 +59,10 @@ def set_login(domain: str, body: NewLogin) -> LoginBody:
 
 
 @router.operation("DELETE", "/v1/logins/<domain>", "Remove a company login")
-def delete_login(domain: str) -> EndedLogin:
-    """Let the people of a domain log in as all others do; users stay as they are."""
+def delete_login(domain: str) -> LoginList:
+    """Let the people of a domain log in as all others do, and list the logins that are left; users stay as they are."""
     company_logins.remove(administration(), domain)
-    return EndedLogin(domain=domain)
+    return list_logins()
 
 
 def _shown(one: Issuer) -> LoginBody:

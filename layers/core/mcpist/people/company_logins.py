@@ -9,7 +9,8 @@ import re
 import secrets
 import time
 from base64 import urlsafe_b64decode
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
@@ -56,7 +57,9 @@ def save(work: Administration, domain: str, *, issuer: str, client_id: str, clie
             raise NotConfigured(service="login", problem="the deployment has no login of its own")
         before = issuers.stored()
         _check_shape(new, before)
-        _check(new, client_secret, before.get(domain))
+        deadline = time.monotonic() + CHECK_SECONDS
+        _check_client(OidcClient(new.url, new.client_id, new.redirect_uri, client_secret), deadline)
+        _check_domain(new, before.get(domain), deadline)
         _record(work, domain, before.get(domain), new)
         if client_secret:
             with store_errors("parameters"):
@@ -95,11 +98,8 @@ def _forget(former: Issuer) -> None:
     """Delete the secret of a login that has ended, and do not offer it any more."""
     issuers.issuer_cache.clear()
     if former.secret:
-        try:
-            with store_errors("parameters"):
-                client("ssm").delete_parameter(Name=former.secret_name)
-        except ResourceMissing:
-            return
+        with suppress(ResourceMissing), store_errors("parameters"):
+            client("ssm").delete_parameter(Name=former.secret_name)
 
 
 def _record(work: Administration, domain: str, *states: Issuer | None) -> None:
@@ -125,30 +125,14 @@ def _check_shape(new: Issuer, known: Mapping[str, Issuer]) -> None:
         raise InvalidRequest(field="client_id", problem=f"it has 1 to {MAX_VALUE_CHARACTERS} characters")
 
 
-def _check(new: Issuer, secret: str, holder: Issuer | None) -> None:
-    """Refuse a login of which a value is wrong; further wrong ones are among the error's details."""
-    deadline = time.monotonic() + CHECK_SECONDS
-    ours = OidcClient(new.url, new.client_id, new.redirect_uri, secret)
-    checks: list[Callable[[], None]] = [
-        lambda: _check_client(ours, deadline),
-        lambda: _check_domain(new, holder, deadline),
-    ]
-    wrong = []
-    for check in checks:
-        try:
-            check()
-        except InvalidRequest as error:
-            wrong.append(error)
-    if wrong:
-        raise wrong[0].with_details(problems=wrong[1:]) if wrong[1:] else wrong[0]
-
-
 def _check_client(ours: OidcClient, deadline: float) -> None:
     """Refuse what the issuer refuses, as far as it says so without a person."""
     found = _described(ours.issuer, deadline)
     metadata_cache.put(ours.issuer, found)
     url = ours.authorization_url(state="check", verifier="check", nonce="check", scope=SCOPE, prompt="none")
-    refused = _refused_field(_ask("GET", url, "issuer", deadline), ours.redirect_uri)
+    answer, refused = _ask("GET", url, "issuer", deadline), ""
+    with suppress(ValueError):  # an address or a message that is none says nothing
+        refused = _refused_field(answer, ours.redirect_uri)
     if refused == "redirect_uri":
         raise InvalidRequest(field=refused, problem=f"the issuer's client has not {ours.redirect_uri}")
     if refused:
@@ -183,7 +167,7 @@ def _refused_field(answer: Any, redirect_uri: str) -> str:
     # Google's reason is a message in base64.
     reason = urlsafe_b64decode(query.get("authError", [""])[0].rstrip("=") + "==")
     said = f"{target if answer.status < 400 else ''}\n{reason!r}\n{answer.body.decode(errors='replace')}"
-    if answer.status < 400 and not _REFUSAL.search(said):
+    if answer.status >= 500 or (answer.status < 400 and not _REFUSAL.search(said)):
         return ""
     return "redirect_uri" if _REDIRECT.search(said) else "client_id"
 
