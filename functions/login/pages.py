@@ -16,8 +16,7 @@ from mcpist.http.page import html_response
 from mcpist.http.request import HttpResponse
 from mcpist.http.texts import Texts, read_texts
 from mcpist.loopback import is_loopback_url
-from mcpist.people.issuers import by_domain
-from mcpist.settings import settings
+from mcpist.people.issuers import known_issuers, own_issuer
 from mcpist.visible_text import visible
 
 if TYPE_CHECKING:
@@ -53,8 +52,8 @@ def ask(
 def ask_address(request: BrowserRequest, values: Mapping[str, list[str]]) -> HttpResponse:
     """Ask for a person's address, and begin the login of these parameters with it."""
     kept = [(name, value) for name, given in values.items() if name != "login_hint" for value in given]
-    # An issuer may lead on to any other place, and one on this machine has no TLS.
-    places = {place_of(issuer.url) for issuer in by_domain(settings().issuers_by_domain).values()}
+    # An issuer may lead on to any other place, and one on this machine has no TLS; others are nobody's to see.
+    places = {place_of(one.url) for one in (own_issuer(), *known_issuers().values()) if is_loopback_url(one.url)}
     return _show(request, "address", redirect_source=" ".join(["https:", *sorted(places)]), parameters=kept)
 
 

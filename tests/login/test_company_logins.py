@@ -102,6 +102,8 @@ def test_the_people_of_a_domain_log_in_at_the_issuer_that_their_organization_nam
 ) -> None:
     save(ada, f"{globex.issuer}/", " Globex.com ")
     assert homepage.received[0].path == f"/{DOMAIN}/mcpist"
+    policy = Visitor(door, "gil").open(program.page())["headers"]["content-security-policy"]
+    assert globex.issuer in policy  # where the form that asks for an address may lead
     visitor, page = log_in(door, program, "gil")
     assert (page["statusCode"], "belongs to no organization" in page["body"]) == (403, True)
     trusted = TrustedIssuer(globex.issuer, adds_people=True, roles=("members",))
