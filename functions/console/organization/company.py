@@ -8,10 +8,9 @@ from console.visit import Visit
 from mcpist.errors import InvalidRequest
 from mcpist.http.request import HttpResponse
 from mcpist.paging import page_of, search
-from mcpist.people import company_logins, edits, provisioning
-from mcpist.people.company import MAX_GRANT_DAYS
+from mcpist.people import edits, provisioning
+from mcpist.people.company import MAX_GRANT_DAYS, MAX_ISSUER_CHARACTERS
 from mcpist.people.edits import Edit
-from mcpist.people.issuers import ISSUER_CALLBACK_PATH, MAX_ISSUER_CHARACTERS
 from mcpist.people.organization import Organization, TrustedIssuer
 from mcpist.settings import settings
 
@@ -22,6 +21,8 @@ NEW_ISSUER = "new"
 
 def show(visit: Visit) -> HttpResponse:
     """Show the directory's access, its groups, clients and issuers, and the panel of one group or issuer."""
+    from mcpist.people import company_logins, issuers  # no other page needs them
+
     _, organization = visit.administration.read()
     query = visit.request.query
     found = search(organization.groups.values(), query.get("q", ""), lambda group: (group.name, *group.roles))
@@ -37,7 +38,7 @@ def show(visit: Visit) -> HttpResponse:
         is_new_issuer=issuer == NEW_ISSUER,
         logins={one.domain: one for one in company_logins.find(organization.id)} if settings().login_secrets else None,
         proof_line=company_logins.proof_line(organization.id),
-        callback=f"{visit.request.public_url}{ISSUER_CALLBACK_PATH}",
+        callback=f"{visit.request.public_url}{issuers.ISSUER_CALLBACK_PATH}",
         max_issuer=MAX_ISSUER_CHARACTERS,
         url=f"{visit.request.public_url}{provisioning.SCIM_PATH}",
         max_days=MAX_GRANT_DAYS,
@@ -69,17 +70,25 @@ def submit(visit: Visit) -> HttpResponse:
             clients = [name for line in form("clients").splitlines() if (name := line.strip())]
             edit = edits.change_own_fields(clients=clients)
             return review(visit, "organization.update", "organization", edit, back=PAGE, done="clients_changed")
-        case "login":
-            values = {name: form(name) for name in ("issuer", "client_id", "client_secret")}
-            company_logins.save(visit.administration, form("domain"), **values)
-            return visit.redirect(PAGE, done="login_saved")
-        case "remove_login":
-            company_logins.remove(visit.administration, form("domain"))
-            return visit.redirect(PAGE, done="login_removed")
+        case "login" | "remove_login":
+            return _change_login(visit)
         case "issuer" | "remove_issuer":
             edit = _change_issuer(visit)
             return review(visit, "organization.update", "organization", edit, back=PAGE, done="issuers_changed")
     raise InvalidRequest(field="action", problem="this action is unknown")
+
+
+def _change_login(visit: Visit) -> HttpResponse:
+    """Set the login of a domain's people, or remove it."""
+    from mcpist.people import company_logins
+
+    form = visit.request.form_value
+    if form("action") == "remove_login":
+        company_logins.remove(visit.administration, form("domain"))
+        return visit.redirect(PAGE, done="login_removed")
+    values = {name: form(name) for name in ("issuer", "client_id", "client_secret")}
+    company_logins.save(visit.administration, form("domain"), **values)
+    return visit.redirect(PAGE, done="login_saved")
 
 
 def _change_issuer(visit: Visit) -> Edit:

@@ -21,6 +21,7 @@ from mcpist.aws.table import directory_table
 from mcpist.errors import InvalidRequest, NotConfigured, VersionChanged
 from mcpist.people import issuers
 from mcpist.people.administration import Administration
+from mcpist.people.company import is_issuer_url
 from mcpist.people.identity import METADATA_PATHS
 from mcpist.people.issuers import DOMAIN, DOMAINS_KEY, Issuer
 from mcpist.people.oidc_client import OidcClient, has_endpoints, metadata_cache
@@ -119,7 +120,7 @@ def _check_shape(new: Issuer, known: Mapping[str, Issuer]) -> None:
     own = [one.domain for one in known.values() if one.organization == new.organization]
     if new.domain not in own and len(own) >= MAX_COMPANY_LOGINS:
         raise InvalidRequest(field="domain", problem=f"there are at most {MAX_COMPANY_LOGINS}")
-    if not issuers.is_issuer_url(new.url):
+    if not is_issuer_url(new.url):
         raise InvalidRequest(field="issuer", problem="it is not the https URL of another issuer")
     if not 0 < len(new.client_id) <= MAX_VALUE_CHARACTERS:
         raise InvalidRequest(field="client_id", problem=f"it has 1 to {MAX_VALUE_CHARACTERS} characters")

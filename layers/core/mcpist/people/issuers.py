@@ -11,12 +11,10 @@ from dataclasses import dataclass
 
 from mcpist.aws.attributes import decode
 from mcpist.aws.table import directory_table
-from mcpist.loopback import is_loopback_url
 from mcpist.memory import Memory, cached
 from mcpist.settings import settings
 
 ISSUER_CALLBACK_PATH = "/login/callback"
-MAX_ISSUER_CHARACTERS = 300
 DOMAINS_KEY = "domains"
 ISSUERS_CACHE_SECONDS = 5
 DOMAIN = re.compile(r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+")
@@ -54,14 +52,6 @@ class Issuer:
 
 
 issuer_cache: Memory[str, Mapping[str, Issuer]] = Memory(ISSUERS_CACHE_SECONDS, max_entries=1)
-
-
-def is_issuer_url(url: str) -> bool:
-    """Whether a URL may be that of another issuer: by https, or on this machine where the deployment's own is there."""
-    is_local = settings().local_services or is_loopback_url(settings().issuer)
-    is_safe = url.startswith("https://") or (is_local and is_loopback_url(url))
-    is_short = len(url) <= MAX_ISSUER_CHARACTERS and not re.search(r"[#?\s]", url)
-    return is_safe and is_short and url != settings().public_url
 
 
 def own_issuer() -> Issuer:

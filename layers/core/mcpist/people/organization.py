@@ -15,8 +15,7 @@ from mcpist.aws.attributes import INLINE, Attribute, Item, decode, encode
 from mcpist.caller import Caller, Policies, RegisteredModule, Role, Subject, SystemRole
 from mcpist.errors import InvalidRequest, Locale, RoleInUse, RoleNotFound, UserNotFound
 from mcpist.paging import search
-from mcpist.people.company import ADDRESS_ISSUER, MAX_GRANT_DAYS, CompanyDirectory, Group
-from mcpist.people.issuers import is_issuer_url
+from mcpist.people.company import ADDRESS_ISSUER, MAX_GRANT_DAYS, CompanyDirectory, Group, is_issuer_url
 from mcpist.suggestions import nearest
 
 WAITING_KIND = "waiting"
