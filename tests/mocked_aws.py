@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import boto3
 import moto.core.models
 import moto.core.responses
+import moto.dynamodb.parsing.validators
 import moto.sqs.models
 from botocore import UNSIGNED
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
@@ -19,9 +20,11 @@ from botocore.session import Session
 from moto import mock_aws
 from moto.core.botocore_stubber import BotocoreStubber, MockRawResponse
 from moto.core.utils import camelcase_to_underscores
+from moto.dynamodb.exceptions import ItemSizeTooLarge
 from moto.dynamodb.models import dynamodb_backends
-from moto.dynamodb.models.dynamo_type import LimitedSizeDict
-from moto.dynamodb.parsing.ast_nodes import DepthFirstTraverser
+from moto.dynamodb.models.dynamo_type import DynamoType, Item, LimitedSizeDict
+from moto.dynamodb.models.utilities import bytesize
+from moto.dynamodb.parsing.ast_nodes import DepthFirstTraverser, Node
 from moto.dynamodb.parsing.validators import ActionCountValidator
 from moto.kms.models import kms_backends
 from moto.s3.models import s3_backends
@@ -38,6 +41,7 @@ from tests.kept_clients import keep_clients
 # It keeps the services' descriptions, which take a second to read.
 LOADER = create_loader()
 _LOADER_PATHS = tuple(LOADER.search_paths)
+MAX_ITEM_BYTES = 405_000  # moto's
 DYNAMODB_HOST = f"dynamodb.{REGION}.amazonaws.com"
 BY_MOTO = LoopbackResponse(0)
 items = ItemRequests(lambda _request: BY_MOTO)
@@ -57,7 +61,8 @@ def install() -> None:
     # Four of the five milliseconds of making a queue again.
     for module in (moto.core.responses, moto.sqs.models):
         module.camelcase_to_underscores = cache(camelcase_to_underscores)  # type: ignore[attr-defined]
-    LimitedSizeDict.__deepcopy__ = copy_attributes  # type: ignore[attr-defined]
+    moto.dynamodb.parsing.validators.deepcopy = copy_tree  # type: ignore[attr-defined]
+    Item.__init__ = make_item  # type: ignore[method-assign]
     register = Session._register_builtin_handlers
 
     @cache
@@ -79,11 +84,24 @@ def nodes_to_be_processed(traverser: Any) -> tuple[type, ...]:
     return traverser.kinds  # type: ignore[no-any-return]
 
 
-def copy_attributes(attributes: dict[str, Any], memo: dict[int, Any]) -> LimitedSizeDict:
-    """Copy an item's attributes without measuring the whole item again for each of them, as an assignment does."""
-    copied = LimitedSizeDict.__new__(LimitedSizeDict)
-    dict.update(copied, {name: copy.deepcopy(value, memo) for name, value in attributes.items()})
+def copy_tree(value: Any) -> Any:
+    """Copy what an expression says, or another value, without asking of each part whether it was copied before."""
+    if not isinstance(value, Node):
+        return copy.deepcopy(value)
+    copied: Any = copy.copy(value)
+    copied.children = value.children and [copy_tree(child) for child in value.children]  # type: ignore[no-untyped-call]
+    for child in copied.children or ():
+        if isinstance(child, Node):
+            child.set_parent(copied)  # type: ignore[no-untyped-call]
     return copied
+
+
+def make_item(item: Any, hash_key: DynamoType, range_key: DynamoType | None, attrs: dict[str, Any]) -> None:
+    """Make an item and measure it once, which moto does again for each of its attributes."""
+    typed = {name: DynamoType(value) for name, value in attrs.items()}
+    if sum(bytesize(name) + value.size() for name, value in typed.items()) > MAX_ITEM_BYTES:
+        raise ItemSizeTooLarge
+    item.hash_key, item.range_key, item.attrs = hash_key, range_key, LimitedSizeDict(typed)
 
 
 def answer(stubber: BotocoreStubber, event_name: str, request: AWSPreparedRequest, **options: Any) -> Any:

@@ -39,8 +39,10 @@ REQUESTS: list[tuple[str, dict[str, Any]]] = [
     ),
     ("query", {"KeyConditionExpression": "pk = :one", "ExpressionAttributeValues": {":one": KEY["pk"]}, "Limit": 1}),
     ("scan", {"Limit": 1}),
+    ("put_item", {"Item": ITEM | {"large": {"S": "x" * 405_000}}}),
+    ("update_item", {"Key": NO_KEY, "UpdateExpression": "ADD #count :one", "ReturnValues": "ALL_NEW", **ONE}),
     ("delete_item", {"Key": KEY, "ReturnValues": "ALL_OLD"}),
-    ("delete_item", {"Key": NO_KEY, "ConditionExpression": "attribute_exists(pk)"}),
+    ("delete_item", {"Key": NO_KEY, "ConditionExpression": "attribute_exists(sealed)"}),
 ]
 
 
@@ -74,7 +76,7 @@ def answers(table: str, *, by_moto: bool, monkeypatch: pytest.MonkeyPatch) -> li
 def test_items_are_answered_as_by_moto(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert "GetItem" not in aws
     ours = answers("same", by_moto=False, monkeypatch=monkeypatch)
-    assert [one["ResponseMetadata"] for _, one in ours].count(400) == 3
+    assert [one["ResponseMetadata"] for _, one in ours].count(400) == 4
     boto3.client("dynamodb").delete_table(TableName="same")
     assert ours == answers("same", by_moto=True, monkeypatch=monkeypatch)
 
