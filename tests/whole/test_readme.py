@@ -37,6 +37,7 @@ REPLACED = {
 }
 IN_AWS = "it needs an account in AWS; tests/rehearsal deploys on an engine"
 LEFT_OUT = dict.fromkeys(("make deploy", 'make deploy ARGS="Administrator=ada@example.com"'), IN_AWS)
+INSTALLED = (".venv", ".tools")
 NEEDED_PROGRAMS = ("rg", "jq", "node")
 
 
@@ -135,17 +136,18 @@ class Walk:
             process.communicate(timeout=READY_SECONDS)
 
 
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which what the first page installs is there for the second."""
+    return tmp_path_factory.mktemp("installed") / "copy"
+
+
 @pytest.fixture
-def walk(tmp_path: Path) -> Iterator[Walk]:
+def walk(installed: Path, tmp_path: Path) -> Iterator[Walk]:
     """A copy of what git knows, and a folder of programs before all others: servers of npm and PyPI that are here."""
     if missing := [name for name in NEEDED_PROGRAMS if shutil.which(name) is None]:
         pytest.skip(f"not installed: {', '.join(missing)}")
-    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    files = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
-    for name in filter(None, files):
-        if (ROOT / name).is_file():
-            (tmp_path / "copy" / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, tmp_path / "copy" / name)
+    copy_checkout(installed)
     bin_folder = tmp_path / "bin"
     bin_folder.mkdir()
     (bin_folder / "uv").symlink_to(UV)
@@ -160,9 +162,29 @@ def walk(tmp_path: Path) -> Iterator[Walk]:
         if not name.startswith(("MCPIST_", "AWS_", "VIRTUAL_ENV", "MAKE", "MFLAGS", "ARGS"))
     }
     own = {"PATH": f"{bin_folder}:{os.environ['PATH']}", "PORT": free_port(), "SHELL": "/bin/bash"}
-    found = Walk(tmp_path / "copy", kept | own | {"XDG_CONFIG_HOME": str(tmp_path / "config")})
+    found = Walk(installed, kept | own | {"XDG_CONFIG_HOME": str(tmp_path / "config")})
     with found.running, found.terminals:
         yield found
+
+
+def copy_checkout(folder: Path) -> None:
+    """Copy what git knows, with links to what others wrote, as `make .venv/.peers` has installed it here.
+
+    Of what the folder had before only what `make` installed is left.
+    """
+    for name in folder.iterdir() if folder.exists() else ():
+        if name.name not in INSTALLED:
+            shutil.rmtree(name) if name.is_dir() else name.unlink()
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    files = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    for name in filter(None, files):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)  # with its time, else make would install again
+    npm.modules(), pypi.programs()
+    locks = [Path(name) for name in files if name.endswith("package-lock.json")]
+    for peers in (*(lock.with_name("node_modules") for lock in locks), Path("tests/peers/.venv")):
+        (folder / peers).symlink_to(ROOT / peers)
 
 
 @pytest.mark.slow
