@@ -34,7 +34,8 @@ COVERED := tests/core/files tests/core/programs tests/program_runner tests/servi
 ROOMS := $(if $(ALL),'functions/*' 'layers/core/*','layers/**/files/*' 'layers/**/programs/*' 'functions/program_runner/*')
 ALL_SOURCES := functions,layers/core/mcpist
 # Who takes which tests, and in which order: tests/running.py.
-PYTEST := $(RUN) pytest -n 2 --dist loadfile --no-loadscope-reorder
+# All tests with slow ones wait for processes a third of their time.
+PYTEST := $(RUN) pytest -n $(if $(REST),3,2) --dist loadfile --no-loadscope-reorder
 SAM := $(OWN_PYTHON) "$(CURDIR)/.tools/sam/bin/sam"
 
 unexport VIRTUAL_ENV
@@ -75,8 +76,7 @@ check: .venv/.synced .tools/sam/.synced .tools/bandit/.synced ## Format, lint, t
 	@echo 'diff $(REQUIREMENTS) uv.lock'
 	@$(EXPORT) | diff $(REQUIREMENTS) - || { echo '$(REQUIREMENTS) is behind uv.lock: run `make lock`' >&2; exit 1; }
 	$(SAM) validate --lint
-	$(SAM) validate --lint --template infra/cognito.yaml
-	$(SAM) validate --lint --template infra/watch.yaml
+	.tools/sam/bin/cfn-lint infra/cognito.yaml infra/watch.yaml
 	@$(MAKE) --no-print-directory scan
 	@$(MAKE) --no-print-directory cover
 

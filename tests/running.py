@@ -25,8 +25,13 @@ from tests.examples import ALL_EXAMPLES, examples
 ROOT = Path(__file__).parents[1]
 BOUND = "make test: 5 min on two cores, 8 min of CPU"
 STARTED = time.monotonic()
-# Servers as processes, and no AWS: these need no process without a deployment, so they fill what it leaves at the end.
-LAST = ROOT / "tests/upstreams"
+# Servers and whole stacks as processes, and no AWS: these need no process without a deployment, so they fill what it
+# leaves at the end.
+LAST = (
+    ROOT / "tests/upstreams",
+    ROOT / "tests/test_built_layers.py",
+    *(ROOT / f"tests/whole/test_{name}.py" for name in ("interrupted", "readme", "restart")),
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -65,7 +70,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def deployment_rank(item: pytest.Item) -> int:
     """The place of a test: no deployment, the usual one, one of its own, and the LAST."""
-    if is_last(item.path.parent):
+    if is_last(item.path):
         return 3
     if "deployment" not in getattr(item, "fixturenames", ()):
         return 0
@@ -74,9 +79,9 @@ def deployment_rank(item: pytest.Item) -> int:
 
 
 @cache
-def is_last(folder: Path) -> bool:
-    """Whether the files of a folder run last: a question of a tenth of a millisecond, asked for 8,000 tests."""
-    return folder.is_relative_to(LAST)
+def is_last(file: Path) -> bool:
+    """Whether a file runs last: a question of a tenth of a millisecond, asked for 8,000 tests."""
+    return any(map(file.is_relative_to, LAST))
 
 
 def pytest_collection_finish() -> None:
