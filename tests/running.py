@@ -10,6 +10,7 @@ import os
 import random
 import re
 import resource
+import sys
 import time
 from collections import Counter
 from functools import cache
@@ -18,11 +19,14 @@ from typing import Any
 
 import hypothesis
 import pytest
+from _pytest.assertion import rewrite
+from _pytest.assertion.rewrite import assertstate_key
 from xdist.scheduler import LoadFileScheduling
 
 from tests.examples import ALL_EXAMPLES, examples
 
-ROOT = Path(__file__).parents[1]
+TESTS = Path(__file__).parent
+ROOT = TESTS.parent
 BOUND = "make test: 5 min on two cores, 8 min of CPU"
 STARTED = time.monotonic()
 # Servers and whole stacks as processes, and no AWS: these need no process without a deployment, so they fill what it
@@ -49,6 +53,26 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.load_profile("steady")
     # A fifth of the CPU went into looking through objects that live as long as the process.
     gc.set_threshold(100_000, 20, 20)
+    if hasattr(config, "workerinput") and "tests" in config.args and not sys.dont_write_bytecode:
+        rewrite_share(config)
+
+
+def rewrite_share(config: pytest.Config) -> None:
+    """Rewrite this worker's share of the files of tests for the others, each of which would rewrite all: 16 s of CPU.
+
+    What is rewritten is kept, so this is work of the first run alone.
+    """
+    worker = config.workerinput  # type: ignore[attr-defined]
+    state, files = config.stash[assertstate_key], list[Path]()
+    for folder, folders, names in TESTS.walk():
+        folders[:] = sorted(set(folders) - {"node_modules", ".venv"})
+        files += [folder / name for name in sorted(names) if re.fullmatch(r"(test_.*|conftest)\.py", name)]
+    for file in files[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]:
+        kept = rewrite.get_cache_dir(file) / f"{file.stem}{rewrite.PYC_TAIL}"
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        if rewrite._read_pyc(file, kept) is None:
+            source, code = rewrite._rewrite_test(file, config)
+            rewrite._write_pyc(state, code, source, kept)
 
 
 @pytest.hookimpl(trylast=True)
