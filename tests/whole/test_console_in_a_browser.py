@@ -42,35 +42,19 @@ class Look:
     width: int
     colours: Literal["light", "dark"]
 
-    def __str__(self) -> str:
-        return f"{self.person.sub}-{self.language}-{self.width}-{self.colours}"
-
 
 # Each pair of person, language, width and colours, since a fault depends on two of them at most; all 24 take four times
-# as long.
+# as long. A page is loaded once for all looks of a reader, the narrowest first.
 LOOKS = (
-    Look(ADMINISTRATOR, "en", 320, "light"),
-    Look(USER, "ja", 320, "dark"),
-    Look(ADMINISTRATOR, "ja", 768, "dark"),
-    Look(USER, "en", 768, "light"),
-    Look(ADMINISTRATOR, "en", 1280, "dark"),
-    Look(USER, "ja", 1280, "light"),
-)
-# Chromium and axe-core take a second of CPU a page: the quick tests look at one page of each kind.
-QUICK_PAGES = (
-    "/",
-    "/workbench?add=rag.search_docs",
-    "/tools?tool=rag.search_docs",
-    "/batches?id={batch}",
-    "/roles?id=members&module=github",
-)
-ONE_OF_EACH_KIND = pytest.mark.parametrize(
-    "shown",
-    [pytest.param(page, marks=() if page.path in QUICK_PAGES else pytest.mark.slow) for page in PAGES],
-    ids=lambda page: page.path,
-    indirect=True,
+    (Look(ADMINISTRATOR, "en", 320, "light"), Look(ADMINISTRATOR, "en", 1280, "dark")),
+    (Look(ADMINISTRATOR, "ja", 768, "dark"),),
+    (Look(USER, "ja", 320, "dark"), Look(USER, "ja", 1280, "light")),
+    (Look(USER, "en", 768, "light"),),
 )
 EVERY_PAGE = pytest.mark.parametrize("shown", PAGES, ids=lambda page: page.path, indirect=True)
+
+# What passes is not described, and no style is loaded again for rules that are not asked for.
+AXE = f"axe.run(document, {{runOnly: {RULES}, resultTypes: ['violations'], preload: false}})"
 
 type Profiles = dict[Person, Any]
 
@@ -125,16 +109,25 @@ def profiles(chromium: Browser, deployment: LocalDeployment) -> Profiles:
 
 
 @pytest.fixture(scope="module")
-def pages(chromium: Browser, profiles: Profiles) -> dict[Person, Page]:
-    """A page of each person."""
-    return {person: new_page(chromium, storage_state=state) for person, state in profiles.items()}
+def pages(chromium: Browser, profiles: Profiles, axe: str) -> dict[Person, Page]:
+    """A page of each person, with axe-core."""
+    made = {person: new_page(chromium, storage_state=state) for person, state in profiles.items()}
+    for page in made.values():
+        page.context.add_init_script(axe)
+    return made
+
+
+@pytest.fixture(scope="module")
+def still_page(chromium: Browser, profiles: Profiles) -> Page:
+    """A page of an administrator's browser that runs no scripts."""
+    return new_page(chromium, storage_state=profiles[ADMINISTRATOR], java_script_enabled=False)
 
 
 def look(page: Page, *, width: int = 1280, language: str = "en", colours: Literal["light", "dark"] = "light") -> None:
     """Set the window, the language and the colours of a page."""
     page.set_viewport_size({"width": width, "height": 800})
     page.set_extra_http_headers({"accept-language": language})
-    page.emulate_media(color_scheme=colours)
+    page.emulate_media(color_scheme=colours, reduced_motion="reduce")  # else another colour comes by and by
 
 
 def open_page(page: Page, deployment: LocalDeployment, path: str, text: str) -> None:
@@ -143,10 +136,9 @@ def open_page(page: Page, deployment: LocalDeployment, path: str, text: str) -> 
     expect(page.locator("body")).to_contain_text(text, use_inner_text=True)
 
 
-def check_accessible(page: Page, axe: str, language: str) -> None:
+def check_accessible(page: Page, language: str) -> None:
     """Fail for what axe-core finds on a page, and for one that is wider than its window."""
-    page.evaluate(f"{axe}; true")
-    found = page.evaluate(f"axe.run(document, {{runOnly: {RULES}}}).then(found => found.violations)")
+    found = page.evaluate(f"{AXE}.then(found => found.violations)")
     assert [
         f"{one['id']}: {node['html'][:160]} {node['failureSummary']}" for one in found for node in one["nodes"]
     ] == []
@@ -154,15 +146,15 @@ def check_accessible(page: Page, axe: str, language: str) -> None:
     assert page.evaluate("document.documentElement.lang") == language
 
 
-def check_page(page: Page, axe: str, language: str) -> None:
+def check_page(page: Page, language: str) -> None:
     """Fail for what axe-core finds on a page of the console, and for one that hides where one is."""
-    check_accessible(page, axe, language)
+    check_accessible(page, language)
     assert page.evaluate(CURRENT_IS_IN_SIGHT), "the line of the navigation shows where one is"
 
 
-@ONE_OF_EACH_KIND
-def test_a_page_is_accessible_weighs_little_and_complains_of_nothing(
-    deployment: LocalDeployment, chromium: Browser, profiles: Profiles, axe: str, shown: ConsolePage
+@EVERY_PAGE
+def test_a_page_weighs_little_and_complains_of_nothing(
+    deployment: LocalDeployment, chromium: Browser, profiles: Profiles, shown: ConsolePage
 ) -> None:
     page = new_page(chromium, storage_state=profiles[ADMINISTRATOR])
     heard = complaints(page.context)
@@ -172,37 +164,31 @@ def test_a_page_is_accessible_weighs_little_and_complains_of_nothing(
     assert len(sizes) >= 4, "the page, its style and its scripts"
     assert sum(sizes) < MAX_PAGE_BYTES, sizes
     assert heard == [], "no policy of ours stops anything of ours"
-    check_page(page, axe, "ja")
     page.context.close()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seen", LOOKS, ids=str)
+@pytest.mark.parametrize("looks", LOOKS, ids=lambda looks: f"{looks[0].person.sub}-{looks[0].language}")
 @EVERY_PAGE
 def test_a_page_is_accessible_in_every_look(
-    deployment: LocalDeployment, pages: dict[Person, Page], axe: str, shown: ConsolePage, seen: Look
+    deployment: LocalDeployment, pages: dict[Person, Page], shown: ConsolePage, looks: tuple[Look, ...]
 ) -> None:
-    person, language, width, colours = seen.person, seen.language, seen.width, seen.colours
+    person, language = looks[0].person, looks[0].language
     page = pages[person]
-    look(page, width=width, language=language, colours=colours)
     refused = shown.administrators and person == USER
     text = shown.japanese if language == "ja" else shown.english
-    open_page(page, deployment, shown.path, "AUTHORIZATION_ERROR" if refused else text)
-    check_page(page, axe, language)
+    for seen in looks:
+        look(page, width=seen.width, language=language, colours=seen.colours)
+        if seen == looks[0]:
+            open_page(page, deployment, shown.path, "AUTHORIZATION_ERROR" if refused else text)
+        check_page(page, language)
 
 
-@pytest.mark.slow
 @EVERY_PAGE
-def test_a_page_works_without_scripts(
-    deployment: LocalDeployment, chromium: Browser, profiles: Profiles, shown: ConsolePage
-) -> None:
-    page = new_page(chromium, storage_state=profiles[ADMINISTRATOR], java_script_enabled=False)
-    open_page(page, deployment, shown.path, shown.english)
-    assert page.locator("button.copy:not([hidden])").count() == 0
-    page.context.close()
+def test_a_page_works_without_scripts(deployment: LocalDeployment, still_page: Page, shown: ConsolePage) -> None:
+    open_page(still_page, deployment, shown.path, shown.english)
+    assert still_page.locator("button.copy:not([hidden])").count() == 0
 
 
-@pytest.mark.slow
 @EVERY_PAGE
 def test_the_keyboard_reaches_every_control_and_shows_where_it_is(
     deployment: LocalDeployment, pages: dict[Person, Page], shown: ConsolePage
@@ -229,10 +215,9 @@ def test_the_keyboard_reaches_every_control_and_shows_where_it_is(
     assert len(unreached) <= radio, page.evaluate(f"{unreached}.map(one => controls[one].outerHTML)")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("colours", ["light", "dark"])
 def test_a_refused_form_and_a_review_are_accessible_on_a_phone(
-    deployment: LocalDeployment, pages: dict[Person, Page], axe: str, colours: Literal["light", "dark"]
+    deployment: LocalDeployment, pages: dict[Person, Page], colours: Literal["light", "dark"]
 ) -> None:
     page = pages[ADMINISTRATOR]
     look(page, width=320, colours=colours)
@@ -241,12 +226,12 @@ def test_a_refused_form_and_a_review_are_accessible_on_a_phone(
         page.fill(f"#field-{field}", text)
     page.click(".panel form button.wide")
     expect(page.locator("#field-id[aria-invalid=true]")).to_have_value("a#b")
-    check_page(page, axe, "en")
+    check_page(page, "en")
     page.goto(f"{deployment.aws.api_url}/roles?id=members")
     page.locator(".panel input[name=modules]:checked").first.uncheck()
     page.click(".panel form button.wide")
     expect(page.locator("del").first).to_be_visible()
-    check_page(page, axe, "en")
+    check_page(page, "en")
 
 
 def test_a_person_signs_out_and_a_stolen_cookie_opens_nothing(deployment: LocalDeployment, chromium: Browser) -> None:
@@ -286,7 +271,6 @@ def test_htmx_is_the_file_of_its_package() -> None:
     assert (ours / "htmx.LICENSE").read_bytes() == (package / "LICENSE").read_bytes()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "ja"])
 @pytest.mark.parametrize("redirect", ["https://client.example/callback", "http://127.0.0.1:4711/callback"])
 def test_the_question_of_the_login_is_accessible(
@@ -299,20 +283,21 @@ def test_the_question_of_the_login_is_accessible(
     asked |= {"code_challenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", "code_challenge_method": "S256"}
     # No scripts of ours are needed; axe-core is one, which the page's policy keeps out.
     page = new_page(chromium, bypass_csp=True)
+    page.context.add_init_script(axe)
     look(page, width=320, language=language, colours="dark")
     page.goto(f"{url}/login/authorize?{urlencode(asked)}")
     page.click(f"button[value={USER.sub}]")
     page.wait_for_selector("form[action='/login/consent']")
-    check_accessible(page, axe, language)
+    check_accessible(page, language)
     look(page, language=language, colours="light")
-    check_accessible(page, axe, language)
+    check_accessible(page, language)
     page.context.close()
 
 
-@pytest.mark.slow
 def test_a_login_that_cannot_begin_says_so_accessibly(deployment: LocalDeployment, chromium: Browser, axe: str) -> None:
     page = new_page(chromium, bypass_csp=True)
+    page.context.add_init_script(axe)
     look(page, width=320, language="ja", colours="dark")
     page.goto(f"{deployment.aws.api_url}/login/authorize?client_id=nobody&response_type=code")
-    check_accessible(page, axe, "ja")
+    check_accessible(page, "ja")
     page.context.close()
