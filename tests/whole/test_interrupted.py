@@ -151,10 +151,12 @@ def expect_all_of_it(batch: dict[str, Any], marks: Counter[str], run: str) -> No
         assert marks[f"{run}/e{index}"] in ({0, 1} if index in in_doubt else {1}), (index, batch)
 
 
-def test_batches_go_on_after_a_kill_at_any_moment_and_write_nothing_twice(tmp_path: Path, counter: MarkServer) -> None:
+def test_batches_go_on_after_a_kill_at_any_moment_unless_cancelled_and_write_nothing_twice(
+    tmp_path: Path, counter: MarkServer
+) -> None:
     port, moments = kept_port(), random.Random(29)  # noqa: S311 - moments, no secrets
     upstreams = ("--upstreams", str(tmp_path / "upstreams.json"))
-    before, interrupted = "", 0
+    before, cancelled, interrupted = "", "", 0
     for number in range(KILLS + 1):
         run = f"run{number}"
         with up(tmp_path, port, *upstreams) as stack, person_of(stack) as person:
@@ -166,6 +168,10 @@ def test_batches_go_on_after_a_kill_at_any_moment_and_write_nothing_twice(tmp_pa
                 interrupted += f"batch {newest} of uma was interrupted" in log
                 expect_all_of_it(person.end_of(newest), counter.marks, previous)
             before = newest
+            if number == KILLS - 1:
+                person.start("cancelled")
+                before = cancelled = person.newest()
+                person.web.post(f"/v1/batches/{cancelled}/cancel")
             if number < KILLS:
                 counter.calls, calls = 0, moments.randrange(CALLS)
                 sending = Thread(target=person.start, args=(run,))
@@ -174,18 +180,8 @@ def test_batches_go_on_after_a_kill_at_any_moment_and_write_nothing_twice(tmp_pa
                 time.sleep(moments.uniform(0, 2 * CALL_SECONDS))
                 stack.kill()
                 sending.join()
+            else:
+                states = {batch["id"]: batch["state"] for batch in stack.mcpist("batches")["batches"]}
+                assert states[cancelled] == "cancelled"
     assert interrupted > KILLS // 2
     assert max(counter.marks.values()) == 1
-
-
-def test_a_cancelled_batch_stays_so(tmp_path: Path, counter: MarkServer) -> None:
-    port, upstreams = kept_port(), ("--upstreams", str(tmp_path / "upstreams.json"))
-    with up(tmp_path, port, *upstreams) as stack, person_of(stack) as person:
-        person.start("run")
-        batch = person.newest()
-        person.web.post(f"/v1/batches/{batch}/cancel")
-        stack.kill()
-    with up(tmp_path, port, *upstreams) as stack:
-        shown = stack.mcpist("batches")["batches"][0]
-        assert (shown["id"], shown["state"]) == (batch, "cancelled")
-        assert "again" not in counter.marks
