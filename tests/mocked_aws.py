@@ -35,6 +35,7 @@ from infra.local.dynamodb import ItemRequests
 from infra.local.names import ACCOUNT, REGION
 from infra.local.server import LoopbackRequest, LoopbackResponse
 from mcpist.aws import clients
+from mcpist.aws.botocore_loader import JsonFileLoader
 from mcpist.memory import forget_all
 from tests.kept_clients import keep_clients
 
@@ -63,6 +64,9 @@ def install() -> None:
         module.camelcase_to_underscores = cache(camelcase_to_underscores)  # type: ignore[attr-defined]
     moto.dynamodb.parsing.validators.deepcopy = copy_tree  # type: ignore[attr-defined]
     Item.__init__ = make_item  # type: ignore[method-assign]
+    # A sandbox reads the services' descriptions once; in this process a new one begins with each test.
+    read = cache(JsonFileLoader().load_file)
+    JsonFileLoader.load_file = lambda _, path: read(path)  # type: ignore[method-assign]
     register = Session._register_builtin_handlers
 
     @cache
