@@ -180,6 +180,7 @@ class Seen:
     reached: frozenset[str]
     writes: int
     destroys: int
+    uses: int
 
 
 type Condition = tuple[str, Callable[[Seen], bool]]
@@ -202,6 +203,7 @@ def a_rule(chance: random.Random, depth: int = 2) -> Condition:
             ('context.labels.contains("customer")', lambda seen: "hub.people" in seen.reached),
             (f"context.recent.writes >= {bound}", lambda seen: seen.writes >= bound),
             (f"context.recent.destroys == {bound}", lambda seen: seen.destroys == bound),
+            (f"context.recent.uses < {bound}", lambda seen: seen.uses < bound),
         )
     )
 
@@ -273,7 +275,8 @@ def _endings(
     begun = [TOOLS[graph.tools[one]] for one, ending in ended.items() if ending in {"done", "failed"}]
     before = frozenset(graph.tools[one] for one in graph.ancestors(step) if ended[one] == "done")
     destroys = begun.count("destroys")
-    is_refused = forbids(step, Seen(before, graph.reached(step), begun.count("writes") + destroys, destroys))
+    writes = begun.count("writes") + destroys
+    is_refused = forbids(step, Seen(before, graph.reached(step), writes, destroys, len(begun)))
     refused[step].add(is_refused)
     yield from ("refused",) if is_refused else ("done", "failed")
 

@@ -8,6 +8,7 @@ import pytest
 from mcpist.caller import Caller, Policies, Role, Subject
 from mcpist.policies.decision import decide
 from mcpist.policies.facts import Moment, ToolFacts, questions
+from mcpist.policies.history import NO_HISTORY, History
 from mcpist.policies.place import StepPlace
 from mcpist.policies.rules import rules_of
 from mcpist_services.catalogue import CATALOGUE
@@ -43,6 +44,11 @@ CASES: dict[str, list[tuple[str, dict[str, Any], dict[str, Any], str]]] = {
         ("github.delete_branch", {**REPOSITORY, "branch": "b"}, {}, "approve"),
         ("slack.send_message", MESSAGE, {}, "permit"),
     ],
+    "module-limit": [
+        ("github.get_repo", REPOSITORY, {"history": History(uses={"github": 500})}, "refuse"),
+        ("github.get_repo", REPOSITORY, {"history": History(uses={"github": 499, "slack": 9})}, "permit"),
+        ("slack.send_message", MESSAGE, {"history": History(uses={"slack": 500})}, "permit"),
+    ],
     "production-read-only": [
         ("supabase.execute_sql", {}, {"account": "production"}, "refuse"),
         ("supabase.execute_sql", {}, {"account": "staging"}, "permit"),
@@ -62,11 +68,12 @@ def test_a_template_decides_as_its_title_says(name: str, case: tuple[str, dict[s
     full_name, arguments, more, expected = case
     service, _, tool_name = full_name.partition(".")
     tool, text = CATALOGUE.module(service).tools[tool_name], TEXTS["base"] + TEXTS[name]
-    facts = {one: value for one, value in more.items() if one != "now"}
+    facts = {one: value for one, value in more.items() if one not in {"now", "history"}}
     use = ToolFacts(
         service, tool_name, tool.effect, schema=tool.input_schema, service=service, arguments=arguments, **facts
     )
-    moment = Moment(UMA, Policies(1, text), rules_of(text), more.get("now", FRIDAY), labels_of)
+    now, history = more.get("now", FRIDAY), more.get("history", NO_HISTORY)
+    moment = Moment(UMA, Policies(1, text), rules_of(text), now, labels_of, history)
     (verdict,) = decide(moment.rules, questions(moment, [use]))
     assert verdict.level == expected
 

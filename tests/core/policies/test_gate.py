@@ -163,6 +163,19 @@ def test_the_last_minutes_decide_on_order_and_number() -> None:
     refused(PolicyFailed, who(forbid("create_item", end="when { context.recent.writes + 9223372036854775807 > 0 }")))
 
 
+def test_a_module_has_a_limit_of_its_own() -> None:
+    of = who(forbid("list_items", end="when { context.recent.uses >= 3 }"))
+    reads = [{"id": f"s{n}", "tool": "list_items"} for n in range(4)]
+    assert {one.text for one in planned(of, *reads[:3]).verdicts} == {"permit: base"}
+    assert {one.text for one in planned(of, *reads).verdicts} == {"undecided: depends on the other steps"}
+    for outcome in ("started", "succeeded"):
+        used(of, "create_item", outcome)
+    used(of, "list_items", "succeeded")
+    assert admitted(of, ToolUse("shop", "list_items", {}, "r"))
+    used(of, "list_items", "UPSTREAM_UNAVAILABLE")
+    refused(PolicyRefused, of, ToolUse("shop", "list_items", {}, "r"))
+
+
 def test_a_remembered_read_labels_later_calls_only_where_that_is_set() -> None:
     leak = forbid("create_item", end='when { context.labels.contains("customer") }')
     of = who(leak, labels=("shop.get_item=customer",))

@@ -101,7 +101,7 @@ def overview(rules: RuleSet, caller: Caller, uses: Sequence[ToolFacts]) -> list[
 def _question(moment: Moment, use: ToolFacts, known: str) -> PolicyRequest:
     rules = moment.rules
     context: dict[str, Any] = {name: fact(moment, use) for name, fact in _FACTS.items() if rules.lookers(name)}
-    problem, unknown = "", _unknown_steps(moment, use.place)
+    problem, unknown = "", _unknown_steps(moment, use)
     if use.unresolved and rules.lookers("domains"):
         unknown["domains",] = Unknown(", ".join(dict.fromkeys(use.unresolved.values())))
     if rules.lookers("args"):
@@ -142,13 +142,14 @@ def _told(kind: CedarType, name: str, value: Any) -> Any:
         raise WrongValue(f"the argument {name}: {error}") from None
 
 
-def _unknown_steps(moment: Moment, place: StepPlace) -> dict[Path, Unknown]:
+def _unknown_steps(moment: Moment, use: ToolFacts) -> dict[Path, Unknown]:
     """Return the facts that depend on how other steps of a batch end."""
-    unknown: dict[Path, Unknown] = {}
+    place, unknown = use.place, dict[Path, Unknown]()
     if place.perhaps_before and moment.rules.lookers("before"):
         unknown["before",] = Unknown("the steps before it")
-    for name, (low, high) in {"writes": place.writes, "destroys": place.destroys}.items():
-        base = getattr(moment.history, name)
+    counted = {"writes": place.writes, "destroys": place.destroys, "uses": place.uses}
+    for name, (low, high) in counted.items():
+        base = _recent(moment, use)[name]
         if high != 0 and moment.rules.lookers("recent", name):
             choices = (OPEN,) if high is None else tuple(range(base + low, base + high + 1))
             unknown["recent", name] = Unknown("the other steps", choices)
@@ -188,8 +189,9 @@ def _before(moment: Moment, use: ToolFacts) -> list[dict[str, Any]]:
     return [{"__entity": _uid("Action", name)} for name in names]
 
 
-def _recent(moment: Moment, _: ToolFacts) -> dict[str, int]:
-    return {"writes": moment.history.writes, "destroys": moment.history.destroys}
+def _recent(moment: Moment, use: ToolFacts) -> dict[str, int]:
+    past = moment.history
+    return {"writes": past.writes, "destroys": past.destroys, "uses": past.uses.get(use.module, 0)}
 
 
 def _domains(value: Any) -> Iterator[str]:

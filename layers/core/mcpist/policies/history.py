@@ -1,7 +1,8 @@
 """The history of a person's uses in the last minutes, from the audit."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from mcpist.audit.search import MAX_ROWS, Filters, find
@@ -17,6 +18,8 @@ class History:
     """The full names of the tools."""
     writes: int = 0
     destroys: int = 0
+    uses: Mapping[str, int] = field(default_factory=Counter[str])
+    """The uses of each module."""
 
 
 NO_HISTORY = History()
@@ -25,7 +28,7 @@ NO_HISTORY = History()
 def recent(caller: Caller, minutes: int, destroys: Callable[[str], bool]) -> History:
     """Return the uses of the last minutes; PolicyFailed if they are more than can be counted.
 
-    A write counts once it has begun. `destroys` says of a tool's full name whether the tool destroys.
+    A write counts once it has begun, a read once it has ended. `destroys` says of a full name if its tool destroys.
     """
     now = datetime.now(UTC)
     filters = Filters(user=caller.user, event="use")
@@ -36,4 +39,6 @@ def recent(caller: Caller, minutes: int, destroys: Callable[[str], bool]) -> His
         raise PolicyFailed(name="", problem=problem)
     begun = [row["tool"] for row in page.rows if row["outcome"] == "started"]
     succeeded = frozenset(row["tool"] for row in page.rows if row["outcome"] == "succeeded")
-    return History(succeeded, len(begun), sum(map(destroys, begun)))
+    writing = frozenset(begun)
+    used = Counter(row["service"] for row in page.rows if (row["outcome"] == "started") is (row["tool"] in writing))
+    return History(succeeded, len(begun), sum(map(destroys, begun)), used)

@@ -23,6 +23,8 @@ class StepPlace:
     writes: tuple[int, int | None] = (0, 0)
     """How many steps write before it that have not run yet: at least and at most, None where that is not known."""
     destroys: tuple[int, int | None] = (0, 0)
+    uses: tuple[int, int | None] = (0, 0)
+    """Those that use the same module, whatever they do."""
 
 
 NO_PLACE = StepPlace()
@@ -44,6 +46,7 @@ class PlannedStep:
     """Whether steps that wait for it run only once it has succeeded."""
     runs_often: bool = False
     """Whether it runs for each element of a list."""
+    module: str = ""
     columns: frozenset[str] = frozenset()
     """The columns with labels of their own that its arguments and its list refer to."""
 
@@ -86,16 +89,21 @@ def _place(
     others = {one for one in range(len(steps)) if one != number and number not in steps[one].ancestors}
     writing = {one for one in others if steps[one].effect != "reads"}
     destroying = {one for one in writing if steps[one].effect == "destroys"}
-    bounds = [_bounds(steps, found, certain, number) if counts else (0, None) for found in (writing, destroying)]
+    using = {one for one in others if steps[one].module == own.module}
+    bounds = [_bounds(steps, found, certain, own) if counts else (0, None) for found in (writing, destroying)]
+    bounds.append(_bounds(steps, using, certain, own, counts_reads=True) if counts else (0, None))
     return StepPlace(True, reaching, before, perhaps, *bounds)
 
 
 def _bounds(
-    steps: Sequence[PlannedStep], found: Collection[int], certain: Steps, number: int
+    steps: Sequence[PlannedStep],
+    found: Collection[int],
+    certain: Steps,
+    own: PlannedStep,
+    *,
+    counts_reads: bool = False,
 ) -> tuple[int, int | None]:
-    """Return how many of some steps have run before one, at least and at most."""
-    often = [
-        one for one in {*found, number} if steps[one].runs_often and (one in found or steps[one].effect != "reads")
-    ]
+    """Return how many of some steps have run before one's own, at least and at most."""
+    repeats = own.runs_often and (counts_reads or own.effect != "reads")
     least = sum(one in certain and not steps[one].runs_often for one in found)
-    return least, None if often else len(found)
+    return least, None if repeats or any(steps[one].runs_often for one in found) else len(found)

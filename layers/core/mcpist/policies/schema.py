@@ -21,7 +21,7 @@ FACTS: dict[str, CedarType] = {
     "batch": _BOOLEAN,
     "time": _record(hour=_LONG, minute=_LONG, weekday=_LONG),
     "before": {"type": "Set", "element": {"type": "Entity", "name": "Action"}},
-    "recent": _record(writes=_LONG, destroys=_LONG),
+    "recent": _record(writes=_LONG, destroys=_LONG, uses=_LONG),
     "domains": _STRINGS,
     "labels": _STRINGS,
     "target": _STRINGS,

@@ -115,6 +115,7 @@ def _planned(
         ancestors,
         always_succeeds=step.on_error == "stop",
         runs_often=bool(step.each),
+        module=step.module,
         columns=frozenset(filter(None, columns.values())),
     )
 
