@@ -6,6 +6,7 @@ from snapshot_restore_py import register_before_snapshot
 
 from console import messages, rendering, routes
 from mcpist.aws.snapshot import prepare
+from mcpist.events import own as own  # it tells of files
 from mcpist.http.browser import BrowserRequest
 from mcpist.http.front import serve
 from mcpist.http.request import HttpResponse

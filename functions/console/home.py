@@ -9,7 +9,6 @@ from console.batches.watching import state_of
 from console.modules import count_waiting
 from console.tools.listing import permissions_of
 from console.visit import Visit
-from mcpist.audit import adoption
 from mcpist.batch.ledger.ledger import list_recent
 from mcpist.http.browser import BrowserRequest
 from mcpist.http.request import HttpResponse, json_response
@@ -54,6 +53,8 @@ def show(visit: Visit) -> HttpResponse:
 
 def show_adoption(visit: Visit) -> HttpResponse:
     """Show who used which tools in the last four weeks; the first page loads it for an administrator."""
+    from mcpist.audit import adoption  # a cold start need not wait for it
+
     now = datetime.fromtimestamp(visit.now, UTC)
     since, until = now - timedelta(weeks=ADOPTION_WEEKS), now + timedelta(minutes=1)
     read = adoption.read_rows(visit.caller.organization, since, until)

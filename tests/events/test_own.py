@@ -6,7 +6,7 @@ import sys
 
 from tests.faults import for_each
 
-DOORS = ("mcp_endpoint", "rest_api", "step_runner")
+DOORS = ("mcp_endpoint", "rest_api", "step_runner", "console")
 
 
 @for_each("door", DOORS)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from graphlib import TopologicalSorter
 from itertools import pairwise
-from statistics import fmean
 from typing import ClassVar
 
 from mcpist.batch.language.graph import Graph
@@ -120,15 +119,19 @@ def _place(layers: Layers, breadth: int) -> dict[Vertex, float]:
         before[end].append(start)
     middles: dict[Vertex, float] = {}
     for row in layers.rows:
-        wanted = {vertex: fmean([middles[other] for other in before[vertex]] or [0.0]) for vertex in row}
+        wanted = {vertex: _mean([middles[other] for other in before[vertex]] or [0.0]) for vertex in row}
         order = sorted(row, key=wanted.__getitem__)
         placed = [wanted[order[0]]]
         for one, other in pairwise(order):
             placed.append(max(wanted[other], placed[-1] + _gap(one, other, layers.steps, breadth)))
         # Each was only pushed away from the first: the whole layer moves back by the mean of that.
-        shift = fmean(wanted.values()) - fmean(placed)
+        shift = _mean([*wanted.values()]) - _mean(placed)
         middles |= {vertex: place + shift for vertex, place in zip(order, placed, strict=True)}
     return middles
+
+
+def _mean(numbers: Sequence[float]) -> float:
+    return sum(numbers) / len(numbers)  # a cold start need not wait for the module statistics
 
 
 def _gap(one: Vertex, other: Vertex, steps: int, breadth: int) -> float:
