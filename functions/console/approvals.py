@@ -3,18 +3,27 @@
 from typing import Any
 from urllib.parse import urlencode
 
+from console.lists import Columns, export
 from console.rendering import ShownText, json_text, shown_text
 from console.visit import Visit
 from mcpist.batch.execution import submission
 from mcpist.errors import ApprovalNotFound, InvalidRequest, from_message
 from mcpist.files.values import readable_json
 from mcpist.http.request import HttpResponse
-from mcpist.running import approvals, gate, notification
+from mcpist.moments import utc_text
+from mcpist.running import approvals, gate
 from mcpist.running.approvals import Approval
 from mcpist.running.confirmation import Agreement
 from mcpist.running.gate import ToolUse
-from mcpist.running.notification_address import find_address
 
+COLUMNS: Columns[Approval] = {
+    "id": lambda one: one.id,
+    "tools": lambda one: one.tools,
+    "state": lambda one: one.state,
+    "requested_at": lambda one: utc_text(one.requested_at),
+    "decided_by": lambda one: one.decided_by,
+    "reason": lambda one: one.reason,
+}
 MAX_OUTCOME_CHARACTERS, MAX_STEPS_CHARACTERS = 12_000, 60_000
 
 
@@ -40,6 +49,8 @@ def submit(visit: Visit) -> HttpResponse:
         case "run":
             return _run(visit, approval)
         case "notify":
+            from mcpist.running import notification  # a cold start need not wait for it
+
             made = notification.set_address(visit.administration, visit.permissions.catalogue, form("url"))
             return _show_lists(visit, secret="" if made.place or not made.url else made.secret)
     raise InvalidRequest(field="action", problem="this action is unknown")
@@ -52,8 +63,12 @@ def address(approval: str) -> str:
 
 def _show_lists(visit: Visit, *, secret: str = "") -> HttpResponse:
     """Show what waits and what the person has asked for; `secret` is that of a new address, shown once."""
+    from mcpist.running.notification_address import find_address  # a cold start need not wait for it
+
     found = find_address(visit.caller.organization) if visit.is_administrator else None
     mine = approvals.list_own(visit.caller)
+    if exported := export(visit, "approvals", mine, COLUMNS):
+        return exported
     return visit.page("approvals.html", found=None, mine=mine, host=found.host if found else "", secret=secret)
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
+from console.lists import Columns, export, list_page
 from console.rendering import json_text
 from console.tools.trying import ArgumentField, arguments_of, fields_of
 from console.visit import Visit
@@ -18,6 +19,13 @@ from mcpist.tools.declare.parameters import Parameter, parameters_of
 
 MODULE_NAME = "automations"
 BUTTON = Agreement(claimed=True)
+COLUMNS: Columns[Mapping[str, Any]] = {
+    "name": lambda row: row["name"],
+    "batch": lambda row: row["batch"],
+    "starts": lambda row: row["event"] or row["schedule"],
+    "state": lambda row: row["state"],
+    "user": lambda row: row["user"],
+}
 DEFAULTS = {"time_zone": "UTC", "at_once": 1, "runs_a_day": 100}
 
 
@@ -76,7 +84,11 @@ def _show_list(visit: Visit) -> HttpResponse:
     from mcpist_services.automations import setting
 
     rows = [setting.summary(one) for one in records.visible(visit.caller)]
-    return visit.page("automations.html", found=None, rows=rows, fields=_fields(visit, DEFAULTS))
+    if exported := export(visit, "automations", rows, COLUMNS):
+        return exported
+    page = list_page(visit, rows, COLUMNS)
+    fields = [field for field in _fields(visit, DEFAULTS) if field.parameter.name != "replaces"]
+    return visit.page("automations.html", found=None, page=page, fields=fields)
 
 
 def _show_one(visit: Visit, name: str, preview: Any = None) -> HttpResponse:

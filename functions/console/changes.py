@@ -4,20 +4,32 @@ from collections.abc import Mapping
 from typing import Any
 
 from console.batches import pages as batches
+from console.lists import Columns, export, list_page
 from console.visit import Visit
 from mcpist.batch.execution.undo import plan_undo
 from mcpist.http.request import HttpResponse
 from mcpist.render.answer import compact_json
 from mcpist.running import changes
+from mcpist.running.changes import ChangeRecord
 
 MAX_SHOWN_CHARACTERS = 2_000
+COLUMNS: Columns[ChangeRecord] = {
+    "id": lambda row: row.id,
+    "tool": lambda row: row.tool,
+    "created_at": lambda row: row.created_at,
+    "batch": lambda row: row.batch,
+    "undone_by": lambda row: row.undone_by,
+    "problem": lambda row: row.problem,
+}
 
 
 def show(visit: Visit) -> HttpResponse:
     """Show the plan that the query names, or the list."""
     undo = visit.request.query.get("undo", "")
     if not undo:
-        return visit.page("changes.html", plan=None, rows=changes.list_changes(visit.caller))
+        rows = changes.list_changes(visit.caller)
+        exported = export(visit, "changes", rows, COLUMNS)
+        return exported or visit.page("changes.html", plan=None, page=list_page(visit, rows, COLUMNS, "-id"))
     plan = plan_undo(visit.caller, undo)
     shown = [(change, _differences(change)) for change in plan.changes]
     return visit.page("changes.html", plan=plan, shown=shown, undo=undo)

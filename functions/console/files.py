@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from console.lists import Columns, export, read_on
 from console.visit import Visit
 from mcpist.errors import InvalidRequest, PayloadTooLarge
 from mcpist.files import access
@@ -13,9 +14,19 @@ from mcpist.files.records import FileRecord
 from mcpist.files.values import columns_of, find_rows, parse
 from mcpist.http.page import download
 from mcpist.http.request import HttpResponse
+from mcpist.paging import MAX_PAGE_ITEMS
 from mcpist.render.answer import compact_json
 
 PAGE_FILES = 50
+MAX_SEARCH_CHARACTERS = 100
+COLUMNS: Columns[FileRecord] = {
+    "sha256": lambda file: file.sha256,
+    "content_type": lambda file: file.content_type,
+    "size_bytes": lambda file: file.size_bytes,
+    "created_at": lambda file: file.created_at,
+    "kept_until": lambda file: file.expiry,
+    "user": lambda file: file.user,
+}
 MAX_DOWNLOAD_BYTES = 4_000_000  # a Lambda response may have 6 MB, and bytes are sent in base64
 VIEWS = ("rows", "lines")
 PAGE_LINES = 200
@@ -53,8 +64,17 @@ def show(visit: Visit) -> HttpResponse:
 
 
 def _list(visit: Visit) -> HttpResponse:
-    page = access.list_page(visit.caller, visit.request.query.get("after", ""), PAGE_FILES)
-    return visit.page("files/list.html", files=page.files, cursor=page.cursor)
+    query = visit.request.query
+    after, text = query.get("after", ""), query.get("q", "")[:MAX_SEARCH_CHARACTERS]
+
+    def read(cursor: str, limit: int = MAX_PAGE_ITEMS) -> tuple[Sequence[FileRecord], str]:
+        page = access.list_page(visit.caller, cursor, limit, text)
+        return page.files, page.cursor
+
+    if exported := export(visit, "files", read_on(read, after), COLUMNS):
+        return exported
+    files, cursor = read(after, PAGE_FILES)
+    return visit.page("files/list.html", files=files, cursor=cursor)
 
 
 def _file(visit: Visit, sha256: str) -> HttpResponse:

@@ -5,14 +5,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlencode
 
-from console.organization.review import LIST_PAGE_ROWS, VERSION_FIELD, show_review
+from console.lists import LIST_PAGE_ROWS, Columns, export, list_page
+from console.organization.review import VERSION_FIELD, show_review
 from console.tools.listing import permissions_of
 from console.visit import Visit
 from mcpist.errors import InvalidRequest
 from mcpist.http.request import HttpResponse
 from mcpist.paging import page_of
 from mcpist.registry import definitions
-from mcpist.registry.entries import Registry
+from mcpist.registry.entries import Registry, RegistryEntry
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import hidden_modules
 from mcpist_services.registered import registration
@@ -47,14 +48,24 @@ class WaitingTool:
 
 
 def show(visit: Visit) -> HttpResponse:
-    """Show the modules, and the panel of one that was registered or of a new one."""
+    """Show the modules, and the panel of one that was registered or of a new one; or all as CSV."""
     permissions = permissions_of(visit)
     entries, approvals = Registry(permissions, everything=True).modules(), count_waiting(permissions)
+    columns: Columns[RegistryEntry] = {
+        "name": lambda entry: entry.name,
+        "source": lambda entry: entry.source,
+        "tools": lambda entry: entry.tool_count,
+        "enabled": lambda entry: entry.enabled,
+        "waiting": lambda entry: approvals.get(entry.name, 0),
+    }
+    if exported := export(visit, "modules", entries, columns):
+        return exported
+    page = list_page(visit, entries, columns)
     registered = {module.name: module for module in visit.caller.modules}
     name = visit.request.query.get("id", "")
     panel = _panel(visit, name) if name else {}
     values: dict[str, Any] = {"registered": registered, "hidden": hidden_modules(visit.caller), "approvals": approvals}
-    return visit.page("modules.html", entries=entries, panel=panel, **values)
+    return visit.page("modules.html", page=page, panel=panel, **values)
 
 
 def submit(visit: Visit) -> HttpResponse:

@@ -7,10 +7,10 @@ from typing import Any, cast
 
 from console import logs
 from console.activity import newest_uses
-from console.http.cookies import clear_cookie, set_language_cookie
+from console.http.cookies import clear_cookie, set_choice_cookie
 from console.rendering import json_text
 from console.sign_in.sessions import SIGN_OUT_EVERYWHERE, record_end, record_sign_out
-from console.visit import Visit
+from console.visit import DENSITIES, Visit
 from mcpist.caller import Role, labelled
 from mcpist.errors import InvalidRequest, Locale
 from mcpist.http.request import HttpResponse
@@ -51,7 +51,7 @@ def show(visit: Visit) -> HttpResponse:
 
 
 def submit(visit: Visit) -> HttpResponse:
-    """Change the language, answer an organization, choose the default one, or sign browsers out."""
+    """Change the language or the density, answer an organization, choose the default one, or sign browsers out."""
     request, subject = visit.request, visit.caller.subject
     match request.form_value("action"):
         case "accepted" | "declined" as given:
@@ -64,7 +64,14 @@ def submit(visit: Visit) -> HttpResponse:
         case "language":
             language = request.form_value("language")
             administration.set_locale(visit.caller, cast("Locale", language), visit.request_id)
-            return visit.redirect("/profile", done="language", cookies=[set_language_cookie(request, language)])
+            return visit.redirect(
+                "/profile", done="language", cookies=[set_choice_cookie(request, "language", language)]
+            )
+        case "density":
+            density = request.form_value("density")
+            if density not in DENSITIES:
+                raise InvalidRequest(field="density", problem=f"it is one of {', '.join(DENSITIES)}")
+            return visit.redirect("/profile", done="density", cookies=[set_choice_cookie(request, "density", density)])
         case "sign_out_there":
             record_sign_out(subject, browsers.sign_out(subject, request.form_value("browser")))
             return visit.redirect("/profile", done="signed_out_there")

@@ -46,6 +46,7 @@ AUDIT_COLUMNS = {
     "client_name": "logs.client",
 }
 """The columns of the audit that a table shows, with the texts of their heads."""
+MARK_HUES = 6
 json_text = partial(json.dumps, ensure_ascii=False, indent=2)
 ASSETS = Path(__file__).parent / "assets"
 ASSET_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
@@ -92,6 +93,7 @@ def environment() -> Environment:
     made.filters |= {"title_of": title, "moment": _moment, "day": _day, "duration": _duration, "one_line": quote_json}
     made.filters["json_text"] = json_text
     made.filters["repeated"] = lambda value: (value, value)
+    made.filters["mark"] = _mark
     made.filters["said"] = lambda name, texts: texts(name)
     made.globals |= {"asset": asset_address, "service_path": service_path, "provider_title": provider_title}
     made.globals |= {"key_page": key_page, "key_example": key_example, "EXPLAINED_CODES": EXPLAINED_CODES}
@@ -108,6 +110,13 @@ def compile_all() -> None:
     """Compile every template, before the snapshot of the function is taken."""
     for path in TEMPLATES.rglob("*.html"):
         environment().get_template(str(path.relative_to(TEMPLATES)))
+
+
+def _mark(name: str) -> tuple[str, int]:
+    """Return the letters by which people find a service, and the number of their hue."""
+    known_by = title(name)
+    capitals = [letter for letter in known_by if letter.isupper()]
+    return "".join(capitals[:2]) if len(capitals) > 1 else known_by[:2].title(), sum(name.encode()) % MARK_HUES
 
 
 def _moment(seconds: float) -> Markup:

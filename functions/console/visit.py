@@ -56,6 +56,9 @@ NAVIGATION = (
 )
 
 
+DENSITIES = ("comfortable", "compact")
+
+
 @dataclass(frozen=True)
 class Visit(Exchange):
     """One request of a signed-in person."""
@@ -103,6 +106,12 @@ class Visit(Exchange):
     def is_administrator(self) -> bool:
         """Whether the person administers the organization."""
         return self.caller.system_role == "admin"
+
+    @property
+    def density(self) -> str:
+        """The density of the pages, as the person chose it in this browser."""
+        chosen = self.request.cookies.get(self.request.cookie_name("density"), "")
+        return chosen if chosen in DENSITIES else DENSITIES[0]
 
     @property
     def mcp_url(self) -> str:

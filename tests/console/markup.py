@@ -61,7 +61,7 @@ def _problems_of(node: LexborNode) -> Iterator[str]:
 
 
 def _is_ours(name: str, address: str) -> bool:
-    if name in {"hx-trigger", "hx-swap", "hx-select", "hx-target"}:
+    if name in {"hx-trigger", "hx-swap", "hx-select", "hx-target", "hx-replace-url"}:
         return OUTSIDE not in address
     return bool(_OWN_ADDRESS.fullmatch(address)) or (
         address.startswith((f"{PUBLIC_URL}/", "https://")) and not address.startswith(f"https://{OUTSIDE}")

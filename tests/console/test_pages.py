@@ -26,7 +26,9 @@ CHOICE = {**QUESTION, "reasons": ["several"], "choices": [ACCOUNT, {**ACCOUNT, "
 CALLER = Caller("acme", EVIL, Subject("https://login.example.com", "x"), "admin", (Role(EVIL),))
 
 
-REQUEST = BrowserRequest({"rawPath": "/connect", "requestContext": {"http": {"method": "GET"}}})
+REQUEST = BrowserRequest(
+    {"rawPath": "/connect", "requestContext": {"domainName": "mcp.example.com", "http": {"method": "GET"}}}
+)
 VISIT = Visit("r-1", 0.0, REQUEST, OpenSession("acme", EVIL, CALLER.subject, "0", 0, 0, "0"), CALLER, sent="0")
 
 

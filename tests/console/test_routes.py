@@ -49,7 +49,16 @@ OWN_ACTIONS = {"try", "begin", "paste", "disconnect", "cancel", "resume", "keep"
 OWN_ACTIONS |= {"undo", "save", "delete_saved"}  # of its person or owner alone
 OWN_ACTIONS |= {"set", "pause", "replay", "preview", "end"}  # of automations
 OWN_ACTIONS |= {"agree", "refuse", "run"}  # what waits for the person, and its own approved requests
-OWN_ACTIONS |= {"accepted", "declined", "default", "language", "sign_out", "sign_out_there", "sign_out_everywhere"}
+OWN_ACTIONS |= {
+    "accepted",
+    "declined",
+    "default",
+    "density",
+    "language",
+    "sign_out",
+    "sign_out_there",
+    "sign_out_everywhere",
+}
 """The actions that change what is the person's own, or nothing."""
 ADMINISTRATORS_ACTIONS: dict[str, list[tuple[str, dict[str, str]]]] = {
     "token": [("/directory", {})],

@@ -3,9 +3,11 @@
 import re
 from pathlib import Path
 from string import Formatter
+from typing import get_args
 
 from console.rendering import TEMPLATES, compile_all
 from console.texts import texts
+from mcpist.tools.declare.module import ModuleKind
 from tests.faults import for_each
 
 ROOT = Path(__file__).parents[2]
@@ -53,6 +55,11 @@ def test_both_languages_have_the_same_texts_with_the_same_fields() -> None:
     assert set(ENGLISH.texts) == set(JAPANESE.texts)
     different = [key for key, text in ENGLISH.texts.items() if fields(text) != fields(JAPANESE.texts[key])]
     assert different == []
+
+
+def test_every_kind_of_module_has_a_text() -> None:
+    kinds = get_args(ModuleKind.__value__)
+    assert [kind for kind in kinds if f"modules.source_{kind}" not in ENGLISH.texts] == []
 
 
 def test_a_number_of_one_has_its_own_text() -> None:

@@ -1,7 +1,7 @@
 """The page `/batches`: a list, a batch with `id`, or a question about one with `confirm`; and what its forms change."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from console.approvals import address
 from console.batches import watching
+from console.lists import Columns, export, read_on
 from console.visit import Visit
 from mcpist.batch.execution import opening, submission
 from mcpist.batch.ledger import ledger
@@ -17,6 +18,7 @@ from mcpist.batch.ledger.records import Header
 from mcpist.errors import ApprovalPending, BatchNotFound, ConfirmationDeclined, ConfirmationPending, InvalidRequest
 from mcpist.files import access
 from mcpist.http.request import HttpResponse
+from mcpist.moments import utc_text
 from mcpist.people import questions
 from mcpist.running.confirmation import Agreement
 
@@ -48,6 +50,16 @@ class BatchRow:
         return self.head.changed_at - self.head.started_at if self.head.done and self.head.changed_at else None
 
 
+COLUMNS: Columns[BatchRow] = {
+    "batch": lambda row: row.head.batch,
+    "state": lambda row: row.state,
+    "steps": lambda row: len(row.head.ids),
+    "started_at": lambda row: utc_text(row.head.started_at),
+    "seconds": lambda row: row.seconds,
+    "user": lambda row: row.head.user,
+}
+
+
 def show(visit: Visit) -> HttpResponse:
     """Show what the query names."""
     if visit.request.query.get("confirm"):
@@ -74,13 +86,20 @@ def submit(visit: Visit) -> HttpResponse:
 def _list(visit: Visit) -> HttpResponse:
     """Show a page of the list; that of everybody only to administrators."""
     everybody = visit.request.query.get("of", "") == EVERYBODY
+    before, user = visit.request.query.get("before", ""), None if everybody else visit.caller.user
+
+    def read(cursor: str, limit: int = ledger.MAX_PAGE_BATCHES) -> tuple[Sequence[BatchRow], str]:
+        page = list_recent(visit.caller.organization, user, cursor, limit)
+        return [BatchRow(head, Counter(sorted(head.outcome.values()))) for head in page.batches], page.cursor
+
     with visit.administration.permitted("batches.list", event="look") if everybody else nullcontext():
-        user = None if everybody else visit.caller.user
-        page = list_recent(visit.caller.organization, user, visit.request.query.get("before", ""), PAGE_BATCHES)
+        if exported := export(visit, "batches", read_on(read, before), COLUMNS):
+            return exported
+        rows, cursor = read(before, PAGE_BATCHES)
     return visit.page(
         "batches/list.html",
-        rows=[BatchRow(head, Counter(sorted(head.outcome.values()))) for head in page.batches],
-        cursor=page.cursor,
+        rows=rows,
+        cursor=cursor,
         everybody=everybody,
         example=EXAMPLE_BATCH,
         questions={} if everybody else questions.find_waiting(visit.caller),

@@ -1,4 +1,4 @@
-"""The cookies: the session of the signed-in person, a login that has begun, and the chosen language.
+"""The cookies: the session of the signed-in person, a login that has begun, and what the person chose.
 
 Scripts cannot read them, and browsers do not send them with other sites' forms. On https the prefix of their names
 binds them to this host; a loopback address without https cannot use it.
@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlencode
 from mcpist.http.browser import BrowserRequest
 
 LOGIN_SECONDS = 600
-LANGUAGE_SECONDS = 400 * 86_400
+CHOICE_SECONDS = 400 * 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,9 @@ def set_login_cookie(request: BrowserRequest, attempt: LoginAttempt) -> str:
     return request.set_cookie("login", urlencode(asdict(attempt)), LOGIN_SECONDS)
 
 
-def set_language_cookie(request: BrowserRequest, language: str) -> str:
-    """Return the `set-cookie` header of a chosen language."""
-    return request.set_cookie("language", language, LANGUAGE_SECONDS)
+def set_choice_cookie(request: BrowserRequest, name: str, value: str) -> str:
+    """Return the `set-cookie` header of a choice of the person: the `language` or the `density` of pages."""
+    return request.set_cookie(name, value, CHOICE_SECONDS)
 
 
 def clear_cookie(request: BrowserRequest, name: str) -> str:

@@ -3,7 +3,8 @@
 import re
 from urllib.parse import urlencode
 
-from console.organization.review import LIST_PAGE_ROWS, review
+from console.lists import LIST_PAGE_ROWS
+from console.organization.review import review
 from console.visit import Visit
 from mcpist.errors import InvalidRequest
 from mcpist.http.request import HttpResponse

@@ -35,7 +35,6 @@ class FieldDifference:
 
 VERSION_FIELD = "reviewed"
 """The field of a form that names the version of the organization whose change the administrator has seen."""
-LIST_PAGE_ROWS = 50
 
 
 def review(visit: Visit, action: str, target: str, edit: Edit, *, back: str, done: str) -> HttpResponse:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 from urllib.parse import urlencode
 
-from console.organization.review import LIST_PAGE_ROWS, review
+from console.lists import LIST_PAGE_ROWS, Columns, export, list_page
+from console.organization.review import review
 from console.tools.listing import permissions_of
 from console.visit import Visit
 from mcpist.caller import ANSWER_FORMATS, Role
@@ -45,17 +46,30 @@ class ToolChoice:
 
 
 def show(visit: Visit) -> HttpResponse:
-    """Show the roles, and the panel of one or of a new one."""
+    """Show the roles, and the panel of one or of a new one; or all as CSV."""
     _, organization = visit.administration.read()
     query = visit.request.query
     role = organization.role(query["id"]) if query.get("id") else None
     found = organization.search_roles(query.get("q", ""))
-    page = page_of(found, lambda role: role.name, query.get("cursor", ""), LIST_PAGE_ROWS)
+    holders = Counter(name for user in organization.users.values() for name in organization.roles_of(user))
+    columns: Columns[Role] = {
+        "name": lambda role: role.name,
+        "modules": lambda role: role.modules,
+        "users": lambda role: holders[role.name],
+        "destructive": lambda role: role.destructive,
+        "allow": lambda role: role.allow,
+        "deny": lambda role: role.deny,
+        "approval": lambda role: role.approval,
+        "second_person": lambda role: role.second_person,
+    }
+    if exported := export(visit, "roles", found, columns):
+        return exported
+    page = list_page(visit, found, columns)
     return visit.page(
         "organization/roles.html",
         organization=organization,
         roles=page.items,
-        holders=Counter(name for user in organization.users.values() for name in organization.roles_of(user)),
+        holders=holders,
         cursor=page.cursor,
         count=page.total,
         role=role,

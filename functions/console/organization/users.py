@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 from urllib.parse import urlencode
 
-from console.organization.review import LIST_PAGE_ROWS, review
+from console.lists import Columns, export, list_page
+from console.organization.review import review
 from console.visit import Visit
 from mcpist.audit import search as audit_search
 from mcpist.errors import InvalidRequest, Locale
 from mcpist.http.request import HttpResponse
-from mcpist.paging import page_of
 from mcpist.people import edits, invitations, services
 from mcpist.people.organization import User
 from mcpist.running import broker
@@ -18,14 +18,24 @@ from mcpist.running.accounts import BrokerAccounts
 
 ACTIVITY_DAYS = 30
 ACTIVITY_ROWS = 5
+COLUMNS: Columns[User] = {
+    "id": lambda user: user.id,
+    "name": lambda user: user.name,
+    "roles": lambda user: " ".join(user.roles),
+    "system_role": lambda user: user.system_role,
+    "kind": lambda user: user.kind,
+    "membership": lambda user: user.membership,
+}
 
 
 def show(visit: Visit) -> HttpResponse:
-    """Show the users, and the panel of one or of a new one."""
+    """Show the users, and the panel of one or of a new one; or all as CSV."""
     _, organization = visit.administration.read()
     query = visit.request.query
     found = organization.search_users(query.get("q", ""))
-    page = page_of(found, lambda user: user.id, query.get("cursor", ""), LIST_PAGE_ROWS)
+    if exported := export(visit, "users", found, COLUMNS):
+        return exported
+    page = list_page(visit, found, COLUMNS)
     user = organization.user(query["id"]) if query.get("id") else None
     return visit.page(
         "organization/users.html",

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast, get_args
 
+from console.lists import Columns, export
 from console.visit import Visit
 from mcpist.errors import InvalidRequest
+from mcpist.http.request import HttpResponse
 from mcpist.registry.entries import Filter, Registry, RegistryEntry
 from mcpist.running.accounts import is_connected, working_services
 from mcpist.tools.access.permissions import Permissions
@@ -16,6 +18,13 @@ from mcpist_services.registered.registration import everything_of
 
 PAGE_TOOLS = 40
 EFFECTS: tuple[Effect, ...] = get_args(Effect.__value__)
+COLUMNS: Columns[RegistryEntry] = {
+    "name": lambda entry: entry.name,
+    "effect": lambda entry: entry.effect,
+    "enabled": lambda entry: entry.enabled,
+    "category": lambda entry: entry.category,
+    "description": lambda entry: entry.description,
+}
 _ANSWERS = {"": None, "yes": True, "no": False}
 
 
@@ -72,8 +81,8 @@ def permissions_of(visit: Visit) -> Permissions:
     return Permissions(everything_of(visit.reader), CATALOGUE) if visit.is_administrator else visit.permissions
 
 
-def list_tools(visit: Visit, wanted: Wanted) -> tuple[ToolPage, Choices]:
-    """Return a page of the tools, and what the filters offer: of all tools, not of those found."""
+def list_tools(visit: Visit, wanted: Wanted) -> tuple[ToolPage, Choices] | HttpResponse:
+    """Return a page of the tools, and what the filters offer: of all tools, not of those found; or those as CSV."""
     permissions = permissions_of(visit)
     if wanted.filter.module:
         permissions.load_tools((wanted.filter.module,))
@@ -85,6 +94,8 @@ def list_tools(visit: Visit, wanted: Wanted) -> tuple[ToolPage, Choices]:
     working = working_services(permissions, everything)
     if wanted.connected is not None:
         found = [entry for entry in found if is_connected(entry, working) is wanted.connected]
+    if exported := export(visit, "tools", found, COLUMNS):
+        return exported
     begin = (wanted.page - 1) * PAGE_TOOLS
     shown = [(entry, is_connected(entry, working)) for entry in found[begin : begin + PAGE_TOOLS]]
     pages = max(1, -(-len(found) // PAGE_TOOLS))

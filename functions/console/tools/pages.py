@@ -49,7 +49,10 @@ def submit(visit: Visit) -> HttpResponse:
 
 def _page(visit: Visit, panel: Mapping[str, Any] | None) -> HttpResponse:
     wanted = listing.wanted_of(visit)
-    found, choices = listing.list_tools(visit, wanted)
+    listed = listing.list_tools(visit, wanted)
+    if not isinstance(listed, tuple):
+        return listed
+    found, choices = listed
     registry = Registry(listing.permissions_of(visit), everything=visit.is_administrator)
     module = wanted.filter.module
     return visit.page(

@@ -19,11 +19,16 @@ class ListPage[Item]:
 
 
 def page_of[Item](
-    items: Iterable[Item], key: Callable[[Item], str], cursor: str = "", limit: int = DEFAULT_PAGE_ITEMS
+    items: Iterable[Item],
+    key: Callable[[Item], str],
+    cursor: str = "",
+    limit: int = DEFAULT_PAGE_ITEMS,
+    *,
+    descending: bool = False,
 ) -> ListPage[Item]:
     """Return the items after a cursor, by their keys, which differ."""
-    ordered = sorted(items, key=key)
-    rest = [item for item in ordered if not cursor or key(item) > cursor]
+    ordered, comes_after = sorted(items, key=key, reverse=descending), str.__lt__ if descending else str.__gt__
+    rest = [item for item in ordered if not cursor or comes_after(key(item), cursor)]
     return ListPage(rest[:limit], key(rest[limit - 1]) if len(rest) > limit else "", len(ordered))
 
 

@@ -1,18 +1,15 @@
 """Rows of the audit as people and programs read them: their columns, declared once, their ids, and their export."""
 
-import csv
-import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, TypedDict, get_args
 
 from mcpist.aws.attributes import Item, TypedItem, deserialize
 from mcpist.errors import AuditRowNotFound
+from mcpist.spreadsheet import CSV, as_csv
 
-# A spreadsheet would run a cell that begins with one of these as a formula, in East Asia also with the wide ones. Where
-# lists are separated by semicolons, and with tabs, it begins a cell within one of ours.
-_FORMULA_START = re.compile("(^|[;\t\r\n])(?=[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20])")
 # 2026-11-22T21:05:09.123456+00:00#0a1b2c3d is the row 20261122T210509123456.0a1b2c3d.
 _ID = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{6})\.([0-9a-z]{1,16})")
 
@@ -92,31 +89,8 @@ def as_json_lines(rows: Iterable[Mapping[str, Any]]) -> str:
     return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
 
 
-def as_csv(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return rows as CSV with a head (RFC 4180); lists are separated by spaces, and objects are JSON."""
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow(COLUMNS)
-    writer.writerows([_cell(row[name]) for name in COLUMNS] for row in rows)
-    return out.getvalue()
-
-
-def _cell(value: Any) -> str:
-    """Return the text of a cell; what a spreadsheet would run is quoted with an apostrophe."""
-    match value:
-        case None:
-            return ""
-        case list():
-            text = " ".join(value)
-        case dict():
-            text = json.dumps(value, ensure_ascii=False)
-        case _:
-            text = str(value)
-    return _FORMULA_START.sub(r"\1'", text)
-
-
 EXPORTS: Mapping[str, tuple[str, Callable[[Iterable[Mapping[str, Any]]], str]]] = {
-    "csv": ("text/csv; charset=utf-8", as_csv),
+    "csv": (CSV, partial(as_csv, COLUMNS)),
     "jsonl": ("application/x-ndjson", as_json_lines),
 }
 """The forms of an export by their names: the content type, and the function that writes the rows."""
