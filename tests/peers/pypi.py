@@ -16,7 +16,7 @@ from tests.peers.npm import alone
 PEERS = Path(__file__).parent
 INSTALL_SECONDS = 300
 
-type Kind = Literal["handshake", "modern", "cwl", "clients", "modern_clients", "scim", "agentdojo"]
+type Kind = Literal["handshake", "modern", "cwl", "clients", "modern_clients", "scim", "agentdojo", "openapi"]
 
 
 @functools.cache

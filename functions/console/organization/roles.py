@@ -1,7 +1,7 @@
 """The roles of the organization: the list, one of them with its tools, and changes."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 from urllib.parse import urlencode
@@ -121,7 +121,9 @@ def _about(visit: Visit, organization: Organization, role: Role) -> dict[str, An
         return {"users": [organization.users[user] for user in users], "after": after}
     seen = {row["module"]: row["tools"] for row in preview_tools(organization, CATALOGUE, role, tools=False)["modules"]}
     about: dict[str, Any] = {"modules": permissions_of(visit).catalogue.index.modules, "seen": seen, "module": None}
-    if query.get("module"):
+    if not query.get("module"):
+        about["calls"] = _calls(organization, role, about["modules"].values()) if query.get("calls") else None
+    else:
         module = _module(visit, query["module"])
         shown = choices(replace(role, modules=(*role.modules, module.name)), module)
         about |= {
@@ -129,18 +131,19 @@ def _about(visit: Visit, organization: Organization, role: Role) -> dict[str, An
             "choices": shown if len(shown) <= MAX_TOOL_CHOICES else None,
             "counts": Counter(one.choice for one in shown),
             "offered": {one.tool.effect: _OFFERED[one.tool.effect] for one in shown},
-            "calls": _calls(organization, role, module) if query.get("calls") else None,
+            "calls": _calls(organization, role, [module]) if query.get("calls") else None,
         }
     return about
 
 
-def _calls(organization: Organization, role: Role, module: ModuleEntry) -> dict[str, Any]:
-    """Return how often the users of a role used each tool of a module lately; it takes up to a second."""
-    tools = frozenset(f"{module.name}.{tool}" for tool in module.tools)
-    counted = count_calls(organization.id, dict.fromkeys(organization.users_with_role(role.name), tools))
+def _calls(organization: Organization, role: Role, modules: Iterable[ModuleEntry]) -> dict[str, Any]:
+    """Return how often the users of a role used each of these modules, and each tool of them, lately."""
+    module_of = {f"{module.name}.{tool}": module.name for module in modules for tool in module.tools}
+    holders = organization.users_with_role(role.name)
+    counted = count_calls(organization.id, dict.fromkeys(holders, module_of.keys()))
     calls = Counter[str]()
     for row in counted["calls"]:
-        calls[row["tool"]] += row["calls"]
+        calls.update(dict.fromkeys((row["tool"], module_of[row["tool"]]), row["calls"]))
     return {**counted, "calls": calls}
 
 

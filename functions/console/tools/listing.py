@@ -9,7 +9,7 @@ from console.lists import Columns, export
 from console.visit import Visit
 from mcpist.errors import InvalidRequest
 from mcpist.http.request import HttpResponse
-from mcpist.registry.entries import Filter, Registry, RegistryEntry
+from mcpist.registry.entries import EVERYTHING, Filter, Registry, RegistryEntry
 from mcpist.running.accounts import is_connected, working_services
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.tool import Effect
@@ -88,7 +88,7 @@ def list_tools(visit: Visit, wanted: Wanted) -> tuple[ToolPage, Choices] | HttpR
         permissions.load_tools((wanted.filter.module,))
     registry = Registry(permissions, everything=visit.is_administrator)
     everything = registry.list()
-    found = [entry for entry in everything if wanted.filter.admits(entry)]
+    found = everything if wanted.filter == EVERYTHING else [one for one in everything if wanted.filter.admits(one)]
     if wanted.text:
         found = _search(registry, wanted, found)
     working = working_services(permissions, everything)

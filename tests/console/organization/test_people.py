@@ -106,6 +106,7 @@ def test_what_was_used_lately_stands_beside_the_choice_and_in_the_review(ada: Br
             audit.record_use(uma, "rag", tool, outcome="succeeded", request="r")
     page = ada.get("/roles?id=members&module=rag&calls=1")["body"]
     assert re.search(r'name="use.list_docs".*?<small>3 calls</small>', page, re.DOTALL)
+    assert "· 5 calls" in ada.get("/roles?id=members&calls=1")["body"]
     form = [("action", "tools"), ("id", "members"), ("module", "rag"), ("use.delete_doc", "ask")]
     shown = ada.post("/roles", [*form, ("use.list_docs", "block")])["body"]
     asked, refused = shown.index("would have waited for an approval"), shown.index("would have been refused")

@@ -3,9 +3,10 @@
 Every door sees a change within `directory.ACCESS_CACHE_SECONDS`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from glob import escape
+from types import MappingProxyType
 from typing import Any
 
 from mcpist.errors import InvalidRequest, ModuleNotFound, ToolNotFound
@@ -82,12 +83,14 @@ class Registry:
     def __init__(self, permissions: Permissions, *, everything: bool = False) -> None:
         self._permissions = permissions
         self._everything = everything
+        self._shared: dict[str, dict[str, Any]] = {}
+        """What the tools of a module have in common, by its name: a list of thousands makes it once."""
 
     def list(self, wanted: Filter = EVERYTHING) -> Sequence[RegistryEntry]:
         """Return the tools that a filter admits, in the order of their modules."""
         modules = self._permissions.catalogue.index.modules.values()
         entries = (self._tool_entry(module, tool) for module in modules for tool in self._known(module))
-        return [entry for entry in entries if wanted.admits(entry)]
+        return [*entries] if wanted is EVERYTHING else [entry for entry in entries if wanted.admits(entry)]
 
     def modules(self, wanted: Filter = EVERYTHING) -> Sequence[RegistryEntry]:
         """Return the modules that a filter admits."""
@@ -128,6 +131,8 @@ class Registry:
         return self._everything or any(role_permits(role, tool) for role in self._permissions.caller.roles)
 
     def _tool_entry(self, module: ModuleEntry, tool: ToolEntry) -> RegistryEntry:
+        if module.name not in self._shared:
+            self._shared[module.name] = _metadata(module)
         return RegistryEntry(
             name=f"{module.name}.{tool.name}",
             tool=tool.name,
@@ -135,7 +140,7 @@ class Registry:
             description=self._permissions.translation(module.name).text(tool.summary),
             signature=tool.signature,
             enabled=not is_disabled(module.name, tool.name, self._permissions.caller.disabled),
-            **_metadata(module, {"registered_at": module.registered_at, **module.about, **tool.about}),
+            **(_metadata(module, tool.about) if tool.about else self._shared[module.name]),
         )
 
     def _module_entry(self, module: ModuleEntry) -> RegistryEntry:
@@ -144,7 +149,7 @@ class Registry:
             description=self._permissions.translation(module.name).text(module.description),
             enabled=not is_disabled(module.name, "*", self._permissions.caller.disabled),
             tool_count=sum(1 for _ in self._known(module)),
-            **_metadata(module, {"registered_at": module.registered_at, **module.about}),
+            **_metadata(module),
         )
 
 
@@ -192,7 +197,8 @@ def find(catalogue: ModuleSource, name: str) -> tuple[ModuleEntry, str]:
     return module, tool
 
 
-def _metadata(module: ModuleEntry, about: dict[str, Any]) -> dict[str, Any]:
+def _metadata(module: ModuleEntry, own: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+    about = {"registered_at": module.registered_at, **module.about, **own}
     return {
         "module": module.name,
         "source": module.kind,

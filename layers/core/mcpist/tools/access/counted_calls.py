@@ -11,7 +11,7 @@ from mcpist.audit.search import Filters, find
 from mcpist.memory import Clock
 
 COUNTED_DAYS = 30
-MAX_COUNT_SECONDS = 1.0
+MAX_COUNT_SECONDS = 0.2
 """After these a preview counts no further row: what it has counted is then the least that would have been refused."""
 
 
