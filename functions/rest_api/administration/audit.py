@@ -235,6 +235,12 @@ class ClientAdoption(Adoption):
     client: str
 
 
+class UserAdoption(Adoption):
+    """The uses of one user."""
+
+    user: str
+
+
 class FailingAccount(BaseModel):
     """An account whose last event is a failure."""
 
@@ -246,7 +252,7 @@ class FailingAccount(BaseModel):
 
 
 class AdoptionReport(Adoption):
-    """The uses between two moments; tools, services and clients are the twenty most used."""
+    """The uses between two moments; tools, services, clients and users are the twenty most used."""
 
     since: str
     until: str
@@ -254,6 +260,7 @@ class AdoptionReport(Adoption):
     tools: list[ToolAdoption]
     services: list[ServiceAdoption]
     clients: list[ClientAdoption]
+    users: list[UserAdoption]
     failing_accounts: list[FailingAccount]
     complete: Annotated[bool, Field(description="False where there are more than the newest 10,000 rows")]
 

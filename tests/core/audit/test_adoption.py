@@ -42,6 +42,8 @@ def test_uses_count_once_by_week_tool_module_and_client() -> None:
     ]
     assert [(one["tool"], one["uses"]) for one in found["tools"]] == [("rag.a", 2), ("jira.b", 1)]
     assert [(one["client"], one["uses"]) for one in found["clients"]] == [("codex", 2)]
+    assert sum(one["uses"] for one in found["users"]) == found["uses"]
+    assert len(found["users"]) == found["people"]
     assert found["services"][1]["errors"] == [{"code": "TIMEOUT", "uses": 1}]
 
 

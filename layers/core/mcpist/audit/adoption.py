@@ -12,7 +12,7 @@ from mcpist.audit.search import MAX_ROWS, Filters, find
 MAX_ADOPTION_PAGES = 10
 """The pages of rows of one report; an answer must come within the function's time."""
 MAX_NAMED = 20
-"""The tools, services and clients that a report names, the most used first."""
+"""The tools, services, clients and users that a report names, the most used first."""
 ACCOUNT_EVENTS = frozenset({"connect", "refresh", "failure", "revoke", "kill"})
 
 type Row = Mapping[str, Any]
@@ -32,7 +32,7 @@ def read_rows(organization: str, since: datetime, until: datetime, user: str = "
 
 
 def summarize(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return the uses in all, by week, tool, service and client, and the accounts whose last event is a failure.
+    """Return the uses in all, by week, tool, service, client and user, and the accounts whose last event is a failure.
 
     The rows are the newest first, as a search returns them.
     """
@@ -43,6 +43,7 @@ def summarize(rows: Sequence[Row]) -> dict[str, Any]:
         "tools": _most_used(uses, lambda row: str(row["tool"]), "tool"),
         "services": _most_used(uses, lambda row: str(row["service"]), "service"),
         "clients": _most_used(uses, lambda row: str(row["client_name"]), "client"),
+        "users": _most_used(uses, lambda row: str(row["user"]), "user"),
         "failing_accounts": _failing(rows),
     }
 
