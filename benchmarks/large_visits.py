@@ -54,7 +54,7 @@ VISITED = (
     "/v1/approvals",
     "/v1/changes",
     "/v1/policies",
-    "/v1/events",
+    "/v1/events?type=files.stored",
     "/v1/invitations",
     "/v1/audit/adoption",
     "/v1/events/types",
