@@ -21,6 +21,7 @@ PAGE_FILES = 50
 MAX_SEARCH_CHARACTERS = 100
 COLUMNS: Columns[FileRecord] = {
     "sha256": lambda file: file.sha256,
+    "name": lambda file: file.name,
     "content_type": lambda file: file.content_type,
     "size_bytes": lambda file: file.size_bytes,
     "created_at": lambda file: file.created_at,
