@@ -82,14 +82,20 @@ def batches(deployment: LocalDeployment) -> list[Row]:
 
 
 def _batches(endpoint: Endpoint) -> list[Row]:
-    ten = [{"id": f"s{n}", "module": "rag", "tool": "search_docs", "params": {"query": "batch"}} for n in range(10)]
-    five = [{**step, "after": [f"s{n - 1}"] if n else []} for n, step in enumerate(ten[:5])]
-    slow = [{**step, "module": "stub", "tool": "ask_slowly", "params": {}} for step in ten]
+    search = {"module": "rag", "tool": "search_docs", "params": {"query": "batch"}}
+    idle = {"module": "stub", "tool": "idle", "params": {}}
+    slow = {**idle, "tool": "ask_slowly"}
     rows: list[Row] = []
     for name, steps in (
-        ("ten independent `rag` calls", ten),
-        ("a chain of five `rag` calls", five),
-        (f"ten independent calls of a service that takes {SLOW_RESPONSE_SECONDS} s", slow),
+        ("ten independent `rag` calls", [{"id": f"s{n}", **search} for n in range(10)]),
+        ("a chain of five `rag` calls", _chain(search, 5)),
+        ("a chain of twenty `rag` calls", _chain(search, 20)),
+        ("a chain of five calls of a stub", _chain(idle, 5)),
+        ("a chain of twenty calls of a stub", _chain(idle, 20)),
+        (
+            f"ten independent calls of a service that takes {SLOW_RESPONSE_SECONDS} s",
+            [{"id": f"s{n}", **slow} for n in range(10)],
+        ),
     ):
         endpoint.call("batch", {"commands": steps})  # creates the machine and warms the sandboxes
         together = _seconds(lambda steps=steps: endpoint.call("batch", {"commands": steps}))
@@ -124,7 +130,7 @@ def shapes(deployment: LocalDeployment) -> list[Row]:
 
 def _shapes(deployment: LocalDeployment, endpoint: Endpoint) -> list[Row]:
     idle: dict[str, Any] = {"module": "stub", "tool": "idle", "params": {}}
-    chain = [{**idle, "id": f"s{n}", "after": [f"s{n - 1}"] if n else []} for n in range(30)]
+    chain = _chain(idle, 30)
     fan = [{**idle, "id": "list", "tool": "hundred"}, {**idle, "id": "fan", "each": "${list.items}"}]
     rows: list[Row] = []
     for name, steps, hops in (("a chain of 30 steps", chain, 30), ("a fan-out of 100 elements", fan, 100)):
@@ -144,6 +150,11 @@ def _shapes(deployment: LocalDeployment, endpoint: Endpoint) -> list[Row]:
         counts[size] = f"{len(asked) - polls} + {polls} polls"
     seen = ", ".join(f"{size} steps: {count}" for size, count in counts.items())
     return [*rows, ("AWS requests of the endpoint for a batch", seen, "constant + 1 per 25 steps + polls")]
+
+
+def _chain(step: dict[str, Any], length: int) -> list[dict[str, Any]]:
+    """Return steps of which each waits for the one before."""
+    return [{**step, "id": f"s{n}", "after": [f"s{n - 1}"] if n else []} for n in range(length)]
 
 
 def _call(step: dict[str, Any]) -> dict[str, Any]:

@@ -58,7 +58,9 @@ def run_batch(
     if request.dry_run:
         return [compact_json(submitted.describe(permissions, exchange.remaining))]
     consent = consent_of(exchange.client, claimed=request.confirm)
-    return _follow(exchange, permissions, submitted.submit(permissions, consent, seconds=exchange.remaining))
+    left = exchange.remaining
+    head = submitted.submit(permissions, consent, seconds=left, wait=left if _waits(exchange) else 0)
+    return _follow(exchange, permissions, head)
 
 
 def task(caller: Caller, permissions: Permissions, batch: str, *, separate: bool) -> Task:
@@ -89,11 +91,15 @@ def _follow(
     exchange: McpExchange, permissions: Permissions, head: Header, max_tokens: int | None = None
 ) -> BatchAnswer:
     """Wait for a batch and return its state; for a client that prefers a task, without waiting."""
-    client = exchange.client
-    if not (client.supports_tasks and client.prefers_task):
+    if _waits(exchange):
         head = submission.wait(head, exchange.remaining)
-    is_task = client.supports_tasks and not head.done
+    is_task = exchange.client.supports_tasks and not head.done
     return BatchAnswer(head, [] if is_task else batch_report.build_parts(head, permissions, max_tokens))
+
+
+def _waits(exchange: McpExchange) -> bool:
+    """Whether the client waits for a batch, rather than to follow it as a task."""
+    return not (exchange.client.supports_tasks and exchange.client.prefers_task)
 
 
 def _prepare(exchange: McpExchange, permissions: Permissions, request: BatchArguments) -> Submission:

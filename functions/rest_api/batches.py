@@ -127,7 +127,8 @@ def _submit(submitted: Submission, request: dict[str, Any], wait: float) -> Resp
     if submitted.destructive and len(pack(request)) > MAX_CONTEXT_BYTES:
         raise InvalidRequest(field="commands", problem="a batch that must be confirmed cannot be so large")
     try:
-        head = submitted.submit(current().permissions, ASKED, request, seconds=current().remaining)
+        left = current().remaining
+        head = submitted.submit(current().permissions, ASKED, request, seconds=left, wait=min(wait, left))
     except ConfirmationPending as pending:
         question = pending.details["confirmation"]
         raise pending.with_details(url=f"{current().request.public_url}/batches?confirm={question}") from None

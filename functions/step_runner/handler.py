@@ -2,21 +2,18 @@
 
 Optional fields of the event: `lost` for a step whose attempts all failed, `element` for one element of a step with
 `each`, `gather` for the step after its elements, `relay` on the fixed machine, where `step` -1 is the start of a batch.
-The response names in `each` the elements that must run first. Quick reads in a row are settled by one invocation, each
-with log lines of its own; the machine then enters them one by one, and finds them settled.
+The response names in `each` the elements that must run first.
 """
 
 import time
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from mcpist.aws.snapshot import prepare
 from mcpist.batch.execution import executions
-from mcpist.batch.execution.attempts import AHEAD, AttemptResult, StepAttempt, StepBusy, StepWaits
+from mcpist.batch.execution.attempts import AttemptResult, StepAttempt, StepBusy, StepWaits
 from mcpist.batch.execution.settling import enter
+from mcpist.batch.execution.step_work import ToolStepWork
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Header
 from mcpist.errors import InternalError
@@ -25,16 +22,12 @@ from mcpist.telemetry import invocation
 from mcpist.telemetry.door import Door
 from mcpist_services import NAMES
 from mcpist_services.catalogue import preloads
-from step_runner.step import ToolStepWork, permissions_of
+from step_runner.rights import find_shows, permissions_of
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
-# What an event says of its execution, and not of its step.
-EXECUTION_FIELDS = ("batch", "execution", "started", "machine")
 LOGGED_FIELDS = ("batch", "step", "element", "gather", "retry", "lost")
-# A step that begins so late in an invocation still has twice the longest `timeout` of a line.
-MAX_AHEAD_SECONDS = 5
 
 # The message of an exception may quote arguments or results; StepBusy and StepWaits make Step Functions retry.
 DOOR = Door("step_runner", logs_messages=False, retried=(StepBusy, StepWaits))
@@ -44,24 +37,14 @@ prepare(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Attempted:
-    """The outcome of an attempt."""
-
-    response: dict[str, Any]
-    """The response for the machine."""
-    ahead: dict[str, Any] | None = None
-    """The event of the step that the same invocation may enter now, ahead of the machine."""
-
-
-def run_attempt(event: dict[str, Any], context: "LambdaContext") -> Attempted:
+def run_attempt(event: dict[str, Any], context: "LambdaContext") -> dict[str, Any]:
     """Run the attempt that an event describes."""
-    attempted = _run(_parse(event, context), event)
-    invocation.add_fields(opened=list(attempted.response["go"]))
-    return attempted
+    response = _run(_parse(event, context), event)
+    invocation.add_fields(opened=list(response["go"]))
+    return response
 
 
-def _run(attempt: StepAttempt, event: dict[str, Any]) -> Attempted:
+def _run(attempt: StepAttempt, event: dict[str, Any]) -> dict[str, Any]:
     """Return the answer to the machine; on the relay no step, since the opened ones have been started here."""
     response: dict[str, Any] = {"batch": attempt.pk, "go": {}}
     relayed = event.get("relay", False)
@@ -69,8 +52,8 @@ def _run(attempt: StepAttempt, event: dict[str, Any]) -> Attempted:
         head = ledger.get_header(attempt.pk)
         _log_entered(head)
         start_ready_steps(head, event["machine"])
-        return Attempted(response)
-    with ToolStepWork(attempt, _log_entered) as work:
+        return response
+    with ToolStepWork(attempt, permissions_of, find_shows, _log_entered) as work:
         result = enter(attempt, work)
         if result.head.undone_by:
             from mcpist.batch.execution.undo import undo_failed  # few batches want it
@@ -78,33 +61,16 @@ def _run(attempt: StepAttempt, event: dict[str, Any]) -> Attempted:
             undo_failed(result.head, permissions_of(result.head), f"{event['machine'].rpartition('-')[0]}-relay")
     if result.must_continue:
         continue_batch(attempt, result.head, event["machine"], relayed=relayed)
-        return Attempted(response)
+        return response
     if result.pending_elements is not None:
-        return Attempted({**response, "each": list(result.pending_elements)})
+        return {**response, "each": list(result.pending_elements)}
     if attempt.element is not None:
-        return Attempted(response)
+        return response
     if relayed:
         start_opened_steps(attempt, result, event["machine"])
-        return Attempted(response)
-    opened = result.head.opened_by(attempt.step)
-    response["go"] = {f"s{step}": True for step in opened}
-    return Attempted(response, _find_ahead(attempt, result.head, opened, event))
-
-
-def _find_ahead(
-    attempt: StepAttempt, head: Header, opened: Sequence[int], event: dict[str, Any]
-) -> dict[str, Any] | None:
-    """Return the event of the only step that a first attempt opened, if it is a read that only reads in a row follow.
-
-    Nothing else in the batch waits for this invocation then. If it is lost on the way, the machine tries its own step
-    again, which replays and goes no further, and then enters the read, whose claim is dead.
-    """
-    if attempt.retry > 0 or attempt.lost or len(opened) != 1:
-        return None
-    (step,) = opened
-    if step in head.seq or step not in head.tail_reads:
-        return None
-    return {name: event[name] for name in EXECUTION_FIELDS if name in event} | {"step": step, "retry": AHEAD}
+        return response
+    response["go"] = {f"s{step}": True for step in result.head.opened_by(attempt.step)}
+    return response
 
 
 def _log_entered(head: Header) -> None:
@@ -175,17 +141,8 @@ def _start_execution(machine: str, name: str, payload: dict[str, Any], request: 
         raise InternalError(request_id=request)
 
 
-def _attempt(event: dict[str, Any], context: "LambdaContext") -> Attempted:
-    logged = {name: event[name] for name in LOGGED_FIELDS if name in event}
-    attempted: Attempted = DOOR.answer(context, lambda: run_attempt(event, context), correlation=None, **logged)
-    return attempted
-
-
 def handler(event: dict[str, Any], context: "LambdaContext") -> dict[str, Any]:
     """Settle one step, or run one of its elements, and name the steps that this opened."""
-    until = context.get_remaining_time_in_millis() - MAX_AHEAD_SECONDS * 1000
-    first = latest = _attempt(event, context)
-    with suppress(StepBusy, StepWaits):
-        while latest.ahead and context.get_remaining_time_in_millis() > until:
-            latest = _attempt(latest.ahead, context)
-    return first.response
+    logged = {name: event[name] for name in LOGGED_FIELDS if name in event}
+    response: dict[str, Any] = DOOR.answer(context, lambda: run_attempt(event, context), correlation=None, **logged)
+    return response

@@ -46,8 +46,15 @@ SHOWN = ("iss", "aud", "scope", "client_id", "token_use")
 LOGIN_HINT = "Get a token for this URL: log in with a client of docs/clients.md, and give its access token by --token."
 TOOLS = {"get_module_schema", "call", "batch"}
 STEPS = (
-    {"id": "tags", "module": "rag", "tool": "list_tags", "output": True},
-    {"id": "find", "module": "rag", "tool": "search_docs", "after": ["tags"], "params": {"query": "mcpist"}},
+    {"id": "tags", "module": "rag", "tool": "list_tags", "params": {"limit": 2}, "output": True},
+    # With `each` it needs a machine.
+    {
+        "id": "find",
+        "module": "rag",
+        "tool": "search_docs",
+        "each": "${tags.items}",
+        "params": {"query": "${each.tag}"},
+    },
 )
 BATCH_SECONDS = 60
 BATCH_POLLING = Polling(initial_seconds=0.5, max_seconds=3)

@@ -4,7 +4,7 @@ import pytest
 
 from infra.local.login import LocalLogin
 from mcp_endpoint import routes
-from mcpist.batch.execution import submission
+from mcpist.batch.execution import quick_reads, submission
 from mcpist.polling import Polling
 from mcpist.settings import settings
 from tests.mcp_endpoint.endpoint_client import PUBLIC_URL, EndpointClient
@@ -19,7 +19,8 @@ def sandbox() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def unwaited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no request wait for a batch: nothing runs those of these tests."""
+    """Let no request wait for a batch, or run its reads: nothing runs those of these tests."""
+    monkeypatch.setattr(quick_reads, "MAX_START_SECONDS", -1)
     monkeypatch.setattr(submission, "LEDGER_POLLING", Polling(initial_seconds=60, max_seconds=60))
 
 

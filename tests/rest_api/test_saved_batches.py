@@ -1,6 +1,6 @@
 """Saved batches by REST: saved and run as tools, and checked at night for the janitor."""
 
-from mcpist.batch.execution import submission
+from mcpist.batch.execution import quick_reads, submission
 from mcpist.caller import Role
 from mcpist.people import directory
 from mcpist.polling import Polling
@@ -22,6 +22,7 @@ def call(rest: RestClient, name: str, /, **parameters: object) -> Answer:
 
 def test_a_program_saves_a_batch_and_calls_it_as_a_tool(rest: RestClient, monkeypatch) -> None:
     monkeypatch.setattr(submission, "LEDGER_POLLING", Polling(initial_seconds=60, max_seconds=60))
+    monkeypatch.setattr(quick_reads, "MAX_START_SECONDS", -1)
     members.put_role("acme", Role("members", modules=(*NAMES, "saved"), allow=("saved.*",)))
     directory.access_cache.clear()
     made = call(rest, "saved.save", name="top_tags", description="Show tags", commands=[TAGS], parameters=COUNT)

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,6 @@ def write(organization: str, login: LocalLogin) -> Write:
         effect: str = "reads",
         warrant: str = "",
         lenient: frozenset[int] = frozenset(),
-        tail_reads: Collection[int] = (),
         **options: dict[str, Any],
     ) -> Header:
         now = time.time()
@@ -62,7 +61,6 @@ def write(organization: str, login: LocalLogin) -> Write:
             expires_at=now + 86_400,
             map_steps=frozenset(index for index, option in options_by_step.items() if "each" in option),
             continue_on_error=lenient,
-            tail_reads=frozenset(tail_reads),
         )
         entries = [
             Entry(index, step_of(index, tool, params, **options_by_step.get(index, {})), effect)

@@ -155,15 +155,6 @@ def test_the_relay_starts_the_steps_that_a_step_opened_and_returns_none(
     assert [name for name, _ in started()] == ["b_0123456789abcdef-2", "b_0123456789abcdef-3"]
 
 
-def test_the_relay_starts_also_the_reads_that_a_machine_need_not_wait_for(
-    write: Write, machine: str, started: Started
-) -> None:
-    write(("list_tags", {}, set()), ("list_docs", {}, {0}), tail_reads=(1,))
-    assert enter("relay", machine=machine) == {"batch": PK, "go": {}}
-    assert [name for name, _ in started()] == ["b_0123456789abcdef-1"]
-    assert list(ledger.get_header(PK).seq) == [0]
-
-
 def test_a_repeated_relay_starts_only_steps_without_a_claim(write: Write, machine: str, started: Started) -> None:
     write(("list_tags", {}, set()), ("list_docs", {}, {0}), ("list_docs", {}, {0}), ("list_docs", {}, {0}))
     has_settled(0)
@@ -213,7 +204,7 @@ def test_a_batch_of_a_newer_release_is_refused(write: Write) -> None:
 def test_a_batch_that_was_written_before_a_field_existed_goes_on(write: Write) -> None:
     write(("list_tags", {}, set()), ("list_docs", {}, {0}))
     absent = {
-        "batch": ("map_steps", "continue_on_error", "tail_reads", "form", "resumes", "elements"),
+        "batch": ("map_steps", "continue_on_error", "form", "resumes", "elements"),
         "step#000": ("step.output",),
     }
     for key, paths in absent.items():

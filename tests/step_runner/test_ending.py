@@ -11,13 +11,14 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from mcpist.aws.clients import client
 from mcpist.batch.execution.attempts import StepAttempt, StepBusy
 from mcpist.batch.execution.settling import MAX_EXECUTIONS_RETRIES
+from mcpist.batch.execution.step_work import ToolStepWork
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Ending
 from mcpist.caller import Role
 from mcpist.errors import ExecutionsExhausted, StoreUnavailable
 from mcpist.people import directory
 from mcpist.running.broker import INVOKE_TIMEOUT_SECONDS, MAX_INVOKE_ATTEMPTS
-from step_runner.step import ToolStepWork
+from step_runner.rights import find_shows, permissions_of
 from tests import members
 from tests.step_runner.ledger_batch import PK, Write, claim_by, enter, entry, error_of, has_settled, outcome
 
@@ -94,7 +95,7 @@ def test_a_tools_timeout_is_limited_by_its_line_its_sandbox_and_its_batch(
     write: Write, timeout: Any, closes_in: float, remaining: float, seconds: float
 ) -> None:
     head = write(TAGS, closes_in=closes_in, step0={"timeout": timeout})
-    work = ToolStepWork(StepAttempt(PK, 0, "execution", 0, "request", remaining), lambda _: None)
+    work = ToolStepWork(StepAttempt(PK, 0, "execution", 0, "request", remaining), permissions_of, find_shows)
     assert work._timeout_seconds(head, entry()) == pytest.approx(seconds, abs=0.5)
 
 

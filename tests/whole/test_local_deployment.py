@@ -17,6 +17,8 @@ BATCH = """\
 {"id":"first","module":"rag","tool":"get_doc","params":{"path":"${find.items[0].path}"},"output":true}
 {"id":"tags","module":"rag","tool":"list_tags","output":true}
 """
+# As a step with `each`, which needs a machine.
+OF_EACH = '"params":{"path":"${find.items[0].path}"}', '"each":"${find.items}","params":{"path":"${each.path}"}'
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -44,7 +46,7 @@ def test_a_batch_of_dependent_steps_answers_with_rendered_results(user: McpUser)
 def test_a_batch_is_seen_in_step_functions_with_its_parallel_branches(
     deployment: LocalDeployment, user: McpUser
 ) -> None:
-    (summary, *_) = user.texts("batch", commands=BATCH)
+    (summary, *_) = user.texts("batch", commands=BATCH.replace(*OF_EACH))
     batch = batch_of(summary)
     states = deployment.aws.client("stepfunctions")
     for machine in states.list_state_machines()["stateMachines"]:
@@ -85,6 +87,10 @@ def test_a_batch_is_fetched_again_by_who_started_it_and_by_an_administrator(
 
 def batch_of(summary: str) -> str:
     return summary.split()[1].rstrip(":")
+
+
+# As a step with `each`, which needs a machine.
+OF_EACH = '"params":{"path":"${find.items[0].path}"}', '"each":"${find.items}","params":{"path":"${each.path}"}'
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

@@ -13,7 +13,8 @@ from mcpist.batch.machine import machine_usage
 from tests.whole.conftest import McpUser
 
 # A shape that no other test's batch has.
-STEPS = [{"id": f"s{number}", "module": "rag", "tool": "list_tags"} for number in range(5)]
+TAGS = {"module": "rag", "tool": "list_tags"}
+STEPS = [{"id": "s0", **TAGS}, *({"id": f"s{number}", **TAGS, "each": "${s0.items}"} for number in range(1, 5))]
 
 
 @pytest.fixture

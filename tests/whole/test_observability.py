@@ -25,7 +25,7 @@ def test_a_batch_is_found_by_one_id_in_the_logs_of_the_endpoint_its_steps_and_th
     deployment: LocalDeployment, connected: McpUser
 ) -> None:
     before = {log: log.stat().st_size for log in deployment.aws.logs.iterdir()}
-    steps = [{"id": "me", **GET_ME}, {"id": "again", **GET_ME, "after": ["me"]}]
+    steps = [{"id": "me", **GET_ME}, {"id": "again", **GET_ME}]
     assert "2 of 2 steps" in connected.texts("batch", commands=steps)[0]
 
     def written() -> dict[str, list[dict[str, Any]]]:
@@ -34,7 +34,7 @@ def test_a_batch_is_found_by_one_id_in_the_logs_of_the_endpoint_its_steps_and_th
     def of_steps(logs: dict[str, list[dict[str, Any]]]) -> set[tuple[int, str]]:
         return {(line["step"], line["message"]) for line in logs["StepRunnerFunction"] if "message" in line}
 
-    # The last line of a step is written after it has settled, and a step in a row is entered again by the machine.
+    # The last line of a step is written after it has settled.
     every_line = {(step, message) for step in (0, 1) for message in ("request", "response")}
     logs = Polling(0.02, 0.5).wait(written(), lambda logs: of_steps(logs) >= every_line, written, seconds=10)
     endpoint, runner, broker = (logs[f"{door}Function"] for door in ("McpEndpoint", "StepRunner", "TokenBroker"))

@@ -61,7 +61,8 @@ def _run_batch(described: Mapping[str, Any], body: CallRequest, consent: Agreeme
     submitted = submission.prepare_described(exchange.permissions, request, exchange.request_id)
     if body.dry_run:
         return _response("", result=submitted.describe(exchange.permissions, exchange.remaining))
-    head = submitted.submit(exchange.permissions, consent, request, seconds=exchange.remaining)
+    left = exchange.remaining
+    head = submitted.submit(exchange.permissions, consent, request, seconds=left, wait=left)
     head = submission.wait(head, exchange.remaining)
     entries = ledger.get_entries(head.pk)
     answer = next(entry for entry in entries if entry.step.output)

@@ -1,9 +1,10 @@
 """The spending of an organization in a day (UTC), and its limits: calls, steps of batches, program seconds, bytes.
 
 An item of the ledger for each day, under `pk` ORGANIZATION#quota and `sk` day#DAY, has a counter for each limit. Steps
-are reserved before they run, all or none. The rest is counted in the memory of a sandbox, which adds it to the item
-once it is a thousandth of what is left of a limit, or ten minutes old: so a call costs no request of its own. N
-sandboxes exceed a limit by N thousandths of it at most; what a sandbox has not yet added when it ends is lost.
+are reserved before they run, all or none, but for quick reads. The rest is counted in the memory of a sandbox, which
+adds it to the item once it is a thousandth of what is left of a limit, or ten minutes old: so a call costs no request
+of its own. N sandboxes exceed a limit by N thousandths of it at most; what a sandbox has not yet added when it ends is
+lost.
 """
 
 import logging
@@ -106,7 +107,7 @@ class Spending:
         """
         limit = day_limits().get("steps")
         self.check(organization, "bytes")
-        if not limit:
+        if not limit or not steps:
             return
         if steps > limit:  # waiting for another day would not help
             raise InvalidRequest(field="steps", problem=f"there are {steps}; an organization may run {limit} a day")

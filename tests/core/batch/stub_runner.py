@@ -17,8 +17,7 @@ class StepRunner:
 
     `faults` are the errors of a step's first attempts; `dead` steps also fail when they are reported lost, and
     so do `dead_elements` always;
-    at `pauses_at` no new step starts any more, as when an execution grows too old;
-    with `goes_ahead` an invocation settles what it opened alone, if only a chain of steps without elements follows.
+    at `pauses_at` no new step starts any more, as when an execution grows too old.
     """
 
     def __init__(
@@ -30,7 +29,6 @@ class StepRunner:
         dead: frozenset[int] = frozenset(),
         dead_elements: Collection[tuple[int, int]] = (),
         pauses_at: float | None = None,
-        goes_ahead: bool = False,
     ) -> None:
         self.needs = graph.needs
         self.seconds = seconds
@@ -38,8 +36,6 @@ class StepRunner:
         self.dead = dead
         self.dead_elements = dead_elements
         self.pauses_at = pauses_at
-        plain = frozenset(i for i in graph.steps if isinstance(seconds[i], int | float))
-        self.tails = graph.tails(plain) if goes_ahead else frozenset[int]()
         self.clock = Clock()
         self.seq: dict[int, int] = {}
         self.began: dict[int, float] = {}
@@ -97,19 +93,7 @@ class StepRunner:
                 return {"batch": "b1", "go": {}, "each": [*range(len(duration))]}
             self.ended[i] = self.clock.now
             self.seq[i] = len(self.seq) + 1
-        steps = opened(self.needs, self.seq, i)
-        yield from self._go_ahead(steps)
-        return self._answer(payload, steps)
-
-    def _go_ahead(self, steps: Sequence[int]) -> Process:
-        """Settle one opened step after the other, ahead of their own Tasks."""
-        while len(steps) == 1 and steps[0] in self.tails and steps[0] not in self.seq and self._may_begin(steps[0]):
-            (i,) = steps
-            self.began[i] = self.clock.now
-            yield self.seconds[i]
-            self.ended[i] = self.clock.now
-            self.seq[i] = len(self.seq) + 1
-            steps = opened(self.needs, self.seq, i)
+        return self._answer(payload, opened(self.needs, self.seq, i))
 
     def _execution(self, definition: Json, name: str, state_input: Json) -> Process:
         execution = {"Id": name, "StartTime": "2026-11-21T00:00:00Z", "Input": state_input}

@@ -202,22 +202,6 @@ def test_a_malformed_reference_is_reported_once() -> None:
     assert found[:2] == (2, "VALIDATION_ERROR")
 
 
-@pytest.mark.parametrize(
-    ("changed", "tail"),
-    [
-        ({}, ["a", "b", "c"]),
-        ({"a": {"tool": "create_item", "params": {"name": "x", "price": 1}}}, ["b", "c"]),
-        ({"b": {"tool": "create_item", "params": {"name": "x", "price": 1}}}, ["c"]),
-        ({"c": {"tool": "create_item", "params": {"name": "x", "price": 1}}}, []),
-        ({"b": {"each": "${a.items}"}}, ["c"]),
-    ],
-)
-def test_the_tail_of_a_batch_is_its_last_reads_in_a_row(changed: dict[str, Any], tail: list[str]) -> None:
-    needs = {"a": [], "b": ["a"], "c": ["b"]}
-    batch = planned(*(step(name, **{"after": after, **changed.get(name, {})}) for name, after in needs.items()))
-    assert [batch.steps[index].id for index in sorted(batch.tail_reads)] == tail
-
-
 def test_references_in_each_and_when_are_needs_like_those_in_params() -> None:
     batch = planned(
         step("find"),

@@ -29,8 +29,8 @@ def definition(graph: Graph, map_steps: frozenset[int]) -> Asl | None:
         return None
 
 
-def runner(batch: Batch, *, goes_ahead: bool = False) -> StepRunner:
-    return StepRunner(batch.graph, batch.seconds, goes_ahead=goes_ahead)
+def runner(batch: Batch) -> StepRunner:
+    return StepRunner(batch.graph, batch.seconds)
 
 
 def ran_ideally(runner: StepRunner, batch: Batch) -> bool:
@@ -46,12 +46,11 @@ def ran_ideally(runner: StepRunner, batch: Batch) -> bool:
 # -- the ideal --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("goes_ahead", [False, True])
-@given(batch=batches())
+@given(batches())
 @A_FEW_SECONDS
-def test_each_step_runs_once_and_begins_when_its_last_need_has_settled(batch: Batch, *, goes_ahead: bool) -> None:
+def test_each_step_runs_once_and_begins_when_its_last_need_has_settled(batch: Batch) -> None:
     if machine := definition(batch.graph, batch.map_steps):
-        stub = runner(batch, goes_ahead=goes_ahead)
+        stub = runner(batch)
         stub.run(machine)
         assert ran_ideally(stub, batch)
 
@@ -74,11 +73,10 @@ def test_batches_of_up_to_sixty_steps_run_in_ideal_time_in_both_forms(seeds: ran
         relayed.relay(build_relay(batch.graph, STEP_RUNNER).definition)
         assert ran_ideally(relayed, batch), seed
         if machine := definition(batch.graph, batch.map_steps):
-            for goes_ahead in (False, True):
-                stub = runner(batch, goes_ahead=goes_ahead)
-                stub.run(machine)
-                assert ran_ideally(stub, batch), seed
-                assert list(stub.seq) == list(relayed.seq)
+            stub = runner(batch)
+            stub.run(machine)
+            assert ran_ideally(stub, batch), seed
+            assert list(stub.seq) == list(relayed.seq)
             machines += 1
     assert machines >= len(seeds) / 2
 

@@ -96,23 +96,6 @@ def test_the_depth_is_the_longest_path_in_steps() -> None:
     assert [each.depth for each in (Graph(()), INDEPENDENT, DIAMOND, CHAIN)] == [0, 1, 3, 3]
 
 
-@pytest.mark.parametrize(
-    ("some", "steps", "tails"),
-    [
-        (CHAIN, {0, 1, 2}, {0, 1, 2}),
-        (CHAIN, {0, 1}, set()),
-        (CHAIN, {0, 2}, {2}),
-        (INDEPENDENT, {0, 1}, {0, 1}),
-        (DIAMOND, {0, 1, 2, 3}, {3}),
-        (N_SHAPE, {0, 1, 2, 3}, {2, 3}),
-        (graph([], [0], [0, 1]), {0, 1, 2}, {0, 1, 2}),
-        (graph([], [], [0, 1], [2]), {0, 1, 2, 3}, {2, 3}),
-    ],
-)
-def test_tails_are_steps_that_only_a_chain_follows(some: Graph, steps: set[int], tails: set[int]) -> None:
-    assert some.tails(frozenset(steps)) == tails
-
-
 def test_components_are_parts_that_no_need_connects() -> None:
     some = graph([], [], [0], [], [1, 3])
     assert components(some.needs, some.steps) == sets([0, 2], [1, 3, 4])

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from mcpist.batch.ledger.records import MIN_STEP_SECONDS, MIN_TAIL_READ_SECONDS, Header
+from mcpist.batch.ledger.records import MIN_STEP_SECONDS, Header
 from mcpist.caller import Subject
 
 #   0 -> 1 -> 3 -> 4    2 -> 3
@@ -30,8 +30,3 @@ HEAD = Header(
 def test_what_is_open_takes_at_least_the_hops_of_its_longest_path(settled: tuple[int, ...], hops: int) -> None:
     head = replace(HEAD, seq={step: place for place, step in enumerate(settled)})
     assert head.min_open_seconds == pytest.approx(hops * MIN_STEP_SECONDS)
-
-
-def test_reads_in_a_row_at_an_end_take_less() -> None:
-    head = replace(HEAD, tail_reads=frozenset({3, 4}))
-    assert head.min_open_seconds == pytest.approx(2 * MIN_STEP_SECONDS + 2 * MIN_TAIL_READ_SECONDS)

@@ -10,8 +10,6 @@ from mcpist.running.run import ToolResult
 from mcpist.settings import settings
 
 CLAIM_MARGIN_SECONDS = 2
-AHEAD = -1
-"""The `retry` of an attempt that is ahead of the step's own Task, whose first attempt finds its claim dead."""
 
 
 class StepWaits(Exception):  # Step Functions retries by this name
@@ -30,7 +28,7 @@ class StepAttempt:
     step: int
     execution: str
     retry: int
-    """The number of earlier attempts of the same Task, or AHEAD."""
+    """The number of earlier attempts of the same Task."""
     request_id: str
     remaining_seconds: float
     """The time until the invocation's own deadline."""

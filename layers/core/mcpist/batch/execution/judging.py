@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from mcpist.batch.language.graph import Graph, Steps
 from mcpist.batch.language.references import EACH, Reference, find_references
 from mcpist.batch.language.steps import Step
-from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Entry, Header
 from mcpist.caller import Policies
 from mcpist.running.policy import JudgedUse, judge, refusal
@@ -18,6 +17,9 @@ if TYPE_CHECKING:
     from mcpist.errors import McpistError
     from mcpist.policies.decision import Verdict
     from mcpist.policies.place import PlannedStep, StepPlace
+
+type GetEntries = Callable[[str, Sequence[int]], Sequence[Entry]]
+"""Returns some steps of a batch, given by its partition key."""
 
 
 def judge_steps(
@@ -57,7 +59,7 @@ def refusals(steps: Sequence[Step], verdicts: "Sequence[Verdict]") -> "list[Mcpi
     return found
 
 
-def place_of(head: Header, entry: Entry, policies: Policies | None) -> "StepPlace | None":
+def place_of(head: Header, entry: Entry, policies: Policies | None, get_entries: GetEntries) -> "StepPlace | None":
     """Return the place of a step that is about to run: what reaches it, and what has succeeded before it.
 
     The other steps are read only where a policy looks at them.
@@ -72,7 +74,7 @@ def place_of(head: Header, entry: Entry, policies: Policies | None) -> "StepPlac
         return StepPlace(in_batch=True)
     ancestors = Graph(head.needs).ancestors
     known = sorted({*ancestors[entry.index], entry.index})
-    entries = {one.index: one for one in ledger.get_entries(head.pk, known)}
+    entries = {one.index: one for one in get_entries(head.pk, known)}
     numbers = {id_: number for number, id_ in enumerate(head.ids)}
     column = _columns(policies, [one.step for one in entries.values()])
     planned = {

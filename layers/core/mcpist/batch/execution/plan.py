@@ -62,12 +62,6 @@ class Plan:
         return frozenset(index for index, step in enumerate(self.steps) if step.on_error == "continue")
 
     @property
-    def tail_reads(self) -> frozenset[int]:
-        """The steps that only read, once, and that only a chain of such steps follows."""
-        reads = {index for index, tool in enumerate(self.tools) if tool.effect == "reads"}
-        return self.graph.tails(frozenset(reads - self.map_steps))
-
-    @property
     def steps_by_line(self) -> list[tuple[int, Step, Tool]]:
         """The steps with their numbers and tools, in the order of their lines."""
         numbered = zip(range(len(self.steps)), self.steps, self.tools, strict=True)

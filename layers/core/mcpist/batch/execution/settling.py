@@ -6,12 +6,14 @@ and ends like a step, under a claim of its own.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
 from mcpist.aws.attributes import json_bytes
 from mcpist.batch.execution.attempts import AttemptResult, StepAttempt, StepBusy, StepWork
 from mcpist.batch.ledger import ledger, transitions
+from mcpist.batch.ledger.items import now
 from mcpist.batch.ledger.records import Ending, Entry, Header
 from mcpist.errors import ExecutionsExhausted, InternalError, McpistError, StoreUnavailable, TooManyElements, to_message
 from mcpist.running.run import ToolResult
@@ -117,9 +119,28 @@ def _start(attempt: StepAttempt, head: Header, entry: Entry, work: StepWork) -> 
             return _store_list(head, entry, work.evaluate_each(head, entry))
         run = work.prepare(head, entry)
     except McpistError as error:
-        _raise_if_retryable(attempt, error)
-        return transitions.finish(head, entry, owner, Ending("failed", error=_to_message(error)))
+        return transitions.finish(head, entry, owner, _failure(attempt, error))
     return _run(attempt, head, entry, run)
+
+
+def read(attempt: StepAttempt, head: Header, entry: Entry, work: StepWork) -> Entry:
+    """Run a step that only reads, of a batch that is not stored yet, and return the step as it ended."""
+    started_at = now()
+    ending, content = _read(attempt, head, entry, work)
+    ending = transitions.with_result(head, ending, content)
+    return replace(entry, started_at=started_at, ended_at=now(), ending=ending)
+
+
+def _read(attempt: StepAttempt, head: Header, entry: Entry, work: StepWork) -> tuple[Ending, bytes | None]:
+    if head.failed_needs(entry.index):
+        return Ending("skipped"), None
+    try:
+        if not work.evaluate_when(head, entry):
+            return Ending("skipped"), None
+        run = work.prepare(head, entry)
+    except McpistError as error:
+        return _failure(attempt, error), None
+    return _work(attempt, entry, run)
 
 
 def _run(attempt: StepAttempt, head: Header, entry: Entry, run: Callable[[], ToolResult]) -> Entry:
@@ -211,6 +232,12 @@ def _raise_if_retryable(attempt: StepAttempt, error: McpistError) -> None:
     allowed = next((most for kind, most in retries.items() if isinstance(error, kind)), 0)
     if attempt.retry < allowed and not attempt.lost:
         raise error
+
+
+def _failure(attempt: StepAttempt, error: McpistError) -> Ending:
+    """Return how a step ends whose work could not begin, unless another attempt may."""
+    _raise_if_retryable(attempt, error)
+    return Ending("failed", error=_to_message(error))
 
 
 def _lost_ending(attempt: StepAttempt, entry: Entry) -> Ending:

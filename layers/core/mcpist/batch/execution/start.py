@@ -19,7 +19,7 @@ from mcpist.batch.machine.machine_usage import STACK_TAG, record_use
 from mcpist.batch.options import DEFAULT_OPTIONS, BatchOptions
 from mcpist.batch_id import new_batch_id
 from mcpist.caller import Caller
-from mcpist.errors import AlreadyResumed, McpistError, StoreUnavailable, TooManyBatches, UpstreamUnavailable
+from mcpist.errors import AlreadyResumed, McpistError, StoreUnavailable, UpstreamUnavailable
 from mcpist.files import access, records, storage
 from mcpist.files.content import JSON
 from mcpist.files.parameters import named_files
@@ -58,14 +58,16 @@ def start(
     confirmed: Confirmed = UNCONFIRMED,
     *,
     depth: int = 0,
+    wait: float = 0,
 ) -> Header:
-    """Write a batch into the ledger and start it. Raises before anything runs.
+    """Write a batch into the ledger and start it. Raises before anything runs that may write.
 
     It gets the id of the question that was agreed to; the caller makes sure that this is used once. The batch of an
-    automation, of this depth, is written once however often it is started.
+    automation, of this depth, is written once however often it is started. Quick reads run within `wait`, the seconds
+    for which the caller waits for the end anyway.
     """
     head = replace(_build_header(plan, permissions, options, confirmed.question), depth=depth)
-    return _write_and_start(plan, head, permissions, _build_entries(plan, confirmed))
+    return _write_and_start(plan, head, permissions, _build_entries(plan, confirmed), wait=wait)
 
 
 def resume(
@@ -91,33 +93,59 @@ def restart(head: Header) -> None:
 
 
 def _write_and_start(
-    plan: Plan, head: Header, permissions: Permissions, entries: Collection[Entry], elements: Collection[Entry] = ()
+    plan: Plan,
+    head: Header,
+    permissions: Permissions,
+    entries: Collection[Entry],
+    elements: Collection[Entry] = (),
+    wait: float = 0,
 ) -> Header:
     keep_files(plan, permissions.caller, until=head.closes_at)
     keep_results(head, [*entries, *elements])
-    machine = plan.build_machine(settings().step_runner)
-    warrant, pins = _request_warrant(plan, head, permissions)
-    kept = {pin.partition("#")[0] for pin in head.pins}
-    pins = (*head.pins, *(pin for pin in pins if pin.partition("#")[0] not in kept))
-    head = replace(head, form=machine.form, warrant=warrant, pins=pins)
-    runs, reserved_at = _count_runs(entries, elements), time.time()
-    spending.reserve_steps(head.organization, runs, reserved_at)
+    machine, reserved_at = plan.build_machine(settings().step_runner), time.time()
+    head = replace(head, form=machine.form)
+    if wait:
+        head, entries = _run_quick_reads(plan, head, permissions, entries, wait)
+    spending.reserve_steps(head.organization, _count_runs(entries, elements), reserved_at)
     try:
         if not head.done:
+            head = _with_warrant(plan, head, permissions)
             begin_batch(head.organization, head.user, head.batch, head.closes_at, reserved_at)
         if head.depth and not head.resumes:
             ledger.write_once(head, entries)
         else:
             ledger.write(head, entries, elements)
-    except (TooManyBatches, AlreadyResumed) as error:
-        release_steps(head.organization, runs, reserved_at)
+    except McpistError as error:
+        release_steps(head.organization, _count_runs(entries, elements), reserved_at)
         if isinstance(error, AlreadyResumed):
             end_batch(head.organization, head.user, head.batch)
         raise
+    if head.done and wait:
+        transitions.tell_of_end(head)
     try:
         return head if head.done else _start_batch_execution(machine, head)
     except McpistError as error:  # its machine may have started, and only the answer was lost
         raise error.with_details(may_have_happened=True, batch=head.batch) from None
+
+
+def _run_quick_reads(
+    plan: Plan, head: Header, permissions: Permissions, entries: Collection[Entry], seconds: float
+) -> tuple[Header, Collection[Entry]]:
+    """Run the quick reads that a batch may consist of."""
+    from mcpist.batch.execution import quick_reads  # of the doors, some only look at batches
+
+    if head.options.on_failure == "undo" or not quick_reads.are_all(plan, permissions):
+        return head, entries
+    return quick_reads.run(head, list(entries), permissions, seconds)
+
+
+def _with_warrant(plan: Plan, head: Header, permissions: Permissions) -> Header:
+    """Return the header with the warrant of a batch that runs without its caller, and the accounts that it keeps."""
+    warrant, pins = _request_warrant(plan, head, permissions)
+    kept = {pin.partition("#")[0] for pin in head.pins}
+    return replace(
+        head, warrant=warrant, pins=(*head.pins, *(pin for pin in pins if pin.partition("#")[0] not in kept))
+    )
 
 
 def _build_header(plan: Plan, permissions: Permissions, options: BatchOptions, batch: str) -> Header:
@@ -136,7 +164,6 @@ def _build_header(plan: Plan, permissions: Permissions, options: BatchOptions, b
         expires_at=started_at + settings().keep_seconds,
         map_steps=plan.map_steps,
         continue_on_error=plan.continue_on_error,
-        tail_reads=plan.tail_reads,
         correlation=correlation(),
         traceparent=traceparent(),
         client=caller.client,

@@ -62,15 +62,17 @@ class Submission:
         context: dict[str, Any] | None = None,
         *,
         seconds: float = QUESTION_SECONDS,
+        wait: float = 0,
     ) -> Header:
         """Start the batch once its user has agreed to what it destroys, or return the batch that the answer started.
 
         If a question is asked, the reads for it take no more than half of `seconds`, and `context` is stored with it.
+        `wait` is how long the caller waits for the batch's end.
         """
         if self.resumption:
             self.resumption.require_first(consent.question)
         if not self.destructive:
-            return self._start(permissions, UNCONFIRMED)
+            return self._start(permissions, UNCONFIRMED, wait)
 
         uses = [gate.ToolUse(use.module, use.tool, {}, invocation.request_id()) for use in self.destructive]
         with gate.refusals_audited(permissions.caller, uses):
@@ -163,10 +165,10 @@ class Submission:
         questions.show_again(permissions.caller, question, shown_by(uses))
         return uses
 
-    def _start(self, permissions: Permissions, confirmed: Confirmed) -> Header:
+    def _start(self, permissions: Permissions, confirmed: Confirmed, wait: float = 0) -> Header:
         if self.resumption:
             return resume(self.resumption, permissions, self.options, confirmed)
-        return start(self.plan, permissions, self.options, confirmed)
+        return start(self.plan, permissions, self.options, confirmed, wait=wait)
 
 
 def prepare(permissions: Permissions, commands: str | list[Any], options: BatchOptions, request: str) -> Submission:

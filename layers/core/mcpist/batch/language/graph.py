@@ -55,19 +55,6 @@ class Graph:
         place = {i: k for k, i in enumerate(order)}
         return Graph(tuple(frozenset(place[k] for k in self.needs[i]) for i in order))
 
-    def tails(self, steps: Steps) -> Steps:
-        """Return those of `steps` that only a chain of `steps` follows, up to an end of the graph.
-
-        Once such a step is open, each step of its chain waits only for the step before.
-        """
-        needs = self.reduced.needs
-        tails: set[int] = set()
-        for i in reversed(self.order):
-            followers = [j for j in self.steps if i in needs[j]]
-            if i in steps and len(followers) <= 1 and all(j in tails and needs[j] == {i} for j in followers):
-                tails.add(i)
-        return frozenset(tails)
-
     @property
     def depth(self) -> int:
         """The number of steps on the longest path."""

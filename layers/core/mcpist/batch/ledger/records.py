@@ -17,8 +17,6 @@ from mcpist.caller import NO_CLIENT, ClientInfo, PolicyLevel, Subject
 
 MIN_STEP_SECONDS = 0.05
 """The least time from the settling of a step to that of one that waits for it, which the machine enters."""
-MIN_TAIL_READ_SECONDS = 0.01
-"""The same of a read that the invocation enters which settled the step before."""
 
 type Status = Literal["succeeded", "failed", "skipped", "cancelled", "unknown"]
 BatchState = Literal["running", "done", "cancelling", "cancelled"]  # no `type`: the REST document would name it
@@ -65,8 +63,6 @@ class Header:
     """The steps with `each`."""
     continue_on_error: frozenset[int] = frozenset()
     """The steps whose dependents run however they end."""
-    tail_reads: frozenset[int] = frozenset()
-    """The reads that only a chain of reads follows; an invocation that opens one alone may enter it at once."""
     form: Literal["machine", "relay"] = "machine"
     resumes: str = ""
     """The id of the batch whose results this one began with, if any."""
@@ -137,8 +133,7 @@ class Header:
         needs = {step: self.needs[step] - self.seq.keys() for step in self.open_steps}
         ends: dict[int, float] = {}
         for step in TopologicalSorter(needs).static_order():
-            own = MIN_TAIL_READ_SECONDS if step in self.tail_reads else MIN_STEP_SECONDS
-            ends[step] = own + max((ends[need] for need in needs[step]), default=0)
+            ends[step] = MIN_STEP_SECONDS + max((ends[need] for need in needs[step]), default=0)
         return max(ends.values(), default=0)
 
     def opened_by(self, step: int) -> list[int]:

@@ -47,13 +47,17 @@ def finish(head: Header, entry: Entry, owner: str | None, ending: Ending, conten
     `owner` holds its claim, None an unclaimed one. Nothing changes where it has ended already, where another sandbox
     claims it, or where it has begun to run for each element since it was read.
     """
-    if content is not None:
-        ending = replace(ending, result=_store_json(head, content))
+    ending = with_result(head, ending, content)
     change: Item = {"ending": encode(ending, omit_defaults=True), "ended_at": now()}
     claimed = "#claim.#owner = :owner" if owner else "attribute_not_exists(#claim)"
     same = "" if entry.map_items else " AND attribute_not_exists(#map_items)"
     condition = f"attribute_not_exists(#ending) AND {claimed}{same}"
     return _update_entry(head, entry, change, condition, {":owner": owner} if owner else {})
+
+
+def with_result(head: Header, ending: Ending, content: bytes | None) -> Ending:
+    """Return an ending with the JSON of its result, which is in a file where it is large."""
+    return ending if content is None else replace(ending, result=_store_json(head, content))
 
 
 def count_elements(head: Header, step: int, length: int) -> int | None:
@@ -103,11 +107,16 @@ def settle(pk: str, step: int, status: Status) -> Header:
         if head.done:
             end_batch(head.organization, head.user, head.batch)
     if head.done:  # again after a sandbox that was killed: the event is stored once
-        from mcpist.events import own  # a cold start need not wait for it
-
-        statuses = {id_: head.outcome[step] for step, id_ in enumerate(head.ids) if step in head.outcome}
-        own.batch_finished(head.organization, head.user, head.batch, statuses, head.depth)
+        tell_of_end(head)
     return head
+
+
+def tell_of_end(head: Header) -> None:
+    """Tell those who asked for it that a batch is done."""
+    from mcpist.events import own  # a cold start need not wait for it
+
+    statuses = {id_: head.outcome[step] for step, id_ in enumerate(head.ids) if step in head.outcome}
+    own.batch_finished(head.organization, head.user, head.batch, statuses, head.depth)
 
 
 def mark_cancelled(head: Header) -> Header:

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import deepcopy
 from dataclasses import replace
@@ -10,26 +10,27 @@ from functools import partial
 from typing import Any, Self
 
 from mcpist.batch.execution.attempts import StepAttempt, StepWaits
-from mcpist.batch.execution.judging import place_of
+from mcpist.batch.execution.judging import GetEntries, place_of
 from mcpist.batch.language.references import EACH, EachElement, NoResult, StepResult, resolve
 from mcpist.batch.language.steps import holds, is_about_element, list_of
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Entry, Header, MapItems
-from mcpist.caller import Caller, Proof, Role
+from mcpist.caller import Caller, Role
 from mcpist.errors import CallerError, InvalidArguments, NotAList, TooManyInFlight
 from mcpist.files.answers import content_of, store_content
 from mcpist.memory import Memory
-from mcpist.people import directory
 from mcpist.people.in_flight import steps_in_flight
 from mcpist.render.shows import Shows
 from mcpist.running import gate
 from mcpist.running.gate import ToolResult, ToolUse
 from mcpist.tools.access.permissions import Permissions
-from mcpist_services.catalogue import CATALOGUE
 
 SETTLE_RESERVE_SECONDS = 5.0
 MIN_TOOL_SECONDS = 1.0
 MAX_CACHED_LIST_BYTES = 8_000_000  # of its JSON; as values it takes several times that
+type FindShows = Callable[[Header, str, str], Shows]
+"""Returns for a batch's user the fields of a tool's answers."""
+
 # The lists that steps run over, by batch and step: an element reads the whole list only where its sandbox has not yet.
 _lists: Memory[tuple[str, int], list[Any]] = Memory(seconds=300, max_entries=2)
 
@@ -37,10 +38,11 @@ _lists: Memory[tuple[str, int], list[Any]] = Memory(seconds=300, max_entries=2)
 class Sources:
     """The sources of one step or element by their names, each read from the ledger on first use."""
 
-    def __init__(self, head: Header, entry: Entry, find_shows: Callable[[str, str], Shows]) -> None:
+    def __init__(self, head: Header, entry: Entry, find_shows: FindShows, get_entries: GetEntries) -> None:
         self._head = head
         self._entry = entry
         self._find_shows = find_shows
+        self._get_entries = get_entries
         self._indexes = {head.ids[need]: need for need in head.needs[entry.index]}
         self._cache: dict[str, StepResult | EachElement | NoResult] = {}
 
@@ -67,10 +69,10 @@ class Sources:
 
     def _read_result(self, step: int) -> StepResult | NoResult:
         """Return the result of a settled step; NoResult for one that failed, which `on_error` allows."""
-        (source,) = ledger.get_entries(self._head.pk, [step])
+        (source,) = self._get_entries(self._head.pk, [step])
         if source.result is None:
             return NoResult()
-        shows = self._find_shows(source.step.module, source.step.tool)
+        shows = self._find_shows(self._head, source.step.module, source.step.tool)
         elements = None if source.statuses is None else list(source.statuses)
         raw = ledger.load_json(self._head, source.result)
 
@@ -83,10 +85,23 @@ class Sources:
 
 
 class ToolStepWork:
-    """The work of the step or the element that one invocation enters; `on_enter` receives the batch's header."""
+    """The work of the step or the element that one invocation enters; `on_enter` receives the batch's header.
 
-    def __init__(self, attempt: StepAttempt, on_enter: Callable[[Header], None]) -> None:
+    Of a batch that is not stored yet, `unsaved` has the steps: they run in a request, which has a place of its own.
+    """
+
+    def __init__(
+        self,
+        attempt: StepAttempt,
+        permissions_of: Callable[[Header], Permissions],
+        find_shows: FindShows,
+        on_enter: Callable[[Header], None] = lambda _: None,
+        unsaved: Mapping[int, Entry] | None = None,
+    ) -> None:
         self.on_enter = on_enter
+        self._permissions_of, self._find_shows = permissions_of, find_shows
+        self._takes_place = unsaved is None
+        self._get_entries = ledger.get_entries if unsaved is None else partial(_find_entries, unsaved)
         self._request_id = attempt.request_id
         self._deadline = time.monotonic() + attempt.remaining_seconds - SETTLE_RESERVE_SECONDS
         self._sources: Sources | None = None
@@ -122,15 +137,16 @@ class ToolStepWork:
         step = entry.step
         begun = ToolUse(step.module, step.tool, {}, self._request_id, head.batch, step.id)
         with gate.refusals_audited(_starter(head), [begun]):
-            permissions = permissions_of(head)
+            permissions = self._permissions_of(head)
         with _locate_errors(entry):
             params = resolve(step.params, self._load_sources(head, entry))
-        place = place_of(head, entry, permissions.caller.policies)
+        place = place_of(head, entry, permissions.caller.policies, self._get_entries)
         use = replace(begun, arguments=params, options=head.options.applied_to(step.options), place=place)
 
         with _locate_errors(entry):  # what the batch's person agreed to, before it started
             admitted = gate.admit(permissions, use, replace(gate.CONFIRMED, shown=entry.shown, level=entry.agreed))
-        self._take_place(permissions.caller)
+        if self._takes_place:
+            self._take_place(permissions.caller)
         if admitted.tool.effect != "reads":
             admitted.prepare_account()
 
@@ -150,7 +166,7 @@ class ToolStepWork:
     def _load_sources(self, head: Header, entry: Entry) -> Sources:
         """Return the values that `when`, `each` and params refer to; they stay the same during one invocation."""
         if self._sources is None:
-            self._sources = Sources(head, entry, partial(_find_shows, head))
+            self._sources = Sources(head, entry, self._find_shows, self._get_entries)
         return self._sources
 
     def _timeout_seconds(self, head: Header, entry: Entry) -> float:
@@ -181,31 +197,14 @@ def _explain_values(written: Mapping[str, Any], params: Mapping[str, Any]) -> It
         raise
 
 
-def permissions_of(head: Header) -> Permissions:
-    """Return the present permissions of the user who started a batch."""
-    return Permissions(_caller(head), CATALOGUE)
-
-
-def _caller(head: Header) -> Caller:
-    caller = directory.identify(
-        head.subject,
-        organization=head.organization,
-        roles=head.roles,
-        proof=Proof("warrant", head.warrant) if head.warrant else None,
-    )
-    return replace(caller, client=head.client, reading_only=head.reading_only, pins=head.pins)
+def _find_entries(unsaved: Mapping[int, Entry], _pk: str, steps: Sequence[int]) -> list[Entry]:
+    return [unsaved[step] for step in steps]
 
 
 def _starter(head: Header) -> Caller:
     """Return the user who started the batch, for a row of the audit: it has no rights, and may be removed meanwhile."""
     roles = tuple(map(Role, head.roles))
     return Caller(head.organization, head.user, head.subject, "user", roles, client=head.client)
-
-
-def _find_shows(head: Header, module: str, tool: str) -> Shows:
-    """Return the fields of a tool's answers; only those of a module that is no file depend on the caller."""
-    catalogue = CATALOGUE if module in CATALOGUE.names else CATALOGUE.of(_caller(head))
-    return catalogue.shows(module, tool)
 
 
 def _json_type(value: Any) -> str:
