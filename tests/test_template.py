@@ -55,6 +55,7 @@ PAGE_ROUTES = {
     "GET /connect/{service}",
     "POST /connect/{service}",
     "GET /connect/callback/{provider}",
+    "GET /connect/clients/{provider}",
     "POST /connect/confirm",
     "ANY /",
     "ANY /{page}",

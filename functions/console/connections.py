@@ -1,5 +1,6 @@
 """The pages of a person's accounts: list, connect, return from the provider, confirm and disconnect."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -7,7 +8,9 @@ from console.messages import message_page
 from console.rendering import service_path
 from console.visit import Visit
 from mcpist.errors import InvalidRequest, PageNotFound
-from mcpist.http.request import HttpResponse
+from mcpist.http.browser import BrowserRequest
+from mcpist.http.request import HttpResponse, json_response
+from mcpist.oauth.client_document import client_document
 from mcpist.running import broker
 from mcpist_services import services_with_accounts, title
 
@@ -27,9 +30,11 @@ def service(visit: Visit) -> HttpResponse:
     """Show one service: its connections and the forms to connect an account."""
     if refused := _refuse_other_user(visit):
         return refused
-    offer, entry = offer_of(visit, visit.request.path_parameters["service"])
+    name = visit.request.path_parameters["service"]
+    offer, entry = offer_of(visit, name)
     role, label = (visit.request.query.get(name, "") for name in ("role", "account"))
-    return visit.page("connect/service.html", offer=offer, entry=entry, role=role, label=label)
+    sent_to = [module.destination for module in visit.caller.modules if entry["registered"] and module.name == name]
+    return visit.page("connect/service.html", offer=offer, entry=entry, role=role, label=label, sent_to=sent_to)
 
 
 def submit(visit: Visit) -> HttpResponse:
@@ -65,6 +70,14 @@ def callback(visit: Visit) -> HttpResponse:
     parameters = {name: visit.request.query[name] for name in names if visit.request.query.get(name)}
     provider = visit.request.path_parameters["provider"]
     return _result_page(visit, _call_broker(visit, "finish", provider=provider, **parameters))
+
+
+def show_client(request: BrowserRequest) -> HttpResponse:
+    """Describe our client to an OAuth server, whose client id is the address of this answer."""
+    provider = request.path_parameters["provider"]
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", provider):
+        raise PageNotFound(method=request.method, path=request.path)
+    return json_response(200, client_document(provider))
 
 
 def confirm(visit: Visit) -> HttpResponse:

@@ -11,12 +11,15 @@ from console.tools.listing import permissions_of
 from console.visit import Visit
 from mcpist.errors import InvalidRequest
 from mcpist.http.request import HttpResponse
+from mcpist.oauth.client_document import callback_url
+from mcpist.oauth.module_app import ModuleAppRequest
 from mcpist.paging import page_of
 from mcpist.registry import definitions
 from mcpist.registry.entries import Registry, RegistryEntry
 from mcpist.tools.access.permissions import Permissions
+from mcpist.validation import parse_model
 from mcpist_services.catalogue import hidden_modules
-from mcpist_services.registered import registration
+from mcpist_services.registered import apps, registration
 from mcpist_services.registered.request import ModuleRequest, parse
 from mcpist_services.registered.states import approved_texts, tool_states
 
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from mcpist_services.upstream.trust import TextLine
 
 MAX_COMPARED_TOOLS = 50
+APP_FIELDS = ("client_id", "client_secret", "authorize_url", "token_url", "revoke_url")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,8 @@ def submit(visit: Visit) -> HttpResponse:
             return _register(visit)
         case "approve":
             return _approve(visit, form("id"))
+        case "set_app" | "remove_app":
+            return _change_app(visit, form("id"), sets=form("action") == "set_app")
         case "remove":
             return _remove(visit, form("id"))
     raise InvalidRequest(field="action", problem="this action is unknown")
@@ -106,6 +112,8 @@ def _panel(visit: Visit, name: str) -> dict[str, Any]:
         "others": [state for state in states if state not in found],
         "review": list(overlay.get("review", ())),
         "left_out": overlay.get("left_out", {}),
+        "app": apps.get_app(visit.administration, name),
+        "callback": callback_url(name),
     }
 
 
@@ -138,6 +146,19 @@ def _approve(visit: Visit, name: str) -> HttpResponse:
     fingerprints, tools = [one[0] for one in ticked], [one[2] for one in ticked]
     registration.approve(visit.administration, name, tools, fingerprints)
     return visit.redirect(f"/modules?{urlencode({'id': name})}", done="tools_approved")
+
+
+def _change_app(visit: Visit, name: str, *, sets: bool) -> HttpResponse:
+    """Set the app of a module from the filled fields of a form, or remove it."""
+    if sets:
+        form = visit.request.form_value
+        fields = {field: form(field).strip() for field in APP_FIELDS}
+        given: dict[str, Any] = {field: value for field, value in fields.items() if value}
+        given["scopes"] = form("scopes").split()
+        apps.set_app(visit.administration, name, parse_model(ModuleAppRequest, given))
+    else:
+        apps.remove_app(visit.administration, name)
+    return visit.redirect(f"/modules?{urlencode({'id': name})}", done="app_set" if sets else "app_removed")
 
 
 def _remove(visit: Visit, name: str) -> HttpResponse:

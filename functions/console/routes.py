@@ -40,6 +40,7 @@ def for_administrators(page: Page) -> Page:
 PUBLIC: dict[str, Callable[[BrowserRequest], HttpResponse]] = {
     "GET /assets/{file}": rendering.show_asset,
     "GET /connect/login": login.finish,
+    "GET /connect/clients/{provider}": connections.show_client,
     "GET /signed-out": login.show_signed_out,
     "GET /join": login.show_invitation,
     "POST /join": login.begin_joining,

@@ -8,7 +8,7 @@ minute. Only then the provider is asked to revoke the tokens, which may be slow 
 
 import time
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import islice
 from typing import Any, Literal
@@ -16,6 +16,7 @@ from typing import Any, Literal
 from mcpist.audit import record as audit
 from mcpist.caller import MAIN_ACCOUNT, Caller
 from mcpist.errors import AccountNotChosen, AuthorizationError, Conflict, McpistError
+from mcpist.oauth.module_app import ModuleApp
 from mcpist.oauth.provider import Tokens
 from mcpist.people import directory
 from mcpist.people.provisioning import directory_caller, is_expired
@@ -27,7 +28,7 @@ from token_broker.connecting import pending
 from token_broker.connecting.connections import grant_owner
 from token_broker.connecting.pending import Pending
 from token_broker.grants import grants, permits
-from token_broker.grants.grant import StoredGrant, slot_of
+from token_broker.grants.grant import GrantedAccount, StoredGrant, slot_of
 from token_broker.message import ChooseDefault, EndPermit, Kill, ListGrants, ListPermits, Reencrypt, Revoke
 from token_broker.resolving.credentials import labels_of, named
 from token_broker.resolving.refresh import AuditContext
@@ -49,7 +50,7 @@ def revoke(caller: Caller, message: Revoke) -> dict[str, Any]:
     slot = slot_of(owner, message.account or _only_label(_serving(caller, message, owner), message.service))
     provider = provider_name(message.service)
     connections = pending.find(caller.organization, provider=provider)
-    _drop_all_pending([connection for connection in connections if connection.intent.slot == slot])
+    _drop_all_pending(caller, [connection for connection in connections if connection.intent.slot == slot])
     for _ in range(MAX_DELETE_ATTEMPTS):
         grant = grants.read(caller.organization, provider, slot)
         if grant is None or message.service not in grant.account.services:
@@ -117,7 +118,7 @@ def kill(caller: Caller, message: Kill) -> dict[str, Any]:
     _check_may_administer(caller, message)
     connections = sorted(_find_pending(caller, message), key=lambda connection: connection.has_tokens)
     dropping = connections[: sum(not connection.has_tokens for connection in connections) + MAX_KILLED_GRANTS]
-    dropped = _drop_all_pending(dropping)
+    dropped = _drop_all_pending(caller, dropping)
     with ThreadPoolExecutor(MAX_KILLED_GRANTS) as pool:
         selected = list(islice(_find_grants(caller, message), MAX_KILLED_GRANTS + 1))
         killed = list(pool.map(with_context(partial(_kill_grant, caller=caller)), selected[:MAX_KILLED_GRANTS]))
@@ -136,10 +137,10 @@ def expire(organization: str) -> dict[str, Any]:
     found = directory.find(organization)
     now = time.time()
     users = {user.id for user in found.users.values() if is_expired(found, user, now)} if found else set()
-    if not users:
+    if not found or not users:
         return {"ended": 0, "left": 0}
-    caller = directory_caller(organization)
-    _drop_all_pending([one for one in pending.find(organization) if one.intent.user in users])
+    caller = replace(directory_caller(organization), modules=tuple(found.modules.values()))
+    _drop_all_pending(caller, [one for one in pending.find(organization) if one.intent.user in users])
     owners = {grants.personal_owner(user) for user in users}
     expired = [grant for grant in grants.find(organization) if grant.owner in owners]
     with ThreadPoolExecutor(MAX_KILLED_GRANTS) as pool:
@@ -218,21 +219,21 @@ def _delete_and_revoke(grant: StoredGrant, caller: Caller, event: Literal["revok
     except McpistError:  # deleted all the same
         tokens = None
     grants.remove(grant)
-    revocation = _revoke_at_provider(grant.provider, tokens, deleted_grant=grant if event == "revoke" else None)
+    revocation = _revoke_at_provider(caller, grant.provider, grant.account, tokens, spares_others=event == "revoke")
     for service in grant.account.services:
         AuditContext(caller, service).record(event, grant.name, revocation)
     return _proof(grant, revocation, deleted=True)
 
 
-def _drop_all_pending(connections: list[Pending]) -> int:
+def _drop_all_pending(caller: Caller, connections: list[Pending]) -> int:
     """Drop pending connections in parallel, since each may wait for its provider; return how many existed."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(MAX_KILLED_GRANTS) as pool:
-        return sum(pool.map(with_context(_drop_pending), connections))
+        return sum(pool.map(with_context(partial(_drop_pending, caller)), connections))
 
 
-def _drop_pending(connection: Pending) -> bool:
+def _drop_pending(caller: Caller, connection: Pending) -> bool:
     """Delete a pending connection, and revoke the tokens that its provider issued."""
     try:
         obtained = connection.obtained
@@ -240,24 +241,27 @@ def _drop_pending(connection: Pending) -> bool:
         obtained = None
     existed = pending.remove(connection)
     if existed and obtained:
-        _revoke_at_provider(connection.intent.provider, obtained.tokens)
+        _revoke_at_provider(caller, connection.intent.provider, obtained.account, obtained.tokens)
     return existed
 
 
 def _revoke_at_provider(
-    name: str, tokens: Tokens | None, *, deleted_grant: StoredGrant | None = None
+    caller: Caller, name: str, account: GrantedAccount, tokens: Tokens | None, *, spares_others: bool = False
 ) -> RevocationOutcome:
-    """Ask the provider to revoke tokens, unless other grants depend on them."""
+    """Ask the provider to revoke tokens; with `spares_others` not where other grants depend on them."""
     from token_broker import providers
     from token_broker.connecting import outcome
-    from token_broker.providers import apps, oauth
+    from token_broker.providers import oauth
 
     try:
-        if deleted_grant and outcome.is_account_in_use(deleted_grant.organization, name, deleted_grant.account):
+        if spares_others and outcome.is_account_in_use(caller, name, account):
             return "kept"
         if tokens is None:
             return "failed"
-        return oauth.revoke(providers.find(name), apps.get_app(name), tokens)
+        provider, app = providers.find_with_app(name, caller)
+        if isinstance(app, ModuleApp) and app.identity != account.client_id:
+            return "unsupported" if not account.client_id else "failed"  # they are no tokens of this server's
+        return oauth.revoke(provider, app, tokens)
     except McpistError:
         return "failed"
 

@@ -46,6 +46,8 @@ def perform(event: Mapping[str, Any]) -> dict[str, Any]:
         return kept_secrets.mac(message)
     caller = proof.authenticate(message)
     with _refusals_audited(caller, message):
+        if isinstance(message, messages.AppMessage):
+            return _perform_on_app(caller, message)
         return _stand(caller, message) if isinstance(message, messages.PermitMessage) else _perform(caller, message)
 
 
@@ -74,6 +76,19 @@ def _perform(caller: Caller, message: messages.GrantMessage | messages.PageMessa
             return connections.status(caller, message.services)
         case _:
             return _connect(caller, message)
+
+
+def _perform_on_app(caller: Caller, message: messages.AppMessage) -> dict[str, Any]:
+    """Perform a message about the app of a registered module."""
+    from token_broker.connecting import module_apps
+
+    match message:
+        case messages.SetApp():
+            return module_apps.set_app(caller, message)
+        case messages.ShowApp():
+            return module_apps.show_app(caller, message)
+        case messages.RemoveApp():
+            return module_apps.remove_app(caller, message)
 
 
 def _stand(caller: Caller, message: messages.PermitMessage) -> dict[str, Any]:

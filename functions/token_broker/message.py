@@ -28,6 +28,7 @@ from pydantic import (
 
 from mcpist.caller import ACCOUNT_PATTERN
 from mcpist.errors import InvalidRequest
+from mcpist.oauth.module_app import ModuleAppRequest
 from mcpist.validation import field_path, first_error
 
 MAX_SECRET_LENGTH = 16_384
@@ -325,6 +326,28 @@ class Paste(StrictMessage):
     open_to: Ids = ()
 
 
+class SetApp(StrictMessage):
+    """Set the app by which people connect accounts of a registered module."""
+
+    operation: Literal["set_app"]
+    service: Service
+    app: ModuleAppRequest
+
+
+class ShowApp(PersonMessage):
+    """Request the app of a registered module, without its secret."""
+
+    operation: Literal["show_app"]
+    service: Service
+
+
+class RemoveApp(StrictMessage):
+    """Remove the app of a registered module."""
+
+    operation: Literal["remove_app"]
+    service: Service
+
+
 class Confirm(PersonMessage):
     """The person's answer to a question of `finish` or `paste`."""
 
@@ -362,8 +385,9 @@ class Mac(BaseMessage, extra="forbid"):
 GrantMessage = Resolve | ResolveSender | IssueWarrant | Status | Revoke | ChooseDefault | ListGrants | Kill | Reencrypt
 PermitMessage = IssuePermit | ListPermits | EndPermit | KeepSecret
 PageMessage = Login | ReadSession | Offer | Begin | Finish | Paste | Confirm
-type ProvenMessage = GrantMessage | PermitMessage | PageMessage
-type Message = GrantMessage | PermitMessage | PageMessage | Expire | Mac
+AppMessage = SetApp | ShowApp | RemoveApp
+type ProvenMessage = GrantMessage | PermitMessage | PageMessage | AppMessage
+type Message = GrantMessage | PermitMessage | PageMessage | AppMessage | Expire | Mac
 
 OPERATIONS = tuple(
     str(get_args(model.model_fields["operation"].annotation)[0]) for model in get_args(Message.__value__)

@@ -9,7 +9,9 @@ from infra.cli.document import CommandError, CommandResult, in_words
 from infra.cli.options import DryRun, Items, command_group, given, items, text_of
 from infra.cli.rest_client import Access, part
 from infra.cli.rest_commands import shows, switches, to_result
+from infra.cli.stored_secrets import parse_app
 from infra.cli.table import render_table
+from mcpist.oauth.module_app import ModuleAppRequest
 from mcpist.visible_text import visible
 
 MODULE = Argument(metavar="MODULE", help="The module's name.")
@@ -93,6 +95,26 @@ def approve_tools(
     # What the person has seen is approved: a tool that changes in between is refused.
     seen = [one["fingerprint"] for one in session.get(path)["tools"] if not tools or one["name"] in tools]
     return to_result(session.change("POST", f"{path}/approve", {"tools": tools or [], "fingerprints": seen}))
+
+
+@module.command("app")
+def set_app(
+    access: Access,
+    name: ModuleName,
+    file: Annotated[
+        str, Argument(metavar="FILE", help="JSON of the app; - is standard input. [default: ask the module's server]")
+    ] = "",
+    show: Annotated[bool, Option("--show", help="Show the app instead.")] = False,
+    remove: Annotated[bool, Option("--remove", help="Remove it, and revoke the accounts connected by it.")] = False,
+) -> CommandResult:
+    """Set the app by which people connect accounts of a registered module, so that they consent in their browser."""
+    session, path = access.session(), f"/v1/modules/{part(name)}/app"
+    if show:
+        return to_result(session.get(path))
+    if remove:
+        return to_result(session.change("DELETE", path))
+    app = parse_app(ModuleAppRequest, text_of(file)).fields() if file else {}
+    return to_result(session.change("PUT", path, app))
 
 
 module.command("enable", help="Switch a module on for the whole organization.")(

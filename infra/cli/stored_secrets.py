@@ -4,7 +4,7 @@ import re
 import sys
 from typing import Annotated
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from typer import Argument
 
 from infra.cli.document import CommandError, CommandResult
@@ -31,14 +31,8 @@ def store_app(
 ) -> CommandResult:
     """Store the app that you registered at a provider, so that people can log in there."""
     text = text_of(file).strip()
-    try:
-        # Of a union pydantic reports the errors of both models; the text says which one is meant.
-        (OAuthServerApp if '"authorize_url"' in text else App).model_validate_json(text)
-    except ValidationError as error:
-        first = first_error(error)
-        raise CommandError(
-            "VALIDATION_ERROR", f"{field_path(first['loc'], 'JSON')}: {first['msg']}", FORM_HINT
-        ) from None
+    # Of a union pydantic reports the errors of both models; the text says which one is meant.
+    parse_app(OAuthServerApp if '"authorize_url"' in text else App, text)
     name = f"/mcpist/{target.stack or STACK}/oauth/{provider}"
     with opened(target):
         secret = {"Type": "SecureString", "KeyId": PARAMETER_STORE_KEY, "Overwrite": True}
@@ -47,6 +41,16 @@ def store_app(
     note = "" if provider in known else f" No built-in service has this provider: {nearest(provider, known)}."
     facts = {"provider": provider, "parameter": name}
     return CommandResult(metadata=facts, drawing=f"Stored; it counts within a minute.{note}")
+
+
+def parse_app[Model: BaseModel](model: type[Model], text: str) -> Model:
+    """Return an app from its JSON; an error shows no value of it."""
+    try:
+        return model.model_validate_json(text)
+    except ValidationError as error:
+        first = first_error(error)
+        problem = f"{field_path(first['loc'], 'JSON')}: {first['msg']}"
+        raise CommandError("VALIDATION_ERROR", problem, FORM_HINT) from None
 
 
 @secret.command("set")

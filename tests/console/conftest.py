@@ -91,6 +91,8 @@ class Browser:
         name = {"/connect": "overview", "/connect/login": "login"}.get(place.path, "service")
         if place.path.startswith("/connect/callback/"):
             name = "callback"
+        elif place.path.startswith("/connect/clients/"):
+            name = "client"
         elif place.path.startswith("/assets/"):
             name = "asset"
         elif place.path == "/":

@@ -20,7 +20,14 @@ def test_texts_of_a_description_stay_texts(tmp_path: Path, monkeypatch: pytest.M
     forget_all()
     offer: dict[str, Any] = {"roles": ["r"], "all_roles": []}
     entry = {"service": "library", "provider": "library", "keys": True, "consent": True, "together": ["library"]}
-    given: dict[str, Any] = {"offer": offer, "entry": entry | {"grants": []}, "role": "", "label": "", "problem": ""}
+    given: dict[str, Any] = {
+        "offer": offer,
+        "entry": entry | {"grants": []},
+        "role": "",
+        "label": "",
+        "problem": "",
+        "sent_to": [],
+    }
     pages = show("connect/overview.html", offer=offer, entries=[given["entry"]]), show("connect/service.html", **given)
     page = "".join([*pages, show("connect/leaving.html", service="library", url="https://login.library.example")])
     monkeypatch.undo()

@@ -108,6 +108,37 @@ def test_an_api_is_registered_after_a_review_of_its_tools(ada: Browser) -> None:
     assert "<b onclick" not in page
 
 
+def test_the_app_of_a_module_lets_its_people_consent_until_it_is_removed(ada: Browser) -> None:
+    scheme = {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}}
+    secured = SHOP | {"components": scheme, "security": [{"key": []}]}
+    apply(ada, register(ada, kind="api", openapi=json.dumps(secured)))
+    assert "paste keys now" in ada.get("/modules?id=shop")["body"]
+    urls = [("authorize_url", "https://idp.example.com/a"), ("token_url", "https://idp.example.com/t")]
+    given = [("action", "set_app"), ("id", "shop"), ("client_id", "ours"), ("client_secret", "secret-canary"), *urls]
+    refused = ada.post("/modules", [*given, ("revoke_url", "https://other.example.com/r")])
+    assert refused["statusCode"] == 400
+    assert ada.post("/modules", given)["headers"]["location"].endswith("done=app_set")
+    page = ada.get("/modules?id=shop")["body"]
+    assert f"{PUBLIC_URL}/connect/callback/shop" in page
+    assert "https://idp.example.com/t" in page
+    assert "secret-canary" not in page
+    connect = ada.get("/connect/shop")["body"]
+    assert 'value="begin"' in connect
+    assert "https://shop.example.com bearer" in connect
+    assert 'value="paste"' not in connect
+    gone = ada.post("/modules", [("action", "remove_app"), ("id", "shop")])
+    assert gone["headers"]["location"].endswith("done=app_removed")
+    assert 'value="paste"' in ada.get("/connect/shop")["body"]
+
+
+def test_an_oauth_server_reads_who_our_client_is(ada: Browser) -> None:
+    answer = ada.get("/connect/clients/shop")
+    document = json.loads(answer["body"])
+    assert document["client_id"] == f"{PUBLIC_URL}/connect/clients/shop"
+    assert document["redirect_uris"] == [f"{PUBLIC_URL}/connect/callback/shop"]
+    assert ada.get("/connect/clients/Sh%20op")["statusCode"] == 404
+
+
 def test_a_servers_tools_wait_until_they_are_approved_as_they_were_shown(notes: Notes, ada: Browser) -> None:
     page = ada.get(f"/modules?id={notes.name}")["body"]
     assert "Waiting for your approval" in page

@@ -85,6 +85,8 @@ ADMINISTRATORS_ACTIONS: dict[str, list[tuple[str, dict[str, str]]]] = {
     "tools": [("/roles", {"id": "members", "module": "github", "use.create_issue": "allow"})],
     "register": [("/modules", {"kind": "server", "name": "shop", "url": "https://shop.example.com/mcp"})],
     "approve": [("/modules", {"id": "shop", "tools": f"{'0' * 64} find"})],
+    "set_app": [("/modules", {"id": "shop", "client_id": "ours"})],
+    "remove_app": [("/modules", {"id": "shop"})],
     "notify": [("/approvals", {"url": "https://hooks.example.com/t0ken"})],
     "remove": [("/modules", {"id": "shop"})],
     "clients": [("/directory", {"clients": "https://client.example.com"})],
@@ -190,7 +192,7 @@ def test_who_is_no_administrator_any_more_is_refused_at_once(ada: Browser) -> No
 def test_no_module_is_named_like_a_page() -> None:
     places = [route.partition("/")[2].split("/") for route in (*PAGES, *PUBLIC)]
     beside = {place[1] for place in places if place[0] == "connect" and len(place) > 1}
-    assert beside - {"{service}"} == {"callback", "confirm", "login"}
+    assert beside - {"{service}"} == {"callback", "clients", "confirm", "login"}
     assert beside - {"{service}"} <= ROUTE_NAMES
 
 

@@ -3,7 +3,7 @@
 import json
 import socket
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import BaseServer
@@ -112,10 +112,15 @@ def listening(server: BaseServer) -> Iterator[None]:
         thread.join()
 
 
-@contextmanager
-def serving() -> Iterator[Service]:
+def serving() -> AbstractContextManager[Service]:
     """Run a scripted service."""
-    service = Service()
+    return serving_as(Service)
+
+
+@contextmanager
+def serving_as[Kind: Service](kind: type[Kind]) -> Iterator[Kind]:
+    """Run a service that answers in a way of its own."""
+    service = kind()
     with listening(service.server):
         try:
             yield service

@@ -38,6 +38,7 @@ class FakeBroker:
             "confirm": {"outcome": "connected", "service": "github"},
             "revoke": {"revoked": True, "kept": [], "proof": {"deleted": True}},
             "status": {"grants": []},
+            "remove_app": {"removed": True},
             "offer": lambda message: {"services": [{"service": one, "consent": False} for one in message["services"]]},
         }
 

@@ -15,6 +15,8 @@ from tests.services.registered.conftest import fake as fake
 from tests.upstreams.configured import configured, reset_upstreams
 from tests.upstreams.fake_upstream import FakeUpstream
 
+APP = {"token_url": "https://library.example/t", "destination": "https://library.example bearer", "scopes": []}
+
 
 @pytest.fixture
 def ada(rest: RestClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestClient]:
@@ -26,7 +28,9 @@ def ada(rest: RestClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestClien
     killed: list[str] = []
 
     def administer(_: Any, operation: str, **fields: Any) -> dict[str, Any]:
-        assert operation == "kill"
+        assert operation in {"kill", "set_app", "show_app", "remove_app"}
+        if operation.endswith("_app"):
+            return {"app": {"client_id": "ours"} if operation == "show_app" else APP | fields.get("app", {})}
         killed.append(fields["service"])
         return {"killed": [], "dropped": 0, "more": False}
 
@@ -59,6 +63,24 @@ def test_a_module_that_the_deployment_hides_is_reported(
         assert ada.get("/v1/modules/library").json["hidden"] is True
         row = modules_of(ada)["library"]
         assert (row["source"], row["registeredBy"], row["hidesRegistered"]) == ("upstream", "", True)
+
+
+def test_the_app_of_a_module_is_set_shown_and_removed(ada: RestClient) -> None:
+    described = library()
+    flow = {"authorizationUrl": "https://library.example/a", "tokenUrl": "https://library.example/t", "scopes": {}}
+    scheme = {"type": "oauth2", "flows": {"authorizationCode": flow}}
+    described["components"]["securitySchemes"] = dict.fromkeys(described["components"]["securitySchemes"], scheme)
+    assert ada.post("/v1/modules", {"name": "library", "openapi": described}).status == 201
+    directory.access_cache.clear()
+    path = "/v1/modules/library/app"
+    made = ada.send("PUT", path, {"clientId": "ours", "clientSecret": "secret-canary"})
+    assert made.status == 200, made.text
+    assert (made.json["clientId"], made.json["authorizeUrl"]) == ("ours", "https://library.example/a")
+    assert "secret-canary" not in made.text
+    assert ada.get(path).json["clientId"] == "ours"
+    assert ada.send("DELETE", path).json["clientId"] == ""
+    assert ada.of("uma").send("PUT", path, {}).json["code"] == "AUTHORIZATION_ERROR"
+    assert ada.of("uma").get(path).json["code"] == "AUTHORIZATION_ERROR"
 
 
 def test_an_api_is_registered_used_and_removed(ada: RestClient) -> None:

@@ -81,6 +81,11 @@ const provider = new Provider(issuer, {
   features: {
     devInteractions: { enabled: false },
     registration: { enabled: true },
+    resourceIndicators: {
+      enabled: true,
+      getResourceServerInfo: () => ({ scope: "read write", accessTokenFormat: "opaque" }),
+      useGrantedResource: () => true,
+    },
     revocation: { enabled: true },
   },
   findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id, name: id[0].toUpperCase() + id.slice(1) }) }),
@@ -149,9 +154,10 @@ async function interaction(request, response) {
   return provider.interactionFinished(request, response, result, { mergeWithLastSubmission: false });
 }
 
-async function granted(accountId, { client_id: clientId, scope }) {
+async function granted(accountId, { client_id: clientId, scope, resource }) {
   const grant = new provider.Grant({ accountId, clientId });
   grant.addOIDCScope(scope ?? "openid");
+  if (resource) grant.addResourceScope(resource, scope ?? "");
   return grant.save();
 }
 

@@ -1,5 +1,6 @@
 """What the broker understands, and what it says about the rest."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpist.aws.table import directory_table
+from mcpist.caller import RegisteredModule
 from mcpist.errors import InvalidRequest, McpistError
+from mcpist.people import directory
 from tests import emf
 from tests.faults import for_each
 from tests.token_broker.conftest import ROOT, Broker
@@ -32,6 +35,11 @@ ALONE = [path for path in EVENTS if path.stem.split("_")[2] not in CONNECTING]
 def test_every_event_is_answered_with_a_result_when_its_grants_exist(door: Broker, path: Path) -> None:
     door.store()
     door.store("role#engineering")
+    notes = RegisteredModule(
+        "notes", "upstream", "0" * 64, "2026-11-27T09:00:00Z", "grace", "https://notes.example/mcp"
+    )
+    directory.change("acme", lambda before: replace(before, modules={"notes": notes}))
+    directory.access_cache.clear()
     address = {"url": "github:engineering/#approvals", "secret": "s"}  # of the organization's notifications
     directory_table().put({"pk": "notification#acme", "sk": "approvals"} | address)
     assert "result" in door.ask(path.stem.removeprefix("token_broker_"))
@@ -89,6 +97,7 @@ def test_a_field_of_a_newer_door_is_ignored(door: Broker) -> None:
 def test_a_field_that_might_narrow_what_is_stored_or_deleted_is_not_ignored(door: Broker, path: Path) -> None:
     message = door.event(path.stem.removeprefix("token_broker_"))
     strict = {"revoke", "default", "list", "kill", "reencrypt", "expire", "begin", "paste", "end_permit", "mac"}
+    strict |= {"set_app", "remove_app"}
     if message["operation"] not in strict:
         parse(message | NEWER)
         return

@@ -6,6 +6,7 @@ from rest_api.administration import (
     grants,
     invitations,
     logins,
+    module_apps,
     modules,
     organization,
     people,
@@ -23,5 +24,6 @@ ROUTERS = (
     grants.router,
     audit.router,
     modules.router,
+    module_apps.router,
     policies.router,
 )

@@ -113,17 +113,20 @@ def _read_apps_ahead(services: Iterable[str]) -> None:
 
 def _connection_options(caller: Caller, service: str, *, fresh: bool) -> dict[str, Any]:
     """Return how an account can be connected: not at all where no administrator configured the provider."""
-    from token_broker.providers import apps, find
+    from token_broker.providers import apps, find, module_apps
 
     name = provider_name(service)
+    registered = module_apps.registered(caller, name) is not None
     try:
         provider = find(name, caller)
     except (AlreadyExists, NotConfigured):
-        return {"provider": name, "together": [service], "asks": True, "consent": False, "keys": False}
+        entry = {"provider": name, "together": [service], "asks": True, "consent": False, "keys": False}
+        return {**entry, "registered": registered}
     return {
         "provider": name,
         "together": list(provider.services),
         "asks": bool(provider.authorize_url),
-        "consent": bool(provider.authorize_url) and apps.is_set_up(name, fresh=fresh),
+        "consent": bool(provider.authorize_url) and (registered or apps.is_set_up(name, fresh=fresh)),
         "keys": provider.key_pattern is not None,
+        "registered": registered,
     }

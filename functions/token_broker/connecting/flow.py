@@ -19,8 +19,9 @@ from mcpist.errors import (
     StaleConnection,
     UpstreamUnavailable,
 )
+from mcpist.oauth.client_document import callback_url
 from mcpist.oauth.pkce import challenge_of
-from mcpist.oauth.provider import Provider, ProviderAccount, Tokens
+from mcpist.oauth.provider import App, Provider, ProviderAccount, Tokens
 from mcpist.settings import settings
 from mcpist_services import NAMES, connectable_services, provider_name
 from token_broker.connecting import outcome, pending
@@ -29,8 +30,7 @@ from token_broker.connecting.pending import ConnectionIntent, ObtainedGrant, Pen
 from token_broker.grants.grant import GrantedAccount, slot_of
 from token_broker.message import Begin, Confirm, Finish, Paste, PersonMessage
 from token_broker.proof import fingerprint
-from token_broker.providers import find, oauth
-from token_broker.providers.apps import get_app
+from token_broker.providers import find, find_with_app, oauth
 
 # The requests to a provider in one invocation end before the invocation, also with the time that AWS takes.
 CONNECTING_TIMEOUT_SECONDS = 8.0
@@ -45,13 +45,14 @@ def begin(caller: Caller, message: Begin) -> dict[str, Any]:
     names = {provider_name(service) for service in message.services}
     if len(names) > 1:
         raise InvalidRequest(field="services", problem="one consent is given to one provider")
-    provider = find(names.pop())
+    name = names.pop()
+    provider = find(name, caller)
     if not provider.authorize_url:
         raise NotConfigured(service=provider.name, problem="it has no consent page: paste a key")
-    app = get_app(provider.name)
+    provider, app = find_with_app(name, caller)
     if not settings().public_url:
         raise NotConfigured(service=provider.name, problem="the parameter PublicUrl is not set")
-    intent = _connection_intent(caller, message, provider, message.services)
+    intent = replace(_connection_intent(caller, message, provider, message.services), app=app.identity)
     outcome.remove_stale_pending(caller)
     state, verifier = pending.begin(intent)
     url = oauth.authorize_url(
@@ -59,7 +60,7 @@ def begin(caller: Caller, message: Begin) -> dict[str, Any]:
         app,
         state=state.get_secret_value(),
         challenge=challenge_of(verifier.get_secret_value()),
-        redirect_uri=_redirect_uri(provider),
+        redirect_uri=callback_url(name),
         services=intent.services,
     )
     return {"url": url, "provider": provider.name}
@@ -69,13 +70,15 @@ def finish(caller: Caller, message: Finish) -> dict[str, Any]:
     """Return the outcome: connected, declined or asks (see `outcome.store_or_ask`)."""
     connection = pending.claim(caller.organization, message.state, browser=_browser(message), provider=message.provider)
     with outcome.recording_failure(caller, connection.intent):
-        provider = find(connection.intent.provider)
+        provider, app = find_with_app(connection.intent.provider, caller)
+        if app.identity != connection.intent.app:
+            raise StaleConnection
         if not provider.is_issuer(message.iss or None):
             raise StaleConnection
         if message.code is None:
             return _declined(caller, connection, message.error)
         _check_owner(caller, connection.intent)
-        obtained = _exchange_code(caller, connection, provider, message.code)
+        obtained = _exchange_code(caller, connection, provider, app, message.code)
         return outcome.store_or_ask(caller, connection, obtained)
 
 
@@ -126,23 +129,22 @@ def _key_provider(caller: Caller, service: str) -> Provider:
         raise ModuleNotFound(module=service, known=", ".join(connectable_services(caller))) from None
 
 
-def _exchange_code(caller: Caller, connection: Pending, provider: Provider, code: SecretStr) -> ObtainedGrant:
+def _exchange_code(caller: Caller, connection: Pending, provider: Provider, app: App, code: SecretStr) -> ObtainedGrant:
     """Redeem the code, and fetch the account of the tokens."""
-    app, redirect_uri = get_app(provider.name), _redirect_uri(provider)
     try:
         token_response = oauth.exchange_code(
             provider,
             app,
             code=code,
             verifier=connection.verifier,
-            redirect_uri=redirect_uri,
+            redirect_uri=callback_url(provider.name),
             seconds=CONNECTING_TIMEOUT_SECONDS,
         )
     except oauth.GrantRejected:
         raise StaleConnection from None
     account = GrantedAccount(
         services=connection.intent.services,
-        client_id=app.client_id,
+        client_id=app.identity,
         open_to=connection.intent.open_to,
         expires_at=token_response.expires_at,
         lives=token_response.lives,
@@ -229,7 +231,3 @@ def _with_provider_account(
 def _browser(message: PersonMessage) -> str:
     proof = message.proof
     return fingerprint(message.organization, proof.value, is_session=proof.kind == "session")
-
-
-def _redirect_uri(provider: Provider) -> str:
-    return f"{settings().public_url}/connect/callback/{provider.name}"

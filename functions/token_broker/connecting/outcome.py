@@ -19,8 +19,7 @@ from token_broker.connecting import pending
 from token_broker.connecting.pending import ConnectionIntent, ObtainedGrant, Pending
 from token_broker.grants import grants
 from token_broker.grants.grant import GrantedAccount, StoredGrant
-from token_broker.providers import find, oauth
-from token_broker.providers.apps import get_app
+from token_broker.providers import find, find_with_app, oauth
 from token_broker.resolving.refresh import AuditContext
 
 REVOKE_TIMEOUT_SECONDS = 4.0
@@ -138,19 +137,22 @@ def revoke_if_unneeded(caller: Caller, intent: ConnectionIntent, obtained: Obtai
     An unknown account may be any. A pasted key has no client, and remains the person's.
     """
     account = obtained.account
-    if not account.client_id or is_account_in_use(intent.organization, intent.provider, account):
+    if not account.client_id or is_account_in_use(caller, intent.provider, account):
         return
     try:
-        provider, app = find(intent.provider), get_app(intent.provider)
+        provider, app = find_with_app(intent.provider, caller)
     except NotConfigured:
+        return
+    if app.identity != account.client_id:
         return
     result = oauth.revoke(provider, app, obtained.tokens, seconds=REVOKE_TIMEOUT_SECONDS)
     record_audit(caller, "revoke", intent, account.account_name, result)
 
 
-def is_account_in_use(organization: str, provider: str, account: GrantedAccount) -> bool:
+def is_account_in_use(caller: Caller, provider: str, account: GrantedAccount) -> bool:
     """Whether revoking an account's token may end those of a stored grant."""
-    return not find(provider).revokes_single_token and bool(grants.find_by_account(organization, provider, account))
+    is_single = find(provider, caller).revokes_single_token
+    return not is_single and bool(grants.find_by_account(caller.organization, provider, account))
 
 
 def remove_stale_pending(caller: Caller) -> None:

@@ -47,6 +47,8 @@ class ConnectionIntent(NamedAccount):
     services: tuple[str, ...]
     open_to: tuple[str, ...] = ()
     """The roles in which the user may use it; empty: all."""
+    app: str = ""
+    """The identity of our client that asked: no other redeems the code."""
 
     @property
     def role(self) -> str | None:

@@ -5,9 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 import mcpist_services
-from mcpist.caller import Caller, RegisteredModule
+from mcpist.caller import Caller
 from mcpist.errors import AlreadyExists, NotConfigured
 from mcpist.oauth.provider import App, OAuthServerApp, Provider, ProviderAccount, ProviderRequest, Tokens, printable
+from token_broker.providers import module_apps
 from token_broker.providers.apps import get_app, is_set_up
 
 
@@ -18,18 +19,28 @@ def find(name: str, caller: Caller | None = None) -> Provider:
     registered. Raises NotConfigured where there is none; for one of our services it names the missing file.
     AlreadyExists where it would be two: neither are the operator's tokens the module's, nor its keys the operator's.
     """
+    return _find(name, caller)[0]
+
+
+def find_with_app(name: str, caller: Caller) -> tuple[Provider, App]:
+    """Return a provider and our client there: of a registered module the organization's own, which no other uses."""
+    provider, app = _find(name, caller)
+    return provider, app or get_app(name)
+
+
+def _find(name: str, caller: Caller | None) -> tuple[Provider, App | None]:
     declared = mcpist_services.providers().get(name)
     if declared:
-        return declared
+        return declared, None
     require_dialect(name)
-    for module in caller.modules if caller else ():
-        if module.name == name and module.destination:
-            if is_set_up(name, fresh=False):
-                raise AlreadyExists(kind="provider of this deployment", name=name)
-            return registered_provider(module)
+    if caller and (module := module_apps.registered(caller, name)):
+        if is_set_up(name, fresh=False):
+            raise AlreadyExists(kind="provider of this deployment", name=name)
+        own = module_apps.find(caller.organization, module)
+        return (module_provider(name, own) if own else key_provider(name)), own
     app = get_app(name)
     assert isinstance(app, OAuthServerApp)
-    return configured_provider(name, app)
+    return configured_provider(name, app), app
 
 
 def require_dialect(service: str) -> None:
@@ -72,14 +83,20 @@ def _revocation_requests(provider: Provider, app: App, tokens: Tokens) -> Iterab
             yield ProviderRequest("POST", provider.revoke_url, headers=headers, form=form)
 
 
-def registered_provider(module: RegisteredModule) -> Provider:
-    """Return the provider of a registered module: its accounts are keys that people paste, never consents.
+def module_provider(name: str, app: OAuthServerApp) -> Provider:
+    """Return the provider of a registered module with an app: people consent, and paste no key."""
+    # Nothing says whose a token is: so each is revoked by itself, as RFC 7009 has it.
+    return replace(configured_provider(name, app), revokes_single_token=True)
 
-    Such a module's address is its administrator's choice, and no client of ours may be used there.
+
+def key_provider(name: str) -> Provider:
+    """Return the provider of a registered module without an app: people paste keys.
+
+    Such a module's address is its administrator's choice, and no client of the operator's may be used there.
     """
     from mcpist_services.described.compiled import consent_of
     from mcpist_services.described.overlay import AccountRule, Security
 
-    declared = consent_of(AccountRule(name=module.name, title=module.name, security=Security(kind="bearer")))
+    declared = consent_of(AccountRule(name=name, title=name, security=Security(kind="bearer")))
     assert declared is not None
-    return replace(declared.provider, scopes_by_service={module.name: ()})
+    return replace(declared.provider, scopes_by_service={name: ()})

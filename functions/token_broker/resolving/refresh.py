@@ -76,9 +76,8 @@ def refresh_grant(
 def _refresh_with_lease(grant: StoredGrant, audit_context: AuditContext, pace: LeaseTiming) -> StoredGrant | None:
     """Take the lease, or wait until its holder has stored the new pair."""
     from token_broker import providers
-    from token_broker.providers import apps
 
-    provider, app = providers.find(grant.provider), apps.get_app(grant.provider)
+    provider, app = providers.find_with_app(grant.provider, audit_context.caller)
     watch, until = LeaseWatch(pace), time.monotonic() + pace.wait
     for pause in chain(LEASE_POLL_SECONDS, repeat(MAX_LEASE_POLL_SECONDS)):
         current, state = lease.read_with_grant(grant)
@@ -100,7 +99,7 @@ def _check_app(app: "App", grant: StoredGrant) -> None:
 
     So an operator who configured the wrong app can configure the right one again.
     """
-    if app.client_id != grant.account.client_id:
+    if app.identity != grant.account.client_id:
         problem = "this account was connected with another app: configure that app again, or reconnect the account"
         raise NotConfigured(service=grant.provider, problem=problem)
 

@@ -23,6 +23,7 @@ ROUTE_NAMES = frozenset(
         "automations",
         "callback",
         "categories",
+        "clients",
         "confirm",
         "described",
         "kill",

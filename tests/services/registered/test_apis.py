@@ -239,7 +239,8 @@ def test_no_module_has_the_name_of_an_address_or_a_command(registrar: Registrar,
         registrar.register(name=name, openapi=library())
 
 
-def test_an_organizations_administrator_cannot_name_where_our_oauth_client_is_used(registrar: Registrar) -> None:
+def test_accounts_end_where_a_description_names_another_oauth_server(registrar: Registrar) -> None:
+    registrar.register(name="library", openapi=library())
     described = library()
     described["components"]["securitySchemes"] = {
         "key": {
@@ -253,13 +254,10 @@ def test_an_organizations_administrator_cannot_name_where_our_oauth_client_is_us
             },
         }
     }
-    registrar.register(name="library", openapi=described)
+    registrar.register(name="library", openapi=described, overwrite=True)
+    assert registrar.revoked == ["library", "library", "library"]
     registrar.grant("library")
     assert registrar.permissions().catalogue.module("library").credential is not None
-    found = directory.read("acme").modules["library"]
-    key = f"modules/acme/{found.sha256}"
-    stored = boto3.client("s3").get_object(Bucket=settings().files_bucket, Key=key)["Body"].read()
-    assert b"evil.example.com" not in stored
 
 
 def test_a_removed_module_is_not_found_anymore_and_in_no_role(registrar: Registrar) -> None:

@@ -516,8 +516,13 @@ def test_an_unneeded_pair_is_not_revoked_where_that_could_end_another_grant(
     provider: Provider, monkeypatch: pytest.MonkeyPatch, other: dict[str, Any], *, one_by_one: bool, revokes: bool
 ) -> None:
     """As another one's on the same account, unless the provider revokes tokens one by one."""
-    found = providers.find
-    monkeypatch.setattr(providers, "find", lambda name: replace(found(name), revokes_single_token=one_by_one))
+    found = providers.find_with_app
+
+    def find(name: str, caller: Caller) -> tuple[providers.Provider, providers.App]:
+        known, app = found(name, caller)
+        return replace(known, revokes_single_token=one_by_one), app
+
+    monkeypatch.setattr(providers, "find_with_app", find)
     connect()
     connect("alive", "role#support", **other)
     provider.says = Said(body=PAIR, meanwhile=take_away)

@@ -65,6 +65,11 @@ class App(BaseModel):
     tenant: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9.-]{1,100}$")] = "common"
     """The directory whose accounts may connect, for a provider whose addresses contain `{tenant}`."""
 
+    @property
+    def identity(self) -> str:
+        """The name under which grants keep it: no app of another identity refreshes or revokes their tokens."""
+        return self.client_id
+
 
 class OAuthServerApp(App):
     """Our client at an OAuth 2.1 server that no service declares, with that server's addresses."""
@@ -101,7 +106,7 @@ class ProviderRequest:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     form: Mapping[str, str] | None = field(default=None, repr=False)
     """The fields of a form-encoded body."""
-    json: Mapping[str, str] | None = field(default=None, repr=False)
+    json: Mapping[str, Any] | None = field(default=None, repr=False)
     """The fields of a JSON body."""
 
 

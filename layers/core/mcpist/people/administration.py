@@ -44,7 +44,7 @@ class Accounts(Protocol):
         """Delete the accounts of these owners, and revoke them at their services."""
 
     def revoke_service(self, service: str) -> None:
-        """Delete all accounts that people have connected for a service, and revoke them there."""
+        """Delete all accounts that people have connected for a service, and the organization's own app for it."""
 
     def has_app(self, service: str) -> bool:
         """Whether the operator has set up an app by which accounts of this service are connected."""

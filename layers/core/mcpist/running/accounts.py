@@ -138,13 +138,14 @@ class BrokerAccounts:
             self._kill(**_selection(owner))
 
     def revoke_service(self, service: str) -> None:
-        """Delete all accounts of a service, and revoke them there."""
+        """Delete all accounts of a service, revoke them there, and forget the organization's own app for it."""
         self._kill(service=service)
+        broker.administer(self.caller, "remove_app", service=service)
 
     def has_app(self, service: str) -> bool:
         """Whether the operator has set up an app by which accounts of this service are connected."""
         (offered,) = broker.request(self.caller, "offer", services=[service])["services"]
-        return bool(offered["consent"])
+        return bool(offered["consent"] and not offered["registered"])
 
     def rows(self, owner: str, service: str = "") -> Iterator[dict[str, Any]]:
         """Yield the broker's rows about the accounts of an owner, `user#ID` or `role#NAME`, or those of one service."""

@@ -121,9 +121,7 @@ def _define_api(request: ModuleRequest) -> Definition:
         overlay = earlier
     if overlay.name != request.name:
         raise InvalidRequest(field="overlay.name", problem=f"it is not {request.name}")
-    # A client of the deployment must not be used at an address that an organization's administrator names.
-    security = overlay.security.model_copy(update={"oauth": None})
-    changed = {"security": security} | ({"description": request.description} if request.description else {})
+    changed = {"description": request.description} if request.description else {}
     dumped = overlay.model_copy(update=changed).dump()
     _check_schemas(dumped)
     return {"overlay": dumped, "index": index_of(dumped)}
