@@ -20,6 +20,7 @@ from mcpist.tools.access.permissions import Permissions
 from mcpist.validation import parse_model
 from mcpist_services.catalogue import hidden_modules
 from mcpist_services.registered import apps, registration
+from mcpist_services.registered.catalogue import ready_here, request_of
 from mcpist_services.registered.request import ModuleRequest, parse
 from mcpist_services.registered.states import approved_texts, tool_states
 
@@ -69,6 +70,8 @@ def show(visit: Visit) -> HttpResponse:
     name = visit.request.query.get("id", "")
     panel = _panel(visit, name) if name else {}
     values: dict[str, Any] = {"registered": registered, "hidden": hidden_modules(visit.caller), "approvals": approvals}
+    offers = "new" in visit.request.query
+    values["ready"] = [name for name in ready_here() if name not in registered] if offers else []
     return visit.page("modules.html", page=page, panel=panel, **values)
 
 
@@ -132,6 +135,8 @@ def _register(visit: Visit) -> HttpResponse:
 def _request(visit: Visit) -> ModuleRequest:
     """Return the module that the filled fields of a form describe; a header is written as `name: value`."""
     form = visit.request.form_value
+    if form("ready"):
+        return request_of(form("ready"))
     fields: dict[str, Any] = {name: form(name) for name in ("name", "description")}
     fields |= {name: form(name) for name in ("url", "openapi", "server") if form(name).strip()}
     headers = [line.partition(":") for line in form("headers").splitlines() if line.strip()]

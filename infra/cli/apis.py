@@ -2,7 +2,6 @@
 
 import re
 import sys
-import time
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -12,16 +11,17 @@ from typer import Argument, Option
 from infra.cli.api_trial import figures, try_out
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.mock_api import serve
-from infra.cli.options import command_group
+from infra.cli.options import DryRun, command_group, text_of
+from infra.cli.rest_client import Access, part
+from infra.cli.rest_commands import to_result
+from infra.cli.stored_secrets import parse_app
 from infra.cli.whole_file import write_whole
 from infra.source import CONFIGURATION
-from mcpist.bounded_http.client import HttpClient
-from mcpist.bounded_http.failures import ExchangeFailed, ResponseTooLarge
-from mcpist.errors import InvalidRequest, UpstreamUnavailable
-from mcpist.oauth.provider import check_public_url
+from mcpist.oauth.module_app import ModuleAppRequest
 from mcpist.tools.declare.tool import EFFECTS
 from mcpist_services.definitions import check_module_name, refuse
 from mcpist_services.described.description import parse
+from mcpist_services.described.fetching import fetch
 from mcpist_services.described.overlay import Overlay
 from mcpist_services.described.overlay_files import (
     compile_overlays,
@@ -34,10 +34,10 @@ from mcpist_services.described.overlay_files import (
 from mcpist_services.described.proposal import propose, reviews
 from mcpist_services.described.ready_apis import READY_APIS
 from mcpist_services.described.references import MAX_SOURCE_BYTES
+from mcpist_services.registered.catalogue import READY, READY_SERVERS, request_of
 
 APIS = CONFIGURATION / "apis"
 COMPILED = "compiled"
-DESCRIPTION_FETCH_SECONDS = 30.0
 OVERLAY_MODE = 0o644  # it is committed, and read by others
 
 FolderOption = Annotated[Path, Option("--folder", metavar="FOLDER", help="The overlays. [default: layers/config/apis]")]
@@ -81,11 +81,28 @@ def import_api(
     description = parse(content, folder=beside, operations=globs)
     overlay = propose(description, name, source=_shown(source), operations=globs, server=server, earlier=earlier)
     if ready and earlier is None:
-        overlay = ready.with_columns(overlay)
+        overlay = ready.corrected(overlay)
     overlay = overlay.model_copy(update={"trial": try_out(description, overlay)})
     if not dry_run:
         write_whole(file, dump_overlay(overlay), mode=OVERLAY_MODE)
     return _report(file, earlier, overlay, written=not dry_run)
+
+
+@api.command("add")
+def add_ready(
+    access: Access,
+    name: Annotated[str, Argument(metavar="NAME", help=f"One of {', '.join(READY)}.")],
+    file: Annotated[str, Argument(metavar="FILE", help="JSON of your app there; - is standard input.")] = "",
+    dry_run: DryRun = False,
+) -> CommandResult:
+    """Add a ready API or MCP server to your organization; with its app people connect by consent."""
+    app = parse_app(ModuleAppRequest, text_of(file)).fields() if file else {}
+    body = request_of(name).model_dump(mode="json", exclude_defaults=True)
+    session = access.session()
+    made = session.change("POST", "/v1/modules", body, dry_run=dry_run)
+    if not dry_run and (app or name in READY_SERVERS):
+        made |= {"app": session.change("PUT", f"/v1/modules/{part(name)}/app", app)}
+    return to_result(made)
 
 
 @api.command("mock")
@@ -188,7 +205,7 @@ def _shown(source: str) -> str:
 
 def _load(source: str) -> tuple[bytes, Path | None]:
     """Return a description's content, and the folder of the files beside it."""
-    return _fetch(source) if urlsplit(source).scheme in {"http", "https"} else _read(Path(source))
+    return (fetch(source), None) if urlsplit(source).scheme in {"http", "https"} else _read(Path(source))
 
 
 def _read(file: Path) -> tuple[bytes, Path]:
@@ -197,19 +214,3 @@ def _read(file: Path) -> tuple[bytes, Path]:
     if file.stat().st_size > MAX_SOURCE_BYTES:
         raise refuse(str(file), f"it is larger than {MAX_SOURCE_BYTES // 1_000_000} MB")
     return file.read_bytes(), file.resolve().parent
-
-
-def _fetch(url: str) -> tuple[bytes, None]:
-    """Return the response of an address, following a few redirects; each address must be of the internet, by https."""
-    client = HttpClient(max_bytes=MAX_SOURCE_BYTES, connect_seconds=5.0, keep_alive=False)
-    try:
-        response = client.get(url, deadline=time.monotonic() + DESCRIPTION_FETCH_SECONDS, check=check_public_url)
-    except ValueError as error:
-        raise InvalidRequest(field="source", problem=str(error)) from None
-    except ResponseTooLarge:
-        raise refuse("source", f"it is larger than {MAX_SOURCE_BYTES // 1_000_000} MB") from None
-    except ExchangeFailed as error:
-        raise UpstreamUnavailable(service=urlsplit(url).hostname or "", problem=str(error)) from None
-    if response.status != 200:
-        raise UpstreamUnavailable(service=urlsplit(url).hostname or "", problem=f"it answered {response.status}")
-    return response.body, None

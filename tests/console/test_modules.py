@@ -131,6 +131,18 @@ def test_the_app_of_a_module_lets_its_people_consent_until_it_is_removed(ada: Br
     assert 'value="paste"' in ada.get("/connect/shop")["body"]
 
 
+def test_an_entry_of_the_catalogue_is_added_by_its_name(ada: Browser) -> None:
+    page = ada.get("/modules?new=1")["body"]
+    assert '<option value="figma">' in page
+    assert '<option value="teams">' not in page
+    assert apply(ada, ada.post("/modules", [("action", "register"), ("ready", "sentry")]))["statusCode"] == 303
+    module = directory.read_version("acme")[1].modules["sentry"]
+    assert module.destination == "https://mcp.sentry.dev/mcp"
+    assert '<option value="sentry">' not in ada.get("/modules?new=1")["body"]
+    assert "paste keys now" in ada.get("/modules?id=sentry")["body"]
+    assert ada.post("/modules", [("action", "register"), ("ready", "none")])["statusCode"] == 400
+
+
 def test_an_oauth_server_reads_who_our_client_is(ada: Browser) -> None:
     answer = ada.get("/connect/clients/shop")
     document = json.loads(answer["body"])

@@ -1,10 +1,12 @@
 """Apps of modules, as an organization's administrators set and remove them."""
 
+from dataclasses import replace
 from typing import Any
 
 from mcpist.caller import Caller, RegisteredModule
 from mcpist.errors import AlreadyExists, AuthorizationError, InvalidRequest, NotConfigured
 from mcpist.oauth.module_app import ModuleApp
+from mcpist.people import directory
 from mcpist.settings import settings
 from mcpist.validation import parse_model
 from token_broker.message import RemoveApp, SetApp, ShowApp
@@ -16,6 +18,7 @@ def set_app(caller: Caller, message: SetApp) -> dict[str, Any]:
 
     AlreadyExists where tokens of another client, or of other addresses, may be in use: it must be removed first.
     """
+    caller = _administrator(caller, message.service)
     module = _module(caller, message.service)
     find(module.name, caller)  # raises where the operator has an app of this name
     if not settings().public_url:
@@ -37,20 +40,25 @@ def set_app(caller: Caller, message: SetApp) -> dict[str, Any]:
 
 def show_app(caller: Caller, message: ShowApp) -> dict[str, Any]:
     """Return `{app}`: that of a module without its secret, or None."""
-    app = module_apps.find(caller.organization, _module(caller, message.service))
+    module = _module(_administrator(caller, message.service), message.service)
+    app = module_apps.find(caller.organization, module)
     return {"app": app and app.view()}
 
 
 def remove_app(caller: Caller, message: RemoveApp) -> dict[str, Any]:
     """Return `{removed}`: whether a module had an app; its accounts are refreshed no more."""
-    if caller.system_role != "admin":
-        raise AuthorizationError(name=f"the app of {message.service}")
+    _administrator(caller, message.service)
     return {"removed": module_apps.remove(caller.organization, message.service)}
 
 
-def _module(caller: Caller, name: str) -> RegisteredModule:
+def _administrator(caller: Caller, name: str) -> Caller:
+    """Return an administrator with the modules as they are now: one may have been registered a moment ago."""
     if caller.system_role != "admin":
         raise AuthorizationError(name=f"the app of {name}")
+    return replace(caller, modules=tuple(directory.read(caller.organization).modules.values()))
+
+
+def _module(caller: Caller, name: str) -> RegisteredModule:
     module = module_apps.registered(caller, name)
     if module is None:
         raise InvalidRequest(field="name", problem="it is no registered module that takes accounts")

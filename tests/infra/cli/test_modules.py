@@ -63,6 +63,24 @@ def test_a_server_is_registered_approved_and_removed(mcpist: Mcpist, fake: FakeU
     assert mcpist("module", "register", "notes", "--mcp", url, fails=True)["details"]["field"] == "description"
 
 
+def test_a_server_of_the_catalogue_is_added_with_its_app(
+    mcpist: Mcpist, broker: FakeBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = {"client_id": "ours", "token_url": "https://sentry.example/t", "destination": "https://mcp.sentry.dev/mcp"}
+    broker.answers |= {"set_app": {"app": shown}, "show_app": {"app": shown}}
+    file = tmp_path / "app.json"
+    file.write_text('{"client_id": "ours", "client_secret": "secret-canary"}', "utf-8")
+    assert mcpist("api", "add", "sentry", str(file))["app"]["clientId"] == "ours"
+    (sent,) = (message["app"] for message in broker.messages if message["operation"] == "set_app")
+    assert sent == {"client_id": "ours", "client_secret": "secret-canary"}
+    assert mcpist("module", "app", "sentry", "--show")["clientId"] == "ours"
+    assert mcpist("module", "app", "sentry", "--remove")["clientId"] == ""
+    file.write_text('{"client_id": "ours", "client_secret": "secret-canary", "x": 1}', "utf-8")
+    assert mcpist("module", "app", "sentry", str(file), fails=True)["code"] == "VALIDATION_ERROR"
+    assert "secret-canary" not in capsys.readouterr().out
+    assert "sentry" in mcpist("api", "add", "sentri", fails=True)["message"]
+
+
 @pytest.mark.parametrize(("kind", "name"), [("module", "rag"), ("tool", "rag.list_docs"), ("tool", "rag-list-docs")])
 def test_a_module_or_tool_is_switched_off_and_on(mcpist: Mcpist, kind: str, name: str) -> None:
     entry = "rag" if kind == "module" else "rag.list_docs"

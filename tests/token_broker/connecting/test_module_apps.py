@@ -157,10 +157,11 @@ def test_a_code_or_a_token_is_never_sent_to_another_app(ada: Browser, server: Se
     ada.server.steer(access_seconds=1)
     assert ada.finish(ada.consent())["result"]["outcome"] == "connected"
     back = ada.consent()
-    other = PASTED | {"authorize_url": f"{server.url}/a", "token_url": f"{server.url}/t"}
+    known = ask(ada.door, "show_app")["result"]["app"]["client_id"]
+    other = PASTED | {"client_id": known, "authorize_url": f"{server.url}/a", "token_url": f"{server.url}/t"}
     assert error_of(ask(ada.door, "set_app", app=other)) == "AlreadyExists"
     assert ask(ada.door, "remove_app")["result"] == {"removed": True}
-    assert ask(ada.door, "set_app", app=other)["result"]["app"]["client_id"] == "theirs"
+    assert ask(ada.door, "set_app", app=other)["result"]["app"]["client_id"] == known
     server.received.clear()
     assert error_of(ada.finish(back)) == "StaleConnection"
     ask(ada.door, "resolve", "ada")

@@ -1,0 +1,32 @@
+"""The catalogue: APIs and MCP servers that an administrator adds to an organization by their name."""
+
+from mcpist.errors import InvalidRequest
+from mcpist.suggestions import nearest
+from mcpist.toml_table import toml_beside
+from mcpist_services.described.ready_apis import READY_APIS
+from mcpist_services.registered.request import ModuleRequest
+
+READY_SERVERS = toml_beside(__file__, "ready_servers.toml")
+"""By name: `url` and `description` of an MCP server that people connect by consent."""
+READY = (*READY_APIS, *READY_SERVERS)
+
+
+def ready_here() -> list[str]:
+    """Return the entries that a function can add; the descriptions of others are read by the command line."""
+    return [name for name in READY if name in READY_SERVERS or not READY_APIS[name].is_large]
+
+
+def request_of(name: str) -> ModuleRequest:
+    """Return the registration of an entry, whose description is read from its vendor now."""
+    if name in READY_SERVERS:
+        return ModuleRequest(name=name, headers={"Authorization": f"grant:{name}"}, **READY_SERVERS[name])
+    if name not in READY_APIS:
+        raise InvalidRequest(field="name", problem=f"the catalogue has no {name} (it has {nearest(name, READY)})")
+    from mcpist_services.described.description import parse
+    from mcpist_services.described.fetching import fetch
+    from mcpist_services.described.proposal import propose
+
+    ready = READY_APIS[name]
+    description = parse(fetch(ready.source), operations=ready.operations)
+    overlay = propose(description, name, source=ready.source, operations=ready.operations)
+    return ModuleRequest(name=name, overlay=ready.corrected(overlay).dump())
