@@ -93,3 +93,8 @@ def test_a_template_uses_only_texts_that_exist(path: object) -> None:
 
 def test_every_template_compiles() -> None:
     compile_all()
+
+
+def test_each_kind_of_module_has_a_text() -> None:
+    kinds = get_args(ModuleKind.__value__)
+    assert {f"modules.source_{kind}" for kind in kinds} <= {*ENGLISH.texts} & {*JAPANESE.texts}
