@@ -24,7 +24,9 @@ def set_app(caller: Caller, message: SetApp) -> dict[str, Any]:
     if not settings().public_url:
         raise NotConfigured(service=module.name, problem="the parameter PublicUrl is not set")
     earlier, asked = module_apps.find(caller.organization, module), message.app
-    if asked.authorize_url:
+    if earlier and asked.is_of(earlier):
+        fields = earlier.model_dump() | asked.fields()
+    elif asked.authorize_url:
         fields = asked.fields()
         if not asked.client_id:
             raise InvalidRequest(field="client_id", problem="Field required beside addresses")

@@ -113,6 +113,9 @@ def test_a_server_that_is_discovered_knows_our_client_and_people_connect_refresh
     app = ask(ada.door, "show_app")["result"]["app"]
     assert (app["token_url"], app["resource"]) == (f"{ada.server.url}/token", f"{server.url}/mcp")
     assert (app["scopes"], app["issuer"]) == (["read"], ada.server.url)
+    form = {name: app[name] for name in ("client_id", "authorize_url", "token_url")} | {"scopes": ["read", "write"]}
+    assert ask(ada.door, "set_app", app=form)["result"]["app"] == app | {"scopes": ["read", "write"]}
+    assert ask(ada.door, "set_app", app=form | {"scopes": ["read"]})["result"]["app"] == app
     (entry,) = ada.tell("offer", services=["notes"])["result"]["services"]
     assert (entry["consent"], entry["keys"], entry["registered"]) == (True, False, True)
     ada.server.steer(access_seconds=1)

@@ -45,6 +45,11 @@ class ModuleAppRequest(BaseModel):
             raise ValueError("a secret belongs to a client_id")
         return self
 
+    def is_of(self, app: "ModuleApp") -> bool:
+        """Whether it only replaces the secret or the scopes of an app, as a form that shows the app does."""
+        shown = (app.client_id, app.authorize_url, app.token_url)
+        return (self.client_id, self.authorize_url, self.token_url) == shown
+
     def fields(self) -> dict[str, Any]:
         """Return the fields that were given, with the secret in plain text."""
         given = self.model_dump(exclude_defaults=True)
