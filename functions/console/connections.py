@@ -10,7 +10,6 @@ from console.visit import Visit
 from mcpist.errors import InvalidRequest, PageNotFound
 from mcpist.http.browser import BrowserRequest
 from mcpist.http.request import HttpResponse, json_response
-from mcpist.oauth.client_document import client_document
 from mcpist.running import broker
 from mcpist_services import services_with_accounts, title
 
@@ -74,6 +73,8 @@ def callback(visit: Visit) -> HttpResponse:
 
 def show_client(request: BrowserRequest) -> HttpResponse:
     """Describe our client to an OAuth server, whose client id is the address of this answer."""
+    from mcpist.oauth.client_document import client_document  # for servers, and for no person's page
+
     provider = request.path_parameters["provider"]
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", provider):
         raise PageNotFound(method=request.method, path=request.path)

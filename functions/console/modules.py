@@ -11,16 +11,12 @@ from console.tools.listing import permissions_of
 from console.visit import Visit
 from mcpist.errors import InvalidRequest
 from mcpist.http.request import HttpResponse
-from mcpist.oauth.client_document import callback_url
-from mcpist.oauth.module_app import ModuleAppRequest
 from mcpist.paging import page_of
 from mcpist.registry import definitions
 from mcpist.registry.entries import Registry, RegistryEntry
 from mcpist.tools.access.permissions import Permissions
-from mcpist.validation import parse_model
 from mcpist_services.catalogue import hidden_modules
-from mcpist_services.registered import apps, registration
-from mcpist_services.registered.catalogue import ready_here, request_of
+from mcpist_services.registered import registration
 from mcpist_services.registered.request import ModuleRequest, parse
 from mcpist_services.registered.states import approved_texts, tool_states
 
@@ -70,9 +66,14 @@ def show(visit: Visit) -> HttpResponse:
     name = visit.request.query.get("id", "")
     panel = _panel(visit, name) if name else {}
     values: dict[str, Any] = {"registered": registered, "hidden": hidden_modules(visit.caller), "approvals": approvals}
-    offers = "new" in visit.request.query
-    values["ready"] = [name for name in ready_here() if name not in registered] if offers else []
+    values["ready"] = _ready(registered) if "new" in visit.request.query else ()
     return visit.page("modules.html", page=page, panel=panel, **values)
+
+
+def _ready(registered: Mapping[str, Any]) -> Sequence[str]:
+    from mcpist_services.registered.catalogue import ready_here  # which most pages need not wait for
+
+    return [name for name in ready_here() if name not in registered]
 
 
 def submit(visit: Visit) -> HttpResponse:
@@ -92,6 +93,9 @@ def submit(visit: Visit) -> HttpResponse:
 
 def _panel(visit: Visit, name: str) -> dict[str, Any]:
     """Return the values of a module's panel; of the deployment's modules only the tools that wait for approval."""
+    from mcpist.oauth.client_document import callback_url
+    from mcpist_services.registered import apps
+
     organization = visit.administration.read()[1]
     deployed = {} if name in organization.modules else deployed_servers(permissions_of(visit), name)
     if deployed:
@@ -136,6 +140,8 @@ def _request(visit: Visit) -> ModuleRequest:
     """Return the module that the filled fields of a form describe; a header is written as `name: value`."""
     form = visit.request.form_value
     if form("ready"):
+        from mcpist_services.registered.catalogue import request_of
+
         return request_of(form("ready"))
     fields: dict[str, Any] = {name: form(name) for name in ("name", "description")}
     fields |= {name: form(name) for name in ("url", "openapi", "server") if form(name).strip()}
@@ -155,6 +161,10 @@ def _approve(visit: Visit, name: str) -> HttpResponse:
 
 def _change_app(visit: Visit, name: str, *, sets: bool) -> HttpResponse:
     """Set the app of a module from the filled fields of a form, or remove it."""
+    from mcpist.oauth.module_app import ModuleAppRequest
+    from mcpist.validation import parse_model
+    from mcpist_services.registered import apps
+
     if sets:
         form = visit.request.form_value
         fields = {field: form(field).strip() for field in APP_FIELDS}
