@@ -37,6 +37,7 @@ WITH_TESTS = {
     "files": ("files",),
     "programs": ("programs",),
     "undo": ("undo",),
+    "unseen": ("unseen",),
 }
 
 
@@ -67,6 +68,7 @@ def main() -> None:
     named.add_parser("apis", help="imported APIs, from real descriptions")
     named.add_parser("chains", help="tasks that take tools of several services, each as one batch")
     named.add_parser("files", help="questions about large results")
+    named.add_parser("unseen", help="the search, on tasks of others, which PyPI's packages have")
     named.add_parser("programs", help="questions that programs answer about drafts")
     named.add_parser("undo", help="previews, the journal of changes, and planning a hundred undos")
     chosen = parser.parse_args()

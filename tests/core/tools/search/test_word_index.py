@@ -1,6 +1,7 @@
 import pytest
 
-from mcpist.tools.search.query import query_weights, stems
+from mcpist.tools.search import word_index
+from mcpist.tools.search.query import MAX_NEEDS, needs, query_weights, stems
 from mcpist.tools.search.word_index import JoinedWordIndex, WordIndex
 from tests.core.sample.shop.tools import shop
 
@@ -205,11 +206,34 @@ def test_how_rare_a_word_is_counts_the_tools_of_all_collections() -> None:
 
 def test_the_weights_of_all_stems_of_a_tool_are_added() -> None:
     known = words(("close_issue", "Close an issue."), ("read_page", "Read a page."))
-    close, issue = known.scores({"close": 1.0}), known.scores({"issu": 1.0})
-    assert known.scores({"close": 2.0, "issu": 0.5, "unknown": 9.0}) == pytest.approx(
-        [2 * close[0] + 0.5 * issue[0], 2 * close[1] + 0.5 * issue[1]]
+    close, issue = known.scores({"close": 1.0}, {0, 1}), known.scores({"issu": 1.0}, {0, 1})
+    assert known.scores({"close": 2.0, "issu": 0.5, "unknown": 9.0}, {0, 1}) == pytest.approx(
+        {0: 2 * close[0] + 0.5 * issue[0], 1: 0.5 * issue[1]}
     )
-    assert close[0] > 0 == close[1]
+    assert close.keys() == {0}
+
+
+def test_each_need_of_a_query_finds_its_tool() -> None:
+    subjects = ("budget", "meeting", "holiday", "contract")
+    mails = [(f"send_mail_{about}", f"Send a mail about the {about} to people.") for about in subjects]
+    known = words(*mails, ("read_forecast", "Return the weather of the next days."))
+    query = "Send people a mail about budget, meeting, holiday, contract, then return the weather"
+    scores = dict(known.rank(query, range(5)))
+    assert scores[4] > 0.75  # of all words of the query it has few
+    assert needs(query) == ["Send people a mail about budget, meeting, holiday, contract", " return the weather"]
+    assert needs("Send a mail and go") == []
+    assert len(needs("rain or snow. " * 99)) == MAX_NEEDS
+
+
+def test_common_words_add_to_the_tools_of_rarer_ones_where_many_have_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = words(("close_board", "Close a board."), *[(f"issue_{number}", "Read an issue.") for number in range(20)])
+    query = "read issue 7 of the board"
+    assert rank(many, query)[:2] == [8, 0]
+    monkeypatch.setattr(word_index, "MAX_TOOLS_BY_WORDS", 5)
+    assert many.scores({"read": 1.0, "7": 3.0}, set(range(21)), 5).keys() == {8}
+    # Tools of others take no place here either.
+    assert many.scores({"read": 1.0, "7": 3.0}, {1, 2, 3, 8}, 5).keys() == {1, 2, 3, 8}
+    assert rank(many, query)[:2] == [8, 0]
 
 
 def test_how_many_tools_have_a_stem_is_known_without_a_search() -> None:
@@ -218,4 +242,4 @@ def test_how_many_tools_have_a_stem_is_known_without_a_search() -> None:
 
 
 def test_no_tools_have_no_scores() -> None:
-    assert words().scores({"close": 1.0}) == []
+    assert words().scores({"close": 1.0}, {0}) == {}

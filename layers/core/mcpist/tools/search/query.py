@@ -12,6 +12,7 @@ IDIOM_WEIGHT = 0.3  # the words of an idiom, such as "file a", mean what it mean
 QUOTED_WEIGHT = 0.4  # text that the task only names or writes says little of the tool
 PLURAL_WEIGHT = 0.4  # a query that names several things asks for a list of them
 MAX_QUERY_CHARACTERS = 1000
+MAX_NEEDS, MIN_NEED_STEMS = 8, 2
 
 _PLURAL = re.compile(r"\b(?!does\b|this\b|says\b)[a-z]{2,}[^su\W\d_]s\b")
 _FILE = re.compile(r"\w\.(?:css|csv|html?|js|json|md|py|sql|toml|ts|txt|ya?ml)\b", re.IGNORECASE)
@@ -19,7 +20,23 @@ _FILE = re.compile(r"\w\.(?:css|csv|html?|js|json|md|py|sql|toml|ts|txt|ya?ml)\b
 _QUOTED = re.compile(
     r"\b(?:called|named|titled)(?: [A-Z][\w.-]*)+|\b(?:saying|that says) [^\"'].*|'[^']{3,}'|\"[^\"]+\"|「[^」]+」"
 )
+_SENTENCE_END = r"(?<=[.?!])\s+|[;\n。]+"
+# Where a query's next need begins: finely, and for a query that would have too many by its sentences.
+_BOUNDARIES = (
+    re.compile(rf"{_SENTENCE_END}|,?\s+(?i:and|then|also|after that|as well as|finally)\b,?"),
+    re.compile(_SENTENCE_END),
+)
 _WRITE_STEMS = frozenset(("add", "creat", "delet", "move", "remov", "updat", "merg", "run"))
+
+
+def needs(query: str) -> list[str]:
+    """Return the parts of a query that asks for several things; none if it asks for one."""
+    parts: list[str] = []
+    for boundary in _BOUNDARIES:
+        parts = [part for part in boundary.split(_encodable(query)) if len(stems(part)) >= MIN_NEED_STEMS]
+        if len(parts) <= MAX_NEEDS:
+            break
+    return parts[:MAX_NEEDS] if len(parts) > 1 else []
 
 
 def query_weights(query: str, synonym_lines: str = "") -> dict[str, float]:
@@ -27,7 +44,7 @@ def query_weights(query: str, synonym_lines: str = "") -> dict[str, float]:
 
     Its own words count fully, synonyms less, what it quotes and the words of idioms least.
     """
-    query = query[:MAX_QUERY_CHARACTERS].encode(errors="replace").decode()
+    query = _encodable(query)
     task = _QUOTED.sub(" ", query).strip() or query
     own = stems(task)
     found = synonyms(synonym_lines).find(task)
@@ -44,6 +61,10 @@ def query_weights(query: str, synonym_lines: str = "") -> dict[str, float]:
     ):
         weights |= dict.fromkeys(group, weight)
     return weights
+
+
+def _encodable(query: str) -> str:
+    return query[:MAX_QUERY_CHARACTERS].encode(errors="replace").decode()
 
 
 _CONTRACTION = re.compile(r"(?<=[A-Za-z])['\u2019](?:d|ll|m|re|s|t|ve)\b", re.IGNORECASE)

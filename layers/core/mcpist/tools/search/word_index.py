@@ -9,8 +9,10 @@ from array import array
 from base64 import b64decode, b64encode
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from heapq import nlargest
+from itertools import islice
 from math import log
 from typing import TYPE_CHECKING, Self
 
@@ -35,7 +37,9 @@ SERVICE_WEIGHT = 3.0  # a query that names a service asks for that one,
 MIN_SERVICE_SHARE = 0.8  # if the name is no general word: this share of the tools that have the word are the service's
 MEANING_WEIGHT = 1.25  # how much a tool's closeness in meaning counts, where the best tool's words count 1
 EXPECTED_WORD_SCORE = 1.6  # of each word in a tool that fits; where the best tool has less, its words count less
+MAX_EXPECTED_WORDS = 5  # a long query says much that no tool has
 MEANING_FIELDS: Collection[SearchField] = ("name", "service", "description", "phrases")
+MAX_TOOLS_BY_WORDS = 2000  # so many are found by the rarer words; the common ones then only add to their scores
 MIN_CLOSENESS = 0.3  # so much it must count for a tool that has none of the words
 MIN_RELATIVE_SCORE = 0.3
 
@@ -94,52 +98,80 @@ class WordIndex:
 
         The best score is 1.
         """
+        from mcpist.tools.search.query import needs  # which only a search needs
+
+        allowed = frozenset(allowed)
+        fits = self._fits(query, allowed, limit)
+        # A tool that fits one of several needs has few of the query's words, but most of that need's.
+        best_part: dict[int, float] = {}
+        for need in needs(query):
+            for number, fit in self._fits(need, allowed, limit).items():
+                best_part[number] = max(fit, best_part.get(number, 0.0))
+        for number, fit in best_part.items():
+            fits[number] = fit + fits.get(number, 0.0)
+        # In the order of the index, so that equal tools keep it.
+        best = nlargest(limit, sorted(fits), key=fits.__getitem__)
+        highest = fits[best[0]] if best else 1.0
+        return [(number, fits[number] / highest) for number in best if fits[number] >= MIN_RELATIVE_SCORE * highest]
+
+    def _fits(self, query: str, allowed: AbstractSet[int], limit: int) -> dict[int, float]:
+        """Return how well tools fit a task, the best of them 1: those with its words, and those of near meaning.
+
+        Of the latter only the nearest, up to `limit`.
+        """
         from mcpist.tools.search.query import OWN_WEIGHT, query_weights  # which only a search needs
 
         weights = query_weights(query, self.synonyms)
         known = _word_vectors().known(weights)
-        scores = self.scores({stem: weight * self.rarity(stem) for stem, weight in weights.items()})
-        shares = (share for part in self.parts for share in _sums(part.names, part.count, weights))
-        # In the order of the index, so that equal tools keep it.
-        numbers = [number for number in range(self.count) if number in allowed]
+        factors = {stem: weight * self.rarity(stem) for stem, weight in weights.items()}
+        scores = self.scores(factors, allowed, max(limit, MAX_TOOLS_BY_WORDS))
         # Where even the best tool has few of the words, these say less than the meaning: without a floor, one common
         # word that is in one tool by chance would count as much as a perfect match.
-        expected = EXPECTED_WORD_SCORE * list(known.values()).count(OWN_WEIGHT)
-        highest = max([expected, *map(scores.__getitem__, numbers)]) or 1
+        expected = EXPECTED_WORD_SCORE * min(list(known.values()).count(OWN_WEIGHT), MAX_EXPECTED_WORDS)
+        highest = max([expected, *scores.values()]) or 1
         # It counts by the share of the words that have a vector: names and words of other languages have none.
         factor = MEANING_WEIGHT * sum(known.values()) / (sum(weights.values()) or 1)
         vector = _word_vectors().vector(known)
-        near = (closeness for part in self.parts for closeness in part.tool_vectors.closeness(vector, factor))
-        fits = [
-            meaning + score / highest * (1 + NAME_WEIGHT * share)
-            for meaning, score, share in zip(near, scores, shares, strict=True)
-        ]
-        best = nlargest(limit, numbers, key=fits.__getitem__)
-        lowest = fits[best[0]] * MIN_RELATIVE_SCORE if best else 0
-        return [
-            (number, fits[number] / fits[best[0]])
-            for number in best
-            if fits[number] >= lowest and (scores[number] or fits[number] >= MIN_CLOSENESS)
-        ]
+        fits: dict[int, float] = {}
+        for start, part in self.parts:
+            near = part.tool_vectors.closeness(vector, factor)
+            wordless = (n for n in near.nearest(MIN_CLOSENESS) if start + n in allowed and start + n not in scores)
+            fits |= {start + n: near[n] for n in islice(wordless, limit)}
+            shares = {number - start: 0.0 for number in scores if 0 <= number - start < part.count}
+            _add(shares, part.names, weights, shares.keys(), 0)
+            fits |= {
+                start + n: near[n] + scores[start + n] / highest * (1 + NAME_WEIGHT * share)
+                for n, share in shares.items()
+            }
+        best = max(fits.values(), default=0) or 1
+        return {number: fit / best for number, fit in fits.items()}
 
     @property
-    def parts(self) -> "tuple[WordIndex, ...]":
-        """The indexes that hold postings: this one, or those that it joins."""
-        return (self,)
+    def parts(self) -> "tuple[tuple[int, WordIndex], ...]":
+        """The indexes that hold postings, this one or those that it joins, each with its first tool's number."""
+        return ((0, self),)
 
     def tools_with(self, stem: str) -> int:
         """Return how many tools have a stem."""
         # By the length alone, since a query asks for each of its stems: base64 writes 3 bytes in 4 characters.
-        return sum(len(part.words.get(stem, "")) * 3 // 4 // PAIR_BYTES for part in self.parts)
+        return sum(len(part.words.get(stem, "")) * 3 // 4 // PAIR_BYTES for _, part in self.parts)
 
     def rarity(self, stem: str) -> float:
         """Return the inverse document frequency of a stem."""
         known = self.tools_with(stem)
         return log(1 + (self.count - known + 0.5) / (known + 0.5))
 
-    def scores(self, factors: Mapping[str, float]) -> list[float]:
-        """Return for each tool how well its words fit."""
-        return [score for part in self.parts for score in _sums(part.words, part.count, factors)]
+    def scores(
+        self, factors: Mapping[str, float], allowed: AbstractSet[int], max_tools: int = MAX_TOOLS_BY_WORDS
+    ) -> dict[int, float]:
+        """Return how well the words of a tool fit, for allowed tools with any of them, the rarer words' tools first."""
+        found: dict[int, float] = {}
+        for start, part in self.parts:
+            mine = {n for n in range(part.count) if start + n in allowed} if start else allowed
+            own: dict[int, float] = {}
+            _add(own, part.words, factors, mine, max_tools)
+            found |= {start + number: score for number, score in own.items()} if start else own
+        return found
 
     @cached_property
     def tool_vectors(self) -> "ToolVectors":
@@ -157,9 +189,9 @@ class JoinedWordIndex(WordIndex):
         self._first, self._second = first, second
 
     @property
-    def parts(self) -> "tuple[WordIndex, ...]":
+    def parts(self) -> "tuple[tuple[int, WordIndex], ...]":
         """The parts of both, in the order of their tools' numbers."""
-        return (*self._first.parts, *self._second.parts)
+        return (*self._first.parts, *((self._first.count + start, part) for start, part in self._second.parts))
 
 
 def _word_vectors() -> "WordVectors":
@@ -168,14 +200,28 @@ def _word_vectors() -> "WordVectors":
     return word_vectors()
 
 
-def _sums(postings: Postings, count: int, factors: Mapping[str, float]) -> list[float]:
-    """Return the sum of each tool's weights, each times the factor of its stem."""
-    found = [0.0] * count
-    for stem, factor in factors.items():
-        pairs, unit = memoryview(b64decode(postings.get(stem, ""))).cast("I").tolist(), factor / SCALE
-        for number, weight in zip(pairs[::2], pairs[1::2], strict=True):
-            found[number] += unit * weight
-    return found
+def _add(
+    found: dict[int, float], postings: Postings, factors: Mapping[str, float], allowed: AbstractSet[int], max_tools: int
+) -> None:
+    """Add each tool's weights, each times the factor of its stem, to its sum.
+
+    From the first stem on with which that would be more than so many tools, stems of low factors, which many tools
+    have, add no further ones.
+    """
+    is_full = False
+    for stem in sorted((stem for stem in factors if stem in postings), key=factors.__getitem__, reverse=True):
+        pairs, unit = memoryview(b64decode(postings[stem])).cast("I").tolist(), factors[stem] / SCALE
+        if not is_full and len(found) + len(pairs) // 2 <= max_tools:
+            for number, weight in zip(pairs[::2], pairs[1::2], strict=True):
+                if number in allowed:
+                    found[number] = found.get(number, 0.0) + unit * weight
+            continue
+        weights = dict(zip(pairs[::2], pairs[1::2], strict=True))
+        more = weights.keys() & found.keys() if is_full else weights.keys() & allowed
+        if found and len(found) + len(more) > max_tools:
+            is_full, more = True, weights.keys() & found.keys()
+        for number in more:
+            found[number] = found.get(number, 0.0) + unit * weights[number]
 
 
 def _packed(known: Mapping[str, Mapping[int, float]]) -> Postings:

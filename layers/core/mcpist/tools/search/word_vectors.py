@@ -5,9 +5,10 @@ authors are those of sentence-transformers). It is one line with the stems of th
 many bytes as it has dimensions, each 128 more than a number from -127 to 127.
 """
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from math import sqrt, sumprod
+from math import inf, sqrt, sumprod
 from pathlib import Path
 from typing import Self
 
@@ -62,7 +63,7 @@ class ToolVectors:
         self._count = len(vectors) // DIMENSIONS
         self._columns = [_column(vectors[dimension::DIMENSIONS]) for dimension in range(DIMENSIONS)]
 
-    def closeness(self, vector: bytes, factor: float) -> list[float]:
+    def closeness(self, vector: bytes, factor: float) -> "Closeness":
         """Return the cosine of a vector with that of each tool, times a factor."""
         factors = [byte - _MAX_NUMBER for byte in vector]
         alike = [0] * (_MAX_NUMBER + 1)  # the sum of the columns that are multiplied with the same number
@@ -70,9 +71,30 @@ class ToolVectors:
             alike[abs(times)] += column if times > 0 else -column
         half = 1 << 15  # keeps each number above 0, so that none takes from the next tool's
         total = half * _column(b"\1" * self._count) + sum(times * column for times, column in enumerate(alike))
-        numbers = memoryview(total.to_bytes(2 * self._count, "little")).cast("H")
-        zero, unit = half + _MAX_NUMBER * sum(factors), factor / _LENGTH**2
-        return [(number - zero) * unit for number in numbers]
+        return Closeness(total.to_bytes(2 * self._count, "little"), half + _MAX_NUMBER * sum(factors), factor)
+
+
+class Closeness:
+    """How close a vector is to that of each tool, by its number."""
+
+    def __init__(self, numbers: bytes, zero: int, factor: float) -> None:
+        self._steps = numbers[1::2]  # the upper halves
+        self._numbers = memoryview(numbers).cast("H")
+        self._zero = zero
+        self._unit = factor / _LENGTH**2
+
+    def __getitem__(self, tool: int) -> float:
+        return (self._numbers[tool] - self._zero) * self._unit
+
+    def nearest(self, least: float) -> Iterator[int]:
+        """Iterate over the tools that are at least so close, the closest first."""
+        lowest = self._zero + least / self._unit if self._unit else inf
+        for step in range(max(self._steps, default=0), -1, -1):
+            if lowest >= step + 1 << 8:
+                return
+            # Only a search for bytes is fast enough to look at tens of thousands of tools.
+            tools = [found.start() for found in re.finditer(re.escape(bytes([step])), self._steps, re.DOTALL)]
+            yield from sorted((t for t in tools if self._numbers[t] >= lowest), key=self.__getitem__, reverse=True)
 
 
 def _column(numbers: bytes) -> int:
