@@ -16,10 +16,10 @@ from urllib.parse import parse_qs, urlsplit
 
 from infra.cli.mock_items import Collections
 from mcpist.strict_json import json_object
+from mcpist_services.described.account_rule import Security
 from mcpist_services.described.answers import JSON_TYPE
 from mcpist_services.described.description import Description, Operation
 from mcpist_services.described.effects import propose_security
-from mcpist_services.described.overlay import Security
 from mcpist_services.described.samples import sample
 from mcpist_services.described.schemas import Schemas
 

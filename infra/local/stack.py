@@ -23,7 +23,8 @@ from infra.local.router import RequestRouter
 from infra.local.sandbox import RunContext, ZygoteProcess
 from infra.local.server import LoopbackServer, listen, listen_beside
 from infra.local.state import State
-from infra.local.template import Bucket, DeclaredTable, Function, Template, read_template
+from infra.local.stores import create_bucket, create_table
+from infra.local.template import Function, Template, read_template
 
 # More than the requests of one organization, so that another one finds a sandbox.
 MAX_SANDBOXES = 16
@@ -223,30 +224,10 @@ class EmbeddedAws:
         """Create the template's tables, buckets and machines."""
         states = self.client("stepfunctions")
         for table in self.template.tables:
-            _create_table(self.client("dynamodb"), table)
+            create_table(self.client("dynamodb"), table)
         for bucket in self.template.buckets:
-            _create_bucket(self.client("s3"), bucket)
+            create_bucket(self.client("s3"), bucket)
         for machine in self.template.machines:
             states.create_state_machine(
                 name=machine.name, type=machine.type, roleArn=machine.role, definition=json.dumps(machine.definition)
             )
-
-
-def _create_table(dynamodb: Any, table: DeclaredTable) -> None:
-    dynamodb.create_table(TableName=table.name, **table.definition)
-    if table.ttl_attribute:
-        specification = {"AttributeName": table.ttl_attribute, "Enabled": True}
-        dynamodb.update_time_to_live(TableName=table.name, TimeToLiveSpecification=specification)
-    if table.point_in_time_recovery:
-        specification = {"PointInTimeRecoveryEnabled": True}
-        dynamodb.update_continuous_backups(TableName=table.name, PointInTimeRecoverySpecification=specification)
-
-
-def _create_bucket(s3: Any, bucket: Bucket) -> None:
-    s3.create_bucket(Bucket=bucket.name)
-    if bucket.versioned:
-        s3.put_bucket_versioning(Bucket=bucket.name, VersioningConfiguration={"Status": "Enabled"})
-    if bucket.public_access_block:
-        s3.put_public_access_block(Bucket=bucket.name, PublicAccessBlockConfiguration=bucket.public_access_block)
-    if bucket.encryption:
-        s3.put_bucket_encryption(Bucket=bucket.name, ServerSideEncryptionConfiguration=bucket.encryption)

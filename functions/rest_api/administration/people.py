@@ -109,9 +109,7 @@ class RoleChange(BaseModel):
     approval: Annotated[
         Names | None, Field(description="Masks of tools: what they destroy waits for a person in the console")
     ] = None
-    second_person: Annotated[
-        Names | None, Field(description="Masks of tools whose approval another person must give")
-    ] = None
+    second_person: Annotated[Names | None, Field(description="Masks of tools that another person must approve")] = None
     format: Annotated[
         AnswerFormat | None, Field(description="The form of answers, where neither a call nor its client asks for one")
     ] = None
@@ -148,8 +146,7 @@ def list_users(q: SearchText = "", limit: Limit = DEFAULT_PAGE_ITEMS, cursor: Cu
 
     def describe(found: Organization) -> UserList:
         page = page_of(found.search_users(q), lambda user: user.id, cursor, limit)
-        users = [_user(user) for user in page.items]
-        return UserList(organization=found.id, users=users, cursor=page.cursor, total=page.total)
+        return UserList(organization=found.id, users=[*map(_user, page.items)], cursor=page.cursor, total=page.total)
 
     return show("users.list", "", describe)
 
@@ -178,19 +175,17 @@ def change_user(
 @router.operation("DELETE", "/v1/users/<user>", "Remove a user")
 def delete_user(user: str, dry_run: DryRun = False, with_grants: WithGrants = False) -> Response[ChangeReport]:
     """Remove a user; one with connected accounts only together with them."""
-    edit = edits.remove_user(user)
-    return change("users.delete", f"users.{user}", edit, dry_run=dry_run, with_grants=with_grants)
+    return change("users.delete", f"users.{user}", edits.remove_user(user), dry_run=dry_run, with_grants=with_grants)
 
 
 @router.operation("GET", "/v1/users/<user>/preview", "Preview a user's tools")
 def preview_user(user: str, tools: NameTools = False) -> Response[Preview]:
     """Show the tools that a user sees with all roles."""
-    return show(
-        "users.preview",
-        f"users.{user}",
-        lambda found: _preview(found, found.roles_of(found.user(user)), tools=tools),
-        tagged=False,
-    )
+
+    def describe(found: Organization) -> Preview:
+        return _preview(found, found.roles_of(found.user(user)), tools=tools)
+
+    return show("users.preview", f"users.{user}", describe, tagged=False)
 
 
 @router.operation("GET", "/v1/roles", "List the roles")
@@ -226,8 +221,7 @@ def change_role(role: str, body: RoleChange, dry_run: DryRun = False) -> Respons
 @router.operation("DELETE", "/v1/roles/<role>", "Remove a role")
 def delete_role(role: str, dry_run: DryRun = False, with_grants: WithGrants = False) -> Response[ChangeReport]:
     """Remove a role that no user has; one with connected accounts only together with them."""
-    edit = edits.remove_role(role)
-    return change("roles.delete", f"roles.{role}", edit, dry_run=dry_run, with_grants=with_grants)
+    return change("roles.delete", f"roles.{role}", edits.remove_role(role), dry_run=dry_run, with_grants=with_grants)
 
 
 @router.operation("GET", "/v1/roles/<role>/preview", "Preview a role's tools")

@@ -94,8 +94,8 @@ def key_provider(name: str) -> Provider:
 
     Such a module's address is its administrator's choice, and no client of the operator's may be used there.
     """
+    from mcpist_services.described.account_rule import AccountRule, Security
     from mcpist_services.described.compiled import consent_of
-    from mcpist_services.described.overlay import AccountRule, Security
 
     declared = consent_of(AccountRule(name=name, title=name, security=Security(kind="bearer")))
     assert declared is not None

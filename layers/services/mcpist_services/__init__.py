@@ -9,7 +9,7 @@ from mcpist.memory import cached
 if TYPE_CHECKING:
     from mcpist.caller import Caller
     from mcpist.oauth.provider import Consent, Provider
-    from mcpist_services.described.overlay import AccountRule
+    from mcpist_services.described.account_rule import AccountRule
 
 TITLES = {
     "changes": "Changes",

@@ -3,7 +3,8 @@ from typing import Any
 import pytest
 
 from mcpist.errors import InvalidRequest
-from mcpist_services.described.overlay import PagingRule, Security
+from mcpist_services.described.account_rule import Security
+from mcpist_services.described.overlay import PagingRule
 from mcpist_services.described.proposal import reviews
 from tests.faults import for_each
 from tests.services.described.library import answers, library, overlay_of, takes

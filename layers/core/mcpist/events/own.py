@@ -9,7 +9,6 @@ from typing import Any
 from mcpist.aws.clients import AwsError
 from mcpist.errors import StoreUnavailable
 from mcpist.events.event import Event, event_id
-from mcpist.events.publish import publish_own
 from mcpist.files import records
 from mcpist.files.records import FileRecord
 from mcpist.memory import wall_clock
@@ -45,6 +44,8 @@ def _publish(organization: str, user: str, type_: str, delivery: str, data: Mapp
         actor=user,
         depth=depth,
     )
+    from mcpist.events.publish import publish_own  # a page of the console tells of few files
+
     try:
         publish_own(event)
     except (AwsError, StoreUnavailable) as error:

@@ -10,9 +10,10 @@ from typing import Any
 
 from mcpist.caller import Caller
 from mcpist.errors import AuthorizationError, FileExpired, FileNotFound, InvalidRequest
-from mcpist.files import records, storage
+from mcpist.files import listing, records, storage
 from mcpist.files.content import CONTENT_TYPES
-from mcpist.files.records import SHORT_HASH_CHARACTERS, FilePage, FileRecord
+from mcpist.files.listing import FilePage
+from mcpist.files.records import SHORT_HASH_CHARACTERS, FileRecord
 from mcpist.spending import spending
 
 type Address = str | Mapping[str, Any]
@@ -50,7 +51,7 @@ def find(caller: Caller, address: Address, field: str = "path") -> FileRecord:
 
 def list_page(caller: Caller, cursor: str, limit: int, text: str = "") -> FilePage:
     """Return a page of the caller's own files and of those that are shared with its roles, the newest first."""
-    return records.find_page(caller.organization, caller.user, caller.role_names, cursor, limit, text)
+    return listing.find_page(caller.organization, caller.user, caller.role_names, cursor, limit, text)
 
 
 def load(caller: Caller, address: Address, field: str = "path") -> tuple[FileRecord, bytes]:

@@ -9,7 +9,6 @@ shared, ORGANIZATION#file-list#role#ROLE:
 A record that has expired counts as none; DynamoDB deletes it later.
 """
 
-import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -20,7 +19,6 @@ from urllib.parse import quote
 from mcpist.aws.attributes import Item, decode, encode
 from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.table import ledger_table
-from mcpist.errors import InvalidRequest
 from mcpist.files import storage
 from mcpist.files.content import CONTENT_TYPES, file_name
 from mcpist.settings import settings
@@ -29,10 +27,8 @@ if TYPE_CHECKING:
     from mcpist.files.reference import AttachmentReference, FileReference
 
 DAY_SECONDS = 86_400
-MAX_SEARCHED_FILES = 1_000
 SHORT_HASH_CHARACTERS = 12
 """Of the hash, in a path."""
-_PLACE = re.compile(r"[0-9T:+-]{25}#[a-f0-9]{64}#.{1,128}")
 _LIVE = "#expires_at > :now"
 
 
@@ -125,7 +121,7 @@ def record(organization: str, user: str, content: bytes, content_type: str, name
 
 def find(organization: str, user: str, sha256: str) -> FileRecord | None:
     """Return a user's file by its hash or the beginning of it, expired ones too; None where there is none."""
-    pk, key = _pk(organization), _key(user, sha256)
+    pk, key = partition(organization), key_of(user, sha256)
     if len(sha256) < storage.SHA256_CHARACTERS:
         item = next(iter(ledger_table().query(pk, key)), None)
     else:
@@ -135,7 +131,7 @@ def find(organization: str, user: str, sha256: str) -> FileRecord | None:
 
 def find_shared(organization: str, roles: Iterable[str], sha256: str = "") -> list[FileRecord]:
     """Return the files that are shared with any of the roles now; with a hash those of this content."""
-    shares = [item for role in roles for item in ledger_table().query(_shares_pk(organization), _key(role, sha256))]
+    shares = [item for role in roles for item in ledger_table().query(_shares_pk(organization), key_of(role, sha256))]
     owners = {(item["user"], item["sha256"]): item["role"] for item in shares}
     found = ((find(organization, user, digest), role) for (user, digest), role in owners.items())
     return [file for file, role in found if file and role in file.roles and not file.is_expired]
@@ -143,45 +139,14 @@ def find_shared(organization: str, roles: Iterable[str], sha256: str = "") -> li
 
 def find_all(organization: str, user: str | None = None) -> list[FileRecord]:
     """Return the files of a user, or of all users, that have not expired, the newest first."""
-    items = ledger_table().query(_pk(organization), _key(user) if user is not None else "")
+    items = ledger_table().query(partition(organization), key_of(user) if user is not None else "")
     live = (file for file in (decode(FileRecord, item) for item in items) if not file.is_expired)
     return sorted(live, key=lambda file: (file.created_at, file.sha256), reverse=True)
 
 
-@dataclass(frozen=True, slots=True)
-class FilePage:
-    """Some files, the newest first; a page may have fewer than asked for, or none, and still have a cursor."""
-
-    files: list[FileRecord]
-    cursor: str
-    """The place after which the next page begins; empty on the last page."""
-
-
-def find_page(organization: str, user: str, roles: Iterable[str], cursor: str, limit: int, text: str = "") -> FilePage:
-    """Return a page of a user's own files and of those that are shared with the roles; with a text those that have it.
-
-    A text is searched in the names, types and hashes of a bounded number of files; the search goes on at the cursor.
-    """
-    if cursor and not _PLACE.fullmatch(cursor):
-        raise InvalidRequest(field="cursor", problem="take it from the page before")
-    read, found = max(limit, MAX_SEARCHED_FILES if text else 0), dict[str, Item]()
-    for owner in (f"user#{quote(user)}", *(f"role#{quote(role)}" for role in roles)):
-        pk, end = f"{organization}#file-list#{owner}", cursor or "~"
-        rows, _ = ledger_table().query_page("pk", pk, ("0", end), limit=read + 2, descending=True)
-        found |= {row["sk"]: row for row in rows if row["sk"] != cursor}
-    places = sorted(found, reverse=True)
-    wanted = [place for place in places[:read] if text.casefold() in _searched(found[place])]
-    shown = wanted[:limit]
-    last = shown[-1] if len(wanted) > limit else places[read - 1] if len(places) > read else ""
-    keys = [(_pk(organization), _key(found[place]["user"], found[place]["sha256"])) for place in shown]
-    held = {file.place: file for file in (decode(FileRecord, item) for item in ledger_table().get_many(keys))}
-    files = [held[place] for place in shown if place in held and not held[place].is_expired]
-    return FilePage([file for file in files if file.user == user or not set(file.roles).isdisjoint(roles)], last)
-
-
 def items_of(file: FileRecord) -> list[Item]:
     """Return the items of a file that is shared with nobody."""
-    record = encode(file) | {"pk": _pk(file.organization), "sk": _key(file.user, file.sha256)}
+    record = encode(file) | {"pk": partition(file.organization), "sk": key_of(file.user, file.sha256)}
     return [record, _place_item(file, f"user#{quote(file.user)}", file.expires_at)]
 
 
@@ -219,13 +184,13 @@ def _write(made: FileRecord) -> FileRecord:
 
 
 def _update(file: FileRecord, change: Item, condition: str = "", values: Item | None = None) -> Item:
-    key = _pk(file.organization), _key(file.user, file.sha256)
+    key = partition(file.organization), key_of(file.user, file.sha256)
     return ledger_table().set(*key, change, condition=condition, values=values)
 
 
 def _put_share(file: FileRecord, role: str, expires_at: int) -> None:
     change: Item = {"user": file.user, "role": role, "sha256": file.sha256, "expires_at": expires_at}
-    ledger_table().set(_shares_pk(file.organization), f"{_key(role, file.sha256)}#{file.user}", change)
+    ledger_table().set(_shares_pk(file.organization), f"{key_of(role, file.sha256)}#{file.user}", change)
     ledger_table().put(_place_item(file, f"role#{quote(role)}", expires_at))
 
 
@@ -241,15 +206,12 @@ def _place_item(file: FileRecord, owner: str, expires_at: int) -> Item:
     return {"pk": f"{file.organization}#file-list#{owner}", "sk": file.place, **about}
 
 
-def _searched(place: Item) -> str:
-    return f"{place['name']} {place['type']} {place['sha256']}".casefold()
-
-
 def _days_end() -> int:
     return int(time.time()) + settings().file_days * DAY_SECONDS
 
 
-def _pk(organization: str) -> str:
+def partition(organization: str) -> str:
+    """Return the partition of an organization's files."""
     return f"{organization}#files"
 
 
@@ -257,6 +219,6 @@ def _shares_pk(organization: str) -> str:
     return f"{organization}#file-shares"
 
 
-def _key(owner: str, sha256: str = "") -> str:
+def key_of(owner: str, sha256: str = "") -> str:
     """Return the sort key of an owner's file, or the prefix of all its files."""
     return f"{quote(owner, safe='')}#{sha256}"

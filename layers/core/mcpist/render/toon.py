@@ -22,7 +22,8 @@ from itertools import batched
 from typing import Any, NamedTuple
 
 from mcpist.render.references import Fields, with_references
-from mcpist.render.toon_table import list_cell, saving_table, single_row
+from mcpist.render.toon_row import list_cell, single_row
+from mcpist.render.toon_table import saving_table
 from mcpist.render.toon_texts import (
     ValueReference,
     are_same,

@@ -1,20 +1,18 @@
-"""The tables of TOON: lists of objects, and objects of few fields, as rows below or beside one head.
+"""The tables of TOON: lists of objects as rows below one head.
 
-The head of a list is TOON's. What TOON has not is a name or a text to it: lists inside cells, `labels(name color)` with
-cells such as `bug|f00;ui|0f0`; and the head of an object's only row, `{login plan{name}}`.
+The head is TOON's. What TOON has not is a name or a text to it: lists inside cells, `labels(name color)` with cells
+such as `bug|f00;ui|0f0`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from math import inf
 from typing import Any
 
 from mcpist.render.toon_texts import (
     ValueReference,
     is_plain_cell,
     is_plain_element,
-    is_plain_in_row,
     is_plain_name,
     key_of,
     quote,
@@ -22,7 +20,6 @@ from mcpist.render.toon_texts import (
 )
 
 MAX_SINGLE_COLUMNS = 8  # of a row by itself
-MAX_SINGLE_ELEMENTS = 2  # of a list of objects in such a row
 # Of a table, and of each that is in one.
 MAX_EMPTY_CELLS, MAX_CELLS_PER_VALUE = 20_000, 32
 EMPTY_CELL_COST = 0.5  # characters: commas that follow each other share tokens
@@ -37,96 +34,16 @@ class NoTable(Exception):  # a signal to who makes a table
     """Values that no table can hold, or of which most cells would be empty: filling them could take hours."""
 
 
-def single_row(value: Fields) -> str:
-    """Return the head and the only row of a small object, e.g. `{login id}: ada,1`; an empty text for another one."""
-    if not (0 < len(value) <= MAX_SINGLE_COLUMNS and _count_columns(value) <= MAX_SINGLE_COLUMNS):
-        return ""
-    try:
-        heads, cells = _row_of(value)
-        if cells[0][0] == '"' and len(cells) > 1:  # TOON would read one text in quotes, and a mistake after it
-            heads, cells = _row_of(dict(sorted(value.items(), key=_begins_quoted)))
-    except NoTable:
-        return ""
-    return "" if cells[0][0] == '"' and len(cells) > 1 else f"{{{' '.join(heads)}}}: {','.join(cells)}"
-
-
-def list_cell(values: list[Any], *, may_be_table: bool) -> tuple[str, str]:
-    """Return the end of the name of a short list, and its cell in a row; empty texts for another one, and a table."""
-    if not 0 < len(values) <= MAX_SINGLE_ELEMENTS or not _fits_line(values) or ValueReference in map(type, values):
-        return "", ""
-    if may_be_table and all(type(value) is dict and _is_flat(value) for value in values):
-        return "", ""
-    try:
-        suffix, (text,) = _list_cells([values])
-    except NoTable:
-        return "", ""
-    return suffix, text if not text or is_plain_in_row(text) else quote(text)
-
-
-def _row_of(value: Fields) -> tuple[list[str], list[str]]:
-    """Return the names and the cells of an object's row."""
-    heads, cells = [], []
-    for name, inner in value.items():
-        if not is_plain_name(name):
-            raise NoTable
-        if isinstance(inner, dict):
-            nested, texts = _row_of(inner)
-            heads.append(f"{name}{{{' '.join(nested)}}}")
-            cells += texts
-        elif isinstance(inner, list):
-            suffix, (text,) = _list_cells([inner])
-            heads.append(name + suffix)
-            cells.append(text if is_plain_in_row(text) else quote(text))
-        else:
-            heads.append(name)
-            cells.append(text_of(inner, is_plain_in_row))
-    return heads, cells
-
-
-def _begins_quoted(field: tuple[str, Any]) -> bool:
-    return _row_of(dict([field]))[1][0][0] == '"'
-
-
-def _is_flat(value: Fields) -> bool:
+def is_flat(value: Fields) -> bool:
     """Whether an object has few fields, and no object or list in it."""
     return len(value) <= MAX_SINGLE_COLUMNS and not any(
         type(inner) in (dict, list, ValueReference) for inner in value.values()
     )
 
 
-def _count_columns(value: Fields) -> float:
-    """Return how many columns an object needs as a row; infinite with a list that one line should not hold.
-
-    Nothing is counted once there are too many.
-    """
-    columns: float = 0
-    for inner in value.values():
-        if isinstance(inner, dict):
-            columns += _count_columns(inner)
-        elif isinstance(inner, list) and not _fits_line(inner):
-            return inf
-        elif inner is not None:
-            columns += 1
-        if columns > MAX_SINGLE_COLUMNS:
-            break
-    return columns
-
-
-def _fits_line(values: list[Any]) -> bool:
-    """Whether a list is no more objects than a line should hold, and has no objects in lists in them."""
-    if not values or not isinstance(values[0], (dict, list)):
-        return True
-    return len(values) <= MAX_SINGLE_ELEMENTS and not any(
-        isinstance(inner, list) and inner and isinstance(inner[0], dict)
-        for value in values
-        if isinstance(value, dict)
-        for inner in value.values()
-    )
-
-
 def saving_table(rows: Sequence[Fields], *, is_pure: bool, can_share: bool) -> "ToonTable | None":
     """Return the table of objects; None where it is longer than they are one by one, or they fit none."""
-    if len(rows) == 1 and not is_pure and not _is_flat(rows[0]):
+    if len(rows) == 1 and not is_pure and not is_flat(rows[0]):
         return None
     try:
         table = ToonTable(len(rows), is_pure, can_share and not is_pure and len(rows) > 1)
@@ -215,7 +132,7 @@ class ToonTable:
         if are_lists:
             if self.is_pure or self.is_nested or not is_plain_name(name):
                 raise NoTable
-            suffix, cells = _list_cells(values)
+            suffix, cells = list_cells(values)
             cells = [cell if not cell or is_plain_cell(cell) else quote(cell) for cell in cells]
         else:
             empty = "null" if self.is_pure else ""
@@ -235,7 +152,7 @@ class ToonTable:
             self.saving -= filled + (self.height - filled) * EMPTY_CELL_COST
 
 
-def _list_cells(values: Sequence[list[Any] | None]) -> tuple[str, list[str]]:
+def list_cells(values: Sequence[list[Any] | None]) -> tuple[str, list[str]]:
     """Return the end of the name of a column of lists, and its cells."""
     elements = [element for value in values if value for element in value]
     kinds = set(map(type, elements))

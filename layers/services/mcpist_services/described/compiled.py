@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mcpist.oauth.provider import Consent
     from mcpist.tools.declare.module import Module
     from mcpist.tools.search.catalogue import ModuleSource
-    from mcpist_services.described.overlay import AccountRule
+    from mcpist_services.described.account_rule import AccountRule
 
 API_INDEX_FILE = "_index.json"
 ACCOUNTS_FILE = "_accounts.json"
@@ -50,7 +50,7 @@ class ImportedApis:
 
     def account(self, name: str) -> "AccountRule":
         """Return how a module's accounts are connected."""
-        from mcpist_services.described.overlay import AccountRule
+        from mcpist_services.described.account_rule import AccountRule
 
         return AccountRule.model_validate(self._accounts[name])
 

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 
 from mcpist.tools.declare.tool import EFFECTS
 from mcpist_services.definitions import Effect
+from mcpist_services.described.account_rule import OAuthRule, Security
 from mcpist_services.described.description import Description, Operation
-from mcpist_services.described.overlay import OAuthRule, Security
 from mcpist_services.described.wording import base_verb, listed, singular, word_lists, words
 
 NO_CREDENTIAL = "the description names no credential: correct `security` if the API needs one"

@@ -3,25 +3,23 @@
 It is one file, complete in itself: the description that it was made from is not needed to run its tools.
 """
 
-import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 from urllib.parse import unquote
 
-from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from mcpist.oauth.provider import check_public_url
 from mcpist.validation import parse_model
 from mcpist_services.definitions import (
     DefinitionPart,
     Effect,
     ModuleDefinition,
-    ModuleName,
     Noise,
     ToolName,
     check_full_names,
     is_forbidden_header,
 )
+from mcpist_services.described.account_rule import HEADER_NAME, AccountRule, Security, Url
 from mcpist_services.described.paths import path_parameters
 
 MAX_SHOWN_COLUMNS = 8
@@ -30,13 +28,6 @@ FORM_TYPE = "application/x-www-form-urlencoded"
 type Place = Literal["path", "query", "header", "body", "whole"]
 type Style = Literal["", "comma", "space", "pipe", "deep", "form", "json", "segments"]
 type PagingKind = Literal["cursor", "link", "next_url", "offset", "page"]
-
-# An address of the internet, or of this machine: a deployment on the internet refuses the latter when it is used.
-type Url = Annotated[
-    str, StringConstraints(max_length=1000), AfterValidator(lambda url: check_public_url(url, loopback=True))
-]
-
-_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 
 
 class OverlayParameter(DefinitionPart):
@@ -125,7 +116,7 @@ class ToolRule(DefinitionPart):
     @classmethod
     def _check_headers(cls, headers: Mapping[str, str]) -> Mapping[str, str]:
         for name in headers:
-            if not _HEADER_NAME.fullmatch(name) or is_forbidden_header(name):
+            if not HEADER_NAME.fullmatch(name) or is_forbidden_header(name):
                 raise ValueError(f"{name[:100]} is no header that a tool may set")
         return headers
 
@@ -141,51 +132,6 @@ class ToolRule(DefinitionPart):
             if one.place == "header" and is_forbidden_header(one.wire or name):
                 raise ValueError(f"{name} is no header that a tool may set")
         return self
-
-
-class OAuthRule(DefinitionPart):
-    """The addresses at which an OAuth 2 client of ours asks for consent and for tokens."""
-
-    authorize_url: Url
-    token_url: Url
-    scopes: tuple[str, ...] = ()
-    """The scopes of every consent, besides those that the tools name."""
-    client_auth: Literal["basic", "body"] = "body"
-    """How our client authenticates at the token endpoint."""
-    pkce: bool = True
-
-
-class Security(DefinitionPart):
-    """The credential of all tools: a key that people paste, or the token of a consent."""
-
-    kind: Literal["none", "bearer", "basic", "header", "query"] = "none"
-    parameter: str = Field("", max_length=100)
-    """The header, or the query parameter, that carries the key."""
-    prefix: str = Field("", max_length=50, pattern=r"^[ -~]*$")
-    """Text before the key in its header, e.g. `Token `."""
-    oauth: OAuthRule | None = None
-    key_page: Url | Literal[""] = ""
-    """The page on which people create a key."""
-
-    @model_validator(mode="after")
-    def _check_parameter(self) -> Self:
-        if self.kind in {"header", "query"} and not _HEADER_NAME.fullmatch(self.parameter):
-            raise ValueError(f"a key in a {self.kind} needs its parameter")
-        if self.kind == "header" and is_forbidden_header(self.parameter, holds_key=True):
-            raise ValueError(f"no key can be sent in the header {self.parameter}")
-        if self.oauth and self.kind != "bearer":
-            raise ValueError("a token of a consent is sent as bearer")
-        return self
-
-
-class AccountRule(DefinitionPart):
-    """The way to connect accounts of an imported API, for the token broker and the pages."""
-
-    name: ModuleName
-    title: str = Field(min_length=1, max_length=100)
-    security: Security = Security()
-    scopes: tuple[str, ...] = ()
-    """The scopes that its tools need."""
 
 
 class ImportTrial(DefinitionPart):

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcpist.toml_table import toml_beside
-from mcpist_services.described.overlay import Overlay, Security
+from mcpist_services.described.account_rule import Security
+from mcpist_services.described.overlay import Overlay
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,10 +156,8 @@ def _run(attempt: StepAttempt, head: Header, entry: Entry, run: Callable[[], Too
         finally:
             entry = claimed()
         return transitions.finish(head, entry, attempt.request_id, *ended) if _is_mine(attempt, entry) else entry
-    entry = claim()
-    if not _is_mine(attempt, entry):
-        return entry
-    return transitions.finish(head, entry, attempt.request_id, *_work(attempt, entry, run))
+    entry, owner = claim(), attempt.request_id
+    return transitions.finish(head, entry, owner, *_work(attempt, entry, run)) if _is_mine(attempt, entry) else entry
 
 
 def _is_mine(attempt: StepAttempt, entry: Entry) -> bool:

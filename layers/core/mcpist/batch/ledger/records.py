@@ -15,8 +15,7 @@ from mcpist.batch.options import DEFAULT_OPTIONS, BatchOptions
 from mcpist.batch_id import undo_id
 from mcpist.caller import NO_CLIENT, ClientInfo, PolicyLevel, Subject
 
-MIN_STEP_SECONDS = 0.05
-"""The least time from the settling of a step to that of one that waits for it, which the machine enters."""
+MIN_STEP_SECONDS = 0.05  # from the settling of a step to that of one that waits for it, which the machine enters
 
 type Status = Literal["succeeded", "failed", "skipped", "cancelled", "unknown"]
 BatchState = Literal["running", "done", "cancelling", "cancelled"]  # no `type`: the REST document would name it

@@ -5,7 +5,6 @@ Source of the formula: Robertson and Zaragoza, "The Probabilistic Relevance Fram
 """
 
 import re
-from array import array
 from base64 import b64decode, b64encode
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -17,6 +16,7 @@ from math import log
 from typing import TYPE_CHECKING, Self
 
 from mcpist.tools.declare.tool import SearchField
+from mcpist.tools.search.postings import Postings, add_weights, length, packed
 
 if TYPE_CHECKING:
     from mcpist.tools.search.word_vectors import ToolVectors, WordVectors
@@ -44,15 +44,6 @@ MIN_CLOSENESS = 0.3  # so much it must count for a tool that has none of the wor
 MIN_RELATIVE_SCORE = 0.3
 
 _CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
-
-SCALE = 2000  # a weight of 1 in a list of postings
-PAIR_BYTES = 8  # of a tool's number and its weight
-
-type Postings = Mapping[str, str]
-"""For each stem the numbers of its tools, each followed by the stem's weight there: 32-bit numbers in base64.
-
-A search unpacks the few stems that it needs, since reading all of them as JSON would make an index slow to load.
-"""
 
 
 class WordIndex:
@@ -91,7 +82,7 @@ class WordIndex:
         meant = (sum((fields[field] for field in MEANING_FIELDS), Counter()) for fields in counted)
         vectors = b64encode(b"".join(map(_word_vectors().vector, meant))).decode()
         names = _name_shares(fields["name"] for fields in counted)
-        return cls(len(counted), _packed(words), _packed(names), synonyms, vectors)
+        return cls(len(counted), packed(words), packed(names), synonyms, vectors)
 
     def rank(self, query: str, allowed: Collection[int], limit: int = 10) -> list[tuple[int, float]]:
         """Return the numbers of the tools that fit a task and their scores, best first, without what fits much less.
@@ -138,7 +129,7 @@ class WordIndex:
             wordless = (n for n in near.nearest(MIN_CLOSENESS) if start + n in allowed and start + n not in scores)
             fits |= {start + n: near[n] for n in islice(wordless, limit)}
             shares = {number - start: 0.0 for number in scores if 0 <= number - start < part.count}
-            _add(shares, part.names, weights, shares.keys(), 0)
+            add_weights(shares, part.names, weights, shares.keys(), 0)
             fits |= {
                 start + n: near[n] + scores[start + n] / highest * (1 + NAME_WEIGHT * share)
                 for n, share in shares.items()
@@ -153,8 +144,7 @@ class WordIndex:
 
     def tools_with(self, stem: str) -> int:
         """Return how many tools have a stem."""
-        # By the length alone, since a query asks for each of its stems: base64 writes 3 bytes in 4 characters.
-        return sum(len(part.words.get(stem, "")) * 3 // 4 // PAIR_BYTES for _, part in self.parts)
+        return sum(length(part.words, stem) for _, part in self.parts)
 
     def rarity(self, stem: str) -> float:
         """Return the inverse document frequency of a stem."""
@@ -169,7 +159,7 @@ class WordIndex:
         for start, part in self.parts:
             mine = {n for n in range(part.count) if start + n in allowed} if start else allowed
             own: dict[int, float] = {}
-            _add(own, part.words, factors, mine, max_tools)
+            add_weights(own, part.words, factors, mine, max_tools)
             found |= {start + number: score for number, score in own.items()} if start else own
         return found
 
@@ -198,39 +188,6 @@ def _word_vectors() -> "WordVectors":
     from mcpist.tools.search.word_vectors import word_vectors  # which only a search or a new index needs
 
     return word_vectors()
-
-
-def _add(
-    found: dict[int, float], postings: Postings, factors: Mapping[str, float], allowed: AbstractSet[int], max_tools: int
-) -> None:
-    """Add each tool's weights, each times the factor of its stem, to its sum.
-
-    From the first stem on with which that would be more than so many tools, stems of low factors, which many tools
-    have, add no further ones.
-    """
-    is_full = False
-    for stem in sorted((stem for stem in factors if stem in postings), key=factors.__getitem__, reverse=True):
-        pairs, unit = memoryview(b64decode(postings[stem])).cast("I").tolist(), factors[stem] / SCALE
-        if not is_full and len(found) + len(pairs) // 2 <= max_tools:
-            for number, weight in zip(pairs[::2], pairs[1::2], strict=True):
-                if number in allowed:
-                    found[number] = found.get(number, 0.0) + unit * weight
-            continue
-        weights = dict(zip(pairs[::2], pairs[1::2], strict=True))
-        more = weights.keys() & found.keys() if is_full else weights.keys() & allowed
-        if found and len(found) + len(more) > max_tools:
-            is_full, more = True, weights.keys() & found.keys()
-        for number in more:
-            found[number] = found.get(number, 0.0) + unit * weights[number]
-
-
-def _packed(known: Mapping[str, Mapping[int, float]]) -> Postings:
-    return {stem: _base64(weights) for stem, weights in sorted(known.items())}
-
-
-def _base64(weights: Mapping[int, float]) -> str:
-    pairs = [value for number, weight in weights.items() for value in (number, round(SCALE * weight))]
-    return b64encode(array("I", pairs)).decode()
 
 
 def _frequencies(
