@@ -131,22 +131,30 @@ def kill(caller: Caller, message: Kill) -> dict[str, Any]:
 
 
 def expire(organization: str) -> dict[str, Any]:
-    """Return `{ended, left}`: how many accounts of deactivated users were ended, and how many are left."""
+    """Return `{ended, left, killed}`: how many accounts were ended, how many are left, and what providers said.
+
+    They are those of deactivated users; in an organization without users, which is being deleted, all of them.
+    """
     from concurrent.futures import ThreadPoolExecutor
 
     found = directory.find(organization)
     now = time.time()
     users = {user.id for user in found.users.values() if is_expired(found, user, now)} if found else set()
-    if not found or not users:
-        return {"ended": 0, "left": 0}
+    is_deleted = found is not None and not found.users
+    if not found or not (users or is_deleted):
+        return {"ended": 0, "left": 0, "killed": []}
     caller = replace(directory_caller(organization), modules=tuple(found.modules.values()))
-    _drop_all_pending(caller, [one for one in pending.find(organization) if one.intent.user in users])
+    connections = [one for one in pending.find(organization) if is_deleted or one.intent.user in users]
+    _drop_all_pending(caller, connections)
     owners = {grants.personal_owner(user) for user in users}
-    expired = [grant for grant in grants.find(organization) if grant.owner in owners]
+    expired = [grant for grant in grants.find(organization) if is_deleted or grant.owner in owners]
     with ThreadPoolExecutor(MAX_KILLED_GRANTS) as pool:
         killed = list(pool.map(with_context(partial(_kill_grant, caller=caller)), expired[:MAX_KILLED_GRANTS]))
     ended = sum(proof["deleted"] for proof in killed)
-    return {"ended": ended, "left": len(expired) - ended}
+    said = [
+        {name: proof[name] for name in ("owner", "provider", "at_provider")} for proof in killed if proof["deleted"]
+    ]
+    return {"ended": ended, "left": len(expired) - ended, "killed": said}
 
 
 def reencrypt(caller: Caller, message: Reencrypt) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from infra.cli.rest_client import Access
 from infra.cli.rest_commands import dump, to_result
 from infra.cli.stacks import last_up
 from infra.cli.target import opened
+from infra.cli.whole_organization import archive_organization, delete_organization
 from mcpist.caller import Subject
 from mcpist.errors import GrantsRemain, InvalidRequest
 from mcpist.people.administration import Administration, operator
@@ -145,6 +146,10 @@ def import_organization(
             details = error.error["details"] | {"line": line}
             error.error |= {"message": f"Line {line}: {error.error['message']}", "details": details}
         raise
+
+
+org.command("archive")(archive_organization)
+org.command("delete")(delete_organization)
 
 
 def parse_organization(text: str) -> tuple[Organization, yaml.Node]:

@@ -19,7 +19,9 @@ TABLES = {
     "GRANTS_TABLE": "Grants",
     "AUDIT_TABLE": "Audit",
 }
-RESOURCES = {**TABLES, "TOKEN_BROKER": "TokenBrokerFunctionAliaslive"}
+# Those that only the commands about a whole organization need.
+STORES = {"EVENTS_TABLE": "Events", "LOGINS_TABLE": "Logins", "SEALS_TABLE": "Seals", "FILES_BUCKET": "FilesBucket"}
+RESOURCES = {**TABLES, **STORES, "TOKEN_BROKER": "TokenBrokerFunctionAliaslive"}
 
 
 def organization_of(target: Target, organization: str | None) -> str:
@@ -92,5 +94,6 @@ def _stack_variables(name: str) -> dict[str, str]:
     return {
         "STACK_NAME": stack_prefix(description["StackId"]),
         "PUBLIC_URL": outputs_of(description).get("McpUrl", "").removesuffix("/mcp"),
+        "LOGIN_SECRETS": f"/mcpist/{description['StackName']}/login",
         **{variable: resources[id_] for variable, id_ in RESOURCES.items() if id_ in resources},
     }

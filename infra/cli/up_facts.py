@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from infra.cli.target import TABLES
+from infra.cli.target import STORES, TABLES
 from infra.local.demo import ADMINISTRATOR, ORGANIZATION, USER
 from infra.local.deployment import LocalDeployment
 from infra.local.names import PSEUDO, STACK
@@ -34,7 +34,8 @@ def facts_of(deployment: LocalDeployment) -> dict[str, object]:
             "STACK_NAME": stack_prefix(PSEUDO["AWS::StackId"]),
             "PUBLIC_URL": deployment.aws.api_url,
             "LOCAL_SERVICES": "on",
-            **{variable: deployment.aws.resource(table) for variable, table in TABLES.items()},
+            "LOGIN_SECRETS": f"/mcpist/{STACK}/login",
+            **{variable: deployment.aws.resource(store) for variable, store in (TABLES | STORES).items()},
             **deployment.settings,
             "TOKEN_BROKER": deployment.aws.resource("TokenBrokerFunction.Alias"),
         },

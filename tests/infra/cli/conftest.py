@@ -11,7 +11,7 @@ import pytest
 from infra.cli.document import exit_code
 from infra.cli.main import run
 from infra.cli.stacks import chosen_stack
-from infra.cli.target import TABLES
+from infra.cli.target import STORES, TABLES
 from infra.local.login import LocalLogin
 from infra.local.names import REGION
 from mcpist.batch.machine.definition import stack_prefix
@@ -82,7 +82,7 @@ def mcpist(
 ) -> Mcpist:
     """A function that runs a command with a running `up` and returns its metadata, or with `fails` its error."""
     monkeypatch.chdir(tmp_path)
-    own = {variable: getattr(settings(), variable.lower()) for variable in TABLES}
+    own = {variable: getattr(settings(), variable.lower()) for variable in TABLES | STORES}
     last = {"aws": {"AWS_DEFAULT_REGION": REGION}, "stack": own, "organization": organization, "issuer": login.issuer}
     last |= {"access_token": login.mint("uma"), "administrator_token": login.mint("ada"), "api_url": rest}
     chosen_stack().facts_file.parent.mkdir()

@@ -98,7 +98,7 @@ def test_a_shell_completes_commands_actions_and_options() -> None:
         ).stdout.split()
 
     assert {"call", "org", "user"} <= set(completions("mcpist "))
-    assert completions("mcpist org ") == ["list", "create", "show", "set", "export", "import"]
+    assert completions("mcpist org ") == ["list", "create", "show", "set", "export", "import", "archive", "delete"]
 
 
 def test_help_imports_no_command() -> None:

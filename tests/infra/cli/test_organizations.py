@@ -1,6 +1,7 @@
 """`mcpist org`."""
 
 import json
+import stat
 from pathlib import Path
 
 import boto3
@@ -126,6 +127,15 @@ def test_an_export_without_a_file_is_printed(mcpist: Mcpist, capsys: pytest.Capt
     (text,) = json.loads(capsys.readouterr().out.splitlines()[-1])["metadata"]["texts"]
     assert text.startswith("organization: acme\nname: Acme\n")
     assert mcpist("org", "export", "--file", "no/such/folder", fails=True)["code"] == "FILE_NOT_FOUND"
+
+
+def test_a_deletion_asks_for_the_id_and_an_archive_replaces_no_file(mcpist: Mcpist, tmp_path: Path) -> None:
+    for more in ((), ("--yes", "globex")):
+        assert mcpist("org", "delete", "acme", *more, fails=True)["message"].startswith("Nothing was deleted")
+    assert mcpist("org", "delete", "globex", "--yes", "globex", fails=True)["message"].endswith("organization globex.")
+    assert mcpist("org", "archive", "acme", "acme.zip")["archived"]["directory"] > 1
+    assert stat.S_IMODE((tmp_path / "acme.zip").stat().st_mode) == 0o600
+    assert mcpist("org", "archive", "acme", "acme.zip", fails=True)["code"] == "VALIDATION_ERROR"
 
 
 def test_an_import_makes_the_organization_what_the_file_says(mcpist: Mcpist, tmp_path: Path) -> None:

@@ -86,11 +86,12 @@ class Table:
         end = deserialize(response.get("LastEvaluatedKey", {})).get("sk", "")
         return [deserialize(item) for item in response["Items"] if is_wanted is None or is_wanted(item)], end
 
-    def scan(self, prefix: str) -> Iterator[Item]:
-        """Read all items whose partition keys begin with the prefix, consistently, one request a page."""
-        values = serialize({":prefix": prefix})
-        condition = "begins_with(pk, :prefix)"
-        return self._pages("Scan", ConsistentRead=True, FilterExpression=condition, ExpressionAttributeValues=values)
+    def scan(self, prefix: str = "") -> Iterator[Item]:
+        """Read all items, or those whose partition keys begin with the prefix, consistently, one request a page."""
+        condition = "begins_with(pk, :prefix)" if prefix else ""
+        values = serialize({":prefix": prefix} if prefix else {})
+        request = _filled(FilterExpression=condition, ExpressionAttributeValues=values)
+        return self._pages("Scan", ConsistentRead=True, **request)
 
     def _pages(self, operation: str, **request: Any) -> Iterator[Item]:
         """Iterate over the items of all pages; a page is requested when it is needed."""
@@ -107,9 +108,15 @@ class Table:
 
     def put_many(self, items: list[Item]) -> None:
         """Write items, 25 in each request."""
-        for chunk in batched(items, MAX_BATCH_WRITE_ITEMS, strict=False):
-            request = {self.name: [{"PutRequest": {"Item": serialize(item)}} for item in chunk]}
-            self._send_until_processed("BatchWriteItem", request, "UnprocessedItems")
+        self._write_many([{"PutRequest": {"Item": serialize(item)}} for item in items])
+
+    def delete_many(self, items: list[Item]) -> None:
+        """Remove items, 25 in each request."""
+        self._write_many([{"DeleteRequest": {"Key": serialize({"pk": one["pk"], "sk": one["sk"]})}} for one in items])
+
+    def _write_many(self, writes: list[dict[str, Any]]) -> None:
+        for chunk in batched(writes, MAX_BATCH_WRITE_ITEMS, strict=False):
+            self._send_until_processed("BatchWriteItem", {self.name: list(chunk)}, "UnprocessedItems")
 
     def _send_until_processed(self, operation: str, request: Any, unprocessed: str) -> list[Any]:
         """Send a request for some items, again for those that DynamoDB had no capacity for; return the responses."""

@@ -6,7 +6,7 @@ of the door's request.
 
 import base64
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -169,14 +169,16 @@ def invoke(
 
 def end_expired_accounts(organization: str) -> bool:
     """Let the broker end the accounts of deactivated users whose days are over; False where some are left."""
-    more = True
-    while more:
+    return all(not answer["left"] for answer in ended_accounts(organization) if not answer["ended"])
+
+
+def ended_accounts(organization: str) -> Iterator[dict[str, Any]]:
+    """Let the broker end some accounts at a time, until none is left or none can be ended, and yield its answers."""
+    answer = {"ended": 1, "left": 1}
+    while answer["ended"] and answer["left"]:
         message = {"operation": "expire", "organization": organization}
         answer = invoke(message, seconds=ADMINISTRATION_TIMEOUT_SECONDS, attempts=1)
-        if not answer["ended"]:
-            return not answer["left"]
-        more = bool(answer["left"])
-    return True
+        yield answer
 
 
 def _message(caller: Caller, operation: str) -> dict[str, Any]:
