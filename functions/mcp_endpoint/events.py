@@ -141,7 +141,7 @@ def _request(exchange: McpExchange, params: EventParams) -> "EventRequest":
 
     found = events.event_types().get(params.name)
     if found is None:
-        raise errors.EventTypeNotFound(name=params.name)
+        raise events.unknown_type(_permissions(exchange), params.name)
     events.require(_permissions(exchange), found)
     found.check(params.arguments)
     return EventRequest(

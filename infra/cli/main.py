@@ -33,6 +33,7 @@ COMMANDS = {
     "cancel": ("infra.cli.batches:cancel", "Cancel a batch."),
     "changes": ("infra.cli.undo:list_changes", "List what your tools have changed, and show one change."),
     "undo": ("infra.cli.undo:undo", "Undo a change, a batch, or everything since a time."),
+    "events": ("infra.cli.events:list_events", "List the event types, or the last events of one."),
     "plan": ("infra.cli.plan:plan_file", "Check a batch and show its machine, without a server."),
     "timeline": ("infra.cli.progress:timeline", "Show which step of a batch waited for which."),
     "machine": ("infra.cli.machines:machine", "Show the state machines that batches run on."),

@@ -87,7 +87,7 @@ def do(rest: RestClient, tool: str, /, **parameters: Any) -> Any:
 
 def refusal(rest: RestClient, tool: str, /, **parameters: Any) -> tuple[str, str]:
     said = call(rest, f"automations.{tool}", **parameters).json
-    return said["code"], f"{said.get('details', {}).get('field', '')}: {said['error']}"
+    return said["code"], f"{said.get('details', {}).get('field', '')}: {said['error']} {said['hint']}"
 
 
 def kept(name: str = "daily") -> Automation:
@@ -435,8 +435,8 @@ def test_each_event_has_one_run_however_often_it_is_delivered(uma: RestClient) -
 
 def test_an_event_type_needs_its_tool_and_has_the_fields_that_are_referred_to(uma: RestClient) -> None:
     cases: dict[str, dict[str, Any]] = {
-        "there is no event type rag.gone": {"event": "rag.gone"},
-        "perhaps you mean rag.changed": {"event": "rag.change"},
+        "There is no event type rag.gone": {"event": "rag.gone"},
+        "subscribe to: rag.changed": {"event": "rag.change"},
         "give the type of an event, or a schedule": {"schedule": "* * * * *"},
         "the event has no body": {"parameters": {"about": "${event.doc.body}"}},
         "of type string, and the parameter of type integer": {

@@ -56,7 +56,7 @@ def test_only_the_events_of_ones_own_sources_are_read_the_newest_first_or_after_
     assert [one["id"] for one in rest.get("/v1/events", type="github.issues", after=after).json["events"]] == ["e2-uma"]
     assert rest.get("/v1/events", type="github.issues", after=page["cursor"]).json["events"] == []
     assert rest.of("ada").get("/v1/events", type="github.issues").json["events"][0]["id"] == "e3-ada"
-    assert rest.get("/v1/events", type="github.isues").json["code"] == "VALIDATION_ERROR"
+    assert rest.get("/v1/events", type="github.isues").json["code"] == "EVENT_TYPE_NOT_FOUND"
     assert rest.get("/v1/events", type="github.issues", after="Z").status == 400
 
 

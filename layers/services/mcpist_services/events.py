@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from mcpist.caller import Caller
-from mcpist.errors import InvalidRequest, McpistError
+from mcpist.errors import EventTypeNotFound, InvalidRequest, McpistError
 from mcpist.events import interests, publish, sources
 from mcpist.events.event_type import EventType
 from mcpist.events.interests import Interest
@@ -60,10 +60,13 @@ def find_type(permissions: Permissions, name: str) -> EventType:
     """Return a type that a caller may subscribe to; what a caller may not use reads as unknown."""
     found = event_types().get(name)
     if found is None or not is_permitted(permissions, found):
-        known = nearest(name, (one.full_name for one in visible_types(permissions)))
-        meant = f"; perhaps you mean {known}" if known else ""
-        raise InvalidRequest(field="type", problem=f"there is no event type {name}{meant}")
+        raise unknown_type(permissions, name)
     return found
+
+
+def unknown_type(permissions: Permissions, name: str) -> EventTypeNotFound:
+    """Return the refusal of a name that is no type's, with the types that it resembles."""
+    return EventTypeNotFound(name=name, known=nearest(name, (one.full_name for one in visible_types(permissions))))
 
 
 def listen(permissions: Permissions, interest: Interest) -> EventType:
