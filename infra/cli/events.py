@@ -10,8 +10,7 @@ from infra.cli.rest_client import Access
 from infra.cli.table import render_table
 from mcpist.render.answer import compact_json
 
-MAX_DATA_CHARACTERS = 200
-"""Of an event on a terminal; the document has all."""
+MAX_DATA_CHARACTERS = 200  # of an event on a terminal; the document has all
 
 
 def list_events(
@@ -25,8 +24,7 @@ def list_events(
     if not type_:
         found = session.get("/v1/events/types")
         rows = [(one["name"], in_words(one["delivery"]), one["description"]) for one in found["types"]]
-        drawing = render_table(("type", "from", "event"), rows) if rows else in_words("no event types")
-        return CommandResult(metadata=found, drawing=drawing)
+        return CommandResult(metadata=found, drawing=render_table(("type", "from", "event"), rows))
     found = session.get("/v1/events", type=type_, after=after, limit=limit)
     rows = [_row(event) for event in found["events"]]
     drawing = render_table(("when (UTC)", "event", "data"), rows) if rows else in_words("no events")

@@ -21,14 +21,17 @@ from mcpist.suggestions import nearest
 from mcpist.telemetry import invocation
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services import NAMES
+from mcpist_services.described.compiled import imported_apis
 
 
 @cached
 def event_types() -> dict[str, EventType]:
-    """Return all event types by their full names; this imports them."""
+    """Return all event types by their full names, the written services' and imported APIs'; this imports them."""
     places = (f"mcpist_services.{name}.events" for name in NAMES)
     modules = (import_module(place) for place in places if find_spec(place))
-    return {one.full_name: one for module in modules for one in module.TYPES}
+    written = [one for module in modules for one in module.TYPES]
+    apis = imported_apis()
+    return {one.full_name: one for one in (*written, *(apis.event_types() if apis else ()))}
 
 
 def types_of(source: EventSource) -> list[EventType]:

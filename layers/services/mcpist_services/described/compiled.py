@@ -14,6 +14,7 @@ from mcpist.memory import cached
 from mcpist.settings import settings
 
 if TYPE_CHECKING:
+    from mcpist.events.event_type import EventType
     from mcpist.oauth.provider import Consent
     from mcpist.tools.declare.module import Module
     from mcpist.tools.search.catalogue import ModuleSource
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 API_INDEX_FILE = "_index.json"
 ACCOUNTS_FILE = "_accounts.json"
+EVENTS_FILE = "_events.json"
 # What can stand in a header, or be the password of a user: no form of a key is known.
 KEY_PATTERN = re.compile(r"[ -~]{8,4096}")
 
@@ -53,6 +55,14 @@ class ImportedApis:
         from mcpist_services.described.account_rule import AccountRule
 
         return AccountRule.model_validate(self._accounts[name])
+
+    def event_types(self) -> "list[EventType]":
+        """Return the event types of all APIs whose webhooks can be verified."""
+        if not (self._folder / EVENTS_FILE).is_file():
+            return []
+        from mcpist_services.described.events import api_event_types
+
+        return [one for name, rules in self._read(EVENTS_FILE).items() for one in api_event_types(name, rules)]
 
     @cached_property
     def _accounts(self) -> dict[str, Any]:

@@ -121,6 +121,8 @@ def parse(content: bytes, *, folder: Path | None = None, operations: Collection[
     root = graphql_schema.from_sdl(content) if graphql_schema.is_sdl(content) else _read(content, operations)
     if not isinstance(root, dict) or not ("openapi" in root or "swagger" in root):
         raise refuse("description", "it is no OpenAPI description: it has neither `openapi` nor `swagger`")
+    if isinstance(root.get("x-webhooks"), dict):  # before OpenAPI 3.1
+        root.setdefault("webhooks", root.pop("x-webhooks"))
     bundle(root, folder, chooser(operations) if operations else None)
     with well_formed("description"):
         root = swagger.as_openapi_3(root)

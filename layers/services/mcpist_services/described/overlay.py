@@ -20,6 +20,7 @@ from mcpist_services.definitions import (
     is_forbidden_header,
 )
 from mcpist_services.described.account_rule import HEADER_NAME, AccountRule, Security, Url
+from mcpist_services.described.hook_rule import HookRule, WebhookRule
 from mcpist_services.described.paths import path_parameters
 
 MAX_SHOWN_COLUMNS = 8
@@ -171,6 +172,10 @@ class Overlay(ModuleDefinition):
     tools: dict[ToolName, ToolRule] = Field(min_length=1)
     left_out: dict[str, str] = Field(default_factory=dict)
     """The operations that are no tools, each with the reason."""
+    hooks: HookRule | None = None
+    """How its webhooks are verified; without it they are no event types."""
+    webhooks: dict[ToolName, WebhookRule] = Field(default_factory=dict)
+    """Its webhooks, as event types."""
     schemas: dict[str, Any] = Field(default_factory=dict)
     """Schemas that parameters refer to as `#/$defs/NAME`."""
     trial: ImportTrial = ImportTrial()
@@ -185,6 +190,8 @@ class Overlay(ModuleDefinition):
             if other := seen.get(tool_rule.operation):
                 raise ValueError(f"{other} and {name} are the same operation")
             seen[tool_rule.operation] = name
+        if self.hooks and (self.hooks.tool not in self.tools or self.tools[self.hooks.tool].effect != "reads"):
+            raise ValueError(f"hooks: {self.hooks.tool} is no tool that reads")
         return self
 
     @property

@@ -14,9 +14,10 @@ from mcpist.bounded_yaml import plain_value
 from mcpist.tools.search.index import Index
 from mcpist_services import NAMES, provider_name
 from mcpist_services.definitions import load_definition
-from mcpist_services.described.compiled import ACCOUNTS_FILE, API_INDEX_FILE
+from mcpist_services.described.compiled import ACCOUNTS_FILE, API_INDEX_FILE, EVENTS_FILE
 from mcpist_services.described.module import module
 from mcpist_services.described.overlay import Overlay, ToolRule, load_overlay
+from mcpist_services.described.wording import listed
 
 MAX_OVERLAY_BYTES = 16_000_000
 OVERLAY_HEADER = """\
@@ -30,21 +31,10 @@ REMOVED = "removed by hand"
 
 # What people read and correct comes first.
 _FIRST = ("name", "title", "description", "version", "source", "host", "security", "review", "tools", "left_out")
-_WHOLE_FIELDS = ("title", "description", "host", "security", "rate_limits", "category", "tags", "noise", "review")
-_COMPARED = ("title", "description", "version", "host", "security", "rate_limits", "category", "tags")
-_COMPARED_OF_TOOLS = (
-    "description",
-    "effect",
-    "reveals",
-    "secrets",
-    "content_type",
-    "document",
-    "headers",
-    "rows",
-    "shows",
-    "paging",
-    "scopes",
-)
+_ABOUT = ("title", "description", "host", "security", "rate_limits", "category", "tags", "webhooks")
+_WHOLE_FIELDS = (*_ABOUT, "noise", "review", "hooks")
+_COMPARED = (*_ABOUT, "version")
+_COMPARED_OF_TOOLS = listed("description effect reveals secrets content_type document headers rows shows paging scopes")
 
 
 def load_file(file: Path) -> Overlay:
@@ -103,6 +93,8 @@ def compile_overlays(overlays: Iterable[Overlay], target: Path, *, loopback: boo
     if overlays:
         files |= {API_INDEX_FILE: index, ACCOUNTS_FILE: json.dumps(accounts, separators=(",", ":"))}
         target.mkdir(parents=True, exist_ok=True)
+    events = {one.name: one.model_dump(mode="json", include={"hooks", "webhooks"}) for one in overlays if one.hooks}
+    files |= {EVENTS_FILE: json.dumps(events, separators=(",", ":"))} if events else {}
     for file in target.glob("*.json"):
         if file.name not in files:
             file.unlink()

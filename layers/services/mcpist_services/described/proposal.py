@@ -32,9 +32,11 @@ from mcpist_services.described.samples import closure
 from mcpist_services.described.schemas import Schemas
 from mcpist_services.described.secrets import is_secret_name
 from mcpist_services.described.undos import with_undos
+from mcpist_services.described.webhooks import propose_webhooks
 from mcpist_services.described.wording import first_sentence, plain
 
 MAX_TOOL_DESCRIPTION_CHARACTERS = 120
+UNSIGNED = "how its webhooks are signed: add `hooks`, then they are event types"
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 
 _OAUTH_ENDPOINT = re.compile(
@@ -84,7 +86,8 @@ def propose(
         "host": host,
         "security": security,
         "tags": _tags(one.operation for _, one in rules.values()),
-        "review": (*doubts, *_moved(description, host)),
+        "webhooks": (webhooks := propose_webhooks(description)),
+        "review": (*doubts, *_moved(description, host), *[UNSIGNED] * bool(webhooks)),
         "tools": tools,
         "left_out": left_out,
         "schemas": closure([rule.model_dump(by_alias=True) for rule in tools.values()], schemas.shared),
