@@ -145,7 +145,7 @@ clean: ## Remove all that make made; .mcpist, your local data, stays, but with A
 	  echo 'make needs Python 3.13, which uv neither found nor could fetch: install python3.13, or go online.' >&2; exit 1; }
 	@echo 'Installing the locked packages into .venv' >&2
 	@$(UV) sync --locked --extra local --quiet --compile-bytecode
-	@.venv/bin/python -m compileall -q -j 0 layers functions infra
+	@$(RUN) python -m compileall -q -j 0 layers functions infra
 	@touch $@
 
 .venv/.peers: .venv/.synced $(wildcard tests/peers/*.txt tests/*/package-lock.json tests/*/*/package-lock.json)

@@ -9,6 +9,7 @@ from console.rendering import service_path
 from console.visit import Visit
 from mcpist.errors import InvalidRequest, PageNotFound
 from mcpist.http.browser import BrowserRequest
+from mcpist.http.page import HEADERS
 from mcpist.http.request import HttpResponse, json_response
 from mcpist.running import broker
 from mcpist_services import services_with_accounts, title
@@ -78,7 +79,7 @@ def show_client(request: BrowserRequest) -> HttpResponse:
     provider = request.path_parameters["provider"]
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", provider):
         raise PageNotFound(method=request.method, path=request.path)
-    return json_response(200, client_document(provider))
+    return json_response(200, client_document(provider), HEADERS)
 
 
 def confirm(visit: Visit) -> HttpResponse:

@@ -80,7 +80,7 @@ def submit(visit: Visit) -> HttpResponse:
     """Register or remove a module, or approve tools as they were shown."""
     form = visit.request.form_value
     match form("action"):
-        case "register":
+        case "register" | "add":
             return _register(visit)
         case "approve":
             return _approve(visit, form("id"))

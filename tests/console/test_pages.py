@@ -67,7 +67,15 @@ def offer(**grant: Any) -> dict[str, Any]:
 
 def service(**grant: Any) -> str:
     given = offer(**grant)
-    return show("connect/service.html", offer=given, entry=given["services"][0], role=EVIL, label=EVIL, problem=EVIL)
+    return show(
+        "connect/service.html",
+        offer=given,
+        entry=given["services"][0],
+        role=EVIL,
+        label=EVIL,
+        problem=EVIL,
+        sent_to=[EVIL],
+    )
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,8 @@ ADMINISTRATORS_ACTIONS: dict[str, list[tuple[str, dict[str, str]]]] = {
     "save_policies": [("/policies", {"text": "", "minutes": "60", "time_zone": "UTC"})],
     "remove_policies": [("/policies", {})],
     "days": [("/directory", {"days": "1"})],
+    "login": [("/directory", {"domain": "example.com", "issuer": "https://x", "client_id": "c", "client_secret": "s"})],
+    "remove_login": [("/directory", {"domain": "example.com"})],
     "group": [("/directory", {"id": "g1", "roles": "members"})],
     "create": [
         ("/users", {"id": "ben", "sub": "ben", "name": "", "system_role": "user", "locale": "en"}),
@@ -84,6 +86,7 @@ ADMINISTRATORS_ACTIONS: dict[str, list[tuple[str, dict[str, str]]]] = {
     "renew": [("/users", {"id": "robot"})],
     "tools": [("/roles", {"id": "members", "module": "github", "use.create_issue": "allow"})],
     "register": [("/modules", {"kind": "server", "name": "shop", "url": "https://shop.example.com/mcp"})],
+    "add": [("/modules", {"ready": "gmail"})],
     "approve": [("/modules", {"id": "shop", "tools": f"{'0' * 64} find"})],
     "set_app": [("/modules", {"id": "shop", "client_id": "ours"})],
     "remove_app": [("/modules", {"id": "shop"})],

@@ -100,6 +100,7 @@ KINDS_BY_OPERATION = {
     ("delete_connection", "id"): "connection",
     ("delete_invitation", "user"): "invitation",
     ("delete_login", "domain"): "login",
+    ("set_login", "domain"): "login",
     ("create_invitation", "user"): "invitation",
     ("get_tool", "name"): "tool",
     ("switch_tool", "name"): "tool",
@@ -107,6 +108,9 @@ KINDS_BY_OPERATION = {
     ("get_module", "name"): "module",
     ("switch_module", "name"): "module",
     ("delete_module", "name"): "module",
+    ("get_module_app", "name"): "module",
+    ("set_module_app", "name"): "module",
+    ("delete_module_app", "name"): "module",
     ("approve_module_tools", "name"): "module",
     ("register_module", "name"): "module",
     ("create_role", "name"): "role",
@@ -147,6 +151,7 @@ NO_OBJECTS = {
     ),
     "account",  # a label among one owner's accounts; the owner is another parameter, or the caller
     *("type", "after", "arguments", "secret"),  # of events, which are read as one's own alone
+    *("clientId", "authorizeUrl", "tokenUrl", "revokeUrl", "scopes"),  # of the app of a module that the path names
     *("public_key", "jwks_url", "clients", "trusted_issuers"),
     *("text", "labels", "time_zone", "minutes", "remembers"),  # of policies: names in them are checked when saved
     *("domain", "client_id", "client_secret"),  # of a login, which a domain's own file lets an organization set
@@ -162,6 +167,7 @@ WITHOUT_EFFECT = {
     ("change_organization", "enable"),
     ("choose_default_grant", "role"),  # of a role with one account there is nothing to choose
     ("replace_service_credentials", "user"),  # a person has no credentials of a program
+    ("set_login", "domain"),  # the domain and its issuer are asked first, for any domain alike
 }
 # What a request needs besides the object, so that one with the caller's own object succeeds.
 _SETTINGS: Mapping[str, Mapping[str, Any]] = {

@@ -83,5 +83,5 @@ def test_templates_are_offered_in_the_readers_language(rest: RestClient) -> None
         ]
         for language in ("en", "ja")
     }
-    assert len(titles["en"]) == len(titles["ja"]) == 7
+    assert len(titles["en"]) == len(titles["ja"]) == 8
     assert titles["en"] != titles["ja"]

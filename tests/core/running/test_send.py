@@ -328,7 +328,7 @@ def test_a_download_follows_a_redirect_to_another_origin_without_any_header_of_o
         other.reply_with(Reply(b"log", headers={"content-type": "text/plain"}))
         with invocation.begin("door", LineLogger(), "r-1", f"00-{'a' * 32}-{'b' * 16}-01"):
             answer = ask(account, LOGS)
-        assert answer.downloaded == FileContent(b"log", "text/plain")
+        assert answer.downloaded == FileContent(b"log", "text/plain", "/jobs/1/logs")
         assert [asked.headers["authorization"] for asked in service.received] == ["Bearer t0ken"] * 2
         (asked,) = other.received
         assert asked.path == "/blob?signature=s"

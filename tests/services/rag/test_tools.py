@@ -42,7 +42,7 @@ def test_a_document_is_written_read_and_removed_with_audit_rows() -> None:
         "---\ntags:\n- ops\n---\n\n# Deploy\n\nPress the button."
     )
     assert "guides/deploy.md" in read("search_docs", query="button")
-    assert read("delete_doc", path="guides/deploy.md") == "path: guides/deploy.md\nstate: deleted"
+    assert read("delete_doc", path="guides/deploy.md") == "{path state}: guides/deploy.md,deleted"
     with pytest.raises(FileNotFound):
         brought("get_doc", path="guides/deploy.md")
     trail = audit_items("acme")

@@ -76,7 +76,7 @@ def test_what_the_configuration_calls_noise_is_not_shown_of_its_answers(upstream
     of = permissions("serena.fs.*")
     answer = {"path": "/a", "node_id": "x", "owner": {"id": 1, "home_url": "https://example.com"}}
     for columns in (of.tool("serena.fs", "read_file").shows, of.catalogue.shows("serena.fs", "read_file")):
-        assert compact(answer, columns) == "path: /a\nowner{id}: 1"
+        assert compact(answer, columns) == "{path owner{id}}: /a,1"
 
 
 def test_a_category_is_a_module_whose_named_tools_work_at_once(upstreams: Upstreams) -> None:

@@ -33,7 +33,7 @@ CHECK_SECONDS, CONNECT_SECONDS = 15.0, 3.0
 MAX_CHECKED_BYTES = 1_000_000
 MAX_COMPANY_LOGINS, MAX_VALUE_CHARACTERS = 20, 500
 CLIENT_ERRORS = {"invalid_client", "unauthorized_client"}
-# Pages of Google and Entra that say with another status that they refuse.
+# Pages of issuers that say with another status that they refuse.
 _REFUSAL = re.compile(r"/oauth/error|AADSTS(50011|7000\d\d|90002)")
 _REDIRECT = re.compile(r"redirect[ _]?uri|AADSTS50011", re.IGNORECASE)
 
@@ -165,7 +165,7 @@ def _refused_field(answer: Any, redirect_uri: str) -> str:
     query = parse_qs(urlsplit(target).query)
     if target.partition("?")[0] == redirect_uri:
         return "client_id" if query.get("error", [""])[0] in CLIENT_ERRORS else ""
-    # Google's reason is a message in base64.
+    # One issuer gives its reason as a message in base64.
     reason = urlsafe_b64decode(query.get("authError", [""])[0].rstrip("=") + "==")
     said = f"{target if answer.status < 400 else ''}\n{reason!r}\n{answer.body.decode(errors='replace')}"
     if answer.status >= 500 or (answer.status < 400 and not _REFUSAL.search(said)):
