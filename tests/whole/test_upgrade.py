@@ -57,8 +57,7 @@ EXECUTION_CONTEXT["next"] = True
 """,
     "functions/step_runner/handler.py": """
 def run_attempt(*arguments, this_release=run_attempt):
-    attempted = this_release(*arguments)
-    return Attempted({"next": True} | attempted.response, attempted.ahead)
+    return {"next": True} | this_release(*arguments)
 """,
 }
 
