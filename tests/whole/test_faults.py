@@ -229,7 +229,11 @@ def test_a_step_that_is_invoked_twice_at_once_runs_once(
 ) -> None:
     trace, gate = tmp_path / "trace", tmp_path / "gate"
     os.mkfifo(gate)
-    step = {"id": "slow", "module": "probe", "tool": "look_long", "params": {"file": str(trace), "gate": str(gate)}}
+    steps = [
+        {"id": "slow", "module": "probe", "tool": "look_long", "params": {"file": str(trace), "gate": str(gate)}},
+        # A batch that writes runs on its machine.
+        {"id": "write", "module": "probe", "tool": "note", "params": {"file": f"{trace}.write"}, "after": "slow"},
+    ]
     machine = deployment.aws.client("lambda")
     runner = deployment.aws.resource("StepRunnerFunction.Alias")
     busy: list[Any] = []
@@ -248,7 +252,7 @@ def test_a_step_that_is_invoked_twice_at_once_runs_once(
 
     started: list[threading.Thread] = []
     traffic_of(deployment.aws).on_request = hook
-    (summary, *_) = user.texts("batch", commands=json.dumps(step))
+    (summary, *_) = user.texts("batch", commands=steps)
     traffic_of(deployment.aws).on_request = None
     started[0].join()
     assert "slow succeeded" in summary
