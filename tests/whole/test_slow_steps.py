@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from infra.local.demo import USER
+from infra.local.demo import ORGANIZATION, ROLE, USER
 from infra.local.deployment import DeploymentOptions, LocalDeployment, operating, run_local_deployment
 from mcpist.caller import Role, Subject
 from tests import members
@@ -34,6 +34,7 @@ def new_account(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
         DeploymentOptions(docs=HERE / "documents", root=root, modules=modules, concurrency=CONCURRENCY)
     ) as deployment:
         with operating(deployment.aws):
+            members.put_role(ORGANIZATION, Role(ROLE, modules=modules, allow=("probe.*",)))
             members.put_organization("other", name="Other")
             members.put_role("other", Role("readers", ("rag",)))
             subject = Subject(deployment.login.issuer, OLGA.sub)
@@ -58,8 +59,8 @@ def limit_writes(deployment: LocalDeployment, function: str) -> list[AwsRequest]
 def test_a_batch_alone_starts_as_many_steps_as_there_are_places_and_none_is_refused(
     deployment: LocalDeployment, tmp_path: Path
 ) -> None:
-    look = {"module": "probe", "tool": "look", "params": {"file": str(tmp_path / "traces")}}
-    steps = [{"id": f"s{number}", **look} for number in range(30)]
+    note = {"module": "probe", "tool": "note", "params": {"file": str(tmp_path / "traces")}}
+    steps = [{"id": f"s{number}", **note} for number in range(30)]
     status, answer = post(deployment, deployment.token(USER), "batch", commands=steps)
     assert (status, "done, 30 of 30 steps" in str(answer)) == (200, True)
     sent = [one for one in traffic_of(deployment.aws).requests if one.function == "StepRunnerFunction"]
