@@ -47,7 +47,7 @@ PAGES = (
     ConsolePage("/roles?id=members&module=github", "All that read", "読み取るものすべて", administrators=True),
     ConsolePage("/roles?id=members&tab=accounts", "Everybody with this role", "このロールの人", administrators=True),
     ConsolePage("/policies", "Policies", "ポリシー", administrators=True),
-    ConsolePage("/roles?id=members&calls=1", "Counted", "数えました", administrators=True),
+    ConsolePage("/roles?id=members&calls=1", "successful calls", "成功した呼び出し", administrators=True),
     ConsolePage("/directory", "Okta, Entra or another", "Okta、Entra などのディレクトリ", administrators=True),
     ConsolePage("/modules", "Modules", "モジュール", administrators=True),
     ConsolePage("/modules?new=1", "For your organization alone", "この組織だけで使われます", administrators=True),
