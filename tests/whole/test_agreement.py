@@ -69,6 +69,7 @@ def test_what_a_person_agrees_to_runs_after_one_question_that_names_tools_target
     summary, dropped, *_ = [block.text for block in accepted.content if isinstance(block, TextContent)]
     assert "drop succeeded" in summary
     assert "agreement.md" in dropped
+    forget(person.deployment)  # what the question has read is fresh for some seconds
     gone = person.call("call", module="rag", tool="get_doc", params={"path": "agreement.md"})
     assert json.loads(gone.content[0].text)["code"] == "FILE_NOT_FOUND"
 
@@ -99,5 +100,5 @@ def test_a_yes_to_seven_documents_deletes_no_eighth_and_a_resumption_asks_about_
     assert "all succeeded (8 elements: 7 succeeded, 1 failed)" in summary
     person.texts("call", module="rag", tool="get_doc", params={"path": "agreed/h.md"})
     summary, *_ = asker.texts("batch", resume=summary.split()[1].rstrip(":"))
-    assert '(1 now: {"path":"agreed/h.md"})' in questions[1]
+    assert '(1 now: {"path":"agreed/h.md"} (target: {"title":"A","content":"# A"}))' in questions[1]
     assert "all succeeded (8 elements: 8 succeeded)" in summary

@@ -12,6 +12,8 @@ from mcpist.tools.declare.tool import Tool
 from mcpist.visible_text import visible
 
 LONG_VALUE_CHARACTERS = 200  # a longer value stands after the others, so that it hides none
+_OPAQUE = re.compile(r"[0-9a-f-]{32,}")
+"""A hash or a UUID, such as a version, in which a person recognizes nothing."""
 _BLANKS = re.compile(r"(?:\\[nrt]| ){20,}")
 _MARKUP = re.compile(r"<(?=[!/?A-Za-z])")
 
@@ -50,8 +52,15 @@ class DestructiveUse:
         return tuple(map(digest_of, self.preview.targets))
 
     def changed(self, place: int = 0) -> str:
-        """Return the difference of a target, such as ` (state: "open" -> "closed")`; empty where there is none."""
+        """Return the difference of a target, such as ` (state: "open" -> "closed")`; empty where there is none.
+
+        Of a target that goes as a whole: what a person recognizes it by, such as ` (target: {"title":"Deploy"})`.
+        """
         found = self.differences[place] if place < len(self.differences) else {}
+        if found.keys() == {"target"} and isinstance(now := found["target"]["now"], Mapping):
+            named = (self.preview.targets[place] if self.preview else self.targets).values()
+            known = {name: value for name, value in now.items() if value not in named and not _says_nothing(value)}
+            return f" (target: {_short(known)})" if known else ""
         pairs = ", ".join(f"{name}: {_short(one['now'])} -> {_short(one['then'])}" for name, one in found.items())
         return f" ({pairs})" if pairs else ""
 
@@ -103,7 +112,7 @@ class TargetPreview:
         return {"targets": [dict(each) for each in self.targets], **count}
 
     def as_text(self, changed: Callable[[int], str]) -> str:
-        """Return e.g. `12 now, of which only these run: {"path":"a.md"} (text: "x" -> null), {"path":"b.md"}`."""
+        """Return e.g. `12 now, of which only these run: {"path":"a.md"} (target: {"title":"A"}), {"path":"b.md"}`."""
         shown = ", ".join(f"{quote(target)}{changed(place)}" for place, target in enumerate(self.targets))
         if self.count is None:
             return f"now {shown}"
@@ -120,6 +129,10 @@ def quote(value: Any) -> str:
     """Return a foreign value as JSON in which nothing is hidden: no blanks, no markup and no control characters."""
     text = _MARKUP.sub(r"\\u003c", compact_json(value))
     return visible(_BLANKS.sub(_count_blanks, text))
+
+
+def _says_nothing(value: Any) -> bool:
+    return value in (None, "", [], {}) or (isinstance(value, str) and bool(_OPAQUE.fullmatch(value)))
 
 
 def _short(value: Any) -> str:

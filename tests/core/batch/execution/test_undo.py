@@ -222,8 +222,7 @@ def test_the_question_about_a_batch_shows_the_same_differences_of_a_list_the_fir
     ]
     plain, each = prepare(permissions, commands, DEFAULT_OPTIONS, "r1").describe_destruction(permissions, 10)
     assert plain.as_text() == (
-        'line 2, plain: tracker.delete_item {"item_id":"i1"} '
-        '(target: {"id":"i1","title":"t1","state":"open","note":null} -> null)'
+        'line 2, plain: tracker.delete_item {"item_id":"i1"} (target: {"title":"t1","state":"open"})'
     )
     assert plain.as_dict()["difference"]["target"]["now"]["title"] == "t1"
     shown = each.as_dict()
