@@ -606,6 +606,7 @@ def test_every_right_of_a_role_and_a_key_is_needed_by_a_request(
     workload.use_console(story.deployment)
     workload.use_login(story.deployment)
     workload.add_by_issuer(story.deployment)
+    workload.set_logins(story.deployment)
     workload.end_approvals(story.user)
     workload.count_recent_uses(story.user)
     workload.follow_events(story.user)

@@ -51,8 +51,12 @@ WAIT = Polling(initial_seconds=0.05, max_seconds=0.5)
 SAY: dict[str, Any] = {"module": "echo", "tool": "echo"}
 REPOSITORY = {"owner": "octocat", "repo": "hello-world"}
 TAGS: dict[str, Any] = {"module": "rag", "tool": "list_tags"}
-FOUR_TAGS = [{"id": f"s{number}", **TAGS} for number in range(4)]
 WAITING = [{"id": "wait", **SAY}, {"id": "after", **TAGS, "after": "wait"}]
+
+
+def echoes(number: int) -> list[dict[str, Any]]:
+    """Return steps that ask an upstream side by side, so that they run on a machine and in no request."""
+    return [{"id": f"s{index}", **SAY} for index in range(number)]
 
 
 def keep_documents(user: McpUser) -> None:
@@ -102,7 +106,7 @@ def count_recent_uses(user: McpUser) -> None:
         directory.change(ORGANIZATION, edits.set_policies(Policies(0, many)))
     forget(user.deployment)
     user.texts("call", **TAGS)
-    user.texts("batch", commands=[TAGS])
+    user.texts("batch", commands=echoes(2))
     with operating(user.deployment.aws):
         directory.change(ORGANIZATION, edits.set_policies(None))
     forget(user.deployment)
@@ -270,8 +274,7 @@ def use_rest(user: McpUser) -> None:
         assert call("rag.delete_doc", parameters=path, confirmation=question).status_code == 200
         assert call("echo.echo").status_code == 200
         assert rest.get("/v1/connections").status_code == 200
-        steps = [{"id": f"s{number}", **TAGS} for number in range(6)]
-        batch = rest.post("/v1/batches", json={"commands": steps, "wait": 10}).json()["id"]
+        batch = rest.post("/v1/batches", json={"commands": echoes(6), "wait": 10}).json()["id"]
         assert rest.get(f"/v1/batches/{batch}", params={"wait": 10}).status_code == 200
 
 
@@ -360,6 +363,25 @@ def add_by_issuer(deployment: LocalDeployment) -> None:
             assert rest.delete(f"/v1/users/{user}").status_code == 200
 
 
+def set_logins(deployment: LocalDeployment) -> None:
+    """Set and remove a company login whose client has a secret, by each door of administrators."""
+    with serving() as company, rest_client(deployment, deployment.token(ADMINISTRATOR)) as rest:
+        names = {f"{name}_endpoint": f"{company.url}/{name}" for name in ("authorization", "token")}
+        found = [
+            json_response({"issuer": company.url, **names}),
+            Reply(),
+            json_response({"error": "invalid_grant"}, 400),
+        ]
+        company.replies = [*found, *found]
+        login = {"issuer": company.url, "client_id": "company", "client_secret": secrets.token_hex()}
+        answer = rest.put("/v1/logins/globex.com", json=login)
+        assert answer.status_code == 200, answer.text
+        assert rest.delete("/v1/logins/globex.com").status_code == 200
+        with _signed_in(deployment, ADMINISTRATOR) as browser:
+            _submit(browser, "/directory", action="login", domain="globex.com", **login)
+            _submit(browser, "/directory", action="remove_login", domain="globex.com")
+
+
 def deactivate(deployment: LocalDeployment) -> None:
     """Let a company's directory end a person's programs; then the janitor has the accounts of its people ended."""
     address = deployment.aws.api_url
@@ -438,13 +460,13 @@ def remove_machines(user: McpUser) -> None:
     """Let the janitor remove a machine that is old, run a batch of its shape on the relay, and forget the machine."""
     with operating(user.deployment.aws):
         before = {machine.name for machine in machine_usage.list_machines()}
-        user.texts("batch", commands=FOUR_TAGS)
+        user.texts("batch", commands=echoes(4))
         (name,) = {machine.name for machine in machine_usage.list_machines()} - before
         machine_usage.delete_use(name)
         forget(user.deployment)
         with _old_machines(user.deployment, name):
             assert name in _tidy(user.deployment)["removed"]
-        user.texts("batch", commands=FOUR_TAGS)
+        user.texts("batch", commands=echoes(4))
         assert name not in {machine.name for machine in machine_usage.list_machines()}
         _tidy(user.deployment)
         assert name not in machine_usage.list_uses()
