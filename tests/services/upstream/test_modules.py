@@ -145,7 +145,7 @@ def test_a_tool_of_which_nobody_says_what_it_does_counts_as_destroying_and_undec
     assert declared == {"read_file": True, "write_file": True, "wipe": False}
 
 
-@pytest.mark.parametrize(("declared", "least", "most"), [(1, 8, 10), (20, 18, 20), (55, 23, 25)])
+@pytest.mark.parametrize(("declared", "least", "most"), [(1, 8, 10), (15, 13, 15), (55, 18, 20)])
 def test_the_first_list_of_a_command_has_its_own_timeout(
     upstreams: Upstreams, declared: int, least: int, most: int
 ) -> None:

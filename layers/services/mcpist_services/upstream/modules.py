@@ -30,7 +30,7 @@ from mcpist_services.upstream.registered import OfferedServers, columns_of, offe
 from mcpist_services.upstream.trust import ListedItem, Pin, approval_of, judge, pin_name
 
 FIRST_LIST_TIMEOUT_SECONDS = 10.0  # for the first list of a server
-MAX_FIRST_LIST_SECONDS = 25.0  # of a request; the server goes on starting, and answers a later one
+MAX_FIRST_LIST_SECONDS = 20.0  # the rest of a request needs some, too; the server goes on starting for a later one
 REFRESH_TIMEOUT_SECONDS = 4.0  # for a newer list of a server: the last one can be shown instead
 APPROVAL_SECONDS = 1.0  # until an approval is seen by those who use a category in which tools wait
 MAX_CONCURRENT_LISTS = 8
