@@ -22,7 +22,7 @@ def registered(caller: Caller, name: str) -> RegisteredModule | None:
 
 def find(organization: str, module: RegisteredModule) -> ModuleApp | None:
     """Return the app of a module; None where there is none, or it was set for another destination."""
-    item = grants.table().get(_partition(organization), module.name)
+    item = grants.table().get(_partition(organization), key_part(module.name))
     app = ModuleApp.model_validate_json(item["app"]) if item else None
     if item is None or app is None or app.destination != module.destination:
         return None

@@ -30,17 +30,17 @@ def digest_of(content: bytes) -> str:
 
 def path_of(organization: str, user: str, sha256: str) -> str:
     """Return where a user's file is in the bucket, in which no name can lead to another folder."""
-    return f"files/{_segment(organization)}/{_segment(user)}/{sha256}"
+    return f"files/{segment(organization)}/{segment(user)}/{sha256}"
 
 
 def result_path(organization: str, sha256: str) -> str:
     """Return the path of a large result of the ledger, which is no user's file: only a batch leads to it."""
-    return f"files/{_segment(organization)}/{sha256}"
+    return f"files/{segment(organization)}/{sha256}"
 
 
 def change_path(organization: str, user: str, sha256: str) -> str:
     """Return the path of what was kept of a user's write, which the bucket keeps for 30 days."""
-    return f"changes/{_segment(organization)}/{_segment(user)}/{sha256}"
+    return f"changes/{segment(organization)}/{segment(user)}/{sha256}"
 
 
 def store(path: str, content: bytes, content_type: str) -> None:
@@ -105,6 +105,7 @@ def _missing_as_not_found(path: str) -> Iterator[None]:
         raise FileNotFound(path=path) from None
 
 
-def _segment(name: str) -> str:
+def segment(name: str) -> str:
+    """Return the name of an organization or a user as one part of a path."""
     # A dot would be left alone by `quote`, and a name could be `..`.
     return quote(name, safe="").replace(".", "%2E")

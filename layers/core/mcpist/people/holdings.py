@@ -11,6 +11,7 @@ from urllib.parse import quote
 from mcpist.audit.record import audit_table
 from mcpist.aws.attributes import Item
 from mcpist.aws.table import Table, directory_table, events_table, ledger_table
+from mcpist.files.storage import segment
 from mcpist.people.client_logins import logins_table
 from mcpist.settings import settings
 
@@ -66,7 +67,5 @@ def items_of(organization: str, table: str) -> Iterator[Item]:
 
 def prefixes_of(organization: str) -> tuple[str, ...]:
     """Return the prefixes of an organization's objects in the bucket."""
-    quoted = quote(organization, safe="")
-    segment = quoted.replace(".", "%2E")
-    own = (f"{kind}/{segment}/" for kind in ("files", "changes", "incoming"))
-    return *own, f"modules/{organization}/", f"rag/{quoted}/"
+    own = (f"{kind}/{segment(organization)}/" for kind in ("files", "changes", "incoming"))
+    return *own, f"modules/{organization}/", f"rag/{quote(organization, safe='')}/"
