@@ -95,7 +95,7 @@ def _hint(head: Header, entries: Sequence[Entry]) -> str:
     if not head.done:
         return f" Call batch with batch_id {head.batch} to fetch the rest."
     if head.undone_by:
-        return f" Batch {head.undone_by} takes back what succeeded, if anything can be."
+        return f" Batch {head.undone_by} takes back what succeeded."
     is_silent = all(entry.reads and not _is_returned(head, entry) for entry in entries)
     return NO_OUTPUT if is_silent else ""
 

@@ -186,7 +186,7 @@ def _summary(head: Header) -> dict[str, Any]:
         "done": head.done,
         "form": head.form,
         "resumes": head.resumes,
-        "undone_by": head.undone_by,
+        "undone_by": head.undone_by or "",
         "settled": len(head.seq),
         "total": len(head.ids),
         "outcomes": dict(Counter(sorted(head.outcome.values()))),

@@ -138,7 +138,7 @@ def _submit(submitted: Submission, request: dict[str, Any], wait: float) -> Resp
 def _follow(head: Header, wait: float) -> Response[BatchView | BatchPlan]:
     """Return the state of a batch, after its end or after some seconds."""
     exchange = current()
-    if wait and not head.done:
+    if wait:
         head = submission.wait(head, min(wait, exchange.remaining))
     headers = {"location": f"{exchange.request.public_url}/v1/batches/{head.batch}"}
     view = batch_view(head, exchange.permissions)

@@ -55,7 +55,7 @@ def _run(attempt: StepAttempt, event: dict[str, Any]) -> dict[str, Any]:
         return response
     with ToolStepWork(attempt, permissions_of, find_shows, _log_entered) as work:
         result = enter(attempt, work)
-        if result.head.undone_by:
+        if result.head.awaits_undo:
             from mcpist.batch.execution.undo import undo_failed  # few batches want it
 
             undo_failed(result.head, permissions_of(result.head), f"{event['machine'].rpartition('-')[0]}-relay")

@@ -14,6 +14,7 @@ from mcpist.batch.execution.undo import list_changes, plan_undo, undo_failed
 from mcpist.batch.language.graph import Graph
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.options import DEFAULT_OPTIONS, BatchOptions
+from mcpist.batch_id import undo_id
 from mcpist.caller import Policies
 from mcpist.errors import BatchNotFound, InvalidRequest, McpistError, NothingToUndo, NotUndoable
 from mcpist.running import changes
@@ -148,18 +149,20 @@ def test_a_failed_batch_is_taken_back_by_one_batch_however_often_that_is_begun(t
     story.keep_graph(commands)
     story.run(commands)
     head = replace(ledger.get_header(f"acme#{BATCH}"), seq={0: 0, 1: 1}, outcome={0: "succeeded", 1: "failed"})
-    assert head.undone_by == ""
+    assert not head.awaits_undo
     head = replace(head, options=options)
     relay = "arn:aws:states:us-east-1:123456789012:stateMachine:none-relay"
     undo_failed(head, story.permissions, relay)
-    assert ledger_table().delete(f"acme#{head.undone_by}", "batch")  # as if it was killed before the last item
+    known = ledger.get_header(head.pk)
+    assert ledger_table().delete(f"acme#{known.undone_by}", "batch")  # as if it was killed before the last item
     undo_failed(head, story.permissions, relay)
-    made = ledger.get_header(f"acme#{head.undone_by}")
+    made = ledger.get_header(f"acme#{known.undone_by}")
     transitions.settle(made.pk, 0, "succeeded")
     undo_failed(head, story.permissions, relay)
     (entry,) = ledger.get_entries(made.pk)
     assert (ledger.get_header(made.pk).done, entry.step.tool, entry.step.undoes[:2]) == (True, "update_item", "c_")
-    assert replace(head, outcome={0: "cancelled", 1: "failed"}).undone_by == ""
+    assert replace(head, outcome={0: "cancelled", 1: "failed"}).awaits_undo is False
+    assert not replace(head, undone_by=known.undone_by).awaits_undo
 
 
 def test_nothing_is_taken_back_by_itself_where_a_policy_wants_somebody_asked(tracker: Tracker) -> None:
@@ -174,8 +177,9 @@ def test_nothing_is_taken_back_by_itself_where_a_policy_wants_somebody_asked(tra
     rule = '@id("ask") @ask forbid (principal, action in Action::"writes", resource);'
     asked = Permissions(replace(UMA, policies=Policies(1, f"{base} {rule}")), tracker.catalogue)
     undo_failed(head, asked, "arn:aws:states:us-east-1:123456789012:stateMachine:none-relay")
+    assert ledger.get_header(head.pk).undone_by == ""
     with pytest.raises(BatchNotFound):
-        ledger.get_header(f"acme#{head.undone_by}")
+        ledger.get_header(f"acme#{undo_id(BATCH)}")
 
 
 def test_a_batch_that_must_be_undone_may_hold_nothing_irreversible(tracker: Tracker) -> None:

@@ -262,10 +262,10 @@ def cancel(caller: Caller, batch: str) -> None:
 
 
 def wait(head: Header, seconds: float) -> Header:
-    """Return the header once the batch is done, or when the time for it is over."""
+    """Return the header once the batch is done and what undoes it has begun, or when the time for it is over."""
     return LEDGER_POLLING.wait(
         head,
-        lambda latest: latest.done,
+        lambda latest: latest.done and not latest.awaits_undo,
         lambda: ledger.close(ledger.get_header(head.pk)),
         min(MAX_BATCH_WAIT_SECONDS, seconds),
         min_delay=lambda latest: latest.min_open_seconds,

@@ -12,10 +12,10 @@ from mcpist.batch.execution.plan import plan
 from mcpist.batch.language.graph import Graph
 from mcpist.batch.language.references import escape
 from mcpist.batch.language.steps import MAX_BATCH_STEPS
-from mcpist.batch.ledger import ledger
+from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.items import now
 from mcpist.batch.ledger.records import Entry, Header
-from mcpist.batch_id import is_batch_id
+from mcpist.batch_id import is_batch_id, undo_id
 from mcpist.caller import Caller
 from mcpist.errors import BatchNotFound, InvalidRequest, McpistError, NothingToUndo
 from mcpist.running import changes, gate
@@ -103,19 +103,23 @@ def undo_failed(head: Header, permissions: Permissions, relay: str) -> None:
     It runs under the warrant of the failed batch, on the relay. Where a role demands an approval for what it destroys,
     or a policy an agreement, nothing starts: then a person undoes it. Repeating this starts no second batch.
     """
-    if not head.undone_by:
-        return
+    if head.awaits_undo:
+        transitions.mark_undone(head, _undo_failed(head, permissions, relay))
+
+
+def _undo_failed(head: Header, permissions: Permissions, relay: str) -> str:
+    """Return the id of the batch that has begun to take back what succeeded; empty where nothing is to be done."""
     try:
         planned = plan(list(plan_undo(permissions.caller, head.batch).commands), permissions)
     except McpistError as error:  # nothing is to be undone, or the caller may not do it any more
         logger.warning("no automatic undo", extra={"batch": head.batch, "code": error.code})
-        return
+        return ""
     if permissions.approval_mode(planned.tools) or any(verdict.level != "permit" for verdict in planned.verdicts):
-        return
+        return ""
     started_at = now()
     made = Header(
         **{name: getattr(head, name) for name in _INHERITED},
-        batch=head.undone_by,
+        batch=undo_id(head.batch),
         ids=tuple(step.id for step in planned.steps),
         needs=planned.graph.needs,
         started_at=started_at,
@@ -125,6 +129,7 @@ def undo_failed(head: Header, permissions: Permissions, relay: str) -> None:
     pairs = zip(planned.steps, planned.tools, strict=True)
     ledger.write_once(made, [Entry(index, step, tool.effect) for index, (step, tool) in enumerate(pairs)])
     start_execution(relay, made.batch, {"batch": made.pk, "step": -1})
+    return made.batch
 
 
 def _find(caller: Caller, undo: str) -> list[ChangeRecord]:

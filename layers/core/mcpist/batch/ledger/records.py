@@ -12,7 +12,6 @@ from typing import Any, Literal
 from mcpist.batch.language.graph import opened
 from mcpist.batch.language.steps import Step
 from mcpist.batch.options import DEFAULT_OPTIONS, BatchOptions
-from mcpist.batch_id import undo_id
 from mcpist.caller import NO_CLIENT, ClientInfo, PolicyLevel, Subject
 
 MIN_STEP_SECONDS = 0.05  # from the settling of a step to that of one that waits for it, which the machine enters
@@ -82,6 +81,8 @@ class Header:
     """The administrators who opened the results, each time they did."""
     cancelled_at: float | None = None
     changed_at: float | None = None
+    undone_by: str | None = None
+    """The id of the batch that takes back what succeeded, since a step failed; empty where nothing can be."""
     seq: Mapping[int, int] = field(default_factory=dict)
     """For each settled step its place in the order of settling."""
     outcome: Mapping[int, Status] = field(default_factory=dict)
@@ -107,14 +108,14 @@ class Header:
         return "done" if self.done else "running"
 
     @property
-    def undone_by(self) -> str:
-        """The id of the batch that takes back what succeeded, since a step failed; empty where none does.
+    def awaits_undo(self) -> bool:
+        """Whether a step failed of a batch that wants to be undone then, and nobody has begun or declined that yet.
 
         A batch that was cancelled, or whose time was over, is left as it is.
         """
         ended = set(self.outcome.values())
         has_failed = not ended.isdisjoint({"failed", "unknown"}) and "cancelled" not in ended
-        return undo_id(self.batch) if self.options.on_failure == "undo" and self.done and has_failed else ""
+        return self.options.on_failure == "undo" and self.done and has_failed and self.undone_by is None
 
     @property
     def is_stopped(self) -> bool:

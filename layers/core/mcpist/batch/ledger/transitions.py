@@ -132,6 +132,11 @@ def mark_relayed(head: Header) -> Header:
     return marked or _load_header(head.pk)
 
 
+def mark_undone(head: Header, batch: str) -> None:
+    """Name in a failed batch the one that takes back what succeeded, which exists; empty where there is none."""
+    _update_header(head.pk, "SET #undone_by = :batch", {":batch": batch}, "attribute_not_exists(#undone_by)")
+
+
 def mark_opened(head: Header, opening: Opening) -> None:
     """Add an opening of the results to a batch, which does not change the batch itself."""
     change = "SET #openings = list_append(if_not_exists(#openings, :none), :new)"
