@@ -4,6 +4,7 @@ from html import unescape
 
 import pytest
 
+from mcpist.batch.ledger import transitions
 from mcpist.caller import Role, Subject
 from mcpist.files import access
 from mcpist.people import directory
@@ -12,6 +13,7 @@ from mcpist.running.changes import ChangeContent
 from mcpist_services import NAMES
 from tests import members
 from tests.console.conftest import Browser
+from tests.console.test_batches import start
 from tests.full_issuer import FullIssuer
 
 EVIL = "<b onclick=x>\u202e"
@@ -56,7 +58,7 @@ def test_what_stays_is_named_in_the_list_and_in_the_plan(uma: Browser, login: Fu
     kept(login, batch="b_0123456789abcdef", problem="a message that was sent")
     assert "a message that was sent" in page(uma, "/changes")
     plan = page(uma, "/changes?undo=b_0123456789abcdef")
-    assert "Undo 1 changes" in plan
+    assert "Undo 1 change" in plan
     assert "a message that was sent" in plan
 
 
@@ -64,3 +66,20 @@ def test_changes_of_another_person_are_not_shown(ada: Browser, login: FullIssuer
     change = kept(login)
     assert change not in page(ada, "/changes")
     assert ada.get(f"/changes?undo={change}")["statusCode"] == 404
+
+
+def test_a_batch_leads_to_what_undoes_it_and_then_to_what_undid_it(uma: Browser, login: FullIssuer) -> None:
+    caller = directory.identify(Subject(login.issuer, "uma"))
+    path = access.put(caller, b"x", "text/plain").path
+    command = {"id": "a", "module": "files", "tool": "share", "params": {"path": path, "roles": []}}
+    batch = start(login, command)[0].batch
+    assert "/changes?undo=" not in page(uma, f"/batches?id={batch}")
+    transitions.settle(f"acme#{batch}", 0, "succeeded")
+    assert "/changes?undo=" not in page(uma, f"/batches?id={batch}")
+    change = kept(login, batch=batch)
+    assert f"/changes?undo={batch}" in page(uma, f"/batches?id={batch}")
+    changes.claim(changes.find(caller, change), by="b_0123456789abcdef")
+    undone = page(uma, f"/batches?id={batch}")
+    assert "/changes?undo=" not in undone
+    assert "/batches?id=b_0123456789abcdef" in undone
+    assert "/batches?id=b_0123456789abcdef" in page(uma, "/changes")

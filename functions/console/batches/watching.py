@@ -8,6 +8,7 @@ from console.batches.picture import bars, count_states, picture
 from console.rendering import ShownText, shown_text
 from console.visit import Visit
 from mcpist.batch.execution import opening, submission
+from mcpist.batch.execution.undo import list_changes
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.progress import progress
 from mcpist.batch.ledger.records import Entry, Header
@@ -50,6 +51,8 @@ def show(visit: Visit) -> HttpResponse:
     own, readable = head.user == visit.caller.user, opening.is_readable(head, visit.caller)
     step = visit.request.query.get("step", "")
     critical = critical_path(seen) if seen.done else []
+    has_written = own and head.done and not all(entry.reads for entry in entries)
+    kept = list_changes(visit.caller, batch=head.batch) if has_written else []
     return visit.page(
         "batches/watch.html",
         head=head,
@@ -63,6 +66,8 @@ def show(visit: Visit) -> HttpResponse:
         picture=picture(seen, critical),
         bars=bars(seen),
         critical=critical,
+        can_undo=any(change.is_undoable for change in kept),
+        undone_by=sorted({head.undone_by or "", *(change.undone_by for change in kept)} - {""}),
         poll_seconds=poll_seconds(head, visit.now) if own else 0,
         results=inline_results(head, entries, visit.permissions) if readable and not step else [],
         # A step whose write is in doubt is resumed only where a person chooses it: it may have happened.
@@ -84,7 +89,8 @@ def state_of(head: Header) -> str:
 
 def poll_seconds(head: Header, now: float) -> int:
     """Return after how many seconds a page asks again: a tenth of the batch's age; 0 once it is done."""
-    return 0 if head.done else round(min(max((now - head.started_at) / 10, MIN_POLL_SECONDS), MAX_POLL_SECONDS))
+    is_over = head.done and not head.awaits_undo
+    return 0 if is_over else round(min(max((now - head.started_at) / 10, MIN_POLL_SECONDS), MAX_POLL_SECONDS))
 
 
 def find_entry(entries: Sequence[Entry], step: str) -> Entry:
