@@ -2,6 +2,7 @@
 
 from functools import cache
 from typing import Any
+from urllib.parse import urlsplit
 
 from mcp_endpoint.exchange import BLOCKS_HEADER, McpExchange, describe_message, may_wait, session_headers
 from mcp_endpoint.protocol.server import Protocol, category_server, meta_tool_server
@@ -49,13 +50,20 @@ def respond(request: HttpRequest, arrived: Exchange) -> HttpResponse:
     server = protocol(request.public_url, proxy=request.path.endswith("/categories"))
     with limited(caller, arrived.request_id, may_wait=may_wait(message)):
         try:
-            status, headers, content = server.post(request.path, request.headers, body, message, exchange)
+            status, headers, content = server.post(request.path, _headers(request), body, message, exchange)
         except RequestTimeout:  # it may have interrupted the server anywhere
             protocol.cache_clear()
             raise
     spending.add(caller.organization, "bytes", len(content))
     session = session_headers(message) if status == OK else {}
     return {"statusCode": status, "headers": headers | session, "body": content.decode()}
+
+
+def _headers(request: HttpRequest) -> dict[str, str]:
+    """Return the headers, with the public host: a proxy must name API Gateway's own, by which that finds the API."""
+    if request.headers.get("host") != request.event["requestContext"]["domainName"]:
+        return request.headers
+    return request.headers | {"host": urlsplit(request.public_url).netloc}
 
 
 def refuse(request: HttpRequest, error: McpistError) -> HttpResponse:

@@ -82,6 +82,15 @@ def test_another_host_or_origin_is_refused(endpoint: EndpointClient) -> None:
     assert endpoint.ask("list_tools", origin="https://mcp.example.com")[0] == 200
 
 
+def test_a_proxy_asks_by_the_apis_own_host(endpoint: EndpointClient) -> None:
+    own = "a1b2c3.execute-api.eu-west-1.amazonaws.com"
+    event = endpoint.event("list_tools", host=own)
+    event["requestContext"]["domainName"] = own
+    assert endpoint.send(event)[0] == 200
+    event["headers"]["host"] = "evil.example.com"
+    assert door.handler(event, Context())["statusCode"] == 421
+
+
 def test_an_unknown_meta_tool_is_a_protocol_error(endpoint: EndpointClient) -> None:
     event = endpoint.event("call", mcp_name="nope")
     event["body"] = event["body"].replace('"name":"call"', '"name":"nope"')
