@@ -384,7 +384,9 @@ def test_only_the_janitor_writes_seals(resources: Json) -> None:
         for role in of_type(resources, "AWS::IAM::Role")
     }
     assert on_seals.pop("JanitorRole") == {"dynamodb:Query", "dynamodb:PutItem"}
-    assert on_seals.pop("RestApiRole") == {"dynamodb:Query"}
+    assert on_seals.pop("RestApiRole") == on_seals.pop("ConsoleRole") == {"dynamodb:Query"}
+    (counted,) = (one for one in statements(resources, "ConsoleRole") if one.get("Sid") == "ReadUses")
+    assert counted["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["*#uses"]}}
     assert not any(on_seals.values())
     assert "dynamodb:PutItem" not in {
         action for action, resource in allowed(resources, "JanitorRole") if '["Audit", "Arn"]' in resource

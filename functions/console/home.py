@@ -18,7 +18,6 @@ from mcpist.spending import spent_today
 from mcpist.version import VERSION
 
 SHOWN_BATCHES = 5
-ADOPTION_WEEKS = 4
 
 _started_at: list[float] = []
 
@@ -53,12 +52,12 @@ def show(visit: Visit) -> HttpResponse:
 
 def show_adoption(visit: Visit) -> HttpResponse:
     """Show who used which tools in the last four weeks; the first page loads it for an administrator."""
-    from mcpist.audit import adoption  # a cold start need not wait for it
+    from mcpist.audit import adoption, uses  # a cold start need not wait for it
 
     now = datetime.fromtimestamp(visit.now, UTC)
-    since, until = now - timedelta(weeks=ADOPTION_WEEKS), now + timedelta(minutes=1)
-    read = adoption.read_rows(visit.caller.organization, since, until)
-    return visit.page("adoption.html", report=adoption.summarize(read.rows), is_complete=read.is_complete)
+    since, until = uses.first_moment(now), now + timedelta(minutes=1)
+    used, is_complete = adoption.read_adoption(visit.caller.organization, since, until)
+    return visit.page("adoption.html", report=adoption.summarize(used), is_complete=is_complete)
 
 
 def first_steps(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from janitor.machines import remove_unused
 from mcpist.audit.seals import seal_organization
+from mcpist.audit.uses import count_uses
 from mcpist.aws import functions
 from mcpist.aws.clients import AwsError
 from mcpist.aws.snapshot import prepare
@@ -98,7 +99,7 @@ def _end_accounts(organization: str) -> bool:
 
 
 def _tend(organization: str) -> int:
-    """Check the saved batches of an organization, end its late approvals, and seal its rows; return how many rows."""
+    """Check the saved batches of an organization, end its late approvals, seal and count its rows; return how many."""
     now = datetime.now(UTC)
     try:
         check_saved_batches(organization, now)
@@ -106,7 +107,9 @@ def _tend(organization: str) -> int:
             _ask_rest_api(organization, approvals=due[:MAX_EXPIRED_APPROVALS])
     except (AwsError, McpistError) as error:  # the seals must not wait for it
         invocation.count_error(error.code)
-    return seal_organization(organization, now=now)
+    if sealed := seal_organization(organization, now=now):
+        count_uses(organization, now)
+    return sealed
 
 
 def check_saved_batches(organization: str, now: datetime) -> None:

@@ -9,6 +9,7 @@ from janitor import handler
 from janitor.handler import seal_audit
 from mcpist.audit import record as audit
 from mcpist.audit.verification import verify
+from mcpist.aws.table import Table
 from mcpist.settings import settings
 from tests import members
 
@@ -47,6 +48,7 @@ def test_every_organization_is_sealed(organizations: list[str]) -> None:
     assert seal_audit(Context(29_000)) == {"sealed_rows": 2, "unsealed_organizations": 0}
     for name in organizations:
         assert (verify(name, datetime.now(UTC)).findings, verify(name, datetime.now(UTC)).rows) == ((), 1)
+        assert Table(settings().seals_table, "seals").query(f"{name}#uses")  # and counted
 
 
 def test_sealing_leaves_half_of_the_time_and_the_next_run_continues(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -304,6 +304,7 @@ def use_console(deployment: LocalDeployment) -> None:
         for action in ("disable", "enable"):
             _submit(browser, "/tools", action=action, name="rag.list_tags", back="tool")
         assert "modules.enable" in browser.get("/logs").text
+        assert "rag.list_docs" in browser.get("/adoption").text
         for language in ("ja", "en"):
             _submit(browser, "/profile", action="language", language=language)
         _submit(browser, "/profile", action="sign_out")

@@ -14,6 +14,7 @@ from mcpist.audit import adoption
 from mcpist.audit.rows import EXPORTS, column_types
 from mcpist.audit.savings import read_uses, summarize
 from mcpist.audit.search import MAX_ROWS, Filters, find, find_story
+from mcpist.audit.uses import first_moment
 from mcpist.audit.verification import VerificationPage, verify
 from mcpist_services.catalogue import CATALOGUE
 from rest_api.administration.changes import administration
@@ -262,19 +263,21 @@ class AdoptionReport(Adoption):
     clients: list[ClientAdoption]
     users: list[UserAdoption]
     failing_accounts: list[FailingAccount]
-    complete: Annotated[bool, Field(description="False where there are more than the newest 10,000 rows")]
+    complete: Annotated[bool, Field(description="False where more than 10,000 rows are not counted yet")]
 
 
 @router.operation("GET", "/v1/audit/adoption", "Show who uses which tools")
 def get_adoption(
-    since: Annotated[datetime | None, Query(description="The first moment; 28 days ago if it is left out")] = None,
+    since: Annotated[
+        datetime | None, Query(description="The first moment; the Monday of 28 days ago by default")
+    ] = None,
     until: Annotated[datetime | None, Query(description="The moment after the last; now if it is left out")] = None,
 ) -> AdoptionReport:
     """Show uses by week, tool, service and client, and failing accounts: your own, as an administrator all."""
-    first, last = _window(since, until, DEFAULT_SAVINGS_DAYS)
-    read = adoption.read_rows(current().caller.organization, first, last, _visible_user(""))
+    first, last = _window(since or first_moment(datetime.now(UTC)), until, 0)
+    uses, is_complete = adoption.read_adoption(current().caller.organization, first, last, _visible_user(""))
     times = {"since": first.isoformat(timespec="seconds"), "until": last.isoformat(timespec="seconds")}
-    return AdoptionReport.model_validate({**adoption.summarize(read.rows), **times, "complete": read.is_complete})
+    return AdoptionReport.model_validate({**adoption.summarize(uses), **times, "complete": is_complete})
 
 
 def _visible_user(user: str) -> str:

@@ -45,7 +45,7 @@ class Settings:
     audit_table: str = ""
     """The name of the audit table."""
     seals_table: str = ""
-    """The name of the table of the audit's seals, which only the janitor writes."""
+    """The name of the table of the audit's seals and of the uses of each week, which only the janitor writes."""
     files_bucket: str = ""
     """The name of the bucket of large results and of the organizations' documents."""
     vault_key: str = ""

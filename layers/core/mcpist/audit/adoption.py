@@ -1,91 +1,80 @@
 """Adoption: who uses which tools, by week, with errors and failing accounts, from an organization's audit."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date, datetime
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from mcpist.audit.record import is_failure
-from mcpist.audit.savings import UsedRows
 from mcpist.audit.search import MAX_ROWS, Filters, find
+from mcpist.audit.uses import UseCount, UseKey, Uses, read_counted
 
 MAX_ADOPTION_PAGES = 10
 """The pages of rows of one report; an answer must come within the function's time."""
 MAX_NAMED = 20
 """The tools, services, clients and users that a report names, the most used first."""
-ACCOUNT_EVENTS = frozenset({"connect", "refresh", "failure", "revoke", "kill"})
-
-type Row = Mapping[str, Any]
 
 
-def read_rows(organization: str, since: datetime, until: datetime, user: str = "") -> UsedRows:
-    """Return the newest rows between two times, of one user if one is given."""
-    rows: list[dict[str, Any]] = []
-    cursor = ""
-    for _ in range(MAX_ADOPTION_PAGES):
-        page = find(organization, since=since, until=until, filters=Filters(user=user), limit=MAX_ROWS, cursor=cursor)
-        rows += page.rows
-        cursor = page.cursor
-        if not cursor:
-            return UsedRows(rows, is_complete=True)
-    return UsedRows(rows, is_complete=False)
+def read_adoption(organization: str, since: datetime, until: datetime, user: str = "") -> tuple[Uses, bool]:
+    """Return the uses between two times, of one user if one is given, and whether all rows were read.
 
-
-def summarize(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return the uses in all, by week, tool, service, client and user, and the accounts whose last event is a failure.
-
-    The rows are the newest first, as a search returns them.
+    Of all users the counted weeks are taken that lie within; what they lack is read from the rows, the newest first.
     """
-    uses = [row for row in rows if row["event"] == "use" and row["outcome"] != "started"]
+    uses, gaps = (Uses(), [(since, until)]) if user else read_counted(organization, since, until)
+    pages = 0
+    for first, last in reversed(gaps):
+        cursor = ""
+        while True:
+            if pages == MAX_ADOPTION_PAGES:
+                return uses, False
+            page = find(
+                organization, since=first, until=last, filters=Filters(user=user), limit=MAX_ROWS, cursor=cursor
+            )
+            for row in page.rows:
+                uses.add(row)
+            pages, cursor = pages + 1, page.cursor
+            if not cursor:
+                break
+    return uses, True
+
+
+def summarize(uses: Uses) -> dict[str, Any]:
+    """Return the uses in all, by week, tool, service, client and user, and the accounts that failed last."""
+    failing = [(*key, row) for key, row in uses.accounts.items() if row["event"] == "failure"]
     return {
-        **_totals(uses),
-        "weeks": sorted(_groups(uses, _week, "week"), key=lambda one: str(one["week"])),
-        "tools": _most_used(uses, lambda row: str(row["tool"]), "tool"),
-        "services": _most_used(uses, lambda row: str(row["service"]), "service"),
-        "clients": _most_used(uses, lambda row: str(row["client_name"]), "client"),
-        "users": _most_used(uses, lambda row: str(row["user"]), "user"),
-        "failing_accounts": _failing(rows),
+        **_totals(uses.counts),
+        "weeks": sorted(_groups(uses.counts, "week"), key=lambda one: str(one["week"])),
+        **{f"{name}s": _most_used(uses.counts, name) for name in ("tool", "service", "client", "user")},
+        "failing_accounts": [
+            {"service": service, "account": account, "user": row["user"], "time": row["time"], "code": row["outcome"]}
+            for service, account, row in sorted(failing, key=lambda one: str(one[2]["time"]), reverse=True)
+        ],
     }
 
 
-def _week(row: Row) -> str:
-    return f"{date.fromisoformat(row['time'][:10]):%G-W%V}"
+def _most_used(counts: Mapping[UseKey, UseCount], name: str) -> list[dict[str, Any]]:
+    named = [one for one in _groups(counts, name) if one[name]]
+    return sorted(named, key=lambda one: (-one["uses"], one[name]))[:MAX_NAMED]
 
 
-def _most_used(uses: Iterable[Row], name_of: Callable[[Row], str], key: str) -> list[dict[str, Any]]:
-    named = [one for one in _groups(uses, name_of, key) if one[key]]
-    return sorted(named, key=lambda one: (-one["uses"], one[key]))[:MAX_NAMED]
+def _groups(counts: Mapping[UseKey, UseCount], name: str) -> list[dict[str, Any]]:
+    groups: dict[str, dict[UseKey, UseCount]] = defaultdict(dict)
+    for key, count in counts.items():
+        groups[getattr(key, name)][key] = count
+    return [{name: value, **_totals(some)} for value, some in groups.items()]
 
 
-def _groups(uses: Iterable[Row], name_of: Callable[[Row], str], key: str) -> list[dict[str, Any]]:
-    groups: dict[str, list[Row]] = defaultdict(list)
-    for row in uses:
-        groups[name_of(row)].append(row)
-    return [{key: name, **_totals(some)} for name, some in groups.items()]
-
-
-def _totals(uses: Sequence[Row]) -> dict[str, Any]:
-    errors = Counter(row["outcome"] for row in uses if is_failure(row["outcome"]))
-    measures = [row["measures"] for row in uses if row["measures"]]
-    saved = sum(max(0, int(one.get("tokens_before", 0)) - int(one.get("tokens_after", 0))) for one in measures)
+def _totals(counts: Mapping[UseKey, UseCount]) -> dict[str, Any]:
+    errors = Counter[str]()
+    for key, count in counts.items():
+        if is_failure(key.outcome):
+            errors[key.outcome] += count.uses
     return {
-        "uses": len(uses),
+        "uses": sum(one.uses for one in counts.values()),
         "failed": errors.total(),
-        "people": len({row["user"] for row in uses}),
-        "tools_used": len({row["tool"] for row in uses}),
-        "tokens_saved": saved,
-        "slowest_ms": max((int(one.get("execution_time_ms", 0)) for one in measures), default=0),
-        "errors": [{"code": code, "uses": count} for code, count in errors.most_common(MAX_NAMED)],
+        "people": len({key.user for key in counts if key.user}),
+        "tools_used": len({key.tool for key in counts if key.tool}),
+        "tokens_saved": sum(one.tokens_saved for one in counts.values()),
+        "slowest_ms": max((one.slowest_ms for one in counts.values()), default=0),
+        "errors": [{"code": code, "uses": uses} for code, uses in errors.most_common(MAX_NAMED)],
     }
-
-
-def _failing(rows: Iterable[Row]) -> list[dict[str, str]]:
-    last: dict[tuple[str, str], Row] = {}
-    for row in rows:
-        if row["event"] in ACCOUNT_EVENTS and row["account"]:
-            last.setdefault((row["service"], row["account"]), row)
-    failing = [row for row in last.values() if row["event"] == "failure"]
-    return [
-        {name: row[name] for name in ("service", "account", "user", "time")} | {"code": row["outcome"]}
-        for row in failing
-    ]

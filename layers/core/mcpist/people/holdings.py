@@ -36,7 +36,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "events": (_BEGINS_WITH_IT,),
     "logins": (r"(assertion|client|code|person|request)#.*\n.*",),
     "grants": (rf"#(apps|permits)#{_OWN}\n.*", rf"#connect\n{_OWN}#.*", _BEGINS_WITH_IT),
-    "seals": (rf"{_OWN}\n.*",),
+    "seals": (rf"{_OWN}(#uses)?\n.*",),
     "audit": (rf"{DELETIONS}#.*\n.*", _BEGINS_WITH_IT),
 }
 """The last are removed last: the rows of what is removed before are among them."""

@@ -8,9 +8,11 @@ from typing import Any
 
 from mcpist.audit.record import SHARDS
 from mcpist.audit.search import Filters, find
+from mcpist.audit.uses import first_moment, read_counted
 from mcpist.memory import Clock
 
-COUNTED_DAYS = 30
+SUCCEEDED = "succeeded"
+SHORT = timedelta(hours=2)
 MAX_COUNT_SECONDS = 0.2
 """After these a preview counts no further row: what it has counted is then the least that would have been refused."""
 
@@ -25,30 +27,41 @@ def count_calls(organization: str, tools: UsersTools | None, clock: Clock = time
     Return `{days, complete, calls: [{user, tool, calls, last}]}`, the most frequent first.
     """
     counts: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def add(user: str, tool: str, calls: int, last: str) -> None:
+        if tools is None or tool in tools.get(user, ()):
+            known = counts.setdefault((user, tool), {"user": user, "tool": tool, "calls": 0, "last": last})
+            known |= {"calls": known["calls"] + calls, "last": max(known["last"], last)}
+
     now, deadline = datetime.now(UTC), clock() + MAX_COUNT_SECONDS
-    since, searches = now - timedelta(days=COUNTED_DAYS), deque((filters, "") for filters in _partitions(tools))
+    since = first_moment(now)
+    uses, gaps = read_counted(organization, since, now)
+    for key, count in uses.counts.items():
+        if key.outcome == SUCCEEDED:
+            add(key.user, key.tool, count.uses, count.last)
+    searches = deque((gap, filters, "") for gap in reversed(gaps) for filters in _partitions(tools, gap[1] - gap[0]))
     while searches and clock() < deadline:
-        filters, cursor = searches.popleft()
-        page = find(organization, since=since, until=now, filters=filters, cursor=cursor, max_requests=SHARDS)
+        gap, filters, cursor = searches.popleft()
+        page = find(organization, since=gap[0], until=gap[1], filters=filters, cursor=cursor, max_requests=SHARDS)
         if page.cursor:
-            searches.append((filters, page.cursor))  # behind the others, so that each has its share of the time
+            searches.append((gap, filters, page.cursor))  # behind the others, so that each has its share of the time
         for row in page.rows:
-            user, tool = row["user"], row["tool"]
-            if tools is None or tool in tools.get(user, ()):
-                # Rows come newest first, so the first one of a tool is its last call.
-                new = {"user": user, "tool": tool, "calls": 0, "last": row["time"]}
-                counts.setdefault((user, tool), new)["calls"] += 1
+            if (row["event"], row["outcome"]) == ("use", SUCCEEDED):
+                add(row["user"], row["tool"], 1, row["time"])
     calls = sorted(counts.values(), key=lambda row: (-row["calls"], row["user"], row["tool"]))
-    return {"days": COUNTED_DAYS, "complete": not searches, "calls": calls}
+    is_complete = not searches and all(key.tool for key in uses.counts)
+    return {"days": (now - since).days, "complete": is_complete, "calls": calls}
 
 
-def _partitions(tools: UsersTools | None) -> Iterator[Filters]:
+def _partitions(tools: UsersTools | None, time: timedelta) -> Iterator[Filters]:
     """Yield the filters of the searches: by user or by module, whichever are fewer; one search for all calls.
+
+    What the janitor has not counted yet is so little that its rows are read without a filter.
 
     The names of upstream modules and tools may have dots, so each part of a full name before one may be its module.
     """
-    if tools is None:
-        yield Filters(event="use", outcome="succeeded")
+    if tools is None or time < SHORT:
+        yield Filters()
         return
     names = {name for named in tools.values() for name in named}
     modules = {name[:place] for name in names for place, character in enumerate(name) if character == "."}
