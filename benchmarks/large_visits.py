@@ -82,7 +82,7 @@ def measure() -> list[str]:
 def _rows() -> Iterator[Row]:
     with run_local_deployment(DeploymentOptions(parameters=PLENTY)) as deployment, signed_in(deployment) as web:
         assets = sum(asset_sizes(web))
-        with operating(deployment.aws):
+        with operating(deployment.aws, SEALS_TABLE=deployment.aws.resource("Seals")):
             large.grow(ORGANIZATION, Subject(deployment.login.issuer, ADMINISTRATOR.sub), SIZE)
             count_uses(ORGANIZATION, datetime.now(UTC) - SINCE_JANITOR)
         bearer = {"authorization": f"Bearer {deployment.token(ADMINISTRATOR)}", "accept": "application/json"}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from infra.local.names import REGION
-from rehearsal.engine import ACCOUNT, Engine
+from rehearsal.engine import ACCOUNT, API_HOST_SUFFIX, Engine
 from rehearsal.report import expect
 
 # Kind of resource -> service, the operation that lists it, the list in the response, and the field of the name.
@@ -96,6 +96,13 @@ class Stack:
     def outputs(self) -> dict[str, str]:
         """The outputs by name."""
         return {one["OutputKey"]: one["OutputValue"] for one in self._describe()["Outputs"]}
+
+    @property
+    def api_host(self) -> str:
+        """The host name that API Gateway gives the API."""
+        client = self.engine.client("cloudformation")
+        found = client.describe_stack_resource(StackName=self.name, LogicalResourceId="Api")
+        return f"{found['StackResourceDetail']['PhysicalResourceId']}{API_HOST_SUFFIX}"
 
     @property
     def functions(self) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """An address on this machine for the deployed API, as an owner's own proxy in front of it has: for `PublicUrl`.
 
 Only behind such an address does a deployment accept an authorization server on loopback. The engine's API Gateway loses
-cookies (see gaps.py), so requests that have one become the deployed functions' events here, as in the embedded AWS.
+cookies (see gaps.py), so requests that have one become the deployed functions' events here, as in the embedded AWS. It
+listens before the stack is there, since the stack's first deployment names it.
 """
 
 import ssl
@@ -18,7 +19,7 @@ from infra.local.template import Function, read_template
 from infra.source import ROOT
 from rehearsal.account import Stack
 
-TIMEOUT_SECONDS = 60
+TIMEOUT_SECONDS = 120
 _PER_CONNECTION = {"connection", "content-length", "transfer-encoding", "host"}
 
 
@@ -39,8 +40,9 @@ class DeployedFunction:
 @contextmanager
 def serving(stack: Stack) -> Iterator[str]:
     """Forward each request to the stack's API until the context ends, and yield the address."""
-    engine, api_host = stack.engine, httpx2.URL(stack.outputs["McpUrl"]).host
-    template = read_template(ROOT / "template.yaml", {"OwnLogin": "off"})
+    engine = stack.engine
+    # Only which routes and functions there are is read here: all that a stack has whose login asks an issuer.
+    template = read_template(ROOT / "template.yaml", {"Issuer": "https://login.invalid", "LoginClientId": "rehearsal"})
     functions = {one.id: DeployedFunction(one, stack) for one in template.functions}
     api = HttpApi(template.routes, functions, domain="127.0.0.1")
     trusted = ssl.create_default_context(cafile=engine.certificates.authority)
@@ -53,7 +55,7 @@ def serving(stack: Stack) -> Iterator[str]:
             answer = client.request(
                 request.method,
                 f"{request.path}?{request.query}" if request.query else request.path,
-                headers=[*headers, ("host", api_host)],
+                headers=[*headers, ("host", stack.api_host)],
                 content=request.body,
             )
             kept = [(name, value) for name, value in answer.headers.multi_items() if name not in _PER_CONNECTION]

@@ -5,7 +5,6 @@ import ssl
 import sys
 import threading
 from pathlib import Path
-from urllib.parse import urljoin
 
 import httpx2
 
@@ -28,25 +27,26 @@ IMPOSSIBLE = """\
     Properties: {QueueName: impossible, FifoQueue: true}
 """
 LOGIN_CLIENT = "mcpist"
+ADDRESS = "ada@example.com"
 
 
 def rehearse(engine: Engine, folder: Path, *, hold: bool = False) -> None:
     """Create a stack, use it, change it and delete it; if `hold` is set, only serve it until Ctrl-C."""
     stack, before = Stack(engine), resources(engine)
-    with LocalLogin([Person(SUBJECT, "Ada Admin", "ada@example.com", "admin")], audience="") as login:
-        user = User(stack, login)
-        created(stack, f"Issuer={login.issuer}", f"LoginClientId={LOGIN_CLIENT}")
-        login.accept_resource(stack.outputs["McpUrl"])
-        login.register(LOGIN_CLIENT, redirect_uri=urljoin(stack.outputs["McpUrl"], "/login/callback"))
-        administered(user)
-        if hold:
-            _serve(user)
-            return
-        used(user)
-        release = Release()
+    with LocalLogin([Person(SUBJECT, "Ada Admin", ADDRESS, "admin")], audience="") as login:
+        user, release = User(stack, login), Release()
         with serving(stack) as address:
-            changed_parameters(user, release, address)
+            login.register(LOGIN_CLIENT, redirect_uri=f"{address}/login/callback")
+            who = f"Issuer={login.issuer}", f"LoginClientId={LOGIN_CLIENT}", f"Administrator={ADDRESS}"
+            created(stack, f"PublicUrl={address}", *who)
+            login.accept_resource(stack.outputs["McpUrl"])
+            administered(user)
+            if hold:
+                _serve(user)
+                return
+            used(user)
             connected(user, address)
+        changed_parameters(user, release)
         changed_layer(user, release.copy(folder / "second"))
         gaps.checked(stack)
         refused(user, release.copy(folder / "third"))
@@ -72,23 +72,22 @@ def created(stack: Stack, *parameters: str) -> None:
         expect(("bucket", outputs["FilesBucketName"]) in found, outputs)
 
 
-def changed_parameters(user: User, release: Release, address: str) -> None:
-    """Change parameters: the new values reach the running functions, and the others keep theirs."""
-    stack = user.stack
+def changed_parameters(user: User, release: Release) -> None:
+    """Change parameters, the API's address among them: the new values reach the running functions, others stay."""
+    stack, url = user.stack, f"https://{user.stack.api_host}"
     kept = stack.live()["McpEndpointFunction"]["Environment"]["Variables"]["ISSUER"]
     with act("make deploy with new parameters"):
-        user.login.register(LOGIN_CLIENT, redirect_uri=f"{address}/login/callback")
-        user.login.accept_resource(f"{address}/mcp")
-        _deploy(release, stack, f"PublicUrl={address}", "UserRequests=50", "LogLevel=DEBUG")
+        _deploy(release, stack, "PublicUrl=", "UserRequests=50", "LogLevel=DEBUG")
         expect(stack.status == "UPDATE_COMPLETE", stack.status)
+        user.login.accept_resource(stack.outputs["McpUrl"])
     with act("the new values run in live, and the others are kept"):
         live = stack.check_live()
         variables = live["McpEndpointFunction"]["Environment"]["Variables"]
         found = [variables[name] for name in ("PUBLIC_URL", "USER_REQUESTS", "ISSUER")]
-        expect(found == [address, "50", kept], found)
+        expect(found == [url, "50", kept], found)
         levels = {one["LoggingConfig"]["ApplicationLogLevel"] for one in live.values()}
         expect(levels == {"DEBUG"}, levels)
-        expect(stack.outputs["McpUrl"] == f"{address}/mcp", stack.outputs)
+        expect(stack.outputs["McpUrl"] == f"{url}/mcp", stack.outputs)
         versions = {one["Version"] for one in live.values()}
         expect(versions == {"2"}, f"versions {versions}")
 
@@ -97,7 +96,7 @@ def changed_layer(user: User, release: Release) -> None:
     """Deploy a release in which one text of a layer is another."""
     with act("make deploy of a second release with a changed layer, which live runs"):
         release.replace(GREETING_FILE, GREETING, f"{GREETING} 2")
-        _deploy(release, user.stack, "PublicUrl=")
+        _deploy(release, user.stack)
         user.stack.check_live()
         expect(_greeting(user) == f"{GREETING} 2", _greeting(user))
 

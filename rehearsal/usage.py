@@ -7,12 +7,14 @@ from typing import Any
 
 from infra.local.login import LocalLogin
 from rehearsal.account import Stack, resources
+from rehearsal.first_login import checklist, first_administrator
 from rehearsal.person import Browser, log_in
 from rehearsal.release import run
 from rehearsal.report import act, expect
 
-ORGANIZATION = "acme"
+ORGANIZATION = "main"
 SUBJECT = "ada"
+USER = "ada"
 ROLE = "members"
 PROVIDER = "tracker"
 # The findings of `mcpist smoke` that the engine cannot satisfy; see gaps.py.
@@ -59,13 +61,14 @@ class User:
 
 
 def administered(user: User) -> None:
-    """Create an organization with its first administrator, by the commands of docs/deploy.md."""
-    with act("mcpist creates the organization with its first administrator"):
-        person = ("--administrator", "ada", "--issuer", user.login.issuer, "--sub", SUBJECT)
-        user.must("org", "create", ORGANIZATION, "--name", "Acme Inc.", *person, "--stack", user.stack.name)
+    """Let the person whom the deployment named begin in a browser, and continue by the commands of docs/deploy.md."""
+    first_administrator(user.stack.outputs["ConsoleUrl"], SUBJECT, USER)
     with act("the administrator makes a role and takes it, by REST"):
-        user.must("role", "create", ROLE, "--modules", "rag,files", *user.access())
-        user.must("user", "set", "ada", "--name", "Ada Lovelace", "--roles", ROLE, *user.access())
+        user.must("role", "create", "readers", "--modules", "rag,files", *user.access())
+        user.must("user", "set", USER, "--name", "Ada Lovelace", "--roles", f"{ROLE},readers", *user.access())
+    with act("mcpist creates a further organization with its administrator"):
+        person = ("--administrator", "grace", "--issuer", user.login.issuer, "--sub", "grace")
+        user.must("org", "create", "acme", "--name", "Acme Inc.", *person, "--stack", user.stack.name)
 
 
 def used(user: User) -> None:
@@ -91,6 +94,9 @@ def used(user: User) -> None:
         rows = user.must("audit", *user.access())["rows"]
         seen = {(row["tool"], row["door"]) for row in rows if row["outcome"] == "succeeded"}
         expect(seen >= {("rag.list_tags", "mcp_endpoint"), ("rag.list_tags", "step_runner")}, seen)
+    with act("the console's list of what is to do knows what was done"):
+        listed = checklist(user.stack.outputs["ConsoleUrl"], SUBJECT)
+        expect(listed.done >= {"/tools?effect=reads", "/workbench", "/profile", "/roles?new=1"}, listed)
 
 
 def connected(user: User, address: str) -> None:
@@ -107,7 +113,7 @@ def connected(user: User, address: str) -> None:
         name = f"/mcpist/{user.stack.name}/oauth/{PROVIDER}"
         engine.client("ssm").put_parameter(Name=name, Type="SecureString", Value=json.dumps(app), Overwrite=True)
         browser = Browser(SUBJECT)
-        page = browser.open(f"{address}/connect/{PROVIDER}?organization={ORGANIZATION}&user=ada")
+        page = browser.open(f"{address}/connect/{PROVIDER}?organization={ORGANIZATION}&user={USER}")
         done = browser.submit(page)
         if done.url.path.endswith("/callback/" + PROVIDER):
             done = browser.submit(done)

@@ -314,7 +314,8 @@ def test_a_dry_run_counts_the_calls_that_would_have_been_refused(ada: RestClient
     found = dry["refused_calls"]
     assert {(row["user"], row["tool"]): row["calls"] for row in found["calls"]} == used
     assert used["uma", "rag.list_tags"] == found["calls"][0]["calls"] == 2
-    assert (found["days"], found["complete"]) == (30, True)
+    assert 28 <= found["days"] < 35
+    assert found["complete"]
     assert ada.send("PATCH", "/v1/roles/members", {"allow": ["rag.*"]}, dryRun="true").json["refused_calls"] is None
     assert ada.send("PATCH", "/v1/roles/members", {"deny": ["rag.*"]}).json["refused_calls"] is None
 
