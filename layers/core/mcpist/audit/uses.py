@@ -30,7 +30,7 @@ type Row = Mapping[str, Any]
 
 
 class UseKey(NamedTuple):
-    """What uses have in common that are one count."""
+    """The values that uses of one count have in common."""
 
     week: str
     service: str
