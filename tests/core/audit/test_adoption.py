@@ -143,7 +143,7 @@ def test_a_report_that_begins_or_ends_within_a_week_reads_its_rows(later: dateti
     assert uses_between(MONDAY + timedelta(minutes=1), later) == 0
 
 
-def test_a_run_that_was_faster_counts_alone(later: datetime) -> None:
+def test_two_runs_at_once_count_nothing_twice(later: datetime) -> None:
     write(MONDAY)
     stale = audit_uses.CountedWeek("2026-11-23", "2026-11-23")
     count_uses("acme", later)
