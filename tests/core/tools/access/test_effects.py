@@ -7,6 +7,7 @@ import pytest
 
 from mcpist.audit import record as audit
 from mcpist.audit.record import SHARDS
+from mcpist.audit.uses import count_uses
 from mcpist.tools.access.counted_calls import MAX_COUNT_SECONDS, count_calls
 from mcpist.tools.access.effects import changes, lost_tools
 
@@ -49,6 +50,18 @@ def test_successful_calls_of_lost_tools_are_counted_by_user_and_tool(aws: list[s
     lost = {"uma": {"shop.get_item"}} | {other: {"shop.get_item"} for other in others}
     assert counted(lost) == [("uma", "shop.get_item", 3), *([("ada", "shop.get_item", 1)] if others else [])]
     assert aws == ["Query"] * (1 + (SHARDS if others else 1))
+
+
+def test_what_the_janitor_has_counted_is_not_searched(aws: list[str]) -> None:
+    now = datetime.now(UTC)
+    for days_ago in (0, 1):
+        use("uma", "shop.get_item", days_ago=days_ago)
+    use("ada", "shop.list_items", days_ago=1)
+    count_uses("acme", now + timedelta(minutes=9, seconds=30))
+    aws.clear()
+    lost = {user: {"shop.get_item", "b.c.d"} for user in ("uma", "ada", "eve")}
+    assert counted(lost) == [("uma", "shop.get_item", 2)]
+    assert len(aws) <= 1 + 3 * SHARDS
 
 
 @pytest.mark.usefixtures("aws")

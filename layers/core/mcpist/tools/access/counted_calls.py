@@ -3,7 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from mcpist.audit.record import SHARDS
@@ -12,7 +12,6 @@ from mcpist.audit.uses import first_moment, read_counted
 from mcpist.memory import Clock
 
 SUCCEEDED = "succeeded"
-SHORT = timedelta(hours=2)
 MAX_COUNT_SECONDS = 0.2
 """After these a preview counts no further row: what it has counted is then the least that would have been refused."""
 
@@ -39,7 +38,9 @@ def count_calls(organization: str, tools: UsersTools | None, clock: Clock = time
     for key, count in uses.counts.items():
         if key.outcome == SUCCEEDED:
             add(key.user, key.tool, count.uses, count.last)
-    searches = deque((gap, filters, "") for gap in reversed(gaps) for filters in _partitions(tools, gap[1] - gap[0]))
+    # What the janitor has left out is so little that it is not searched by user or module.
+    wanted = list(_partitions(None if uses.counts else tools))
+    searches = deque((gap, filters, "") for gap in reversed(gaps) for filters in wanted)
     while searches and clock() < deadline:
         gap, filters, cursor = searches.popleft()
         page = find(organization, since=gap[0], until=gap[1], filters=filters, cursor=cursor, max_requests=SHARDS)
@@ -53,14 +54,12 @@ def count_calls(organization: str, tools: UsersTools | None, clock: Clock = time
     return {"days": (now - since).days, "complete": is_complete, "calls": calls}
 
 
-def _partitions(tools: UsersTools | None, time: timedelta) -> Iterator[Filters]:
+def _partitions(tools: UsersTools | None) -> Iterator[Filters]:
     """Yield the filters of the searches: by user or by module, whichever are fewer; one search for all calls.
-
-    What the janitor has not counted yet is so little that its rows are read without a filter.
 
     The names of upstream modules and tools may have dots, so each part of a full name before one may be its module.
     """
-    if tools is None or time < SHORT:
+    if tools is None:
         yield Filters()
         return
     names = {name for named in tools.values() for name in named}
