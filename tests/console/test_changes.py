@@ -8,13 +8,13 @@ from mcpist.batch.ledger import transitions
 from mcpist.caller import Role, Subject
 from mcpist.files import access
 from mcpist.people import directory
-from mcpist.running import changes
 from mcpist.running.changes import ChangeContent
 from mcpist_services import NAMES
 from tests import members
 from tests.console.conftest import Browser
 from tests.console.test_batches import start
 from tests.full_issuer import FullIssuer
+from tests.kept_changes import keep
 
 EVIL = "<b onclick=x>\u202e"
 
@@ -33,7 +33,7 @@ def kept(login: FullIssuer, **more: str) -> str:
     call = "share", {"path": file.path, "roles": []}
     was, became = {"roles": [], "note": EVIL}, {"roles": ["members"], "note": "n"}
     content = ChangeContent(tool="share", arguments={}, was=was, became=became, calls=(call,), nonce=str(more))
-    return changes.keep(caller, "files.share", content, **more).id
+    return keep(caller, "files.share", content, **more)
 
 
 def page(browser: Browser, path: str) -> str:

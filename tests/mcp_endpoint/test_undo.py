@@ -7,10 +7,10 @@ import pytest
 from mcpist.caller import Role, Subject
 from mcpist.files import access
 from mcpist.people import directory
-from mcpist.running import changes
 from mcpist.running.changes import ChangeContent
 from mcpist_services import NAMES
 from tests import members
+from tests.kept_changes import keep
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 from tests.mcp_endpoint.ledger_driver import LedgerDriver
 
@@ -29,7 +29,7 @@ def shared(door: EndpointClient) -> str:
     path = access.put(caller, b"x", "text/plain").path
     call = "share", {"path": path, "roles": []}
     content = ChangeContent(tool="share", arguments={}, was={"roles": []}, calls=(call,), nonce="r")
-    return changes.keep(caller, "files.share", content).id
+    return keep(caller, "files.share", content)
 
 
 def test_a_call_is_shown_instead_of_run(door: EndpointClient) -> None:

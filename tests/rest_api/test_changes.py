@@ -5,10 +5,10 @@ import pytest
 from mcpist.caller import Role, Subject
 from mcpist.files import access
 from mcpist.people import directory
-from mcpist.running import changes
 from mcpist.running.changes import ChangeContent
 from mcpist_services import NAMES
 from tests import members
+from tests.kept_changes import keep
 from tests.rest_api.rest_client import RestClient
 
 
@@ -26,7 +26,7 @@ def kept(rest: RestClient, mark: str = "old", **more: str) -> str:
     content = ChangeContent(
         tool="share", arguments={"path": file.path, "roles": ["members"]}, was={"roles": []}, calls=(call,), nonce=mark
     )
-    return changes.keep(caller, "files.share", content, **more).id
+    return keep(caller, "files.share", content, **more)
 
 
 def test_changes_are_listed_and_shown_to_their_owner_alone(rest: RestClient) -> None:

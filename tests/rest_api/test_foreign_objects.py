@@ -27,7 +27,6 @@ from mcpist.memory import forget_entries
 from mcpist.people import directory
 from mcpist.people.company import Group
 from mcpist.people.issuers import DOMAINS_KEY, Issuer
-from mcpist.running import changes
 from mcpist.running.changes import ChangeContent
 from mcpist_services import NAMES
 from rest_api import page
@@ -36,6 +35,7 @@ from tests.console.conftest import messages as messages
 from tests.console.conftest import service as service
 from tests.core.loopback import Service, json_response
 from tests.faults import for_each
+from tests.kept_changes import keep
 from tests.mcp_endpoint.ledger_driver import LedgerDriver
 from tests.mocked_aws import MotoStores
 from tests.rest_api.rest_client import Answer, RestClient
@@ -409,7 +409,7 @@ def _fill(rest: RestClient, service: Service, organization: str, mark: str) -> O
         "batch_question": asked,
         "confirmation": asked_call,
         "file": file,
-        "change": changes.keep(caller, "rag.put_doc", content, batch=batch).id,
+        "change": keep(caller, "rag.put_doc", content, batch=batch),
         "approval": waiting,
         "connection": f"github@{role}",
         "question": pasted.json["question"],

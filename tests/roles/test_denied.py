@@ -248,7 +248,7 @@ def of_the_ledger_doors_delete_only_notes_about_automations() -> Iterator[Questi
 
 
 @rule
-def in_the_ledger_the_step_runner_makes_only_places_of_files() -> Iterator[Question]:
+def in_the_ledger_the_step_runner_makes_only_places_of_files_and_changes() -> Iterator[Question]:
     for key in ("acme#b_1", "acme#files", "acme#approvals"):
         yield from each([RUNNER], "dynamodb:PutItem", stack().arn("Ledger"), {"dynamodb:LeadingKeys": [key]})
     yield from each([RUNNER], "dynamodb:DeleteItem,BatchWriteItem,Scan", stack().arn("Ledger"))

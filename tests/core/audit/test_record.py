@@ -14,6 +14,7 @@ from mcpist.audit import search as audit_search
 from mcpist.audit.record import SHARDS, partition_of
 from mcpist.audit.search import Filters
 from mcpist.aws import clients
+from mcpist.aws.table import ledger_table
 from mcpist.caller import ClientInfo, Role
 from mcpist.errors import AuditRowNotFound, InvalidRequest, StoreUnavailable
 from mcpist.settings import settings
@@ -322,6 +323,17 @@ def test_a_row_never_replaces_one_with_its_key() -> None:
     rows = audit_items("acme")
     assert sorted(stored["outcome"] for stored in rows) == ["first", "second"]
     assert {stored["sk"][:-8] for stored in rows} == {row["sk"][:-8]}
+
+
+def test_what_is_kept_of_a_change_is_written_with_its_row_or_the_row_alone_which_then_names_none() -> None:
+    item = {"pk": "acme#changes#ada", "sk": "c_1", "id": "c_1"}
+    for outcome in ("kept", "not kept"):  # the second time an item has its key
+        audit.record_use(ADA, "shop", "buy", kept=[item], change="c_1", outcome=outcome, request="r1")
+    assert ledger_table().query("acme#changes#ada") == [item]
+    assert sorted((row["outcome"], row.get("change")) for row in audit_items("acme")) == [
+        ("kept", "c_1"),
+        ("not kept", None),
+    ]
 
 
 def test_a_change_has_its_fields_before_and_after() -> None:

@@ -125,12 +125,12 @@ def test_what_nothing_undoes_is_refused_where_it_must_be_undoable_and_else_named
     assert only_change().problem == "a message that was sent"
 
 
-def test_a_write_that_is_kept_costs_a_read_with_its_row_and_one_item_more(tracker: Tracker, aws: list[str]) -> None:
+def test_a_write_that_is_kept_costs_a_read_with_its_row_and_no_other_request(tracker: Tracker, aws: list[str]) -> None:
     tracker.run(UMA, "update_item", item_id="7", title="new")
     plain = sorted(aws)
     aws.clear()
     tracker.run(KEEPING, "update_item", item_id="7", title="newer")
-    assert sorted(aws) == sorted([*plain, "PutItem", "UpdateItem"])
+    assert sorted(aws) == sorted([*plain, "TransactWriteItems"])
 
 
 def test_a_large_content_is_a_file_and_a_content_that_somebody_changed_is_no_undo(tracker: Tracker) -> None:

@@ -7,15 +7,15 @@ from infra.cli.rest_client import Access
 from infra.local.login import LocalLogin
 from mcpist.caller import Subject
 from mcpist.people import directory
-from mcpist.running import changes
 from mcpist.running.changes import ChangeContent
 from tests.infra.cli.conftest import Mcpist
+from tests.kept_changes import keep
 
 
 def kept(login: LocalLogin, **more: str) -> str:
     call = "share", {"path": "x", "roles": []}
     content = ChangeContent(tool="share", arguments={}, was={"roles": []}, calls=(call,), nonce=str(more))
-    return changes.keep(directory.identify(Subject(login.issuer, "uma")), "files.share", content, **more).id
+    return keep(directory.identify(Subject(login.issuer, "uma")), "files.share", content, **more)
 
 
 def test_changes_are_listed_and_shown(mcpist: Mcpist, login: LocalLogin) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mcpist.aws.table import ledger_table
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import project
 from mcpist.running import changes
@@ -171,6 +172,7 @@ def test_the_journal_of_changes_keeps_no_secret_that_a_tool_was_given(reveals: b
     targets = OtherReadingTools(Permissions(person, catalogue), ToolUse("library", "add_book", given, "r1"))
     with undoable(person, tool, given, DEFAULT_OPTIONS, targets, {"request": "r1", "batch": ""}, "") as pending:
         pending.answer = {"id": 7, "title": "Emma"}
+    ledger_table().put_many(pending.kept)
     (record,) = changes.list_changes(person)
     assert record.is_undoable != reveals
     assert changes.load(record).arguments == ({} if reveals else {"title": "Emma", "password": MASKED})

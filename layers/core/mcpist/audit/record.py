@@ -9,7 +9,7 @@ refusals and errors are, sort the same rows by time.
 import logging
 import secrets
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, Unpack
@@ -45,9 +45,14 @@ type Event = Literal[
 ]
 
 
-def record_use(caller: Caller, module: str, tool: str, /, **columns: "Unpack[AuditColumns]") -> None:
-    """Append a row about the use of a tool, with columns such as the account, the outcome and the request."""
-    write_row(_row_of(caller, {**columns, "event": "use", "service": module, "tool": f"{module}.{tool}"}))
+def record_use(
+    caller: Caller, module: str, tool: str, /, *, kept: Sequence[Item] = (), **columns: "Unpack[AuditColumns]"
+) -> None:
+    """Append a row about the use of a tool, with columns such as the account, the outcome and the request.
+
+    `kept` are new items of the ledger about its change, which are written with the row.
+    """
+    write_row(_row_of(caller, {**columns, "event": "use", "service": module, "tool": f"{module}.{tool}"}), kept)
 
 
 def record_account(caller: Caller, event: Event, service: str, /, **columns: "Unpack[AuditColumns]") -> None:
@@ -152,20 +157,44 @@ def is_failure(outcome: str) -> bool:
     return outcome.isupper()
 
 
-def write_row(row: Item) -> None:
+def write_row(row: Item, kept: Sequence[Item] = ()) -> None:
     """Write a row under a key that is new, so that no row replaces another one; StoreUnavailable if it cannot be.
 
-    A refusal of the store is no other error: the operator must correct it, not the caller.
+    A refusal of the store is no other error: the operator must correct it, not the caller. What is `kept` of a change
+    is written by the same request; where it cannot be, the row is written alone and names no change.
     """
+    if kept:
+        try:
+            _write_new(row, kept)
+        except StoreUnavailable:
+            logger.error("change not kept")  # noqa: TRY400 - the cause quotes the items
+            row = {name: value for name, value in row.items() if name != "change"}
+        else:
+            return
+    _write_new(row)
+
+
+def _write_new(row: Item, kept: Sequence[Item] = ()) -> None:
     try:
         for _ in range(MAX_KEY_ATTEMPTS):
-            try:
-                return audit_table().put(row, condition=IS_NEW)
-            except ConditionFailed:
-                row = keyed(row, row["pk"].rpartition("#")[0], _sort_key(row["sk"].partition("#")[0]))
+            if _put_new(row, kept):
+                return
+            row = keyed(row, row["pk"].rpartition("#")[0], _sort_key(row["sk"].partition("#")[0]))
     except AwsError as error:
         raise StoreUnavailable(store="audit") from error
     raise StoreUnavailable(store="audit")
+
+
+def _put_new(row: Item, kept: Sequence[Item]) -> bool:
+    """Write a row, and what is kept with it in one transaction, and return whether its key was new."""
+    if kept:
+        items = {settings().ledger_table: list(kept)}
+        return audit_table().transact([], [], guard=row, condition=IS_NEW, values={}, new_items=items)
+    try:
+        audit_table().put(row, condition=IS_NEW)
+    except ConditionFailed:
+        return False
+    return True
 
 
 def timestamp(moment: datetime) -> str:

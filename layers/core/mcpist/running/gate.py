@@ -175,7 +175,9 @@ class OtherReadingTools:
     def read(self, module: str, tool: str, arguments: Mapping[str, Any], seconds: float) -> tuple[Any, Shows]:
         """Return a tool's JSON and what it shows; AccountError, without an audit row, where no account is connected."""
         options = self.use.options.model_copy(update={"account": ""})  # a label means one of the tool's own accounts
-        return self._read(replace(self.use, module=module, tool=tool, arguments=arguments, options=options), seconds)
+        admitted = self._admit(replace(self.use, module=module, tool=tool, arguments=arguments, options=options))
+        account_of(admitted)
+        return admitted.run(seconds).json, admitted.tool.shows
 
     def sibling(self, tool: str) -> Tool:
         """Return a tool of the same module."""
@@ -183,14 +185,13 @@ class OtherReadingTools:
 
     def read_target(self, tool: str, arguments: Mapping[str, Any]) -> Any:
         """Return the JSON of a reading tool of the same module, with the account that writes."""
-        return self._read(replace(self.use, tool=tool, arguments=arguments), MAX_TARGET_SECONDS)[0]
+        return self._admit(replace(self.use, tool=tool, arguments=arguments)).run(MAX_TARGET_SECONDS).json
 
-    def _read(self, use: ToolUse, seconds: float) -> tuple[Any, Shows]:
+    def _admit(self, use: ToolUse) -> AdmittedUse:
         admitted = admit(self.permissions, use, CONFIRMED)  # nobody can answer a question about a part of a tool
         if not admitted.tool.reads:
             raise TypeError(f"{use.module}.{use.tool} does not only read")
-        account_of(admitted)
-        return admitted.run(seconds).json, admitted.tool.shows
+        return admitted
 
 
 def admit(permissions: Permissions, use: ToolUse, consent: Agreement = NOT_ASKED) -> AdmittedUse:

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -10,6 +10,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from mcpist.audit import record as audit
+from mcpist.aws.attributes import Item
 from mcpist.caller import Caller
 from mcpist.errors import AccountError, InternalError, McpistError, ReconnectRequired, UpstreamUnavailable
 from mcpist.files.parameters import load_arguments
@@ -84,7 +85,8 @@ def run_tool(
     checked = tool.validate(arguments)
     work = tool.describe_work(checked)
     changing = nullcontext() if tool.reads else response_cache.invalidating((caller.organization, module.name))
-    with audited(caller, tool.module, tool.name, request=request, batch=batch) as row:
+    kept: list[Item] = []
+    with audited(caller, tool.module, tool.name, request=request, batch=batch, kept=kept) as row:
         running = ToolRun(acting_caller(caller, tool), module, tool, row, deadline, options, other_tools, arguments)
         account = None if tool.reads else running.resolve_account()  # so that the row names the account
         with changing, _undoable(running, checked, step) as pending:
@@ -95,6 +97,7 @@ def run_tool(
             result = replace(result, json=tool.masked(result.json))
             if pending:
                 pending.answer, pending.account = result.json, running.account.label
+        kept += pending.kept if pending else ()
     add_page_urls(result.json, tool, checked, running.account.site_url)
     return result
 
@@ -127,10 +130,12 @@ def _produce(running: "ToolRun", work: Work, account: Account | None) -> Any:
 
 
 @contextmanager
-def audited(caller: Caller, module: str, tool: str, *, request: str, batch: str = "") -> Iterator["AuditColumns"]:
+def audited(
+    caller: Caller, module: str, tool: str, *, request: str, batch: str = "", kept: Sequence[Item] = ()
+) -> Iterator["AuditColumns"]:
     """Write an audit row for the outcome of a use, with the columns that the block adds to it.
 
-    A failure to write it does not fail the use.
+    A failure to write it does not fail the use. `kept` are the items of the ledger that are written with it.
     """
     row: AuditColumns = {"outcome": InternalError.code, "request": request, "batch": batch}
     try:
@@ -144,10 +149,11 @@ def audited(caller: Caller, module: str, tool: str, *, request: str, batch: str 
 
         def record() -> None:
             with audit.best_effort():
-                audit.record_use(caller, module, tool, **row)
+                audit.record_use(caller, module, tool, kept=kept, **row)
 
-        # A step's is written beside its ending. A call's rendering takes less than a thread would.
-        if batch:
+        # A step's is written beside its ending, unless an undo that begins then must find its change. A call's
+        # rendering takes less than a thread would.
+        if batch and not kept:
             invocation.beside(record)
         else:
             record()

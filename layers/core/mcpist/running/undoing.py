@@ -7,9 +7,10 @@ so it is undone at most once, whatever is killed.
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from mcpist.aws.attributes import Item
 from mcpist.caller import Caller
 from mcpist.errors import McpistError, NotUndoable, StoreUnavailable, TargetChanged
 from mcpist.render.shows import project
@@ -48,6 +49,8 @@ class PendingChange:
     answer: Any = None
     account: str = ""
     """The label of the account that acted."""
+    kept: list[Item] = field(default_factory=list)
+    """What is kept of it, to be written with the audit row that names it."""
 
 
 @contextmanager
@@ -77,21 +80,18 @@ def undoable(
                 changes.release(undone, by)
         raise
     if before:
-        change = replace(before.change, answer=pending.answer)
-        content, problem = (before.content, before.problem) if before.problem else _content(tool, change, targets)
+        change = ToolChange(tool.name, arguments, pending.answer, before.json)
+        content, problem = _content(tool, change, targets, before.problem, row["request"])
         more = {"batch": row["batch"], "step": step, "account": pending.account, "problem": problem}
         more["undoes"] = undone.id if undone else ""
         name, creates = f"{tool.module}.{tool.name}", bool(tool.undo and tool.undo.creates)
         try:
-            content = replace(content, nonce=row["request"], **(_shown(tool, arguments) if problem else {}))
-            row["change"] = changes.keep(caller, name, content, creates=creates, **more).id
+            made = changes.new_item(caller, name, content, creates=creates, **more)
         except StoreUnavailable:  # it has happened, and an error would say that it has not
             logger.exception("change not kept")
-
-
-def _shown(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a write that nothing undoes, which are only looked at: no secret is kept of them."""
-    return {"arguments": {} if tool.reveals else tool.masked(dict(arguments))}
+        else:
+            row["change"] = made["id"]
+            pending.kept.append(made)
 
 
 def describe(tool: Tool) -> str:
@@ -154,41 +154,40 @@ def _target(undo: Undo, change: ToolChange, targets: Targets) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Before:
-    """A change before it happens."""
+    """The state before a change."""
 
-    change: ToolChange
+    json: Any = None
     problem: str = ""
-    """Why it cannot be undone, as far as that is known."""
-
-    @property
-    def content(self) -> ChangeContent:
-        """The content of a change that cannot be undone."""
-        return ChangeContent(tool=self.change.tool, arguments=self.change.arguments)
+    """Why the change cannot be undone, as far as that is known."""
 
 
 def _before(tool: Tool, arguments: Mapping[str, Any], targets: Targets, *, is_required: bool) -> _Before:
-    """Return the change before it happens; where a caller demands it, NotUndoable and the errors of the read."""
-    change = ToolChange(tool.name, arguments)
+    """Return the state before a change; where a caller demands it, NotUndoable and the errors of the read."""
     problem = describe(tool)
     if is_required and problem:
         raise NotUndoable(tool=f"{tool.module}.{tool.name}", problem=problem)
     try:
-        return _Before(replace(change, before=read_before(tool, change, targets)), problem)
+        return _Before(read_before(tool, ToolChange(tool.name, arguments), targets), problem)
     except McpistError:
         if is_required:
             raise
-        return _Before(change, "the state before could not be read")
+        return _Before(problem="the state before could not be read")
 
 
-def _content(tool: Tool, change: ToolChange, targets: Targets) -> tuple[ChangeContent, str]:
-    """Return the content of a change that has happened, and why it cannot be undone."""
-    undo, bare = tool.undo, _Before(change).content
-    if undo is None:
-        return bare, describe(tool)
+def _content(tool: Tool, change: ToolChange, targets: Targets, problem: str, request: str) -> tuple[ChangeContent, str]:
+    """Return the content of a change that has happened, and why it cannot be undone.
+
+    Of one that nothing undoes only the arguments are kept, to be looked at, and no secret of them.
+    """
+    arguments, undo = tool.masked(dict(change.arguments)), tool.undo
+    shown = ChangeContent(tool=tool.name, arguments={} if tool.reveals else arguments, nonce=request)
+    if undo is None or problem:
+        return shown, problem
     try:
-        content = replace(
-            bare,
-            arguments=tool.masked(dict(change.arguments)),
+        content = ChangeContent(
+            tool=tool.name,
+            arguments=arguments,
+            nonce=request,
             answer=change.answer,
             before=change.before,
             was=undo.fields_of(change.before, change),
@@ -198,11 +197,11 @@ def _content(tool: Tool, change: ToolChange, targets: Targets) -> tuple[ChangeCo
             calls=tuple((call.tool, call.arguments) for call in undo.calls(change)),
         )
     except NotUndoable as error:
-        return bare, str(error.details["problem"])
+        return shown, str(error.details["problem"])
     except SHAPE_ERRORS:
         logger.exception("answer of another shape", extra={"tool": f"{tool.module}.{tool.name}"})
-        return bare, OTHER_SHAPE
-    return content, "" if content.calls else "it has changed nothing"
+        return shown, OTHER_SHAPE
+    return (content, "") if content.calls else (replace(content, arguments=shown.arguments), "it has changed nothing")
 
 
 def _claim(

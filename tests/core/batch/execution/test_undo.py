@@ -22,6 +22,7 @@ from mcpist.running.changes import ChangeContent
 from mcpist.tools.access.permissions import Permissions
 from tests.core.batch.execution.undo_story import BATCH, UMA, Story, items, step
 from tests.core.running.tracker import Tracker, tracking
+from tests.kept_changes import keep
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def tracker(aws: list[str]) -> Iterator[Tracker]:  # noqa: ARG001 - the tables
 def test_the_changes_of_a_batch_are_read_from_its_own_time(tracker: Tracker) -> None:
     Story(tracker).keep_graph([{"id": "a", "module": "tracker", "tool": "create_item", "params": {"title": "x"}}])
     content = ChangeContent(tool="create_item", arguments={})
-    made = changes.keep(UMA, "tracker.create_item", content, batch=BATCH).id
+    made = keep(UMA, "tracker.create_item", content, batch=BATCH)
     others = {f"c_{int((time.time() - 3_600) * 1000):011x}{number:024x}" for number in range(3)}
     (item,) = ledger_table().query("acme#changes#uma", made)
     for id_ in others:  # the same batch's, so that a wider range would show them
@@ -98,7 +99,7 @@ def test_more_changes_than_a_batch_has_steps_are_undone_by_several(tracker: Trac
     for number in range(101):
         call = "update_item", {"item_id": f"i{number}", "title": "t"}
         content = ChangeContent(tool="update_item", arguments={}, calls=(call,), nonce=str(number))
-        changes.keep(UMA, "tracker.update_item", content, batch=BATCH)
+        keep(UMA, "tracker.update_item", content, batch=BATCH)
     undo = plan_undo(UMA, BATCH)
     assert (len(undo.commands), [one["reason"][:31] for one in undo.left]) == (100, ["a batch has at most 100 steps: "])
     assert len(Story(tracker).plan(list(undo.commands)).steps) == 100
