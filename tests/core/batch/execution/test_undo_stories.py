@@ -64,6 +64,30 @@ def test_an_administrator_undoes_for_somebody_who_has_left_and_nobody_else_does(
     assert ("changes.list", "ann") in {(row.get("tool"), row.get("user")) for row in audit_items("acme")}
 
 
+def test_an_administrator_undoes_a_batch_by_its_id_alone_and_nobody_else_finds_it(tracker: Tracker) -> None:
+    items(tracker, 1)
+    commands = [step("a", "update_item", item_id="i0", title="hers")]
+    Story(tracker).keep_graph(commands)
+    Story(tracker).run(commands)
+    with pytest.raises(NothingToUndo):
+        plan_undo(replace(UMA, user="bob"), BATCH)
+    assert len(Story(tracker, OFFICER).run(list(plan_undo(OFFICER, BATCH).commands), "b_undo")) == 1
+    assert Story(tracker).titles() == [("t0", "open")]
+    assert ("changes.list", "ann") in {(row.get("tool"), row.get("user")) for row in audit_items("acme")}
+
+
+def test_a_batch_that_went_on_with_another_is_undone_with_what_that_had_done(tracker: Tracker) -> None:
+    items(tracker, 2)
+    story, second = Story(tracker), "b_fedcba9876543210"
+    commands = [step(f"s{number}", "update_item", item_id=f"i{number}", title="new") for number in range(2)]
+    story.keep_graph(commands)
+    story.run(commands[:1])
+    story.keep_graph(commands, second, resumes=BATCH)
+    story.run(commands[1:], second)
+    assert len(story.run(list(plan_undo(UMA, second).commands), "b_undo")) == 2
+    assert story.titles() == [("t0", "open"), ("t1", "open")]
+
+
 def test_a_role_that_may_not_write_any_more_undoes_nothing_and_takes_no_claim(tracker: Tracker) -> None:
     items(tracker, 1)
     Story(tracker).run([step("a", "update_item", item_id="i0", title="new")])

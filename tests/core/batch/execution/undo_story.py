@@ -51,7 +51,7 @@ class Story:
         self.tracker.before = self.tracker.after = lambda *_: None
         return [step.id for index, step in enumerate(planned.steps) if ended[index]]
 
-    def keep_graph(self, commands: list[Any], batch: str = BATCH) -> None:
+    def keep_graph(self, commands: list[Any], batch: str = BATCH, resumes: str = "") -> None:
         """Write the batch into the ledger, as a start does."""
         planned, now = self.plan(commands), time.time()
         head = Header(
@@ -66,6 +66,7 @@ class Story:
             started_at=now,
             closes_at=now + 300,
             expires_at=now + 86_400,
+            resumes=resumes,
         )
         ledger.write(head, [Entry(index, step, "writes") for index, step in enumerate(planned.steps)])
 

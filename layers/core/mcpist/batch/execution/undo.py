@@ -137,7 +137,7 @@ def _find(caller: Caller, undo: str) -> list[ChangeRecord]:
     if named.startswith("c_"):
         return [changes.find(caller, undo)]
     if is_batch_id(named):
-        return list_changes(caller, user=user, batch=named, limit=MAX_FOUND)
+        return _of_batch(caller, user, named)
     try:
         moment = datetime.fromisoformat(named)
     except ValueError:
@@ -146,6 +146,22 @@ def _find(caller: Caller, undo: str) -> list[ChangeRecord]:
         problem = "it is a change, a batch, or a time such as 2026-01-31T09:00:00Z"
         raise InvalidRequest(field="undo", problem=problem)
     return _without_undos(list_changes(caller, user=user, since=moment.timestamp(), limit=MAX_FOUND))
+
+
+def _of_batch(caller: Caller, user: str, batch: str) -> list[ChangeRecord]:
+    """Return the changes of a batch, and of those that it resumes, the newest first.
+
+    An administrator need not say whose it is: who looks at the runs of an automation knows their batches alone.
+    """
+    found: list[ChangeRecord] = []
+    while batch:
+        head = None
+        with suppress(BatchNotFound):
+            head = ledger.get_header(ledger.partition_key(caller.organization, batch))
+        owner = user or (head.user if head and caller.system_role == "admin" else "")
+        found += list_changes(caller, user=owner, batch=batch, limit=MAX_FOUND)
+        batch = head.resumes if head else ""
+    return found
 
 
 def _without_undos(records: list[ChangeRecord]) -> list[ChangeRecord]:
