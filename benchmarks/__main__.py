@@ -70,7 +70,7 @@ def main() -> None:
     named.add_parser("files", help="questions about large results")
     named.add_parser("unseen", help="the search, on tasks of others, which PyPI's packages have")
     named.add_parser("programs", help="questions that programs answer about drafts")
-    named.add_parser("undo", help="previews, the journal of changes, and planning a hundred undos")
+    named.add_parser("undo", help="previews, the journal of changes, and a hundred undos")
     chosen = parser.parse_args()
     if problems := measure(chosen):
         sys.exit("\n".join(f"missed: {problem}" for problem in problems))

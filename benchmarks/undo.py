@@ -1,4 +1,4 @@
-"""Previews, the journal of changes, and undo: the requests and the CPU that they add, and planning a hundred undos.
+"""Previews, the journal of changes, and undo: the requests and the CPU that they add, and a hundred undos.
 
 `make bench ARGS="undo"` measures this part alone.
 """
@@ -14,17 +14,25 @@ from multiprocessing import get_context
 from typing import Any
 from unittest.mock import patch
 
+import httpx2
+
 from benchmarks.report import Row
+from infra.local.demo import ORGANIZATION, ROLE, USER
+from infra.local.deployment import DeploymentOptions, LocalDeployment, operating, run_local_deployment
 from infra.local.names import REGION
 from infra.local.server import LoopbackResponse, LoopbackServer, listen
 from mcpist.batch.execution.plan import plan
-from mcpist.caller import Caller
+from mcpist.caller import Caller, Subject
+from mcpist.files import access
+from mcpist.people import directory
 from mcpist.running.gate import ToolUse
 from mcpist.running.preview import preview
 from mcpist.tools.access.permissions import Permissions
+from tests import members
 from tests.core.batch.execution.undo_story import UMA
 from tests.core.loopback import listening
 from tests.core.running.tracker import Tracker, tracking
+from tests.traffic import traffic_of
 
 WRITES = 400
 CHANGES = 100
@@ -40,6 +48,8 @@ def rows() -> Iterator[Row]:
         yield _of_preview()
         yield _of_journal(tracker)
     yield _of_planning()
+    with run_local_deployment(DeploymentOptions(parameters={"UserRequests": "10000"})) as deployment:
+        yield from _of_undo(deployment)
 
 
 @contextmanager
@@ -117,3 +127,36 @@ def _of_planning() -> Row:
             plan(steps, permissions)
             seconds.append(time.thread_time() - begin)
     return f"CPU of planning the undo of {CHANGES} changes", f"{min(seconds) * 1e3:.0f} ms", "50 ms"
+
+
+def _of_undo(deployment: LocalDeployment) -> Iterator[Row]:
+    """Undo the changes of one batch on the embedded stack, and again, when nothing is left."""
+    with operating(deployment.aws):
+        role = directory.read(ORGANIZATION).roles[ROLE]
+        modules, allow = (*role.modules, "changes", "files"), (*role.allow, "files.*")
+        members.put_role(ORGANIZATION, replace(role, modules=modules, allow=allow))
+        owner = directory.identify(Subject(deployment.login.issuer, USER.sub), organization=ORGANIZATION)
+        paths = [access.put(owner, f"{number}".encode(), "text/plain").path for number in range(CHANGES)]
+    headers = {"authorization": f"Bearer {deployment.token(USER)}"}
+    with httpx2.Client(base_url=f"{deployment.aws.api_url}/v1", headers=headers, timeout=60) as client:
+
+        def run(path: str, **body: Any) -> tuple[float, Any]:
+            began = time.perf_counter()
+            batch = client.post(path, json=body).json()
+            while batch.get("state") == "running":
+                batch = client.get(f"/batches/{batch['id']}", params={"wait": 20}).json()
+            return time.perf_counter() - began, batch
+
+        params = [{"path": path, "roles": [ROLE]} for path in paths]
+        steps = [{"module": "files", "tool": "share", "params": one} for one in params]
+        _, written = run("/batches", commands=steps, undoable=True)
+        traffic_of(deployment.aws).requests.clear()
+        seconds, undone = run("/undo", undo=written["id"])
+        requests = len(traffic_of(deployment.aws).requests)
+        again = client.post("/undo", json={"undo": written["id"]}).json()
+        with operating(deployment.aws):
+            left = sum(bool(access.find(owner, path).roles) for path in paths)
+    assert undone["outcomes"] == {"succeeded": CHANGES}, undone
+    assert (left, again["code"]) == (0, "CONFLICT")
+    what = f"the undo of {CHANGES} changes of one batch on the embedded stack, all undone once"
+    yield what, f"{seconds:.0f} s, {requests} requests to AWS", ""

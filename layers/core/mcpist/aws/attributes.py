@@ -26,10 +26,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAliasType, Union, get_args
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-MAX_SMALL_BYTES = 16_384
-SMALL_WINDOW_BITS = 13  # a window of 8 KiB
-SMALL_MEMORY_LEVEL = 5
-
 type Item = dict[str, Any]
 type TypedItem = Mapping[str, Mapping[str, Any]]
 """An item with the types of its values, as DynamoDB sends it."""
@@ -80,17 +76,9 @@ def json_bytes(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
 
 
-def compress(content: bytes) -> bytes:
-    """Return a content as zlib compresses it; a small one with a small window, whose memory takes no page faults."""
-    if len(content) > MAX_SMALL_BYTES:
-        return zlib.compress(content)
-    deflate = zlib.compressobj(wbits=SMALL_WINDOW_BITS, memLevel=SMALL_MEMORY_LEVEL)
-    return deflate.compress(content) + deflate.flush()
-
-
 def pack(value: Any) -> bytes:
     """Return a value as compressed JSON."""
-    return compress(json_bytes(value))
+    return zlib.compress(json_bytes(value))
 
 
 def unpack(packed: bytes) -> Any:
