@@ -8,6 +8,7 @@ from mcpist.batch.ledger import transitions
 from mcpist.caller import Role, Subject
 from mcpist.files import access
 from mcpist.people import directory
+from mcpist.running import changes
 from mcpist.running.changes import ChangeContent
 from mcpist_services import NAMES
 from tests import members
