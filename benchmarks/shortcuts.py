@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from benchmarks.report import BENCHMARKS, keep, measured, table
 from benchmarks.stub_store import serving_item
 from infra.local.names import REGION
 from infra.source import ROOT
+from tests.project_copy import copy_code
 
 PAIRS = 3
 # Each file, and the figures of the probe on which it acts.
@@ -49,7 +49,7 @@ def rows() -> Iterator[tuple[str, ...]]:
 def copy_without(file: str, folder: Path) -> Path:
     """Copy the rooms that have shortcuts, but not one file, and return the folder."""
     for room in ("functions/mcp_endpoint", "layers/core/mcpist"):
-        shutil.copytree(ROOT / room, folder / room, ignore=shutil.ignore_patterns("__pycache__"))
+        copy_code(ROOT / room, folder / room)
     if file:
         (folder / file).unlink()
     return folder

@@ -22,6 +22,7 @@ from tests.traffic import AwsRequest, HookPhase, traffic_of
 from tests.whole.conftest import HERE, McpUser
 
 MODULES = ("probe", "rag")
+FUNCTIONS = ("McpEndpointFunction", "StepRunnerFunction")
 CONTINUE_SECONDS = 1
 # A little more: the gate opens when the first execution is too old for another step.
 OPEN_SECONDS = 1.2
@@ -36,7 +37,9 @@ def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalDeployment]
     hasty = template.replace('CONTINUE_SECONDS: "240"', f'CONTINUE_SECONDS: "{CONTINUE_SECONDS}"')
     assert hasty != template
     (root / "template.yaml").write_text(hasty, "utf-8")
-    with run_local_deployment(DeploymentOptions(docs=HERE / "documents", root=root, modules=MODULES)) as deployment:
+    with run_local_deployment(
+        DeploymentOptions(docs=HERE / "documents", root=root, modules=MODULES, only=FUNCTIONS)
+    ) as deployment:
         with operating(deployment.aws):
             members.put_role(ORGANIZATION, Role(ROLE, modules=MODULES, allow=("probe.*",)))
         traffic_of(deployment.aws).requests.clear()

@@ -11,7 +11,6 @@ import contextlib
 import io
 import json
 import re
-import shutil
 import socket
 import sys
 import threading
@@ -38,7 +37,7 @@ from rehearsal.person import agree
 from tests import emf, watch
 from tests.accounts import OWN, forget
 from tests.core.loopback import listening
-from tests.project_copy import with_modules
+from tests.project_copy import copy_code, with_modules
 from tests.roles.accesses import questions
 from tests.roles.made_up import made_up
 from tests.roles.removal import unneeded
@@ -257,7 +256,7 @@ def loud(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
     hub, folders = request.getfixturevalue("hub"), request.getfixturevalue("tmp_path_factory")
     root = with_modules(folders.mktemp("loud"))
     (root / "functions").unlink()
-    shutil.copytree(ROOT / "functions", root / "functions", ignore=shutil.ignore_patterns("__pycache__"))
+    copy_code(ROOT / "functions", root / "functions")
     for name in FUNCTIONS:
         with (root / f"functions/{name}/__init__.py").open("a") as face:
             face.write(LOUD)

@@ -20,7 +20,7 @@ from infra.local.deployment import DeploymentOptions, LocalDeployment, run_local
 from infra.source import ROOT
 from tests.core.loopback import listening
 from tests.peers.conformance import failures
-from tests.project_copy import with_modules
+from tests.project_copy import copy_code, with_modules
 from tests.whole.conftest import HERE, built
 
 SUITE = Path(__file__).parents[1] / "peers/suite"
@@ -33,6 +33,7 @@ meta_tool_server = lambda: extend(own_server())  # noqa: E731
 EXCEPTIONS = Path(__file__).parents[1] / "peers/conformance.toml"
 HOP_HEADERS = {"connection", "transfer-encoding", "content-length", "server", "date"}
 ANSWER_SECONDS = 60
+FUNCTIONS = ("McpEndpointFunction", "StepRunnerFunction", "TokenBrokerFunction")
 
 
 @contextmanager
@@ -40,13 +41,13 @@ def extended(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
     """A deployment whose endpoint has what the suite asks for, beside its own."""
     root = with_modules(request.getfixturevalue("tmp_path_factory").mktemp("suite"))
     (root / "functions").unlink()
-    shutil.copytree(ROOT / "functions", root / "functions", ignore=shutil.ignore_patterns("__pycache__"))
+    copy_code(ROOT / "functions", root / "functions")
     shutil.copytree(SUITE, root / "functions/mcp_endpoint/suite")
     with (root / "functions/mcp_endpoint/protocol/server.py").open("a", encoding="utf-8") as server:
         server.write(EXTENSION)
     plenty = {"UserRequests": "6000"}
     with run_local_deployment(
-        DeploymentOptions(docs=HERE / "documents", root=root, modules=["rag"], parameters=plenty)
+        DeploymentOptions(docs=HERE / "documents", root=root, modules=["rag"], parameters=plenty, only=FUNCTIONS)
     ) as deployment:
         yield deployment
 

@@ -15,7 +15,7 @@ import pytest
 from infra.local.deployment import DeploymentOptions, LocalDeployment, run_local_deployment
 from tests.accounts import connect, forget
 from tests.whole.conftest import HERE, McpUser, built
-from tests.whole.test_upgrade import release
+from tests.whole.test_upgrade import DOORS, release
 
 CONCURRENCY = 10
 GET_ME: dict[str, Any] = {"module": "github", "tool": "get_me"}
@@ -26,7 +26,7 @@ TAGS: dict[str, Any] = {"module": "rag", "tool": "list_tags"}
 def new_account(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
     folders, github = request.getfixturevalue("tmp_path_factory"), request.getfixturevalue("github")
     root = release(folders.mktemp("quota"), github)
-    alone: dict[str, Any] = {"parameters": {"UserConcurrency": "0"}, "concurrency": CONCURRENCY}
+    alone: dict[str, Any] = {"parameters": {"UserConcurrency": "0"}, "concurrency": CONCURRENCY, "only": DOORS}
     with run_local_deployment(
         DeploymentOptions(docs=HERE / "documents", root=root, modules=("github", "rag"), **alone)
     ) as deployment:

@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -38,6 +39,11 @@ REPLACED = {
 IN_AWS = "it needs an account in AWS; tests/rehearsal deploys on an engine"
 LEFT_OUT = dict.fromkeys(("make deploy", 'make deploy ARGS="Administrator=ada@example.com"'), IN_AWS)
 INSTALLED = (".venv", ".tools")
+# uv as it is, but that nothing is compiled for a minute of CPU which is compiled in this checkout.
+INSTALLING = """
+[ "$1" = sync ] || exec {uv} "$@"
+{uv} "$@" --no-compile-bytecode && PYTHONPATH={root} {python} -m tests.project_copy "$PWD/.venv"
+"""
 NEEDED_PROGRAMS = ("rg", "jq", "node")
 
 
@@ -150,11 +156,10 @@ def walk(installed: Path, tmp_path: Path) -> Iterator[Walk]:
     copy_checkout(installed)
     bin_folder = tmp_path / "bin"
     bin_folder.mkdir()
-    (bin_folder / "uv").symlink_to(UV)
+    write_program(bin_folder / "uv", INSTALLING.format(uv=UV, root=ROOT, python=sys.executable))
     servers = {"npx": npm.modules() / ".bin/mcp-server-everything", "uvx": pypi.programs() / "mcp-server-time"}
     for name, program in servers.items():
-        (bin_folder / name).write_text(f"#!/bin/sh\nexec {program}\n")
-        (bin_folder / name).chmod(0o755)
+        write_program(bin_folder / name, f"exec {program}")
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -165,6 +170,11 @@ def walk(installed: Path, tmp_path: Path) -> Iterator[Walk]:
     found = Walk(installed, kept | own | {"XDG_CONFIG_HOME": str(tmp_path / "config")})
     with found.running, found.terminals:
         yield found
+
+
+def write_program(file: Path, script: str) -> None:
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(0o755)
 
 
 def copy_checkout(folder: Path) -> None:

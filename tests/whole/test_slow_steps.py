@@ -24,6 +24,7 @@ from tests.whole.gate import held
 from tests.whole.test_in_flight import OLGA, post
 
 CONCURRENCY, BATCHES, STEPS = 10, 2, 100
+FUNCTIONS = ("McpEndpointFunction", "StepRunnerFunction")
 
 
 @contextmanager
@@ -31,7 +32,7 @@ def new_account(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
     root = with_modules(request.getfixturevalue("tmp_path_factory").mktemp("slow"), HERE / "probe.py")
     modules = ("rag", "probe")
     with run_local_deployment(
-        DeploymentOptions(docs=HERE / "documents", root=root, modules=modules, concurrency=CONCURRENCY)
+        DeploymentOptions(docs=HERE / "documents", root=root, modules=modules, concurrency=CONCURRENCY, only=FUNCTIONS)
     ) as deployment:
         with operating(deployment.aws):
             members.put_role(ORGANIZATION, Role(ROLE, modules=modules, allow=("probe.*",)))

@@ -4,7 +4,6 @@ The next release is this one with a field more wherever a door writes what anoth
 """
 
 import os
-import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ from infra.source import ROOT
 from mcpist.caller import Role
 from tests import members
 from tests.accounts import connect, forget
-from tests.project_copy import with_modules
+from tests.project_copy import copy_code, with_modules
 from tests.whole.conftest import HERE, GitHub, McpUser, built
 
 pytestmark = [pytest.mark.slow]
@@ -67,7 +66,7 @@ def release(folder: Path, github: GitHub) -> Path:
     root = with_modules(folder, HERE / "probe.py")
     for name in ("functions", "layers/core"):
         (root / name).unlink()
-        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+        copy_code(ROOT / name, root / name)
     file = root / "layers/services/mcpist_services/github/module.py"
     file.write_text(file.read_text("utf-8").replace("https://api.github.com", github.url), "utf-8")
     return root
@@ -78,7 +77,9 @@ def upgraded(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
     """Deploy this release, which the tests replace, with an account of GitHub."""
     folders, github = request.getfixturevalue("tmp_path_factory"), request.getfixturevalue("github")
     root = release(folders.mktemp("this"), github)
-    with run_local_deployment(DeploymentOptions(docs=HERE / "documents", root=root, modules=MODULES)) as deployment:
+    with run_local_deployment(
+        DeploymentOptions(docs=HERE / "documents", root=root, modules=MODULES, only=DOORS)
+    ) as deployment:
         with operating(deployment.aws):
             members.put_role(ORGANIZATION, Role(ROLE, modules=MODULES, allow=("probe.*",)))
         connect(deployment, "github", "uma-canary-token")
