@@ -59,8 +59,8 @@ shell: .venv/.synced ## Open a shell in which `mcpist` is found.
 test: .venv/.peers ## Run the tests, e.g. make test ARGS="-k batch".
 	@$(PYTEST) $(if $(REST),-m "" $(COVERED:%=--ignore=%)) $(ARGS)
 
-test-all: .venv/.peers ## Run the slow tests as well, e.g. FLOOD_MINUTES=60 make test-all ARGS="-s -k flood" for an hour's flood.
-	@$(PYTEST) -m "" $(ARGS)
+test-all: .venv/.peers ## Run the slow tests too, on all examples, e.g. FLOOD_MINUTES=60 make test-all ARGS="-s -k flood" for an hour's flood.
+	@MCPIST_TESTS_ALL_EXAMPLES=yes $(PYTEST) -m "" $(ARGS)
 
 mutate: .venv/.synced ## Remove each defence of docs/security.md and demand red tests, e.g. make mutate ARGS="state_*".
 	@$(RUN) python -m tests.mutations $(ARGS)

@@ -1,16 +1,20 @@
-"""The number of examples that a property is tried on: all by `make test-all`, a third of them by `make test`."""
+"""How much of a property a run tries: a third of its examples, or all of them by `make test-all`.
+
+`make test` leaves the slow tests out. `.ci/run` takes them with the same examples as `make test`, since equal examples
+are drawn in each run of a CI: what all of them would find beyond the third is for a run by hand.
+"""
 
 import os
 
-# Set by conftest.py where the slow tests run as well; workers inherit it.
-ALL_EXAMPLES = "MCPIST_TESTS_ALL_EXAMPLES"
+SLOW_TESTS = "MCPIST_TESTS_SLOW"  # set by tests/running.py where the slow tests run as well; workers inherit it
+ALL_EXAMPLES = "MCPIST_TESTS_ALL_EXAMPLES"  # set by `make test-all`
 
 
-def all_examples() -> bool:
+def has_slow_tests() -> bool:
     """Whether this run has the slow tests as well."""
-    return ALL_EXAMPLES in os.environ
+    return SLOW_TESTS in os.environ
 
 
 def examples(count: int, *, quick: int = 0) -> int:
-    """Return the number of examples of this run; `quick` is that of `make test` where a third is too much."""
-    return count if all_examples() else quick or max(count // 3, 10)
+    """Return the number of examples of this run; `quick` is that of `make test` and CI where a third is too much."""
+    return count if ALL_EXAMPLES in os.environ else quick or max(count // 3, 10)

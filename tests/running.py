@@ -1,8 +1,8 @@
 """How the suite runs: the order of its files, what one worker runs as a whole, and what a run took.
 
-Two tiers: `make test` is for every change and stays under the bounds below; `make test-all` and `.ci/run` also run the
-tests marked as slow. A test is slow if it takes seconds and repeats, on a larger scale or by another way in, what a
-quick one shows: whatever a test proves alone stays quick.
+Two tiers: `make test` is for every change and stays under the bounds below; `.ci/run` also runs the tests marked as
+slow, and `make test-all` tries all examples of each besides. A test is slow if it takes seconds and repeats, on a
+larger scale or by another way in, what a quick one shows: whatever a test proves alone stays quick.
 """
 
 import gc
@@ -23,7 +23,7 @@ from _pytest.assertion import rewrite
 from _pytest.assertion.rewrite import assertstate_key
 from xdist.scheduler import LoadFileScheduling
 
-from tests.examples import ALL_EXAMPLES, examples
+from tests.examples import SLOW_TESTS, examples
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
@@ -43,9 +43,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Try properties on all their examples where the slow tests run, and look for garbage less often."""
+    """Tell tests whether the slow ones run as well, and look for garbage less often."""
     if not config.option.markexpr:
-        os.environ[ALL_EXAMPLES] = "yes"
+        os.environ[SLOW_TESTS] = "yes"
     # A loaded machine is no failure, and what is taken must not depend on the dice.
     hypothesis.settings.register_profile(
         "steady", deadline=None, derandomize="CI" in os.environ, max_examples=examples(100)
@@ -113,11 +113,11 @@ def pytest_collection_finish() -> None:
 
 
 class Scheduling(LoadFileScheduling):
-    """A worker takes a file at a time, and one worker takes all files of the usual deployment, which starts once."""
+    """A worker takes a file at a time, or all files that share the usual deployment, which starts once for them."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
-        return "the usual deployment" if has_usual_deployment(file) else file
+        return usual_deployment(file) or file
 
     def schedule(self) -> None:
         """Give out files, twice to a worker that starts late: it keeps its last test until it hears of the next."""
@@ -140,10 +140,15 @@ class Scheduling(LoadFileScheduling):
 
 
 @cache
-def has_usual_deployment(file: str) -> bool:
-    """Whether tests of a file take the deployment that no file has for itself."""
+def usual_deployment(file: str) -> str:
+    """The deployment of tests that take the one that no file has for itself; empty for other files.
+
+    Tests in a browser take longer than all others of them, and have one for themselves, so that two workers share them.
+    """
     source = (ROOT / file).read_text("utf-8") if file.startswith("tests/whole/") else ""
-    return "built(" not in source and re.search(r"\b(deployment: LocalDeployment|McpUser)\b", source) is not None
+    if "built(" in source or not re.search(r"\b(deployment: LocalDeployment|McpUser)\b", source):
+        return ""
+    return "the usual deployment, in a browser" if "chromium" in source else "the usual deployment"
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,7 +1,8 @@
 """Many deliveries: duplicates, another order, wrong signatures, functions killed at any request to AWS, a vendor down.
 
 Of each signed delivery each interest deals once, and nothing is lost where the vendor repeats what was not answered.
-`MCPIST_DELIVERIES=10000` with `pytest -m slow -rP` proves it of so many, and prints what happened to them.
+`make test-all ARGS="-rP -k proof"` proves it of a thousand and prints what happened to them; MCPIST_DELIVERIES chooses
+another number.
 """
 
 import json
@@ -26,6 +27,7 @@ from mcpist.tools.access.permissions import Permissions
 from tests.core.loopback import Service
 from tests.events.conftest import hook, source_of
 from tests.events.test_webhooks import payload, subscribed
+from tests.examples import examples
 from tests.lambda_context import Context
 
 DOWN = 0.2
@@ -95,8 +97,8 @@ def test_of_many_deliveries_none_is_lost_and_none_is_dealt_with_twice(
 
 
 @pytest.mark.slow
-def test_nor_is_one_of_a_thousand(uma: Permissions, vendor: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    prove(int(os.environ.get("MCPIST_DELIVERIES", "1000")), uma, vendor, monkeypatch)
+def test_nor_is_one_of_many_more(uma: Permissions, vendor: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    prove(int(os.environ.get("MCPIST_DELIVERIES") or examples(1_000, quick=40)), uma, vendor, monkeypatch)
 
 
 def prove(count: int, uma: Permissions, vendor: Service, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,7 @@
-"""What policies decide, by others: Cedar's own WebAssembly, and every run of small batches in plain Python."""
+"""What policies decide, by others: Cedar's own WebAssembly, and every run of small batches in plain Python.
+
+`make test-all ARGS="-k oracles"` compares 10,000 of each; CI compares fewer of the same, which are drawn first.
+"""
 
 import json
 import random
@@ -16,6 +19,7 @@ from mcpist.policies.facts import Moment, ToolFacts, questions
 from mcpist.policies.history import History
 from mcpist.policies.place import PlannedStep, places
 from mcpist.policies.rules import rules_of
+from tests.examples import examples
 from tests.peers.npm import node
 
 UMA = Caller("acme", "uma", Subject("https://login.example.com", "uma"), "user", (Role("dev"),))
@@ -29,7 +33,7 @@ SCHEMA = {
     "required": ["owner"],
 }
 WORDS = ("us", "them", "x*", "")
-SIZES = (pytest.param(300, id="300"), pytest.param(10_000, id="10000", marks=pytest.mark.slow))
+SIZES = (pytest.param(300, id="300"), pytest.param(examples(10_000, quick=1_500), id="many", marks=pytest.mark.slow))
 
 
 def verdicts(text: str, uses: list[ToolFacts], **more: Any) -> list[Verdict]:

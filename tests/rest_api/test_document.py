@@ -21,6 +21,7 @@ from mcpist.aws import clients
 from mcpist.errors import ConnectionRequired, to_message
 from mcpist_services.definitions import ROUTE_NAMES
 from rest_api import document, page
+from tests.examples import examples
 from tests.rest_api.rest_client import RestClient, handle
 
 load_all_checks()
@@ -29,7 +30,7 @@ OPERATIONS = {operation.ok().label: operation.ok() for operation in SCHEMA.get_a
 CONFORMANCE = CHECKS.get_by_names(
     ["status_code_conformance", "content_type_conformance", "response_schema_conformance"]
 )
-EXAMPLES = 6  # for each operation, of requests that fit the document and of others
+EXAMPLES = examples(6, quick=3)  # for each operation, of requests that fit the document and of others
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from tests.whole.test_restart import Stack, up
 
 pytestmark = pytest.mark.slow
 
-KILLS = int(os.environ.get("KILLS", "4"))
+KILLS = int(os.environ.get("KILLS", "3"))
 CALL_SECONDS = 0.2
 CALLS = 12
 """Of a batch of `batch_of`."""

@@ -8,7 +8,7 @@ import pytest
 from infra.deploy.revision import RULE, VARIABLE, revised, revision
 from infra.local.intrinsics import TemplateError
 from infra.local.template import parameter_values, read_template
-from tests.examples import all_examples
+from tests.examples import has_slow_tests
 from tests.translation import template, translate
 
 type Json = dict[str, Any]
@@ -50,7 +50,7 @@ PARAMETERS = [name if name in QUICK else pytest.param(name, marks=pytest.mark.sl
 @cache
 def versions() -> dict[str, frozenset[str]]:
     """The versions that a deployment publishes: with the defaults (under ""), and with each parameter changed alone."""
-    names = DEFAULTS if all_examples() else QUICK
+    names = DEFAULTS if has_slow_tests() else QUICK
     changed = {"": DEFAULTS, "again": DEFAULTS, **{name: DEFAULTS | {name: OTHER[name]} for name in names}}
     found = translate({name: revised(template(), values) for name, values in changed.items()})
     return {

@@ -1,13 +1,14 @@
 """Many sandboxes refresh one rotating grant at the same moment: a real server counts the requests that reach it.
 
 The server ends the whole grant when a used refresh token is sent again. So two requests in one round are not only
-counted: no later round would get a token.
+counted: no later round would get a token. `make test-all ARGS="-k contention"` has fifty threads in each process.
 """
 
 from dataclasses import dataclass
 
 import pytest
 
+from tests.examples import examples
 from tests.token_broker.stack import OWNER, PACE, BrokerStack
 
 
@@ -31,7 +32,9 @@ class Contention:
 
 
 FEW = Contention(processes=4, threads=8, delays=(0, 0.5, 1.5), lease_seconds=1)
-MANY = Contention(processes=8, threads=50, delays=(0, 0.1, 0.5, 1.5, 3), lease_seconds=PACE["lease"])
+MANY = Contention(
+    processes=8, threads=examples(50, quick=20), delays=(0, 0.1, 0.5, 1.5, 3), lease_seconds=PACE["lease"]
+)
 
 
 @pytest.mark.parametrize("contention", [FEW, pytest.param(MANY, marks=pytest.mark.slow)], ids=str)

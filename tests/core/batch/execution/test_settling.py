@@ -26,7 +26,7 @@ from mcpist.caller import Subject
 from mcpist.errors import McpistError, StoreUnavailable, Timeout
 from mcpist.running.run import ToolResult
 from mcpist.settings import settings as stack
-from tests.examples import all_examples, examples
+from tests.examples import examples, has_slow_tests
 
 type Happening = Literal["killed", "outage", "delivered twice", "executed twice", "cancelled"]
 
@@ -260,7 +260,7 @@ def check_one(world: World, item: Entry) -> None:
 
 def moments(count: int) -> range:
     """Return each of so many moments, or every third of them for the quick tests."""
-    return range(0, count, 1 if all_examples() else 3)
+    return range(0, count, 1 if has_slow_tests() else 3)
 
 
 HAPPENINGS = st.dictionaries(
