@@ -57,7 +57,7 @@ def measure(seconds: float) -> list[str]:
     return show(rows(flood(seconds)), "fairness", f": {seconds / 60:g} minutes")
 
 
-def flood(seconds: float) -> Flood:
+def flood(seconds: float, quiet_samples: int = QUIET_SAMPLES) -> Flood:
     """Run the flood against a deployment as `mcpist up` runs it, whose requests wait their turns."""
     with run_stub_deployment({}, functions=0) as stub:
         deployment = stub.deployment
@@ -69,9 +69,9 @@ def flood(seconds: float) -> Flood:
             name: Neighbour(deployment.mcp_url, _admit(deployment, NEIGHBOURS, name), tools)
             for name, tools in uses.items()
         }
-        _sample(neighbours, lambda taken: taken == QUIET_SAMPLES // 5)  # warms their sandboxes
-        say(f"quiet: {QUIET_SAMPLES} requests of each neighbour")
-        quiet = _sample(neighbours, lambda taken: taken == QUIET_SAMPLES)
+        _sample(neighbours, lambda taken: taken == quiet_samples // 5)  # warms their sandboxes
+        say(f"quiet: {quiet_samples} requests of each neighbour")
+        quiet = _sample(neighbours, lambda taken: taken == quiet_samples)
         say(f"a flood of {seconds:.0f} s")
         with sampling(lambda: {EMBEDDED_AWS: os.getpid()}, SAMPLE_SECONDS) as samples:
             flooding = _start(deployment, hostile, seconds)

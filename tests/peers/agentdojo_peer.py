@@ -6,10 +6,23 @@ user can write, each with its path: AgentDojo's own places for injections, with 
 
 import json
 import sys
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
 
-from agentdojo.functions_runtime import FunctionsRuntime
-from agentdojo.task_suite.load_suites import get_suites
+import yaml
 from pydantic_core import to_jsonable_python
+
+yaml.SafeLoader = yaml.CSafeLoader  # it reads its environments again for each task, five sixths of a run's CPU
+# Its package of pipelines imports the clients of all models, most of a run's CPU, and the suites need two names of it.
+pipeline = ModuleType("agentdojo.agent_pipeline")
+pipeline.__path__ = [str(Path(find_spec("agentdojo").origin).parent / "agent_pipeline")]
+checker = ModuleType("agentdojo.agent_pipeline.ground_truth_pipeline")
+checker.GroundTruthPipeline = object  # by which AgentDojo checks its own tasks
+sys.modules |= {pipeline.__name__: pipeline, checker.__name__: checker}
+
+from agentdojo.functions_runtime import FunctionsRuntime  # noqa: E402
+from agentdojo.task_suite.load_suites import get_suites  # noqa: E402
 
 VERSION = "v1.2.2"
 MARK = "outsiderswordhere"

@@ -130,7 +130,8 @@ def values(step: str, answer: Any, path: str = "raw") -> Iterator[tuple[str, str
 
 def has(text: str, value: Any) -> bool:
     """Whether a text has a value as whole words."""
-    return re.search(rf"(?<![\w.]){re.escape(str(value).lower())}(?!\w|\.\w)", text.lower()) is not None
+    part, whole = str(value).lower(), text.lower()
+    return part in whole and re.search(rf"(?<![\w.]){re.escape(part)}(?!\w|\.\w)", whole) is not None
 
 
 def referring(value: Any, known: Sequence[Value], order: str) -> Any:

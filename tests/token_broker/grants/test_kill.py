@@ -1,6 +1,7 @@
 """A sandbox killed at every point of a refresh: what the provider still honours is never lost, and nothing loops."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -60,17 +61,23 @@ def killing(stack: BrokerStack, sandbox: BrokerProcess, point: str) -> Iterator[
 
 def kill_when(is_there: Callable[[], object], sandbox: BrokerProcess, killed: threading.Event) -> None:
     while not is_there():
-        pass
+        time.sleep(0.001)  # a busy loop would take the provider's share of this process
     sandbox.kill()
     killed.set()
 
 
-@pytest.mark.parametrize("mode", ["strict", pytest.param("lenient", marks=pytest.mark.slow)])
+# A provider is strict or lenient with a refresh token that it has redeemed before: elsewhere its mode changes nothing.
+KILLS = [
+    *((point, "strict") for point in (*AWS_POINTS, *PROVIDER_POINTS)),
+    *((point, "lenient") for point in sorted(REDEEMED)),
+]
+
+
 @pytest.mark.parametrize(
-    "point",
+    ("point", "mode"),
     [
-        point if point in REDEEMED else pytest.param(point, marks=pytest.mark.slow)
-        for point in (*AWS_POINTS, *PROVIDER_POINTS)
+        pytest.param(point, mode, marks=() if point in REDEEMED and mode == "strict" else pytest.mark.slow)
+        for point, mode in KILLS
     ],
 )
 def test_a_killed_refresh_loses_no_grant_that_the_provider_honours_and_never_loops(
