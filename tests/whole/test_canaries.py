@@ -497,7 +497,8 @@ def test_no_page_and_no_answer_holds_a_secret(story: Story, told: str) -> None:
 
 def test_no_trace_holds_a_secret_and_each_says_where_the_time_went(story: Story, daemon: Daemon) -> None:
     keeps_silent(story, *daemon.told)
-    assert {segment["name"] for segment in daemon.segments} == {
+    # The schedule of each minute has come to pass where the story took one.
+    assert {segment["name"] for segment in daemon.segments} - {"events"} == {
         *FUNCTIONS,
         *("rest_api", "tool", "broker", "program_runner", "upstream", "render"),
     }
