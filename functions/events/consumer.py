@@ -13,6 +13,7 @@ from mcpist.caller import Caller
 from mcpist.errors import DayLimitReached, InternalError, McpistError, PolicyRefused
 from mcpist.events import attempts, interests, publish, store
 from mcpist.events.attempts import AttemptRunning
+from mcpist.events.event_type import EventType
 from mcpist.events.interests import Interest
 from mcpist.events.store import StoredEvent
 from mcpist.memory import Clock, wall_clock
@@ -20,7 +21,7 @@ from mcpist.people import directory
 from mcpist.telemetry import invocation
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
-from mcpist_services.events import event_types, is_permitted, judge_listening
+from mcpist_services.events import is_permitted, judge_listening, type_in
 
 type Deliver = Callable[[Interest, StoredEvent, Caller, int], float | None]
 """Deals with an event for an interest: from these, its person as a caller, and the number of the attempt.
@@ -59,19 +60,20 @@ def deal_with(message: Mapping[str, Any], clock: Clock = wall_clock) -> None:
     stored = store.get(message["organization"], message["event"])
     if stored is None:  # a week has passed
         return
-    found = _interests(message, stored)
+    event_type = type_in(stored.event.organization, stored.event.type)
+    if event_type is None:
+        return
+    found = _interests(message, stored, event_type)
     if len(found) > 1:  # of which none waits for another that is slow or fails
         for one in found:
             publish.send({**message, "interest": one.id})
-    elif found and (failure := _deliver(found[0], stored, clock)):
+    elif found and (failure := _deliver(found[0], stored, event_type, clock)):
         raise failure
 
 
-def _interests(message: Mapping[str, Any], stored: StoredEvent) -> list[Interest]:
+def _interests(message: Mapping[str, Any], stored: StoredEvent, event_type: EventType) -> list[Interest]:
     """Return the interests that hear of an event: those of its person in its type, with such arguments."""
-    event, event_type = stored.event, event_types().get(stored.event.type)
-    if event_type is None:
-        return []
+    event = stored.event
     found = interests.of(event.organization, event.type)
     wanted = message.get("interest")
     return [
@@ -81,9 +83,9 @@ def _interests(message: Mapping[str, Any], stored: StoredEvent) -> list[Interest
     ]
 
 
-def _deliver(interest: Interest, stored: StoredEvent, clock: Clock) -> Exception | None:
+def _deliver(interest: Interest, stored: StoredEvent, event_type: EventType, clock: Clock) -> Exception | None:
     """Let an interest deal with an event, unless it has or its person may not hear of it any more; return a failure."""
-    caller = _person(interest)
+    caller = _person(interest, event_type)
     if caller is None and interest.kind not in ENDINGS:
         return None
     try:
@@ -95,7 +97,7 @@ def _deliver(interest: Interest, stored: StoredEvent, clock: Clock) -> Exception
     try:
         if caller is None:
             seconds = ENDINGS[interest.kind](interest, stored, attempt.number)
-        elif _is_refused(interest, caller):  # only this event: policies may depend on the time
+        elif _is_refused(interest, event_type, caller):  # only this event: policies may depend on the time
             seconds = None
         else:
             seconds = KINDS[interest.kind](interest, stored, caller, attempt.number)
@@ -111,19 +113,18 @@ def _deliver(interest: Interest, stored: StoredEvent, clock: Clock) -> Exception
     return None
 
 
-def _is_refused(interest: Interest, caller: Caller) -> bool:
+def _is_refused(interest: Interest, event_type: EventType, caller: Caller) -> bool:
     """Whether policies do not let a person hear of an event now; an audit row says so."""
     try:
-        judge_listening(Permissions(caller, CATALOGUE), event_types()[interest.type], interest.arguments)
+        judge_listening(Permissions(caller, CATALOGUE), event_type, interest.arguments)
     except PolicyRefused:
         return True
     return False
 
 
-def _person(interest: Interest) -> Caller | None:
+def _person(interest: Interest, event_type: EventType) -> Caller | None:
     """Return the person of an interest as the directory knows it now; None if it may not hear of the type."""
     user = directory.read(interest.organization).users.get(interest.user)
-    event_type = event_types()[interest.type]
     if user is None:
         return None
     try:

@@ -58,8 +58,11 @@ def permissions_of(source: EventSource) -> Permissions:
 
 
 def _tend(source: EventSource, types: list[EventType]) -> None:
-    if source.state == "ending" or not types:
+    if source.state == "ending":
         _end(source, types)
+        return
+    if not types:  # its module is not registered any more, or not with these webhooks
+        sources.end(source, wall_clock())
         return
     event_type = types[0]
     permissions = permissions_of(source)

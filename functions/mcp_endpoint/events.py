@@ -139,7 +139,7 @@ def _request(exchange: McpExchange, params: EventParams) -> "EventRequest":
     from mcpist_services import events
     from mcpist_services.subscriptions import EventRequest
 
-    found = events.event_types().get(params.name)
+    found = events.type_of(exchange.caller, params.name)
     if found is None:
         raise events.unknown_type(_permissions(exchange), params.name)
     events.require(_permissions(exchange), found)

@@ -57,6 +57,9 @@ class EventList(Body):
     has_more: bool
 
 
+GONE = "its module has no such events any more: end this source"
+
+
 class SourceRow(Body):
     """A webhook or a poll."""
 
@@ -164,7 +167,7 @@ def _source_row(source: EventSource) -> SourceRow:
         location=source.location,
         url=f"{settings().public_url}/hooks/{source.id}" if has_hook else "",
         state=source.state,
-        problem=source.problem,
+        problem=source.problem or ("" if types else GONE),
         failures=source.failures,
         pinned=source.pinned,
     )

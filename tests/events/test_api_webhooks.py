@@ -1,9 +1,6 @@
 """Webhooks of imported APIs: proposed by the description, verified as the overlay says, and read as events."""
 
 import base64
-import hashlib
-import hmac
-import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +13,6 @@ from mcpist.caller import Role
 from mcpist.errors import EventTypeNotFound, InvalidRequest
 from mcpist.events import store
 from mcpist.memory import forget_entries
-from mcpist.moments import utc_text
 from mcpist.settings import settings
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services import events
@@ -25,35 +21,14 @@ from mcpist_services.described.overlay import load_overlay
 from mcpist_services.described.overlay_files import compile_overlays
 from tests import members
 from tests.events.conftest import SECRET, permissions, source_of, work_off
+from tests.events.library_hooks import HOOKS, WEBHOOKS, lent, mac
 from tests.faults import for_each
 from tests.lambda_context import Context
 from tests.rest_api.fake_broker import FakeBroker
-from tests.services.described.library import library, overlay_of, takes
+from tests.services.described.library import library, overlay_of
 
 type Deploy = Callable[..., Permissions]
 
-LENT = {
-    "type": "object",
-    "properties": {
-        "kind": {"type": "string"},
-        "at": {"type": "string"},
-        "book": {"$ref": "#/components/schemas/Book"},
-        "days": {"type": ["integer", "null"]},
-        "secret": {"type": "string"},
-    },
-}
-WEBHOOKS = {
-    "book.lent": {"post": {"summary": "A book was lent", "requestBody": takes(LENT), "responses": {}}},
-    "book.returned": {"post": {"requestBody": takes(LENT), "responses": {}}},
-    "ping": {"post": {"responses": {}}},
-}
-HOOKS = {
-    "tool": "list_books",
-    "signature": "x-library-signature",
-    "prefix": "sha256=",
-    "event": "kind",
-    "occurred_at": "at",
-}
 NONE: dict[str, Any] = {}
 STANDARD = {
     "tool": "list_books",
@@ -69,7 +44,7 @@ STANDARD = {
 
 def forget() -> None:
     """As in a new deployment, with the same broker."""
-    for known in (settings, imported_apis, events.event_types):
+    for known in (settings, imported_apis, events.deployed_types):
         known.cache_clear()
     forget_entries()
 
@@ -94,28 +69,19 @@ def deploy(
     forget()
 
 
-def sent(body: bytes, **headers: str) -> int:
-    """The status of the response to a delivery."""
+def sent(body: bytes, source: str = "", **headers: str) -> int:
+    """The status of the response to a delivery; for another source than uma's only one by its id."""
+    source = source or source_of().id
     event = {
         "requestContext": {"http": {"method": "POST"}},
-        "rawPath": f"/hooks/{source_of().id}",
-        "pathParameters": {"source": source_of().id},
+        "rawPath": f"/hooks/{source}",
+        "pathParameters": {"source": source},
         "headers": {name.replace("_", "-"): value for name, value in headers.items()},
         "body": base64.b64encode(body).decode(),
         "isBase64Encoded": True,
     }
     status: int = handler(event, Context())["statusCode"]  # type: ignore[arg-type]
     return status
-
-
-def mac(message: bytes) -> bytes:
-    return hmac.new(SECRET.encode(), message, hashlib.sha256).digest()
-
-
-def lent(at: float, kind: str = "book.lent") -> bytes:
-    book = {"id": "b1", "title": "Dune", "author": {"name": "Herbert"}}
-    payload = {"kind": kind, "at": utc_text(at), "book": book, "days": 14, "secret": "canary", "more": 1}
-    return json.dumps(payload).encode()
 
 
 def stored(name: str = "lent") -> list[dict[str, Any]]:

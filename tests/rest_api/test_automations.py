@@ -27,7 +27,7 @@ from mcpist.tools.search.translation import read_translation
 from mcpist_services import NAMES
 from mcpist_services.automations import module
 from mcpist_services.catalogue import CATALOGUE
-from mcpist_services.events import event_types
+from mcpist_services.events import deployed_types
 from rest_api.handler import handler
 from tests import members
 from tests.lambda_context import Context
@@ -54,7 +54,7 @@ def uma(rest: RestClient, monkeypatch: pytest.MonkeyPatch) -> RestClient:
     made = make_once(f"key beside {rest.login.issuer}", lambda: boto3.client("kms").create_key())
     monkeypatch.setenv("VAULT_KEY", made["KeyMetadata"]["Arn"])
     settings.settings.cache_clear()
-    monkeypatch.setitem(event_types(), TYPE.full_name, TYPE)
+    monkeypatch.setitem(deployed_types(), TYPE.module, [TYPE])
     monkeypatch.setattr(broker, "invoke", invoke)
     members.put_role(
         "acme", Role("members", modules=MODULES, allow=("rag.*", "saved.*", "automations.*"), destructive=True)

@@ -10,8 +10,9 @@ import pytest
 from mcpist.events.event_type import EventType, HookRequest, Polled, Webhook
 from mcpist.tools.declare.call import Call
 from mcpist_services.catalogue import CATALOGUE
-from mcpist_services.events import event_types
+from mcpist_services.events import deployed_types
 
+TYPES = {one.full_name: one for types in deployed_types().values() for one in types}
 NOW = 1_800_000_000  # 2027-01-15T08:00:00Z
 EARLIER, LATER = "2027-01-15T07:59:00Z", "2027-01-15T08:00:30Z"
 CURSOR = str(NOW - 60)
@@ -102,7 +103,7 @@ CALLS = {
 
 
 def test_every_type_needs_a_tool_that_reads_and_compares_fields_that_its_payload_has() -> None:
-    for name, one in event_types().items():
+    for name, one in TYPES.items():
         if one.tool:
             assert CATALOGUE.module(one.module).tools[one.tool].reads, name
         for path in one.paths.values():
@@ -118,7 +119,7 @@ def test_every_type_needs_a_tool_that_reads_and_compares_fields_that_its_payload
 @pytest.mark.parametrize("name", ROWS)
 def test_a_poll_asks_for_what_changed_and_reads_each_change_once(name: str) -> None:
     arguments, answer, payload = ROWS[name]
-    event_type = event_types()[name]
+    event_type = TYPES[name]
     polled = event_type.source
     assert isinstance(polled, Polled)
     event_type.check(arguments)
@@ -140,7 +141,7 @@ def slack(payload: dict[str, Any], **headers: str) -> HookRequest:
 
 
 def test_slack_signs_the_moment_with_the_body_and_is_answered_its_challenge() -> None:
-    hook = event_types()["slack.messages"].source
+    hook = TYPES["slack.messages"].source
     assert isinstance(hook, Webhook)
     request = slack({"type": "url_verification", "challenge": "c1"})
     signed = hmac.new(b"s", b"v0:1800000000:" + request.body, hashlib.sha256).hexdigest()
@@ -179,7 +180,7 @@ def test_slack_signs_the_moment_with_the_body_and_is_answered_its_challenge() ->
     ],
 )
 def test_slacks_events_are_of_one_type_each(name: str, event: dict[str, Any], payload: dict[str, Any] | None) -> None:
-    event_type: EventType = event_types()[name]
+    event_type: EventType = TYPES[name]
     assert isinstance(event_type.source, Webhook)
     request = slack({"type": "event_callback", "event_id": "Ev1", "event_time": NOW, "team_id": "T1", "event": event})
     found = [
@@ -202,7 +203,7 @@ def test_slacks_events_are_of_one_type_each(name: str, event: dict[str, Any], pa
 def test_githubs_deliveries_say_when_and_are_known_by_their_bodies(
     name: str, header: str, moment: dict[str, Any]
 ) -> None:
-    hook = event_types()[f"github.{name}"].source
+    hook = TYPES[f"github.{name}"].source
     assert isinstance(hook, Webhook)
     body = json.dumps(moment | {"sender": {"id": 5}}).encode()
     request = HookRequest(headers={"x-github-event": header, "x-github-delivery": "any"}, body=body, source="acme.s1")

@@ -611,6 +611,7 @@ def test_every_right_of_a_role_and_a_key_is_needed_by_a_request(
     workload.count_recent_uses(story.user)
     workload.follow_events(story.user)
     workload.begin_sources(story.user, story.hub.hooks)
+    workload.receive_for_registered(story.user)
     workload.automate(story.user)
     workload.cancel_batches(story.user, upstream)
     workload.remove_machines(story.user)

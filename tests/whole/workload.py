@@ -36,9 +36,11 @@ from tests import members
 from tests.accounts import connect, forget
 from tests.audit_items import audit_items
 from tests.core.loopback import Reply, json_response, listening, serving
+from tests.events.library_hooks import HOOKS, WEBHOOKS, lent, mac
 from tests.login.signers import Signer
 from tests.mcp_endpoint.endpoint_client import EVENTS
 from tests.mcp_endpoint.receiver import SECRET, Receiver
+from tests.services.described.library import library, overlay_of
 from tests.traffic import AwsRequest, HookPhase, InjectedResponse, traffic_of
 from tests.upstreams.fake_upstream import ECHO, FakeUpstream
 from tests.whole.conftest import McpUser
@@ -167,6 +169,29 @@ def begin_sources(user: McpUser, hooks: list[dict[str, str]]) -> None:
         _tick(user.deployment, "EventsFunction")
         assert rest.delete(f"/v1/events/sources/{begun['id']}").status_code == 200
         wait(begun["id"], "gone")
+
+
+def receive_for_registered(user: McpUser) -> None:
+    """Register an API with webhooks, begin a source of them, and have its vendor call it."""
+    deployment, secret = user.deployment, "the-vendors-own-secret"
+    overlay = overlay_of(library(openapi="3.1.0", webhooks=WEBHOOKS)).dump() | {"hooks": HOOKS}
+    with rest_client(deployment, deployment.token(ADMINISTRATOR)) as rest:
+        assert rest.post("/v1/modules", json={"name": "library", "overlay": overlay}).status_code == 201
+        with operating(deployment.aws):
+            before = directory.read(ORGANIZATION).roles[ROLE]
+            members.put_role(ORGANIZATION, replace(before, modules=(*before.modules, "library")))
+        forget(deployment)
+        with rest_client(deployment, user.token) as own:
+            asked = {"type": "library.book_lent", "secret": secret}
+            begun = own.post("/v1/events/sources", json=asked).json()["source"]
+            body = lent(time.time())
+            headers = {"x-library-signature": f"sha256={mac(body, secret).hex()}"}
+            assert httpx2.post(begun["url"], content=body, headers=headers, timeout=60).status_code == 204
+            (found,) = own.get("/v1/events", params={"type": "library.book_lent"}).json()["events"]
+            assert found["data"]["book"]["title"] == "Dune"
+            assert own.delete(f"/v1/events/sources/{begun['id']}").status_code == 200
+        assert rest.delete("/v1/modules/library").status_code == 200
+    forget(deployment)
 
 
 def automate(user: McpUser) -> None:

@@ -16,7 +16,8 @@ from mcpist.registry import definitions
 from mcpist.registry.entries import Filter, Registry, RegistryEntry, disable, enable
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.module import ModuleKind
-from mcpist_services.catalogue import CATALOGUE, deployed_names, hidden_modules
+from mcpist_services.catalogue import CATALOGUE, hidden_modules
+from mcpist_services.deployed import deployed_names
 from mcpist_services.registered import registration
 from mcpist_services.registered.registration import everything_of
 from mcpist_services.registered.request import ModuleRequest, check

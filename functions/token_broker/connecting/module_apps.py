@@ -57,7 +57,8 @@ def _administrator(caller: Caller, name: str) -> Caller:
     """Return an administrator with the modules as they are now: one may have been registered a moment ago."""
     if caller.system_role != "admin":
         raise AuthorizationError(name=f"the app of {name}")
-    return replace(caller, modules=tuple(directory.read(caller.organization).modules.values()))
+    organization = directory.find(caller.organization)
+    return replace(caller, modules=tuple(organization.modules.values()) if organization else ())
 
 
 def _module(caller: Caller, name: str) -> RegisteredModule:

@@ -15,6 +15,7 @@ from mcpist.settings import settings
 from mcpist.tools.declare.module import Module
 from mcpist.tools.search.catalogue import NO_ENTRIES, Catalogue, ModuleSource
 from mcpist_services import NAMES, providers
+from mcpist_services.deployed import deployed_names, deployed_sources, has_programs
 from mcpist_services.described.compiled import imported_apis
 
 if TYPE_CHECKING:
@@ -64,22 +65,6 @@ def _stamp(path: Path) -> tuple[int, int]:
     return found.st_mtime_ns, found.st_size
 
 
-@cached
-def has_programs() -> bool:
-    """Whether programs are declared."""
-    return next(Path(settings().programs).glob("*.json"), None) is not None
-
-
-def _deployed_sources() -> "Sequence[ModuleSource]":
-    """Return the sources of the deployment that are the same for all callers: APIs, then programs."""
-    sources: list[ModuleSource] = [apis.source] if (apis := imported_apis()) else []
-    if has_programs():
-        from mcpist_services.programs.module import program_modules
-
-        sources.append(program_modules())
-    return sources
-
-
 def _sources_of(caller: "Caller") -> "Sequence[ModuleSource]":
     """Return the sources that depend on the caller: MCP servers, and what the caller's organization registered."""
     _follow_upstreams()
@@ -107,7 +92,7 @@ def _sources_of(caller: "Caller") -> "Sequence[ModuleSource]":
     return sources
 
 
-CATALOGUE = Catalogue("mcpist_services", NAMES, deployed=_deployed_sources, sources_of=_sources_of)
+CATALOGUE = Catalogue("mcpist_services", NAMES, deployed=deployed_sources, sources_of=_sources_of)
 
 
 class HiddenModules(ModuleSource):
@@ -133,13 +118,6 @@ def hidden_modules(caller: "Caller") -> frozenset[str]:
     """Return the modules of the caller's organization whose names the deployment has taken since."""
     registered = {module.name for module in caller.modules}
     return frozenset(registered & deployed_names()) if registered else frozenset()
-
-
-def deployed_names() -> frozenset[str]:
-    """Return the names of the modules of this deployment."""
-    from mcpist_services.upstream.configuration import configuration
-
-    return frozenset([*CATALOGUE.names, *configuration().all_categories])
 
 
 def is_taken(name: str) -> bool:

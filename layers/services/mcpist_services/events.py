@@ -6,7 +6,7 @@ A service's folder declares its types in `events.py`, which is imported only whe
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcpist.caller import Caller
 from mcpist.errors import EventTypeNotFound, InvalidRequest, McpistError
@@ -15,33 +15,80 @@ from mcpist.events.event_type import EventType
 from mcpist.events.interests import Interest
 from mcpist.events.sources import EventSource
 from mcpist.memory import cached, wall_clock
+from mcpist.people import directory
+from mcpist.registry import definitions
 from mcpist.running import broker
 from mcpist.running.gate import CONFIRMED, AdmittedUse, ToolUse, weigh
 from mcpist.suggestions import nearest
 from mcpist.telemetry import invocation
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services import NAMES
+from mcpist_services.deployed import deployed_names
 from mcpist_services.described.compiled import imported_apis
+from mcpist_services.described.registered_events import registered_types
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mcpist.caller import RegisteredModule
 
 
 @cached
-def event_types() -> dict[str, EventType]:
-    """Return all event types by their full names, the written services' and imported APIs'; this imports them."""
+def deployed_types() -> dict[str, list[EventType]]:
+    """Return the event types of written services and imported APIs by their modules; this imports them."""
     places = (f"mcpist_services.{name}.events" for name in NAMES)
     modules = (import_module(place) for place in places if find_spec(place))
     written = [one for module in modules for one in module.TYPES]
     apis = imported_apis()
-    return {one.full_name: one for one in (*written, *(apis.event_types() if apis else ()))}
+    found: dict[str, list[EventType]] = {}
+    for one in (*written, *(apis.event_types() if apis else ())):
+        found.setdefault(one.module, []).append(one)
+    return found
 
 
-def types_of(source: EventSource) -> list[EventType]:
+def types_of_module(
+    organization: str, module: str, registered: "Iterable[RegisteredModule] | None" = None
+) -> "Sequence[EventType]":
+    """Return the event types of a module as an organization has it.
+
+    `registered` are the organization's modules; without them the directory is read. The deployment's module counts
+    where both have one of this name.
+    """
+    deployed = deployed_types().get(module, ())
+    if deployed or module in deployed_names():
+        return deployed
+    if registered is None:
+        registered = directory.read(organization).modules.values()
+    return next((registered_types(organization, one) for one in registered if one.name == module), ())
+
+
+def type_in(organization: str, name: str, registered: "Iterable[RegisteredModule] | None" = None) -> EventType | None:
+    """Return the event type of a full name as an organization has it; None if there is none."""
+    types = types_of_module(organization, name.partition(".")[0], registered)
+    return next((one for one in types if one.full_name == name), None)
+
+
+def type_of(caller: Caller, name: str) -> EventType | None:
+    """Return the event type of a full name as the organization of a caller has it, whether or not it may use it."""
+    return type_in(caller.organization, name, caller.modules)
+
+
+def types_of(source: EventSource, registered: "Iterable[RegisteredModule] | None" = None) -> list[EventType]:
     """Return the types that a source brings in."""
-    return [one for one in event_types().values() if (one.module, one.channel) == (source.module, source.channel)]
+    types = types_of_module(source.organization, source.module, registered)
+    return [one for one in types if one.channel == source.channel]
 
 
 def visible_types(permissions: Permissions) -> list[EventType]:
     """Return the types that a caller may subscribe to."""
-    return [one for one in event_types().values() if is_permitted(permissions, one)]
+    caller = permissions.caller
+
+    def types(module: "RegisteredModule") -> "Sequence[EventType]":
+        return types_of_module(caller.organization, module.name, [module])
+
+    registered, _ = definitions.of_caller(caller, "api", types)
+    by_module = {**deployed_types(), **registered}
+    return [one for types in by_module.values() for one in types if is_permitted(permissions, one)]
 
 
 def is_permitted(permissions: Permissions, event_type: EventType) -> bool:
@@ -61,7 +108,7 @@ def require(permissions: Permissions, event_type: EventType) -> None:
 
 def find_type(permissions: Permissions, name: str) -> EventType:
     """Return a type that a caller may subscribe to; what a caller may not use reads as unknown."""
-    found = event_types().get(name)
+    found = type_of(permissions.caller, name)
     if found is None or not is_permitted(permissions, found):
         raise unknown_type(permissions, name)
     return found
@@ -84,14 +131,14 @@ def listen(permissions: Permissions, interest: Interest) -> EventType:
     return event_type
 
 
-def stop(interest: Interest) -> bool:
+def stop(interest: Interest, registered: "Iterable[RegisteredModule] | None" = None) -> bool:
     """Delete an interest, and end its source unless another interest of its person uses it; whether it existed."""
     existed = interests.remove(interest)
-    event_type = event_types().get(interest.type)
+    event_type = type_in(interest.organization, interest.type, registered)
     if event_type and event_type.source:
         token = sources.token_of(interest.user, event_type, event_type.location(interest.arguments))
         source = sources.find(f"{interest.organization}.{token}")
-        if source and sources.end_unneeded(source, event_types(), wall_clock()):
+        if source and sources.end_unneeded(source, types_of(source, registered), wall_clock()):
             publish.send({"organization": source.organization, "source": source.id})
     return existed
 

@@ -111,7 +111,7 @@ def subscribe(permissions: Permissions, asked: EventRequest, secret: str, second
 def unsubscribe(caller: Caller, name: str, arguments: Mapping[str, Any], url: str) -> None:
     """End a subscription; SubscriptionNotFound if there is none."""
     interest = interests.find(caller.organization, name, callbacks.subscription_id(caller, url, name, arguments))
-    if interest is None or not stop(interest):
+    if interest is None or not stop(interest, caller.modules):
         raise SubscriptionNotFound
     _record(caller, "unsubscribe", interest)
 
@@ -149,7 +149,7 @@ def _live(caller: Caller, now: float) -> dict[str, Interest]:
     """Return a person's subscriptions by their ids, and remove those that have ended."""
     own = [one for one in interests.of_user(caller.organization, caller.user) if one.kind == "callback"]
     for ended in (one for one in own if Callback.of(one).expires_at <= now):
-        stop(ended)
+        stop(ended, caller.modules)
     return {one.id: one for one in own if Callback.of(one).expires_at > now}
 
 

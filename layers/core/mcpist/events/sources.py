@@ -7,7 +7,7 @@ A source is due while there is something to do for it: to subscribe, to renew, t
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -116,11 +116,10 @@ def end(source: EventSource, now: float) -> None:
     done(source, now, state="ending")
 
 
-def end_unneeded(source: EventSource, event_types: Mapping[str, EventType], now: float) -> bool:
-    """Let a source end that is neither pinned nor of use to an interest of its person; return whether it does."""
-    if source.pinned or any(
-        _uses(one, source, event_types) for one in interests.of_user(source.organization, source.user)
-    ):
+def end_unneeded(source: EventSource, types: Iterable[EventType], now: float) -> bool:
+    """Let a source of these types end that is neither pinned nor of use to its person; return whether it does."""
+    by_name = {one.full_name: one for one in types}
+    if source.pinned or any(_uses(one, source, by_name) for one in interests.of_user(source.organization, source.user)):
         return False
     end(source, now)
     return True

@@ -31,7 +31,7 @@ from mcpist.suggestions import nearest
 from mcpist.telemetry import invocation
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.call import OtherTools
-from mcpist_services.events import event_types, find_type, listen, stop
+from mcpist_services.events import find_type, listen, stop
 
 MAX_AUTOMATIONS = 50
 """Of one person."""
@@ -91,7 +91,7 @@ def _forget(caller: Caller, found: Automation) -> None:
     """End the permission of an automation, and its interest in events."""
     broker.request(caller, "end_permit", permit=found.permit, user=found.user)
     if found.event:
-        stop(_interest_of(found))
+        stop(_interest_of(found), caller.modules)
 
 
 def _interest_of(found: Automation) -> Interest:
@@ -121,7 +121,7 @@ def preview(tools: OtherTools, deadline: float, name: str, event: str) -> dict[s
     """Return the steps of the run that an automation would have for a past event."""
     permissions: Permissions = tools.permissions
     found = records.find_own(permissions.caller, name)
-    happened = _past_event(found, event)
+    happened = _past_event(permissions, found, event)
     about = {"name": name, "event": happened.id, "happened_at": utc_text(happened.occurred_at)}
     if not occasions.conditions_hold(found, happened):
         return about | {"runs": False, "reason": "its conditions do not hold", "parameters": {}, "steps": []}
@@ -258,7 +258,7 @@ def _accounts_of(permissions: Permissions, event: str) -> tuple[str, ...]:
     return caller.user, *(str(row["account_id"]) for row in broker.accounts(caller, services) if row["account_id"])
 
 
-def _past_event(found: Automation, event: str) -> Event:
+def _past_event(permissions: Permissions, found: Automation, event: str) -> Event:
     """Return the past event of an id, else the last one; a schedule's is made for its next moment."""
     if found.schedule:
         return occasions.scheduled_event(found, occasions.next_moment(found))
@@ -267,7 +267,7 @@ def _past_event(found: Automation, event: str) -> Event:
     else:
         about = found.organization, found.user, found.event
         past = [*store.read(*about, now=time.time(), limit=MAX_PAST_EVENTS, newest=True).events]
-    event_type = event_types()[found.event]
+    event_type = find_type(permissions, found.event)
     matching = (one.event for one in past if event_type.matches(found.arguments, one.event))
     if (last := next((one for one in matching if one.user == found.user), None)) is None:
         raise InvalidRequest(field="event", problem="no such event has happened in the last days")
