@@ -89,6 +89,7 @@ def install(server: Server[Any], to_protocol: Callable[..., MCPError], ttl_ms: i
     server.middleware.append(_announce)
     serve("events/list", PaginatedRequestParams, list_events)
     serve("events/poll", PollParams, _poll)
+    serve("events/stream", RequestParams, _stream)
     serve("events/subscribe", SubscribeParams, _subscribe)
     serve("events/unsubscribe", SubscribeParams, _unsubscribe)
 
@@ -113,6 +114,11 @@ def _poll(exchange: McpExchange, params: PollParams) -> dict[str, Any]:
         "hasMore": polled.has_more,
         "nextPollMs": NEXT_POLL_MS,
     }
+
+
+def _stream(exchange: McpExchange, params: RequestParams) -> dict[str, Any]:  # noqa: ARG001 - a method's
+    """Refuse what no event type offers: a response that stays open, which the gateway of a function cannot send."""
+    raise errors.UnsupportedDelivery(field="method", mode="push")
 
 
 def _subscribe(exchange: McpExchange, params: SubscribeParams) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import pytest
 from events.handler import handler
 from mcpist.caller import Role
 from mcpist.errors import EventTypeNotFound, InvalidRequest
-from mcpist.events import interests, sources, store
+from mcpist.events import interests, publish, sources, store
 from mcpist.events.interests import Interest
 from mcpist.events.sources import EventSource
 from mcpist.people import directory
@@ -137,6 +137,16 @@ def test_a_delivery_is_not_taken_again_once_it_is_forgotten(uma: Permissions, ve
     assert hook(source_of(), old)["statusCode"] == 204
     assert hook(source_of(), {"zen": "Keep it simple."}, name="ping")["statusCode"] == 204
     assert store.read("acme", "uma", "github.issues", now=time.time()).events == ()
+
+
+@pytest.mark.usefixtures("organization")
+def test_messages_say_whose_they_are_so_that_the_queue_can_be_fair() -> None:
+    for name in ("acme", "globex"):
+        publish.send({"organization": name, "event": "e1"})
+    client = boto3.client("sqs")
+    found = client.receive_message(QueueUrl=settings().event_queue, AttributeNames=["All"], MaxNumberOfMessages=10)
+    groups = {one["Attributes"]["MessageGroupId"]: json.loads(one["Body"]) for one in found["Messages"]}
+    assert {name: message["organization"] for name, message in groups.items()} == {"acme": "acme", "globex": "globex"}
 
 
 def test_an_event_of_one_persons_source_is_for_this_person_alone(

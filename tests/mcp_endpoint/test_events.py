@@ -184,6 +184,14 @@ def test_no_callback_leads_into_a_private_network(door: EndpointClient, receiver
     assert not interests.of("acme", NAME)
 
 
+def test_a_stream_is_refused_by_the_code_of_a_way_in_which_nothing_is_delivered(door: EndpointClient) -> None:
+    asked = {"name": NAME, "arguments": PLACE, "cursor": None}
+    for params in (asked, {}):
+        assert refusal(door.request("events/stream", **params), "feature", "value") == (-32014, "deliveryMode", "push")
+    listed = door.request("events/list")["result"]["events"]
+    assert {way for one in listed for way in one["delivery"]} == {"webhook", "poll"}
+
+
 def test_a_redirect_of_a_callback_is_not_followed(door: EndpointClient, receiver: Receiver) -> None:
     subscribe(door, receiver)
     receiver.reply_with(Reply(status=307, headers={"location": f"{receiver.url}/other"}))

@@ -29,5 +29,8 @@ def publish_own(event: Event) -> None:
 
 def send(message: Mapping[str, Any]) -> None:
     """Send a message to the queue: `{organization, event}`, with the id of one `interest` if it is for that alone."""
+    # The queue is fair between groups: a burst of one organization keeps no other one's messages waiting.
     with store_errors("queue"):
-        client("sqs").send_message(QueueUrl=settings().event_queue, MessageBody=json.dumps(message))
+        client("sqs").send_message(
+            QueueUrl=settings().event_queue, MessageBody=json.dumps(message), MessageGroupId=message["organization"]
+        )
