@@ -21,6 +21,7 @@ from mcpist.errors import StoreUnavailable, UpstreamUnavailable
 from mcpist.events import interests, store
 from mcpist.events.event import Event
 from mcpist.events.event_type import Argument, event_type
+from mcpist.events.interests import Interest
 from mcpist.people import directory, edits
 from mcpist.running import broker, notification
 from mcpist.tools.search.translation import read_translation
@@ -306,6 +307,8 @@ def test_a_failed_run_goes_on_with_what_did_not_succeed_and_reaches_its_owner(
     told: list[notification.Notice] = []
     monkeypatch.setattr(notification, "send", lambda _, notice: told.append(notice))
     do(uma, "set", **SET, retries=1)
+    wish = Interest(id="w", organization="acme", user="uma", type="automations.failed", kind="callback")
+    interests.add(wish)
     fire()
     (first,) = all_runs()
     LedgerDriver(first.batch).finish("tags", raw=[{"tag": "a", "count": 1}])
@@ -322,11 +325,30 @@ def test_a_failed_run_goes_on_with_what_did_not_succeed_and_reaches_its_owner(
     assert over.state == "failed"
     assert "more: UPSTREAM_UNAVAILABLE" in over.problem
     assert [(one.kind, one.facts["owner"]) for one in told] == [("automation.failed", "uma")]
+    (event,) = (one.event for one in store.read("acme", "uma", "automations.failed", now=time.time()).events)
+    assert event.data == {
+        "automation": SET["name"],
+        "run": over.id,
+        "state": "failed",
+        "problem": over.problem,
+        "batch": over.batch,
+    }
+    assert (event.actor, event.depth) == ("uma", 1), "no automation of the same person runs on it unasked"
     fire(later(1))
     LedgerDriver(all_runs()[0].batch)
     finish(all_runs()[0], "unknown")
     tick()
     assert (all_runs()[0].state, len(told)) == ("failed", 1), "a write in doubt is not repeated; told once an hour"
+
+
+def test_the_place_of_a_run_is_free_although_somebody_was_interrupted_after_its_end(uma: RestClient) -> None:
+    do(uma, "set", **SET)
+    fire()
+    (run,) = all_runs()
+    assert kept().running == (run.id,)
+    assert records.update_run(kept(), run, run.ended("succeeded"))
+    tick()
+    assert kept().running == ()
 
 
 def test_a_store_that_is_down_is_tried_again_and_a_policy_that_asks_fails_the_run(

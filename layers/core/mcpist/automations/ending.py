@@ -10,6 +10,7 @@ from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Header
 from mcpist.caller import Caller, Proof, Role
 from mcpist.errors import McpistError, from_message
+from mcpist.events import own
 from mcpist.running import notification
 from mcpist.settings import settings
 from mcpist.tools.access.permissions import Permissions
@@ -22,11 +23,19 @@ NOTIFY_SECONDS = 3_600
 def end_run(automation: Automation, run: Run, state: RunState, problem: str, catalogue: Catalogue) -> Run:
     """End a run once, and tell people of a failure."""
     over = run.ended(state, problem)
+    if state != "succeeded":  # before it is over: whoever is interrupted repeats it, as the same event
+        tell(automation, over)
     is_first = records.update_run(automation, run, over)
     release(automation, run)
     if is_first and state != "succeeded":
         notify(automation, over, catalogue)
     return over
+
+
+def tell(automation: Automation, run: Run) -> None:
+    """Tell the automation's person of a run that did not succeed, by an event."""
+    facts = {"run": run.id, "state": run.state, "problem": run.problem, "batch": run.batch}
+    own.automation_failed(automation.organization, automation.user, automation.name, facts, run.depth)
 
 
 def release(automation: Automation, run: Run) -> None:

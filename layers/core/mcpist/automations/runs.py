@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from mcpist.automations import records
-from mcpist.automations.ending import end_run, first_problem, notify, problem_text, release
+from mcpist.automations.ending import end_run, first_problem, notify, problem_text, release, tell
 from mcpist.automations.occasions import (
     conditions_hold,
     is_moment,
@@ -80,6 +80,8 @@ def begin(automation: Automation, run: Run, catalogue: Catalogue) -> Run:
     """Store a run once, and go on with it as far as possible now."""
     new, run = run, records.add_run(automation, run)
     if run.is_over:
+        if run.state == "failed":
+            tell(automation, run)
         if run is new and run.state == "failed":
             notify(automation, run, catalogue)
         return run
@@ -140,7 +142,9 @@ def _keep_schedule(automation: Automation, entry: DueEntry, catalogue: Catalogue
 
 def follow(automation: Automation, run: Run, catalogue: Catalogue, entry: DueEntry) -> Run:
     """Go on with a run as far as possible now, and replace the note about it."""
-    if run.state == "waiting":
+    if run.is_over:  # whoever ended it was perhaps interrupted before its place was free
+        release(automation, run)
+    elif run.state == "waiting":
         run = _try_to_start(automation, run, catalogue)
     elif run.state == "running":
         run = _look_at_batch(automation, run, catalogue)

@@ -1,4 +1,4 @@
-"""Our own events: a file that was stored, a batch that has finished.
+"""Our own events: a file that was stored, a batch that has finished, an automation that has failed.
 
 They are published only where somebody asked for them, and never fail the work that they tell of.
 """
@@ -31,6 +31,12 @@ def batch_finished(organization: str, user: str, batch: str, statuses: Mapping[s
         "failed": failed,
     }
     _publish(organization, user, "batches.finished", batch, data, depth)
+
+
+def automation_failed(organization: str, user: str, automation: str, run: Mapping[str, Any], depth: int) -> None:
+    """Tell the person of an automation of a run that did not succeed: its `run` id, `state`, `problem` and `batch`."""
+    data = {"automation": automation, **run}
+    _publish(organization, user, "automations.failed", f"{automation} {run['run']}", data, depth)
 
 
 def _publish(organization: str, user: str, type_: str, delivery: str, data: Mapping[str, Any], depth: int = 0) -> None:

@@ -1,4 +1,4 @@
-"""Our own events: files and batches."""
+"""Our own events: files, batches and automations."""
 
 from mcpist.events.event_type import Argument, event_type
 
@@ -18,5 +18,13 @@ TYPES = (
         tool="",
         arguments={"outcome": Argument("outcome", "Only those that succeeded, or failed")},
         payload="batch outcome steps:object failed:list",
+    ),
+    event_type(
+        "automations",
+        "failed",
+        "A run of an automation of yours failed, or was left out.",
+        tool="",
+        arguments={"automation": Argument("automation", "Only of this name")},
+        payload="automation run state problem batch",
     ),
 )
