@@ -113,7 +113,7 @@ def test_every_type_needs_a_tool_that_reads_and_compares_fields_that_its_payload
             assert schema["type"] in {"string", "array", "integer", "boolean"}, (name, path)
         assert one.description.endswith("."), name
         assert all(argument["description"] for argument in one.arguments["properties"].values()), name
-        assert (one.source is None) == (one.module in {"files", "batches"}), name
+        assert (one.source is None) == (one.module in {"files", "batches", "automations"}), name
 
 
 @pytest.mark.parametrize("name", ROWS)
