@@ -9,7 +9,6 @@ import re
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -50,28 +49,27 @@ def effect_of(tool: str) -> Effect:
     return "reads" if tool.startswith(READS) else "destroys" if tool.startswith(DESTROYS) else "writes"
 
 
-def module_of(name: str) -> Module:
-    """Return a suite's tools as those of an MCP server."""
-    module = Module(name, name, api_version="mcp", kind="upstream")
-    for tool in suites()[name]["tools"]:
-        given = mcp_types.Tool.model_validate(tool)
-        effect = effect_of(given.name)
-        module.tools[given.name] = UpstreamTool(module=name, effect=effect, given=given, server=name)
-    return module
-
-
 @dataclass(frozen=True)
-class Setting:
-    """What an administrator has set."""
+class Servers:
+    """The suites as MCP servers, for an organization with the templates and no labels of its own."""
 
-    labels: tuple[str, ...] = ()
+    closed: frozenset[str] = frozenset()
+    """The tools, by their full names, with the hint that nobody outside has a part in what they answer."""
+
+    def module(self, name: str) -> Module:
+        """Return a suite's tools as those of an MCP server."""
+        module = Module(name, name, api_version="mcp", kind="upstream")
+        for tool in suites()[name]["tools"]:
+            hints = {"openWorldHint": False} if f"{name}.{tool['name']}" in self.closed else {}
+            given = mcp_types.Tool.model_validate(tool | {"annotations": hints})
+            effect = effect_of(given.name)
+            module.tools[given.name] = UpstreamTool(module=name, effect=effect, given=given, server=name)
+        return module
 
     def is_open(self, tool: str, path: str) -> bool:
         """Whether outsiders may have written what an answer has at a path."""
-        column = f"{tool}:{re.sub(r'(?:\[\d+\])+$', '', path).rpartition('.')[2]}"
-        return f"{tool}=internal" not in self.labels and not any(
-            fnmatchcase(f"{column}=internal", one) for one in self.labels if ":" in one
-        )
+        column = re.sub(r"(?:\[\d+\])+$", "", path).rpartition(".")[2]
+        return tool not in self.closed and column not in {"id_", "id", "sender"}
 
     @property
     def permissions(self) -> Permissions:
@@ -79,30 +77,25 @@ class Setting:
         chosen = {one.name: one.text for one in templates("en")}
         text = "\n".join((chosen["base"], chosen["untrusted-asks"], chosen["deletion-second-person"], OWN))
         role = Role("all", names, ("*",), destructive=True)
-        of = replace(caller(role), policies=Policies(1, text, self.labels, minutes=0))
-        source = DefinedModules(names, module_of)
+        of = replace(caller(role), policies=Policies(1, text, minutes=0))
+        source = DefinedModules(names, self.module)
         return Permissions(of, Catalogue("tests.core.sample", ("shop", "safe"), deployed=lambda: [source]))
 
 
-OF_SERVICES = ("id_", "id", "sender")
-"""Columns that the services fill in themselves."""
 OWN = f"""
 @id("untrusted-address") @ask
 forbid (principal, action == Action::"slack.{ADDRESSED}", resource) when {{ context.labels.contains("untrusted") }};
 """
 
 
-def labels() -> tuple[str, ...]:
-    """Return the labels by AgentDojo's own account of what outsiders write."""
-    open_ones = {
-        f"{name}.{task['calls'][place]['tool']}"
-        for name, suite in suites().items()
-        for task in suite["tasks"].values()
-        for place in (one["place"] for one in task["outside"])
-    }
-    every = [f"{name}.{tool['name']}" for name, suite in suites().items() for tool in suite["tools"]]
-    own = tuple(f"*:{column}=internal" for column in OF_SERVICES)
-    return (*own, *(f"{one}={'untrusted' if one in open_ones else 'internal'}" for one in every))
+def closed() -> frozenset[str]:
+    """Return the tools that tasks call and in whose answers, by AgentDojo's own account, no outsider writes."""
+    called, open_ones = set[str](), set[str]()
+    for name, suite in suites().items():
+        for task in suite["tasks"].values():
+            called |= {f"{name}.{call['tool']}" for call in task["calls"]}
+            open_ones |= {f"{name}.{task['calls'][one['place']]['tool']}" for one in task["outside"]}
+    return frozenset(called - open_ones)
 
 
 # -- steps ------------------------------------------------------------------------------------------------
@@ -155,7 +148,7 @@ def choices(tool: UpstreamTool) -> set[str]:
     return {name for name, spec in given if listed & set(re.findall(r"\$defs/(\w+)", json.dumps(spec)))}
 
 
-def steps(setting: Setting, module: Module, calls: list[Any], known: list[Value], order: str) -> list[dict[str, Any]]:
+def steps(servers: Servers, module: Module, calls: list[Any], known: list[Value], order: str) -> list[dict[str, Any]]:
     """Return the steps of calls; `known` are the values of the answers so far."""
     made = []
     for place, call in enumerate(calls):
@@ -166,7 +159,7 @@ def steps(setting: Setting, module: Module, calls: list[Any], known: list[Value]
         id_ = f"{'s' if order else 'i'}{place}"
         made.append({"id": id_, "module": module.name, "tool": call["tool"], "params": params})
         found = values(id_, call["answer"])
-        known += [Value(*one, setting.is_open(f"{module.name}.{call['tool']}", one[1])) for one in found]
+        known += [Value(*one, servers.is_open(f"{module.name}.{call['tool']}", one[1])) for one in found]
     return made
 
 
@@ -178,30 +171,30 @@ def is_sink(tool: str) -> bool:
     return effect_of(tool) != "reads" or tool == ADDRESSED
 
 
-def users_calls(setting: Setting) -> tuple[int, list[str]]:
+def users_calls(servers: Servers) -> tuple[int, list[str]]:
     """Return the number of the users' calls, and those about which somebody is asked."""
-    permissions, number, asked = setting.permissions, 0, list[str]()
+    permissions, number, asked = servers.permissions, 0, list[str]()
     for name, suite in suites().items():
         module = permissions.catalogue.module(name)
         for id_, task in suite["tasks"].items():
-            lines = steps(setting, module, task["calls"], [], task["order"])
+            lines = steps(servers, module, task["calls"], [], task["order"])
             found = planned(permissions, lines)
             number += len(lines)
             asked += [f"{name} {id_} {one['tool']}" for one in lines if found[one["id"]].level != "permit"]
     return number, asked
 
 
-def injected_sinks(setting: Setting) -> tuple[int, list[str]]:
+def injected_sinks(servers: Servers) -> tuple[int, list[str]]:
     """Return the number of the sinks that injections reach in users' tasks, and those that pass unasked."""
-    permissions, number, passed = setting.permissions, 0, list[str]()
+    permissions, number, passed = servers.permissions, 0, list[str]()
     for name, suite in suites().items():
         module = permissions.catalogue.module(name)
         for user, task in suite["tasks"].items():
             carrier = task["outside"][0]
-            before = steps(setting, module, task["calls"][: carrier["place"] + 1], [], task["order"])
+            before = steps(servers, module, task["calls"][: carrier["place"] + 1], [], task["order"])
             for attack, injected in suite["injections"].items():
                 read = Value(f"s{carrier['place']}", carrier["path"], injected["order"].lower(), is_open=True)
-                lines = [*before, *steps(setting, module, injected["calls"], [read], "")]
+                lines = [*before, *steps(servers, module, injected["calls"], [read], "")]
                 found = planned(permissions, lines)
                 sinks = [one for one in lines[len(before) :] if is_sink(one["tool"])]
                 number += len(sinks)
@@ -211,12 +204,12 @@ def injected_sinks(setting: Setting) -> tuple[int, list[str]]:
 
 @pytest.mark.slow
 def test_users_are_rarely_asked_and_no_injection_passes_unasked() -> None:
-    """By default all that an MCP server answers is untrusted; labels say what outsiders cannot write."""
-    for setting in (Setting(), Setting(labels())):
-        calls, asked = users_calls(setting)
-        sinks, passed = injected_sinks(setting)
+    """With no labels of an organization: by what servers say of themselves, and where they say nothing."""
+    for servers in (Servers(), Servers(closed())):
+        calls, asked = users_calls(servers)
+        sinks, passed = injected_sinks(servers)
         print(  # noqa: T201 - the numbers of the issue
-            f"{len(setting.labels)} labels: {calls - len(asked)} of {calls} calls of users pass unasked"
+            f"{len(servers.closed)} hints: {calls - len(asked)} of {calls} calls of users pass unasked"
             f" ({1 - len(asked) / calls:.1%}), {sinks - len(passed)} of {sinks} injected sinks do not"
         )
         assert sinks, "injections reach sinks"

@@ -173,7 +173,7 @@ TOOLS = {
     "hub.drop": "destroys",
     "hub.people": "reads",
 }
-LABELS = ("hub.people=customer", "hub.transfer=public")
+LABELS = ("hub.people=customer", "hub.people=untrusted", "hub.transfer=public")
 
 
 @dataclass(frozen=True)
@@ -182,6 +182,8 @@ class Seen:
 
     before: frozenset[str]
     reached: frozenset[str]
+    read_as_text: frozenset[str]
+    """Those of which more than ids reaches it."""
     writes: int
     destroys: int
     uses: int
@@ -205,6 +207,7 @@ def a_rule(chance: random.Random, depth: int = 2) -> Condition:
         (
             (f'context.before.contains(Action::"{tool}")', lambda seen: tool in seen.before),
             ('context.labels.contains("customer")', lambda seen: "hub.people" in seen.reached),
+            ('context.labels.contains("untrusted")', lambda seen: "hub.people" in seen.read_as_text),
             (f"context.recent.writes >= {bound}", lambda seen: seen.writes >= bound),
             (f"context.recent.destroys == {bound}", lambda seen: seen.destroys == bound),
             (f"context.recent.uses < {bound}", lambda seen: seen.uses < bound),
@@ -217,20 +220,28 @@ class Graph:
     tools: tuple[str, ...]
     needs: tuple[frozenset[int], ...]
     sources: tuple[frozenset[int], ...]
+    plain: tuple[frozenset[int], ...]
+    """The sources of which a step takes ids alone."""
     goes_on: frozenset[int]
     """The steps with `on_error: continue`."""
 
     def ancestors(self, step: int) -> frozenset[int]:
         return self.needs[step].union(*(self.ancestors(need) for need in self.needs[step]))
 
-    def reached(self, step: int) -> frozenset[str]:
-        own = self.sources[step]
-        return frozenset(self.tools[one] for one in own).union(*(self.reached(one) for one in own))
+    def reached(self, step: int, *, as_text: bool = False) -> frozenset[str]:
+        own = self.sources[step] - (self.plain[step] if as_text else frozenset())
+        return frozenset(self.tools[one] for one in own).union(*(self.reached(one, as_text=as_text) for one in own))
 
     def planned(self) -> list[PlannedStep]:
         return [
             PlannedStep(
-                tool, TOOLS[tool], self.needs[step], self.sources[step], self.ancestors(step), step not in self.goes_on
+                tool,
+                TOOLS[tool],
+                self.needs[step],
+                self.sources[step] - self.plain[step],
+                self.ancestors(step),
+                step not in self.goes_on,
+                plain=self.plain[step],
             )
             for step, tool in enumerate(self.tools)
         ]
@@ -240,8 +251,9 @@ def a_graph(chance: random.Random) -> Graph:
     size = chance.randint(1, 8) if chance.random() < 0.2 else chance.randint(1, 6)
     needs = [frozenset(one for one in range(step) if chance.random() < 0.45) for step in range(size)]
     sources = [frozenset(one for one in own if chance.random() < 0.6) for own in needs]
+    plain = [frozenset(one for one in own if chance.random() < 0.4) for own in sources]
     goes_on = frozenset(step for step in range(size) if chance.random() < 0.25)
-    return Graph(tuple(chance.choices(list(TOOLS), k=size)), tuple(needs), tuple(sources), goes_on)
+    return Graph(tuple(chance.choices(list(TOOLS), k=size)), tuple(needs), tuple(sources), tuple(plain), goes_on)
 
 
 def runs(graph: Graph, tool: str, holds: Callable[[Seen], bool]) -> dict[int, set[bool]]:
@@ -280,7 +292,8 @@ def _endings(
     before = frozenset(graph.tools[one] for one in graph.ancestors(step) if ended[one] == "done")
     destroys = begun.count("destroys")
     writes = begun.count("writes") + destroys
-    is_refused = forbids(step, Seen(before, graph.reached(step), writes, destroys, len(begun)))
+    reached = graph.reached(step), graph.reached(step, as_text=True)
+    is_refused = forbids(step, Seen(before, *reached, writes, destroys, len(begun)))
     refused[step].add(is_refused)
     yield from ("refused",) if is_refused else ("done", "failed")
 

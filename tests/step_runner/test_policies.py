@@ -79,6 +79,23 @@ def test_what_reaches_a_step_and_what_succeeded_before_it_is_read_from_the_ledge
     assert (refused_by(2), outcome(3)) == ("flow", "succeeded")
 
 
+def test_a_number_that_untrusted_data_gives_is_permitted_as_its_plan_said(write: Write) -> None:
+    hold(
+        '@id("flow") forbid (principal, action == Action::"rag.list_docs", resource)'
+        ' when { context.labels.contains("untrusted") };',
+        labels=("rag.get_doc=untrusted",),
+    )
+    write(
+        ("get_doc", {"path": "a.md"}, set()),
+        ("list_docs", {"limit": "${step0.raw.limit}"}, {0}),
+        ("list_docs", {"tag": "${step0.raw.tag}"}, {0}),
+    )
+    has_settled(0, b'{"limit": 5, "tag": "x"}')
+    enter(step=1)
+    enter(step=2)
+    assert (outcome(1), refused_by(2)) == ("succeeded", "flow")
+
+
 @pytest.mark.parametrize("status", ["succeeded", "failed"])
 def test_a_step_before_counts_only_if_it_succeeded(write: Write, status: Any) -> None:
     hold(

@@ -249,6 +249,49 @@ def test_a_column_with_a_label_of_its_own_has_none_of_its_tool() -> None:
     assert made("${get.name}") == "refused", "what was found by an id has its own labels"
 
 
+@pytest.mark.parametrize(
+    ("tool", "params", "expected"),
+    [
+        ("delete_item", {"item_id": "${find.items[0].id}"}, "permit: base"),
+        ("delete_item", {"item_id": "${find.items[0].name}"}, "refused"),
+        ("delete_item", {"item_id": "${find.items[0].id}-${find.items[0].name}"}, "refused"),
+        ("delete_item", {"item_id": "${jewels.raw[0].id}"}, "refused"),
+        ("create_item", {"name": "a", "price": "${find.items[0].price}"}, "permit: base"),
+        ("create_item", {"name": "a", "price": 1, "new": "${jewels.items[0].name}"}, "permit: base"),
+        ("create_item", {"name": "${find.items[0].id}", "price": 1}, "refused"),
+        ("create_item", {"name": "a", "price": 1, "tags": ["${find.items[0].price}"]}, "refused"),
+        ("create_item", {"name": "${get.name}", "price": 1}, "refused"),
+        ("delete_item", {"item_id": "${get.id}"}, "permit: base"),
+        ("delete_item", {"item_id": "${each.id}"}, "permit: base"),
+        ("delete_item", {"item_id": "${each.name}"}, "refused"),
+    ],
+    ids=json.dumps,
+)
+def test_ids_and_numbers_are_not_untrusted_where_they_go_back_as_such(
+    tool: str, params: dict[str, object], expected: str
+) -> None:
+    rule = forbid("writes", end='when { context.labels.contains("untrusted") }')
+    of = who(rule, labels=("shop.*=untrusted", "safe.*=untrusted"))
+    find: dict[str, object] = {"id": "find", "tool": "list_items", "params": {"query": "x"}}
+    get = {"id": "get", "tool": "get_item", "params": {"item_id": "${find.items[0].id}"}}
+    jewels = {"id": "jewels", "module": "safe", "tool": "list_jewels"}
+    step: dict[str, object] = {"id": "step", "tool": tool, "params": params}
+    if "${each" in json.dumps(params):
+        step["each"] = "${find.items}"
+    try:
+        found = planned(of, find, get, jewels, step).verdict_by_id["step"].text
+    except PolicyRefused:
+        found = "refused"
+    assert found == expected
+
+
+def test_an_id_keeps_all_labels_but_untrusted() -> None:
+    of = who(forbid("writes", end='when { context.labels.contains("customer") }'), labels=("shop.list_items=customer",))
+    find = {"id": "find", "tool": "list_items", "params": {"query": "x"}}
+    with pytest.raises(PolicyRefused):
+        planned(of, find, {"id": "drop", "tool": "delete_item", "params": {"item_id": "${find.items[0].id}"}})
+
+
 def test_a_plan_counts_what_its_own_steps_write() -> None:
     of = who(forbid("create_item", end="when { context.recent.writes >= 2 }"))
     item = {"params": {"name": "a", "price": 1}}

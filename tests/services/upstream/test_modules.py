@@ -88,6 +88,16 @@ def test_a_category_is_a_module_whose_named_tools_work_at_once(upstreams: Upstre
     assert of.tool("serena.fs", "read_file").description == "Read a file"
 
 
+@pytest.mark.parametrize(("hint", "labels"), [(False, {"internal"}), (True, {"untrusted"}), (None, {"untrusted"})])
+def test_answers_are_untrusted_unless_the_server_says_that_its_world_is_closed(
+    upstreams: Upstreams, hint: bool | None, labels: set[str]
+) -> None:
+    read = READ | {"annotations": READS | ({} if hint is None else {"openWorldHint": hint})}
+    upstreams.configure({"serena": upstreams.scripted("serena", tools=[read, WRITE, WIPE])}, {"serena.fs": FS})
+    module = permissions("serena.fs.*").catalogue.module("serena.fs")
+    assert (module.labels_of("read_file"), module.labels_of("write_file")) == (labels, {"untrusted"})
+
+
 def test_what_nobody_explains_counts_as_destructive(upstreams: Upstreams) -> None:
     upstreams.configure({"serena": upstreams.scripted("serena", tools=TOOLS)}, {"serena.fs": FS})
     assert tools(permissions("*.read_*")) == ["read_file"]

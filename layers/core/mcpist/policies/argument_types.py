@@ -11,6 +11,8 @@ MAX_TYPE_DEPTH = 4
 DECIMAL_STEP = Decimal("0.0001")  # Cedar's decimals have four digits
 _PLAIN = {"string": "String", "integer": "Long", "boolean": "Boolean"}
 _DECIMAL: CedarType = {"type": "Extension", "name": "decimal"}
+NUMBERS = frozenset({"Long", "Boolean", "Extension"})
+"""The types that hold no text."""
 
 
 class WrongValue(ValueError):

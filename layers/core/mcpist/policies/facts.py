@@ -206,9 +206,10 @@ def _domains(value: Any) -> Iterator[str]:
 
 
 def _labels(moment: Moment, use: ToolFacts) -> list[str]:
-    """Return the labels of what reaches the arguments."""
+    """Return the labels of what reaches the arguments; what holds no text is not untrusted."""
     remembered = moment.history.succeeded if moment.policies.remembers else frozenset()
-    return _labels_of(moment, use.place.reached_by | remembered)
+    plain = set(_labels_of(moment, use.place.plain_of)) - {"untrusted"}
+    return sorted(plain.union(_labels_of(moment, use.place.reached_by | remembered)))
 
 
 def _target(moment: Moment, use: ToolFacts) -> list[str]:

@@ -1,9 +1,22 @@
 """The place of a step in its batch: what reaches its arguments, and what has run before it."""
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from mcpist.policies.argument_types import NUMBERS, argument_type
 
 type Steps = frozenset[int]
+
+_NAMES = (
+    (re.compile(r"(?i:(?:.*[_-])?(?:id|uuid|guid)s?_?)|.*[a-z0-9](?:Id|ID|Uuid|UUID)s?"),) * 2,
+    (re.compile("(?i:to|cc|recipients?|participants?|attendees?)"), re.compile("(?i:sender|from)")),
+)
+"""The names of arguments, and of columns whose values go there as the service has filled them in.
+
+An id, such as `id_`, for an `event_id`, and the sender of a message for the recipient of an answer.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +28,11 @@ class StepPlace:
     """The full names of the tools whose results its arguments come from, directly or by way of others.
 
     A column that has labels of its own is named instead of its tool, as `tracker.list_issues:id`.
+    """
+    plain_of: frozenset[str] = frozenset()
+    """The full names of the tools of which nothing but ids, numbers and senders reaches it, or other steps on the way.
+
+    Such values hold no text that outsiders have written.
     """
     before: frozenset[str] = frozenset()
     """The full names of the tools that have succeeded before it, of the steps that it waits for."""
@@ -49,6 +67,21 @@ class PlannedStep:
     module: str = ""
     columns: frozenset[str] = frozenset()
     """The columns with labels of their own that its arguments and its list refer to."""
+    plain: Steps = frozenset()
+    """The steps to which its arguments refer for ids, numbers and senders."""
+
+
+def is_plain(schema: Mapping[str, Any], field: str, column: str, *, is_same_module: bool) -> bool:
+    """Whether an argument takes a value that holds no text which outsiders have written.
+
+    That is a number or a yes or no, by the tool's schema. An id, or the sender of a message, by the names of the
+    argument and of the column: only where it goes back to the module that gave it.
+    """
+    kind = argument_type(schema, field)
+    if kind and kind["type"] in NUMBERS:
+        return True
+    name = next((one for one in reversed(field.split(".")) if not one.isdecimal()), "")
+    return is_same_module and any(to.fullmatch(name) and own.fullmatch(column) for to, own in _NAMES)
 
 
 def places(steps: Sequence[PlannedStep], *, counts: bool = True) -> list[StepPlace]:
@@ -58,17 +91,34 @@ def places(steps: Sequence[PlannedStep], *, counts: bool = True) -> list[StepPla
     return [_place(steps, number, reaching[number], certain[number], counts=counts) for number in range(len(steps))]
 
 
-def reached_by(steps: Sequence[PlannedStep] | Mapping[int, PlannedStep], number: int) -> frozenset[str]:
-    """Return the tools, and the columns with labels of their own, whose values reach a step's arguments."""
+def reached_by(
+    steps: Sequence[PlannedStep] | Mapping[int, PlannedStep], number: int
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the tools, and the columns with labels of their own, whose values reach a step's arguments.
+
+    The second are those of which nothing but ids, numbers and senders reaches them, or steps on the way.
+    """
+    texts = _reaching(steps, number, lambda one: one.sources)
+    every = _reaching(steps, number, lambda one: one.sources | one.plain)
+    names = _names(steps, texts) | steps[number].columns
+    return names, _names(steps, every) - names
+
+
+def _names(steps: Sequence[PlannedStep] | Mapping[int, PlannedStep], found: Steps) -> frozenset[str]:
+    return frozenset(steps[one].tool for one in found).union(*(steps[one].columns for one in found))
+
+
+def _reaching(
+    steps: Sequence[PlannedStep] | Mapping[int, PlannedStep], number: int, sources: Callable[[PlannedStep], Steps]
+) -> Steps:
     found: set[int] = set()
-    waiting = list(steps[number].sources)
+    waiting = list(sources(steps[number]))
     while waiting:
         source = waiting.pop()
         if source not in found:
             found.add(source)
-            waiting += steps[source].sources
-    columns = (steps[one].columns for one in (number, *found))
-    return frozenset(steps[one].tool for one in found).union(*columns)
+            waiting += sources(steps[source])
+    return frozenset(found)
 
 
 def _certain(steps: Sequence[PlannedStep]) -> list[Steps]:
@@ -81,7 +131,12 @@ def _certain(steps: Sequence[PlannedStep]) -> list[Steps]:
 
 
 def _place(
-    steps: Sequence[PlannedStep], number: int, reaching: frozenset[str], certain: Steps, *, counts: bool
+    steps: Sequence[PlannedStep],
+    number: int,
+    reaching: tuple[frozenset[str], frozenset[str]],
+    certain: Steps,
+    *,
+    counts: bool,
 ) -> StepPlace:
     own = steps[number]
     before = frozenset(steps[one].tool for one in certain)
@@ -92,7 +147,7 @@ def _place(
     using = {one for one in others if steps[one].module == own.module}
     bounds = [_bounds(steps, found, certain, own) if counts else (0, None) for found in (writing, destroying)]
     bounds.append(_bounds(steps, using, certain, own, counts_reads=True) if counts else (0, None))
-    return StepPlace(True, reaching, before, perhaps, *bounds)
+    return StepPlace(True, *reaching, before, perhaps, *bounds)
 
 
 def _bounds(

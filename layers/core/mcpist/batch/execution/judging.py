@@ -1,11 +1,12 @@
 """The verdicts of policies about a batch: about all its steps when it is planned, and the place of one that runs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcpist.batch.language.graph import Graph, Steps
-from mcpist.batch.language.references import EACH, Reference, find_references
+from mcpist.batch.language.references import EACH, find_references
 from mcpist.batch.language.steps import Step
 from mcpist.batch.ledger.records import Entry, Header
 from mcpist.caller import Policies
@@ -30,12 +31,9 @@ def judge_steps(
         return []
     from mcpist.policies.place import places
 
-    numbers, ancestors = {step.id: number for number, step in enumerate(steps)}, graph.ancestors
-    column = _columns(permissions.caller.policies, steps)
-    planned = [
-        _planned(step, tool.effect, numbers, needs, ancestors[number], column)
-        for number, (step, tool, needs) in enumerate(zip(steps, tools, graph.needs, strict=True))
-    ]
+    planner = _planner(permissions.caller.policies, dict(enumerate(steps)))
+    parts = zip(steps, tools, graph.needs, graph.ancestors, strict=True)
+    planned = [planner.planned(step, tool.effect, tool, needs, ancestors) for step, tool, needs, ancestors in parts]
     # Of the steps of a resumed batch it is not known here which have run already.
     found = places(planned, counts=not resumed)
     modules = permissions.catalogue.module
@@ -51,7 +49,7 @@ def refusals(steps: Sequence[Step], verdicts: "Sequence[Verdict]") -> "list[Mcpi
     judged = sorted(zip(steps, verdicts, strict=bool(verdicts)), key=lambda pair: pair[0].line)
     found = []
     for step, verdict in judged:
-        if error := refusal(verdict, f"{step.module}.{step.tool}"):
+        if error := refusal(verdict, _name(step)):
             found.append(error.with_details(line=step.line, id=step.id))
     for first in found[:1]:
         table = [{"id": step.id, "line": step.line, "policy": verdict.text} for step, verdict in judged]
@@ -59,12 +57,12 @@ def refusals(steps: Sequence[Step], verdicts: "Sequence[Verdict]") -> "list[Mcpi
     return found
 
 
-def place_of(head: Header, entry: Entry, policies: Policies | None, get_entries: GetEntries) -> "StepPlace | None":
+def place_of(head: Header, entry: Entry, permissions: Permissions, get_entries: GetEntries) -> "StepPlace | None":
     """Return the place of a step that is about to run: what reaches it, and what has succeeded before it.
 
     The other steps are read only where a policy looks at them.
     """
-    if policies is None:
+    if (policies := permissions.caller.policies) is None:
         return None
     from mcpist.policies.place import StepPlace, reached_by
     from mcpist.policies.rules import rules_of
@@ -75,51 +73,88 @@ def place_of(head: Header, entry: Entry, policies: Policies | None, get_entries:
     ancestors = Graph(head.needs).ancestors
     known = sorted({*ancestors[entry.index], entry.index})
     entries = {one.index: one for one in get_entries(head.pk, known)}
-    numbers = {id_: number for number, id_ in enumerate(head.ids)}
-    column = _columns(policies, [one.step for one in entries.values()])
-    planned = {
-        number: _planned(one.step, one.effect, numbers, head.needs[number], ancestors[number], column)
-        for number, one in entries.items()
-    }
+    planner = _planner(policies, {number: one.step for number, one in entries.items()})
+    planned = {}
+    for number, one in entries.items():
+        tool = permissions.catalogue.find_tool(one.step.module, one.step.tool)
+        planned[number] = planner.planned(one.step, one.effect, tool, head.needs[number], ancestors[number])
     succeeded = (planned[one].tool for one in ancestors[entry.index] if head.outcome.get(one) == "succeeded")
-    return StepPlace(True, reached_by(planned, entry.index), frozenset(succeeded))
+    return StepPlace(True, *reached_by(planned, entry.index), frozenset(succeeded))
 
 
-def _columns(policies: Policies, steps: Sequence[Step]) -> Callable[[Reference], str]:
-    """Return the function that names the column of a reference if it has labels of its own; "" if it has none."""
-    masks = [line.rpartition("=")[0] for line in policies.labels if ":" in line]
-    tools = {step.id: f"{step.module}.{step.tool}" for step in steps}
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A value of another step that reaches an argument."""
 
-    def named(reference: Reference) -> str:
-        name = f"{tools[reference.step]}:{next((key for key in reversed(reference.keys) if isinstance(key, str)), '')}"
-        return name if any(fnmatchcase(name, mask) for mask in masks) else ""
+    field: str
+    """The names of the argument and of the parts of it, joined by dots; empty for a step's list by itself."""
+    step: str
+    column: str
+    """The last name in its path."""
 
-    return named
+
+def _sources(step: Step) -> Iterator[_Source]:
+    """Yield what a step refers to; an element of its list is where the list comes from."""
+    lists = [one for one in find_references(step.each) if one.step != EACH]
+    has_elements = False
+    for one in find_references(step.params):
+        has_elements = has_elements or one.step == EACH
+        for source in lists if one.step == EACH else (one,):
+            keys = (*source.keys, *one.keys) if one.step == EACH else one.keys
+            yield _Source(one.field.partition(".")[2], source.step, _column(keys))
+    if not has_elements:
+        yield from (_Source("", one.step, _column(one.keys)) for one in lists)
 
 
-def _planned(
-    step: Step,
-    effect: str,
-    numbers: Mapping[str, int],
-    needs: Steps,
-    ancestors: Steps,
-    column: Callable[[Reference], str],
-) -> "PlannedStep":
-    from mcpist.policies.place import PlannedStep
+def _column(keys: Sequence[str | int]) -> str:
+    return next((key for key in reversed(keys) if isinstance(key, str)), "")
 
-    written: Any = [step.params, step.each]
-    columns = {one: column(one) for one in find_references(written) if one.step != EACH}
-    return PlannedStep(
-        f"{step.module}.{step.tool}",
-        effect,
-        needs,
-        frozenset(numbers[one.step] for one, name in columns.items() if not name),
-        ancestors,
-        always_succeeds=step.on_error == "stop",
-        runs_often=bool(step.each),
-        module=step.module,
-        columns=frozenset(filter(None, columns.values())),
-    )
+
+@dataclass(frozen=True, slots=True)
+class _Planner:
+    """The facts about a batch that decide what its references bring to a step."""
+
+    masks: tuple[str, ...]
+    """The columns with labels of their own."""
+    steps: Mapping[str, tuple[int, Step]]
+    """The steps by their ids, with their numbers."""
+
+    def planned(self, step: Step, effect: str, tool: Tool | None, needs: Steps, ancestors: Steps) -> "PlannedStep":
+        """Return a step as policies look at it; without its tool no argument is known to take numbers alone."""
+        from mcpist.policies.place import PlannedStep, is_plain
+
+        schema = tool.input_schema if tool else {}
+        columns, plain, texts = set[str](), set[int](), set[int]()
+        for source in _sources(step):
+            number, other = self.steps[source.step]
+            name = f"{_name(other)}:{source.column}"
+            if any(fnmatchcase(name, mask) for mask in self.masks):
+                columns.add(name)
+            elif is_plain(schema, source.field, source.column, is_same_module=other.module == step.module):
+                plain.add(number)
+            else:
+                texts.add(number)
+        return PlannedStep(
+            _name(step),
+            effect,
+            needs,
+            frozenset(texts),
+            ancestors,
+            always_succeeds=step.on_error == "stop",
+            runs_often=bool(step.each),
+            module=step.module,
+            columns=frozenset(columns),
+            plain=frozenset(plain),
+        )
+
+
+def _planner(policies: Policies, steps: Mapping[int, Step]) -> _Planner:
+    masks = tuple(line.rpartition("=")[0] for line in policies.labels if ":" in line)
+    return _Planner(masks, {step.id: (number, step) for number, step in steps.items()})
+
+
+def _name(step: Step) -> str:
+    return f"{step.module}.{step.tool}"
 
 
 def _unresolved(step: Step) -> dict[str, str]:

@@ -140,7 +140,7 @@ class ToolStepWork:
             permissions = self._permissions_of(head)
         with _locate_errors(entry):
             params = resolve(step.params, self._load_sources(head, entry))
-        place = place_of(head, entry, permissions.caller.policies, self._get_entries)
+        place = place_of(head, entry, permissions, self._get_entries)
         use = replace(begun, arguments=params, options=head.options.applied_to(step.options), place=place)
 
         with _locate_errors(entry):  # what the batch's person agreed to, before it started

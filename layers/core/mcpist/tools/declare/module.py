@@ -155,7 +155,12 @@ class Module:
         return (self.name,) if self.host and self.needs_account else ()
 
     def labels_of(self, tool: str) -> set[str]:
-        """Return the labels of what a tool answers, or of where it writes; what others serve is untrusted."""
+        """Return the labels of what a tool answers, or of where it writes.
+
+        What others serve is untrusted, unless it is of a closed world by the server's own account.
+        """
+        if (found := self.tools.get(tool)) and found.is_closed_world:
+            return {"internal"}
         labels = self.labels or ({"*": ("untrusted",)} if self.kind in {"upstream", "api"} else {})
         return {label for mask, own in labels.items() if fnmatchcase(tool, mask) for label in own}
 

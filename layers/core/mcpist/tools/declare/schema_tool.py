@@ -158,6 +158,11 @@ class UpstreamTool(SchemaTool):
         return self.is_effect_configured or declares_effect(self.given)
 
     @property
+    def is_closed_world(self) -> bool:
+        """Whether the server says so by its hint, which is part of what the operator approves."""
+        return self.given.annotations is not None and self.given.annotations.open_world_hint is False
+
+    @property
     def words(self) -> dict[SearchField, str]:
         """The words that a search finds the tool by: the server's name counts as the module's does."""
         return {

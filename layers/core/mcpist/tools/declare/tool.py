@@ -122,6 +122,11 @@ class Tool(ABC):
         return True
 
     @property
+    def is_closed_world(self) -> bool:
+        """Whether a server says that nobody outside has a part in what it answers."""
+        return False
+
+    @property
     def needs_allow(self) -> bool:
         """Whether a role has it only where one of the role's masks allows it."""
         return not self.reads or self.reveals

@@ -13,6 +13,7 @@ from mcpist.errors import Locale, McpistError
 from mcpist.render.shows import Shows
 from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.schema_tool import unknown_columns
+from mcpist.tools.declare.tool import Tool
 from mcpist.tools.search.index import Index, join_indexes
 from mcpist.tools.search.translation import UNTRANSLATED, Translation, read_translation
 from mcpist.tools.search.word_index import WordIndex
@@ -46,9 +47,13 @@ class ModuleSource(ABC):
         """The names of the modules."""
         return self.index.modules
 
+    def find_tool(self, module: str, tool: str) -> Tool | None:
+        """Return a tool; None if it does not exist, or no longer."""
+        return self.module(module).tools.get(tool) if module in self.names else None
+
     def shows(self, module: str, tool: str) -> Shows:
         """Return the fields of a tool's answers, also of a tool that no longer exists."""
-        found = self.module(module).tools.get(tool) if module in self.names else None
+        found = self.find_tool(module, tool)
         return found.shows if found else unknown_columns()
 
     def load_tools(self, names: Collection[str]) -> None:  # noqa: B027 - most sources know them from the start
