@@ -151,13 +151,16 @@ def _planning_seconds(text: str, policies: str = "") -> float:
 
 
 def _fifty_policies() -> str:
-    """Return policies on the arguments of one service's tools, on those of others, and on what all uses have."""
+    """Return policies on the arguments of one service's tools and of others, on flow, order, time and client."""
     path = "context.args has path && context.args.path like"
     kinds = (
         (5, 'action in Action::"rag.*"', f'{path} "secret{{0}}/*"'),
         (25, 'action in Action::"github.*"', 'context.args has owner && context.args.owner == "owner{0}"'),
-        (9, "action", "context.time.hour == {0} && context.time.weekday > 5"),
-        (10, 'action in Action::"writes"', 'context.client == "client{0}"'),
+        (6, "action", "context.time.hour == {0} && context.time.weekday > 5"),
+        (4, 'action in Action::"writes"', 'context.client == "client{0}"'),
+        (3, 'action in Action::"rag.*"', 'context.labels.contains("label{0}")'),
+        (3, 'action in Action::"rag.*"', 'context.before.contains(Action::"github.tool{0}")'),
+        (3, 'action in Action::"rag.*"', 'context.domains.contains("example{0}.com")'),
     )
     made = [
         f'@id("{place}-{number}") forbid (principal, {action}, resource) when {{{{ {condition} }}}};'.format(number)

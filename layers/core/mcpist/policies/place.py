@@ -1,7 +1,7 @@
 """The place of a step in its batch: what reaches its arguments, and what has run before it."""
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,9 +86,8 @@ def is_plain(schema: Mapping[str, Any], field: str, column: str, *, is_same_modu
 
 def places(steps: Sequence[PlannedStep], *, counts: bool = True) -> list[StepPlace]:
     """Return the places of steps before any has run; without `counts` it is not known how many have run already."""
-    reaching = [reached_by(steps, number) for number in range(len(steps))]
-    certain = _certain(steps)
-    return [_place(steps, number, reaching[number], certain[number], counts=counts) for number in range(len(steps))]
+    certain, counted = _certain(steps), _Counted(steps) if counts else None
+    return [_place(steps, number, certain[number], counted) for number in range(len(steps))]
 
 
 def reached_by(
@@ -99,8 +98,10 @@ def reached_by(
     The second are those of which nothing but ids, numbers and senders reaches them, or steps on the way.
     """
     texts = _reaching(steps, number, lambda one: one.sources)
-    every = _reaching(steps, number, lambda one: one.sources | one.plain)
     names = _names(steps, texts) | steps[number].columns
+    if not any(steps[one].plain for one in (number, *texts)):
+        return names, frozenset()
+    every = _reaching(steps, number, lambda one: one.sources | one.plain)
     return names, _names(steps, every) - names
 
 
@@ -130,35 +131,37 @@ def _certain(steps: Sequence[PlannedStep]) -> list[Steps]:
     return [known[number] for number in range(len(steps))]
 
 
-def _place(
-    steps: Sequence[PlannedStep],
-    number: int,
-    reaching: tuple[frozenset[str], frozenset[str]],
-    certain: Steps,
-    *,
-    counts: bool,
-) -> StepPlace:
+class _Counted:
+    """The steps of a batch that policies count."""
+
+    def __init__(self, steps: Sequence[PlannedStep]) -> None:
+        self.steps = steps
+        self.writing = [number for number, one in enumerate(steps) if one.effect != "reads"]
+        self.destroying = [number for number in self.writing if steps[number].effect == "destroys"]
+        self.using: dict[str, list[int]] = {}
+        for number, one in enumerate(steps):
+            self.using.setdefault(one.module, []).append(number)
+
+    def bounds(self, number: int, certain: Steps) -> list[tuple[int, int | None]]:
+        """Return how many steps write, destroy and use the step's module before it, at least and at most.
+
+        None stands for a number that is not known, since steps run for the elements of a list.
+        """
+        own, using = self.steps[number], self.using[self.steps[number].module]
+        writes_often = own.runs_often and own.effect != "reads"
+        kinds = ((self.writing, writes_often), (self.destroying, writes_often), (using, own.runs_often))
+        return [self._bound(number, certain, found, repeats) for found, repeats in kinds]
+
+    def _bound(self, number: int, certain: Steps, found: list[int], repeats: bool) -> tuple[int, int | None]:
+        steps = self.steps
+        others = [one for one in found if one != number and number not in steps[one].ancestors]
+        least = sum(one in certain and not steps[one].runs_often for one in others)
+        return least, None if repeats or any(steps[one].runs_often for one in others) else len(others)
+
+
+def _place(steps: Sequence[PlannedStep], number: int, certain: Steps, counted: _Counted | None) -> StepPlace:
     own = steps[number]
     before = frozenset(steps[one].tool for one in certain)
     perhaps = frozenset(steps[one].tool for one in own.ancestors - certain) - before
-    others = {one for one in range(len(steps)) if one != number and number not in steps[one].ancestors}
-    writing = {one for one in others if steps[one].effect != "reads"}
-    destroying = {one for one in writing if steps[one].effect == "destroys"}
-    using = {one for one in others if steps[one].module == own.module}
-    bounds = [_bounds(steps, found, certain, own) if counts else (0, None) for found in (writing, destroying)]
-    bounds.append(_bounds(steps, using, certain, own, counts_reads=True) if counts else (0, None))
-    return StepPlace(True, *reaching, before, perhaps, *bounds)
-
-
-def _bounds(
-    steps: Sequence[PlannedStep],
-    found: Collection[int],
-    certain: Steps,
-    own: PlannedStep,
-    *,
-    counts_reads: bool = False,
-) -> tuple[int, int | None]:
-    """Return how many of some steps have run before one's own, at least and at most."""
-    repeats = own.runs_often and (counts_reads or own.effect != "reads")
-    least = sum(one in certain and not steps[one].runs_often for one in found)
-    return least, None if repeats or any(steps[one].runs_often for one in found) else len(found)
+    bounds = counted.bounds(number, certain) if counted else [(0, None)] * 3
+    return StepPlace(True, *reached_by(steps, number), before, perhaps, *bounds)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
 
@@ -12,7 +13,7 @@ type Steps = frozenset[int]
 """Steps by their index in the batch."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Graph:
     """Steps 0, 1, 2, ... and for each the steps that it waits for, without a cycle."""
 
@@ -30,7 +31,7 @@ class Graph:
         """All steps."""
         return frozenset(range(len(self.needs)))
 
-    @property
+    @cached_property
     def ancestors(self) -> tuple[Steps, ...]:
         """For each step all steps that settle before it: its needs, their needs, and so on."""
         ancestors: dict[int, Steps] = {}
