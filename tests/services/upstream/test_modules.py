@@ -94,7 +94,9 @@ def test_answers_are_untrusted_unless_the_server_says_that_its_world_is_closed(
 ) -> None:
     read = READ | {"annotations": READS | ({} if hint is None else {"openWorldHint": hint})}
     upstreams.configure({"serena": upstreams.scripted("serena", tools=[read, WRITE, WIPE])}, {"serena.fs": FS})
-    module = permissions("serena.fs.*").catalogue.module("serena.fs")
+    of = permissions("serena.fs.*")
+    of.load_tools(("serena.fs",))
+    module = of.catalogue.module("serena.fs")
     assert (module.labels_of("read_file"), module.labels_of("write_file")) == (labels, {"untrusted"})
 
 

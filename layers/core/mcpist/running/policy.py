@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from mcpist import errors
@@ -92,8 +93,10 @@ def _decide(permissions: Permissions, uses: "Sequence[ToolFacts]") -> "list[Verd
         raise TypeError(f"{caller.organization} has no policies")
     rules = rules_of(caller.policies.text)
 
+    @cache
     def labels(name: str) -> set[str]:
         module, tool = permissions.split_name(name)
+        permissions.load_tools((module,))  # a server's own word about its tool is known once they are read
         return catalogue.module(module).labels_of(tool) if module in catalogue.index.modules else set()
 
     def destroys(name: str) -> bool:

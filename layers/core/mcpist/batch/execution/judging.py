@@ -74,6 +74,7 @@ def place_of(head: Header, entry: Entry, permissions: Permissions, get_entries: 
     known = sorted({*ancestors[entry.index], entry.index})
     entries = {one.index: one for one in get_entries(head.pk, known)}
     planner = _planner(policies, {number: one.step for number, one in entries.items()})
+    permissions.load_tools({one.step.module for one in entries.values()})
     planned = {}
     for number, one in entries.items():
         tool = permissions.catalogue.find_tool(one.step.module, one.step.tool)
