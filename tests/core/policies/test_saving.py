@@ -38,6 +38,11 @@ def create(condition: str) -> str:
         ("permit (principal, action, resource);", "needs an id"),
         (BASE + BASE, "two policies"),
         (f"//{'x' * 1_000_000}", "30,000 characters"),
+        (create("true && " * 1_400 + "true"), "policy 2 has more than 300 operators"),
+        (create(f"{'(' * 14_000}true{')' * 14_000}"), "policy 2 has more than 300 operators"),
+        (create("context has " + "a." * 10_000 + "b"), "policy 2 has more than 300 operators"),
+        (create(f'true // "\r{"(" * 10_000}true{")" * 10_000}'), "policy 2 has more than 300 operators"),
+        (create(f'"\\"" == "x" && {"[" * 10_000}{"]" * 10_000} == 1'), "policy 2 has more than 300 operators"),
         ('@id("t") permit (principal == ?principal, action, resource);', "?principal"),
         (f'{BASE} @id("x") @asks forbid (principal, action, resource);', "no annotation @asks"),
         ('@id("x") @ask permit (principal, action, resource);', "before a forbid"),
@@ -66,6 +71,13 @@ def test_wrong_policies_are_refused_with_the_place(text: str, problem: str) -> N
         check(Policies(0, text), ACME, SOURCE)
     assert problem in str(refused.value)
     assert refused.value.details["field"] == "text"
+
+
+def test_what_stands_in_texts_and_comments_is_no_operator() -> None:
+    long = "//" + "(" * 400 + "\n" + create(f'context.args.name == "{"(." * 400}"')
+    assert list(check(Policies(0, long), ACME, SOURCE).rules) == ["base", "r"]
+    most = create("true && " * 290 + "context.batch")
+    assert list(check(Policies(0, most), ACME, SOURCE).rules) == ["base", "r"]
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,17 @@ type Path = tuple[str, ...]
 
 MAX_POLICY_CHARACTERS = 30_000  # each request of the organization reads them
 MAX_RULES = 100
+MAX_RULE_OPERATORS = 300
+"""The operators, brackets and dots of one policy: Cedar's parser and we ourselves recurse for each."""
 MAX_CACHED_SETS = 16
 ANNOTATIONS = ("id", "message", "ask", "approve")
 _RULE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _ARITHMETIC = re.compile(r'"(?:[-+*]|neg)": \{')
+_TOKEN = re.compile(
+    r'"(?:[^"\\]|\\.)*+"?|//[^\n\r]*|(?P<end>;)'
+    r"|(?P<operator>&&|\|\||[<>=]=?|!=?|[.+*(\[{-]|\b(?:has|like|in|is|if)\b)",
+    re.DOTALL,
+)
 _EVERYTHING = {"principal": {"op": "All"}, "action": {"op": "All"}, "resource": {"op": "All"}, "conditions": []}
 
 
@@ -115,6 +122,7 @@ def rules_of(text: str) -> RuleSet:
 
     if len(text) > MAX_POLICY_CHARACTERS:
         raise InvalidPolicies(field="text", problem=f"the policies have at most {MAX_POLICY_CHARACTERS:,} characters")
+    _check_operators(text)
     try:
         parsed = json.loads(cedarpy.policies_to_json_str(text))
     except ValueError as error:
@@ -133,6 +141,17 @@ def rules_of(text: str) -> RuleSet:
             raise InvalidPolicy(field="text", problem=f'two policies have the id "{rule.id}"', policy=rule.id)
         rules[rule.id] = rule
     return RuleSet(rules)
+
+
+def _check_operators(text: str) -> None:
+    """Raise InvalidPolicies for a policy that is nested too deeply to be parsed: that would end the process."""
+    operators, place = 0, 1
+    for token in _TOKEN.finditer(text):
+        operators = 0 if token["end"] else operators + bool(token["operator"])
+        place += bool(token["end"])
+        if operators > MAX_RULE_OPERATORS:
+            problem = f"policy {place} has more than {MAX_RULE_OPERATORS} operators, brackets and dots: make it several"
+            raise InvalidPolicies(field="text", problem=problem)
 
 
 @lru_cache(MAX_CACHED_SETS * 16)
