@@ -95,7 +95,7 @@ class _Source:
 
 
 def _sources(step: Step) -> Iterator[_Source]:
-    """Yield what a step refers to; an element of its list is where the list comes from."""
+    """Yield the values that a step refers to; an element of its list has the source of the list."""
     lists = [one for one in find_references(step.each) if one.step != EACH]
     has_elements = False
     for one in find_references(step.params):
