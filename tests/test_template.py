@@ -676,13 +676,26 @@ def test_schedules_call_the_janitor_events_and_automations_and_nothing_else(reso
 
 def test_messages_that_fail_come_again_and_then_stay_where_an_alarm_counts_them(resources: Json) -> None:
     queue = resources["EventQueue"]["Properties"]
-    (mapping,) = of_type(resources, "AWS::Lambda::EventSourceMapping").values()
+    mappings = of_type(resources, "AWS::Lambda::EventSourceMapping").values()
+    (mapping,) = (one for one in mappings if one["EventSourceArn"] == {"Fn::GetAtt": ["EventQueue", "Arn"]})
     assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
     assert mapping["FunctionName"] == {"Ref": "EventsFunctionAliaslive"}
     assert queue["VisibilityTimeout"] >= 6 * resources["EventsFunction"]["Properties"]["Timeout"]
     assert queue["RedrivePolicy"]["deadLetterTargetArn"] == {"Fn::GetAtt": ["EventDeadLetters", "Arn"]}
     kept = (resources[name]["Properties"]["MessageRetentionPeriod"] for name in ("EventQueue", "EventDeadLetters"))
     assert next(kept) < next(kept)
+
+
+def test_new_audit_rows_are_delivered_until_they_are_stored_and_to_nobody_else(resources: Json) -> None:
+    mapping = resources["AuditDelivery"]["Properties"]
+    assert mapping["FunctionName"] == {"Ref": "JanitorFunctionAliaslive"}
+    assert (mapping["StartingPosition"], "MaximumRetryAttempts" in mapping) == ("TRIM_HORIZON", False)
+    assert "MaximumRecordAgeInSeconds" not in mapping
+    policies = resources["JanitorRole"]["Properties"]["Policies"]
+    (delivery,) = (one["Fn::If"][1] for one in policies if one.get("Fn::If", [""])[0] == "ExportsAudit")
+    _, put = delivery["PolicyDocument"]["Statement"]
+    (account,) = put["Condition"]["StringEquals"].values()
+    assert (put["Action"], account["Fn::If"][0]) == ("s3:PutObject", "ExportsToOthers")
 
 
 # -- stores -------------------------------------------------------------------------------------------------

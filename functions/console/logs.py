@@ -6,8 +6,8 @@ from typing import get_args
 
 from console.tools.listing import permissions_of
 from console.visit import Visit
+from mcpist.audit.exports import EXPORTS
 from mcpist.audit.record import ADMINISTRATION, Event
-from mcpist.audit.rows import EXPORTS
 from mcpist.audit.search import FAILED, MAX_ROWS, Filters, Page, find, find_story
 from mcpist.errors import InvalidRequest
 from mcpist.http.page import download
@@ -29,7 +29,7 @@ def show(visit: Visit) -> HttpResponse:
             raise InvalidRequest(field="format", problem=f"it is one of {', '.join(EXPORTS)}")
         media_type, write = EXPORTS[form]
         rows = _search(visit, MAX_ROWS).rows
-        return download(visit.request, write(rows).encode(), media_type, f"audit.{form}")
+        return download(visit.request, write(rows, visit.caller.organization).encode(), media_type, f"audit.{form}")
     organization = visit.caller.organization
     story = find_story(organization, query["id"]) if query.get("id") else None
     return visit.page(

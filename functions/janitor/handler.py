@@ -1,4 +1,4 @@
-"""The janitor's handler: a schedule's event in, what it published, sealed and removed out."""
+"""The janitor's handler: a schedule's event or new audit rows in, what it did out."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -7,6 +7,7 @@ from itertools import batched
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
+from janitor.delivery import deliver
 from janitor.machines import remove_unused
 from mcpist.audit.seals import seal_organization
 from mcpist.audit.uses import count_uses
@@ -124,8 +125,10 @@ def _ask_rest_api(organization: str, **work: Any) -> None:
     functions.invoke(settings().rest_api, "REST API", message, seconds=REST_API_SECONDS, attempts=1)
 
 
-def handler(event: dict[str, Any], context: "LambdaContext") -> dict[str, Any]:  # noqa: ARG001 - a schedule sends nothing
-    """Finish publications, end approvals and accounts, seal rows, remove machines; the next run does what is left."""
+def handler(event: dict[str, Any], context: "LambdaContext") -> dict[str, Any]:
+    """Deliver new rows of the audit; or, by the schedule, do all that the next run would do if it is left."""
+    if "Records" in event:
+        return DOOR.answer(context, lambda: deliver(event["Records"]))
     return DOOR.answer(
         context,
         lambda: finish_publications() | seal_audit(context) | end_accounts(context) | remove_unused(context),

@@ -54,7 +54,7 @@ def show_audit(
     limit: Annotated[int, Option(metavar="ROWS", help="Rows of a page.")] = 100,
     cursor: Annotated[str, Option(metavar="CURSOR", help="Show the next page; the page before names its cursor.")] = "",
     export: Annotated[
-        Literal["csv", "jsonl"] | None, Option(help="Export all rows in this format, from the first page on.")
+        Literal["csv", "jsonl", "ocsf"] | None, Option(help="Export all rows in this format, from the first page on.")
     ] = None,
 ) -> CommandResult:
     """Show who did what with which account, the newest rows first: your own, as an administrator all."""

@@ -63,6 +63,9 @@ LogLevel = Annotated[
         "--log-level", envvar="LOG_LEVEL", case_sensitive=False, help="The least level of the functions' log lines."
     ),
 ]
+AuditExport = Annotated[
+    Path | None, Option(metavar="FOLDER", help="Write each new audit row to files there, as OCSF events.")
+]
 Fresh = Annotated[
     bool, Option("--fresh", help="Begin anew: delete the logins, tables and files of the stack's last run.")
 ]
@@ -79,6 +82,7 @@ def up(
     programs: Programs = None,
     allow_origin: Origins = None,
     log_level: LogLevel = "INFO",
+    audit_export: AuditExport = None,
     fresh: Fresh = False,
 ) -> NoReturn:
     """Run everything on this machine until Ctrl-C; print one line when ready.
@@ -99,6 +103,7 @@ def up(
         programs=programs,
         parameters={"AllowedOrigins": ",".join(allow_origin or ()), "LogLevel": log_level},
         logs=stack.logs.resolve(),
+        audit_export=audit_export and audit_export.resolve(),
         report=_print_progress,
     )
     with _failures_as_errors(), stack.held():

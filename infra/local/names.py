@@ -8,6 +8,8 @@ from infra.local.intrinsics import NO_VALUE
 ACCOUNT = "123456789012"
 REGION = "us-east-1"
 STACK = "mcpist"
+EXPORT_BUCKET = "audit-export"
+"""The owner's bucket for audit rows, which is a folder on one machine."""
 
 PSEUDO: dict[str, Any] = {
     "AWS::AccountId": ACCOUNT,

@@ -17,7 +17,7 @@ from infra.local.fair_queue import ApiTurns
 from infra.local.http_api import HttpApi
 from infra.local.invocation import AccountLimit, Sandbox
 from infra.local.lambda_api import LambdaApi
-from infra.local.names import REGION
+from infra.local.names import EXPORT_BUCKET, REGION
 from infra.local.pool import Pool
 from infra.local.router import RequestRouter
 from infra.local.sandbox import RunContext, ZygoteProcess
@@ -57,6 +57,8 @@ class StackOptions:
     """How many events all functions together run at once, as in an account; 0 for no such limit."""
     state: State | None = None
     """Keeps what is stored for the next start; without one nothing outlives the context."""
+    audit_export: Path | None = None
+    """The folder that new audit rows are delivered to, in the place of a bucket; None delivers none."""
     logs: Path | None = None
     """The folder of the functions' logs; by default one in `root`."""
 
@@ -150,7 +152,11 @@ class EmbeddedAws:
         return MAX_STEPS_PER_ORGANIZATION if limited and self._account is None else inf
 
     def _template_parameters(self) -> dict[str, str]:
-        return {name: value.replace("{api_url}", self.api_url) for name, value in self._options.parameters.items()}
+        export = {"AuditExport": EXPORT_BUCKET} if self._options.audit_export else {}
+        return {
+            name: value.replace("{api_url}", self.api_url)
+            for name, value in {**self._options.parameters, **export}.items()
+        }
 
     def _open(self, stack: ExitStack) -> None:
         options = self._options
@@ -185,6 +191,11 @@ class EmbeddedAws:
         from infra.local.queues import running_queues
 
         stack.enter_context(running_queues(self.template, self.functions))
+        from infra.local.streams import BucketFolder, running_streams
+
+        if options.audit_export:
+            self.router.moto = BucketFolder(self.router.moto, options.audit_export)
+        stack.enter_context(running_streams(self.template, self.functions))
         turns = ApiTurns(self._organization_of) if self._account is None else None
         self.router.http_api = HttpApi(self.template.routes, self.functions, domain=reachable_host, turns=turns)
 

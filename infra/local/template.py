@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeGuard
 
-from infra.local.intrinsics import Intrinsics, TemplateError, read_yaml
+from infra.local.intrinsics import NO_VALUE, Intrinsics, TemplateError, read_yaml
 from infra.local.names import ACCOUNT, NAME_PROPERTIES, PSEUDO, QUEUE_URL, REF_IS_ARN, REGION, arn, generated_name
 
 LAMBDA_DEFAULT_TIMEOUT_SECONDS = 3
@@ -136,6 +136,17 @@ class Queue:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamConsumer:
+    """A function that follows the new items of a table."""
+
+    table: str
+    """The table's name."""
+    function: str
+    """The function's id."""
+    batch_size: int
+
+
+@dataclass(frozen=True, slots=True)
 class Template:
     """The resources of a template that the embedded AWS implements."""
 
@@ -146,6 +157,7 @@ class Template:
     keys: tuple[Key, ...]
     machines: tuple[DeclaredMachine, ...]
     queues: tuple[Queue, ...]
+    streams: tuple[StreamConsumer, ...]
     minutely: tuple[str, ...]
     """The ids of the functions that a schedule invokes each minute."""
     intrinsics: Intrinsics
@@ -175,6 +187,7 @@ class _TemplateReader:
             keys=tuple(self._key(id_) for id_ in self._of_type("AWS::KMS::Key")),
             machines=tuple(self._machine(id_) for id_ in self._of_type("AWS::Serverless::StateMachine")),
             queues=tuple(self._queue(id_) for id_ in self._of_type("AWS::SQS::Queue")),
+            streams=tuple(self._streams(functions)),
             minutely=tuple(
                 function
                 for function, event in self._events("Schedule")
@@ -193,7 +206,8 @@ class _TemplateReader:
 
     def _property(self, id_: str, name: str, default: Any = None) -> Any:
         """Return one resolved property; the others are not resolved."""
-        return self.intrinsics.resolve(self._resources[id_].get("Properties", {}).get(name, default))
+        found = self.intrinsics.resolve(self._resources[id_].get("Properties", {}).get(name, default))
+        return default if found is NO_VALUE else found
 
     def _name(self, id_: str) -> str:
         type_ = self._resources[id_]["Type"]
@@ -219,6 +233,8 @@ class _TemplateReader:
         found = arn(self._name(id_), type_)
         if attribute == "Arn" and found:
             return found
+        if attribute == "StreamArn" and found:
+            return f"{found}/stream/local"
         if attribute in {"Name", "QueueName"}:
             return self._name(id_)
         raise TemplateError(f"GetAtt {id_}.{attribute} of {type_} is not supported here")
@@ -254,7 +270,7 @@ class _TemplateReader:
 
     def _routes(self, functions: Iterable[Function]) -> Iterator[Route]:
         """Follow each route to its integration, and that to the function whose alias it invokes."""
-        by_arn = {f"{one.arn}:{one.alias}" if one.alias else one.arn: one.id for one in functions}
+        by_arn = _by_arn(functions)
         invoked = {
             f"integrations/{self._name(id_)}": by_arn[self._property(id_, "IntegrationUri")]
             for id_ in self._of_type("AWS::ApiGatewayV2::Integration")
@@ -262,6 +278,12 @@ class _TemplateReader:
         for id_ in self._of_type("AWS::ApiGatewayV2::Route"):
             method, _, path = str(self._property(id_, "RouteKey")).rpartition(" ")
             yield Route(method or "ANY", path, invoked[self._property(id_, "Target")])
+
+    def _streams(self, functions: Iterable[Function]) -> Iterator[StreamConsumer]:
+        for id_ in self._of_type("AWS::Lambda::EventSourceMapping"):
+            table = str(self._property(id_, "EventSourceArn")).split("/")[1]
+            function = _by_arn(functions)[self._property(id_, "FunctionName")]
+            yield StreamConsumer(table, function, int(self._property(id_, "BatchSize")))
 
     def _table(self, id_: str) -> DeclaredTable:
         names = (
@@ -271,8 +293,11 @@ class _TemplateReader:
             "LocalSecondaryIndexes",
             "BillingMode",
             "ProvisionedThroughput",
+            "StreamSpecification",
         )
         definition = {name: found for name in names if (found := self._property(id_, name)) is not None}
+        if "StreamSpecification" in definition:
+            definition["StreamSpecification"]["StreamEnabled"] = True
         sealed = self._property(id_, "SSESpecification", {})
         if sealed:
             definition["SSESpecification"] = {"Enabled": sealed.pop("SSEEnabled"), **sealed}
@@ -335,6 +360,11 @@ class _TemplateReader:
         size, consumer = next(sources, (1, ""))
         dead_letters = str(redrive.get("deadLetterTargetArn", "")).rpartition(":")[2]
         return Queue(self._name(id_), dead_letters, int(redrive.get("maxReceiveCount", 0)), consumer, size)
+
+
+def _by_arn(functions: Iterable[Function]) -> dict[str, str]:
+    """Return the ids of functions by the ARNs with which their aliases are invoked."""
+    return {f"{one.arn}:{one.alias}" if one.alias else one.arn: one.id for one in functions}
 
 
 def _encryption(written: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -11,7 +11,8 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, Field, create_model
 
 from mcpist.audit import adoption
-from mcpist.audit.rows import EXPORTS, column_types
+from mcpist.audit.exports import EXPORTS
+from mcpist.audit.rows import column_types
 from mcpist.audit.savings import read_uses, summarize
 from mcpist.audit.search import MAX_ROWS, Filters, find, find_story
 from mcpist.audit.uses import first_moment
@@ -84,15 +85,16 @@ def search_audit(
     text: Annotated[str, _filter("Only rows with this text in any column")] = "",
     limit: Annotated[int, Query(ge=1, le=MAX_ROWS)] = 100,
     cursor: Annotated[str, Query(max_length=128, description="The cursor of the page before")] = "",
-    format_: Annotated[Literal["json", "csv", "jsonl"], Query(alias="format")] = "json",
+    format_: Annotated[Literal["json", "csv", "jsonl", "ocsf"], Query(alias="format")] = "json",
 ) -> Response[AuditPage | str]:
-    """Search rows, the newest first; `csv` and `jsonl` name the cursor in the header `x-next-cursor`.
+    """Search rows, the newest first; the other formats name the cursor in the header `x-next-cursor`.
 
     Without the right to administer only your own rows are searched.
     """
     first, last = _window(since, until, DEFAULT_AUDIT_DAYS)
+    organization = current().caller.organization
     page = find(
-        current().caller.organization,
+        organization,
         since=first,
         until=last,
         filters=Filters(
@@ -105,7 +107,7 @@ def search_audit(
         return Response(200, "application/json", AuditPage.model_validate({"rows": page.rows, "cursor": page.cursor}))
     media_type, write = EXPORTS[format_]
     headers = {CURSOR_HEADER: page.cursor, "content-disposition": f'attachment; filename="audit.{format_}"'}
-    return Response(200, media_type, write(page.rows), headers=headers)
+    return Response(200, media_type, write(page.rows, organization), headers=headers)
 
 
 @router.operation("GET", "/v1/audit/verification", "Verify the audit's seals")

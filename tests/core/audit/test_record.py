@@ -11,6 +11,7 @@ import pytest
 from mcpist.audit import record as audit
 from mcpist.audit import rows as audit_rows
 from mcpist.audit import search as audit_search
+from mcpist.audit.exports import EXPORTS
 from mcpist.audit.record import SHARDS, partition_of
 from mcpist.audit.search import Filters
 from mcpist.aws import clients
@@ -351,7 +352,7 @@ def test_an_export_quotes_what_a_spreadsheet_would_run() -> None:
     )
     append("use", account='=HYPERLINK("x"), "y"', user="\uff1dcmd()")
     rows = audit_search.find("acme", **EVER).rows
-    read = list(csv.DictReader(io.StringIO(audit_rows.EXPORTS["csv"][1](rows))))
+    read = list(csv.DictReader(io.StringIO(EXPORTS["csv"][1](rows, "acme"))))
     assert read[0]["account"] == '\'=HYPERLINK("x"), "y"'
     assert read[0]["user"] == "'\uff1dcmd()"
     assert read[1]["after"] == '{"name": "Uma", "roles": []}'
@@ -371,7 +372,7 @@ def test_an_export_quotes_what_a_spreadsheet_would_run() -> None:
 )
 def test_no_part_of_an_exported_cell_is_a_formula_where_a_semicolon_separates_cells(name: str, cell: str) -> None:
     row = dict.fromkeys(audit_rows.COLUMNS, "") | {"client_name": name}
-    (read,) = csv.DictReader(io.StringIO(audit_rows.EXPORTS["csv"][1]([row]), newline=""))
+    (read,) = csv.DictReader(io.StringIO(EXPORTS["csv"][1]([row], "acme"), newline=""))
     assert read["client_name"] == cell
 
 

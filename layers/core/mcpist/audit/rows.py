@@ -1,14 +1,12 @@
-"""Rows of the audit as people and programs read them: their columns, declared once, their ids, and their export."""
+"""Rows of the audit as people and programs read them: their columns, declared once, and their ids."""
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, TypedDict, get_args
 
 from mcpist.aws.attributes import Item, TypedItem, deserialize
 from mcpist.errors import AuditRowNotFound
-from mcpist.spreadsheet import CSV, as_csv
 
 # 2026-11-22T21:05:09.123456+00:00#0a1b2c3d is the row 20261122T210509123456.0a1b2c3d.
 _ID = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{6})\.([0-9a-z]{1,16})")
@@ -87,10 +85,3 @@ def has_text(item: TypedItem, wanted: str) -> bool:
 def as_json_lines(rows: Iterable[Mapping[str, Any]]) -> str:
     """Return rows as JSON Lines."""
     return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
-
-
-EXPORTS: Mapping[str, tuple[str, Callable[[Iterable[Mapping[str, Any]]], str]]] = {
-    "csv": (CSV, partial(as_csv, COLUMNS)),
-    "jsonl": ("application/x-ndjson", as_json_lines),
-}
-"""The forms of an export by their names: the content type, and the function that writes the rows."""
