@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -223,7 +224,8 @@ def test_clients_people_and_files_go_on_after_a_kill(folder: Path) -> None:
             _use_everything(first, agent, remote, person)
             first.kill()
         (folder / "notes/later.md").write_text("# Later\n\nA seal came while it was down.")
-        with up(folder, port) as second:
+        began = datetime.now(UTC).isoformat()
+        with up(folder, port, "--audit-export", "siem") as second:
             assert "tusks" in remote.call("search_docs", query="walrus")  # by the same process as before
             _expect_a_later_session_without_a_login(second, folder)
             assert "seal" in agent.call("search_docs", query="seal")
@@ -232,6 +234,7 @@ def test_clients_people_and_files_go_on_after_a_kill(folder: Path) -> None:
             users = {user["user"]: user["roles"] for user in second.mcpist("user", "list")["users"]}
             assert users[USER.sub] == ["readers"]
             _expect_the_folder_is_followed(agent, folder)
+            _expect_each_row_is_delivered(second, folder / "siem", began)
 
 
 def _use_everything(stack: Stack, agent: SdkClient, remote: McpRemote, person: Browser) -> None:
@@ -260,6 +263,18 @@ def _expect_the_folder_is_followed(agent: SdkClient, folder: Path) -> None:
     (folder / "notes/walrus.md").unlink()
     _until(lambda: "tusks" not in agent.call("search_docs", query="walrus"))
     assert "narwhal" in agent.call("search_docs", query="narwhal")  # no file, so none that was removed
+
+
+def _expect_each_row_is_delivered(stack: Stack, folder: Path, began: str) -> None:
+    rows = stack.mcpist("audit", "--since", "1h", "--limit", "1000")["rows"]
+    written = {row["id"] for row in rows if row["time"] >= began}
+    assert written
+
+    def delivered() -> set[str]:
+        lines = [line for file in folder.rglob("*.jsonl") for line in file.read_text().splitlines()]
+        return {json.loads(line)["metadata"]["uid"] for line in lines}
+
+    _until(lambda: written <= delivered())
 
 
 @pytest.mark.slow
