@@ -1,11 +1,12 @@
 """The price of a month in which nobody uses the stack, by the template's switches, and of what is kept of use."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from benchmarks.prices import Usage, dollar_text, dollars, prices
 from benchmarks.report import table
 from benchmarks.usage import size
-from infra.local.intrinsics import read_yaml
+from infra.local.intrinsics import Intrinsics, read_yaml
 from infra.local.template import Template, read_template
 from infra.source import ROOT
 from mcpist.audit.record import new_row
@@ -18,7 +19,7 @@ INDEX_OVERHEAD_BYTES = 100  # of each item, in the table and in each index
 # Five functions with a snapshot each, eleven alarms, a dashboard: the defaults until 2026-11-22.
 FORMER: Usage = {"snapshot_gb_second": 5 * MONTH_SECONDS, "kms_key_month": 2, "alarm_month": 11, "dashboard_month": 1}
 OFF = {"SnapStart": "off", "Alarms": "off"}
-ON = {"SnapStart": "all", "Dashboard": "on"}
+ON = {"SnapStart": "all", "Dashboard": "on", "ServiceLevels": "on", "AuditExport": "acme-siem"}
 
 
 def month_page() -> str:
@@ -33,7 +34,7 @@ def month_table() -> str:
         "**by default**": usage({}),
         "by default, after two yearly rotations of the keys": usage({}, rotations=BILLED_ROTATIONS),
         "least (`SnapStart=off Alarms=off`)": usage(OFF),
-        "most (`SnapStart=all Dashboard=on`)": usage(ON),
+        "most (`SnapStart=all Dashboard=on ServiceLevels=on AuditExport=...`)": usage(ON),
     }
     costs = [dollars(one) for one in columns.values()]
     keys = [key for key in prices() if any(one.get(key) for one in costs)]
@@ -45,17 +46,29 @@ def month_table() -> str:
 def usage(parameters: Mapping[str, str], *, rotations: int = 0) -> Usage:
     """Return what a stack with these parameters is billed for in a month without requests."""
     template = read(parameters)
-    watched = read_yaml(ROOT / "infra/watch.yaml")["Resources"].values()
-    count = {
-        type_: sum(one["Type"] == f"AWS::CloudWatch::{type_}" for one in watched) for type_ in ("Alarm", "Dashboard")
-    }
-    given = template.intrinsics.parameters
+    watched = list(_watched(template))
     return {
         "snapshot_gb_second": MONTH_SECONDS * sum(one.memory_mb / 1024 for one in template.functions if one.snap_start),
         "kms_key_month": sum(1 + rotations * key.rotates for key in template.keys),
-        "alarm_month": count["Alarm"] if given["Alarms"] == "on" else 0,
-        "dashboard_month": count["Dashboard"] if given["Dashboard"] == "on" else 0,
+        # An alarm on an expression is billed for each of its metrics.
+        "alarm_month": sum(
+            len(one["Properties"].get("Metrics", [0, 0])) - 1
+            for one in watched
+            if one["Type"] == "AWS::CloudWatch::Alarm"
+        ),
+        "composite_alarm_month": sum(one["Type"] == "AWS::CloudWatch::CompositeAlarm" for one in watched),
+        "dashboard_month": sum(one["Type"] == "AWS::CloudWatch::Dashboard" for one in watched),
     }
+
+
+def _watched(template: Template) -> Iterator[Mapping[str, Any]]:
+    """Yield the alarms and the dashboard that the nested stack has with the template's parameters."""
+    nested = read_yaml(ROOT / "infra/watch.yaml")
+    stack = read_yaml(ROOT / "template.yaml")["Resources"]["Watch"]
+    given = template.intrinsics.resolve(stack["Properties"]["Parameters"])
+    intrinsics = Intrinsics(given, nested["Conditions"], str, lambda *_: "")
+    if template.intrinsics.holds(stack["Condition"]):
+        yield from (one for one in nested["Resources"].values() if intrinsics.holds(one["Condition"]))
 
 
 def audit_table() -> str:

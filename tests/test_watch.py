@@ -96,6 +96,7 @@ def test_other_namespaces_are_the_stacks_own_resources() -> None:
         "ConcurrentExecutions",
         "Duration",
         "Errors",
+        "Invocations",
         "Throttles",
     }
     doors = {one.id.removesuffix("Function"): one.name for one in template.functions}
@@ -121,13 +122,55 @@ def test_an_alarm_begins_with_what_it_says_and_ends_by_itself() -> None:
         assert alarm["AlarmActions"] == alarm["OKActions"] == ["AlarmTopic"]
 
 
+@pytest.mark.parametrize(
+    ("objective", "values", "burn"),
+    [
+        ("Availability", {"ran": 1_000, "failed": 10, "throttled": 0}, 10),
+        ("Availability", {"ran": 900, "failed": None, "throttled": 100}, 100),
+        ("Availability", {"ran": 19, "failed": 19, "throttled": 0}, 0),
+        ("Latency", {"ran": 100, "slow": 50}, 10),
+        ("Latency", {"ran": 19, "slow": 100}, 0),
+    ],
+)
+def test_a_budget_is_spent_so_many_times_faster_than_allowed(
+    objective: str, values: dict[str, int | None], burn: int
+) -> None:
+    """Each window computes the same, and the dashboard too, but for the windows with few requests."""
+    of_dashboard = json.loads(watch.document()["OwnDashboard"]["Properties"]["DashboardBody"])["widgets"][-1]
+    widget = {row[0]["id"]: row[0]["expression"] for row in of_dashboard["properties"]["metrics"] if len(row) == 1}
+    expressions = {one["Metrics"][0]["Expression"] for id_, one in watch.windows().items() if id_.startswith(objective)}
+    (expression,) = expressions
+    names: dict[str, Any] = {"__builtins__": {}, "IF": lambda test, then, other: then if test else other}
+    names["FILL"] = lambda metric, value: value if metric is None else metric
+    assert eval(expression, names, values) == pytest.approx(burn)  # noqa: S307 - an expression of our own template
+    assert not burn or eval(widget[objective.lower()], names, values) == pytest.approx(burn)  # noqa: S307
+
+
+def test_an_objective_has_four_windows_and_somebody_is_told_of_two_at_a_time() -> None:
+    periods = {}
+    for id_, alarm in watch.windows().items():
+        assert (alarm["TreatMissingData"], "AlarmActions" in alarm) == ("notBreaching", False)
+        stats = [one["MetricStat"] for one in alarm["Metrics"][1:]]
+        assert {name for one in stats for name in (one["Metric"]["Dimensions"][0]["Value"],)} == {
+            one.name for one in watch.template().functions if one.id == "McpEndpointFunction"
+        }
+        ((periods[id_]),) = {one["Period"] for one in stats}  # CloudWatch computes with one period alone
+    by_burn = {burn: [id_ for id_, one in watch.windows().items() if one["Threshold"] == burn] for burn in (14.4, 6)}
+    for name, burn, factor in (("FastBurn", 14.4, 12), ("SlowBurn", 6, 12)):
+        rule = watch.burns()[name]["AlarmRule"]
+        pairs = re.findall(r'\(ALARM\("(\w+)"\) AND ALARM\("(\w+)"\)\)', rule)
+        assert sorted(id_ for pair in pairs for id_ in pair) == sorted(by_burn[burn])
+        assert all(periods[long] == factor * periods[short] for short, long in pairs)
+        assert watch.burns()[name]["AlarmActions"] == ["AlarmTopic"]
+
+
 def test_nobody_is_told_unless_an_address_is_given() -> None:
     raw = read_yaml(watch.PATH)
     addressed = {"Fn::Not": [{"Fn::Equals": [{"Ref": "AlarmEmail"}, ""]}]}
     assert raw["Conditions"]["Tells"] == {"Fn::And": [{"Condition": "HasAlarms"}, addressed]}
     assert raw["Resources"]["AlarmTopic"]["Condition"] == raw["Resources"]["AlarmsByEmail"]["Condition"] == "Tells"
     for one in raw["Resources"].values():
-        if one["Type"] == "AWS::CloudWatch::Alarm":
+        if "Alarm" in one["Type"] and one["Condition"] != "HasServiceLevels":
             tells: Any = {"Fn::If": ["Tells", [{"Ref": "AlarmTopic"}], {"Ref": "AWS::NoValue"}]}
             assert one["Properties"]["AlarmActions"] == one["Properties"]["OKActions"] == tells
 

@@ -36,7 +36,11 @@ def document() -> dict[str, Any]:
     """The nested stack with its intrinsics resolved, with what the stack gives it and somebody to tell."""
     raw = read_yaml(PATH)
     nested = read_yaml(ROOT / "template.yaml")["Resources"]["Watch"]["Properties"]["Parameters"]
-    parameters = template().intrinsics.resolve(nested) | {"AlarmEmail": "ops@example.com", "Dashboard": "on"}
+    parameters = template().intrinsics.resolve(nested) | {
+        "AlarmEmail": "ops@example.com",
+        "Dashboard": "on",
+        "ServiceLevels": "on",
+    }
     pseudo = {"AWS::Region": "eu-west-1"}
     intrinsics = Intrinsics(parameters, raw["Conditions"], lambda name: pseudo.get(name, name), lambda *_: "")
     resolved: dict[str, Any] = intrinsics.resolve(raw["Resources"])
@@ -44,8 +48,22 @@ def document() -> dict[str, Any]:
 
 
 def alarms() -> dict[str, dict[str, Any]]:
-    """The alarms' properties by their ids."""
-    return {id_: one["Properties"] for id_, one in document().items() if one["Type"] == "AWS::CloudWatch::Alarm"}
+    """The properties of the alarms that watch one metric, by their ids."""
+    return {id_: one for id_, one in _of_type("Alarm").items() if "MetricName" in one}
+
+
+def windows() -> dict[str, dict[str, Any]]:
+    """The properties of the alarms that watch one window of an objective."""
+    return {id_: one for id_, one in _of_type("Alarm").items() if "MetricName" not in one}
+
+
+def burns() -> dict[str, dict[str, Any]]:
+    """The properties of the alarms on two windows of each objective."""
+    return _of_type("CompositeAlarm")
+
+
+def _of_type(type_: str) -> dict[str, dict[str, Any]]:
+    return {id_: one["Properties"] for id_, one in document().items() if one["Type"] == f"AWS::CloudWatch::{type_}"}
 
 
 def alarmed() -> dict[str, WatchedMetric]:
@@ -70,7 +88,7 @@ def shown() -> list[WatchedMetric]:
 def _watched(row: list[Any]) -> Iterator[WatchedMetric]:
     if isinstance(row[0], dict):
         found = _SEARCH.findall(row[0]["expression"])
-        assert found, row
+        assert found or "SEARCH" not in row[0]["expression"], row
         for namespace, names, metric, statistic in found:
             yield WatchedMetric(namespace, metric, frozenset((name, "*") for name in names.split(",")), statistic)
         return

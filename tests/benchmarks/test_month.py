@@ -25,7 +25,13 @@ def test_an_idle_month_costs_less_than_ten_dollars_by_default_and_cost_more_befo
 
 @pytest.mark.parametrize(
     ("switch", "difference"),
-    [("SnapStart=off", -3.90), ("Alarms=off", -0.10 * usage({})["alarm_month"]), ("Dashboard=on", 3.00)],
+    [
+        ("SnapStart=off", -3.90),
+        ("Alarms=off", -0.10 * usage({})["alarm_month"]),
+        ("Dashboard=on", 3.00),
+        ("ServiceLevels=on", 3.00),
+        ("AuditExport=siem", 0.10),
+    ],
 )
 def test_each_switch_changes_the_price_as_the_page_says(switch: str, difference: float) -> None:
     name, _, value = switch.partition("=")
