@@ -18,6 +18,7 @@ from infra.cli.grant_transfer import StoredAccounts
 from infra.cli.options import MASKS, DryRun, Items, Target, WithGrants, command_group, given, items, text_of
 from infra.cli.rest_client import Access
 from infra.cli.rest_commands import dump, to_result
+from infra.cli.restored_organization import restore_organization
 from infra.cli.stacks import last_up
 from infra.cli.target import opened
 from infra.cli.whole_organization import archive_organization, delete_organization
@@ -150,6 +151,7 @@ def import_organization(
 
 org.command("archive")(archive_organization)
 org.command("delete")(delete_organization)
+org.command("restore")(restore_organization)
 
 
 def parse_organization(text: str) -> tuple[Organization, yaml.Node]:

@@ -149,7 +149,7 @@ def delete(organization: str) -> dict[str, Any]:
             holdings.tables()["directory"].set(item["pk"], item["sk"], closed, remove=("directory",))
     _remove_people(organization, people)
     for answer in ended_accounts(organization):
-        _record(organization, DELETE, {"accounts": answer["killed"]})
+        record(organization, DELETE, {"accounts": answer["killed"]})
         if answer["left"] and not answer["ended"]:
             hint = "Repeat the command: it goes on."
             raise CommandError("UPSTREAM_UNAVAILABLE", f"{answer['left']} accounts could not be ended.", hint)
@@ -160,7 +160,7 @@ def delete(organization: str) -> dict[str, Any]:
             _remove_items(organization, table, list(holdings.items_of(organization, table)))
     _remove_items(organization, "directory", head)
     certificate = _certificate(organization)
-    _record(organization, DELETED, certificate)
+    record(organization, DELETED, certificate)
     return certificate
 
 
@@ -204,7 +204,7 @@ def _remove_logins(organization: str, subject: str) -> None:
 def _remove_items(organization: str, table: str, items: list[Item]) -> None:
     if items:
         holdings.tables()[table].delete_many(items)
-        _record(organization, DELETE, {"items": {table: len(items)}})
+        record(organization, DELETE, {"items": {table: len(items)}})
 
 
 def _remove_objects(organization: str) -> None:
@@ -214,10 +214,11 @@ def _remove_objects(organization: str) -> None:
         client("s3").delete_object(Bucket=settings().files_bucket, Key=one["Key"], VersionId=one["VersionId"])
         removed[one["Key"].partition("/")[0]] += 1
     if removed:
-        _record(organization, DELETE, {"objects": removed})
+        record(organization, DELETE, {"objects": removed})
 
 
-def _record(organization: str, action: str, facts: dict[str, Any]) -> None:
+def record(organization: str, action: str, facts: dict[str, Any]) -> None:
+    """Write a row of what the operator does to an organization."""
     caller = operator(holdings.DELETIONS)
     audit.write_row(audit.administration_row(caller, "change", action, target=organization, request="", after=facts))
 

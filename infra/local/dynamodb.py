@@ -176,8 +176,13 @@ def install() -> None:
     for name, handler in _handlers.items():
         setattr(DynamoHandler, name, one_at_a_time(handler))
     # Copies of an item for a stream, of a table for a rollback, and of items of which only a description is used.
-    _models.copy = _responses.copy = _models.table.copy = SimpleNamespace(copy=copy.copy, deepcopy=lambda value: value)
+    _models.copy = _responses.copy = _models.table.copy = SimpleNamespace(copy=copy.copy, deepcopy=deep_copy)
     DynamoType.to_regular_json = to_json  # type: ignore[assignment, method-assign]
+
+
+def deep_copy[T](value: T) -> T:
+    """Copy the items of a whole table, which another one begins with; return anything else as it is."""
+    return copy.deepcopy(value) if isinstance(value, defaultdict) else value
 
 
 def one_at_a_time[**P, T](operation: Callable[P, T]) -> Callable[P, T]:

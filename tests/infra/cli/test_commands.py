@@ -98,7 +98,8 @@ def test_a_shell_completes_commands_actions_and_options() -> None:
         ).stdout.split()
 
     assert {"call", "org", "user"} <= set(completions("mcpist "))
-    assert completions("mcpist org ") == ["list", "create", "show", "set", "export", "import", "archive", "delete"]
+    actions = ["list", "create", "show", "set", "export", "import", "archive", "delete", "restore"]
+    assert completions("mcpist org ") == actions
 
 
 def test_help_imports_no_command() -> None:
