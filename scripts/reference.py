@@ -26,12 +26,13 @@ from mcpist_services.programs.declaration import Declaration
 from mcpist_services.programs.module import load_folder as load_programs
 from mcpist_services.programs.module import module as program_module
 from mcpist_services.upstream.configuration import UpstreamConfiguration
-from scripts import decisions
+from scripts import batch_language, decisions
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs/tools"
 ERRORS = ROOT / "docs/errors.md"
+BATCH_LANGUAGE = ROOT / "docs/batch-language.md"
 FUNCTIONS = ROOT / "functions"
 OPENAPI = FUNCTIONS / "rest_api/openapi.json"
 SCHEMAS = ROOT / "docs/schemas"
@@ -60,6 +61,7 @@ def main() -> None:
     wanted = {FOLDER / name: text for name, text in pages().items()}
     wanted |= {
         ERRORS: error_page(),
+        BATCH_LANGUAGE: _text("Batch language", ["batch", "reference"], *batch_language.lines()),
         decisions.FOLDER / "README.md": decisions.contents(),
         UPSTREAMS_SCHEMA: upstreams_schema(),
         APIS_SCHEMA: apis_schema(),

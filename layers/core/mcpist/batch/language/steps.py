@@ -93,10 +93,13 @@ class Step:
     has_explicit_id: bool
     """Whether the caller wrote the id; else it is made from the line's number."""
     id: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$"), AfterValidator(_check_not_reserved)]
+    """Its name, to which others refer; without one it is `line` with its number, and nobody can refer to it."""
     module: str
     """Empty where `tool` names it, or only one module has such a tool."""
     tool: Annotated[str, Field(validation_alias=tolerance.TOOL)]
+    """The tool's name, which may have the module and a dot before it."""
     params: Annotated[dict[str, _Json], Field(validation_alias=tolerance.PARAMS)] = field(default_factory=dict)
+    """The tool's arguments, in which references stand for values."""
     after: Annotated[tuple[str, ...], BeforeValidator(_as_tuple), Field(validation_alias=tolerance.AFTER)] = ()
     """The ids of the steps that it waits for, besides those that it refers to."""
     output: bool = False
@@ -107,8 +110,11 @@ class Step:
     """A reference to the list that it runs over; empty for a step that runs once. That of a saved batch may be a list
     as JSON, by the value of a parameter."""
     each_limit: Annotated[int, Field(ge=1, le=MAX_EACH_LIMIT)] = DEFAULT_EACH_LIMIT
+    """The elements of the list for which it may run at most; with more it fails."""
     when: Annotated[dict[str, _Json] | None, BeforeValidator(parse_condition)] = None
+    """A condition without which it is skipped."""
     on_error: Literal["stop", "continue"] = "stop"
+    """Whether the steps that need it are skipped if it fails, or run all the same."""
     timeout: Annotated[float, Field(ge=1, le=MAX_STEP_TIMEOUT_SECONDS)] | None = None
     """How long its tool may take, in seconds."""
     account: Annotated[str, Field(pattern=ACCOUNT_PATTERN)] = ""
@@ -129,10 +135,10 @@ class Step:
 
     def as_line(self) -> dict[str, Any]:
         """Return the step as a caller writes it, without what may be left out."""
-        written = {one.name: getattr(self, one.name) for one in fields(self) if one.name in _StepModel.model_fields}
+        written = {one.name: getattr(self, one.name) for one in fields(self) if one.name in StepModel.model_fields}
         if not self.has_explicit_id:
             del written["id"]
-        return {name: value for name, value in written.items() if value != _StepModel.model_fields[name].get_default()}
+        return {name: value for name, value in written.items() if value != StepModel.model_fields[name].get_default()}
 
 
 class _StrictModel(TolerantModel):
@@ -154,9 +160,9 @@ def _step_model() -> type[BaseModel]:
     return create_model("StepModel", __base__=_StrictModel, **written)
 
 
-_StepModel = _step_model()
+StepModel = _step_model()
 _ERROR_MESSAGES = {
-    "extra_forbidden": f"there is no such field (fields: {', '.join(_StepModel.model_fields)})",
+    "extra_forbidden": f"there is no such field (fields: {', '.join(StepModel.model_fields)})",
     "missing": "it is missing",
     "tuple_type": "it is an id, or a list of ids",
     "model_type": "a step is one JSON object",
@@ -217,7 +223,7 @@ def _parse_step(number: int, line: Any, problems: Problems, *, encoded: bool) ->
         problems.append(problem)
         return None
     try:
-        written = dict(_StepModel.model_validate(value))
+        written = dict(StepModel.model_validate(value))
     except ValidationError as error:
         problems += _to_problems(number, value, error)
         return None
