@@ -24,8 +24,8 @@ BOUNDS = {"minimum": "at least {}", "maximum": "at most {}", "pattern": "matches
 def lines() -> list[str]:
     """Return the lines of the page below its title."""
     return [
-        "A batch is JSON Lines, a step a line, or a list of the same objects. [Batches](batches.md) explains it; this page is",
-        "written from the code by `make docs`.",
+        "A batch is JSON Lines, a step a line, or a list of the same objects. [Batches](batches.md) explains it; this",
+        "page is written from the code by `make docs`.",
         "",
         "## Fields of a step",
         "",
