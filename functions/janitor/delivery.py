@@ -13,7 +13,7 @@ from mcpist.aws.clients import client, store_errors
 from mcpist.settings import settings
 from mcpist.telemetry import invocation
 
-CONTENT_TYPE = "application/x-ndjson"
+JSON_LINES = "application/x-ndjson"
 
 
 def deliver(records: Sequence[Mapping[str, Any]]) -> dict[str, int]:
@@ -22,7 +22,7 @@ def deliver(records: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     body = "".join(map(stored_as_ocsf_line, rows)).encode()
     with store_errors("audit export"):
         client("s3").put_object(
-            Bucket=settings().audit_export, Key=object_key(records[0]), Body=body, ContentType=CONTENT_TYPE
+            Bucket=settings().audit_export, Key=object_key(records[0]), Body=body, ContentType=JSON_LINES
         )
     invocation.add_fields(delivered_rows=len(rows))
     return {"delivered_rows": len(rows)}

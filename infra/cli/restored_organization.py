@@ -27,7 +27,7 @@ type Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class TableDifference:
     """How a table differs from its copy, for one organization."""
 
     missing: list[Item]
@@ -77,7 +77,7 @@ def parse_tables(pairs: Iterable[str]) -> dict[str, str]:
     return {kind: named[kind] for kind in TABLES if kind in named}
 
 
-def compare(organization: str, kind: str, copy: Table) -> Difference:
+def compare(organization: str, kind: str, copy: Table) -> TableDifference:
     """Compare a table with its copy; what has expired meanwhile counts for nothing."""
     now = time.time()
     held = {key_of(item): item for item in holdings.items_of(organization, kind)}
@@ -86,14 +86,14 @@ def compare(organization: str, kind: str, copy: Table) -> Difference:
         for item in copy.scan()
         if holdings.organization_of(kind, item) == organization and item.get("expires_at", now) >= now
     }
-    return Difference(
+    return TableDifference(
         missing=[item for key, item in copied.items() if key not in held],
         changed=[item for key, item in copied.items() if key in held and item != held[key]],
         newer=sorted(held.keys() - copied.keys()),
     )
 
 
-def restore(organization: str, differences: Mapping[str, Difference]) -> None:
+def restore(organization: str, differences: Mapping[str, TableDifference]) -> None:
     """Write what is missing, and in the directory also what has changed; each table leaves a row of the audit."""
     for kind, found in differences.items():
         items = found.missing + (found.changed if kind == REPLACED else [])

@@ -191,10 +191,10 @@ class EmbeddedAws:
         from infra.local.queues import running_queues
 
         stack.enter_context(running_queues(self.template, self.functions))
-        from infra.local.streams import BucketFolder, running_streams
+        from infra.local.streams import ExportFolder, running_streams
 
         if options.audit_export:
-            self.router.moto = BucketFolder(self.router.moto, options.audit_export)
+            self.router.moto = ExportFolder(self.router.moto, options.audit_export)
         stack.enter_context(running_streams(self.template, self.functions))
         turns = ApiTurns(self._organization_of) if self._account is None else None
         self.router.http_api = HttpApi(self.template.routes, self.functions, domain=reachable_host, turns=turns)

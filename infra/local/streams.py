@@ -22,7 +22,7 @@ from infra.local.pool import Pool
 from infra.local.server import App, LoopbackRequest, LoopbackResponse
 from infra.local.template import StreamConsumer, Template
 
-WAIT_SECONDS = 0.5
+STREAM_WAIT_SECONDS = 0.5
 LAST_SECONDS, MAX_LAST_REFUSALS = 10, 3
 """The time and attempts for the items that were written last; the stream itself does not outlive the stack."""
 
@@ -55,7 +55,7 @@ def _follow(consumer: StreamConsumer, pool: Pool, ended: threading.Event) -> Non
             refusals = 0
             continue
         refusals += bool(shard.items)
-        if ended.wait(WAIT_SECONDS) and refusals >= MAX_LAST_REFUSALS:
+        if ended.wait(STREAM_WAIT_SECONDS) and refusals >= MAX_LAST_REFUSALS:
             return
 
 
@@ -87,7 +87,7 @@ def _is_taken(pool: Pool, event: Mapping[str, Any]) -> bool:
 
 
 @dataclass(frozen=True)
-class BucketFolder:
+class ExportFolder:
     """AWS as an App, whose bucket EXPORT_BUCKET is a folder of this machine: what is put there is a file."""
 
     aws: App

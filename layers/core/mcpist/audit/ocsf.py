@@ -12,7 +12,7 @@ from typing import Any
 from mcpist.audit.rows import row_of
 from mcpist.aws.attributes import Item, TypedItem, deserialize
 
-VERSION = "1.5.0"
+OCSF_VERSION = "1.5.0"
 CLASS, CATEGORY, BASE_CLASS = 6003, 6, 0
 OTHER, UNKNOWN = 99, 0
 _ACTIVITIES = {"connect": 1, "look": 2, "refresh": 3, "change": 3, "revoke": 4, "kill": 4}
@@ -83,7 +83,7 @@ def as_event(row: Mapping[str, Any], organization: str) -> dict[str, Any]:
 
 def _metadata(row: str, organization: str) -> dict[str, Any]:
     product = {"name": "MCPist", "vendor_name": "MCPist"}
-    return {"version": VERSION, "product": product, "log_name": "audit", "uid": row, "tenant_uid": organization}
+    return {"version": OCSF_VERSION, "product": product, "log_name": "audit", "uid": row, "tenant_uid": organization}
 
 
 def _unreadable(typed: TypedItem) -> dict[str, Any]:
