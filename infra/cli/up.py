@@ -22,7 +22,7 @@ from infra.local.deployment import DeploymentOptions, LocalDeployment, run_local
 from infra.local.intrinsics import TemplateError
 from infra.local.sandbox import HandlerImportError
 from infra.local.server import PortInUse
-from infra.local.state import StateUnreadable, opened_state, remove_state
+from infra.local.state import StateUnreadable, opened_state
 from infra.source import IS_CHECKOUT, ROOT
 from mcpist.bounded_http.addresses import is_loopback
 from mcpist_services.upstream.configuration import UpstreamConfiguration, load
@@ -89,15 +89,14 @@ def up(
 
     What is stored, and who is logged in, is still there at the next start.
     """
-    if not is_loopback(host):
-        _expose(host, allowed=allow_network)
-    folder = (docs or ROOT / "docs").resolve()
-    _check_places(folder, upstreams, apis, programs)
+    _check_host(host, allow_network)
+    docs = docs or ROOT / "docs"
+    _check_places(docs, upstreams, apis, programs)
     stack = chosen_stack()
     options = DeploymentOptions(
         host=host,
         port=port,
-        docs=folder,
+        docs=docs.resolve(),
         upstreams=upstreams,
         apis=apis,
         programs=programs,
@@ -106,11 +105,8 @@ def up(
         audit_export=audit_export and audit_export.resolve(),
         report=_print_progress,
     )
-    with _failures_as_errors(), stack.held():
-        if fresh:
-            remove_state(stack.state_file)
-        with opened_state(stack.state_file) as state:
-            _serve(run_local_deployment(replace(options, state=state)), ctx.obj, stack)
+    with _failures_as_errors(), stack.held(), opened_state(stack.state_file, fresh) as state:
+        _serve(run_local_deployment(replace(options, state=state)), ctx.obj, stack)
     sys.exit(0)
 
 
@@ -197,10 +193,12 @@ def _report_upstreams(deployment: LocalDeployment, stop: threading.Event) -> Non
         thread.join()
 
 
-def _expose(host: str, *, allowed: bool) -> None:
-    """Warn that other machines can reach everything, and refuse it unless that is meant."""
+def _check_host(host: str, allow_network: bool) -> None:
+    """Where other machines can reach everything, warn of it, and refuse it unless that is meant."""
+    if is_loopback(host):
+        return
     _print_progress(f"{RED}{EXPOSED.format(host=host)}{PLAIN}" if sys.stderr.isatty() else EXPOSED.format(host=host))
-    if not allowed:
+    if not allow_network:
         hint = "Add --allow-network if that is meant, or leave --host out."
         raise CommandError("VALIDATION_ERROR", f"{host} can be reached from other machines.", hint)
 

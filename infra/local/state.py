@@ -70,8 +70,13 @@ class State:
 
 
 @contextmanager
-def opened_state(path: Path) -> Iterator[State]:
-    """Open or create the file, which only its owner can read; raise `StateUnreadable` or `StateUnwritable`."""
+def opened_state(path: Path, fresh: bool = False) -> Iterator[State]:
+    """Open or create the file, which only its owner can read, after removing that of the last run if it is `fresh`.
+
+    StateUnreadable or StateUnwritable where that cannot be.
+    """
+    if fresh:
+        _remove(path)
     path.touch(0o600)
     connection = sqlite3.connect(path, check_same_thread=False)
     try:
@@ -81,7 +86,7 @@ def opened_state(path: Path) -> Iterator[State]:
         connection.close()
 
 
-def remove_state(path: Path) -> None:
+def _remove(path: Path) -> None:
     """Delete the file and what SQLite keeps beside it."""
     for suffix in ("", "-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)

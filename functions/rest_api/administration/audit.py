@@ -93,16 +93,9 @@ def search_audit(
     """
     first, last = _window(since, until, DEFAULT_AUDIT_DAYS)
     organization = current().caller.organization
-    page = find(
-        organization,
-        since=first,
-        until=last,
-        filters=Filters(
-            _visible_user(user), service, event, outcome, tool, request, batch, client, correlation, trace, text
-        ),
-        limit=limit,
-        cursor=cursor,
-    )
+    who = _visible_user(user)
+    filters = Filters(who, service, event, outcome, tool, request, batch, client, correlation, trace, text)
+    page = find(organization, since=first, until=last, filters=filters, limit=limit, cursor=cursor)
     if format_ == "json":
         return Response(200, "application/json", AuditPage.model_validate({"rows": page.rows, "cursor": page.cursor}))
     media_type, write = EXPORTS[format_]

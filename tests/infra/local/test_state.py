@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.local.state import FORMAT_VERSION, State, StateUnreadable, StateUnwritable, opened_state, remove_state
+from infra.local.state import FORMAT_VERSION, State, StateUnreadable, StateUnwritable, opened_state
 
 KILLS = 12
 # Writes pairs for ever, and prints the number of each after it was stored.
@@ -89,12 +89,15 @@ def test_a_file_of_another_format_or_of_something_else_is_refused(tmp_path: Path
             pass
 
 
-def test_a_state_is_removed_with_what_lies_beside_it(tmp_path: Path) -> None:
+def test_a_fresh_state_removes_the_last_one_with_what_lies_beside_it(tmp_path: Path) -> None:
     with opened_state(tmp_path / "state") as state:
         state.put("a", "1", b"1")
-        (tmp_path / "other").touch()
-        remove_state(tmp_path / "state")
-        assert [file.name for file in tmp_path.iterdir()] == ["other"]
+        left = [tmp_path / f"state{suffix}" for suffix in ("-wal", "-shm")]
+        kept = [file.read_bytes() for file in left]
+    for file, content in zip(left, kept, strict=True):  # as a process that was killed leaves them
+        file.write_bytes(content)
+    with opened_state(tmp_path / "state", fresh=True) as state:
+        assert not list(state.all("a"))
 
 
 def test_a_full_disk_keeps_what_was_stored_and_is_named(tmp_path: Path) -> None:
