@@ -21,6 +21,7 @@ type Statement = dict[str, Any]
 
 ROOT = Path(__file__).parents[1]
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+WORDS += ("thirteen",)
 DOORS = {
     "McpEndpoint",
     "RestApi",
@@ -91,7 +92,7 @@ def listed(value: Any) -> list[Any]:
 
 
 def statements(resources: Json, role: str) -> Iterator[Statement]:
-    """Yield the statements of a role under any parameters, but for those of tracing, which has a test of its own."""
+    """Yield the statements of a role under any parameters; those of tracing and a VPC have tests of their own."""
     for policy in resources[role]["Properties"]["Policies"]:
         if "Fn::If" not in policy:
             yield from policy["PolicyDocument"]["Statement"]
@@ -159,6 +160,19 @@ def test_no_role_allows_a_wildcard_action_or_every_resource(resources: Json) -> 
                 text = text if isinstance(text, str) else text[0]
                 assert text != "*" or set(listed(statement["Action"])) <= WITHOUT_RESOURCES, (id_, statement)
                 assert "*" not in text[:-1], (id_, statement)
+
+
+def test_functions_that_run_tools_stand_in_the_owners_vpc_and_their_code_has_no_right_there(resources: Json) -> None:
+    inside = [id_ for id_, function in of_type(resources, "AWS::Lambda::Function").items() if "VpcConfig" in function]
+    assert set(inside) == {"McpEndpointFunction", "RestApiFunction", "StepRunnerFunction", "ConsoleFunction"}
+    for id_ in inside:
+        assert resources[id_]["Properties"]["VpcConfig"]["Fn::If"][0] == "InVpc"
+        policies = resources[f"{id_.removesuffix('Function')}Role"]["Properties"]["Policies"]
+        (policy,) = (one["Fn::If"][1] for one in policies if one.get("Fn::If", [""])[0] == "InVpc")
+        made, denied = policy["PolicyDocument"]["Statement"]
+        assert {action.partition(":")[0] for action in made["Action"]} == {"ec2"}
+        assert (denied["Effect"], denied["Action"]) == ("Deny", "ec2:*")
+        assert denied["Condition"] == {"Null": {"lambda:SourceFunctionArn": "false"}}
 
 
 def test_a_star_stands_only_where_aws_has_no_other_form(resources: Json) -> None:

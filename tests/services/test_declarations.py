@@ -59,7 +59,7 @@ def test_a_module_is_described_in_one_line(name: str) -> None:
     module = CATALOGUE.module(name)
     assert module.description.endswith(".")
     assert module.api_version
-    assert [bool(module.host), bool(module.open_store), bool(module.accounts_of())].count(True) == 1
+    assert [*map(bool, (module.host, module.open_store, module.open_account, module.accounts_of()))].count(True) == 1
 
 
 @for_every_tool

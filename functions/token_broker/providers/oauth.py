@@ -131,7 +131,9 @@ def fetch_account(
 ) -> ProviderAccount:
     """Request the account of a token; AccessTokenRejected where it has none."""
     if not provider.account_url:
-        return ProviderAccount("", provider.name)
+        key = access_token.get_secret_value()
+        named = provider.parse_account(key) if provider.accepts_key(access_token) else None
+        return named or ProviderAccount("", provider.name)
     headers = {"authorization": f"Bearer {access_token.get_secret_value()}"}
     response = send(
         _with_provider_headers(provider, ProviderRequest("GET", provider.account_url, headers=headers)),

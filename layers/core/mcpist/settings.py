@@ -113,6 +113,8 @@ class Settings:
     """The megabytes that an organization may have sent to its clients and to services, or stored as files, in a day."""
     allowed_origins: tuple[str, ...] = ()
     """The origins, besides its own, whose pages may call the endpoint; separated by commas."""
+    database_networks: tuple[str, ...] = ()
+    """The owner's own networks in which databases may be, e.g. 10.0.0.0/16; separated by commas."""
     tracing: bool = False
     """Whether X-Ray traces are recorded."""
     local_services: bool = False

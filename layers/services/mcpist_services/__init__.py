@@ -21,6 +21,7 @@ TITLES = {
     "microsoft_todo": "Microsoft To Do",
     "notion": "Notion",
     "people": "People",
+    "postgresql": "PostgreSQL",
     "rag": "Documents",
     "slack": "Slack",
     "supabase": "Supabase",

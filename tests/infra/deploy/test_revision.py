@@ -31,6 +31,9 @@ OTHER = {
     "AllowedOrigins": "https://app.example.com",
     "ResponseCache": "on",
     "CategoryTools": "on",
+    "DatabaseNetworks": "10.0.0.0/16",
+    "VpcSubnets": "subnet-0a1",
+    "VpcSecurityGroups": "sg-0a1",
     "FormerVaultKey": "arn:aws:kms:eu-west-1:123456789012:key/a1",
     "ChallengeHeader": "renamed",
     "LogLevel": "DEBUG",
@@ -95,7 +98,7 @@ def test_the_built_template_refuses_other_values_than_its_revision_and_names_the
     functions = {name for rule in built["Rules"].values() for name in _functions(rule["Assertions"])}
     # AWS accepts no others here, not even Fn::If.
     assert functions <= {"Ref", "Fn::And", "Fn::Or", "Fn::Not", "Fn::Equals", "Fn::Contains"}
-    assert {"Domain", RULE} == set(built["Rules"])
+    assert {"Domain", "Vpc", RULE} == set(built["Rules"])
 
 
 def _functions(value: Any) -> set[str]:

@@ -7,19 +7,25 @@ library's own timeouts begin anew with every byte that arrives.
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterable
-from ipaddress import ip_address
+from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpcore2
 
+from mcpist.bounded_http.failures import ExchangeFailed, ExchangeTimeout
 from mcpist.public_address import Address, embedded_address, is_public
 from mcpist.settings import settings
 
 # The sandbox's own runtime and credential endpoints: they give away credentials and other callers' events.
 _SANDBOX_ENDPOINT_VARIABLES = ("AWS_LAMBDA_RUNTIME_API", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_ENDPOINT_URL")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+# Serve a machine's own credentials: no network that an owner opens contains them.
+_CREDENTIAL_NETWORKS = (IPv4Network("169.254.0.0/16"), IPv6Network("fd00:ec2::/32"))
+
+type Network = IPv4Network | IPv6Network
 
 
 class ForbiddenAddress(httpcore2.ConnectError):
@@ -86,6 +92,38 @@ def _look_up(host: str, port: int) -> list[Address] | OSError:
     except (OSError, UnicodeError) as error:
         return error if isinstance(error, OSError) else OSError(str(error))
     return list(dict.fromkeys(ip_address(entry[4][0]) for entry in found))
+
+
+def open_connection(host: str, port: int, deadline: float, inside: Iterable[Network] = ()) -> socket.socket:
+    """Connect before a moment on the monotonic clock to the first address of a host that answers.
+
+    ExchangeFailed for a host with an address that no request may reach; those in the networks `inside`, which are the
+    owner's own, may be reached as well.
+    """
+    networks, failed = tuple(inside), ExchangeFailed("the host has no address", sent=False)
+    try:
+        addresses = resolve(host, port, _remaining(deadline, time.monotonic, httpcore2.ConnectTimeout))
+        check_addresses([each for each in addresses if not _is_inside(each, networks)], port)
+        for address in addresses:
+            seconds = _remaining(deadline, time.monotonic, httpcore2.ConnectTimeout)
+            try:
+                return socket.create_connection((str(address), port), seconds)
+            except TimeoutError:
+                failed = ExchangeTimeout("ConnectTimeout", sent=False)
+            except OSError as error:
+                failed = ExchangeFailed(type(error).__name__, sent=False)
+    except httpcore2.ConnectTimeout:
+        raise ExchangeTimeout("ConnectTimeout", sent=False) from None
+    except httpcore2.ConnectError as error:
+        raise ExchangeFailed(str(error), sent=False) from None
+    raise failed
+
+
+def _is_inside(address: Address, networks: Iterable[Network]) -> bool:
+    reached = embedded_address(address)
+    if reached.is_loopback or any(reached in network for network in _CREDENTIAL_NETWORKS):
+        return False
+    return any(reached in network for network in networks)
 
 
 class DeadlineBackend(httpcore2.NetworkBackend):

@@ -223,7 +223,7 @@ class ToolRun:
         if isinstance(work, Call):
             return self.request(work, account).json
         if isinstance(work, Lookup):
-            return self.look_up(work)
+            return self.look_up(work, account)
         if isinstance(work, ProxiedCall):
             return self.proxy(work, account)
         return self.converse(work, account)
@@ -273,20 +273,27 @@ class ToolRun:
 
         return replace(response, json=keep_download(self.caller, response.downloaded), downloaded=None)
 
-    def look_up(self, lookup: Lookup) -> Any:
-        """Answer a Lookup from a store of our own."""
+    def look_up(self, lookup: Lookup, account: Account | None = None) -> Any:
+        """Answer a Lookup from a store of our own, or from the one that the account's key opens."""
         if isinstance(lookup, ToolLookup):
             return lookup.function(self.other_tools, self.deadline, **lookup.arguments)
-        if self.module.open_store is None:
-            raise TypeError(f"the module {self.module.name} opens no store")
+        store = self._store(account)
         arguments = dict(lookup.arguments)
         if isinstance(lookup, TimedLookup):
             arguments["deadline"] = min(self.deadline, time.monotonic() + self.options.timeout)
-        found = lookup.function(self.module.open_store(self.caller), **arguments)
+        found = lookup.function(store, **arguments)
         if isinstance(found, Measured):
             self.row["measures"] = found.measures or None
             return found.json
         return found
+
+    def _store(self, account: Account | None) -> Any:
+        if self.module.open_account:
+            credential = (account or self.resolve_account()).credential
+            return self.module.open_account(credential.token if credential else "")
+        if self.module.open_store is None:
+            raise TypeError(f"the module {self.module.name} opens no store")
+        return self.module.open_store(self.caller)
 
     def proxy(self, work: ProxiedCall, account: Account | None = None) -> ProxiedResponse:
         """Return an upstream tool's response; a tool that reads is retried as often as the options say."""

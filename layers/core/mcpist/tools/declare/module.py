@@ -112,6 +112,8 @@ class Module:
     """The service's refusals, where they differ from the HTTP standards."""
     open_store: Callable[[Caller], Any] | None = None
     """Returns the store as a caller sees it, for Lookups."""
+    open_account: Callable[[str], Any] | None = None
+    """Returns the store that an account's key opens, for Lookups of a service that does not speak HTTP."""
     accounts_of: Callable[[], Iterable[str]] = tuple
     """Returns the other services whose accounts its tools use by those services' own tools."""
     synonyms: str = ""
@@ -152,7 +154,7 @@ class Module:
     @property
     def services(self) -> tuple[str, ...]:
         """All services whose grants the tools need: only categories have more than one."""
-        return (self.name,) if self.host and self.needs_account else ()
+        return (self.name,) if (self.host or self.open_account) and self.needs_account else ()
 
     def labels_of(self, tool: str) -> set[str]:
         """Return the labels of what a tool answers, or of where it writes.

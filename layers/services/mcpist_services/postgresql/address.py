@@ -1,0 +1,80 @@
+"""Addresses of databases: `postgresql://user:password@host:port/database`, as providers of databases show them.
+
+Reference: https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS
+"""
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from mcpist.errors import InvalidRequest
+
+DEFAULT_PORT = 5432
+KEY_PATTERN = re.compile(r"postgres(ql)?://[!-~]{8,4000}")
+
+# Whatever is written of them, TLS is verified; `disable` counts inside the owner's networks alone.
+_SSL_MODES = frozenset({"disable", "allow", "prefer", "require", "verify-ca", "verify-full"})
+_IGNORED_PARAMETERS = frozenset({"application_name", "channel_binding", "connect_timeout"})
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseAddress:
+    """A database and the role that logs in there; its repr shows no password."""
+
+    host: str
+    port: int
+    database: str
+    user: str
+    password: str = field(repr=False)
+    is_plain: bool = False
+    """Whether the owner of the account wants no TLS."""
+    root_certificates: bytes = b""
+    """The certificates (DER) that the server's must come from; the public ones where it is empty."""
+
+    @property
+    def title(self) -> str:
+        """The account's name for people."""
+        port = "" if self.port == DEFAULT_PORT else f":{self.port}"
+        return f"{self.user}@{self.host}{port}/{self.database}"
+
+
+def parse_address(url: str) -> DatabaseAddress:
+    """Return the database of a URL; InvalidRequest, which quotes nothing of it, for one that cannot be used."""
+    try:
+        parts = urlsplit(url)
+        port, host = parts.port or DEFAULT_PORT, parts.hostname or ""
+        user, password = unquote(parts.username or "", errors="strict"), unquote(parts.password or "", errors="strict")
+        database = unquote(parts.path.removeprefix("/"), errors="strict")
+        parameters = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
+    except ValueError:
+        raise _refuse("it is no URL; escape @ : / ? # % in the password, e.g. @ as %40") from None
+    if not (KEY_PATTERN.fullmatch(url) and host and user and password and database) or parts.fragment:
+        raise _refuse("it is not postgresql://user:password@host:port/database")
+    if "\x00" in user + password + database or "," in host:
+        raise _refuse("it names several hosts, or has a character that no name has")
+    if unknown := sorted(parameters.keys() - _IGNORED_PARAMETERS - {"sslmode", "sslrootcert"}):
+        raise _refuse(f"the parameter {unknown[0][:50]} is not supported")
+    mode = parameters.get("sslmode", "verify-full")
+    if mode not in _SSL_MODES:
+        raise _refuse("its sslmode is none of PostgreSQL's")
+    roots = _certificates(parameters.get("sslrootcert", "system"))
+    return DatabaseAddress(host, port, database, user, password, mode == "disable", roots)
+
+
+def _certificates(text: str) -> bytes:
+    """Return the certificates of a parameter: Base64 as between a PEM's lines, several joined by commas."""
+    if text == "system":
+        return b""
+    try:
+        found = b"".join(base64.b64decode(one.replace(" ", "+"), validate=True) for one in text.split(","))
+    except binascii.Error:
+        found = b""
+    if not found:
+        raise _refuse("its sslrootcert is no certificate: write the Base64 between the two lines of its PEM")
+    return found
+
+
+def _refuse(problem: str) -> InvalidRequest:
+    return InvalidRequest(field="key", problem=problem)

@@ -1,0 +1,117 @@
+"""The bytes to and from a database: until a deadline, up to a size, by TLS, and to an address that may be reached."""
+
+import ssl
+import time
+from functools import cache
+from ipaddress import ip_address, ip_network
+from typing import Any
+
+from mcpist.bounded_http.addresses import Network, open_connection
+from mcpist.bounded_http.failures import ExchangeFailed, ExchangeTimeout
+from mcpist.settings import settings
+from mcpist_services.postgresql.address import DatabaseAddress
+
+DATABASE_CONNECT_SECONDS = 5.0
+_SSL_REQUEST = (8).to_bytes(4) + (80877103).to_bytes(4)
+_READ_BYTES = 65536
+
+
+class UntrustedConnection(ExchangeFailed):
+    """A connection that is not as safe as the account must have it: nothing of the account was sent."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason, sent=False)
+        self.reason = reason
+
+
+class DatabaseStream:
+    """A connection to a database; every failure is an ExchangeFailed, one of time an ExchangeTimeout."""
+
+    def __init__(self, address: DatabaseAddress, deadline: float) -> None:
+        self._deadline = deadline
+        self._buffer = bytearray()
+        connect_deadline = min(deadline, time.monotonic() + DATABASE_CONNECT_SECONDS)
+        self._socket: Any = open_connection(address.host, address.port, connect_deadline, _networks())
+        self.is_secure = False
+        try:
+            self._secure(address)
+        except BaseException:
+            self.close()
+            raise
+
+    def send(self, content: bytes) -> None:
+        """Send bytes before the deadline."""
+        try:
+            self._socket.settimeout(self._remaining())
+            self._socket.sendall(content)
+        except TimeoutError:
+            raise ExchangeTimeout("WriteTimeout") from None
+        except OSError as error:
+            raise ExchangeFailed(type(error).__name__) from None
+
+    def receive(self, size: int) -> bytes:
+        """Return exactly so many bytes."""
+        while len(self._buffer) < size:
+            try:
+                self._socket.settimeout(self._remaining())
+                read = self._socket.recv(_READ_BYTES)
+            except TimeoutError:
+                raise ExchangeTimeout("ReadTimeout") from None
+            except OSError as error:
+                raise ExchangeFailed(type(error).__name__) from None
+            if not read:
+                raise ExchangeFailed("the database has closed the connection")
+            self._buffer += read
+        found = bytes(self._buffer[:size])
+        del self._buffer[:size]
+        return found
+
+    def close(self) -> None:
+        """Close the connection: what was not committed is rolled back."""
+        self._socket.close()
+
+    def _secure(self, address: DatabaseAddress) -> None:
+        """Begin TLS; without it only where the account says so, inside the owner's own networks or on this machine."""
+        if address.is_plain:
+            if not self._is_inside():
+                raise UntrustedConnection(
+                    "sslmode=disable counts only in networks that the owner of this deployment names"
+                )
+            return
+        self.send(_SSL_REQUEST)
+        # Not a byte more may have come: it would be taken for one that the server sent by TLS (CVE-2021-23222).
+        if self.receive(1) != b"S" or self._buffer:
+            raise UntrustedConnection("the database offers no TLS")
+        try:
+            self._socket.settimeout(self._remaining())
+            context = _context(address.root_certificates)
+            self._socket = context.wrap_socket(self._socket, server_hostname=address.host)
+        except ssl.SSLCertVerificationError as error:
+            problem = f"its certificate is refused ({error.verify_message}); sslrootcert names the one that signed it"
+            raise UntrustedConnection(problem) from None
+        except (OSError, ValueError) as error:
+            raise ExchangeFailed(f"TLS failed: {type(error).__name__}", sent=False) from None
+        self.is_secure = True
+
+    def _is_inside(self) -> bool:
+        reached = ip_address(self._socket.getpeername()[0])
+        return reached.is_loopback or any(reached in network for network in _networks())
+
+    def _remaining(self) -> float:
+        seconds = self._deadline - time.monotonic()
+        if seconds <= 0:
+            raise TimeoutError
+        return seconds
+
+
+def _networks() -> tuple[Network, ...]:
+    return tuple(map(ip_network, settings().database_networks))
+
+
+@cache
+def _public_context() -> ssl.SSLContext:
+    return ssl.create_default_context()
+
+
+def _context(root_certificates: bytes) -> ssl.SSLContext:
+    return ssl.create_default_context(cadata=root_certificates) if root_certificates else _public_context()

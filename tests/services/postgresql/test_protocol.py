@@ -1,0 +1,261 @@
+"""Against a database that lies: a few messages of its protocol over a socket, without TLS where not said otherwise."""
+
+import base64
+import hashlib
+import hmac
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing, suppress
+from typing import Any, Self
+
+import pytest
+
+from mcpist.errors import InvalidRequest, McpistError, ReconnectRequired, Timeout, UpstreamUnavailable
+from mcpist.settings import settings
+from mcpist_services.postgresql.address import parse_address
+from mcpist_services.postgresql.database import Database
+from mcpist_services.postgresql.login import PasswordProof
+from tests.faults import for_each
+from tests.upstreams.connected import public_url
+
+PASSWORD = "a secret"
+READY = b"Z\x00\x00\x00\x05I"
+OK = b"R\x00\x00\x00\x08\x00\x00\x00\x00"
+
+
+def message(kind: bytes, body: bytes) -> bytes:
+    return kind + struct.pack("!i", len(body) + 4) + body
+
+
+def sasl(kind: int, body: bytes) -> bytes:
+    return message(b"R", struct.pack("!i", kind) + body)
+
+
+class Liar:
+    """A server that sends what it is told to, after each of the client's messages."""
+
+    def __init__(self, *answers: bytes | Callable[[bytes], bytes]) -> None:
+        self.answers = answers
+        self.received = b""
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.thread = threading.Thread(target=self._serve, daemon=True)
+
+    def __enter__(self) -> Self:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.listener.close()
+        self.thread.join(5)
+
+    def _serve(self) -> None:
+        connection, _ = self.listener.accept()
+        with closing(connection), suppress(OSError):
+            connection.settimeout(5)
+            for answer in self.answers:
+                read = connection.recv(65536)
+                self.received += read
+                connection.sendall(answer(read) if callable(answer) else answer)
+            while read := connection.recv(65536):
+                self.received += read
+
+    def ask(self, **parameters: str) -> Any:
+        parameters = {"sslmode": "disable"} | parameters
+        query = "&".join(f"{name}={value}" for name, value in parameters.items())
+        key = f"postgresql://u:{PASSWORD.replace(' ', '%20')}@127.0.0.1:{self.port}/d?{query}"
+        return Database(key).read("select 1", limit=5, deadline=time.monotonic() + 2)
+
+    def refusal(self, kind: type[McpistError], **parameters: str) -> str:
+        with pytest.raises(kind) as caught:
+            self.ask(**parameters)
+        assert PASSWORD not in str(caught.value.details)
+        assert PASSWORD.encode() not in self.received
+        return str(caught.value.details.get("problem"))
+
+
+def rows(*values: bytes) -> bytes:
+    """Answers to the three first statements of a use, then to a query."""
+    column = message(b"T", struct.pack("!h", 1) + b"n\x00" + struct.pack("!IhIhih", 0, 0, 23, 4, -1, 0))
+    found = b"".join(message(b"D", struct.pack("!hi", 1, len(value)) + value) for value in values)
+    return message(b"C", b"DECLARE\x00") + column + found + message(b"C", b"FETCH 1\x00") + READY
+
+
+BEGUN = b"".join(message(b"C", tag) for tag in (b"BEGIN\x00", b"SELECT 1\x00", b"SELECT 0\x00")) + READY
+
+
+def test_an_answer_in_parts_is_read() -> None:
+    with Liar(OK + message(b"S", b"a\x00b\x00") + READY, BEGUN, rows(b"7", b"8")) as server:
+        assert server.ask() == [{"n": 7}, {"n": 8}]
+
+
+def test_no_password_is_sent_without_tls() -> None:
+    for kind in (3, 5):
+        with Liar(sasl(kind, b"salt" if kind == 5 else b"")) as server:
+            assert "not supported" in server.refusal(UpstreamUnavailable)
+
+
+def test_a_server_without_tls_is_refused_before_anything_is_said() -> None:
+    with Liar(b"N") as server:
+        assert server.refusal(ReconnectRequired, sslmode="require") == "the database offers no TLS"
+    assert server.received == struct.pack("!ii", 8, 80877103)
+
+
+def test_no_byte_before_tls_is_taken_for_one_by_tls() -> None:
+    with Liar(b"S" + OK + READY) as server:
+        assert server.refusal(ReconnectRequired, sslmode="prefer") == "the database offers no TLS"
+
+
+def challenge(received: bytes, *, iterations: int = 4096, own: bool = True) -> bytes:
+    nonce = received.rpartition(b"r=")[2] if own else b"another"
+    return sasl(11, b"r=%bserver,s=%b,i=%d" % (nonce, base64.b64encode(b"salt"), iterations))
+
+
+OFFER = sasl(10, b"SCRAM-SHA-256-PLUS\x00SCRAM-SHA-256\x00\x00")
+LIES: dict[str, tuple[bytes | Callable[[bytes], bytes], ...]] = {
+    "it skips its own proof": (OFFER, challenge, OK + READY),
+    "it is ready at once": (READY,),
+    "it is content before the proof": (OFFER, OK + READY),
+    "its proof is wrong": (OFFER, challenge, sasl(12, b"v=" + base64.b64encode(b"x" * 32)) + OK + READY),
+    "its nonce is another": (OFFER, lambda read: challenge(read, own=False)),
+    "it wants endless work": (OFFER, lambda read: challenge(read, iterations=2_000_000_000)),
+    "it offers what is not known": (sasl(10, b"OAUTHBEARER\x00\x00"),),
+    "its challenge is none": (OFFER, sasl(11, b"\xff\xfe")),
+    "it is of another kind": (b"HTTP/1.1 400 Bad Request\r\n\r\n",),
+}
+
+
+@for_each("answers", LIES)
+def test_a_server_that_does_not_know_the_password_is_refused(answers: tuple[Any, ...]) -> None:
+    with Liar(*answers) as server:
+        server.refusal(McpistError)
+    assert b"declare rows" not in server.received
+
+
+def test_the_proof_is_that_of_the_standard() -> None:
+    login = PasswordProof("user", "pencil", is_secure=False)
+    assert login.answer(10, b"SCRAM-SHA-256\x00\x00")
+    login._first = "n=,r=rOprNGfwEbeRWgbNEkqO"
+    salt = "W22ZaJ0SNY7soEsUEjb6gQ=="
+    first = f"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s={salt},i=4096"
+    answer = (login.answer(11, first.encode()) or b"").decode()
+    # Computed here a second way: the two keys from the salted password, and what is signed.
+    salted = hashlib.pbkdf2_hmac("sha256", b"pencil", base64.b64decode(salt), 4096)
+    signed = f"n=,r=rOprNGfwEbeRWgbNEkqO,{first},{answer.rpartition(',')[0]}".encode()
+    server = hmac.new(hmac.new(salted, b"Server Key", "sha256").digest(), signed, "sha256").digest()
+    assert login.answer(12, b"v=" + base64.b64encode(server)) is None
+    assert not login.is_done
+    login.answer(0, b"")
+    assert login.is_done
+
+
+BROKEN = {
+    "a row that ends early": rows().replace(b"C\x00\x00\x00\x0cFETCH 1\x00", message(b"D", struct.pack("!hi", 2, 1))),
+    "columns without an end": message(b"T", struct.pack("!h", 3) + b"n") + READY,
+    "a message without a size": b"D\x00\x00\x00\x00",
+    "the end": b"",
+}
+
+
+@for_each("answer", BROKEN)
+def test_an_answer_that_is_no_answer_is_an_error(answer: bytes) -> None:
+    with Liar(OK + READY, BEGUN, answer) as server:
+        server.listener.settimeout(5)
+        server.refusal(McpistError)
+
+
+def test_a_message_that_is_too_large_is_not_read() -> None:
+    with Liar(OK + READY, BEGUN, b"D" + struct.pack("!I", 2_000_000_000)) as server:
+        assert "larger than" in server.refusal(InvalidRequest)
+
+
+def test_a_server_that_says_nothing_is_a_timeout() -> None:
+    with Liar(b"") as server:
+        server.refusal(Timeout)
+
+
+def test_a_commit_without_an_answer_may_have_happened() -> None:
+    done = message(b"C", b"UPDATE 1\x00") + READY
+
+    def ends(_: bytes) -> bytes:
+        raise OSError
+
+    with Liar(OK + READY, BEGUN, done, ends) as server:
+        database = Database(f"postgresql://u:p@127.0.0.1:{server.port}/d?sslmode=disable")
+        with pytest.raises(UpstreamUnavailable) as caught:
+            database.write("update t set a = 1", deadline=time.monotonic() + 2)
+    assert caught.value.details["may_have_happened"]
+
+
+# -- where a database may be --------------------------------------------------------------------------
+
+
+def problem_at(host: str) -> str:
+    settings.cache_clear()
+    database = Database(f"postgresql://u:p@{host}/d")
+    with pytest.raises(UpstreamUnavailable) as caught:
+        database.read("select 1", limit=1, deadline=time.monotonic() + 5)
+    return str(caught.value.details["problem"])
+
+
+@for_each("networks, reached", {"none": ("", False), "it": ("10.0.0.0/8", True), "another": ("192.168.0.0/16", False)})
+def test_a_private_database_is_reached_in_the_owners_networks_alone(
+    networks: str, reached: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connected: list[Any] = []
+
+    def connect(address: Any, *_: Any) -> Any:
+        connected.append(address)
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(socket, "create_connection", connect)
+    monkeypatch.setenv("DATABASE_NETWORKS", networks)
+    with public_url(monkeypatch, "https://mcp.example.com"):
+        problem_at("10.1.2.3")
+    assert connected == ([("10.1.2.3", 5432)] if reached else [])
+
+
+@for_each(
+    "host",
+    {"metadata": "169.254.169.254", "IPv6": "[fd00:ec2::254]", "itself": "127.0.0.1", "as 6": "[::ffff:a9fe:a9fe]"},
+)
+def test_no_network_of_the_owners_opens_a_machines_credentials(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "create_connection", lambda *_: pytest.fail("it was reached"))
+    monkeypatch.setenv("DATABASE_NETWORKS", "0.0.0.0/0,::/0")
+    with public_url(monkeypatch, "https://mcp.example.com"):
+        assert "private or reserved" in problem_at(host)
+
+
+# -- addresses ----------------------------------------------------------------------------------------
+
+WRONG = {
+    "another scheme": "https://u:p@db.example.com/d",
+    "no password": "postgresql://reader@db.example.com/d",
+    "no database": "postgresql://u:p@db.example.com",
+    "several hosts": "postgresql://u:p@a.example.com,b.example.com/d",
+    "a NUL": "postgresql://u%00x:p@db.example.com/d",
+    "an option": "postgresql://u:p@db.example.com/d?options=-c%20role%3Dx",
+    "no mode": "postgresql://u:p@db.example.com/d?sslmode=none",
+    "no certificate": "postgresql://u:p@db.example.com/d?sslrootcert=/etc/ssl/ca.pem",
+    "no port": "postgresql://u:p@db.example.com:port/d",
+    "a fragment": "postgresql://u:p#1@db.example.com/d",
+}
+
+
+@for_each("url", WRONG)
+def test_an_address_that_cannot_be_used_is_refused(url: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        parse_address(url)
+    assert "example" not in caught.value.details["problem"]
+
+
+def test_an_address_is_read_as_providers_of_databases_write_it() -> None:
+    found = parse_address(
+        "postgres://app:p%40ss%2F@db.example.com:6543/my%20db?sslmode=require&channel_binding=require"
+    )
+    assert (found.user, found.password, found.host, found.port) == ("app", "p@ss/", "db.example.com", 6543)
+    assert (found.database, found.is_plain, found.title) == ("my db", False, "app@db.example.com:6543/my db")
+    assert "p@ss" not in repr(found)
