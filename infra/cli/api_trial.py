@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from infra.cli.mock_api import MockApi
 from mcpist.errors import McpistError
 from mcpist.render.shows import ANY_COLUMN, Row, path_keys, project
+from mcpist.running.send import request_body
 from mcpist.tools.declare.call import Call, PartialList, ServiceResponse
 from mcpist_services.described.description import Description
 from mcpist_services.described.identifiers import identifier, usual_id
@@ -177,13 +178,22 @@ class _Trials:
         placed = self._module.credential
         query = urlencode({**call.query, **placed.query("key")}, doseq=True)
         headers = {name.lower(): value for name, value in {**call.headers, **placed.headers("key")}.items()}
-        body = (
-            urlencode(call.form).encode() if call.form else b"" if call.json is None else json.dumps(call.json).encode()
-        )
+        body = _body_of(call)
         status, answer = self._mock.answer(call.method, f"{self._mock.base}{call.path}?{query}", headers, body)
         if status >= 400:
             raise _Failed(f"the mock answers {status} {answer['message']}"[:200])
+        if call.download:  # as the gate keeps it
+            answer = {"file": {"path": "files/example"}, "preview": "example"}
         return ServiceResponse(status, {}, _planted(answer))
+
+
+def _body_of(call: Call) -> bytes:
+    sent = request_body(call)
+    if "content" in sent:
+        return bytes(sent["content"])
+    if call.form:
+        return urlencode(call.form).encode()
+    return b"" if call.json is None else json.dumps(call.json).encode()
 
 
 class _Known:

@@ -136,3 +136,8 @@ def overlay_of(description: dict[str, Any], name: str = "library", **options: An
 def module_of(description: dict[str, Any]) -> Module:
     """The module of a description, as it is proposed."""
     return module(overlay_of(description))
+
+
+def one_operation(method: str = "get", path: str = "/things", **stated: Any) -> dict[str, Any]:
+    """The description of an API with one operation."""
+    return library(paths={path: {method: {"responses": answers({"type": "object"}), **stated}}})

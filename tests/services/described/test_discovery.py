@@ -66,10 +66,11 @@ def test_a_discovery_document_is_imported_like_a_description() -> None:
         "list_books": ("GET /books", "reads"),
         "add_book": ("POST /books", "writes"),
         "delete_book": ("DELETE /books/{bookId}", "destroys"),
+        "export_book": ("GET /books/{bookId}/export", "reads"),
         "get_book": ("GET /v1/{name}", "reads"),
         "get_shelves": ("GET /v1/{name}#shelves", "reads"),
     }
-    assert list(overlay.left_out) == ["GET /books/{bookId}/export"]
+    assert overlay.tools["export_book"].download
     assert (overlay.host, overlay.title) == ("https://shelf.googleapis.com/shelf/v1", "Shelf")
     assert overlay.security.oauth
     assert overlay.security.oauth.token_url == "https://oauth2.googleapis.com/token"

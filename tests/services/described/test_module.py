@@ -2,14 +2,21 @@ from typing import Any
 
 import pytest
 
+from mcpist.caller import Role
 from mcpist.errors import InvalidArguments
+from mcpist.files.answers import keep_download
+from mcpist.files.content import FileContent
+from mcpist.files.parameters import load_arguments
 from mcpist.render.answer import compact
-from mcpist.tools.declare.call import Call, ServiceResponse
+from mcpist.render.shows import DOWNLOADED
+from mcpist.running.send import request_body
+from mcpist.tools.declare.call import Call, FilePart, ServiceResponse
 from mcpist.tools.search.index import ToolEntry
 from mcpist_services.described.module import module
 from mcpist_services.described.overlay import load_overlay
+from tests.core.sample import caller
 from tests.services.conversation import converse, work_of
-from tests.services.described.library import answers, library, module_of, overlay_of, takes
+from tests.services.described.library import answers, library, module_of, one_operation, overlay_of, takes
 
 LIBRARY = module_of(library())
 
@@ -32,6 +39,76 @@ def test_an_operation_builds_the_call_that_a_written_tool_would() -> None:
     assert work_of(LIBRARY, "create_loan", path_book_id="1", reader="Ada", body_book_id=2) == Call(
         "POST", "/books/1/loans", form={"reader": "Ada", "book-id": "2"}
     )
+
+
+FORM = {
+    "type": "object",
+    "required": ["file"],
+    "properties": {
+        "file": {"type": "string", "format": "binary", "description": "The cover."},
+        "pages": {"type": "array", "items": {"contentMediaType": "image/png"}},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "about": {"type": "object"},
+        "public": {"type": "boolean"},
+        "note": {"type": "string", "nullable": True},
+    },
+}
+
+
+def test_a_multipart_body_takes_files_beside_other_fields() -> None:
+    described = one_operation("post", requestBody=takes(FORM, "multipart/form-data"))
+    (tool,) = module_of(described).tools.values()
+    assert tool.input_schema["properties"]["file"] == {
+        "type": "string",
+        "format": "file-content",
+        "description": "The cover",
+    }
+    picture = FileContent(b"\x89PNG", "image/png", "cover.png")
+    call = call_of(described, file=picture, pages="a page", tags=["a", "b"], about={"a": 1}, public=True, note=None)
+    assert call == Call(
+        "POST",
+        "/things",
+        multipart={
+            "file": FilePart("cover.png", picture),
+            "pages": FilePart("pages.txt", FileContent(b"a page", "text/plain")),
+            "tags": ["a", "b"],
+            "about": '{"a":1}',
+            "public": "true",
+        },
+    )
+    assert request_body(call)["headers"]["content-type"].startswith("multipart/form-data; boundary=")
+    with pytest.raises(InvalidArguments):
+        call_of(described, tags=["a"])
+
+
+def test_a_body_that_is_no_json_is_a_file() -> None:
+    cover = FileContent(b"\x89PNG", "image/png")
+    assert work_of(LIBRARY, "update_cover", book_id="1", body=cover) == Call(
+        "PUT", "/books/1/cover", content=cover, headers={"content-type": "image/png"}
+    )
+    described = one_operation("post", requestBody=takes({"type": "string"}, "text/*"))
+    assert call_of(described, body="a,b") == Call("POST", "/things", content=FileContent(b"a,b", "text/plain"))
+
+
+def test_an_answer_that_is_no_json_is_kept_as_a_file() -> None:
+    described = one_operation(responses={"200": {"content": {"application/pdf": {}, "text/csv": {}}}})
+    assert call_of(described) == Call("GET", "/things", download=True)
+    (tool,) = module_of(described).tools.values()
+    assert (tool.effect, tool.shows) == ("reads", DOWNLOADED)
+    both = one_operation(responses={"200": {"content": {"application/pdf": {}, "application/json": {}}}})
+    assert not call_of(both).download
+
+
+@pytest.mark.usefixtures("aws")
+def test_a_file_of_the_caller_is_sent_by_its_reference() -> None:
+    uma = caller(Role("everything", modules=("*",)))
+    (tool,) = module_of(one_operation("post", requestBody=takes(FORM, "multipart/form-data"))).tools.values()
+    stored = keep_download(uma, FileContent(b"\x89PNG", "image/png", "cover.png"))["file"]
+    reference = {"path": stored["path"], "sha256": stored["sha256"]}
+    loaded = load_arguments(uma, tool.input_schema, {"file": reference})
+    work = tool.describe_work(tool.validate(loaded))
+    assert isinstance(work, Call)
+    assert work.multipart == {"file": FilePart("cover.png", FileContent(b"\x89PNG", "image/png", "cover.png"))}
 
 
 def test_a_list_is_read_page_by_page() -> None:

@@ -7,7 +7,7 @@ from mcpist_services.described.account_rule import Security
 from mcpist_services.described.overlay import PagingRule
 from mcpist_services.described.proposal import reviews
 from tests.faults import for_each
-from tests.services.described.library import answers, library, overlay_of, takes
+from tests.services.described.library import answers, library, one_operation, overlay_of, takes
 
 
 def test_operations_become_tools_with_names_effects_columns_and_paging() -> None:
@@ -18,6 +18,7 @@ def test_operations_become_tools_with_names_effects_columns_and_paging() -> None
         "get_book": ("GET /books/{book-id}", "reads"),
         "delete_book": ("DELETE /books/{book-id}", "destroys"),
         "create_loan": ("POST /books/{book-id}/loans", "destroys"),
+        "update_cover": ("PUT /books/{book-id}/cover", "writes"),
     }
     listed = overlay.tools["list_books"]
     assert (listed.rows, listed.shows) == (
@@ -28,9 +29,7 @@ def test_operations_become_tools_with_names_effects_columns_and_paging() -> None
         kind="cursor", size="page_size", max_size=2, position=("cursor",), field="next_cursor"
     )
     assert overlay.security == Security(kind="header", parameter="X-Library-Key")
-    assert overlay.left_out == {
-        "PUT /books/{book-id}/cover": "its body is image/png, and a tool sends JSON or a form",
-    }
+    assert overlay.left_out == {}
     assert overlay.description == "Books, their loans and their readers."
 
 
@@ -80,24 +79,25 @@ def test_a_server_that_no_credential_may_go_to_is_refused(server: str, problem: 
     assert overlay_of(library(servers=[{"url": server}]), server="https://api.example.com").host
 
 
-def one_operation(method: str = "get", path: str = "/things", **stated: Any) -> dict[str, Any]:
-    return library(paths={path: {method: {"responses": answers({"type": "object"}), **stated}}})
-
-
 @pytest.mark.parametrize(
     ("described", "reason"),
     [
         (one_operation("options"), "its method is OPTIONS"),
         (one_operation(servers=[{"url": "https://up.example.com"}]), "on another server, https://up.example.com"),
         (one_operation(path="/oauth2/token", method="post"), "the token broker's task"),
-        (one_operation(responses={"200": {"content": {"image/png": {}}}}), "it answers image/png, not JSON"),
+        (one_operation(responses={"200": {"content": {"text/html": {}}}}), "it answers text/html, not JSON"),
+        (one_operation(responses={"200": {"content": {"text/event-stream": {}}}}), "it answers text/event-stream"),
         (one_operation(security=[{"other": []}, {"key": [], "other": []}]), "it needs the credential"),
         (one_operation(parameters=[{"name": "s", "in": "cookie", "required": True}]), "the cookie s"),
         (one_operation(parameters=[{"name": "Host", "in": "header", "required": True}]), "the header Host"),
         (one_operation(path="/things/{id}"), "its path names"),
         (
-            one_operation("post", requestBody=takes({"type": "object"}, "multipart/form-data")),
-            "its body is multipart/form-data",
+            one_operation("post", requestBody=takes({"type": "string"}, "multipart/form-data")),
+            "its form is no object",
+        ),
+        (
+            one_operation("post", requestBody=takes({"properties": {"f": {"format": "binary"}}})),
+            "its field f is a file",
         ),
     ],
 )

@@ -51,7 +51,7 @@ def _load(caller: Caller, reference: Any, schema: Mapping[str, Any], name: str) 
     file = access.find(caller, reference, field)
     if schema.get("format") == CONTENT_FORMAT:
         content = storage.load(file.key, file.sha256, max_bytes=MAX_CONTENT_BYTES)
-        return FileContent(content, file.content_type)
+        return FileContent(content, file.content_type, file.name)
     text = access.text_of(file, field, max_bytes=MAX_ARGUMENT_BYTES)
     # The JSON types that the parameter takes; none where its schema does not say.
     options = [schema, *schema.get("anyOf", ()), *schema.get("oneOf", ())]

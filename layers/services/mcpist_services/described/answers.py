@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mcpist.render.shows import DOWNLOADED
 from mcpist.toml_table import toml_beside
 from mcpist_services.described.description import MAX_PARTS_DEPTH, PARTS, Description, Operation
 from mcpist_services.described.identifiers import Identifiers
@@ -13,6 +14,8 @@ from mcpist_services.described.secrets import is_secret_name, is_secret_schema
 from mcpist_services.described.wording import listed, singular, word_lists, words
 
 JSON_TYPE = re.compile(r"(application|text)/([\w.+-]+\+)?json\b|\*/\*", re.IGNORECASE)
+# Pages for people, and answers without an end; all else that is no JSON is a file.
+_NO_FILE = re.compile(r"text/(html|event-stream)\b|multipart/", re.IGNORECASE)
 MAX_SECRET_DEPTH = 8
 MAX_ENVELOPES = 3  # around each other
 WRITE_COLUMNS = 5
@@ -35,6 +38,8 @@ class AnswerShape:
     columns: tuple[str, ...]
     rows: str = ""
     is_list: bool = False
+    is_file: bool = False
+    """Whether it is no JSON, and kept as a file of the caller."""
     fields: Mapping[str, Any] = field(default_factory=dict)
     """The answer's own properties, besides the rows."""
     secrets: tuple[str, ...] = ()
@@ -51,7 +56,10 @@ def propose_answer(description: Description, operation: Operation, identifiers: 
         return AnswerShape(("*",) if has_body else ("done",))
     kind = next((kind for kind in content if JSON_TYPE.match(kind)), None)
     if kind is None:
-        return AnswerShape(("*",), refused=f"it answers {next(iter(content))}, not JSON")
+        stated = next(iter(content))
+        if _NO_FILE.match(stated):
+            return AnswerShape(("*",), refused=f"it answers {stated}, not JSON")
+        return AnswerShape(tuple(DOWNLOADED.fields), is_file=True)
     media = content[kind] if isinstance(content[kind], dict) else {}
     reader = _Reader(description, operation, identifiers)
     return replace(reader.answer(media.get("schema")), secrets=tuple(sorted(reader.secrets_in(media.get("schema")))))

@@ -5,15 +5,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcpist.files.content import CONTENT_FORMAT
 from mcpist.tools.declare.tool import PAGING_PARAMETERS
 from mcpist_services.definitions import is_forbidden_header
 from mcpist_services.described.answers import JSON_TYPE
 from mcpist_services.described.description import Operation
-from mcpist_services.described.overlay import FORM_TYPE, OverlayParameter, Style
+from mcpist_services.described.overlay import FORM_TYPE, MULTIPART_TYPE, OverlayParameter, Style
 from mcpist_services.described.schemas import Schemas, description_of
 from mcpist_services.described.wording import listed
 
 _CREDENTIALS = listed("access_token api_key apikey auth_token client_secret oauth_token")
+_FILE = {"type": "string", "format": CONTENT_FORMAT}
 _STYLES: Mapping[str, Style] = {"spaceDelimited": "space", "pipeDelimited": "pipe", "deepObject": "deep"}
 
 
@@ -102,27 +104,42 @@ def _body(operation: Operation, schemas: Schemas, found: Arguments) -> Iterator[
     content = operation.body.get("content")
     if not isinstance(content, dict) or not content or operation.method in {"GET", "HEAD"}:
         return
-    kind = next((kind for kind in content if JSON_TYPE.match(kind)), FORM_TYPE if FORM_TYPE in content else None)
-    if kind is None:
-        raise NotImportable(f"its body is {next(iter(content))}, and a tool sends JSON or a form")
+    kind = next((kind for kind in content if JSON_TYPE.match(kind)), None)
+    kind = kind or next((kind for kind in (FORM_TYPE, MULTIPART_TYPE) if kind in content), next(iter(content)))
     media = content[kind] if isinstance(content[kind], dict) else {}
     plain_kind = kind.partition(";")[0].strip()
     found.content_type = "" if plain_kind in {"application/json", "*/*"} else plain_kind
+    required = bool(operation.body.get("required"))
+    if not JSON_TYPE.match(kind) and kind not in {FORM_TYPE, MULTIPART_TYPE}:
+        found.content_type = "" if "*" in plain_kind else plain_kind
+        spec = _FILE | {"description": f"A text or a file, sent as {plain_kind}"}
+        yield OverlayParameter(place="whole", wire="body", required=required, spec=spec)
+        return
     flat = schemas.object_of(media.get("schema"))
     if flat is None:
-        if kind == FORM_TYPE:
+        if kind in {FORM_TYPE, MULTIPART_TYPE}:
             raise NotImportable("its form is no object")
-        required = bool(operation.body.get("required"))
         spec = schemas.convert(media.get("schema"))
         yield OverlayParameter(place="whole", wire="body", required=required, spec=spec)
         return
     properties, required_names = flat
     for name, schema in properties.items():
-        if schemas.description.object(schema).get("format") == "binary":
+        is_file = _is_file(schemas.description.object(schema), schemas)
+        if is_file and kind != MULTIPART_TYPE:
             raise NotImportable(f"its field {name} is a file")
-        if operation.method == "POST":
+        if operation.method == "POST" and not is_file:
             found.pageable[name] = schema
-        yield OverlayParameter(place="body", wire=name, required=name in required_names, spec=schemas.convert(schema))
+        spec = _FILE | description_of(schemas.description.object(schema)) if is_file else schemas.convert(schema)
+        yield OverlayParameter(place="body", wire=name, required=name in required_names, spec=spec)
+
+
+def _is_file(schema: Mapping[str, Any], schemas: Schemas) -> bool:
+    """Whether a field is a file, or a list of files, of which a tool sends one."""
+    if schema.get("type") == "array":
+        return _is_file({**schemas.description.object(schema.get("items")), "items": None}, schemas)
+    media_type = str(schema.get("contentMediaType") or "")
+    is_binary = schema.get("format") == "binary" or schema.get("type") == "file"
+    return is_binary or (bool(media_type) and not JSON_TYPE.match(media_type))
 
 
 def _plain_name(name: str) -> str:

@@ -6,9 +6,10 @@ from functools import cache, cached_property
 from typing import Any
 
 from mcpist.errors import InvalidRequest
+from mcpist.files.content import CONTENT_FORMAT, FileContent, file_name
 from mcpist.oauth.provider import check_public_url
-from mcpist.render.shows import DONE, shows
-from mcpist.tools.declare.call import Call, Work, path
+from mcpist.render.shows import DONE, DOWNLOADED, shows
+from mcpist.tools.declare.call import Call, FilePart, Work, path
 from mcpist.tools.declare.dialect import HTTP_STANDARD, CredentialPlacement
 from mcpist.tools.declare.module import Module
 from mcpist.tools.declare.paging import PageRequest, pages, paging_parameters
@@ -16,7 +17,7 @@ from mcpist.tools.declare.schema import model_of, parameter_lines, parameters_of
 from mcpist.tools.declare.schema_tool import SchemaTool
 from mcpist.tools.declare.tool import PAGING_PARAMETERS, Example, ModuleMetadata
 from mcpist_services.described.graphql_calls import GRAPHQL, each_with_document, with_document
-from mcpist_services.described.overlay import FORM_TYPE, Overlay, OverlayParameter, ToolRule
+from mcpist_services.described.overlay import FORM_TYPE, MULTIPART_TYPE, Overlay, OverlayParameter, ToolRule
 from mcpist_services.described.paging import paging_of
 from mcpist_services.described.samples import closure, sample
 from mcpist_services.described.secrets import MASKED, masked
@@ -133,7 +134,8 @@ class DescribedTool(SchemaTool):
         for name, value in arguments.items():
             if MASKED in str(value):
                 raise InvalidRequest(field=name, problem="it holds the mask of a secret, and not the secret")
-        return super().validate(self._with_numbers(arguments))
+        contents = {name: value for name, value in arguments.items() if isinstance(value, FileContent)}
+        return super().validate(self._with_numbers({**arguments, **dict.fromkeys(contents, "")})) | contents
 
     def check(self, arguments: Mapping[str, Any], unresolved: Collection[str]) -> None:
         """Refuse arguments that are wrong already, while the values of the `unresolved` fields are not known yet."""
@@ -166,22 +168,29 @@ class DescribedTool(SchemaTool):
             if arguments.get(name) is not None
         }
         # A form names its type itself.
-        typed = {"content-type": rule.content_type} if rule.content_type not in {"", FORM_TYPE} else {}
+        is_named = rule.content_type in {"", FORM_TYPE, MULTIPART_TYPE}
+        typed = {} if is_named else {"content-type": rule.content_type}
         return Call(
             rule.method,  # type: ignore[arg-type]  # the overlay allows Call's methods only
             path(template, **{numbered[name]: value for name, value in parts.items()}),
             query,
             headers={**rule.headers, **headers, **typed},
+            download=rule.download,
             **self._body(arguments),
         )
 
     def _body(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        whole = next((name for name, _ in self._of("whole")), None)
-        if whole is not None:
-            return {"json": arguments[whole]} if whole in arguments else {}
+        for name, one in self._of("whole"):
+            if name not in arguments:
+                return {}
+            return {"content": _content(arguments[name])} if _takes_content(one) else {"json": arguments[name]}
         fields = {one.wire or name: arguments[name] for name, one in self._of("body") if name in arguments}
         if self.rule.content_type == FORM_TYPE:
             return {"form": {name: form_value(value) for name, value in fields.items() if value is not None}}
+        if self.rule.content_type == MULTIPART_TYPE:
+            by_wire = {one.wire or name: one for name, one in self._of("body")}
+            parts = {name: value for name, value in fields.items() if value is not None}
+            return {"multipart": {name: _part(name, value, by_wire[name]) for name, value in parts.items()}}
         has_body = self.rule.method in _BODY_METHODS and any(True for _ in self._of("body"))
         return {"json": fields} if fields or has_body else {}
 
@@ -189,17 +198,33 @@ class DescribedTool(SchemaTool):
         return ((name, one) for name, one in self.rule.parameters.items() if one.place == place)
 
 
+def _takes_content(parameter: OverlayParameter) -> bool:
+    return parameter.spec.get("format") == CONTENT_FORMAT
+
+
+def _content(value: Any) -> FileContent:
+    return value if isinstance(value, FileContent) else FileContent.of_text(str(value))
+
+
+def _part(name: str, value: Any, parameter: OverlayParameter) -> FilePart | str | list[str]:
+    """Return a field of a multipart body: a file by the name that it is stored under, anything else as in a form."""
+    if not _takes_content(parameter):
+        return form_value(value)
+    content = _content(value)
+    return FilePart(file_name(content.name or name, content.content_type), content)
+
+
 def described_tool(overlay: Overlay, name: str, about: ModuleMetadata) -> DescribedTool:
     """Return one tool of an overlay."""
     rule = overlay.tools[name]
-    is_done = rule.shows == tuple(DONE.fields)
+    fixed = DOWNLOADED if rule.download else DONE if rule.shows == tuple(DONE.fields) else None
     return DescribedTool(
         module=overlay.name,
         key=name,
         rule=rule,
         definitions=overlay.schemas,
         effect=rule.effect,
-        shows=DONE if is_done else shows(*rule.shows, rows=rule.rows, noise=overlay.noise),
+        shows=fixed or shows(*rule.shows, rows=rule.rows, noise=overlay.noise),
         about=about,
         operation=rule.operation,
         idempotent=rule.method in {"GET", "PUT", "DELETE"},

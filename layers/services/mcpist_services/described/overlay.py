@@ -25,6 +25,7 @@ from mcpist_services.described.paths import path_parameters
 
 MAX_SHOWN_COLUMNS = 8
 FORM_TYPE = "application/x-www-form-urlencoded"
+MULTIPART_TYPE = "multipart/form-data"
 
 type Place = Literal["path", "query", "header", "body", "whole"]
 type Style = Literal["", "comma", "space", "pipe", "deep", "form", "json", "segments"]
@@ -35,7 +36,7 @@ class OverlayParameter(DefinitionPart):
     """One argument of a tool, and where the request has it."""
 
     place: Place = Field(alias="in")
-    """`whole` is the whole body."""
+    """`whole` is the whole body; a schema of the format `file-content` takes a text or a file."""
     wire: str = Field("", alias="as")
     """The vendor's name, where it is another than the argument's."""
     required: bool = False
@@ -94,6 +95,8 @@ class ToolRule(DefinitionPart):
     parameters: dict[str, OverlayParameter] = Field(default_factory=dict)
     rows: str = ""
     """The path of the list in its answer."""
+    download: bool = False
+    """Whether its answer is kept as a file; then it shows `file` and `preview`."""
     shows: tuple[str, ...] = Field(min_length=1)
     """The columns of its compact answer: `owner.login as owner`; `*` shows every field."""
     paging: PagingRule | None = None

@@ -34,7 +34,9 @@ _FIRST = ("name", "title", "description", "version", "source", "host", "security
 _ABOUT = ("title", "description", "host", "security", "rate_limits", "category", "tags", "webhooks")
 _WHOLE_FIELDS = (*_ABOUT, "noise", "review", "hooks")
 _COMPARED = (*_ABOUT, "version")
-_COMPARED_OF_TOOLS = listed("description effect reveals secrets content_type document headers rows shows paging scopes")
+_COMPARED_OF_TOOLS = listed(
+    "description effect reveals secrets content_type download document headers rows shows paging scopes"
+)
 
 
 def load_file(file: Path) -> Overlay:

@@ -171,6 +171,7 @@ def _tool(candidate: _Candidate, description: Description, scheme: str) -> ToolR
         document=operation.document,
         parameters=parameters,
         rows=answer.rows,
+        download=answer.is_file,
         shows=answer.columns,
         paging=paging,
         scopes=scopes_of(operation, scheme),

@@ -34,7 +34,7 @@ class Call:
     """The fields of a form-encoded body, instead of JSON; a list is sent as a repeated field."""
     content: FileContent | None = None
     """The bytes of the body and their type, instead of JSON; the response to it may be a text."""
-    multipart: Mapping[str, "str | FilePart | Sequence[FilePart]"] | None = None
+    multipart: Mapping[str, "str | FilePart | Sequence[str | FilePart]"] | None = None
     """The fields of a multipart body, instead of JSON; a list is sent as a repeated field."""
     text: bool = False
     """Whether the response may be a text, which then is its JSON."""
