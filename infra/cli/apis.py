@@ -20,7 +20,7 @@ from infra.source import CONFIGURATION
 from mcpist.oauth.module_app import ModuleAppRequest
 from mcpist.tools.declare.tool import EFFECTS
 from mcpist_services.definitions import check_module_name, refuse
-from mcpist_services.described.description import parse
+from mcpist_services.described.description import DescriptionFile, parse_files
 from mcpist_services.described.fetching import fetch
 from mcpist_services.described.overlay import Overlay
 from mcpist_services.described.overlay_files import (
@@ -47,11 +47,12 @@ api = command_group()
 
 @api.command("import")
 def import_api(
-    source: Annotated[
-        str,
+    sources: Annotated[
+        list[str],
         Argument(
-            metavar="FILE|URL|NAME",
-            help=f"OpenAPI 2.0 to 3.2, a discovery document or a GraphQL schema; or one of {', '.join(READY_APIS)}.",
+            metavar="FILE|URL|NAME...",
+            help="OpenAPI 2.0 to 3.2, a discovery document or a GraphQL schema, all files of one API; "
+            f"or one of {', '.join(READY_APIS)}.",
         ),
     ],
     name: Annotated[str | None, Option(metavar="NAME", help="The module's name. [default: the file's]")] = None,
@@ -70,16 +71,16 @@ def import_api(
     dry_run: Annotated[bool, Option("--dry-run", help="Write nothing; show what would change.")] = False,
 ) -> CommandResult:
     """Propose an overlay for an API, or bring one up to date; your corrections stay."""
-    ready = None if Path(source).exists() else READY_APIS.get(source)
-    name = name or _name_of(source)
+    ready = None if Path(sources[0]).exists() or len(sources) > 1 else READY_APIS.get(sources[0])
+    name = name or _name_of(sources[0])
     check_module_name(name, provider_names())
     file = folder / f"{name}.yaml"
     earlier = load_file(file) if file.exists() else None
-    source = ready.source if ready else source
+    sources = [ready.source] if ready else sources
     globs = tuple(operations or (earlier.operations if earlier else ready.operations if ready else ()))
-    content, beside = _load(source)
-    description = parse(content, folder=beside, operations=globs)
-    overlay = propose(description, name, source=_shown(source), operations=globs, server=server, earlier=earlier)
+    description = parse_files([*map(_load, sources)], globs)
+    shown = ", ".join(map(_shown, sources))
+    overlay = propose(description, name, source=shown, operations=globs, server=server, earlier=earlier)
     if ready and earlier is None:
         overlay = ready.corrected(overlay)
     overlay = overlay.model_copy(update={"trial": try_out(description, overlay)})
@@ -107,12 +108,11 @@ def add_ready(
 
 @api.command("mock")
 def mock_api(
-    source: Annotated[str, Argument(metavar="FILE|URL", help="The description.")],
+    sources: Annotated[list[str], Argument(metavar="FILE|URL...", help="The description.")],
     port: Annotated[int, Option(metavar="PORT", help="The port on this machine.")] = 8090,
 ) -> None:
     """Serve samples of an API's answers on this machine until Ctrl-C, to try an import on."""
-    content, beside = _load(source)
-    serve(parse(content, folder=beside), port)
+    serve(parse_files([*map(_load, sources)]), port)
     sys.exit(0)
 
 
@@ -203,14 +203,16 @@ def _shown(source: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{parts.path}" if parts.netloc else Path(source).name
 
 
-def _load(source: str) -> tuple[bytes, Path | None]:
-    """Return a description's content, and the folder of the files beside it."""
-    return (fetch(source), None) if urlsplit(source).scheme in {"http", "https"} else _read(Path(source))
+def _load(source: str) -> DescriptionFile:
+    """Return a file of a description."""
+    if urlsplit(source).scheme in {"http", "https"}:
+        return DescriptionFile(_shown(source), fetch(source))
+    return _read(Path(source))
 
 
-def _read(file: Path) -> tuple[bytes, Path]:
+def _read(file: Path) -> DescriptionFile:
     if not file.is_file():
         raise CommandError("FILE_NOT_FOUND", f"{file} is no file", "Name a file or an https:// address.")
     if file.stat().st_size > MAX_SOURCE_BYTES:
         raise refuse(str(file), f"it is larger than {MAX_SOURCE_BYTES // 1_000_000} MB")
-    return file.read_bytes(), file.resolve().parent
+    return DescriptionFile(file.name, file.read_bytes(), file.resolve().parent)

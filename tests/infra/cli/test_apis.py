@@ -15,7 +15,7 @@ from mcpist.settings import settings
 from mcpist_services.described.compiled import ImportedApis
 from mcpist_services.described.overlay_files import load_file
 from tests.core.loopback import Reply, Service, serving
-from tests.services.described.library import content, library
+from tests.services.described.library import answers, content, library
 
 
 def command(capsys: pytest.CaptureFixture[str], *arguments: str | Path, fails: bool = False) -> dict[str, Any]:
@@ -42,13 +42,23 @@ def file(nowhere: Path) -> Path:
 
 
 def test_an_import_writes_an_overlay_and_says_what_it_left_out(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    described = library()
+    described["paths"]["/page"] = {"get": {"responses": {"200": {"content": {"text/html": {}}}}}}
+    file.write_bytes(content(described))
     found = command(capsys, "import", file, "--folder", "apis")
-    assert (found["tools"], found["changes"][0]) == (5, "+ list_books: GET /books (reads)")
+    assert (found["tools"], found["changes"][0]) == (6, "+ list_books: GET /books (reads)")
     assert found["review"] == REVIEW
-    assert list(found["left_out"]) == ["PUT /books/{book-id}/cover"]
+    assert list(found["left_out"]) == ["GET /page"]
     overlay = load_file(Path("apis/library.yaml"))
     assert (overlay.name, overlay.source) == ("library", "library.openapi.json")
     assert overlay.description_hash.startswith("sha256:")
+
+
+def test_several_files_are_imported_as_one_module_by_name(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = library(paths={"/readers": {"get": {"responses": answers({"type": "array", "items": {}})}}})
+    Path("readers.json").write_bytes(content(other))
+    found = command(capsys, "import", file, "readers.json", "--name", "library", "--folder", "apis")
+    assert (found["tools"], load_file(Path("apis/library.yaml")).source) == (7, "library.openapi.json, readers.json")
 
 
 def test_a_second_import_shows_what_the_vendor_changed_and_keeps_corrections(
@@ -148,7 +158,7 @@ def test_the_build_writes_what_the_functions_read(file: Path, capsys: pytest.Cap
     assert found["review"] == {"library": REVIEW}
     assert ImportedApis(Path("apis") / apis.COMPILED).names == ("library",)
     (row,) = command(capsys, "list", "--folder", "apis")["apis"]
-    assert (row["tools"], row["credential"], row["host"]) == (5, "header", "https://api.library.example/v1")
+    assert (row["tools"], row["credential"], row["host"]) == (6, "header", "https://api.library.example/v1")
 
 
 def test_the_build_refuses_an_api_on_this_machine(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,13 +1,15 @@
 """Description: what an OpenAPI document (2.0 to 3.2) says of an API, read and checked."""
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mcpist.errors import InvalidRequest
 from mcpist_services.definitions import refuse
 from mcpist_services.described import discovery, graphql_schema, swagger
+from mcpist_services.described.joined import joined
 from mcpist_services.described.references import (
     MAX_API_BYTES,
     MAX_SOURCE_BYTES,
@@ -112,12 +114,44 @@ class Description:
             raise refuse("#/components/schemas", problem)
 
 
+@dataclass(frozen=True, slots=True)
+class DescriptionFile:
+    """One of the files in which a vendor describes an API."""
+
+    name: str
+    content: bytes = field(repr=False)
+    folder: Path | None = None
+    """Where the files are that it refers to; without it there may be none."""
+
+
 def parse(content: bytes, *, folder: Path | None = None, operations: Collection[str] = ()) -> Description:
     """Return a parsed description; InvalidRequest names the place of a fault in it.
 
     References to other files are followed within `folder`; without it there may be none. With globs as `operations`
     only those that fit one are read, and the description may be larger.
     """
+    return parse_files([DescriptionFile("description", content, folder)], operations)
+
+
+def parse_files(files: Sequence[DescriptionFile], operations: Collection[str] = ()) -> Description:
+    """Return the description that several files make together: see `joined`."""
+    roots: dict[str, dict[str, Any]] = {}
+    for file in files:
+        try:
+            roots[file.name] = _document(file.content, file.folder, operations)
+        except InvalidRequest as error:
+            if len(files) > 1:
+                raise refuse(f"{file.name}: {error.details['field']}", str(error.details["problem"])) from None
+            raise
+    if len(roots) < len(files):
+        raise refuse("description", "two of its files have one name")
+    with well_formed("description"):
+        root = joined(roots) if len(files) > 1 else next(iter(roots.values()))
+    return _described(root, b"".join(file.content for file in files))
+
+
+def _document(content: bytes, folder: Path | None, operations: Collection[str]) -> dict[str, Any]:
+    """Return the values of one file in the shape of OpenAPI 3, with all that they refer to inside."""
     root = graphql_schema.from_sdl(content) if graphql_schema.is_sdl(content) else _read(content, operations)
     if not isinstance(root, dict) or not ("openapi" in root or "swagger" in root):
         raise refuse("description", "it is no OpenAPI description: it has neither `openapi` nor `swagger`")
@@ -125,7 +159,11 @@ def parse(content: bytes, *, folder: Path | None = None, operations: Collection[
         root.setdefault("webhooks", root.pop("x-webhooks"))
     bundle(root, folder, chooser(operations) if operations else None)
     with well_formed("description"):
-        root = swagger.as_openapi_3(root)
+        return swagger.as_openapi_3(root)
+
+
+def _described(root: dict[str, Any], content: bytes) -> Description:
+    with well_formed("description"):
         servers, schemes = _servers(root), _schemes(root)
     info: Any = root.get("info")
     info = info if isinstance(info, dict) else {}
