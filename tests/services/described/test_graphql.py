@@ -12,6 +12,7 @@ from mcpist.render.shows import project
 from mcpist.tools.declare.call import Call, ServiceResponse
 from mcpist.tools.declare.dialect import RateLimited, Refusal, TokenRefused
 from mcpist_services.described import description, graphql_schema
+from mcpist_services.described.budget import ImportBudget
 from mcpist_services.described.module import DescribedTool, module
 from mcpist_services.described.overlay import Overlay, PagingRule
 from mcpist_services.described.proposal import propose
@@ -200,6 +201,22 @@ def test_names_that_make_documents_long_are_refused() -> None:
     fields = " ".join(f"a{number}: A" for number in range(100))
     with pytest.raises(InvalidRequest, match="its documents have more"):
         overlay_of(f"type Query {{ {fields} }} type A {{ {texts} }}".encode())
+
+
+def test_a_schema_of_too_many_words_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graphql_schema, "MAX_SDL_TOKENS", 100)
+    with pytest.raises(InvalidRequest, match="more than 100 "):
+        overlay_of()
+
+
+def test_an_import_that_takes_too_long_is_refused() -> None:
+    seconds = iter(range(100))
+    with pytest.raises(InvalidRequest, match=r"^description: reading it takes more than 3 seconds: choose") as refused:
+        graphql_schema.from_sdl(SDL.encode(), ImportBudget(3, lambda: next(seconds)))
+    assert refused.value.details["field"] == "description"
+    found = description.parse(SDL.encode())
+    with pytest.raises(InvalidRequest, match="takes more than 3 seconds"):
+        propose(found, "tracker", server="https://t.example.com", budget=ImportBudget(3, lambda: next(seconds)))
 
 
 def test_no_mutation_and_no_document_of_others_makes_a_tool_that_reads() -> None:

@@ -21,7 +21,7 @@ NO_CREDENTIAL = "the description names no credential: correct `security` if the 
 
 _WORDS = word_lists("effects")
 _READS, _WRITES, _DESTROYS = (listed(_WORDS[effect]) for effect in ("reads", "writes", "destroys"))
-_NOUNS = listed(_WORDS["nouns"])
+_NOUNS, _NO_NOUNS = listed(_WORDS["nouns"]), listed(_WORDS["no_nouns"])
 _VERSION = re.compile(r"^v\d+[-_]")
 _SECRETS = listed(_WORDS["secrets"])
 _SECRET_PHRASES = ("api key", "access key", "private key", "signing key", "encryption key")
@@ -129,10 +129,17 @@ def _verbs(operation: Operation) -> list[str]:
     summary = [word for word in words(operation.summary) if not word.endswith("ly")]
     identifier = words(_VERSION.sub("", re.split(r"[./]", operation.id)[-1]))
     path = words(re.split(r"[./]", operation.path.rstrip("/"))[-1]) if not operation.path.endswith("}") else []
-    if operation.method == "GET":
+    if operation.method == "GET" and not ends_in_action(operation):
         path = []  # the end of a reading path is a noun
     first, known = [found[0] for found in (summary, identifier, path) if found], _WRITES | _DESTROYS | _READS
     return [base_verb(verb, known) for verb in first]  # `Lists projects` is said as often as `List projects`
+
+
+def ends_in_action(operation: Operation) -> bool:
+    """Whether a path ends in what is done there, `/purge_cache`, and no summary says that it is read."""
+    path = words(re.split(r"[./]", operation.path.partition("#")[0].rstrip("/"))[-1])
+    said = words(operation.summary)
+    return path[:1] != [] and path[0] in _NO_NOUNS and not (said and base_verb(said[0], _READS) in _READS)
 
 
 def _hinted(operation: Operation) -> Effect | None:

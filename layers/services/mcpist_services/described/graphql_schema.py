@@ -7,7 +7,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mcpist.errors import InvalidRequest
 from mcpist_services.definitions import refuse
+from mcpist_services.described.budget import ImportBudget
 from mcpist_services.described.wording import actions, words
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ MAX_OBJECTS = 10  # in one object
 MAX_MEMBERS = 8  # of a union
 MAX_SELECTION_ENVELOPES = 3  # around what was asked for: pages, edges, the answer of a mutation
 MAX_SDL_BYTES = 16_000_000
+MAX_SDL_TOKENS = 1_000_000  # the library reads about 100,000 of them in a second
 MAX_DOCUMENTS_CHARACTERS = 50_000_000  # of all operations; a few long names can be in each of a million
 
 # Nothing is tried again: a line of many # has as many readings as it has parts.
@@ -53,20 +56,21 @@ def is_introspection(root: Mapping[str, Any]) -> bool:
     return "__schema" in root or (isinstance(root.get("data"), dict) and "__schema" in root["data"])
 
 
-def from_sdl(content: bytes) -> dict[str, Any]:
+def from_sdl(content: bytes, budget: ImportBudget | None = None) -> dict[str, Any]:
     """Return a schema in GraphQL's own language in the shape of OpenAPI 3; InvalidRequest where it is none."""
     if len(content) > MAX_SDL_BYTES:
         raise refuse("description", f"it is larger than {MAX_SDL_BYTES // 1_000_000} MB")
-    return _as_openapi(lambda graphql: graphql.build_schema(content.decode(), assume_valid_sdl=True, no_location=True))
+    options: dict[str, Any] = {"assume_valid_sdl": True, "no_location": True, "max_tokens": MAX_SDL_TOKENS}
+    return _as_openapi(lambda graphql: graphql.build_schema(content.decode(), **options), budget or ImportBudget())
 
 
 def from_introspection(root: Mapping[str, Any]) -> dict[str, Any]:
     """Return the answer to an introspection in the shape of OpenAPI 3; InvalidRequest where it is none."""
     data: Any = root if "__schema" in root else root["data"]
-    return _as_openapi(lambda graphql: graphql.build_client_schema(data))
+    return _as_openapi(lambda graphql: graphql.build_client_schema(data), ImportBudget())
 
 
-def _as_openapi(build: "Callable[[Any], GraphQLSchema]") -> dict[str, Any]:
+def _as_openapi(build: "Callable[[Any], GraphQLSchema]", budget: ImportBudget) -> dict[str, Any]:
     """Return a schema that the library `graphql` builds; only where APIs are imported it is installed."""
     try:
         import graphql
@@ -75,14 +79,16 @@ def _as_openapi(build: "Callable[[Any], GraphQLSchema]") -> dict[str, Any]:
         raise refuse("description", problem) from None
 
     try:
-        return _converted(build(graphql))
+        return _converted(build(graphql), budget)
+    except InvalidRequest:
+        raise
     # A schema may use a type where none of its kind can be.
     except (graphql.GraphQLError, AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise refuse("description", f"it is no GraphQL schema: {str(error).partition(chr(10))[0][:200]}") from None
 
 
-def _converted(schema: "GraphQLSchema") -> dict[str, Any]:
-    made = _Converter()
+def _converted(schema: "GraphQLSchema", budget: ImportBudget) -> dict[str, Any]:
+    made = _Converter(budget)
     roots = {"query": schema.query_type, "mutation": schema.mutation_type}
     paths = {
         path: {"post": operation}
@@ -103,13 +109,15 @@ def _converted(schema: "GraphQLSchema") -> dict[str, Any]:
 class _Converter:
     """Makes operations of fields, and the schemas of the input types that they need."""
 
-    def __init__(self) -> None:
+    def __init__(self, budget: ImportBudget) -> None:
+        self._budget = budget
         self.schemas: dict[str, Any] = {}
         self._characters = 0
         self._waiting: list[Any] = []
 
     def operation(self, kind: str, name: str, field: "GraphQLField") -> tuple[str, dict[str, Any]]:
         """Return an operation and its path, whose variant is its name with the verb first."""
+        self._budget.check()
         is_paged = {"first", "after"} <= field.args.keys()
         arguments = {key: one for key, one in field.args.items() if not (is_paged and key in _BACKWARDS)}
         text, shape = self._selection(field.type, depth=-MAX_SELECTION_ENVELOPES, is_payload=kind == "mutation")
@@ -208,6 +216,7 @@ class _Converter:
     def finish(self) -> dict[str, Any]:
         """Return the schemas; each waits for its turn, since one leads to the next through a whole API."""
         while self._waiting:
+            self._budget.check()
             bare = self._waiting.pop()
             fields = bare.fields.items()
             self.schemas[bare.name] = {

@@ -58,7 +58,7 @@ def _merge_schemes(root: dict[str, Any], moved: Mapping[str, Any], name: str) ->
 
 
 def _kind(scheme: Mapping[str, Any]) -> Sequence[Any]:
-    """Return what tells a scheme from another; the scopes of one differ from file to file."""
+    """Return the parts by which schemes differ; the scopes of one are others in each file."""
     stated = (scheme.get("flows") or {}).items()
     flows = {flow: (one.get("authorizationUrl"), one.get("tokenUrl")) for flow, one in stated}
     return [*(scheme.get(key) for key in ("type", "scheme", "in", "name")), flows]

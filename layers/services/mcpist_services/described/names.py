@@ -10,6 +10,7 @@ from hashlib import sha256
 
 from mcpist_services.definitions import MAX_FULL_NAME_CHARACTERS
 from mcpist_services.described.description import Operation
+from mcpist_services.described.effects import ends_in_action
 from mcpist_services.described.paths import path_parameters, plain_path, skeleton
 from mcpist_services.described.wording import actions, base_verb, listed, plain, plural, singular, word_lists, words
 
@@ -116,7 +117,7 @@ class _Namer:
         """Return the verb, the words of the noun, and what may stand before it to tell it from others."""
         last = self._nouns[-1]
         actions = _READING_ACTIONS if self.method == "GET" else _PATH_ACTIONS
-        if last[0] in actions and not self._is_item:
+        if (last[0] in actions or ends_in_action(self._operation)) and not self._is_item:
             return self._by_action(last)
         stated, *phrase = self._summary or [""]
         stated = base_verb(stated, _ACTIONS)
@@ -153,8 +154,8 @@ class _Namer:
             return verb, last[1:], self._nouns[:-1]
         before = self._nouns[-2] if len(self._nouns) > 1 else []
         if verb in {"search", "list"} or not before:
-            noun = before or _noun_of(self._summary[1:])[0] or ["all"]
-            return verb, [*noun[:-1], plural(noun[-1])], self._nouns[:-2]
+            noun = before or _noun_of(self._summary[1:])[0]
+            return verb, [*noun[:-1], plural(noun[-1])] if noun else ["all"], self._nouns[:-2]
         return verb, _singular(before), self._nouns[:-2]
 
     def _settled(self, verb: str) -> str:

@@ -13,6 +13,7 @@ from mcpist.validation import first_error
 from mcpist_services.definitions import Effect, refuse
 from mcpist_services.described.answers import AnswerShape, propose_answer
 from mcpist_services.described.arguments import Arguments, NotImportable, leave_paging, propose_arguments
+from mcpist_services.described.budget import ImportBudget
 from mcpist_services.described.description import Description, Operation
 from mcpist_services.described.effects import (
     propose_effect,
@@ -62,6 +63,7 @@ def propose(
     operations: Iterable[str] = (),
     server: str = "",
     earlier: Overlay | None = None,
+    budget: ImportBudget | None = None,
 ) -> Overlay:
     """Return an overlay for the operations that the globs choose; of an earlier one people's corrections stay.
 
@@ -73,7 +75,7 @@ def propose(
     chosen = _chosen(description, globs)
     with well_formed("#/components/securitySchemes"):
         scheme, security, doubts = propose_security(description, chosen)
-    rules, left_out = _importable(description, chosen, schemas, scheme, host)
+    rules, left_out = _importable(description, chosen, schemas, scheme, host, budget or ImportBudget())
     kept = {rule.operation: tool for tool, rule in earlier.tools.items()} if earlier else {}
     named = {key: (one.operation, one.answer.is_list) for key, (_, one) in rules.items()}
     names = propose_names(name, named, {key: kept[key] for key in rules if key in kept})
@@ -108,13 +110,19 @@ def _about(description: Description) -> dict[str, Any]:
 
 
 def _importable(
-    description: Description, operations: Iterable[Operation], schemas: Schemas, scheme: str, host: str
+    description: Description,
+    operations: Iterable[Operation],
+    schemas: Schemas,
+    scheme: str,
+    host: str,
+    budget: ImportBudget,
 ) -> tuple[dict[str, tuple[ToolRule, _Candidate]], dict[str, str]]:
     """Return the operations that become tools, and of the others why not; InvalidRequest where none does."""
     left_out: dict[str, str] = {}
     rules: dict[str, tuple[ToolRule, _Candidate]] = {}
     identifiers = Identifiers(description.operations)
     for operation in operations:
+        budget.check()
         try:
             answer = propose_answer(description, operation, identifiers)
             candidate = _candidate(operation, answer, schemas, scheme, host)
