@@ -31,7 +31,7 @@ EXTERNAL_SERVER = OAuthServerApp(
     resource="https://mcp.example.org/mcp",
     scopes=("files", "offline_access"),
 )
-BUILT_IN = tuple(providers())
+BUILT_IN = tuple(name for name, one in providers().items() if one.authorize_url)  # not those of keys alone
 NAMES = (*BUILT_IN, "vault")
 
 
