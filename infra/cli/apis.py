@@ -41,6 +41,12 @@ COMPILED = "compiled"
 OVERLAY_MODE = 0o644  # it is committed, and read by others
 
 FolderOption = Annotated[Path, Option("--folder", metavar="FOLDER", help="The overlays. [default: layers/config/apis]")]
+Operations = Annotated[
+    list[str] | None,
+    Option(
+        "--operations", metavar="GLOB", help="Only these: ids, tags, or `GET /path`. [default: as last time, or all]"
+    ),
+]
 
 api = command_group()
 
@@ -56,14 +62,7 @@ def import_api(
         ),
     ],
     name: Annotated[str | None, Option(metavar="NAME", help="The module's name. [default: the file's]")] = None,
-    operations: Annotated[
-        list[str] | None,
-        Option(
-            "--operations",
-            metavar="GLOB",
-            help="Only these: ids, tags, or `GET /path`. [default: as last time, or all]",
-        ),
-    ] = None,
+    operations: Operations = None,
     server: Annotated[
         str, Option(metavar="URL", help="The address before the paths, where the description names none.")
     ] = "",

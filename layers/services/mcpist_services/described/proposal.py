@@ -3,14 +3,12 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
-from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
-from mcpist.oauth.provider import check_public_url
 from mcpist.validation import first_error
 from mcpist_services.definitions import Effect, refuse
+from mcpist_services.described.about import host_of, moved, propose_about, tags_of
 from mcpist_services.described.answers import AnswerShape, propose_answer
 from mcpist_services.described.arguments import Arguments, NotImportable, leave_paging, propose_arguments
 from mcpist_services.described.budget import ImportBudget
@@ -34,7 +32,7 @@ from mcpist_services.described.schemas import Schemas
 from mcpist_services.described.secrets import is_secret_name
 from mcpist_services.described.undos import with_undos
 from mcpist_services.described.webhooks import propose_webhooks
-from mcpist_services.described.wording import first_sentence, plain
+from mcpist_services.described.wording import first_sentence, sentence
 
 MAX_TOOL_DESCRIPTION_CHARACTERS = 120
 UNSIGNED = "how its webhooks are signed: add `hooks`, then they are event types"
@@ -43,7 +41,6 @@ METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 _OAUTH_ENDPOINT = re.compile(
     r"/(oauth2?|openid|saml2?)(/[\w.-]+)*/?(authorize|token|revoke|introspect)\b|^/(authorize|token)$"
 )
-_RATE_LIMIT = re.compile(r"x-?rate-?limit|x-?throttl", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +67,7 @@ def propose(
     A glob is compared with an operation's id, its `METHOD /path` and its tags. `server` replaces the description's.
     """
     globs = tuple(operations) or (earlier.operations if earlier else ())
-    host = _host(description, server or (earlier.host if earlier else ""))
+    host = host_of(description, server or (earlier.host if earlier else ""))
     schemas = Schemas(description)
     chosen = _chosen(description, globs)
     with well_formed("#/components/securitySchemes"):
@@ -82,31 +79,19 @@ def propose(
     tools = with_undos({names[key]: rule for key, (rule, _) in rules.items()})
     proposed = {
         "name": name,
-        **_about(description),
+        **propose_about(description),
         "source": source,
         "operations": globs,
         "host": host,
         "security": security,
-        "tags": _tags(one.operation for _, one in rules.values()),
+        "tags": tags_of(one.operation for _, one in rules.values()),
         "webhooks": (webhooks := propose_webhooks(description)),
-        "review": (*doubts, *_moved(description, host), *[UNSIGNED] * bool(webhooks)),
+        "review": (*doubts, *moved(description, host), *[UNSIGNED] * bool(webhooks)),
         "tools": tools,
         "left_out": left_out,
         "schemas": closure([rule.model_dump(by_alias=True) for rule in tools.values()], schemas.shared),
     }
     return with_corrections(load_overlay(proposed), earlier)
-
-
-def _about(description: Description) -> dict[str, Any]:
-    """Return an overlay's entries about the whole API."""
-    title = plain(description.title)
-    return {
-        "title": title[:100] or "API",
-        "description": _sentence(first_sentence(description.about, 300)) or title[:300],
-        "version": description.version[:50],
-        "description_hash": description.hash,
-        "rate_limits": _rate_limits(description),
-    }
 
 
 def _importable(
@@ -198,37 +183,7 @@ def _described(operation: Operation) -> str:
     text = first_sentence(operation.summary, MAX_TOOL_DESCRIPTION_CHARACTERS).rstrip(".")
     text = text or first_sentence(operation.description, MAX_TOOL_DESCRIPTION_CHARACTERS).rstrip(".")
     text = text or f"{operation.method} {operation.path.partition('#')[0]}"
-    return _sentence(text)
-
-
-def _sentence(text: str) -> str:
-    return text if not text or text.endswith("…") else f"{text.rstrip('.')}."
-
-
-def _host(description: Description, server: str) -> str:
-    """Return the address before the paths; InvalidRequest for one that is missing, templated, private or no https."""
-    place, url = ("server", server) if server else ("#/servers", next(iter(description.servers), ""))
-    hint = "name it: --server https://..."
-    if not url:
-        raise refuse(place, f"the description names no server; {hint}")
-    if "{" in url:
-        raise refuse(place, f"the server {url[:200]} is a template; {hint}")
-    if not urlsplit(url).scheme:
-        raise refuse(place, f"the server {url[:200]} is relative; {hint}")
-    if urlsplit(url).query or urlsplit(url).fragment:
-        raise refuse(place, f"the server {url[:200]} has a query or a fragment; {hint}")
-    try:
-        return check_public_url(url, loopback=bool(server)).rstrip("/")
-    except ValueError as error:
-        other = "" if server else f"; {hint}"
-        raise refuse(place, f"the server {url[:200]} cannot be used: {error}{other}") from None
-
-
-def _moved(description: Description, host: str) -> tuple[str, ...]:
-    """Return a line for review where the description names another server: no import moves credentials to it."""
-    named = next(iter(description.servers), host)
-    is_named = host in (one.rstrip("/") for one in description.servers)
-    return () if "{" in named or is_named else (f"the description names {named}",)
+    return sentence(text)
 
 
 def _chosen(description: Description, globs: tuple[str, ...]) -> list[Operation]:
@@ -237,21 +192,6 @@ def _chosen(description: Description, globs: tuple[str, ...]) -> list[Operation]
     if not found:
         raise refuse("operations", f"no operation of the description fits {', '.join(globs) or 'it'}")
     return found
-
-
-def _rate_limits(description: Description) -> tuple[str, ...]:
-    """Return the limits by the description's own extensions and its responses of status 429."""
-    found = [f"{key}: {value}" for key, value in description.root.items() if _RATE_LIMIT.search(key)]
-    for operation in description.operations:
-        found += [f"{key}: {value}" for key, value in operation.extensions.items() if _RATE_LIMIT.search(key)]
-        if refusal := operation.responses.get("429"):
-            found.append(first_sentence(str(refusal.get("description") or ""), 200))
-    return tuple(dict.fromkeys(filter(None, (text[:200] for text in found))))[:5]
-
-
-def _tags(operations: Iterable[Operation]) -> tuple[str, ...]:
-    tags = [plain(tag).lower()[:40] for operation in operations for tag in operation.tags]
-    return tuple(dict.fromkeys(filter(None, tags)))[:10]
 
 
 def reviews(overlay: Overlay) -> Mapping[str, tuple[str, ...]]:

@@ -80,3 +80,8 @@ def first_sentence(text: str, limit: int) -> str:
     if len(sentence) <= limit:
         return sentence
     return f"{sentence[: limit - 1].rpartition(' ')[0]}…"
+
+
+def sentence(text: str) -> str:
+    """Return a text with the full stop of a sentence, unless it is cut."""
+    return text if not text or text.endswith("…") else f"{text.rstrip('.')}."
