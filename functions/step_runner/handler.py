@@ -1,8 +1,9 @@
 """The step runner's handler: `{batch, step, retry, execution, ...}` in, `{batch, go}` out.
 
-Optional fields of the event: `lost` for a step whose attempts all failed, `element` for one element of a step with
-`each`, `gather` for the step after its elements, `relay` on the fixed machine, where `step` -1 is the start of a batch.
-The response names in `each` the elements that must run first.
+Optional fields of the event: `lost` for a step whose attempts all failed, `element` for the numbers of some elements of
+a step with `each`, `gather` for the step after its elements, `relay` on the fixed machine, where `step` -1 is the start
+of a batch. The response names in `each` the elements that must run first: in groups, each for one invocation, where the
+event has `groups`. A machine of a release before 2026-11-27 takes them one by one, and sends one number as `element`.
 """
 
 import time
@@ -62,9 +63,9 @@ def _run(attempt: StepAttempt, event: dict[str, Any]) -> dict[str, Any]:
     if result.must_continue:
         continue_batch(attempt, result.head, event["machine"], relayed=relayed)
         return response
-    if result.pending_elements is not None:
-        return {**response, "each": list(result.pending_elements)}
-    if attempt.element is not None:
+    if result.pending_groups is not None:
+        return {**response, "each": [list(group) if attempt.groups else group[0] for group in result.pending_groups]}
+    if attempt.elements:
         return response
     if relayed:
         start_opened_steps(attempt, result, event["machine"])
@@ -80,6 +81,7 @@ def _log_entered(head: Header) -> None:
 
 
 def _parse(event: dict[str, Any], context: "LambdaContext") -> StepAttempt:
+    elements = event.get("element", [])
     return StepAttempt(
         pk=event["batch"],
         step=event["step"],
@@ -89,8 +91,9 @@ def _parse(event: dict[str, Any], context: "LambdaContext") -> StepAttempt:
         remaining_seconds=context.get_remaining_time_in_millis() / 1000,
         age_seconds=_age_seconds(event.get("started", "")),
         lost=event.get("lost", False),
-        element=event.get("element"),
+        elements=tuple(elements if isinstance(elements, list) else [elements]),
         gather=event.get("gather", False),
+        groups=event.get("groups", False),
     )
 
 
@@ -142,7 +145,7 @@ def _start_execution(machine: str, name: str, payload: dict[str, Any], request: 
 
 
 def handler(event: dict[str, Any], context: "LambdaContext") -> dict[str, Any]:
-    """Settle one step, or run one of its elements, and name the steps that this opened."""
+    """Settle one step, or run some of its elements, and name the steps that this opened."""
     logged = {name: event[name] for name in LOGGED_FIELDS if name in event}
     response: dict[str, Any] = DOOR.answer(context, lambda: run_attempt(event, context), correlation=None, **logged)
     return response

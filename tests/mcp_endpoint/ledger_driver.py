@@ -36,7 +36,7 @@ class LedgerDriver:
         for element, raw in zip(ledger.get_elements(self.pk, entry), raws, strict=True):
             failed = isinstance(raw, McpistError)
             self._finish(element, "failed" if failed else "succeeded", None if failed else raw, raw if failed else None)
-        entry = ledger.gather(self.head, entry, ledger.get_elements(self.pk, entry))
+        entry = ledger.finish_gathered(self.head, entry, ledger.gather(self.head, entry))
         transitions.settle(self.pk, entry.index, entry.status or "failed")
 
     def expire(self) -> None:

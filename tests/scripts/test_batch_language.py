@@ -30,7 +30,9 @@ def test_each_condition_of_the_page_is_taken() -> None:
         assert not problems
 
 
-@pytest.mark.parametrize(("name", "value"), [("each_limit", 1_001), ("timeout", 26), ("retry", 4), ("retry_delay", 11)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("each_limit", 10_001), ("timeout", 26), ("retry", 4), ("retry_delay", 11)]
+)
 def test_a_value_over_the_bound_of_the_page_is_refused(name: str, value: int) -> None:
     (bound,) = re.findall(rf"`{name}` \|.*?at most (\d+)", PAGE)[:1]
     assert int(bound) == value - 1

@@ -3,12 +3,17 @@
 import json
 import secrets
 import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import EndpointConnectionError
 
+from mcpist.aws.clients import client
 from mcpist.aws.table import ledger_table
 from mcpist.batch.execution.attempts import StepBusy
 from mcpist.batch.ledger import ledger, transitions
@@ -21,8 +26,10 @@ from mcpist.spending import Spending
 from mcpist_services.rag.document_store import DocumentStore
 from tests import members
 from tests.audit_items import audit_items
+from tests.lambda_context import Context
 from tests.step_runner.ledger_batch import PK, Write, claim_by, elements, enter, entry, error_of, has_settled, outcome
 
+WHEN = ("before", "after")
 SEARCH = ("search_docs", {"query": "${each.q}"}, {0})
 
 
@@ -39,7 +46,7 @@ def fan(write: Write) -> Any:
     return fan
 
 
-def run(*numbers: int, **changes: Any) -> None:
+def run(*numbers: int | list[int], **changes: Any) -> None:
     for number in numbers:
         assert enter("element", element=number, **changes) == {"batch": PK, "go": {}}
 
@@ -135,18 +142,18 @@ def test_a_list_over_the_limit_fails_before_anything_runs(fan: Any) -> None:
     error = error_of(entry(1))
     assert error.text().message == "Line 2: each: ${step0.raw} has 101 elements; at most 100 are allowed."
     assert outcome(1) == "failed"
-    fan([{"q": "a"}] * 1001, each_limit=1000)
+    fan([{"q": "a"}] * 10_001, each_limit=10_000)
     enter(step=1)
-    assert error_of(entry(1)).details["limit"] == 1000
+    assert error_of(entry(1)).details["limit"] == 10_000
 
 
-def test_a_batch_has_a_thousand_elements_in_all(write: Write) -> None:
-    each = {"each": "${step0.raw}", "each_limit": 1000}
+def test_a_batch_has_ten_thousand_elements_in_all(write: Write) -> None:
+    each = {"each": "${step0.raw}", "each_limit": 10_000}
     write(("list_docs", {}, set()), SEARCH, SEARCH, SEARCH, step1=each, step2=each, step3=each)
-    has_settled(0, json.dumps([{"q": "a"}] * 600).encode())
-    assert len(enter(step=1)["each"]) == 600
+    has_settled(0, json.dumps([{"q": "a"}] * 6_000).encode())
+    assert len(enter(step=1)["each"]) == 6_000
     enter(step=2)
-    assert error_of(entry(2)).details["limit"] == MAX_ELEMENTS - 600
+    assert error_of(entry(2)).details["limit"] == MAX_ELEMENTS - 6_000
     assert "each" in enter(step=1)
 
 
@@ -371,3 +378,137 @@ def test_a_list_that_nobody_has_seen_destroys_nothing(fan: Any) -> None:
     enter(step=1)
     run(0)
     assert error_of(elements(1)[0]).code == "CONFIRMATION_REQUIRED"
+
+
+# -- groups -----------------------------------------------------------------------------------------------
+
+
+def grouped(fan: Any, count: int, tool: Any = SEARCH, **options: Any) -> list[list[int]]:
+    """Write a step over so many elements, and return its groups."""
+    fan([{"q": "a", "path": f"d/{number}.md"} for number in range(count)], tool, each_limit=10_000, **options)
+    groups: list[list[int]] = enter(step=1, groups=True)["each"]
+    return groups
+
+
+@pytest.mark.parametrize(("count", "groups", "size"), [(1, 1, 1), (20, 20, 1), (21, 11, 2), (1_000, 40, 25)])
+def test_a_short_list_is_divided_evenly_and_a_long_one_into_groups_of_one_invocation(
+    fan: Any, count: int, groups: int, size: int
+) -> None:
+    found = grouped(fan, count)
+    assert [number for group in found for number in group] == [*range(count)]
+    assert (len(found), len(found[0])) == (groups, size)
+
+
+def test_a_group_of_reads_takes_three_requests_and_has_a_row_for_each(fan: Any, aws: list[str]) -> None:
+    grouped(fan, 75)
+    run([*range(25)])
+    aws.clear()
+    run([*range(25, 50)])
+    assert Counter(aws) == {"BatchGetItem": 1, "UpdateItem": 1, "TransactWriteItems": 1}
+    rows = [row for row in audit_items("acme") if row["tool"] == "rag.search_docs"]
+    assert [(row["outcome"], row["batch"]) for row in rows] == [("succeeded", "b_0123456789abcdef")] * 50
+    assert [element.status for element in elements(1)] == ["succeeded"] * 50 + [None] * 25
+
+
+@contextmanager
+def failing(moment: str) -> Iterator[None]:
+    """Let the store fail before or after each transaction."""
+
+    def hook(**_: Any) -> None:
+        raise EndpointConnectionError(endpoint_url="ledger")
+
+    client("dynamodb").meta.events.register(f"{moment}-call.dynamodb.TransactWriteItems", hook)
+    try:
+        yield
+    finally:
+        client("dynamodb").meta.events.unregister(f"{moment}-call.dynamodb.TransactWriteItems", hook)
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_reads_end_once_with_one_row_each_although_their_transaction_seems_to_fail(fan: Any, moment: str) -> None:
+    (group, *_) = grouped(fan, 40)
+    with failing(moment):
+        run(group)
+    assert [element.status for element in elements(1)[:3]] == ["succeeded", "succeeded", None]
+    assert [row["outcome"] for row in audit_items("acme")] == ["succeeded"] * 2
+
+
+class Killed(BaseException):
+    """The sandbox is killed at this moment."""
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_no_element_has_ended_without_its_row_whenever_the_sandbox_of_its_group_is_killed(
+    fan: Any, number: int
+) -> None:
+    (group, *_) = grouped(fan, 60)
+    moments = iter(range(99))
+
+    def hook(**_: Any) -> None:
+        if next(moments) == number:
+            raise Killed
+
+    events = client("dynamodb").meta.events
+    names = [f"{when}-call.dynamodb.{write}" for write in ("UpdateItem", "TransactWriteItems") for when in WHEN]
+    for name in names:
+        events.register(name, hook)
+    with suppress(Killed):
+        run(group)
+    for name in names:
+        events.unregister(name, hook)
+    ended = [element for element in elements(1) if element.status]
+    assert len(ended) <= len(audit_items("acme"))
+    run(group, retry=1, request="request-2")
+    assert [element.status for element in elements(1)[:3]] == ["succeeded"] * 3
+    assert len(audit_items("acme")) == 3
+
+
+def test_a_group_of_an_older_machine_is_one_element(fan: Any) -> None:
+    fan([{"q": "a"}] * 30)
+    assert enter(step=1)["each"] == [*range(30)]
+    run(29)
+    assert elements(1)[29].status == "succeeded"
+    with pytest.raises(StepBusy):
+        enter("gather")
+
+
+def test_elements_for_which_the_time_is_over_run_after_another_gathering(fan: Any) -> None:
+    (first, *_) = grouped(fan, 60, effect="writes")
+    assert first == [0, 1, 2]
+    run(first, context=Context(40))
+    assert [element.status for element in elements(1)[:3]] == ["succeeded", None, None]
+    left = enter("gather", groups=True)["each"]
+    assert [number for group in left for number in group] == [*range(1, 60)]
+    run(*left)
+    assert enter("gather", groups=True) == {"batch": PK, "go": {"s2": True}}
+    assert outcome(1) == "succeeded"
+
+
+def test_a_group_is_busy_while_another_sandbox_runs_one_of_it(fan: Any) -> None:
+    (group, *_) = grouped(fan, 40)
+    claim_by("living sandbox", elements(1)[group[0]])
+    with pytest.raises(StepBusy):
+        run(group)
+    assert [element.status for element in elements(1)[:2]] == [None, None]
+
+
+def test_each_element_of_a_group_has_its_own_params_although_they_come_from_one_list(fan: Any) -> None:
+    grouped(fan, 40, ("search_docs", {"query": "${each.path} ${step0.raw[3].path}"}, {0}))
+    run([7, 8])
+    assert [element.status for element in elements(1)[7:9]] == ["succeeded"] * 2
+
+
+def test_an_element_that_is_skipped_or_refused_ends_with_its_group(fan: Any) -> None:
+    fan([{"q": "a", "on": True}, {"on": True}, {"q": "c"}], when={"equals": ["${each.on}", True]})
+    enter(step=1, groups=True)
+    run([0, 1, 2])
+    enter("gather", groups=True)
+    assert [element.status for element in elements(1)] == ["succeeded", "failed", "skipped"]
+
+
+def test_cancelling_ends_a_hundred_elements_with_a_request(fan: Any, aws: list[str]) -> None:
+    grouped(fan, 150)
+    aws.clear()
+    assert ledger.cancel(PK).done
+    assert Counter(aws)["TransactWriteItems"] == 2
+    assert len(aws) < 20

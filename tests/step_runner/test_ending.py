@@ -9,8 +9,8 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
 from mcpist.aws.clients import client
+from mcpist.batch.execution.advancing import MAX_EXECUTIONS_RETRIES
 from mcpist.batch.execution.attempts import StepAttempt, StepBusy
-from mcpist.batch.execution.settling import MAX_EXECUTIONS_RETRIES
 from mcpist.batch.execution.step_work import ToolStepWork
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Ending

@@ -12,7 +12,7 @@ from mcpist.memory import forget_entries
 from mcpist.people import directory
 from mcpist.people.in_flight import InFlight
 from mcpist.settings import settings
-from tests.step_runner.ledger_batch import PK, Write, enter, outcome
+from tests.step_runner.ledger_batch import PK, Write, elements, enter, has_settled, outcome
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +52,20 @@ def test_a_step_beside_others_releases_its_place(write: Write, monkeypatch: pyte
         enter()
         assert leases() == [other]
     assert outcome() == "succeeded"
+
+
+def test_a_group_of_elements_takes_one_place(write: Write, aws: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ORGANIZATION_CONCURRENCY", "9")
+    settings.cache_clear()
+    each = {"each": "${step0.raw}"}
+    head = write(("list_docs", {}, set()), ("search_docs", {"query": "${each}"}, {0}), step1=each)
+    has_settled(0, b'["a", "b", "c"]')
+    enter(step=1, groups=True)
+    with InFlight(prefix="step_").counted(directory.identify(head.subject, organization=head.organization)):
+        aws.clear()
+        enter("element", element=[0, 1, 2])
+    assert aws.count("UpdateItem") == 3, "one begins, one claims and one ends"
+    assert [element.status for element in elements(1)] == ["succeeded"] * 3
 
 
 def test_the_steps_of_a_quiet_user_ask_the_store_once_a_minute(write: Write, aws: list[str]) -> None:

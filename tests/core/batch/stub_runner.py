@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from mcpist.batch.language.graph import Graph, opened
-from mcpist.batch.machine.definition import MAX_CONCURRENT_ELEMENTS
+from mcpist.batch.machine.definition import MAX_CONCURRENT_GROUPS
 from tests.core.batch.simulator import Clock, Interpreter, Json, Process, StateError
 
 type Seconds = float | Sequence[float]
@@ -16,7 +16,7 @@ class StepRunner:
     """Settles the steps of one batch.
 
     `faults` are the errors of a step's first attempts; `dead` steps also fail when they are reported lost, and
-    so do `dead_elements` always;
+    so do `dead_elements` always; for `late_elements` the first invocation has no time, so that they are named again;
     at `pauses_at` no new step starts any more, as when an execution grows too old.
     """
 
@@ -28,6 +28,7 @@ class StepRunner:
         faults: Mapping[int, Sequence[str]] | None = None,
         dead: frozenset[int] = frozenset(),
         dead_elements: Collection[tuple[int, int]] = (),
+        late_elements: Collection[tuple[int, int]] = (),
         pauses_at: float | None = None,
     ) -> None:
         self.needs = graph.needs
@@ -35,6 +36,7 @@ class StepRunner:
         self.faults = {step: list(errors) for step, errors in (faults or {}).items()}
         self.dead = dead
         self.dead_elements = dead_elements
+        self.late_elements = {*late_elements}
         self.pauses_at = pauses_at
         self.clock = Clock()
         self.seq: dict[int, int] = {}
@@ -91,6 +93,8 @@ class StepRunner:
                 yield duration
             elif duration and "gather" not in payload and "lost" not in payload:
                 return {"batch": "b1", "go": {}, "each": [*range(len(duration))]}
+            elif left := [one for one in self._left(i) if "gather" in payload]:
+                return {"batch": "b1", "go": {}, "each": left}
             self.ended[i] = self.clock.now
             self.seq[i] = len(self.seq) + 1
         return self._answer(payload, opened(self.needs, self.seq, i))
@@ -104,9 +108,17 @@ class StepRunner:
         assert not isinstance(duration, int | float)
         if (i, element) in self.dead_elements:
             raise StateError("Lambda.Unknown")
-        if (i, element) not in self.elements:
+        if (i, element) in self.late_elements:
+            self.late_elements.remove((i, element))
+        elif (i, element) not in self.elements:
             yield duration[element]
             self.elements[i, element] = self.clock.now
+
+    def _left(self, i: int) -> list[int]:
+        """Return the elements of a step that have not run, and will."""
+        duration = self.seconds[i]
+        assert not isinstance(duration, int | float)
+        return [n for n in range(len(duration)) if not {(i, n)} & {*self.elements, *self.dead_elements}]
 
     def _answer(self, payload: Json, steps: Sequence[int]) -> Json:
         if "relay" not in payload:
@@ -137,7 +149,7 @@ def step_seconds(duration: Seconds) -> float:
     """Return how long a step takes by itself; elements begin in their order, with limited concurrency."""
     if isinstance(duration, int | float):
         return duration
-    hands = [0.0] * MAX_CONCURRENT_ELEMENTS
+    hands = [0.0] * MAX_CONCURRENT_GROUPS
     for element in duration:
         heapq.heappush(hands, heapq.heappop(hands) + element)
     return max(hands)

@@ -9,8 +9,9 @@ refusals and errors are, sort the same rows by time.
 import logging
 import secrets
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -40,6 +41,8 @@ SIGN_IN = "console.sign_in"
 
 logger = logging.getLogger(__name__)
 
+_collected: ContextVar[list[Item] | None] = ContextVar("collected_rows", default=None)
+
 type Event = Literal[
     "use", "connect", "refresh", "failure", "revoke", "kill", "change", "look", "approval", "sign_in", "sign_out"
 ]
@@ -52,7 +55,34 @@ def record_use(
 
     `kept` are new items of the ledger about its change, which are written with the row.
     """
-    write_row(_row_of(caller, {**columns, "event": "use", "service": module, "tool": f"{module}.{tool}"}), kept)
+    row = _row_of(caller, {**columns, "event": "use", "service": module, "tool": f"{module}.{tool}"})
+    if kept or (rows := _collected.get()) is None:
+        write_row(row, kept)
+    else:
+        rows.append(row)
+
+
+@contextmanager
+def collect_rows() -> Iterator[list[Item]]:
+    """Collect the rows of uses in this context, and yield them for a caller who stores them with what came of these."""
+    rows: list[Item] = []
+    before = _collected.set(rows)
+    try:
+        yield rows
+    finally:
+        _collected.reset(before)
+
+
+def collects_rows() -> bool:
+    """Whether the rows of uses are collected."""
+    return _collected.get() is not None
+
+
+def write_collected(rows: Iterable[Item]) -> None:
+    """Append rows that were collected, of which some may be stored already; one that is lost is counted."""
+    for row in rows:
+        with best_effort(), _refusals():
+            _put_new(row, ())
 
 
 def record_account(caller: Caller, event: Event, service: str, /, **columns: "Unpack[AuditColumns]") -> None:
@@ -175,14 +205,21 @@ def write_row(row: Item, kept: Sequence[Item] = ()) -> None:
 
 
 def _write_new(row: Item, kept: Sequence[Item] = ()) -> None:
-    try:
+    with _refusals():
         for _ in range(MAX_KEY_ATTEMPTS):
             if _put_new(row, kept):
                 return
             row = keyed(row, row["pk"].rpartition("#")[0], _sort_key(row["sk"].partition("#")[0]))
+    raise StoreUnavailable(store="audit")
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Raise StoreUnavailable where the store refuses a row."""
+    try:
+        yield
     except AwsError as error:
         raise StoreUnavailable(store="audit") from error
-    raise StoreUnavailable(store="audit")
 
 
 def _put_new(row: Item, kept: Sequence[Item]) -> bool:

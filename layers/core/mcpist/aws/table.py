@@ -2,7 +2,8 @@
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import batched
 from typing import Any
 from uuid import uuid4
@@ -13,13 +14,25 @@ from mcpist.aws.transport import send
 from mcpist.errors import StoreUnavailable
 from mcpist.settings import settings
 
-MAX_BATCH_READ_ITEMS, MAX_BATCH_WRITE_ITEMS = 100, 25
+MAX_BATCH_READ_ITEMS, MAX_BATCH_WRITE_ITEMS, MAX_TRANSACTION_ITEMS = 100, 25, 100
 # The condition of a write that must not replace another item.
 IS_NEW = "attribute_not_exists(pk)"
 # DynamoDB returns what it has no capacity for as unprocessed; it is requested again after these delays.
 RETRY_DELAYS_SECONDS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
 
 type IsWanted = Callable[[TypedItem], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class ItemChange:
+    """The attributes that one item gets if a condition holds."""
+
+    pk: str
+    sk: str
+    attributes: Item
+    condition: str
+    values: Mapping[str, Any]
+    """Those of the condition."""
 
 
 class Table:
@@ -46,10 +59,14 @@ class Table:
 
     def query(self, pk: str, prefix: str = "") -> list[Item]:
         """Read all items of a partition whose sort keys begin with the prefix, consistently."""
+        return list(self.iterate(pk, prefix))
+
+    def iterate(self, pk: str, prefix: str = "") -> Iterator[Item]:
+        """Iterate over the same items in the order of their sort keys, one request a page."""
         condition = "pk = :pk AND begins_with(sk, :prefix)" if prefix else "pk = :pk"
         values = {":pk": pk, ":prefix": prefix} if prefix else {":pk": pk}
         request = {"KeyConditionExpression": condition, "ExpressionAttributeValues": serialize(values)}
-        return list(self._pages("Query", **request, ConsistentRead=True))
+        return self._pages("Query", **request, ConsistentRead=True)
 
     def query_page(
         self,
@@ -154,9 +171,8 @@ class Table:
         values: Mapping[str, Any] | None = None,
     ) -> Item:
         """Set some attributes of one item, remove others, and return its new state; `values` are the condition's."""
-        expression = "SET " + ", ".join(f"#{name} = :{name}" for name in change)
+        expression, changed = _set_expression(change)
         removed = ", ".join(f"#{name}" for name in remove)
-        changed = {f":{name}": value for name, value in change.items()}
         expression += f" REMOVE {removed}" if removed else ""
         return self.update(pk, sk, expression, values={**changed, **(values or {})}, condition=condition)
 
@@ -192,7 +208,7 @@ class Table:
         guard: Item,
         condition: str,
         values: Mapping[str, Any],
-        new_items: Mapping[str, list[Item]] | None = None,
+        new_items: Mapping[str, Sequence[Item]] | None = None,
     ) -> bool:
         """Write up to 99 items, and `guard` if its condition holds: all or nothing. Return whether it held.
 
@@ -203,21 +219,40 @@ class Table:
         writes += [{"Delete": {"Key": serialize({"pk": pk, "sk": sk})}} for pk, sk in deletes]
         for write in writes:
             next(iter(write.values()))["TableName"] = self.name
-        writes += [
-            {"Put": {"TableName": table, "Item": serialize(item), **_condition_arguments(IS_NEW, None)}}
-            for table, items in (new_items or {}).items()
-            for item in items
-        ]
-        # The token makes a request that is sent again, since its answer was lost, succeed as the first one did.
-        token = uuid4().hex
         try:
-            send(self.label, "TransactWriteItems", {"TransactItems": writes, "ClientRequestToken": token})
+            self._write_all(writes, new_items or {})
         except ConditionFailed:
             return False
         return True
 
+    def set_all(self, changes: Iterable[ItemChange], new_items: Mapping[str, Sequence[Item]]) -> None:
+        """Make up to 100 changes and new items of other tables, by their names: all, or none and ConditionFailed."""
+        writes: list[dict[str, Any]] = []
+        for one in changes:
+            expression, changed = _set_expression(one.attributes)
+            arguments = _condition_arguments(one.condition, changed | dict(one.values), f"{expression} {one.condition}")
+            key = serialize({"pk": one.pk, "sk": one.sk})
+            writes.append({"Update": {"TableName": self.name, "Key": key, "UpdateExpression": expression, **arguments}})
+        self._write_all(writes, new_items)
+
+    def _write_all(self, writes: list[dict[str, Any]], new_items: Mapping[str, Sequence[Item]]) -> None:
+        writes += [
+            {"Put": {"TableName": table, "Item": serialize(item), **_condition_arguments(IS_NEW, None)}}
+            for table, items in new_items.items()
+            for item in items
+        ]
+        # The token makes a request that is sent again, since its answer was lost, succeed as the first one did.
+        token = uuid4().hex
+        send(self.label, "TransactWriteItems", {"TransactItems": writes, "ClientRequestToken": token})
+
     def _send(self, operation: str, **parameters: Any) -> Any:
         return send(self.label, operation, {"TableName": self.name, **parameters})
+
+
+def _set_expression(change: Item) -> tuple[str, dict[str, Any]]:
+    """Return the expression that sets some attributes, and its values."""
+    expression = "SET " + ", ".join(f"#{name} = :{name}" for name in change)
+    return expression, {f":{name}": value for name, value in change.items()}
 
 
 def _condition_arguments(condition: str, values: Mapping[str, Any] | None, expressions: str = "") -> dict[str, Any]:

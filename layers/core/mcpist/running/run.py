@@ -151,9 +151,9 @@ def audited(
             with audit.best_effort():
                 audit.record_use(caller, module, tool, kept=kept, **row)
 
-        # A step's is written beside its ending, unless an undo that begins then must find its change. A call's
-        # rendering takes less than a thread would.
-        if batch and not kept:
+        # A step's is written beside its ending, or with it, unless an undo that begins then must find its change. A
+        # call's rendering takes less than a thread would.
+        if batch and not (kept or audit.collects_rows()):
             invocation.beside(record)
         else:
             record()

@@ -54,7 +54,7 @@ def spread(head: Header, id_: str, *elements: tuple[Status, bytes | None]) -> No
     entry = transitions.store_list(head, entry, [{"path": str(number)} for number in range(len(elements))])
     for element, (status, content) in zip(ledger.get_elements(head.pk, entry), elements, strict=True):
         transitions.finish(head, element, None, Ending(status), content)
-    gathered = ledger.gather(head, entry, ledger.get_elements(head.pk, entry))
+    gathered = ledger.finish_gathered(head, entry, ledger.gather(head, entry))
     assert gathered.status
     transitions.settle(head.pk, entry.index, gathered.status)
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcpist.batch.language.graph import Graph
-from mcpist.batch.machine.definition import MAX_CONCURRENT_ELEMENTS, build_machine, build_relay
+from mcpist.batch.machine.definition import MAX_CONCURRENT_GROUPS, build_machine, build_relay
 from mcpist.batch.machine.layout import MachineTooLarge
 from mcpist.batch.machine.states import Asl
 from tests.core.batch.graphs import Batch, batches, timed
@@ -128,8 +128,19 @@ def test_elements_run_ten_at_once_and_are_gathered_before_the_next_step_begins()
     stub = fan(25)
     stub.run(build_machine(SHAPES["chain"], STEP_RUNNER, FAN).definition)
     assert len(stub.elements) == 25
-    assert list(stub.elements.values()).count(2) == MAX_CONCURRENT_ELEMENTS
+    assert list(stub.elements.values()).count(2) == MAX_CONCURRENT_GROUPS
     assert stub.began == {0: 0, 1: 1, 2: 4}
+
+
+def test_elements_for_which_there_was_no_time_run_before_the_next_step_begins() -> None:
+    stub = fan(25, late_elements=[(1, 3), (1, 24)])
+    stub.run(build_machine(SHAPES["chain"], STEP_RUNNER, FAN).definition)
+    assert len(stub.elements) == 25
+    assert [payload["step"] for payload in stub.payloads if "gather" in payload] == [1, 1]
+    assert stub.began == {0: 0, 1: 1, 2: 5}
+    relayed = fan(2, late_elements=[(1, 1)])
+    relayed.relay(build_relay(SHAPES["chain"], STEP_RUNNER).definition)
+    assert (relayed.elements.keys(), len(relayed.seq)) == ({(1, 0), (1, 1)}, 3)
 
 
 def test_a_step_without_elements_runs_no_map() -> None:

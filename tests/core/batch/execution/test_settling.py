@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import count
+from itertools import batched, chain, count, product
 from typing import Any, Literal
 
 import pytest
@@ -65,10 +65,14 @@ SHAPES = [
 
 
 class World:
-    """A batch, the executions that run it one task after the other, and the faults that happen to them."""
+    """A batch, the executions that run it one task after the other, and the faults that happen to them.
 
-    def __init__(self, shape: Shape, happenings: Mapping[int, Happening]) -> None:
+    The machine takes groups of so many elements; with 0 it is one of an older release.
+    """
+
+    def __init__(self, shape: Shape, happenings: Mapping[int, Happening], group: int = 0) -> None:
         self.shape = shape
+        self.group = group
         self.happenings = happenings
         self.moments = count()
         self.requests = count()
@@ -120,6 +124,10 @@ class World:
         assert head.is_ready(entry.index)
         return ["element"] * self.shape.map_steps[entry.index]
 
+    def reads_at_once(self, head: Header, entry: Entry) -> int:
+        assert head.is_ready(entry.index)
+        return 4
+
     def prepare(self, head: Header, entry: Entry) -> Callable[[], ToolResult]:
         del head
 
@@ -141,7 +149,8 @@ class World:
             self.moment()
 
         events = client("dynamodb").meta.events
-        names = ("before-call.dynamodb.UpdateItem", "after-call.dynamodb.UpdateItem")
+        writes = ("UpdateItem", "TransactWriteItems")
+        names = [f"{moment}-call.dynamodb.{write}" for write in writes for moment in ("before", "after")]
         for name in names:
             events.register(name, hook)
         try:
@@ -193,11 +202,13 @@ class World:
     def execute(self, execution: str) -> None:
         """Run the batch as a machine does: each step after its needs, its elements, and their gathering."""
         for step in range(len(self.shape.needs)):
-            result = self._task(execution, step)
-            if result and result.pending_elements is not None:
-                for element in result.pending_elements:
-                    self._task(execution, step, element=element)
-                self._task(execution, step, gather=True)
+            result = self._task(execution, step, groups=self.group > 0)
+            first = result and result.pending_groups
+            while result and result.pending_groups is not None:
+                size = self.group if result.pending_groups is first else 1
+                for group in batched(chain(*result.pending_groups), size or 1, strict=False):
+                    self._task(execution, step, elements=group)
+                result = self._task(execution, step, gather=True, groups=self.group > 0)
 
     def _task(self, execution: str, step: int, **place: Any) -> AttemptResult | None:
         """Run one Task with its Retry and its Catch; between two attempts the claims of dead sandboxes end."""
@@ -276,9 +287,11 @@ HAPPENINGS = st.dictionaries(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(shape=st.sampled_from(SHAPES), happenings=HAPPENINGS)
-def test_every_step_happens_once_with_any_fault_at_any_moment(shape: Shape, happenings: dict[int, Happening]) -> None:
-    world = World(shape, happenings)
+@given(shape=st.sampled_from(SHAPES), happenings=HAPPENINGS, group=st.integers(0, 3))
+def test_every_step_happens_once_with_any_fault_at_any_moment(
+    shape: Shape, happenings: dict[int, Happening], group: int
+) -> None:
+    world = World(shape, happenings, group)
     with world.happening():
         world.execute("first")
     check(world)
@@ -298,10 +311,94 @@ def test_a_write_for_an_element_happens_once_with_any_fault_at_each_moment(happe
 
 
 @pytest.mark.usefixtures("aws")
+@pytest.mark.parametrize("happening", ["killed", "outage", "delivered twice", "executed twice"])
+@pytest.mark.parametrize("effect", ["reads", "writes"])
+def test_a_group_of_elements_ends_each_once_with_any_fault_at_each_moment(effect: str, happening: Happening) -> None:
+    writes = frozenset({0}) if effect == "writes" else NONE
+    for moment in moments(18):
+        world = World(Shape((NONE,), writes=writes, map_steps={0: 3}), {moment: happening}, group=3)
+        with world.happening():
+            world.execute("first")
+        check(world)
+
+
+@pytest.mark.usefixtures("aws")
+@pytest.mark.parametrize("effect", ["reads", "writes"])
+def test_an_element_that_kills_its_sandbox_each_time_keeps_no_other_of_its_group_from_ending(effect: str) -> None:
+    class Deadly(World):
+        """A world in which one element kills each sandbox."""
+
+        def prepare(self, head: Header, entry: Entry) -> Callable[[], ToolResult]:
+            run_tool = super().prepare(head, entry)
+
+            def run() -> ToolResult:
+                if entry.element == 1:
+                    raise Killed
+                return run_tool()
+
+            return run
+
+    writes = frozenset({0}) if effect == "writes" else NONE
+    world = Deadly(Shape((NONE,), writes=writes, map_steps={0: 4}), {}, group=4)
+    world.execute("first")
+    found = ledger.get_elements(world.head.pk, ledger.get_entries(world.head.pk)[0])
+    deadly = "unknown" if writes else "failed"
+    assert [one.status for one in found] == ["succeeded", deadly, "succeeded", "succeeded"]
+    assert not writes or set(world.ran.values()) == {1}
+
+
+@pytest.mark.usefixtures("aws")
+@pytest.mark.parametrize("effect", ["reads", "writes"])
+def test_an_element_whose_work_cannot_be_prepared_keeps_no_other_of_its_group_from_ending(effect: str) -> None:
+    class Unprepared(World):
+        """A world in which the sandbox is killed before the work of one element begins."""
+
+        def prepare(self, head: Header, entry: Entry) -> Callable[[], ToolResult]:
+            if entry.element == 1:
+                raise Killed
+            return super().prepare(head, entry)
+
+    writes = frozenset({0}) if effect == "writes" else NONE
+    world = Unprepared(Shape((NONE,), writes=writes, map_steps={0: 4}), {}, group=4)
+    world.execute("first")
+    found = ledger.get_elements(world.head.pk, ledger.get_entries(world.head.pk)[0])
+    assert [one.status for one in found] == ["succeeded", "failed", "succeeded", "succeeded"]
+    assert set(world.ran.values()) == {1}
+
+
+@pytest.mark.usefixtures("aws")
+@pytest.mark.parametrize("defect", [StoreUnavailable(store="shop"), KeyError("defect")])
+def test_a_read_that_must_be_tried_again_keeps_no_other_of_its_group_from_ending(defect: Exception) -> None:
+    class Faulty(World):
+        """A world in which one element fails once."""
+
+        def prepare(self, head: Header, entry: Entry) -> Callable[[], ToolResult]:
+            run_tool = super().prepare(head, entry)
+
+            def run() -> ToolResult:
+                result = run_tool()
+                if entry.element == 1 and self.ran[0, 1] == 1:
+                    raise defect
+                return result
+
+            return run
+
+    world = Faulty(Shape((NONE,), map_steps={0: 3}), {}, group=3)
+    attempt = StepAttempt(world.head.pk, 0, "first", 0, "request", 60, groups=True)
+    enter(attempt, world)
+    with pytest.raises(McpistError):
+        enter(replace(attempt, elements=(0, 1, 2)), world)
+    assert world.ran == {(0, 0): 1, (0, 1): 1, (0, 2): 1}
+    world.execute("first")
+    check(world)
+    assert world.ran == {(0, 0): 1, (0, 1): 2, (0, 2): 1}
+
+
+@pytest.mark.usefixtures("aws")
 def test_a_batch_that_is_cancelled_at_any_moment_ends_in_a_consistent_state() -> None:
     shape = Shape((NONE, frozenset({0}), frozenset({1})), writes=frozenset({1}), map_steps={1: 2})
-    for moment in moments(16):
-        world = World(shape, {moment: "cancelled"})
+    for moment, group in product(moments(16), (0, 2)):
+        world = World(shape, {moment: "cancelled"}, group)
         with world.happening():
             world.execute("first")
         head = ledger.get_header(world.head.pk)

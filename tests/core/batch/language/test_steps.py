@@ -136,7 +136,7 @@ def test_a_malformed_line_is_reported_and_the_others_are_parsed() -> None:
         ({"each": " ${a.items}"}, "each", EACH),
         ({"each": ["a"]}, "each", "Input should be a valid string"),
         ({"each_limit": 0}, "each_limit", "Input should be greater than or equal to 1"),
-        ({"each_limit": 1001}, "each_limit", "Input should be less than or equal to 1000"),
+        ({"each_limit": 10_001}, "each_limit", "Input should be less than or equal to 10000"),
         ({"on_error": "ignore"}, "on_error", "Input should be 'stop' or 'continue'"),
         ({"timeout": 26}, "timeout", "Input should be less than or equal to 25"),
         ({"retry": 4}, "retry", "Input should be less than or equal to 3"),

@@ -1,8 +1,8 @@
 """Attempts at a step: what an invocation is asked for, what its work needs, and what came of it."""
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from mcpist.batch.ledger.records import Claim, Entry, Header
@@ -10,6 +10,8 @@ from mcpist.running.run import ToolResult
 from mcpist.settings import settings
 
 CLAIM_MARGIN_SECONDS = 2
+SETTLE_RESERVE_SECONDS = 5.0
+"""What an invocation keeps for storing how its work ended."""
 
 
 class StepWaits(Exception):  # Step Functions retries by this name
@@ -22,7 +24,7 @@ class StepBusy(Exception):  # Step Functions retries by this name
 
 @dataclass(frozen=True, slots=True)
 class StepAttempt:
-    """One invocation for a step or for one element of it."""
+    """One invocation for a step or for some elements of it."""
 
     pk: str
     step: int
@@ -31,14 +33,24 @@ class StepAttempt:
     """The number of earlier attempts of the same Task."""
     request_id: str
     remaining_seconds: float
-    """The time until the invocation's own deadline."""
+    """The time until the invocation's own deadline when it began."""
     age_seconds: float = 0
     """The time since its execution began."""
     lost: bool = False
     """Whether all earlier attempts failed, so that this one only settles."""
-    element: int | None = None
+    elements: tuple[int, ...] = ()
+    """The numbers of the elements to run; none for a whole step."""
     gather: bool = False
     """Whether the elements have run, and their results are to be put together."""
+    groups: bool = False
+    """Whether the machine takes groups of elements, and again those that are left after gathering."""
+    began: float = field(default_factory=time.monotonic)
+    """The moment on the monotonic clock when the invocation began."""
+
+    @property
+    def left_seconds(self) -> float:
+        """The time until the invocation's own deadline now."""
+        return self.remaining_seconds - (time.monotonic() - self.began)
 
     @property
     def is_execution_expiring(self) -> bool:
@@ -47,7 +59,7 @@ class StepAttempt:
 
     def claim(self) -> Claim:
         """Return this invocation's claim, which ends some seconds after its own deadline."""
-        until = time.time() + self.remaining_seconds + CLAIM_MARGIN_SECONDS
+        until = time.time() + self.left_seconds + CLAIM_MARGIN_SECONDS
         return Claim(owner=self.request_id, execution=self.execution, retry=self.retry, until=until)
 
 
@@ -57,8 +69,8 @@ class AttemptResult:
 
     head: Header
     """The header afterwards; it says which steps the attempt opened."""
-    pending_elements: tuple[int, ...] | None = None
-    """The elements that must run before the step can be gathered."""
+    pending_groups: Sequence[Sequence[int]] | None = None
+    """The elements that must run before the step can be gathered, those of an invocation together."""
     must_continue: bool = False
     """Whether nothing was done, because the batch must continue in another execution."""
     replayed: bool = False
@@ -76,6 +88,9 @@ class StepWork(Protocol):
 
     def evaluate_each(self, head: Header, entry: Entry) -> list[Any]:
         """Return the list that a step with `each` runs over; a McpistError where it is none."""
+
+    def reads_at_once(self, head: Header, entry: Entry) -> int:
+        """Return how many elements of the step threads may read beside each other."""
 
     def prepare(self, head: Header, entry: Entry) -> Callable[[], ToolResult]:
         """Return the work with everything that it needs, not begun; a McpistError where it cannot be done."""

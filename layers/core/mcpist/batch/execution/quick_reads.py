@@ -9,10 +9,10 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from mcpist.batch.execution.attempts import StepAttempt
+from mcpist.batch.execution.advancing import read
+from mcpist.batch.execution.attempts import SETTLE_RESERVE_SECONDS, StepAttempt
 from mcpist.batch.execution.plan import Plan
-from mcpist.batch.execution.settling import read
-from mcpist.batch.execution.step_work import SETTLE_RESERVE_SECONDS, ToolStepWork
+from mcpist.batch.execution.step_work import ToolStepWork
 from mcpist.batch.ledger.items import now
 from mcpist.batch.ledger.records import Entry, Header
 from mcpist.errors import McpistError, RateLimitExceeded, Timeout, from_message

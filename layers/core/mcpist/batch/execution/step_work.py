@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
-from mcpist.batch.execution.attempts import StepAttempt, StepWaits
+from mcpist.batch.execution.attempts import SETTLE_RESERVE_SECONDS, StepAttempt, StepWaits
 from mcpist.batch.execution.judging import GetEntries, place_of
 from mcpist.batch.language.references import EACH, EachElement, NoResult, StepResult, resolve
 from mcpist.batch.language.steps import holds, is_about_element, list_of
@@ -25,8 +25,8 @@ from mcpist.running import gate
 from mcpist.running.gate import ToolResult, ToolUse
 from mcpist.tools.access.permissions import Permissions
 
-SETTLE_RESERVE_SECONDS = 5.0
 MIN_TOOL_SECONDS = 1.0
+MAX_READS_AT_ONCE = 4
 MAX_CACHED_LIST_BYTES = 8_000_000  # of its JSON; as values it takes several times that
 type FindShows = Callable[[Header, str, str], Shows]
 """Returns for a batch's user the fields of a tool's answers."""
@@ -36,31 +36,34 @@ _lists: Memory[tuple[str, int], list[Any]] = Memory(seconds=300, max_entries=2)
 
 
 class Sources:
-    """The sources of one step or element by their names, each read from the ledger on first use."""
+    """The sources of one step and its elements by their names, each read from the ledger on first use."""
 
     def __init__(self, head: Header, entry: Entry, find_shows: FindShows, get_entries: GetEntries) -> None:
+        self.entry = entry
+        """The step, or the element that `${each}` means now."""
         self._head = head
-        self._entry = entry
         self._find_shows = find_shows
         self._get_entries = get_entries
         self._indexes = {head.ids[need]: need for need in head.needs[entry.index]}
-        self._cache: dict[str, StepResult | EachElement | NoResult] = {}
+        self._results: dict[str, StepResult | NoResult] = {}
 
     def __call__(self, name: str) -> StepResult | EachElement | NoResult:
-        """Return the source of a name, which is `each` or the id of a step."""
-        if name not in self._cache:
-            self._cache[name] = self._read_element() if name == EACH else self._read_result(self._indexes[name])
-        return self._cache[name]
+        """Return the source of a name, which is `each` or the id of a step; what it holds is not to be changed."""
+        if name == EACH:
+            return self._read_element()
+        if name not in self._results:
+            self._results[name] = self._read_result(self._indexes[name])
+        return self._results[name]
 
     def _read_element(self) -> EachElement:
-        map_items, element = self._entry.map_items, self._entry.element
+        map_items, element = self.entry.map_items, self.entry.element
         if map_items is None or element is None:
             raise LookupError("the step has no element")
-        return EachElement(deepcopy(self._list(map_items)[element]))
+        return EachElement(self._list(map_items)[element])
 
     def _list(self, map_items: MapItems) -> list[Any]:
         """Return the list that the step runs over; once stored it never changes."""
-        key = self._head.pk, self._entry.index
+        key = self._head.pk, self.entry.index
         if (known := _lists.get(key)) is not None:
             return known
         content = ledger.load_content(self._head, map_items.values)
@@ -85,7 +88,7 @@ class Sources:
 
 
 class ToolStepWork:
-    """The work of the step or the element that one invocation enters; `on_enter` receives the batch's header.
+    """The work of the step or the elements that one invocation enters; `on_enter` receives the batch's header.
 
     Of a batch that is not stored yet, `unsaved` has the steps: they run in a request, which has a place of its own.
     """
@@ -132,6 +135,11 @@ class ToolStepWork:
                 raise NotAList(field="each", reference=entry.step.each, kind=_json_type(values))
         return values
 
+    def reads_at_once(self, head: Header, entry: Entry) -> int:
+        """Return how many elements threads may read beside each other: one in a store of ours or at an upstream."""
+        module = self._permissions_of(head).catalogue.module(entry.step.module)
+        return MAX_READS_AT_ONCE if module.host and module.upstream is None else 1
+
     def prepare(self, head: Header, entry: Entry) -> Callable[[], ToolResult]:
         """Return the call of its tool; permissions are checked again, since roles may have changed meanwhile."""
         step = entry.step
@@ -139,15 +147,17 @@ class ToolStepWork:
         with gate.refusals_audited(_starter(head), [begun]):
             permissions = self._permissions_of(head)
         with _locate_errors(entry):
-            params = resolve(step.params, self._load_sources(head, entry))
+            params = deepcopy(resolve(step.params, self._load_sources(head, entry)))
         place = place_of(head, entry, permissions, self._get_entries)
         use = replace(begun, arguments=params, options=head.options.applied_to(step.options), place=place)
 
         with _locate_errors(entry):  # what the batch's person agreed to, before it started
             admitted = gate.admit(permissions, use, replace(gate.CONFIRMED, shown=entry.shown, level=entry.agreed))
-        if self._takes_place:
+        # Once for all elements; reads beside each other would each fetch the account.
+        if is_first := self._takes_place:
             self._take_place(permissions.caller)
-        if admitted.tool.effect != "reads":
+            self._takes_place = False
+        if admitted.tool.effect != "reads" or (is_first and entry.element is not None):
             admitted.prepare_account()
 
         def run() -> ToolResult:
@@ -167,6 +177,7 @@ class ToolStepWork:
         """Return the values that `when`, `each` and params refer to; they stay the same during one invocation."""
         if self._sources is None:
             self._sources = Sources(head, entry, self._find_shows, self._get_entries)
+        self._sources.entry = entry
         return self._sources
 
     def _timeout_seconds(self, head: Header, entry: Entry) -> float:

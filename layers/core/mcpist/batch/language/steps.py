@@ -80,7 +80,7 @@ def parse_condition(value: Any) -> Any:
     raise PydanticCustomError("condition", "write {shapes}", {"shapes": _SYNTAX})
 
 
-DEFAULT_EACH_LIMIT, MAX_EACH_LIMIT = 100, 1_000
+DEFAULT_EACH_LIMIT, MAX_EACH_LIMIT = 100, 10_000
 type _Json = Annotated[Any, GetPydanticSchema(lambda _source, handler: handler(JsonValue))]
 
 

@@ -15,15 +15,16 @@ import json
 import re
 import time
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mcpist.aws.attributes import Item
 from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.table import IS_NEW, ledger_table
 from mcpist.batch.ledger import transitions
+from mcpist.batch.ledger.gathering import Gathering
 from mcpist.batch.ledger.items import (
     element_key,
     entry_item,
@@ -35,7 +36,6 @@ from mcpist.batch.ledger.items import (
 )
 from mcpist.batch.ledger.records import Ending, Entry, Header, Status, StoredJson
 from mcpist.batch.ledger.records import partition_key as partition_key
-from mcpist.batch.ledger.transitions import gather_results
 from mcpist.errors import AlreadyResumed, BatchNotFound, InvalidRequest
 from mcpist.files import storage
 from mcpist.memory import Memory
@@ -116,22 +116,36 @@ def get_entries(pk: str, steps: Sequence[int] | None = None) -> list[Entry]:
 
 def get_elements(pk: str, entry: Entry) -> list[Entry]:
     """Return all elements of a step with `each` in the order of its list; none before it has begun."""
-    if entry.map_items is None:
-        return []
-    items = {item["element"]: item for item in ledger_table().query(pk, element_key(entry.index))}
-    return [read_element(entry, element, items.get(element)) for element in range(entry.map_items.count)]
+    return list(iterate_elements(pk, entry))
+
+
+def iterate_elements(pk: str, entry: Entry) -> Iterator[Entry]:
+    """Iterate over the same elements, a page of their items at a time."""
+    count = entry.map_items.count if entry.map_items else 0
+    items = ledger_table().iterate(pk, element_key(entry.index)) if count else iter(())
+    item = next(items, None)
+    for element in range(count):
+        is_stored = item is not None and item["element"] == element
+        yield read_element(entry, element, item if is_stored else None)
+        item = next(items, None) if is_stored else item
 
 
 def load_step(pk: str, step: int) -> tuple[Header, Entry]:
     """Return the header and a step, in one request."""
-    head, entry, _ = _read_entry_items(pk, step_key(step))
+    head, entry, _ = load_elements(pk, step, ())
     return head, entry
 
 
-def load_element(pk: str, step: int, element: int) -> tuple[Header, Entry, Entry]:
-    """Return the header, a step and an element of it, in one request."""
-    head, entry, item = _read_entry_items(pk, step_key(step), element_key(step, element))
-    return head, entry, read_element(entry, element, item)
+def load_elements(pk: str, step: int, numbers: Sequence[int]) -> tuple[Header, Entry, list[Entry]]:
+    """Return the header, a step, and those of some elements that its list has, in one request."""
+    keys = ["batch", step_key(step), *(element_key(step, number) for number in numbers)]
+    items = {item["sk"]: item for item in ledger_table().get_many([(pk, key) for key in keys])}
+    if not {"batch", keys[1]} <= items.keys():
+        raise BatchNotFound(batch=pk.partition("#")[2])
+    entry = read_entry(items[keys[1]])
+    count = entry.map_items.count if entry.map_items else 0
+    found = [read_element(entry, one, items.get(element_key(step, one))) for one in numbers if one < count]
+    return read_header(items["batch"]), entry, found
 
 
 def load_content(head: Header, stored: StoredJson | None) -> bytes:
@@ -177,10 +191,17 @@ def close(head: Header) -> Header:
     return head if head.done or time.time() < head.closes_at else _settle_open_steps(head)
 
 
-def gather(head: Header, entry: Entry, elements: list[Entry]) -> Entry:
-    """End a step with `each` whose elements have all ended, and return it as it is afterwards."""
-    ending, content = gather_results(head, entry, elements, lambda element: load_content(head, element.result))
-    return transitions.finish(head, entry, None, ending, content)
+def gather(head: Header, entry: Entry) -> Gathering:
+    """Return the elements of a step with `each`, gathered as far as they have ended."""
+    gathering = Gathering()
+    for element in iterate_elements(head.pk, entry):
+        gathering.add(element, lambda one: load_content(head, one.result))
+    return gathering
+
+
+def finish_gathered(head: Header, entry: Entry, gathering: Gathering) -> Entry:
+    """End a step with `each`, unless elements have not ended, and return it as it is afterwards."""
+    return entry if gathering.pending else transitions.finish(head, entry, None, *gathering.ending(head, entry))
 
 
 def _settle_open_steps(head: Header) -> Header:
@@ -198,8 +219,12 @@ def _end_step(head: Header, entry: Entry) -> Entry:
         return entry
     if entry.map_items is None:
         return _end_entry(head, entry)
-    elements = [_end_entry(head, element) for element in get_elements(head.pk, entry)]
-    return entry if any(element.status is None for element in elements) else gather(head, entry, elements)
+    gathering = gather(head, entry)
+    if gathering.pending:
+        ended = [(element, _final_status(head, element)) for element in gathering.pending]
+        transitions.finish_all(head, [replace(one, ending=Ending(status)) for one, status in ended if status])
+        gathering = gather(head, entry)
+    return finish_gathered(head, entry, gathering)
 
 
 def _end_entry(head: Header, entry: Entry) -> Entry:
@@ -219,14 +244,6 @@ def _final_status(head: Header, entry: Entry) -> Status | None:
     if entry.reads:
         return "failed" if head.cancelled_at is None else "cancelled"
     return "unknown"
-
-
-def _read_entry_items(pk: str, *keys: str) -> tuple[Header, Entry, Item | None]:
-    """Return the header, the step under the first key, and the item under the last."""
-    items = {item["sk"]: item for item in ledger_table().get_many([(pk, "batch"), *((pk, key) for key in keys)])}
-    if "batch" not in items or keys[0] not in items:
-        raise BatchNotFound(batch=pk.partition("#")[2])
-    return read_header(items["batch"]), read_entry(items[keys[0]]), items.get(keys[-1])
 
 
 def listing_items(head: Header) -> list[Item]:

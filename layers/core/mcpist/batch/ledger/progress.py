@@ -64,5 +64,6 @@ def _count_elements(head: Header, entry: Entry) -> dict[str, int]:
     if entry.statuses is not None:  # the item of a step that has ended holds those of all its elements
         ended = Counter(element["status"] for element in entry.statuses)
     else:
-        ended = Counter(element.status for element in ledger.get_elements(head.pk, entry) if element.status is not None)
+        elements = ledger.iterate_elements(head.pk, entry)
+        ended = Counter(element.status for element in elements if element.status is not None)
     return {"count": entry.map_items.count, "settled": ended.total()} | dict(ended)

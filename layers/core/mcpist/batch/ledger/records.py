@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 from typing import Any, Literal
 
+from mcpist.aws.attributes import unpack
 from mcpist.batch.language.graph import opened
 from mcpist.batch.language.steps import Step
 from mcpist.batch.options import DEFAULT_OPTIONS, BatchOptions
@@ -195,7 +196,9 @@ class Ending:
     """The name of the account that acted."""
     error: Mapping[str, Any] | None = None
     statuses: Sequence[Mapping[str, Any]] | None = None
-    """Of a step with `each`, for each element its `status`, and its `error` where it failed."""
+    """As releases before 2026-11-27 stored them; now they are packed."""
+    packed_statuses: bytes | None = field(default=None, repr=False)
+    """Of a step with `each`, for each element its `status`, and its `error` where it failed: compressed JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,4 +246,7 @@ class Entry:
     @property
     def statuses(self) -> Sequence[Mapping[str, Any]] | None:
         """The ending of each of its elements; None where it has none, or has not ended."""
-        return self.ending.statuses if self.ending else None
+        if self.ending is None or self.ending.packed_statuses is None:
+            return self.ending.statuses if self.ending else None
+        packed: list[Mapping[str, Any]] = unpack(self.ending.packed_statuses)
+        return packed

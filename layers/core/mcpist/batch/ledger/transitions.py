@@ -6,30 +6,28 @@ there, so retries, duplicate deliveries and second executions all see the same.
 
 import time
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import batched
 from typing import Any
 
+from mcpist.audit import record as audit
 from mcpist.aws.attributes import Item, encode, json_bytes
-from mcpist.aws.clients import ConditionFailed
-from mcpist.aws.table import ledger_table
+from mcpist.aws.clients import AwsError, ConditionFailed
+from mcpist.aws.table import MAX_TRANSACTION_ITEMS, ItemChange, ledger_table
 from mcpist.batch.ledger.items import now, read_element, read_entry, read_header, sort_key
 from mcpist.batch.ledger.records import Claim, Ending, Entry, Header, MapItems, Opening, Status, StoredJson
-from mcpist.errors import PayloadTooLarge, from_message, to_message
+from mcpist.errors import StoreUnavailable
 from mcpist.files import storage
 from mcpist.people.in_flight import end_batch
+from mcpist.settings import settings
 from mcpist.spending import release_steps, spending
 from mcpist.telemetry import invocation
-from mcpist.telemetry.invocation import count_error
 from mcpist.telemetry.metrics import BATCH_STEPS
 
 MAX_INLINE_RESULT_BYTES = 16_384
 MAX_INLINE_LIST_BYTES = 4_096  # each element reads the item of its step, and DynamoDB counts by 4 KB
-MAX_ELEMENTS = 1_000
-# Of the JSON of all elements as one list: a sandbox's memory holds it several times.
-MAX_GATHERED_BYTES = 50_000_000
-MAX_ERROR_MESSAGE_CHARACTERS = 200
-MAX_NOTES = 5
+MAX_ELEMENTS = 10_000
 
 
 def claim(head: Header, entry: Entry, new_claim: Claim) -> Entry:
@@ -47,12 +45,56 @@ def finish(head: Header, entry: Entry, owner: str | None, ending: Ending, conten
     `owner` holds its claim, None an unclaimed one. Nothing changes where it has ended already, where another sandbox
     claims it, or where it has begun to run for each element since it was read.
     """
-    ending = with_result(head, ending, content)
-    change: Item = {"ending": encode(ending, omit_defaults=True), "ended_at": now()}
-    claimed = "#claim.#owner = :owner" if owner else "attribute_not_exists(#claim)"
+    change = _ending_change(entry, with_result(head, ending, content))
     same = "" if entry.map_items else " AND attribute_not_exists(#map_items)"
-    condition = f"attribute_not_exists(#ending) AND {claimed}{same}"
-    return _update_entry(head, entry, change, condition, {":owner": owner} if owner else {})
+    return _update_entry(head, entry, change, _ending_condition(owner) + same, {":owner": owner} if owner else {})
+
+
+def finish_all(head: Header, ended: Sequence[Entry], rows: Sequence[Item] = ()) -> bool:
+    """Store how elements ended, with the audit rows of their work, and return whether all have ended.
+
+    Each has the claim that it was read with. It is one transaction for each hundred. Where one is refused, since
+    another sandbox was faster, or a store is unavailable, each ending is written by itself as `finish` does; then a
+    row that is lost is only counted.
+    """
+    room, have_ended = MAX_TRANSACTION_ITEMS - min(len(ended), MAX_TRANSACTION_ITEMS), True
+    audit.write_collected(rows[room:])
+    for elements in batched(ended, MAX_TRANSACTION_ITEMS, strict=False):
+        try:
+            changes = [_element_change(head, element) for element in elements]
+            ledger_table().set_all(changes, {settings().audit_table: rows[:room]})
+        except (AwsError, StoreUnavailable):
+            audit.write_collected(rows[:room])
+            ended_now = [_finish_one(head, element) for element in elements]
+            have_ended = have_ended and all(ended_now)
+        rows = ()
+    audit.write_collected(rows[:room])
+    return have_ended
+
+
+def _finish_one(head: Header, element: Entry) -> bool:
+    """Store how an element ended, and return whether it has ended."""
+    if element.ending is None:
+        raise TypeError(f"element {element.element} has not ended")
+    return finish(head, element, element.claim.owner if element.claim else None, element.ending).status is not None
+
+
+def _element_change(head: Header, element: Entry) -> ItemChange:
+    """Return the change by which an element ends, with the condition of `finish`."""
+    owner = element.claim.owner if element.claim else None
+    change = _ending_change(element, element.ending) | _element_attributes(head, element)
+    values = {":owner": owner} if owner else {}
+    return ItemChange(head.pk, sort_key(element), change, _ending_condition(owner), values)
+
+
+def _ending_change(entry: Entry, ending: Ending | None) -> Item:
+    """Return the attributes of an ending; an element that nobody claimed begins with it."""
+    change: Item = {"ending": ending and encode(ending, omit_defaults=True), "ended_at": now()}
+    return change if entry.claim or entry.started_at is None else change | {"started_at": entry.started_at}
+
+
+def _ending_condition(owner: str | None) -> str:
+    return f"attribute_not_exists(#ending) AND {'#claim.#owner = :owner' if owner else 'attribute_not_exists(#claim)'}"
 
 
 def with_result(head: Header, ending: Ending, content: bytes | None) -> Ending:
@@ -156,12 +198,16 @@ def _update_header(pk: str, change: str, values: Item, condition: str) -> Header
 def _update_entry(head: Header, entry: Entry, change: Item, condition: str, values: Item | None = None) -> Entry:
     """Return a step or an element after a change, or as it is where the condition fails."""
     if entry.element is not None:  # its first change creates the item
-        change = change | {"element": entry.element, "expires_at": int(head.expires_at)}
+        change = change | _element_attributes(head, entry)
     try:
         item = ledger_table().set(head.pk, sort_key(entry), change, condition=condition, values=values)
     except ConditionFailed:
         item = ledger_table().get(head.pk, sort_key(entry)) or {}
     return read_entry(item) if entry.element is None else read_element(entry, entry.element, item)
+
+
+def _element_attributes(head: Header, element: Entry) -> Item:
+    return {"element": element.element, "expires_at": int(head.expires_at)}
 
 
 def _store_json(head: Header, content: bytes, max_inline: int = MAX_INLINE_RESULT_BYTES) -> StoredJson:
@@ -177,72 +223,3 @@ def _store_json(head: Header, content: bytes, max_inline: int = MAX_INLINE_RESUL
 
 def _load_header(pk: str) -> Header:
     return read_header(ledger_table().get(pk, "batch") or {})
-
-
-def gather_results(
-    head: Header, entry: Entry, elements: Sequence[Entry], content: Callable[[Entry], bytes]
-) -> tuple[Ending, bytes | None]:
-    """Return how the step ends, and its JSON text: a list with null for each element that did not succeed."""
-    status = map_status(elements, continue_on_error=entry.index in head.continue_on_error)
-    error = None if status in {"succeeded", "cancelled"} else _first_error(elements)
-    result: bytes | None = None
-    try:
-        result = _join_json(content(element) if element.status == "succeeded" else b"null" for element in elements)
-    except PayloadTooLarge as too_large:
-        count_error(too_large.code)
-        status, error = "failed", to_message(too_large.with_details(line=entry.step.line, id=entry.step.id))
-    endings = [element.ending for element in elements if element.ending]
-    ending = Ending(
-        status,
-        more=_notes(elements),
-        account=next((ending.account for ending in endings if ending.account), ""),
-        error=error,
-        statuses=[_element_status(element) for element in elements],
-    )
-    return ending, result
-
-
-def map_status(elements: Sequence[Entry], *, continue_on_error: bool) -> Status:
-    """Return `succeeded` for one element or more that did, or for an empty list; a write in doubt gives `unknown`."""
-    statuses = {element.status for element in elements}
-    if "unknown" in statuses and not continue_on_error:
-        return "unknown"
-    order: tuple[Status, ...] = ("succeeded", "unknown", "failed", "cancelled")
-    return next((status for status in order if status in statuses), "succeeded")
-
-
-def _join_json(texts: Iterable[bytes]) -> bytes:
-    """Join JSON texts to one list, without parsing them: they may be large."""
-    parts, size = [], 0
-    for text in texts:
-        size += len(text) + 1
-        if size > MAX_GATHERED_BYTES:
-            raise PayloadTooLarge(size_bytes=size, limit_bytes=MAX_GATHERED_BYTES)
-        parts.append(text)
-    return b"[" + b",".join(parts) + b"]"
-
-
-def _element_status(element: Entry) -> dict[str, Any]:
-    """Return the value of `${step.elements[0]}`."""
-    if element.error is None:
-        return {"status": element.status}
-    error = from_message(element.error)
-    message = error.text().message[:MAX_ERROR_MESSAGE_CHARACTERS]
-    return {"status": element.status, "error": {"code": error.code, "message": message}}
-
-
-def _first_error(elements: Sequence[Entry]) -> dict[str, Any] | None:
-    """Return the first element's error, with its place in the list."""
-    for element in elements:
-        if element.error is not None:
-            details = {**element.error["details"], "element": element.element}
-            return {**element.error, "details": details}
-    return None
-
-
-def _notes(elements: Sequence[Entry]) -> str:
-    """Return how to get the rest of the lists that were cut."""
-    notes = [
-        f"element {entry.element}: {entry.ending.more}" for entry in elements if entry.ending and entry.ending.more
-    ]
-    return "\n".join(notes[:MAX_NOTES])

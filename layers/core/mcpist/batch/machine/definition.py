@@ -5,7 +5,8 @@ It calls the step runner to settle a step; `go` in the response names the steps 
 The layout of the steps comes from `layout.py`; this file writes it in ASL: https://states-language.net/spec.html.
 
     a step               Task -> a Task that settles it as lost, if the first fails for good
-    a step with `each`   Task -> Choice: are there elements? -> Map of a Task for each -> Task that gathers them
+    a step with `each`   Task -> Choice: are there elements? -> Map of a Task for each group of them
+                         -> Task that gathers them -> the same Choice: is any left, since its group's time was over?
     a guard              Choice: did the steps that have just settled open this step?
     a fork               Parallel; afterwards the state's `go` lists the `go` of each branch
     a wide fork          Pass with the branches' numbers -> Map over them: Choice by the number -> the branch
@@ -33,7 +34,7 @@ from mcpist.batch.machine.states import PAYLOAD_OUTPUT, Asl
 MAX_DEFINITION_BYTES = 1_000_000
 MAX_MACHINE_NAME_CHARACTERS = 80
 NAME_DIGEST_CHARACTERS = 32
-MAX_CONCURRENT_ELEMENTS = 10
+MAX_CONCURRENT_GROUPS = 10
 MACHINE_TYPE = "EXPRESS"
 
 type GoPaths = Mapping[int, Sequence[str]]
@@ -134,7 +135,7 @@ class _AslWriter:
     def write_relay(self) -> Asl:
         """Write the machine of one step, whose number is in the execution's input."""
         step = {"step.$": "$$.Execution.Input.step", "relay": True}
-        asl_states = self._step(step, "step", {"End": True}, "stop", MAX_CONCURRENT_ELEMENTS)
+        asl_states = self._step(step, "step", {"End": True}, "stop", MAX_CONCURRENT_GROUPS)
         return {"StartAt": "step", "States": {**asl_states, "stop": states.STOP_STATE}}
 
     def _fork(
@@ -176,7 +177,7 @@ class _AslWriter:
     def _step(self, step: Asl, name: str, transition: Asl, stop: str, elements: int) -> Asl:
         """Write the states of one step; the one that ends it returns the steps that it opened.
 
-        Of a step with `each` so many `elements` run at once; 0 for another step.
+        Of a step with `each` so many groups of `elements` run at once; 0 for another step.
 
         No field is null: CloudFormation accepts no null in a template, and ours contains `Relay`.
         """
@@ -184,7 +185,7 @@ class _AslWriter:
         settled = PAYLOAD_OUTPUT | transition
         entered = PAYLOAD_OUTPUT | {"Next": f"{name} each"} if elements else settled
         asl_states = {
-            name: self._task_state(step, entered, lost),
+            name: self._task_state({**step, "groups": True} if elements else step, entered, lost),
             lost: self._task_state({**step, "lost": True}, settled, stop),
         }
         if elements:
@@ -192,7 +193,7 @@ class _AslWriter:
         return asl_states
 
     def _map_states(self, step: Asl, name: str, transition: Asl, at_once: int) -> Asl:
-        """Write the states after the Task of a step with `each`: its elements, if any must run, and their gathering."""
+        """Write the states after the Task of a step with `each`: its elements while any must run, their gathering."""
         has_elements = {"Variable": "$.each", "IsPresent": True, "Next": f"{name} elements"}
         elements = {
             "Type": "Map",
@@ -208,11 +209,13 @@ class _AslWriter:
             f"{name} each": {"Type": "Choice", "Choices": [has_elements], "Default": f"{name} settled"},
             f"{name} settled": {"Type": "Pass", **transition},
             f"{name} elements": elements,
-            f"{name} gather": self._task_state({**step, "gather": True}, PAYLOAD_OUTPUT | transition, f"{name} lost"),
+            f"{name} gather": self._task_state(
+                {**step, "gather": True, "groups": True}, PAYLOAD_OUTPUT | {"Next": f"{name} each"}, f"{name} lost"
+            ),
         }
 
     def _element(self, step: Asl, name: str) -> Asl:
-        """Write the machine of one element; its output is empty, so that those of a thousand elements stay small."""
+        """Write the machine of a group of elements; its output is empty, so that those of ten thousand stay small."""
         sent = step | {"element.$": "$.element"}
         ending = {"ResultSelector": {}, "End": True}
         asl_states = {
@@ -249,8 +252,8 @@ class _AslWriter:
 
 
 def _at_most(places: int) -> int:
-    """Return how many elements of a step run at once."""
-    return min(places, MAX_CONCURRENT_ELEMENTS) or MAX_CONCURRENT_ELEMENTS
+    """Return how many groups of a step's elements run at once."""
+    return min(places, MAX_CONCURRENT_GROUPS) or MAX_CONCURRENT_GROUPS
 
 
 def _inline(start: str, asl_states: Asl) -> Asl:
