@@ -15,6 +15,7 @@ from benchmarks import (
     fairness,
     imports,
     large_visits,
+    lists,
     login,
     noise,
     saturation,
@@ -48,6 +49,7 @@ def main() -> None:
     named.add_parser("engine", help="the search, the CPU of calls, what a batch takes beside single calls")
     named.add_parser("costs", help="count what calls and batches ask of AWS, and price it")
     named.add_parser("scale", help="simulate the busiest hour of 10,000 organizations, and visit one of 1,000 users")
+    named.add_parser("lists", help="a step for each of a thousand and ten thousand rows")
     named.add_parser("imports", help="the imports of each function, by their cost")
     named.add_parser("shortcuts", help="what each shortcut around a library saves")
     flows = named.add_parser("workflows", help="six workflows as batches, against their ideal")
@@ -106,7 +108,7 @@ def measure_all() -> list[str]:
     measure_costs()
     workflows.measure()
     console.measure()
-    problems += measure_scale()
+    problems += lists.measure() + measure_scale()
     for name in WITH_TESTS:
         problems += measure_with_tests(name)
     return [*problems, *saturation.measure(SATURATION_SECONDS), *noise.measure(), *fairness.measure(FLOOD_SECONDS)]
@@ -154,6 +156,7 @@ PARTS: dict[str, Callable[[], list[str] | None]] = {
     "costs": measure_costs,
     "scale": measure_scale,
     "console": console.measure,
+    "lists": lists.measure,
     "imports": imports.measure,
     "shortcuts": shortcuts.measure,
 }

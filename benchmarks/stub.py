@@ -20,15 +20,21 @@ def idle() -> Lookup:
     return Lookup(nothing)
 
 
-def many(_: None) -> list[dict[str, int]]:
-    """Return a hundred rows."""
-    return [{"name": number} for number in range(100)]
+def many(_: None, rows: int = 100) -> list[dict[str, int]]:
+    """Return so many rows."""
+    return [{"name": number} for number in range(rows)]
 
 
 @stub.reads(shows("name"))
 def hundred() -> Lookup:
     """Answer a hundred rows at once."""
     return Lookup(many)
+
+
+@stub.reads(shows("name"))
+def number(rows: int) -> Lookup:
+    """Answer so many rows at once."""
+    return Lookup(many, rows=rows)
 
 
 @stub.reads(shows("name"))
