@@ -84,3 +84,15 @@ def check_size(params: Any, when: Any) -> None:
 def _batch_attributes(head: Header) -> Item:
     """Return the attributes of every item of a batch; DynamoDB wants whole seconds in `expires_at`."""
     return {"pk": head.pk, "expires_at": int(head.expires_at)}
+
+
+def listing_items(head: Header) -> list[Item]:
+    """Return the items that list a new batch."""
+    sk = f"{round(head.started_at * 1000):013}#{head.batch}"
+    keys = [listing_key(head.organization, user) for user in (head.user, None)]
+    return [{"pk": pk, "sk": sk, "expires_at": int(head.expires_at)} for pk in keys]
+
+
+def listing_key(organization: str, user: str | None) -> str:
+    """Return the partition of the list of a user's batches, or of all of an organization."""
+    return f"{organization}#batches" if user is None else f"{organization}#batches#{user}"

@@ -20,7 +20,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mcpist.aws.attributes import Item
 from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.table import IS_NEW, ledger_table
 from mcpist.batch.ledger import transitions
@@ -29,6 +28,8 @@ from mcpist.batch.ledger.items import (
     element_key,
     entry_item,
     header_item,
+    listing_items,
+    listing_key,
     read_element,
     read_entry,
     read_header,
@@ -167,7 +168,7 @@ def list_recent(organization: str, user: str | None = None, before: str = "", li
     if before and not CURSOR.fullmatch(before):
         raise InvalidRequest(field="before", problem="take it from the page before")
     limit = min(limit, MAX_PAGE_BATCHES)
-    pk = _listing_key(organization, user)
+    pk = listing_key(organization, user)
     found, _ = ledger_table().query_page("pk", pk, (_FIRST, before or _LAST), limit=limit + 1, descending=True)
     keys = [item["sk"] for item in found]
     ids = [key.partition("#")[2] for key in keys[:limit]]
@@ -244,14 +245,3 @@ def _final_status(head: Header, entry: Entry) -> Status | None:
     if entry.reads:
         return "failed" if head.cancelled_at is None else "cancelled"
     return "unknown"
-
-
-def listing_items(head: Header) -> list[Item]:
-    """Return the items that list a new batch."""
-    sk = f"{round(head.started_at * 1000):013}#{head.batch}"
-    keys = [_listing_key(head.organization, user) for user in (head.user, None)]
-    return [{"pk": pk, "sk": sk, "expires_at": int(head.expires_at)} for pk in keys]
-
-
-def _listing_key(organization: str, user: str | None) -> str:
-    return f"{organization}#batches" if user is None else f"{organization}#batches#{user}"

@@ -246,7 +246,5 @@ class Entry:
     @property
     def statuses(self) -> Sequence[Mapping[str, Any]] | None:
         """The ending of each of its elements; None where it has none, or has not ended."""
-        if self.ending is None or self.ending.packed_statuses is None:
-            return self.ending.statuses if self.ending else None
-        packed: list[Mapping[str, Any]] = unpack(self.ending.packed_statuses)
-        return packed
+        packed = self.ending and self.ending.packed_statuses
+        return unpack(packed) if packed else self.ending and self.ending.statuses
