@@ -13,8 +13,7 @@ from infra.local.dynamodb import load_item
 from infra.local.names import ACCOUNT, REGION
 from mcpist.audit import record as audit
 from mcpist.aws.attributes import Item, serialize
-from mcpist.batch.ledger.items import header_item
-from mcpist.batch.ledger.ledger import listing_items
+from mcpist.batch.ledger.items import header_item, listing_items
 from mcpist.batch.ledger.records import Header
 from mcpist.caller import Caller, Role, Subject
 from mcpist.files.content import JSON

@@ -21,14 +21,12 @@ from mcpist_services.described.overlay import FORM_TYPE, MULTIPART_TYPE, Overlay
 from mcpist_services.described.paging import paging_of
 from mcpist_services.described.samples import closure, sample
 from mcpist_services.described.secrets import MASKED, masked
+from mcpist_services.described.signature import brief
 from mcpist_services.described.undos import undo_of
 from mcpist_services.described.values import form_value, query_of, segment, text_of
 
 MAX_SIGNATURE_OPTIONS = 6
 MAX_SIGNATURE_CHARACTERS = 100  # of its parameters, if the required ones take less
-MAX_SIGNATURE_CHOICES = 40  # characters of an enumeration in a signature
-MAX_DEFAULT_CHARACTERS = 20
-MAX_KINDS = 2  # of a value in a signature; more are written as any
 
 _BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
 
@@ -109,7 +107,7 @@ class DescribedTool(SchemaTool):
         return f"{self.name}({', '.join(lines)}) -> {', '.join(self.shows.fields)}"
 
     def _lines(self, names: Iterable[str], required: Collection[str]) -> list[str]:
-        specs = {name: _brief(self.rule.parameters[name].spec, self.definitions) for name in names}
+        specs = {name: brief(self.rule.parameters[name].spec, self.definitions) for name in names}
         return parameter_lines({"properties": specs, "required": required})
 
     @property
@@ -239,24 +237,3 @@ def paging_properties() -> dict[str, Any]:
     """Return the schemas of the parameters that every paged tool has."""
     properties: dict[str, Any] = schema_of(model_of(parameters_of(paging_parameters), "paging"))["properties"]
     return properties
-
-
-def _brief(spec: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema as short as a signature needs it."""
-    default = {"default": spec["default"]} if len(str(spec.get("default", "x" * 99))) < MAX_DEFAULT_CHARACTERS else {}
-    return {"type": _kind(spec, definitions), **default}
-
-
-def _kind(spec: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
-    choices = "|".join(str(one) for one in spec.get("enum", ()) if one is not None)
-    if choices and len(choices) <= MAX_SIGNATURE_CHOICES:
-        return choices
-    if "$ref" in spec:
-        return _kind(definitions.get(spec["$ref"].removeprefix("#/$defs/"), {}), {})
-    stated = spec.get("type", "object" if "properties" in spec or "allOf" in spec else None)
-    kinds = [kind for kind in (stated if isinstance(stated, list) else [stated]) if kind not in {None, "null"}]
-    if kinds == ["array"]:
-        return f"[{_kind(spec.get('items', {}), definitions)}]"
-    options = [one for key in ("anyOf", "oneOf") for one in spec.get(key, ())] if not kinds else []
-    kinds = kinds or list(dict.fromkeys(_kind(one, definitions) for one in options))
-    return "|".join(kinds) if 0 < len(kinds) <= MAX_KINDS else "any"

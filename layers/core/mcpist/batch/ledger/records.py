@@ -246,5 +246,5 @@ class Entry:
     @property
     def statuses(self) -> Sequence[Mapping[str, Any]] | None:
         """The ending of each of its elements; None where it has none, or has not ended."""
-        packed = self.ending and self.ending.packed_statuses
-        return unpack(packed) if packed else self.ending and self.ending.statuses
+        packed = self.ending.packed_statuses if self.ending else None
+        return unpack(packed) if packed else self.ending.statuses if self.ending else None
