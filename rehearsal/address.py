@@ -52,14 +52,12 @@ def serving(stack: Stack) -> Iterator[str]:
             if "cookie" in request.headers:
                 return api.handle(request)
             headers = [(name, value) for name, value in request.headers.items() if name.lower() not in _PER_CONNECTION]
-            answer = client.request(
-                request.method,
-                f"{request.path}?{request.query}" if request.query else request.path,
-                headers=[*headers, ("host", stack.api_host)],
-                content=request.body,
-            )
+            path = f"{request.path}?{request.query}" if request.query else request.path
+            sent = [*headers, ("host", stack.api_host)]
+            with client.stream(request.method, path, headers=sent, content=request.body) as answer:
+                content = b"".join(answer.iter_raw())  # compressed, as its headers say
             kept = [(name, value) for name, value in answer.headers.multi_items() if name not in _PER_CONNECTION]
-            return LoopbackResponse(answer.status_code, tuple(kept), answer.content)
+            return LoopbackResponse(answer.status_code, tuple(kept), content)
 
         listener = listen("127.0.0.1", 0)
         with LoopbackServer(listener, forward):
