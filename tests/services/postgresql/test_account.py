@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import pytest
 from pydantic import SecretStr
 
@@ -12,6 +15,11 @@ def test_a_pasted_address_names_its_account_and_nothing_is_requested() -> None:
     account = fetch_account(POSTGRESQL, SecretStr(KEY))
     assert (account.name, account.kind) == ("reader@db.example.com/sales", "bot")
     assert "s3cret" not in repr(account)
+
+
+def test_no_driver_is_loaded_before_a_database_is_asked_something() -> None:
+    probe = "import sys, mcpist_services.postgresql.tools; sys.exit('pg8000' in sys.modules)"
+    subprocess.run([sys.executable, "-c", probe], check=True)
 
 
 def test_a_pasted_address_that_cannot_be_used_says_why_before_it_is_stored() -> None:

@@ -12,7 +12,9 @@ from mcpist.running.broker import Credential
 from mcpist.running.run import run_tool
 from mcpist.tools.declare.call import PartialList
 from mcpist_services.catalogue import CATALOGUE
+from mcpist_services.postgresql.address import parse_address
 from mcpist_services.postgresql.database import Database
+from mcpist_services.postgresql.session import DatabaseSession
 from tests.core.sample import caller
 from tests.faults import for_each
 from tests.services.postgresql.server import PostgreSqlServer
@@ -198,6 +200,24 @@ def test_no_copy_is_a_write(server: PostgreSqlServer, sql: str) -> None:
     assert refused(InvalidRequest, write, server.writer, sql)
 
 
+def test_rows_of_a_write_that_are_too_large_undo_it(server: PostgreSqlServer) -> None:
+    sql = "insert into items select 1, n from generate_series(1, 9) n returning repeat('x', 3000000)"
+    assert "rows are larger than" in refused(InvalidRequest, write, server.writer, sql)
+    assert read(server.reader, "select count(*) as n from items where amount < 10") == [{"n": 0}]
+
+
+NO_UTF_8 = {
+    "statement": ("select '\ud800'",),
+    "value": ("select $1", "\ud800"),
+    "answer": ("select set_config('client_encoding', 'latin1', true), 'é'",),
+}
+
+
+@for_each("arguments", NO_UTF_8)
+def test_a_text_that_is_not_in_utf_8_is_refused(server: PostgreSqlServer, arguments: tuple[str, ...]) -> None:
+    assert "UTF-8" in refused(InvalidRequest, read, server.reader, *arguments)
+
+
 def test_no_right_of_another_role_is_used(server: PostgreSqlServer) -> None:
     assert "permission denied" in refused(InvalidRequest, write, server.reader, "delete from items")
     assert "permission denied" in refused(InvalidRequest, write, server.reader, "set role writer")
@@ -232,6 +252,12 @@ def test_a_certificate_that_nobody_known_signed_is_refused(server: PostgreSqlSer
     assert problem.startswith("its certificate is refused (self-signed certificate)")
     named = server.reader.replace("127.0.0.1", "localhost")
     assert "certificate is refused" in refused(ReconnectRequired, read, named, "select 1")
+
+
+def test_a_proof_is_bound_to_the_servers_certificate(server: PostgreSqlServer) -> None:
+    with DatabaseSession(parse_address(server.reader), time.monotonic() + SECONDS) as session:
+        assert session.auth.mechanism_name == "SCRAM-SHA-256-PLUS"
+        assert session.run("select $1::int as n", [7]).rows == [[7]]
 
 
 def test_an_md5_login_works_by_tls(server: PostgreSqlServer) -> None:

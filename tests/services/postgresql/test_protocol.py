@@ -1,8 +1,6 @@
 """Against a database that lies: a few messages of its protocol over a socket, without TLS where not said otherwise."""
 
 import base64
-import hashlib
-import hmac
 import socket
 import struct
 import threading
@@ -17,13 +15,17 @@ from mcpist.errors import InvalidRequest, McpistError, ReconnectRequired, Timeou
 from mcpist.settings import settings
 from mcpist_services.postgresql.address import parse_address
 from mcpist_services.postgresql.database import Database
-from mcpist_services.postgresql.login import PasswordProof
+from mcpist_services.postgresql.session import DatabaseSession
 from tests.faults import for_each
 from tests.upstreams.connected import public_url
 
 PASSWORD = "a secret"
 READY = b"Z\x00\x00\x00\x05I"
 OK = b"R\x00\x00\x00\x08\x00\x00\x00\x00"
+
+
+def soon() -> float:
+    return time.monotonic() + 2
 
 
 def message(kind: bytes, body: bytes) -> bytes:
@@ -67,7 +69,7 @@ class Liar:
         parameters = {"sslmode": "disable"} | parameters
         query = "&".join(f"{name}={value}" for name, value in parameters.items())
         key = f"postgresql://u:{PASSWORD.replace(' ', '%20')}@127.0.0.1:{self.port}/d?{query}"
-        return Database(key).read("select 1", limit=5, deadline=time.monotonic() + 2)
+        return Database(key).read("select 1", limit=5, deadline=soon())
 
     def refusal(self, kind: type[McpistError], **parameters: str) -> str:
         with pytest.raises(kind) as caught:
@@ -77,18 +79,25 @@ class Liar:
         return str(caught.value.details.get("problem"))
 
 
+def complete(*tags: bytes) -> bytes:
+    return b"".join(message(b"C", tag + b"\x00") for tag in tags) + READY
+
+
 def rows(*values: bytes) -> bytes:
-    """Answers to the three first statements of a use, then to a query."""
     column = message(b"T", struct.pack("!h", 1) + b"n\x00" + struct.pack("!IhIhih", 0, 0, 23, 4, -1, 0))
     found = b"".join(message(b"D", struct.pack("!hi", 1, len(value)) + value) for value in values)
-    return message(b"C", b"DECLARE\x00") + column + found + message(b"C", b"FETCH 1\x00") + READY
+    return column + found + complete(b"FETCH 1")
 
 
-BEGUN = b"".join(message(b"C", tag) for tag in (b"BEGIN\x00", b"SELECT 1\x00", b"SELECT 0\x00")) + READY
+BEGUN = complete(b"BEGIN", b"SET", b"SELECT 0")
+# Answers to a statement that is parsed, described and carried out.
+PREPARED = (message(b"1", b"") + READY, message(b"n", b"") + READY)
+DECLARED = (*PREPARED, message(b"2", b"") + complete(b"DECLARE CURSOR"))
+SALT = b"salt of a role"
 
 
 def test_an_answer_in_parts_is_read() -> None:
-    with Liar(OK + message(b"S", b"a\x00b\x00") + READY, BEGUN, rows(b"7", b"8")) as server:
+    with Liar(OK + message(b"S", b"a\x00b\x00") + READY, BEGUN, *DECLARED, rows(b"7", b"8")) as server:
         assert server.ask() == [{"n": 7}, {"n": 8}]
 
 
@@ -111,7 +120,7 @@ def test_no_byte_before_tls_is_taken_for_one_by_tls() -> None:
 
 def challenge(received: bytes, *, iterations: int = 4096, own: bool = True) -> bytes:
     nonce = received.rpartition(b"r=")[2] if own else b"another"
-    return sasl(11, b"r=%bserver,s=%b,i=%d" % (nonce, base64.b64encode(b"salt"), iterations))
+    return sasl(11, b"r=%bserver,s=%b,i=%d" % (nonce, base64.b64encode(SALT), iterations))
 
 
 OFFER = sasl(10, b"SCRAM-SHA-256-PLUS\x00SCRAM-SHA-256\x00\x00")
@@ -135,25 +144,8 @@ def test_a_server_that_does_not_know_the_password_is_refused(answers: tuple[Any,
     assert b"begin" not in server.received
 
 
-def test_the_proof_is_that_of_the_standard() -> None:
-    login = PasswordProof("user", "pencil", is_secure=False)
-    assert login.answer(10, b"SCRAM-SHA-256\x00\x00")
-    login._first = "n=,r=rOprNGfwEbeRWgbNEkqO"
-    salt = "W22ZaJ0SNY7soEsUEjb6gQ=="
-    first = f"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s={salt},i=4096"
-    answer = (login.answer(11, first.encode()) or b"").decode()
-    # Computed here a second way: the two keys from the salted password, and what is signed.
-    salted = hashlib.pbkdf2_hmac("sha256", b"pencil", base64.b64decode(salt), 4096)
-    signed = f"n=,r=rOprNGfwEbeRWgbNEkqO,{first},{answer.rpartition(',')[0]}".encode()
-    server = hmac.new(hmac.new(salted, b"Server Key", "sha256").digest(), signed, "sha256").digest()
-    assert login.answer(12, b"v=" + base64.b64encode(server)) is None
-    assert not login.is_done
-    login.answer(0, b"")
-    assert login.is_done
-
-
 BROKEN = {
-    "a row that ends early": rows().replace(b"C\x00\x00\x00\x0cFETCH 1\x00", message(b"D", struct.pack("!hi", 2, 1))),
+    "a row that ends early": rows().replace(complete(b"FETCH 1"), message(b"D", struct.pack("!hi", 1, 3)) + READY),
     "columns without an end": message(b"T", struct.pack("!h", 3) + b"n") + READY,
     "a message without a size": b"D\x00\x00\x00\x00",
     "the end": b"",
@@ -162,13 +154,21 @@ BROKEN = {
 
 @for_each("answer", BROKEN)
 def test_an_answer_that_is_no_answer_is_an_error(answer: bytes) -> None:
-    with Liar(OK + READY, BEGUN, answer) as server:
+    with Liar(OK + READY, BEGUN, *DECLARED, answer) as server:
         server.listener.settimeout(5)
         server.refusal(McpistError)
 
 
+def test_what_a_server_says_unasked_fills_no_memory() -> None:
+    said = b"".join(message(b"S", b"name%d\x00value\x00" % number) + message(b"N", b"x\x00") for number in range(9))
+    with Liar(OK + said + READY) as server:
+        session = DatabaseSession(parse_address(f"postgresql://u:p@127.0.0.1:{server.port}/d?sslmode=disable"), soon())
+        assert [*session.parameter_statuses, *session.notices, *session.notifications] == []
+        session.close()
+
+
 def test_a_message_that_is_too_large_is_not_read() -> None:
-    with Liar(OK + READY, BEGUN, b"D" + struct.pack("!I", 2_000_000_000)) as server:
+    with Liar(OK + READY, BEGUN, *DECLARED, b"D" + struct.pack("!I", 2_000_000_000)) as server:
         assert "larger than" in server.refusal(InvalidRequest)
 
 
@@ -178,15 +178,13 @@ def test_a_server_that_says_nothing_is_a_timeout() -> None:
 
 
 def test_a_commit_without_an_answer_may_have_happened() -> None:
-    done = message(b"C", b"UPDATE 1\x00") + READY
-
     def ends(_: bytes) -> bytes:
         raise OSError
 
-    with Liar(OK + READY, BEGUN, done, ends) as server:
+    with Liar(OK + READY, BEGUN, *PREPARED, complete(b"UPDATE 1"), ends) as server:
         database = Database(f"postgresql://u:p@127.0.0.1:{server.port}/d?sslmode=disable")
         with pytest.raises(UpstreamUnavailable) as caught:
-            database.write("update t set a = 1", deadline=time.monotonic() + 2)
+            database.write("update t set a = 1", deadline=soon())
     assert caught.value.details["may_have_happened"]
 
 

@@ -6,22 +6,18 @@ Each use logs in anew, so that nothing of one caller's session is left to the ne
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcpist.bounded_http.failures import ExchangeFailed, ExchangeTimeout
 from mcpist.errors import InvalidRequest, ReconnectRequired, Timeout, UpstreamUnavailable
 from mcpist.settings import settings
 from mcpist.tools.declare.call import PartialList
 from mcpist_services.postgresql.address import parse_address
-from mcpist_services.postgresql.protocol import (
-    MAX_FETCHED_BYTES,
-    DatabaseSession,
-    ServerError,
-    Statement,
-    StatementResult,
-)
-from mcpist_services.postgresql.stream import UntrustedConnection
-from mcpist_services.postgresql.values import FORMS, parameter, rows_of
+from mcpist_services.postgresql.stream import MAX_FETCHED_BYTES, ServerError, UntrustedConnection
+from mcpist_services.postgresql.values import FORMS, StatementResult, rows_of
+
+if TYPE_CHECKING:
+    from mcpist_services.postgresql.session import DatabaseSession
 
 SERVICE = "postgresql"
 # The server ends a statement this long before we would, so that it says so itself.
@@ -31,8 +27,7 @@ MIN_STATEMENT_SECONDS = 0.1
 # No transaction holds a role that runs programs or writes files on the server, or that may become one that does.
 _POWERFUL = """select 1 from pg_roles where pg_has_role(session_user, oid, 'member') and (rolsuper or rolname in
 ('pg_execute_server_program', 'pg_read_server_files', 'pg_write_server_files')) limit 1"""
-_SET = "select " + ", ".join(f"set_config('{name}', '{value}', true)" for name, value in FORMS.items())
-_SET_TIMEOUT = ", set_config('statement_timeout', $1, true)"
+_SET = "".join(f"set local {name} = '{value}'; " for name, value in FORMS.items())
 # Classes of SQLSTATE; a deadlock and its like took nothing with them. All others are the statement's own.
 _ACCOUNT_ERRORS = ("28", "3D")
 _TEMPORARY_ERRORS = ("08", "40", "53", "57P", "58", "XX")
@@ -52,13 +47,13 @@ class Database:
 
         It is run as a cursor, which PostgreSQL declares for a query alone: it refuses any other statement unrun.
         """
-        declared = Statement(f"declare rows no scroll cursor for {sql}", [*map(parameter, parameters)])
 
-        def fetch(session: DatabaseSession) -> StatementResult:
-            return session.run(declared, Statement(f"fetch forward {limit + 1} from rows"), may_stop=True)[-1]
+        def fetch(session: "DatabaseSession") -> StatementResult:
+            session.run(f"declare rows no scroll cursor for {sql}", parameters)
+            return session.run_script(f"fetch forward {limit + 1} from rows")
 
         found = self._use("begin read only", sql, deadline, fetch)
-        rows = rows_of(found.columns, found.rows)
+        rows = rows_of(found)
         if not found.is_cut and len(rows) <= limit:
             return rows
         shown = rows[:limit]
@@ -67,17 +62,17 @@ class Database:
 
     def explain(self, sql: str, parameters: Sequence[Any] = (), *, deadline: float) -> Any:
         """Return the plan of a statement, which is not run; `explain analyze` of one that writes is refused."""
-        explained = Statement(f"explain {sql}", [*map(parameter, parameters)])
-        found = self._use("begin read only", sql, deadline, lambda session: session.run(explained)[-1])
-        return rows_of(found.columns, found.rows)
+        explained = f"explain {sql}"
+        found = self._use("begin read only", sql, deadline, lambda session: session.run(explained, parameters))
+        return rows_of(found)
 
     def write(self, sql: str, parameters: Sequence[Any] = (), *, deadline: float) -> dict[str, Any]:
         """Run one statement whole or not at all, and return `{command, affected, rows}`."""
 
-        def carry_out(session: DatabaseSession) -> StatementResult:
-            (done,) = session.run(Statement(sql, [*map(parameter, parameters)])) or [StatementResult()]
+        def carry_out(session: "DatabaseSession") -> StatementResult:
+            done = session.run(sql, parameters)
             try:
-                session.run(Statement("commit"))
+                session.run_script("commit")
             except ExchangeFailed as error:
                 raise _unavailable(str(error)).with_details(may_have_happened=True) from None
             return done
@@ -88,22 +83,20 @@ class Database:
         return {
             "command": command,
             "affected": int(affected) if affected.isdigit() else None,
-            "rows": rows_of(done.columns, done.rows),
+            "rows": rows_of(done),
         }
 
-    def _use(
-        self, begin: str, sql: str, deadline: float, work: Callable[[DatabaseSession], StatementResult]
-    ) -> StatementResult:
+    def _use(self, begin: str, sql: str, deadline: float, work: Work) -> StatementResult:
         """Return the result of the work in one transaction; each failure is a typed error."""
+        from mcpist_services.postgresql.session import DatabaseSession  # imported late: with it comes the driver
+
         if "\x00" in sql:
             raise InvalidRequest(field="sql", problem="it contains a NUL character")
         with self._typed_errors(deadline - time.monotonic()), DatabaseSession(self._address, deadline) as session:
             seconds = max(deadline - time.monotonic() - STATEMENT_MARGIN_SECONDS, MIN_STATEMENT_SECONDS)
-            timeout = str(int(seconds * 1000))
-            # The first query also fixes the transaction's mode: after it no statement can make it writable.
-            *_, powerful = session.run(
-                Statement(begin), Statement(_SET + _SET_TIMEOUT, [timeout]), Statement(_POWERFUL)
-            )
+            limits = f"{_SET}set local statement_timeout = {int(seconds * 1000)}"
+            # Its query also fixes the transaction's mode: after it no statement can make it writable.
+            powerful = session.run_script(f"{begin}; {limits}; {_POWERFUL}")
             if powerful.rows:
                 problem = "is a superuser, or may read, write or run files of the server; connect another role"
                 raise _reconnect(f"{self._address.user} {problem}")

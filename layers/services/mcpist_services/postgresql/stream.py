@@ -1,10 +1,11 @@
-"""The bytes to and from a database: until a deadline, up to a size, by TLS, and to an address that may be reached."""
+"""The socket of the driver: until a deadline, up to a size, by TLS, and to an address that may be reached."""
 
 import ssl
 import time
+from collections.abc import Mapping
 from functools import cache
 from ipaddress import ip_address, ip_network
-from typing import Any
+from typing import Any, Self
 
 from mcpist.bounded_http.addresses import Network, open_connection
 from mcpist.bounded_http.failures import ExchangeFailed, ExchangeTimeout
@@ -12,8 +13,19 @@ from mcpist.settings import settings
 from mcpist_services.postgresql.address import DatabaseAddress
 
 DATABASE_CONNECT_SECONDS = 5.0
+MAX_FETCHED_BYTES = 10_000_000
 _SSL_REQUEST = (8).to_bytes(4) + (80877103).to_bytes(4)
 _READ_BYTES = 65536
+
+
+class ServerError(Exception):
+    """A request that the server refused, or whose answer is refused here."""
+
+    def __init__(self, fields: Mapping[str, str]) -> None:
+        super().__init__(fields.get("M", ""))
+        self.code = fields.get("C", "")
+        """The SQLSTATE."""
+        self.message = ". ".join(filter(None, (fields.get(name, "").rstrip(".") for name in "MDH")))
 
 
 class UntrustedConnection(ExchangeFailed):
@@ -25,13 +37,14 @@ class UntrustedConnection(ExchangeFailed):
 
 
 class DatabaseStream:
-    """A connection to a database; every failure is an ExchangeFailed, one of time an ExchangeTimeout."""
+    """A connection to a database, to the driver a socket and its file; every failure is an ExchangeFailed."""
 
     def __init__(self, address: DatabaseAddress, deadline: float) -> None:
         self._deadline = deadline
-        self._buffer = bytearray()
+        self._received = bytearray()
+        self._unsent = bytearray()
         connect_deadline = min(deadline, time.monotonic() + DATABASE_CONNECT_SECONDS)
-        self._socket: Any = open_connection(address.host, address.port, connect_deadline, _networks())
+        self.socket: Any = open_connection(address.host, address.port, connect_deadline, _networks())
         self.is_secure = False
         try:
             self._secure(address)
@@ -39,36 +52,52 @@ class DatabaseStream:
             self.close()
             raise
 
-    def send(self, content: bytes) -> None:
-        """Send bytes before the deadline."""
+    def makefile(self, mode: str) -> Self:
+        """Return itself: bytes are written until `flush`, and read whole."""
+        del mode
+        return self
+
+    def write(self, content: bytes) -> None:
+        """Keep bytes to be sent."""
+        self._unsent += content
+
+    def flush(self) -> None:
+        """Send what was written, before the deadline."""
+        content, self._unsent = self._unsent, bytearray()
         try:
-            self._socket.settimeout(self._remaining())
-            self._socket.sendall(content)
+            self.socket.settimeout(self._remaining())
+            self.socket.sendall(content)
         except TimeoutError:
             raise ExchangeTimeout("WriteTimeout") from None
         except OSError as error:
             raise ExchangeFailed(type(error).__name__) from None
 
-    def receive(self, size: int) -> bytes:
-        """Return exactly so many bytes."""
-        while len(self._buffer) < size:
+    def read(self, size: int) -> bytes:
+        """Return exactly so many bytes; ServerError for a message that is too large."""
+        if size > MAX_FETCHED_BYTES:
+            raise ServerError(
+                {"C": "54000", "M": f"a row is larger than {MAX_FETCHED_BYTES:,} bytes: select less of it"}
+            )
+        if size < 0:
+            raise ExchangeFailed("it does not speak the protocol")
+        while len(self._received) < size:
             try:
-                self._socket.settimeout(self._remaining())
-                read = self._socket.recv(_READ_BYTES)
+                self.socket.settimeout(self._remaining())
+                read = self.socket.recv(_READ_BYTES)
             except TimeoutError:
                 raise ExchangeTimeout("ReadTimeout") from None
             except OSError as error:
                 raise ExchangeFailed(type(error).__name__) from None
             if not read:
                 raise ExchangeFailed("the database has closed the connection")
-            self._buffer += read
-        found = bytes(self._buffer[:size])
-        del self._buffer[:size]
+            self._received += read
+        found = bytes(self._received[:size])
+        del self._received[:size]
         return found
 
     def close(self) -> None:
         """Close the connection: what was not committed is rolled back."""
-        self._socket.close()
+        self.socket.close()
 
     def _secure(self, address: DatabaseAddress) -> None:
         """Begin TLS; without it only where the account says so, inside the owner's own networks or on this machine."""
@@ -78,14 +107,15 @@ class DatabaseStream:
                     "sslmode=disable counts only in networks that the owner of this deployment names"
                 )
             return
-        self.send(_SSL_REQUEST)
+        self.write(_SSL_REQUEST)
+        self.flush()
         # Not a byte more may have come: it would be taken for one that the server sent by TLS (CVE-2021-23222).
-        if self.receive(1) != b"S" or self._buffer:
+        if self.read(1) != b"S" or self._received:
             raise UntrustedConnection("the database offers no TLS")
         try:
-            self._socket.settimeout(self._remaining())
+            self.socket.settimeout(self._remaining())
             context = _context(address.root_certificates)
-            self._socket = context.wrap_socket(self._socket, server_hostname=address.host)
+            self.socket = context.wrap_socket(self.socket, server_hostname=address.host)
         except ssl.SSLCertVerificationError as error:
             problem = f"its certificate is refused ({error.verify_message}); sslrootcert names the one that signed it"
             raise UntrustedConnection(problem) from None
@@ -94,7 +124,7 @@ class DatabaseStream:
         self.is_secure = True
 
     def _is_inside(self) -> bool:
-        reached = ip_address(self._socket.getpeername()[0])
+        reached = ip_address(self.socket.getpeername()[0])
         return reached.is_loopback or any(reached in network for network in _networks())
 
     def _remaining(self) -> float:

@@ -1,17 +1,12 @@
-"""Values between JSON and PostgreSQL's texts: what JSON holds exactly is a value of it, all else a text."""
+"""Values of PostgreSQL's texts: what JSON holds exactly is a value of it, all else a text."""
 
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from mcpist_services.postgresql.protocol import ResultColumn
-
-_BOOL, _TIMESTAMP, _TIMESTAMP_WITH_ZONE = 16, 1114, 1184
-_INTEGERS = frozenset({20, 21, 23, 26})
-_FLOATS = frozenset({700, 701})
-_JSON = frozenset({114, 3802})
 _MAX_SAFE_INTEGER = 2**53
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)(\+00)?")
 
@@ -19,46 +14,43 @@ _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)(\+00)?")
 FORMS = {"datestyle": "ISO", "timezone": "UTC", "intervalstyle": "iso_8601", "bytea_output": "hex"}
 
 
-def rows_of(columns: Sequence[ResultColumn], rows: Sequence[Sequence[str | None]]) -> list[dict[str, Any]]:
+@dataclass(slots=True)
+class StatementResult:
+    """The result of one statement."""
+
+    columns: list[str] = field(default_factory=list)
+    rows: list[list[Any]] = field(default_factory=list)
+    """The values in the order of the columns, as JSON has them."""
+    command: str = ""
+    """The command that was carried out with its number of rows, e.g. `UPDATE 3`."""
+    is_cut: bool = False
+    """Whether rows are left out, since they are larger than MAX_FETCHED_BYTES."""
+
+
+def rows_of(result: StatementResult) -> list[dict[str, Any]]:
     """Return rows as objects; of columns with one name the second is `name_2`."""
-    names = _unique_names(columns)
-    kinds = [column.type for column in columns]
-    return [{name: _value(kind, text) for name, kind, text in zip(names, kinds, row, strict=True)} for row in rows]
+    names = _unique_names(result.columns)
+    return [dict(zip(names, row, strict=True)) for row in result.rows]
 
 
-def parameter(value: str | float | bool | None) -> str | None:
-    """Return a value as PostgreSQL reads it, whatever the parameter's type."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return None if value is None else str(value)
-
-
-def _unique_names(columns: Sequence[ResultColumn]) -> list[str]:
+def _unique_names(columns: Sequence[str]) -> list[str]:
     names: list[str] = []
     for column in columns:
-        name, number = column.name, 1
+        name, number = column, 1
         while name in names:
             number += 1
-            name = f"{column.name}_{number}"
+            name = f"{column}_{number}"
         names.append(name)
     return names
 
 
-def _value(kind: int, text: str | None) -> Any:
-    if text is None:
-        return None
-    if kind == _BOOL:
-        return text == "t"
-    if kind in _INTEGERS:
-        number = int(text)
-        return number if abs(number) <= _MAX_SAFE_INTEGER else text
-    if kind in _FLOATS:
-        return float(text) if math.isfinite(float(text)) else text
-    if kind in _JSON:
-        return _json(text)
-    if kind in {_TIMESTAMP, _TIMESTAMP_WITH_ZONE} and (found := _MOMENT.fullmatch(text)):
-        return f"{found[1]}T{found[2]}" + ("Z" if found[3] else "")
-    return text
+def _integer(text: str) -> int | str:
+    number = int(text)
+    return number if abs(number) <= _MAX_SAFE_INTEGER else text
+
+
+def _float(text: str) -> float | str:
+    return float(text) if math.isfinite(float(text)) else text
 
 
 def _json(text: str) -> Any:
@@ -66,3 +58,18 @@ def _json(text: str) -> Any:
         return json.loads(text, parse_constant=str)
     except (ValueError, RecursionError):
         return text
+
+
+def _moment(text: str) -> str:
+    found = _MOMENT.fullmatch(text)
+    return f"{found[1]}T{found[2]}" + ("Z" if found[3] else "") if found else text
+
+
+# By the OID of a type: bool; int8, int2, int4, oid; float4, float8; json, jsonb; timestamp, timestamptz.
+CONVERTERS: Mapping[int, Callable[[str], Any]] = {
+    16: "t".__eq__,
+    **dict.fromkeys((20, 21, 23, 26), _integer),
+    **dict.fromkeys((700, 701), _float),
+    **dict.fromkeys((114, 3802), _json),
+    **dict.fromkeys((1114, 1184), _moment),
+}
