@@ -65,9 +65,11 @@ def test_a_parameter_that_takes_a_file_gets_its_reference(name: str) -> None:
 
 
 @pytest.mark.parametrize(("content", "kind"), [(b"\x89PNG\xff", "image/png"), ("設計".encode(), MARKDOWN)])
-def test_a_parameter_of_bytes_gets_them_with_their_type(content: bytes, kind: str) -> None:
-    loaded = load_arguments(UMA, SCHEMA, {"bytes": reference(content, kind), "text": "x"})
-    assert loaded == {"bytes": FileContent(content, kind), "text": "x"}
+def test_a_parameter_of_bytes_gets_them_with_their_type_and_name(content: bytes, kind: str) -> None:
+    given = reference(content, kind)
+    loaded = load_arguments(UMA, SCHEMA, {"bytes": given, "text": "x"})
+    name = given["path"].rpartition("/")[2]
+    assert loaded == {"bytes": FileContent(content, kind, name), "text": "x"}
     assert reference_names(SCHEMA, {"bytes": reference(content, kind)}) == {"bytes"}
 
 
