@@ -202,9 +202,9 @@ class Organization:
     def asking(self, before: Self) -> Self:
         """Return a copy in which each user who is new, or another person than before, waits for that one to accept."""
         known = {(user.id, user.subject): user.acceptance for user in before.users.values()}
-        users = {name: (user, known.get((name, user.subject), "waiting")) for name, user in self.users.items()}
-        asked = {name: replace(user, acceptance=answer) for name, (user, answer) in users.items()}
-        return replace(self, users=asked)
+        answers = {name: known.get((name, user.subject), "waiting") for name, user in self.users.items()}
+        asked = ((user, answers[name]) for name, user in self.users.items() if user.acceptance != answers[name])
+        return replace(self, users=dict(self.users) | {user.id: replace(user, acceptance=to) for user, to in asked})
 
     def keeping(self, before: Self) -> Self:
         """Return a copy with what no document has: modules, and what the company's directory says of whom it knows."""

@@ -1,6 +1,7 @@
 """Effects of a change of an organization: the tools that people see, gain and lose."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
@@ -30,7 +31,7 @@ def describe_change(applied: AppliedChange, catalogue: Catalogue) -> dict[str, A
         "organization": after.id,
         "version": applied.change.version,
         "dry_run": applied.dry_run,
-        "changes": list(changes(_parts(before), _parts(after))),
+        "changes": list(changes(_parts(_differing(before, after)), _parts(_differing(after, before)))),
         "effects": affected,
         "refused_calls": _calls_of(counted, lost),
         "asked_calls": _calls_of(counted, asked),
@@ -123,6 +124,13 @@ def _may_match(mask: str, module: str) -> bool:
     return any(fnmatchcase(f"{module}.", mask[:end]) for end in range(1, len(mask) + 1))
 
 
+def _differing(one: Organization, other: Organization) -> Organization:
+    """Return an organization with only the roles and users that differ from another's: most of a thousand do not."""
+    roles = {name: role for name, role in one.roles.items() if role != other.roles.get(name)}
+    users = {name: user for name, user in one.users.items() if user != other.users.get(name)}
+    return replace(one, roles=roles, users=users)
+
+
 def _parts(organization: Organization) -> dict[str, Any]:
     """Return the fields of an organization that a change shows, whether its users have accepted among them."""
     users = {user: user_fields(one) for user, one in sorted(organization.users.items())}
@@ -176,6 +184,8 @@ def newly_asked(before: Organization, after: Organization, catalogue: Catalogue)
 
     @cache
     def asked(roles: tuple[Role, ...]) -> frozenset[str]:
+        if not any(role.approval or role.second_person for role in roles):
+            return frozenset()
         permitted = permissions(after, catalogue, *roles)
         tools = (tool for module in permitted.modules() for tool in permitted.tools(module))
         return frozenset(f"{tool.module}.{tool.name}" for tool in tools if permitted.approval_mode([tool]))
