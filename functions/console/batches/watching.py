@@ -10,7 +10,7 @@ from console.visit import Visit
 from mcpist.batch.execution import opening, submission
 from mcpist.batch.execution.undo import list_changes
 from mcpist.batch.ledger import ledger
-from mcpist.batch.ledger.progress import progress
+from mcpist.batch.ledger.progress import is_over, progress
 from mcpist.batch.ledger.records import Entry, Header
 from mcpist.batch.saved.records import MODULE as SAVED_BATCHES
 from mcpist.batch.timeline import Progress, critical_path
@@ -89,8 +89,8 @@ def state_of(head: Header) -> str:
 
 def poll_seconds(head: Header, now: float) -> int:
     """Return after how many seconds a page asks again: a tenth of the batch's age; 0 once it is done."""
-    is_over = head.done and not head.awaits_undo
-    return 0 if is_over else round(min(max((now - head.started_at) / 10, MIN_POLL_SECONDS), MAX_POLL_SECONDS))
+    age = now - head.started_at
+    return 0 if is_over(head, now) else round(min(max(age / 10, MIN_POLL_SECONDS), MAX_POLL_SECONDS))
 
 
 def find_entry(entries: Sequence[Entry], step: str) -> Entry:

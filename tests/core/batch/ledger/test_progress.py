@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from mcpist.batch.ledger import ledger, transitions
-from mcpist.batch.ledger.progress import progress
+from mcpist.batch.ledger.progress import is_over, progress
 from mcpist.batch.ledger.records import Ending
+from mcpist.batch.options import BatchOptions
 from tests.step_runner.ledger_batch import PK, Write, claim_by, elements, enter, entry, has_settled
 from tests.step_runner.ledger_batch import write as write
 
@@ -70,3 +71,14 @@ def test_progress_contains_no_params_and_no_results(write: Write) -> None:
     write(("search_docs", {"query": "canary"}, set()))
     transitions.finish(ledger.get_header(PK), entry(), None, Ending("succeeded"), b'["canary"]')
     assert "canary" not in json.dumps(progress(ledger.get_header(PK), ledger.get_entries(PK), 0))
+
+
+def test_what_undoes_a_failed_batch_is_awaited_until_it_is_named_or_the_time_of_the_batch_is_over(write: Write) -> None:
+    write(DOCS)
+    transitions.settle(PK, 0, "failed")
+    head = ledger.get_header(PK)
+    assert is_over(head, head.started_at)
+    wanting = replace(head, options=BatchOptions(on_failure="undo"))
+    assert not is_over(wanting, wanting.closes_at - 1)
+    assert is_over(wanting, wanting.closes_at)  # whoever should have begun it was lost
+    assert is_over(replace(wanting, undone_by=""), wanting.closes_at - 1)

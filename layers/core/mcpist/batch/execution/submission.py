@@ -1,5 +1,6 @@
 """A batch as a person submits it: check all of it, have its destruction confirmed, start it, and follow it."""
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -13,6 +14,7 @@ from mcpist.batch.execution.start import UNCONFIRMED, resume, start
 from mcpist.batch.execution.undo import UndoPlan, plan_undo
 from mcpist.batch.language.steps import Step
 from mcpist.batch.ledger import ledger
+from mcpist.batch.ledger.progress import is_over
 from mcpist.batch.ledger.records import Header
 from mcpist.batch.options import BatchOptions
 from mcpist.batch_id import is_batch_id
@@ -265,7 +267,7 @@ def wait(head: Header, seconds: float) -> Header:
     """Return the header once the batch is done and what undoes it has begun, or when the time for it is over."""
     return LEDGER_POLLING.wait(
         head,
-        lambda latest: latest.done and not latest.awaits_undo,
+        lambda latest: is_over(latest, time.time()),
         lambda: ledger.close(ledger.get_header(head.pk)),
         min(MAX_BATCH_WAIT_SECONDS, seconds),
         min_delay=lambda latest: latest.min_open_seconds,

@@ -11,6 +11,15 @@ from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Entry, Header
 
 
+def is_over(head: Header, now: float) -> bool:
+    """Whether a batch is done, and nobody will begin to undo it any more.
+
+    That is waited for as long as the batch might have taken: a step runner that was lost, or that of an older release,
+    never says that it has declined.
+    """
+    return head.done and not (head.awaits_undo and now < head.closes_at)
+
+
 def progress(head: Header, entries: Sequence[Entry], now: float) -> dict[str, Any]:
     """Return a batch as JSON, its steps in the order of their lines; times are seconds since the epoch."""
     return {
