@@ -9,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mcpist.audit.ocsf import stored_as_ocsf_line
+from mcpist.audit.rows import JSON_LINES
 from mcpist.aws.clients import client, store_errors
 from mcpist.settings import settings
 from mcpist.telemetry import invocation
-
-JSON_LINES = "application/x-ndjson"
 
 
 def deliver(records: Sequence[Mapping[str, Any]]) -> dict[str, int]:

@@ -5,7 +5,7 @@ Lambda's poller: https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-error
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -40,6 +40,16 @@ def running_queues(template: Template, pools: Mapping[str, Pool]) -> Iterator[No
         for function in template.minutely
         if function in pools
     ]
+    try:
+        with running_threads(threads, ended, WAIT_SECONDS * 3):
+            yield
+    finally:
+        backend.queues.clear()
+
+
+@contextmanager
+def running_threads(threads: Sequence[threading.Thread], ended: threading.Event, seconds: float) -> Iterator[None]:
+    """Let threads run until the end of the context, which sets `ended` and waits so many seconds for each."""
     for thread in threads:
         thread.start()
     try:
@@ -47,8 +57,7 @@ def running_queues(template: Template, pools: Mapping[str, Pool]) -> Iterator[No
     finally:
         ended.set()
         for thread in threads:
-            thread.join(WAIT_SECONDS * 3)
-        backend.queues.clear()
+            thread.join(seconds)
 
 
 def _create(backend: SQSBackend, queue: Queue) -> None:

@@ -19,6 +19,7 @@ from infra.local.dynamodb import base64_text
 from infra.local.invocation import Throttled
 from infra.local.names import ACCOUNT, EXPORT_BUCKET, REGION
 from infra.local.pool import Pool
+from infra.local.queues import running_threads
 from infra.local.server import App, LoopbackRequest, LoopbackResponse
 from infra.local.template import StreamConsumer, Template
 
@@ -36,14 +37,8 @@ def running_streams(template: Template, pools: Mapping[str, Pool]) -> Iterator[N
         for one in template.streams
         if one.function in pools
     ]
-    for thread in threads:
-        thread.start()
-    try:
+    with running_threads(threads, ended, LAST_SECONDS):
         yield
-    finally:
-        ended.set()
-        for thread in threads:
-            thread.join(LAST_SECONDS)
 
 
 def _follow(consumer: StreamConsumer, pool: Pool, ended: threading.Event) -> None:

@@ -4,10 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mcpist.audit.ocsf import as_ocsf_lines
-from mcpist.audit.rows import COLUMNS, as_json_lines
+from mcpist.audit.rows import COLUMNS, JSON_LINES, as_json_lines
 from mcpist.spreadsheet import CSV, as_csv
 
-JSON_LINES = "application/x-ndjson"
 type Write = Callable[[Sequence[Mapping[str, Any]], str], str]
 
 EXPORTS: Mapping[str, tuple[str, Write]] = {

@@ -8,6 +8,8 @@ from typing import Annotated, Any, TypedDict, get_args
 from mcpist.aws.attributes import Item, TypedItem, deserialize
 from mcpist.errors import AuditRowNotFound
 
+JSON_LINES = "application/x-ndjson"
+
 # 2026-11-22T21:05:09.123456+00:00#0a1b2c3d is the row 20261122T210509123456.0a1b2c3d.
 _ID = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{6})\.([0-9a-z]{1,16})")
 

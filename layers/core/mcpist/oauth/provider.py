@@ -139,8 +139,10 @@ class Provider:
     account_url: str
     """The address that names a token's account; empty: nothing is requested."""
     parse_account: Callable[[Any], ProviderAccount | None]
-    """Read the account from the JSON of `account_url`; None where the token reaches no account. Without `account_url`
-    it reads a pasted key, of which it may say what is wrong; None where that names no account."""
+    """Read the account from the JSON of `account_url`, or without that address from a pasted key.
+
+    None where the token reaches no account, or the key names none. It may raise what is wrong with a key.
+    """
     title: str = ""
     """The name that people know it by; empty: its service's title."""
     scopes_by_service: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
