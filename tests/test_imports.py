@@ -12,7 +12,7 @@ from infra.source import ROOT
 
 # Each has its reason to be imported later, or never.
 LATE = {
-    *("boto3", "botocore.session", "jsonschema", "uvicorn", "httpx2", "multipart", "pg8000"),
+    *("boto3", "botocore.session", "jsonschema", "uvicorn", "httpx2", "multipart", "pg8000", "pymysql"),
     *("aws_lambda_powertools", "mcp", "mcp_types", "jinja2", "jwt", "starlette"),
 }
 USED = {

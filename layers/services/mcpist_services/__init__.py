@@ -19,6 +19,7 @@ TITLES = {
     "google_calendar": "Google Calendar",
     "jira": "Jira",
     "microsoft_todo": "Microsoft To Do",
+    "mysql": "MySQL",
     "notion": "Notion",
     "people": "People",
     "postgresql": "PostgreSQL",

@@ -1,6 +1,5 @@
 """A real PostgreSQL from the system's packages on a free port of 127.0.0.1, with TLS by a certificate of its own."""
 
-import base64
 import os
 import shutil
 import socket
@@ -9,14 +8,10 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import quote
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from tests.services.sql.certificate import certificate
 
 BINARIES = next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)), Path())
 AVAILABLE = (BINARIES / "initdb").is_file()
@@ -93,7 +88,7 @@ def running_server() -> Iterator[PostgreSqlServer]:
         _command(
             "initdb", "-D", f"{folder}/data", "-U", "postgres", "--auth-local=trust", "--auth-host=scram-sha-256", "-N"
         )
-        root = _certificate(folder / "data")
+        root = certificate(folder / "data", USER.get("user", ""))
         with closing(socket.socket()) as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
@@ -119,21 +114,3 @@ def _command(program: str, *arguments: str) -> None:
         cwd="/",
         **USER,  # type: ignore[call-overload]
     )
-
-
-def _certificate(folder: Path) -> str:
-    """Write a certificate for 127.0.0.1 where the server looks for it, and return it as Base64."""
-    key, now, name = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC), x509.Name([])
-    names = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
-    built = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-    built = built.not_valid_before(now - timedelta(1)).not_valid_after(now + timedelta(1))
-    built = built.add_extension(names, critical=True)
-    made = built.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True).sign(key, hashes.SHA256())
-    pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
-    (folder / "server.crt").write_bytes(made.public_bytes(pem))
-    (folder / "server.key").write_bytes(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
-    for file in (folder / "server.crt", folder / "server.key"):
-        file.chmod(0o600)
-        if USER:
-            shutil.chown(file, "postgres")
-    return base64.b64encode(made.public_bytes(serialization.Encoding.DER)).decode()

@@ -5,14 +5,14 @@ import pytest
 from pydantic import SecretStr
 
 from mcpist.errors import InvalidRequest
-from mcpist_services.postgresql.oauth import POSTGRESQL
+from mcpist_services.postgresql.oauth import CONSENT
 from token_broker.providers.oauth import fetch_account
 
 KEY = "postgresql://reader:s3cret@db.example.com/sales"
 
 
 def test_a_pasted_address_names_its_account_and_nothing_is_requested() -> None:
-    account = fetch_account(POSTGRESQL, SecretStr(KEY))
+    account = fetch_account(CONSENT.provider, SecretStr(KEY))
     assert (account.name, account.kind) == ("reader@db.example.com/sales", "bot")
     assert "s3cret" not in repr(account)
 
@@ -24,6 +24,6 @@ def test_no_driver_is_loaded_before_a_database_is_asked_something() -> None:
 
 def test_a_pasted_address_that_cannot_be_used_says_why_before_it_is_stored() -> None:
     with pytest.raises(InvalidRequest, match="the parameter options is not supported") as refused:
-        fetch_account(POSTGRESQL, SecretStr(f"{KEY}?options=-c"))
+        fetch_account(CONSENT.provider, SecretStr(f"{KEY}?options=-c"))
     assert (refused.value.details["field"], "s3cret" in str(refused.value.details)) == ("key", False)
-    assert not POSTGRESQL.accepts_key(SecretStr("https://db.example.com/sales"))
+    assert not CONSENT.provider.accepts_key(SecretStr("https://db.example.com/sales"))

@@ -6,34 +6,28 @@ from typing import Any
 import pytest
 
 from mcpist.caller import Role
-from mcpist.errors import InvalidRequest, McpistError, ReconnectRequired, Timeout
+from mcpist.errors import InvalidRequest, ReconnectRequired, Timeout
 from mcpist.running import broker
 from mcpist.running.broker import Credential
 from mcpist.running.run import run_tool
 from mcpist.tools.declare.call import PartialList
 from mcpist_services.catalogue import CATALOGUE
-from mcpist_services.postgresql.address import parse_address
-from mcpist_services.postgresql.database import Database
-from mcpist_services.postgresql.session import DatabaseSession
+from mcpist_services.postgresql.database import PostgreSqlDatabase
+from mcpist_services.postgresql.session import PostgreSqlSession
+from mcpist_services.sql.address import POSTGRESQL, parse_address
 from tests.core.sample import caller
 from tests.faults import for_each
 from tests.services.postgresql.server import PostgreSqlServer
+from tests.services.sql import use
+from tests.services.sql.use import SECONDS, refused
 
-SECONDS = 20.0
 
-
-def read(key: str, sql: str, *parameters: Any, limit: int = 100, seconds: float = SECONDS) -> Any:
-    return Database(key).read(sql, parameters, limit=limit, deadline=time.monotonic() + seconds)
+def read(key: str, sql: str, *parameters: Any, **more: Any) -> Any:
+    return use.read(PostgreSqlDatabase(key), sql, *parameters, **more)
 
 
 def write(key: str, sql: str, *parameters: Any) -> dict[str, Any]:
-    return Database(key).write(sql, parameters, deadline=time.monotonic() + SECONDS)
-
-
-def refused(kind: type[McpistError], action: Any, *arguments: Any, **more: Any) -> str:
-    with pytest.raises(kind) as caught:
-        action(*arguments, **more)
-    return str(caught.value.details.get("problem"))
+    return use.write(PostgreSqlDatabase(key), sql, *parameters)
 
 
 # -- reading ------------------------------------------------------------------------------------------
@@ -174,7 +168,7 @@ def test_a_query_changes_nothing(server: PostgreSqlServer, sql: str) -> None:
 
 
 def test_a_plan_runs_nothing(server: PostgreSqlServer) -> None:
-    explain = Database(server.writer).explain
+    explain = PostgreSqlDatabase(server.writer).explain
     deadline = time.monotonic() + SECONDS
     assert explain("delete from items where amount = $1", [1], deadline=deadline)
     problem = refused(InvalidRequest, explain, "analyze delete from items", deadline=deadline)
@@ -255,7 +249,7 @@ def test_a_certificate_that_nobody_known_signed_is_refused(server: PostgreSqlSer
 
 
 def test_a_proof_is_bound_to_the_servers_certificate(server: PostgreSqlServer) -> None:
-    with DatabaseSession(parse_address(server.reader), time.monotonic() + SECONDS) as session:
+    with PostgreSqlSession(parse_address(server.reader, POSTGRESQL), time.monotonic() + SECONDS) as session:
         assert session.auth.mechanism_name == "SCRAM-SHA-256-PLUS"
         assert session.run("select $1::int as n", [7]).rows == [[7]]
 

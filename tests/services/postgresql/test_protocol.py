@@ -3,29 +3,24 @@
 import base64
 import socket
 import struct
-import threading
 import time
 from collections.abc import Callable
-from contextlib import closing, suppress
-from typing import Any, Self
+from typing import Any
 
 import pytest
 
 from mcpist.errors import InvalidRequest, McpistError, ReconnectRequired, Timeout, UpstreamUnavailable
 from mcpist.settings import settings
-from mcpist_services.postgresql.address import parse_address
-from mcpist_services.postgresql.database import Database
-from mcpist_services.postgresql.session import DatabaseSession
+from mcpist_services.postgresql.database import PostgreSqlDatabase
+from mcpist_services.postgresql.session import PostgreSqlSession
+from mcpist_services.sql.address import POSTGRESQL, parse_address
 from tests.faults import for_each
+from tests.services.sql import liar
+from tests.services.sql.liar import soon
 from tests.upstreams.connected import public_url
 
-PASSWORD = "a secret"
 READY = b"Z\x00\x00\x00\x05I"
 OK = b"R\x00\x00\x00\x08\x00\x00\x00\x00"
-
-
-def soon() -> float:
-    return time.monotonic() + 2
 
 
 def message(kind: bytes, body: bytes) -> bytes:
@@ -36,47 +31,8 @@ def sasl(kind: int, body: bytes) -> bytes:
     return message(b"R", struct.pack("!i", kind) + body)
 
 
-class Liar:
-    """A server that sends what it is told to, after each of the client's messages."""
-
-    def __init__(self, *answers: bytes | Callable[[bytes], bytes]) -> None:
-        self.answers = answers
-        self.received = b""
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        self.thread = threading.Thread(target=self._serve, daemon=True)
-
-    def __enter__(self) -> Self:
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.listener.close()
-        self.thread.join(5)
-
-    def _serve(self) -> None:
-        connection, _ = self.listener.accept()
-        with closing(connection), suppress(OSError):
-            connection.settimeout(5)
-            for answer in self.answers:
-                read = connection.recv(65536)
-                self.received += read
-                connection.sendall(answer(read) if callable(answer) else answer)
-            while read := connection.recv(65536):
-                self.received += read
-
-    def ask(self, **parameters: str) -> Any:
-        parameters = {"sslmode": "disable"} | parameters
-        query = "&".join(f"{name}={value}" for name, value in parameters.items())
-        key = f"postgresql://u:{PASSWORD.replace(' ', '%20')}@127.0.0.1:{self.port}/d?{query}"
-        return Database(key).read("select 1", limit=5, deadline=soon())
-
-    def refusal(self, kind: type[McpistError], **parameters: str) -> str:
-        with pytest.raises(kind) as caught:
-            self.ask(**parameters)
-        assert PASSWORD not in str(caught.value.details)
-        assert PASSWORD.encode() not in self.received
-        return str(caught.value.details.get("problem"))
+class Liar(liar.Liar):
+    database = PostgreSqlDatabase
 
 
 def complete(*tags: bytes) -> bytes:
@@ -162,7 +118,9 @@ def test_an_answer_that_is_no_answer_is_an_error(answer: bytes) -> None:
 def test_what_a_server_says_unasked_fills_no_memory() -> None:
     said = b"".join(message(b"S", b"name%d\x00value\x00" % number) + message(b"N", b"x\x00") for number in range(9))
     with Liar(OK + said + READY) as server:
-        session = DatabaseSession(parse_address(f"postgresql://u:p@127.0.0.1:{server.port}/d?sslmode=disable"), soon())
+        url = f"postgresql://u:p@127.0.0.1:{server.port}/d?sslmode=disable"
+        address = parse_address(url, POSTGRESQL)
+        session = PostgreSqlSession(address, soon())
         assert [*session.parameter_statuses, *session.notices, *session.notifications] == []
         session.close()
 
@@ -182,7 +140,7 @@ def test_a_commit_without_an_answer_may_have_happened() -> None:
         raise OSError
 
     with Liar(OK + READY, BEGUN, *PREPARED, complete(b"UPDATE 1"), ends) as server:
-        database = Database(f"postgresql://u:p@127.0.0.1:{server.port}/d?sslmode=disable")
+        database = PostgreSqlDatabase(f"postgresql://u:p@127.0.0.1:{server.port}/d?sslmode=disable")
         with pytest.raises(UpstreamUnavailable) as caught:
             database.write("update t set a = 1", deadline=soon())
     assert caught.value.details["may_have_happened"]
@@ -193,7 +151,7 @@ def test_a_commit_without_an_answer_may_have_happened() -> None:
 
 def problem_at(host: str) -> str:
     settings.cache_clear()
-    database = Database(f"postgresql://u:p@{host}/d")
+    database = PostgreSqlDatabase(f"postgresql://u:p@{host}/d")
     with pytest.raises(UpstreamUnavailable) as caught:
         database.read("select 1", limit=1, deadline=time.monotonic() + 5)
     return str(caught.value.details["problem"])
@@ -246,14 +204,13 @@ WRONG = {
 @for_each("url", WRONG)
 def test_an_address_that_cannot_be_used_is_refused(url: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
-        parse_address(url)
+        parse_address(url, POSTGRESQL)
     assert "example" not in caught.value.details["problem"]
 
 
 def test_an_address_is_read_as_providers_of_databases_write_it() -> None:
-    found = parse_address(
-        "postgres://app:p%40ss%2F@db.example.com:6543/my%20db?sslmode=require&channel_binding=require"
-    )
+    url = "postgres://app:p%40ss%2F@db.example.com:6543/my%20db?sslmode=require&channel_binding=require"
+    found = parse_address(url, POSTGRESQL)
     assert (found.user, found.password, found.host, found.port) == ("app", "p@ss/", "db.example.com", 6543)
     assert (found.database, found.is_plain, found.title) == ("my db", False, "app@db.example.com:6543/my db")
     assert "p@ss" not in repr(found)

@@ -12,5 +12,5 @@ from pg_class c
 join pg_namespace n on n.oid = c.relnamespace
 join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
 left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
-where c.relkind in ('r', 'p', 'v', 'm', 'f') and n.nspname = $1 and c.relname = $2
+where c.relkind in ('r', 'p', 'v', 'm', 'f') and n.nspname = coalesce($1::text, 'public') and c.relname = $2
 order by a.attnum

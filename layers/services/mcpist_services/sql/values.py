@@ -1,17 +1,14 @@
-"""Values of PostgreSQL's texts: what JSON holds exactly is a value of it, all else a text."""
+"""Results of statements, and their values: what JSON holds exactly is a value of it, all else a text."""
 
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 _MAX_SAFE_INTEGER = 2**53
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)(\+00)?")
-
-# The forms in which the server writes values, whatever its own settings are.
-FORMS = {"datestyle": "ISO", "timezone": "UTC", "intervalstyle": "iso_8601", "bytea_output": "hex"}
 
 
 @dataclass(slots=True)
@@ -22,7 +19,9 @@ class StatementResult:
     rows: list[list[Any]] = field(default_factory=list)
     """The values in the order of the columns, as JSON has them."""
     command: str = ""
-    """The command that was carried out with its number of rows, e.g. `UPDATE 3`."""
+    """What was carried out, e.g. `UPDATE`."""
+    affected: int | None = None
+    """The number of rows that it changed or returned."""
     is_cut: bool = False
     """Whether rows are left out, since they are larger than MAX_FETCHED_BYTES."""
 
@@ -44,32 +43,26 @@ def _unique_names(columns: Sequence[str]) -> list[str]:
     return names
 
 
-def _integer(text: str) -> int | str:
-    number = int(text)
-    return number if abs(number) <= _MAX_SAFE_INTEGER else text
+def integer(text: str) -> int | str:
+    """Return an integer, or its digits where JSON would not hold it exactly."""
+    found = int(text)
+    return found if abs(found) <= _MAX_SAFE_INTEGER else text
 
 
-def _float(text: str) -> float | str:
+def number(text: str) -> float | str:
+    """Return a float, or its name where JSON has none."""
     return float(text) if math.isfinite(float(text)) else text
 
 
-def _json(text: str) -> Any:
+def json_value(text: str) -> Any:
+    """Return a value of JSON, or the text where it cannot be read."""
     try:
         return json.loads(text, parse_constant=str)
     except (ValueError, RecursionError):
         return text
 
 
-def _moment(text: str) -> str:
+def moment(text: str) -> str:
+    """Return a date with a time of day in the form of ISO 8601; one that was shown with the zone UTC ends with Z."""
     found = _MOMENT.fullmatch(text)
     return f"{found[1]}T{found[2]}" + ("Z" if found[3] else "") if found else text
-
-
-# By the OID of a type: bool; int8, int2, int4, oid; float4, float8; json, jsonb; timestamp, timestamptz.
-CONVERTERS: Mapping[int, Callable[[str], Any]] = {
-    16: "t".__eq__,
-    **dict.fromkeys((20, 21, 23, 26), _integer),
-    **dict.fromkeys((700, 701), _float),
-    **dict.fromkeys((114, 3802), _json),
-    **dict.fromkeys((1114, 1184), _moment),
-}

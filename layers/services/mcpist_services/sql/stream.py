@@ -2,30 +2,42 @@
 
 import ssl
 import time
-from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from ipaddress import ip_address, ip_network
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from mcpist.bounded_http.addresses import Network, open_connection
 from mcpist.bounded_http.failures import ExchangeFailed, ExchangeTimeout
 from mcpist.settings import settings
-from mcpist_services.postgresql.address import DatabaseAddress
+from mcpist_services.sql.address import DatabaseAddress
+from mcpist_services.sql.values import StatementResult
 
 DATABASE_CONNECT_SECONDS = 5.0
 MAX_FETCHED_BYTES = 10_000_000
-_SSL_REQUEST = (8).to_bytes(4) + (80877103).to_bytes(4)
 _READ_BYTES = 65536
+NO_TLS = "the database offers no TLS"
+
+
+type Cause = Literal["statement", "account", "temporary", "cancelled", "read only"]
 
 
 class ServerError(Exception):
     """A request that the server refused, or whose answer is refused here."""
 
-    def __init__(self, fields: Mapping[str, str]) -> None:
-        super().__init__(fields.get("M", ""))
-        self.code = fields.get("C", "")
-        """The SQLSTATE."""
-        self.message = ". ".join(filter(None, (fields.get(name, "").rstrip(".") for name in "MDH")))
+    def __init__(self, message: str, cause: Cause = "statement") -> None:
+        super().__init__(message)
+        self.message = message
+        self.cause = cause
+        """What must change: the statement, the account, the server's state, the time or the kind of transaction."""
+
+
+class ResultTooLarge(ServerError):
+    """Rows of more than MAX_FETCHED_BYTES: nothing can be asked after the result, which has those before the bound."""
+
+    def __init__(self, result: StatementResult) -> None:
+        super().__init__(f"its rows are larger than {MAX_FETCHED_BYTES:,} bytes: return fewer")
+        self.result = replace(result, is_cut=True)
 
 
 class UntrustedConnection(ExchangeFailed):
@@ -46,11 +58,10 @@ class DatabaseStream:
         connect_deadline = min(deadline, time.monotonic() + DATABASE_CONNECT_SECONDS)
         self.socket: Any = open_connection(address.host, address.port, connect_deadline, _networks())
         self.is_secure = False
-        try:
-            self._secure(address)
-        except BaseException:
+        self._address = address
+        if address.is_plain and not self._is_inside():
             self.close()
-            raise
+            raise UntrustedConnection("sslmode=disable counts only in networks that the owner of this deployment names")
 
     def makefile(self, mode: str) -> Self:
         """Return itself: bytes are written until `flush`, and read whole."""
@@ -75,9 +86,7 @@ class DatabaseStream:
     def read(self, size: int) -> bytes:
         """Return exactly so many bytes; ServerError for a message that is too large."""
         if size > MAX_FETCHED_BYTES:
-            raise ServerError(
-                {"C": "54000", "M": f"a row is larger than {MAX_FETCHED_BYTES:,} bytes: select less of it"}
-            )
+            raise ServerError(f"a row is larger than {MAX_FETCHED_BYTES:,} bytes: select less of it")
         if size < 0:
             raise ExchangeFailed("it does not speak the protocol")
         while len(self._received) < size:
@@ -99,23 +108,15 @@ class DatabaseStream:
         """Close the connection: what was not committed is rolled back."""
         self.socket.close()
 
-    def _secure(self, address: DatabaseAddress) -> None:
-        """Begin TLS; without it only where the account says so, inside the owner's own networks or on this machine."""
-        if address.is_plain:
-            if not self._is_inside():
-                raise UntrustedConnection(
-                    "sslmode=disable counts only in networks that the owner of this deployment names"
-                )
-            return
-        self.write(_SSL_REQUEST)
-        self.flush()
+    def begin_tls(self) -> None:
+        """Send and read all that follows by TLS, to a server whose certificate is verified."""
         # Not a byte more may have come: it would be taken for one that the server sent by TLS (CVE-2021-23222).
-        if self.read(1) != b"S" or self._received:
-            raise UntrustedConnection("the database offers no TLS")
+        if self._received:
+            raise UntrustedConnection(NO_TLS)
         try:
             self.socket.settimeout(self._remaining())
-            context = _context(address.root_certificates)
-            self.socket = context.wrap_socket(self.socket, server_hostname=address.host)
+            context = _context(self._address.root_certificates)
+            self.socket = context.wrap_socket(self.socket, server_hostname=self._address.host)
         except ssl.SSLCertVerificationError as error:
             problem = f"its certificate is refused ({error.verify_message}); sslrootcert names the one that signed it"
             raise UntrustedConnection(problem) from None

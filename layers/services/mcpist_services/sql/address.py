@@ -1,6 +1,7 @@
-"""Addresses of databases: `postgresql://user:password@host:port/database`, as providers of databases show them.
+"""Addresses of databases: `scheme://user:password@host:port/database`, as providers of databases show them.
 
-Reference: https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS
+Reference: https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS,
+https://dev.mysql.com/doc/refman/8.4/en/connecting-using-uri-or-key-value-pairs.html
 """
 
 import base64
@@ -11,12 +12,28 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from mcpist.errors import InvalidRequest
 
-DEFAULT_PORT = 5432
-KEY_PATTERN = re.compile(r"postgres(ql)?://[!-~]{8,4000}")
-
 # Whatever is written of them, TLS is verified; `disable` counts inside the owner's networks alone.
-_SSL_MODES = frozenset({"disable", "allow", "prefer", "require", "verify-ca", "verify-full"})
-_IGNORED_PARAMETERS = frozenset({"application_name", "channel_binding", "connect_timeout"})
+_PLAIN_MODES = frozenset({"disable", "disabled"})
+_SSL_MODES = _PLAIN_MODES | {
+    *("allow", "prefer", "require", "verify-ca", "verify-full"),
+    *("preferred", "required", "verify_ca", "verify_identity"),
+}
+_OTHER_NAMES = {"ssl-mode": "sslmode", "ssl-ca": "sslrootcert"}
+_IGNORED_PARAMETERS = frozenset({"application_name", "channel_binding", "charset", "connect_timeout"})
+
+
+@dataclass(frozen=True, slots=True)
+class AddressForm:
+    """How addresses of one kind of database are written."""
+
+    scheme: str
+    pattern: re.Pattern[str]
+    """What is an address at first sight."""
+    default_port: int
+
+
+POSTGRESQL = AddressForm("postgresql", re.compile(r"postgres(ql)?://[!-~]{8,4000}"), 5432)
+MYSQL = AddressForm("mysql", re.compile(r"(mysql|mariadb)://[!-~]{8,4000}"), 3306)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,39 +45,37 @@ class DatabaseAddress:
     database: str
     user: str
     password: str = field(repr=False)
+    title: str
+    """The account's name for people."""
     is_plain: bool = False
     """Whether the owner of the account wants no TLS."""
     root_certificates: bytes = b""
     """The certificates (DER) that the server's must come from; the public ones where it is empty."""
 
-    @property
-    def title(self) -> str:
-        """The account's name for people."""
-        port = "" if self.port == DEFAULT_PORT else f":{self.port}"
-        return f"{self.user}@{self.host}{port}/{self.database}"
 
-
-def parse_address(url: str) -> DatabaseAddress:
+def parse_address(url: str, form: AddressForm) -> DatabaseAddress:
     """Return the database of a URL; InvalidRequest, which quotes nothing of it, for one that cannot be used."""
     try:
         parts = urlsplit(url)
-        port, host = parts.port or DEFAULT_PORT, parts.hostname or ""
+        port, host = parts.port or form.default_port, parts.hostname or ""
         user, password = unquote(parts.username or "", errors="strict"), unquote(parts.password or "", errors="strict")
         database = unquote(parts.path.removeprefix("/"), errors="strict")
-        parameters = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
+        given = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
     except ValueError:
         raise _refuse("it is no URL; escape @ : / ? # % in the password, e.g. @ as %40") from None
-    if not (KEY_PATTERN.fullmatch(url) and host and user and password and database) or parts.fragment:
-        raise _refuse("it is not postgresql://user:password@host:port/database")
+    if not (form.pattern.fullmatch(url) and host and user and password and database) or parts.fragment:
+        raise _refuse(f"it is not {form.scheme}://user:password@host:port/database")
     if "\x00" in user + password + database or "," in host:
         raise _refuse("it names several hosts, or has a character that no name has")
+    parameters = {_OTHER_NAMES.get(name, name): value for name, value in given}
     if unknown := sorted(parameters.keys() - _IGNORED_PARAMETERS - {"sslmode", "sslrootcert"}):
         raise _refuse(f"the parameter {unknown[0][:50]} is not supported")
-    mode = parameters.get("sslmode", "verify-full")
+    mode = parameters.get("sslmode", "require").lower()
     if mode not in _SSL_MODES:
-        raise _refuse("its sslmode is none of PostgreSQL's")
+        raise _refuse("its sslmode is none that there is")
+    title = f"{user}@{host}{'' if port == form.default_port else f':{port}'}/{database}"
     roots = _certificates(parameters.get("sslrootcert", "system"))
-    return DatabaseAddress(host, port, database, user, password, mode == "disable", roots)
+    return DatabaseAddress(host, port, database, user, password, title, mode in _PLAIN_MODES, roots)
 
 
 def _certificates(text: str) -> bytes:

@@ -1,0 +1,1 @@
+"""What the databases that speak SQL have in common: addresses, connections, reading, writing and tools."""

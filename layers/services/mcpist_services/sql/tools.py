@@ -1,0 +1,121 @@
+"""The tools of databases that speak SQL: the same for each, by the words and the catalogue of its kind."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from mcpist.render.shows import shows
+from mcpist.tools.declare.call import TimedLookup
+from mcpist.tools.declare.module import Module
+from mcpist.tools.declare.undo import undone_by, unless
+from mcpist_services.sql.database import Database
+
+MAX_FETCHED_ROWS = 100_000
+
+Name = Annotated[str, Field(min_length=1, max_length=64)]
+Sql = Annotated[str, Field(min_length=1)]
+Value = Annotated[str | int | float | bool | None, "e.g. open"]
+
+
+@dataclass(frozen=True, slots=True)
+class SqlDialect:
+    """What the tools of one kind of database say, and its queries of the catalogue."""
+
+    folder: Path
+    """Where `tables.sql` and `columns.sql` are."""
+    schemas: str
+    """Which schemas are listed, with an example."""
+    own_schema: str
+    """Whose tables are meant where no schema is given."""
+    query: str
+    """What a query may be, with an example."""
+    values: str
+    """What parameters are for, with an example."""
+    write: str
+    """What may be written, with an example."""
+
+    def catalogue(self, name: str) -> str:
+        """Return a query of the catalogue."""
+        return (self.folder / f"{name}.sql").read_text("utf-8").strip()
+
+
+def declare_tools(module: Module, dialect: SqlDialect) -> None:
+    """Declare the tools of a module, its resource and its prompt."""
+    all_tables, all_columns = dialect.catalogue("tables"), dialect.catalogue("columns")
+    type Values = Annotated[list[Value], Field(max_length=1000), dialect.values]
+
+    @module.reads(shows("schema", "name", "kind", "rows", "comment"))
+    def tables(schema: Annotated[Name | None, dialect.schemas] = None) -> TimedLookup:
+        """List the tables and views that the account may read. The number of rows is an estimate."""
+        return TimedLookup(Database.read, sql=all_tables, parameters=[schema], limit=MAX_FETCHED_ROWS)
+
+    @module.reads(shows("name", "type", "nullable", "default", "keys", "comment"))
+    def columns(
+        table: Annotated[Name, "As tables shows it, e.g. orders"],
+        schema: Annotated[Name | None, dialect.own_schema] = None,
+    ) -> TimedLookup:
+        """List the columns of a table with their keys and what they refer to."""
+        return TimedLookup(Database.read, sql=all_columns, parameters=[schema, table], limit=MAX_FETCHED_ROWS)
+
+    @module.reads(shows("*"), uses=({"parameters": ["open"]},))
+    def query(
+        sql: Annotated[Sql, dialect.query],
+        parameters: Values | None = None,
+        max_rows: Annotated[int, Field(ge=1, le=MAX_FETCHED_ROWS), "Rows beyond are cut"] = 10_000,
+    ) -> TimedLookup:
+        """Read rows with SQL, in a transaction that can change nothing; a large answer is a file."""
+        return TimedLookup(Database.read, sql=sql, parameters=parameters or [], limit=max_rows)
+
+    @module.reads(shows("*"))
+    def explain(
+        sql: Annotated[Sql, "Not run without analyze before it, e.g. select * from orders"],
+        parameters: Values | None = None,
+    ) -> TimedLookup:
+        """Show how the database would run a statement, to find out why it is slow."""
+        return TimedLookup(Database.explain, sql=sql, parameters=parameters or [])
+
+    @module.destroys(
+        shows("command", "affected", "rows"),
+        uses=({"parameters": ["closed"]},),
+        undo=unless(
+            lambda change: not change.arguments["rollback"],
+            "no SQL was given that undoes it",
+            undone_by("write(sql=arguments.rollback)"),
+        ),
+    )
+    def write(
+        sql: Annotated[Sql, dialect.write],
+        parameters: Values | None = None,
+        rollback: Annotated[
+            Sql | None, "The SQL that undoes it, e.g. update orders set status = 'open' where id = 7"
+        ] = None,
+    ) -> TimedLookup:
+        """Change data or the schema with one statement of SQL: all of it happens, or nothing."""
+        del rollback  # for the undo alone
+        return TimedLookup(Database.write, sql=sql, parameters=parameters or [])
+
+    @module.resource(module.name + "://{schema}/{table}", columns)
+    def table_columns(schema: str, table: str) -> Mapping[str, Any]:
+        """The columns of a table."""
+        return {"schema": schema, "table": table}
+
+    @module.prompt(tables, columns, query)
+    def answer_from_database(
+        question: Annotated[
+            str, Field(min_length=1), "What you want to know, e.g. Which orders are open since a week?"
+        ],
+    ) -> str:
+        """Answer a question from the rows of a database."""
+        name = module.name
+        return (
+            f"Answer from the database: {question}\n\n"
+            f"Find its tables ({name}.tables) and their columns ({name}.columns) before you write SQL. Let it count "
+            f"and join, with one statement of {name}.query whose values are parameters, and read no more rows than the "
+            "answer needs. Give the answer first, then the SQL, and what the numbers leave out."
+        )
+
+    module.completes("table", tables, "name")
+    module.completes("schema", tables, "schema")
