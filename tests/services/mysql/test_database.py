@@ -12,8 +12,9 @@ from mcpist.running.broker import Credential
 from mcpist.running.run import run_tool
 from mcpist.tools.declare.call import PartialList
 from mcpist_services.catalogue import CATALOGUE
-from mcpist_services.mysql.database import MySqlDatabase
 from mcpist_services.mysql.statements import check_query
+from mcpist_services.sql.address import MYSQL
+from mcpist_services.sql.database import Database
 from mcpist_services.sql.stream import ServerError
 from tests.core.sample import caller
 from tests.faults import for_each
@@ -23,11 +24,11 @@ from tests.services.sql.use import refused
 
 
 def read(key: str, sql: str, *parameters: Any, **more: Any) -> Any:
-    return use.read(MySqlDatabase(key), sql, *parameters, **more)
+    return use.read(Database(MYSQL, key), sql, *parameters, **more)
 
 
 def write(key: str, sql: str, *parameters: Any) -> dict[str, Any]:
-    return use.write(MySqlDatabase(key), sql, *parameters)
+    return use.write(Database(MYSQL, key), sql, *parameters)
 
 
 # -- reading ------------------------------------------------------------------------------------------
@@ -226,7 +227,7 @@ def test_comments_without_an_end_take_no_time() -> None:
 
 
 def test_a_plan_runs_nothing(server: MySqlServer) -> None:
-    explain, deadline = MySqlDatabase(server.writer).explain, use.time.monotonic() + use.SECONDS
+    explain, deadline = Database(MYSQL, server.writer).explain, use.time.monotonic() + use.SECONDS
     problem = refused(InvalidRequest, explain, "delete from orders", deadline=deadline)
     assert problem == "Cannot execute statement in a READ ONLY transaction: what changes something is for write"
 

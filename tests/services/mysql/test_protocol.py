@@ -10,7 +10,8 @@ import pytest
 
 from mcpist.errors import InvalidRequest, McpistError, ReconnectRequired, Timeout, UpstreamUnavailable
 from mcpist.settings import settings
-from mcpist_services.mysql.database import MySqlDatabase
+from mcpist_services.sql.address import MYSQL
+from mcpist_services.sql.database import Database
 from tests.faults import for_each
 from tests.services.sql import liar
 from tests.services.sql.liar import soon
@@ -31,12 +32,12 @@ def greeting(plugin: bytes = b"mysql_native_password", capabilities: int = WITHO
 
 
 class Liar(liar.Liar):
-    database = MySqlDatabase
+    kind = MYSQL
     greeting = greeting()
 
 
 class LiarByTls(liar.Liar):
-    database = MySqlDatabase
+    kind = MYSQL
     greeting = greeting(capabilities=WITHOUT_TLS | SSL)
 
 
@@ -166,7 +167,7 @@ def test_a_private_database_is_reached_in_the_owners_networks_alone(
 
     monkeypatch.setattr(socket, "create_connection", connect)
     monkeypatch.setenv("DATABASE_NETWORKS", networks)
-    database = MySqlDatabase("mysql://u:p@10.1.2.3/d")
+    database = Database(MYSQL, "mysql://u:p@10.1.2.3/d")
     with public_url(monkeypatch, "https://mcp.example.com"):
         settings.cache_clear()
         with pytest.raises(UpstreamUnavailable):

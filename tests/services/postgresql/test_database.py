@@ -12,9 +12,9 @@ from mcpist.running.broker import Credential
 from mcpist.running.run import run_tool
 from mcpist.tools.declare.call import PartialList
 from mcpist_services.catalogue import CATALOGUE
-from mcpist_services.postgresql.database import PostgreSqlDatabase
 from mcpist_services.postgresql.session import PostgreSqlSession
 from mcpist_services.sql.address import POSTGRESQL, parse_address
+from mcpist_services.sql.database import Database
 from tests.core.sample import caller
 from tests.faults import for_each
 from tests.services.postgresql.server import PostgreSqlServer
@@ -23,11 +23,11 @@ from tests.services.sql.use import SECONDS, refused
 
 
 def read(key: str, sql: str, *parameters: Any, **more: Any) -> Any:
-    return use.read(PostgreSqlDatabase(key), sql, *parameters, **more)
+    return use.read(Database(POSTGRESQL, key), sql, *parameters, **more)
 
 
 def write(key: str, sql: str, *parameters: Any) -> dict[str, Any]:
-    return use.write(PostgreSqlDatabase(key), sql, *parameters)
+    return use.write(Database(POSTGRESQL, key), sql, *parameters)
 
 
 # -- reading ------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def test_a_query_changes_nothing(server: PostgreSqlServer, sql: str) -> None:
 
 
 def test_a_plan_runs_nothing(server: PostgreSqlServer) -> None:
-    explain = PostgreSqlDatabase(server.writer).explain
+    explain = Database(POSTGRESQL, server.writer).explain
     deadline = time.monotonic() + SECONDS
     assert explain("delete from items where amount = $1", [1], deadline=deadline)
     problem = refused(InvalidRequest, explain, "analyze delete from items", deadline=deadline)

@@ -11,9 +11,9 @@ import pytest
 
 from mcpist.errors import InvalidRequest, McpistError, ReconnectRequired, Timeout, UpstreamUnavailable
 from mcpist.settings import settings
-from mcpist_services.postgresql.database import PostgreSqlDatabase
 from mcpist_services.postgresql.session import PostgreSqlSession
 from mcpist_services.sql.address import POSTGRESQL, parse_address
+from mcpist_services.sql.database import Database
 from tests.faults import for_each
 from tests.services.sql import liar
 from tests.services.sql.liar import soon
@@ -32,7 +32,7 @@ def sasl(kind: int, body: bytes) -> bytes:
 
 
 class Liar(liar.Liar):
-    database = PostgreSqlDatabase
+    kind = POSTGRESQL
 
 
 def complete(*tags: bytes) -> bytes:
@@ -140,7 +140,7 @@ def test_a_commit_without_an_answer_may_have_happened() -> None:
         raise OSError
 
     with Liar(OK + READY, BEGUN, *PREPARED, complete(b"UPDATE 1"), ends) as server:
-        database = PostgreSqlDatabase(f"postgresql://u:p@127.0.0.1:{server.port}/d?sslmode=disable")
+        database = Database(POSTGRESQL, f"postgresql://u:p@127.0.0.1:{server.port}/d?sslmode=disable")
         with pytest.raises(UpstreamUnavailable) as caught:
             database.write("update t set a = 1", deadline=soon())
     assert caught.value.details["may_have_happened"]
@@ -151,7 +151,7 @@ def test_a_commit_without_an_answer_may_have_happened() -> None:
 
 def problem_at(host: str) -> str:
     settings.cache_clear()
-    database = PostgreSqlDatabase(f"postgresql://u:p@{host}/d")
+    database = Database(POSTGRESQL, f"postgresql://u:p@{host}/d")
     with pytest.raises(UpstreamUnavailable) as caught:
         database.read("select 1", limit=1, deadline=time.monotonic() + 5)
     return str(caught.value.details["problem"])

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import pytest
 
 from mcpist.errors import McpistError
+from mcpist_services.sql.address import DatabaseKind
 from mcpist_services.sql.database import Database
 
 PASSWORD = "a secret"
@@ -22,7 +23,7 @@ def soon() -> float:
 class Liar:
     """A server that sends what it is told to, first its greeting, then after each of the client's messages."""
 
-    database: ClassVar[type[Database]]
+    kind: ClassVar[DatabaseKind]
     greeting: bytes = b""
 
     def __init__(self, *answers: bytes | Callable[[bytes], bytes]) -> None:
@@ -55,8 +56,8 @@ class Liar:
     def open(self, **parameters: str) -> Database:
         parameters = {"sslmode": "disable"} | parameters
         query = "&".join(f"{name}={value}" for name, value in parameters.items())
-        scheme, password = self.database.form.scheme, PASSWORD.replace(" ", "%20")
-        return self.database(f"{scheme}://u:{password}@127.0.0.1:{self.port}/d?{query}")
+        scheme, password = self.kind.scheme, PASSWORD.replace(" ", "%20")
+        return Database(self.kind, f"{scheme}://u:{password}@127.0.0.1:{self.port}/d?{query}")
 
     def ask(self, **parameters: str) -> Any:
         return self.open(**parameters).read("select 1", limit=5, deadline=soon())

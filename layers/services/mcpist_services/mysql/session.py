@@ -33,20 +33,17 @@ _MODES = "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
 # How statements are read and values written, whatever the server's own settings are.
 _FORMS = f"sql_mode = '{_MODES}', time_zone = '+00:00', sql_quote_show_create = 1"
 # What an account may have of all databases, or of the one that has the accounts: with more it could become another.
-_HARMLESS = frozenset(
-    {
-        *("USAGE", "SELECT", "SHOW DATABASES", "SHOW VIEW", "SHOW_ROUTINE", "PROCESS", "EXECUTE"),
-        *("REPLICATION CLIENT", "BINLOG MONITOR", "SLAVE MONITOR"),
-    }
-)
+_HARMLESS = {
+    *("USAGE", "SELECT", "SHOW DATABASES", "SHOW VIEW", "SHOW_ROUTINE", "PROCESS", "EXECUTE"),
+    *("REPLICATION CLIENT", "BINLOG MONITOR", "SLAVE MONITOR"),
+}
 _GRANT = re.compile(r"GRANT (.+?) ON [`\"]?(\*|(?:[^`\"]|``)+)[`\"]?\.")
 _ROLES = re.compile(r"GRANT (?!.* ON )(.+) TO ")
-_READ_ONLY, _MIN_SERVER_ERROR, _CLIENT_ERRORS = 1792, 1000, 2
 _TEMPORARY = (ER.CON_COUNT_ERROR, ER.SERVER_SHUTDOWN, ER.DISK_FULL, ER.LOCK_WAIT_TIMEOUT, ER.LOCK_DEADLOCK)
 _CAUSES: Mapping[int, Cause] = {
     **dict.fromkeys(_TEMPORARY, "temporary"),
     **dict.fromkeys((ER.STATEMENT_TIMEOUT, ER.QUERY_TIMEOUT, ER.QUERY_INTERRUPTED), "cancelled"),
-    _READ_ONLY: "read only",
+    1792: "read only",
 }
 _KNOWN = b"\x01\x03"
 _SENDS_PASSWORD = ("caching_sha2_password", "sha256_password", "mysql_clear_password", "mysql_old_password", "dialog")
@@ -89,7 +86,7 @@ class MySqlSession(Connection):  # type: ignore[misc]
                 conv=_CONVERTERS,
                 program_name="mcpist",
                 ssl_disabled=True,  # its own, which verifies nothing
-                auth_plugin_map=dict.fromkeys(_SENDS_PASSWORD, _LoginWithoutTls) if address.is_plain else None,
+                auth_plugin_map=dict.fromkeys(_SENDS_PASSWORD, lambda session: session) if address.is_plain else None,
                 defer_connect=True,
             )
             stream = _DriverSocket(address, deadline)
@@ -102,22 +99,12 @@ class MySqlSession(Connection):  # type: ignore[misc]
         """Begin a transaction whose statements end after so long; return why the role has too much power, if it has."""
         is_mariadb = "MariaDB" in self.server_version
         limit = f"max_statement_time = {seconds:.3f}" if is_mariadb else f"max_execution_time = {int(seconds * 1000)}"
-        lock_seconds = max(1, int(seconds))
-        self._execute(
-            f"set {_FORMS}, {limit}, lock_wait_timeout = {lock_seconds}, innodb_lock_wait_timeout = {lock_seconds}"
-        )
-        power = self._power(is_mariadb=is_mariadb)
+        locks = ", ".join(f"{name}lock_wait_timeout = {max(1, int(seconds))}" for name in ("", "innodb_"))
+        self._execute(f"set {_FORMS}, {limit}, {locks}")
+        with _typed_failures():
+            power = self._power(is_mariadb=is_mariadb)
         self._execute(f"start transaction{' read only' if reads else ''}")
         return power
-
-    def run(self, sql: str, parameters: Sequence[Any]) -> StatementResult:
-        """Return the result of one statement; of a procedure that has several it is the first."""
-        return self._run(sql, parameters)
-
-    def fetch(self, sql: str, parameters: Sequence[Any], max_rows: int) -> StatementResult:
-        """Return up to so many rows of a query; ServerError for any other statement, which is not run."""
-        check_query(sql)
-        return self._run(sql, parameters, max_rows)
 
     def commit(self) -> None:
         """End the transaction, so that what was written stays."""
@@ -128,8 +115,8 @@ class MySqlSession(Connection):  # type: ignore[misc]
         with suppress(Error):
             super().close()
 
-    def _run(self, sql: str, parameters: Sequence[Any], max_rows: int | None = None) -> StatementResult:
-        """Prepare a statement, which the server does with one alone, and run it with the values of variables."""
+    def run(self, sql: str, parameters: Sequence[Any], max_rows: int | None = None) -> StatementResult:
+        """Return the result of one statement, to which the server binds variables; the first where it has several."""
         names = [f"@p{number}" for number in range(len(parameters))]
         with _typed_failures():
             values = map(literal, (sql, *parameters))
@@ -139,25 +126,20 @@ class MySqlSession(Connection):  # type: ignore[misc]
         result.command = command_of(sql)
         return result
 
+    def fetch(self, sql: str, parameters: Sequence[Any], max_rows: int) -> StatementResult:
+        """Return up to so many rows of a query; ServerError for any other statement, which is not run."""
+        check_query(sql)
+        return self.run(sql, parameters, max_rows)
+
     def _execute(self, sql: str, max_rows: int | None = None) -> StatementResult:
         """Return the rows of a statement, cut where they are too large; without a bound such rows are an error."""
         with _typed_failures():
             self._execute_command(COMMAND.COM_QUERY, sql)
-            found, is_cut = _DriverResult(self, max_rows), False
-            try:
-                found.read()
-                has_next = found.has_next
-                while has_next:
-                    other = _DriverResult(self, None)
-                    other.read()
-                    has_next = other.has_next
-            except ResultTooLarge:
-                if max_rows is None:
-                    raise
-                is_cut = True
-        return StatementResult(
-            [field.name for field in found.fields], found.rows or [], "", found.affected_rows, is_cut
-        )
+            # Where there are more results, the driver reads them before the next command.
+            self._result = found = _DriverResult(self, max_rows)
+            found.read()
+        names = [field.name for field in found.fields]
+        return StatementResult(names, found.rows or [], affected=found.affected_rows, is_cut=found.is_cut)
 
     def _power(self, *, is_mariadb: bool) -> str:
         """Return what the account may that no account may, itself or by a role that it may take on."""
@@ -175,8 +157,10 @@ class MySqlSession(Connection):  # type: ignore[misc]
     def _grants(self) -> list[str]:
         return [row[0] for row in self._execute("show grants").rows]
 
-    def read_packet(self) -> Any:
-        """Return the next packet."""
+    def authenticate(self, packet: Any) -> Any:
+        """Log in without TLS by a method that sends the password: only at a server that knows it already."""
+        if packet.get_all_data() != _KNOWN:
+            raise ExchangeFailed("its login needs TLS, since it sends the password")
         return self._read_packet()
 
     def _read_packet(self, *arguments: Any) -> Any:
@@ -209,31 +193,24 @@ class _DriverResult(MySQLResult):  # type: ignore[misc]
     def __init__(self, session: MySqlSession, max_rows: int | None) -> None:
         super().__init__(session)
         self.fields: list[Any] = []
+        self.is_cut = False
         self._max_rows = max_rows
 
     def _read_rowdata_packet(self) -> None:
         self.rows: list[Any] = []
-        while self._max_rows is None or len(self.rows) < self._max_rows:
-            packet = self.connection.read_packet()
-            if self._check_packet_is_eof(packet):
-                break
-            row = self._read_row_from_packet(packet)
-            if len(row) != len(self.fields):
-                raise ValueError("a row ends early")
-            self.rows.append(row)
+        try:
+            while self._max_rows is None or len(self.rows) < self._max_rows:
+                packet = self.connection._read_packet()  # noqa: SLF001
+                if self._check_packet_is_eof(packet):
+                    break
+                self.rows.append(self._read_row_from_packet(packet))
+                if len(self.rows[-1]) != len(self.fields):
+                    raise ValueError("a row ends early")
+        except ResultTooLarge:
+            if self._max_rows is None:
+                raise
+            self.is_cut = True
         self.affected_rows = len(self.rows)
-
-
-class _LoginWithoutTls:
-    """Methods that send the password: without TLS only a server passes that knows it already."""
-
-    def __init__(self, session: MySqlSession) -> None:
-        self._session = session
-
-    def authenticate(self, packet: Any) -> Any:
-        if packet.get_all_data() != _KNOWN:
-            raise ExchangeFailed("its login needs TLS, since it sends the password")
-        return self._session.read_packet()
 
 
 def _is_power(grant: str) -> bool:
@@ -265,6 +242,9 @@ def _typed(error: Exception, *, is_login: bool) -> Exception:
         return UntrustedConnection(NO_TLS)
     if code == CR.CR_AUTH_PLUGIN_CANNOT_LOAD:
         return ServerError(message, "account")
-    if code < _MIN_SERVER_ERROR or code // 1000 == _CLIENT_ERRORS:
+    if code < 1000 or 2000 <= code < 3000:  # the driver's own
         return ExchangeFailed("it does not speak the protocol")
     return ServerError(message, _CAUSES.get(code, "account" if is_login else "statement"))
+
+
+log_in = MySqlSession

@@ -42,13 +42,10 @@ def command_of(sql: str) -> str:
 
 def literal(value: Value) -> str:
     """Return a value as SQL: a text as digits of its bytes, which no character of it can end."""
-    match value:
-        case None | bool():
-            return str(value).replace("None", "null")
-        case int():
-            return str(value)
-        case float():
-            if not math.isfinite(value):
-                raise ServerError("a parameter is no finite number")
-            return f"{value:.16e}"
-    return f"convert(x'{value.encode().hex()}' using utf8mb4)"
+    if isinstance(value, str):
+        return f"convert(x'{value.encode().hex()}' using utf8mb4)"
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ServerError("a parameter is no finite number")
+        return f"{value:.16e}"
+    return "null" if value is None else str(value)

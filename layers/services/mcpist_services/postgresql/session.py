@@ -189,3 +189,6 @@ def _typed_failures(reason: str) -> Iterator[None]:
     except _MALFORMED as error:
         # Of the stream: the driver wraps what a write raises.
         raise error.__cause__ if isinstance(error.__cause__, ExchangeFailed) else ExchangeFailed(reason) from None
+
+
+log_in = PostgreSqlSession

@@ -3,23 +3,23 @@
 from typing import Any
 
 from mcpist.oauth.provider import Provider, ProviderAccount, printable
-from mcpist_services.sql.address import AddressForm, parse_address
+from mcpist_services.sql.address import DatabaseKind, parse_address
 
 
-def database_provider(form: AddressForm, key_page: str) -> Provider:
-    """Return how addresses of one form become accounts: nothing is requested."""
+def database_provider(kind: DatabaseKind, key_page: str) -> Provider:
+    """Return how addresses of one kind become accounts: nothing is requested."""
 
     def parse_account(key: Any) -> ProviderAccount:
-        title = printable(parse_address(key, form).title)
+        title = printable(parse_address(key, kind).title)
         return ProviderAccount(title, title, "bot")
 
     return Provider(
-        name=form.scheme,
+        name=kind.scheme,
         authorize_url="",
         token_url="",
         account_url="",
         parse_account=parse_account,
-        key_pattern=form.pattern,
-        key_example=f"{form.scheme}://reader:…@db.example.com:{form.default_port}/sales",
+        key_pattern=kind.key_pattern,
+        key_example=f"{kind.scheme}://reader:…@db.example.com:{kind.default_port}/sales",
         key_page=key_page,
     )

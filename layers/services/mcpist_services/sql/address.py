@@ -23,17 +23,19 @@ _IGNORED_PARAMETERS = frozenset({"application_name", "channel_binding", "charset
 
 
 @dataclass(frozen=True, slots=True)
-class AddressForm:
-    """How addresses of one kind of database are written."""
+class DatabaseKind:
+    """A kind of database, of which a module is named by its scheme."""
 
     scheme: str
-    pattern: re.Pattern[str]
+    key_pattern: re.Pattern[str]
     """What is an address at first sight."""
     default_port: int
+    commits_unasked: bool = False
+    """Whether some statements commit by themselves."""
 
 
-POSTGRESQL = AddressForm("postgresql", re.compile(r"postgres(ql)?://[!-~]{8,4000}"), 5432)
-MYSQL = AddressForm("mysql", re.compile(r"(mysql|mariadb)://[!-~]{8,4000}"), 3306)
+POSTGRESQL = DatabaseKind("postgresql", re.compile(r"postgres(ql)?://[!-~]{8,4000}"), 5432)
+MYSQL = DatabaseKind("mysql", re.compile(r"(mysql|mariadb)://[!-~]{8,4000}"), 3306, commits_unasked=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +55,18 @@ class DatabaseAddress:
     """The certificates (DER) that the server's must come from; the public ones where it is empty."""
 
 
-def parse_address(url: str, form: AddressForm) -> DatabaseAddress:
+def parse_address(url: str, kind: DatabaseKind) -> DatabaseAddress:
     """Return the database of a URL; InvalidRequest, which quotes nothing of it, for one that cannot be used."""
     try:
         parts = urlsplit(url)
-        port, host = parts.port or form.default_port, parts.hostname or ""
+        port, host = parts.port or kind.default_port, parts.hostname or ""
         user, password = unquote(parts.username or "", errors="strict"), unquote(parts.password or "", errors="strict")
         database = unquote(parts.path.removeprefix("/"), errors="strict")
         given = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
     except ValueError:
         raise _refuse("it is no URL; escape @ : / ? # % in the password, e.g. @ as %40") from None
-    if not (form.pattern.fullmatch(url) and host and user and password and database) or parts.fragment:
-        raise _refuse(f"it is not {form.scheme}://user:password@host:port/database")
+    if not (kind.key_pattern.fullmatch(url) and host and user and password and database) or parts.fragment:
+        raise _refuse(f"it is not {kind.scheme}://user:password@host:port/database")
     if "\x00" in user + password + database or "," in host:
         raise _refuse("it names several hosts, or has a character that no name has")
     parameters = {_OTHER_NAMES.get(name, name): value for name, value in given}
@@ -73,7 +75,7 @@ def parse_address(url: str, form: AddressForm) -> DatabaseAddress:
     mode = parameters.get("sslmode", "require").lower()
     if mode not in _SSL_MODES:
         raise _refuse("its sslmode is none that there is")
-    title = f"{user}@{host}{'' if port == form.default_port else f':{port}'}/{database}"
+    title = f"{user}@{host}{'' if port == kind.default_port else f':{port}'}/{database}"
     roots = _certificates(parameters.get("sslrootcert", "system"))
     return DatabaseAddress(host, port, database, user, password, title, mode in _PLAIN_MODES, roots)
 

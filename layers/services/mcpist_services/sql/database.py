@@ -4,16 +4,16 @@ Each use logs in anew, so that nothing of one caller's session is left to the ne
 """
 
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any, ClassVar, Protocol
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any, Protocol
 
 from mcpist.bounded_http.failures import ExchangeFailed, ExchangeTimeout
 from mcpist.errors import InvalidRequest, ReconnectRequired, Timeout, UpstreamUnavailable
 from mcpist.settings import settings
 from mcpist.tools.declare.call import PartialList
-from mcpist_services.sql.address import AddressForm, DatabaseAddress, parse_address
+from mcpist_services.sql.address import DatabaseKind, parse_address
 from mcpist_services.sql.stream import MAX_FETCHED_BYTES, ServerError, UntrustedConnection
 from mcpist_services.sql.values import StatementResult, rows_of
 
@@ -22,38 +22,22 @@ STATEMENT_MARGIN_SECONDS = 0.5
 MIN_STATEMENT_SECONDS = 0.1
 
 
-class DatabaseSession(Protocol):
-    """A login at a database; ServerError and ExchangeFailed end its use."""
-
-    def open_transaction(self, seconds: float, *, reads: bool) -> str:
-        """Begin a transaction whose statements end after so long; return why the role has too much power, if it has."""
-
-    def run(self, sql: str, parameters: Sequence[Any]) -> StatementResult:
-        """Return the result of one statement, to which the server binds the values."""
-
-    def fetch(self, sql: str, parameters: Sequence[Any], max_rows: int) -> StatementResult:
-        """Return up to so many rows of a query; ServerError for any other statement, which is not run."""
-
-    def commit(self) -> None:
-        """End the transaction, so that what was written stays."""
+class _Session(Protocol):
+    def open_transaction(self, seconds: float, *, reads: bool) -> str: ...
+    def run(self, sql: str, parameters: Sequence[Any]) -> StatementResult: ...
+    def fetch(self, sql: str, parameters: Sequence[Any], max_rows: int) -> StatementResult: ...
+    def commit(self) -> None: ...
 
 
-type Work = Callable[[DatabaseSession], StatementResult]
+type Work = Callable[[_Session], StatementResult]
 
 
-class Database(ABC):
+class Database:
     """A database that an account's key opens; no connection is made before it is asked something."""
 
-    form: ClassVar[AddressForm]
-    commits_unasked: ClassVar[bool] = False
-    """Whether some statements commit by themselves."""
-
-    def __init__(self, key: str) -> None:
-        self._address = parse_address(key, self.form)
-
-    @abstractmethod
-    def _log_in(self, address: DatabaseAddress, deadline: float) -> AbstractContextManager[DatabaseSession]:
-        """Return a session. The driver is imported here, since that takes long."""
+    def __init__(self, kind: DatabaseKind, key: str) -> None:
+        self._kind = kind
+        self._address = parse_address(key, kind)
 
     def read(self, sql: str, parameters: Sequence[Any] = (), *, limit: int, deadline: float) -> Any:
         """Return the rows of a query; a PartialList where there are more than `limit`, or than MAX_FETCHED_BYTES."""
@@ -73,8 +57,8 @@ class Database(ABC):
     def write(self, sql: str, parameters: Sequence[Any] = (), *, deadline: float) -> dict[str, Any]:
         """Run one statement whole or not at all, and return `{command, affected, rows}`."""
 
-        def carry_out(session: DatabaseSession) -> StatementResult:
-            may_have_happened = self.commits_unasked
+        def carry_out(session: _Session) -> StatementResult:
+            may_have_happened = self._kind.commits_unasked
             try:
                 done = session.run(sql, parameters)
                 may_have_happened = True
@@ -92,7 +76,9 @@ class Database(ABC):
         """Return the result of the work in one transaction; each failure is a typed error."""
         if "\x00" in sql:
             raise InvalidRequest(field="sql", problem="it contains a NUL character")
-        with self._typed_errors(deadline - time.monotonic()), self._log_in(self._address, deadline) as session:
+        # Imported late: with it comes the driver.
+        log_in = import_module(f"mcpist_services.{self._kind.scheme}.session").log_in
+        with self._typed_errors(deadline - time.monotonic()), log_in(self._address, deadline) as session:
             seconds = max(deadline - time.monotonic() - STATEMENT_MARGIN_SECONDS, MIN_STATEMENT_SECONDS)
             if power := session.open_transaction(seconds, reads=reads):
                 raise self._reconnect(f"{self._address.user} {power}; connect another role")
@@ -126,11 +112,11 @@ class Database(ABC):
         return InvalidRequest(field="sql", problem=problem)
 
     def _timeout(self, seconds: float) -> Timeout:
-        return Timeout(service=self.form.scheme, seconds=round(seconds, 1))
+        return Timeout(service=self._kind.scheme, seconds=round(seconds, 1))
 
     def _reconnect(self, problem: str) -> ReconnectRequired:
-        service = self.form.scheme
+        service = self._kind.scheme
         return ReconnectRequired(service=service, url=settings().connect_url(service), problem=problem)
 
     def _unavailable(self, problem: str) -> UpstreamUnavailable:
-        return UpstreamUnavailable(service=self.form.scheme, problem=problem)
+        return UpstreamUnavailable(service=self._kind.scheme, problem=problem)

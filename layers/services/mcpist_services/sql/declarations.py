@@ -1,7 +1,6 @@
 """The tools of databases that speak SQL: the same for each, by the words and the catalogue of its kind."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,52 +17,36 @@ MAX_FETCHED_ROWS = 100_000
 Name = Annotated[str, Field(min_length=1, max_length=64)]
 Sql = Annotated[str, Field(min_length=1)]
 Value = Annotated[str | int | float | bool | None, "e.g. open"]
+Values = Annotated[list[Value], Field(max_length=1000)]
 
 
-@dataclass(frozen=True, slots=True)
-class SqlDialect:
-    """What the tools of one kind of database say, and its queries of the catalogue."""
+def declare_tools(
+    module: Module, folder: Path, *, schemas: str, own_schema: str, queries: str, values: str, writes: str
+) -> None:
+    """Declare the tools of a module, its resource and its prompt.
 
-    folder: Path
-    """Where `tables.sql` and `columns.sql` are."""
-    schemas: str
-    """Which schemas are listed, with an example."""
-    own_schema: str
-    """Whose tables are meant where no schema is given."""
-    query: str
-    """What a query may be, with an example."""
-    values: str
-    """What parameters are for, with an example."""
-    write: str
-    """What may be written, with an example."""
-
-    def catalogue(self, name: str) -> str:
-        """Return a query of the catalogue."""
-        return (self.folder / f"{name}.sql").read_text("utf-8").strip()
-
-
-def declare_tools(module: Module, dialect: SqlDialect) -> None:
-    """Declare the tools of a module, its resource and its prompt."""
-    all_tables, all_columns = dialect.catalogue("tables"), dialect.catalogue("columns")
-    type Values = Annotated[list[Value], Field(max_length=1000), dialect.values]
+    The folder has `tables.sql` and `columns.sql`; the texts describe arguments, each with an example: which schemas are
+    listed, whose tables are meant, what a query is, what parameters are for, and what may be written.
+    """
+    all_tables, all_columns = ((folder / name).read_text("utf-8").strip() for name in ("tables.sql", "columns.sql"))
 
     @module.reads(shows("schema", "name", "kind", "rows", "comment"))
-    def tables(schema: Annotated[Name | None, dialect.schemas] = None) -> TimedLookup:
+    def tables(schema: Annotated[Name | None, schemas] = None) -> TimedLookup:
         """List the tables and views that the account may read. The number of rows is an estimate."""
         return TimedLookup(Database.read, sql=all_tables, parameters=[schema], limit=MAX_FETCHED_ROWS)
 
     @module.reads(shows("name", "type", "nullable", "default", "keys", "comment"))
     def columns(
         table: Annotated[Name, "As tables shows it, e.g. orders"],
-        schema: Annotated[Name | None, dialect.own_schema] = None,
+        schema: Annotated[Name | None, own_schema] = None,
     ) -> TimedLookup:
         """List the columns of a table with their keys and what they refer to."""
         return TimedLookup(Database.read, sql=all_columns, parameters=[schema, table], limit=MAX_FETCHED_ROWS)
 
     @module.reads(shows("*"), uses=({"parameters": ["open"]},))
     def query(
-        sql: Annotated[Sql, dialect.query],
-        parameters: Values | None = None,
+        sql: Annotated[Sql, queries],
+        parameters: Annotated[Values, values] | None = None,
         max_rows: Annotated[int, Field(ge=1, le=MAX_FETCHED_ROWS), "Rows beyond are cut"] = 10_000,
     ) -> TimedLookup:
         """Read rows with SQL, in a transaction that can change nothing; a large answer is a file."""
@@ -72,7 +55,7 @@ def declare_tools(module: Module, dialect: SqlDialect) -> None:
     @module.reads(shows("*"))
     def explain(
         sql: Annotated[Sql, "Not run without analyze before it, e.g. select * from orders"],
-        parameters: Values | None = None,
+        parameters: Annotated[Values, values] | None = None,
     ) -> TimedLookup:
         """Show how the database would run a statement, to find out why it is slow."""
         return TimedLookup(Database.explain, sql=sql, parameters=parameters or [])
@@ -87,8 +70,8 @@ def declare_tools(module: Module, dialect: SqlDialect) -> None:
         ),
     )
     def write(
-        sql: Annotated[Sql, dialect.write],
-        parameters: Values | None = None,
+        sql: Annotated[Sql, writes],
+        parameters: Annotated[Values, values] | None = None,
         rollback: Annotated[
             Sql | None, "The SQL that undoes it, e.g. update orders set status = 'open' where id = 7"
         ] = None,
