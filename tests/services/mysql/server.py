@@ -18,7 +18,9 @@ SERVER = shutil.which("mariadbd", path=f"{os.environ.get('PATH', '')}:/usr/sbin"
 AVAILABLE = bool(SERVER)
 # The server refuses to be root's; its package makes this user.
 OWNER = "mysql" if os.getuid() == 0 else ""
-MEMORY = Path("/dev/shm")  # its first files are written in a fifth of the time
+# Its first files, some 20 MB, are written faster there than to a disk; a container may have little of it.
+MEMORY = Path("/dev/shm")
+MIN_MEMORY_BYTES = 200_000_000
 OPTIONS = (
     *("--no-defaults", "--innodb-log-file-size=4M", "--innodb-buffer-pool-size=16M", "--innodb-flush-method=nosync"),
     *((f"--user={OWNER}",) if OWNER else ()),
@@ -92,7 +94,8 @@ class MySqlServer:
 def running_server() -> Iterator[MySqlServer]:
     """Run a server, and end it."""
     assert SERVER
-    folder = Path(tempfile.mkdtemp(prefix="my", dir=MEMORY if MEMORY.is_dir() else None))
+    in_memory = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MIN_MEMORY_BYTES
+    folder = Path(tempfile.mkdtemp(prefix="my", dir=MEMORY if in_memory else None))
     if OWNER:
         shutil.chown(folder, OWNER)
     try:

@@ -142,7 +142,7 @@ class MySqlSession(Connection):  # type: ignore[misc]
         return StatementResult(names, found.rows or [], affected=found.affected_rows, is_cut=found.is_cut)
 
     def _power(self, *, is_mariadb: bool) -> str:
-        """Return what the account may that no account may, itself or by a role that it may take on."""
+        """Say which power over the server the account has, itself or by a role that it may take on; empty for none."""
         grants = self._grants()
         if roles := [found[1] for grant in grants if (found := _ROLES.match(grant))]:
             active = self._execute("select current_role()").rows[0][0]

@@ -1,4 +1,4 @@
-"""What is sent to MySQL: values that nothing breaks out of, and queries that are nothing else.
+"""Statements for MySQL: values that nothing breaks out of, and the check that a query is nothing else.
 
 A read-only transaction is not enough: MariaDB 10.11 carries out `drop table` in one, since that ends it. So a query is
 known by its first word, which must come after nothing but what every server takes for a comment.

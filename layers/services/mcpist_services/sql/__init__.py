@@ -1,1 +1,1 @@
-"""What the databases that speak SQL have in common: addresses, connections, reading, writing and tools."""
+"""SQL databases: addresses, connections, reading, writing and tools, the same for each kind."""
