@@ -241,3 +241,42 @@ def test_input_types_that_lead_through_a_whole_api_are_read() -> None:
     chain = " ".join(f"input I{number} {{ a: I{number + 1} }}" for number in range(2000))
     found = description.parse(f"type Query {{ a(i: I0): Int }} {chain} input I2000 {{ a: I0 }}".encode())
     assert len(found.root["components"]["schemas"]) == 2001
+
+
+def test_a_query_and_a_mutation_of_one_name_are_two_tools() -> None:
+    sdl = (
+        "type Note { id: ID!, body: String } type Payload { success: Boolean!, note: Note }"
+        " type Query { projectNote(id: String!): Note } type Mutation { projectNote(body: String!): Payload! }"
+    )
+    found = description.parse(sdl.encode(), operations=["mutation.projectNote", "query.projectNote"])
+    tools = propose(found, "tracker", server=SERVER).tools
+    assert sorted((rule.operation, rule.effect) for rule in tools.values()) == [
+        ("POST /graphql#getProjectNote", "reads"),
+        ("POST /graphql#projectNote", "destroys"),
+    ]
+    assert [one.id for one in description.parse(SDL.encode()).operations][:2] == ["issue", "issues"]
+
+
+def test_a_large_object_is_asked_for_what_it_always_has_and_what_has_a_name_first() -> None:
+    texts = " ".join(f"a{number}: String" for number in range(graphql_schema.MAX_TEXTS))
+    objects = " ".join(f"b{number}: Blob" for number in range(graphql_schema.MAX_OBJECTS))
+    sdl = f"""
+    type Blob {{ id: ID! }} type Team {{ id: ID!, name: String! }}
+    type Issue {{
+      {texts} {objects} status: String! identifier: String! team: Team! owner: Team
+      "[Internal] What the vendor keeps for itself." notes: String!
+      "[DEPRECATED] Ask for owner." lead: Team!
+    }}
+    type Query {{ issue(id: String!): Issue "[Internal] Of the vendor." secretIssue: Issue }}
+    """
+    overlay = overlay_of(sdl.encode())
+    assert [*overlay.tools] == ["get_issue"]
+    document = overlay.tools["get_issue"].document
+    fields = document.partition("issue(id: $id) {")[2].split()
+    assert fields[:2] == ["identifier", "status"]
+    assert "team { id name } owner { id name } b0 { id }" in document
+    assert not {"notes", "lead"} & {*fields}
+    assert (document.count(" a"), document.count(" b")) == (
+        graphql_schema.MAX_TEXTS - 2,
+        graphql_schema.MAX_OBJECTS - 2,
+    )

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 DOCUMENT = "x-mcpist-document"
 """The extension with an operation's GraphQL document."""
 GRAPHQL_PATH = "/graphql"
-MAX_TEXTS = 20  # and numbers, of one object
-MAX_OBJECTS = 10  # in one object
+MAX_TEXTS = 30  # and numbers, of one object
+MAX_OBJECTS = 16  # in one object
 MAX_MEMBERS = 8  # of a union
 MAX_SELECTION_ENVELOPES = 3  # around what was asked for: pages, edges, the answer of a mutation
 MAX_SDL_BYTES = 16_000_000
@@ -30,13 +30,15 @@ MAX_DOCUMENTS_CHARACTERS = 50_000_000  # of all operations; a few long names can
 _SDL = re.compile(
     r'(?:\s+|#[^\n]*+|"""(?:[^"]|"(?!""))*+""")*+(?:schema|type|directive|scalar|enum|interface|input|union)\b'
 )
-_NAMED = ("id", "key", "number", "name", "displayName", "title", "login", "email", "url", "message")
+_NAMED = ("id", "identifier", "key", "number", "name", "displayName", "title", "login", "email", "url", "message")
+_NAMED_BY = {"name", "displayName", "title", "login"}
 _SCALARS = {"Int": "integer", "Float": "number", "Boolean": "boolean", "String": "string", "ID": "string"}
 _PAGE_INFO = {"hasNextPage": "boolean", "endCursor": "string"}
 _TEXT_SCALAR = re.compile(r"(Time|Date|UR[IL]|ID|Id|Email|HTML|Markdown|Oid)$")
 _USER_ERRORS = ("userErrors", "errors")  # of a mutation: asked for, and read as errors
 _IGNORED = {"clientMutationId"}  # an echo of the request
 _BACKWARDS = {"last", "before"}
+_ASIDE = re.compile(r"\s*\[(internal|deprecated)\b", re.IGNORECASE)  # vendors mark fields so that are not for others
 
 
 class Document(str):
@@ -90,11 +92,13 @@ def _as_openapi(build: "Callable[[Any], GraphQLSchema]", budget: ImportBudget) -
 def _converted(schema: "GraphQLSchema", budget: ImportBudget) -> dict[str, Any]:
     made = _Converter(budget)
     roots = {"query": schema.query_type, "mutation": schema.mutation_type}
+    fields = {kind: root.fields if root else {} for kind, root in roots.items()}
+    shared = fields["query"].keys() & fields["mutation"].keys()
     paths = {
-        path: {"post": operation}
-        for kind, root in roots.items()
-        for name, field in (root.fields.items() if root else ())
-        if field.deprecation_reason is None
+        path: {"post": {"operationId": f"{kind}.{name}" if name in shared else name} | operation}
+        for kind in roots
+        for name, field in fields[kind].items()
+        if _is_offered(field)
         for path, operation in [made.operation(kind, name, field)]
     }
     return {
@@ -135,9 +139,8 @@ class _Converter:
             for key, one in arguments.items()
         }
         body = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-        answer = {"type": "object", "properties": {"data": {"type": "object", "properties": {name: shape}}}}
+        answer = _object({"data": _object({name: shape})})
         return f"{GRAPHQL_PATH}#{verb_first}", {
-            "operationId": name,
             "summary": field.description or "",
             "tags": [kind],
             "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
@@ -168,12 +171,12 @@ class _Converter:
 
     def _fields(self, named: Any, depth: int, *, is_payload: bool) -> Iterator[tuple[str, tuple[str, dict[str, Any]]]]:
         """Yield the fields of an object that need no arguments: texts and numbers first, then what is in it."""
-        from graphql import get_named_type, is_leaf_type
+        from graphql import get_named_type, is_leaf_type, is_nullable_type
 
         fields = {
             name: one
             for name, one in named.fields.items()
-            if one.deprecation_reason is None and not any(map(_is_required, one.args.values()))
+            if _is_offered(one) and not any(map(_is_required, one.args.values()))
         }
         pages = next((name for name in ("nodes", "edges") if name in fields and "pageInfo" in fields), "")
         if pages and depth <= 0:
@@ -191,9 +194,11 @@ class _Converter:
         is_wrapper = is_payload and not _IGNORED.union(_USER_ERRORS).issuperset(objects)
         if is_wrapper:
             leaves = [name for name in leaves if name == "success"]
-        for name in sorted(leaves, key=_prominence)[:MAX_TEXTS]:
+        leaves.sort(key=lambda name: (_prominence(name), is_nullable_type(fields[name].type)))
+        for name in leaves[:MAX_TEXTS]:
             if depth <= 0 or name in _NAMED:
                 yield name, self._selection(fields[name].type, depth=depth)
+        objects.sort(key=lambda name: (not _has_name(types[name]), is_nullable_type(fields[name].type)))
         for name in objects[:MAX_OBJECTS] if depth <= 0 else ():
             is_envelope = is_wrapper or name == "node"
             yield name, self._selection(fields[name].type, depth=depth + 1 if is_envelope else 1)
@@ -255,7 +260,8 @@ def _leaf(named: "GraphQLNamedType") -> dict[str, Any]:
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties}
+    """Return the schema of an object whose fields a document names: an answer has them all."""
+    return {"type": "object", "properties": properties, "required": [*properties]}
 
 
 def _members(members: Sequence[Any]) -> tuple[str, dict[str, Any]]:
@@ -270,6 +276,14 @@ def _members(members: Sequence[Any]) -> tuple[str, dict[str, Any]]:
 def _fields_of(named: Any, names: Iterable[str]) -> list[str]:
     fields = named.fields
     return [name for name in names if name in fields and not any(map(_is_required, fields[name].args.values()))]
+
+
+def _is_offered(field: "GraphQLField") -> bool:
+    return field.deprecation_reason is None and not _ASIDE.match(field.description or "")
+
+
+def _has_name(named: Any) -> bool:
+    return not _NAMED_BY.isdisjoint(getattr(named, "fields", ()))
 
 
 def _is_required(argument: Any) -> bool:
