@@ -3,10 +3,10 @@ from typing import Any
 import pytest
 
 from mcpist.caller import Role
-from mcpist.errors import InvalidArguments
+from mcpist.errors import FileTooLarge, InvalidArguments
 from mcpist.files.answers import keep_download
-from mcpist.files.content import FileContent
-from mcpist.files.parameters import load_arguments
+from mcpist.files.content import MAX_CONTENT_BYTES, FileContent
+from mcpist.files.parameters import load_arguments, reference_names
 from mcpist.render.answer import compact
 from mcpist.render.shows import DOWNLOADED
 from mcpist.running.send import request_body
@@ -64,21 +64,28 @@ def test_a_multipart_body_takes_files_beside_other_fields() -> None:
         "description": "The cover",
     }
     picture = FileContent(b"\x89PNG", "image/png", "cover.png")
-    call = call_of(described, file=picture, pages="a page", tags=["a", "b"], about={"a": 1}, public=True, note=None)
+    call = call_of(
+        described, file=picture, pages=["a page", picture], tags=["a", "b"], about={"a": 1}, public=True, note=None
+    )
     assert call == Call(
         "POST",
         "/things",
         multipart={
             "file": FilePart("cover.png", picture),
-            "pages": FilePart("pages.txt", FileContent(b"a page", "text/plain")),
+            "pages": [FilePart("pages.txt", FileContent(b"a page", "text/plain")), FilePart("cover.png", picture)],
             "tags": ["a", "b"],
             "about": '{"a":1}',
             "public": "true",
         },
     )
     assert request_body(call)["headers"]["content-type"].startswith("multipart/form-data; boundary=")
-    with pytest.raises(InvalidArguments):
-        call_of(described, tags=["a"])
+    assert tool.input_schema["properties"]["pages"] == {
+        "type": "array",
+        "items": {"type": "string", "format": "file-content"},
+    }
+    for wrong in ({"tags": ["a"]}, {"file": picture, "pages": [picture, {}]}):
+        with pytest.raises(InvalidArguments):
+            call_of(described, **wrong)
 
 
 def test_a_body_that_is_no_json_is_a_file() -> None:
@@ -103,12 +110,30 @@ def test_an_answer_that_is_no_json_is_kept_as_a_file() -> None:
 def test_a_file_of_the_caller_is_sent_by_its_reference() -> None:
     uma = caller(Role("everything", modules=("*",)))
     (tool,) = module_of(one_operation("post", requestBody=takes(FORM, "multipart/form-data"))).tools.values()
-    stored = keep_download(uma, FileContent(b"\x89PNG", "image/png", "cover.png"))["file"]
+    content = FileContent(b"\x89PNG", "image/png", "cover.png")
+    stored = keep_download(uma, content)["file"]
     reference = {"path": stored["path"], "sha256": stored["sha256"]}
-    loaded = load_arguments(uma, tool.input_schema, {"file": reference})
-    work = tool.describe_work(tool.validate(loaded))
+    given = {"file": reference, "pages": ["a page", reference, reference]}
+    assert reference_names(tool.input_schema, given) == {"file", "pages"}
+    work = tool.describe_work(tool.validate(load_arguments(uma, tool.input_schema, given)))
     assert isinstance(work, Call)
-    assert work.multipart == {"file": FilePart("cover.png", FileContent(b"\x89PNG", "image/png", "cover.png"))}
+    assert work.multipart is not None
+    assert work.multipart["file"] == FilePart("cover.png", content)
+    assert work.multipart["pages"] == [
+        FilePart("pages.txt", FileContent.of_text("a page")),
+        *[FilePart("cover.png", content)] * 2,
+    ]
+
+
+@pytest.mark.usefixtures("aws")
+def test_the_files_of_a_list_are_together_no_larger_than_one() -> None:
+    uma = caller(Role("everything", modules=("*",)))
+    (tool,) = module_of(one_operation("post", requestBody=takes(FORM, "multipart/form-data"))).tools.values()
+    stored = keep_download(uma, FileContent(bytes(MAX_CONTENT_BYTES // 2), "image/png", "cover.png"))["file"]
+    reference = {"path": stored["path"], "sha256": stored["sha256"]}
+    assert len(load_arguments(uma, tool.input_schema, {"pages": [reference] * 2})["pages"]) == 2
+    with pytest.raises(FileTooLarge):
+        load_arguments(uma, tool.input_schema, {"pages": [reference] * 3})
 
 
 def test_a_list_is_read_page_by_page() -> None:

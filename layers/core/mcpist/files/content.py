@@ -87,6 +87,12 @@ def _is_text(content: bytes) -> bool:
         return False
 
 
+def takes_contents(schema: Any) -> bool:
+    """Whether a parameter takes a list of texts or files."""
+    items = schema.get("items") if isinstance(schema, Mapping) else None
+    return isinstance(items, Mapping) and items.get("format") == CONTENT_FORMAT
+
+
 def _checked(value: Any) -> FileContent:
     if isinstance(value, FileContent):  # of a reference, whose file has been loaded
         return value

@@ -15,7 +15,7 @@ from mcpist_services.described.schemas import Schemas, description_of
 from mcpist_services.described.wording import listed
 
 _CREDENTIALS = listed("access_token api_key apikey auth_token client_secret oauth_token")
-_FILE = {"type": "string", "format": CONTENT_FORMAT}
+_FILE: dict[str, Any] = {"type": "string", "format": CONTENT_FORMAT}
 _STYLES: Mapping[str, Style] = {"spaceDelimited": "space", "pipeDelimited": "pipe", "deepObject": "deep"}
 
 
@@ -124,19 +124,24 @@ def _body(operation: Operation, schemas: Schemas, found: Arguments) -> Iterator[
         return
     properties, required_names = flat
     for name, schema in properties.items():
-        is_file = _is_file(schemas.description.object(schema), schemas)
-        if is_file and kind != MULTIPART_TYPE:
+        stated = schemas.description.object(schema)
+        file_spec = _file_spec(stated, schemas)
+        if file_spec and kind != MULTIPART_TYPE:
             raise NotImportable(f"its field {name} is a file")
-        if operation.method == "POST" and not is_file:
+        if operation.method == "POST" and not file_spec:
             found.pageable[name] = schema
-        spec = _FILE | description_of(schemas.description.object(schema)) if is_file else schemas.convert(schema)
+        spec = file_spec | description_of(stated) if file_spec else schemas.convert(schema)
         yield OverlayParameter(place="body", wire=name, required=name in required_names, spec=spec)
 
 
-def _is_file(schema: Mapping[str, Any], schemas: Schemas) -> bool:
-    """Whether a field is a file, or a list of files, of which a tool sends one."""
+def _file_spec(schema: Mapping[str, Any], schemas: Schemas) -> dict[str, Any]:
+    """Return the schema of a field that is a file, or a list of files; an empty one for any other."""
     if schema.get("type") == "array":
-        return _is_file({**schemas.description.object(schema.get("items")), "items": None}, schemas)
+        return {"type": "array", "items": _FILE} if _is_file(schemas.description.object(schema.get("items"))) else {}
+    return _FILE if _is_file(schema) else {}
+
+
+def _is_file(schema: Mapping[str, Any]) -> bool:
     media_type = str(schema.get("contentMediaType") or "")
     is_binary = schema.get("format") == "binary" or schema.get("type") == "file"
     return is_binary or (bool(media_type) and not JSON_TYPE.match(media_type))

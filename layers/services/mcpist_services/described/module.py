@@ -1,12 +1,12 @@
 """An overlay as one module of the catalogue, with tools that build the same Calls as written ones."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
 
 from mcpist.errors import InvalidRequest
-from mcpist.files.content import CONTENT_FORMAT, FileContent, file_name
+from mcpist.files.content import CONTENT_FORMAT, FileContent, file_name, takes_contents
 from mcpist.oauth.provider import check_public_url
 from mcpist.render.shows import DONE, DOWNLOADED, shows
 from mcpist.tools.declare.call import Call, FilePart, Work, path
@@ -132,8 +132,9 @@ class DescribedTool(SchemaTool):
         for name, value in arguments.items():
             if MASKED in str(value):
                 raise InvalidRequest(field=name, problem="it holds the mask of a secret, and not the secret")
-        contents = {name: value for name, value in arguments.items() if isinstance(value, FileContent)}
-        return super().validate(self._with_numbers({**arguments, **dict.fromkeys(contents, "")})) | contents
+        plain = {name: _without_content(value) for name, value in arguments.items()}
+        contents = {name: value for name, value in arguments.items() if plain[name] != value}
+        return super().validate(self._with_numbers(plain)) | contents
 
     def check(self, arguments: Mapping[str, Any], unresolved: Collection[str]) -> None:
         """Refuse arguments that are wrong already, while the values of the `unresolved` fields are not known yet."""
@@ -196,6 +197,13 @@ class DescribedTool(SchemaTool):
         return ((name, one) for name, one in self.rule.parameters.items() if one.place == place)
 
 
+def _without_content(value: Any) -> Any:
+    """Return an argument as its schema has it: with a text in the place of a file."""
+    if isinstance(value, list):
+        return ["" if isinstance(one, FileContent) else one for one in value]
+    return "" if isinstance(value, FileContent) else value
+
+
 def _takes_content(parameter: OverlayParameter) -> bool:
     return parameter.spec.get("format") == CONTENT_FORMAT
 
@@ -204,10 +212,14 @@ def _content(value: Any) -> FileContent:
     return value if isinstance(value, FileContent) else FileContent.of_text(str(value))
 
 
-def _part(name: str, value: Any, parameter: OverlayParameter) -> FilePart | str | list[str]:
-    """Return a field of a multipart body: a file by the name that it is stored under, anything else as in a form."""
-    if not _takes_content(parameter):
-        return form_value(value)
+def _part(name: str, value: Any, parameter: OverlayParameter) -> FilePart | str | Sequence[FilePart | str]:
+    """Return a field of a multipart body: each file by the name that it is stored under, anything else as in a form."""
+    if takes_contents(parameter.spec) and isinstance(value, list):
+        return [_file_part(name, one) for one in value]
+    return _file_part(name, value) if _takes_content(parameter) else form_value(value)
+
+
+def _file_part(name: str, value: Any) -> FilePart:
     content = _content(value)
     return FilePart(file_name(content.name or name, content.content_type), content)
 
