@@ -44,3 +44,14 @@ def test_a_next_field_is_an_address_where_its_description_says_so(said: dict[str
     paging = overlay_of(described).tools["list_books"].paging
     assert paging is not None
     assert (paging.kind, paging.field) == (kind, "next")
+
+
+def test_a_next_field_that_is_an_object_holds_the_cursor() -> None:
+    described = library()
+    fields = described["components"]["schemas"]["Page"]["properties"]
+    del fields["next_cursor"]
+    after = {"type": "object", "properties": {"after": {"type": "string"}}}
+    fields["paging"] = {"type": "object", "properties": {"next": after}}
+    paging = overlay_of(described).tools["list_books"].paging
+    assert paging is not None
+    assert (paging.kind, paging.field) == ("cursor", "paging.next.after")

@@ -92,7 +92,11 @@ def _by_answer(operation: "Operation", named: Mapping[str, str], fields: Mapping
         return "next_url", tuple(dict.fromkeys([*cursors, *numbers, *_ODATA_POSITIONS])), odata, ""
     if addresses and (cursors or numbers):
         return "next_url", (*cursors, *numbers), addresses[0], ""
-    matching = [path for path in fields if _flat(path.rpartition(".")[2]) in _NEXT_FIELDS]
+    matching = [
+        path
+        for path, spec in fields.items()
+        if _flat(path.rpartition(".")[2]) in _NEXT_FIELDS and not {"properties", "allOf"} & spec.keys()
+    ]
     if cursors and matching:
         return "cursor", (cursors[0],), matching[0], more
     if "link" in headers and (cursors or numbers):
