@@ -56,7 +56,7 @@ class _Trials:
         self._module = module(overlay, loopback=True)
         self._tools = {name: tool for name, tool in self._module.tools.items() if isinstance(tool, DescribedTool)}
         self._operations = {one.key: one for one in description.operations}
-        self._mock = MockApi(description)
+        self._mock = MockApi(description, overlay.security)
         self._identifiers = self._mock.collections.identifiers
         self._problems: dict[str, str] = {}
 

@@ -25,14 +25,17 @@ from mcpist_services.described.schemas import Schemas
 
 
 class MockApi:
-    """The operations of a description, each with a sample of its answer; any key is accepted, but one is needed."""
+    """The operations of a description, each with a sample of its answer; any key is accepted, but one is needed.
 
-    def __init__(self, description: Description) -> None:
+    It is needed where the description has it, unless `security` says otherwise.
+    """
+
+    def __init__(self, description: Description, security: Security | None = None) -> None:
         self.base = _base(description)
         self._strict = False
         self.collections = Collections(description.operations)
         self._schemas = Schemas(description, answers=True)
-        self._security = propose_security(description, list(description.operations))[1]
+        self._security = security or propose_security(description, list(description.operations))[1]
         # A path without a parameter wins over a template that fits it, too.
         by_parameters = sorted(description.operations, key=lambda one: one.path.count("{"))
         self._routes = [(operation, re.compile(self.base + _pattern(operation))) for operation in by_parameters]

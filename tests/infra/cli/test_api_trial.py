@@ -3,6 +3,7 @@
 from typing import Any
 
 from infra.cli.api_trial import NO_DATA, NO_ID, SECRET, try_out
+from mcpist_services.described.account_rule import Security
 from mcpist_services.described.description import parse
 from mcpist_services.described.overlay import ImportTrial, Overlay
 from tests.services.described.library import LIBRARY, SERVER, answers, content, library, overlay_of, takes
@@ -29,6 +30,11 @@ def with_rule(tool: str, **changes: Any) -> Overlay:
 
 def test_the_tools_of_a_collection_create_list_get_update_and_delete_one_item() -> None:
     assert trial_of(overlay_of(described())) == ImportTrial(chains=1, passed=1)
+
+
+def test_where_a_person_corrected_how_accounts_are_connected_their_credential_counts() -> None:
+    overlay = overlay_of(described()).model_copy(update={"security": Security(kind="bearer")})
+    assert trial_of(overlay) == ImportTrial(chains=1, passed=1)
 
 
 def test_a_tool_that_shows_no_id_no_data_or_a_secret_is_named() -> None:

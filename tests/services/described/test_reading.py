@@ -299,3 +299,15 @@ def test_a_description_may_be_larger_than_what_is_chosen_of_it() -> None:
     with pytest.raises(InvalidRequest, match="larger than 16 MB"):
         parse(content(large))
     assert [one.id for one in parse(content(large), operations=["listBooks"]).operations] == ["listBooks"]
+
+
+def test_a_sample_fits_all_parts_of_an_object() -> None:
+    # One part requires what the next describes, and a third one narrows.
+    parts = {
+        "allOf": [
+            {"allOf": [{"type": "object", "required": ["type", "number"]}, {"$ref": "#/$defs/Numbered"}]},
+            {"type": "object", "properties": {"type": {"enum": ["service_reference"]}, "more": {"enum": ["a"]}}},
+        ]
+    }
+    numbered = {"type": "object", "properties": {"type": {"type": "string"}, "number": {"const": 7}}}
+    assert sample(parts, {"Numbered": numbered}) == {"type": "service_reference", "number": 7}

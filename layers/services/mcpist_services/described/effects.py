@@ -127,7 +127,8 @@ def _of_reading(operation: Operation, kind: str) -> ProposedEffect:
 def _verbs(operation: Operation) -> list[str]:
     """Return the words that may be an operation's verb: the first of its summary, its id and the end of its path."""
     summary = [word for word in words(operation.summary) if not word.endswith("ly")]
-    identifier = words(_VERSION.sub("", re.split(r"[./]", operation.id)[-1]))
+    name = operation.path.partition("#")[2] if operation.document else operation.id  # of a field, with the verb first
+    identifier = words(_VERSION.sub("", re.split(r"[./]", name)[-1]))
     path = words(re.split(r"[./]", operation.path.rstrip("/"))[-1]) if not operation.path.endswith("}") else []
     if operation.method == "GET" and not ends_in_action(operation):
         path = []  # the end of a reading path is a noun

@@ -1,7 +1,7 @@
 """Schemas as a tool uses them: a value that one allows, for examples, and the shared ones that it needs."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mcpist.errors import InvalidRequest
@@ -106,7 +106,23 @@ class _Sampler:
         parts = [self.value(one, depth + STEP) for one in spec["allOf"]]
         own = self._object(spec, depth) if "properties" in spec else {}
         objects = [one for one in parts if isinstance(one, dict)]
-        return {key: one for part in [*objects, own] for key, one in part.items()} if objects or own else parts[0]
+        if not objects and not own:
+            return parts[0]
+        made = {key: one for part in [*objects, own] for key, one in part.items()}
+        # One part may require what another describes, or narrows to a few values.
+        stated = [properties for properties in self._properties(spec, depth) if not made.keys().isdisjoint(properties)]
+        narrow = {
+            key: one for properties in stated for key, one in properties.items() if {"enum", "const"} & one.keys()
+        }
+        return made | {key: self.value(one, depth + 1) for key, one in narrow.items() if key in made}
+
+    def _properties(self, spec: Mapping[str, Any], depth: float) -> Iterator[Mapping[str, Any]]:
+        """Yield the properties of an object and of its parts, those of the parts first."""
+        if depth <= MAX_SAMPLE_DEPTH:
+            found = self._definitions.get(str(spec.get("$ref", "")).removeprefix("#/$defs/"), {})
+            for part in (*spec.get("allOf", ()), *([found] if found else ())):
+                yield from self._properties(part, depth + STEP)
+            yield spec.get("properties", {})
 
     def _of_type(self, kind: Any, spec: Mapping[str, Any], depth: float) -> Any:
         if kind == "object" or "properties" in spec:
