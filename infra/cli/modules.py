@@ -48,7 +48,10 @@ module.command("show", help="Show a registered module, and which of its tools wa
 def register_module(
     access: Access,
     name: ModuleName,
-    api: Annotated[str, Option(metavar="FILE", help="An API: its OpenAPI description; - is standard input.")] = "",
+    api: Annotated[
+        list[str] | None,
+        Option(metavar="FILE", help="An API: its OpenAPI description, of several files each; - is standard input."),
+    ] = None,
     overlay: Annotated[Path | None, Option(metavar="FILE", help="An API: the file of `mcpist api import`.")] = None,
     operations: Annotated[list[str] | None, Option(metavar="GLOB", help="Only these operations of an API.")] = None,
     server: Annotated[str, Option(metavar="URL", help="An API's address, where its description has none.")] = "",
@@ -72,7 +75,8 @@ def register_module(
 
     body = given(name=name, description=description, version=version, category=category, author=author, tags=tags)
     body |= {"overwrite": True} if overwrite else {}
-    body |= {"openapi": text_of(api)} if api else {}
+    texts = [text_of(file) for file in api or ()]
+    body |= {"openapi": texts if len(texts) > 1 else texts[0]} if texts else {}
     body |= {"overlay": load_file(overlay).dump()} if overlay else {}
     body |= {"operations": operations} if operations else {}
     body |= {"server": server} if server else {}

@@ -42,6 +42,10 @@ def test_an_api_is_registered_from_its_description_and_shown(mcpist: Mcpist, tmp
     (listed,) = (one for one in mcpist("module", "list", "--tag", "loans")["modules"] if one["name"] == "library")
     assert (listed["version"], listed["source"]) == ("2.0.0", "api")
     assert mcpist("module", "register", "library", *options, fails=True)["code"] == "CONFLICT"
+    second = tmp_path / "readers.json"
+    second.write_text(json.dumps(described | {"paths": {"/readers": described["paths"]["/books"]}}), "utf-8")
+    both = mcpist("module", "register", "two", "--api", str(file), "--api", str(second), "--dry-run")
+    assert len(both["tools"]) > len(dry["tools"])
 
 
 def test_an_overlay_is_registered_with_its_corrections(mcpist: Mcpist, tmp_path: Path) -> None:

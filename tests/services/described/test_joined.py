@@ -5,10 +5,12 @@ import pytest
 
 from mcpist.errors import InvalidRequest
 from mcpist.tools.declare.call import Call
+from mcpist_services.described import description
 from mcpist_services.described.description import DescriptionFile, parse_files
 from mcpist_services.described.module import module
 from mcpist_services.described.overlay import Overlay
 from mcpist_services.described.proposal import propose
+from mcpist_services.described.references import MAX_API_BYTES, bundle
 from tests.services.conversation import work_of
 from tests.services.described.library import answers, library, takes
 
@@ -81,3 +83,13 @@ def test_files_that_contradict_each_other_are_refused() -> None:
         joined_overlay(library(), other)
     with pytest.raises(InvalidRequest, match=r"1\.json: description: it is no OpenAPI"):
         joined_overlay(library(), {})
+
+
+def test_files_are_together_no_larger_than_one_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    half = b" " * (MAX_API_BYTES // 2 + 1)
+    with pytest.raises(InvalidRequest, match="larger than 16 MB together"):
+        parse_files([DescriptionFile("a", half), DescriptionFile("b", half)])
+    monkeypatch.setattr(description, "MAX_API_VALUES", bundle(json.loads(json.dumps(library())), None))
+    parse_files([DescriptionFile("a", json.dumps(library()).encode())])
+    with pytest.raises(InvalidRequest, match="larger together than one may be"):
+        joined_overlay(library(), readers())

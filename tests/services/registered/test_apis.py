@@ -30,7 +30,7 @@ from mcpist_services.registered.request import parse
 from tests import members
 from tests.audit_items import audit_items
 from tests.core.people.conftest import FakeAccounts
-from tests.services.described.library import library, overlay_of
+from tests.services.described.library import PAGE, answers, library, overlay_of
 from tests.services.registered.people import Registrar
 
 OTHER_HOST = "https://other.library.example/v1"
@@ -153,6 +153,31 @@ def test_of_a_description_that_is_refused_nothing_is_registered(registrar: Regis
         registrar.register(name="library", openapi=openapi)
     assert directory.read("acme").modules == {}
     assert [row["outcome"] for row in audit_rows()] == ["VALIDATION_ERROR"]
+
+
+def test_the_files_of_one_description_are_one_module(registrar: Registrar) -> None:
+    second = library(paths={"/readers": {"get": {"operationId": "listReaders", "responses": answers(PAGE)}}})
+    registrar.register(name="library", openapi=[library(), json_bytes(second).decode()])
+    registrar.grant("library")
+    assert {"list_books", "list_readers"} <= registrar.permissions().catalogue.index.modules["library"].tools.keys()
+
+
+@pytest.mark.parametrize(
+    ("openapi", "field"),
+    [
+        ([library(), {}], "openapi.1"),
+        ([library(), library()], "openapi.1"),
+        ([library(), {"openapi": "4.0.0", "paths": {}}], "openapi.1#/openapi"),
+        ([], "openapi"),
+        ([{}] * 51, "openapi"),
+        ({"openapi": "4.0.0", "paths": {}}, "openapi#/openapi"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_its_place(registrar: Registrar, openapi: Any, field: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        registrar.register(name="library", openapi=openapi)
+    assert refused.value.details["field"] == field
+    assert directory.read("acme").modules == {}
 
 
 @pytest.mark.parametrize("schema", [{"type": 5}, {"enum": 3}, {"anyOf": [5]}, {"properties": []}, {"items": 5}])

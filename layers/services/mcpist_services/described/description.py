@@ -12,6 +12,7 @@ from mcpist_services.described import discovery, graphql_schema, swagger
 from mcpist_services.described.joined import joined
 from mcpist_services.described.references import (
     MAX_API_BYTES,
+    MAX_API_VALUES,
     MAX_SOURCE_BYTES,
     METHODS,
     bundle,
@@ -134,15 +135,22 @@ def parse(content: bytes, *, folder: Path | None = None, operations: Collection[
 
 
 def parse_files(files: Sequence[DescriptionFile], operations: Collection[str] = ()) -> Description:
-    """Return the description that several files make together: see `joined`."""
+    """Return the description that several files make together: see `joined`. No more may be in all than in one."""
+    max_bytes = MAX_SOURCE_BYTES if operations else MAX_API_BYTES
+    if len(files) > 1 and sum(len(file.content) for file in files) > max_bytes:
+        raise refuse("description", f"its files are larger than {max_bytes // 1_000_000} MB together")
     roots: dict[str, dict[str, Any]] = {}
+    values = 0
     for file in files:
         try:
-            roots[file.name] = _document(file.content, file.folder, operations)
+            roots[file.name], more = _document(file.content, file.folder, operations)
+            values += more
         except InvalidRequest as error:
             if len(files) > 1:
                 raise refuse(f"{file.name}: {error.details['field']}", str(error.details["problem"])) from None
             raise
+    if values > MAX_API_VALUES:
+        raise refuse("description", "its files are larger together than one may be: choose some operations")
     if len(roots) < len(files):
         raise refuse("description", "two of its files have one name")
     with well_formed("description"):
@@ -150,16 +158,16 @@ def parse_files(files: Sequence[DescriptionFile], operations: Collection[str] = 
     return _described(root, b"".join(file.content for file in files))
 
 
-def _document(content: bytes, folder: Path | None, operations: Collection[str]) -> dict[str, Any]:
-    """Return the values of one file in the shape of OpenAPI 3, with all that they refer to inside."""
+def _document(content: bytes, folder: Path | None, operations: Collection[str]) -> tuple[dict[str, Any], int]:
+    """Return one file in the shape of OpenAPI 3 with all that it refers to inside, and how many values it needs."""
     root = graphql_schema.from_sdl(content) if graphql_schema.is_sdl(content) else _read(content, operations)
     if not isinstance(root, dict) or not ("openapi" in root or "swagger" in root):
         raise refuse("description", "it is no OpenAPI description: it has neither `openapi` nor `swagger`")
     if isinstance(root.get("x-webhooks"), dict):  # before OpenAPI 3.1
         root.setdefault("webhooks", root.pop("x-webhooks"))
-    bundle(root, folder, chooser(operations) if operations else None)
+    values = bundle(root, folder, chooser(operations) if operations else None)
     with well_formed("description"):
-        return swagger.as_openapi_3(root)
+        return swagger.as_openapi_3(root), values
 
 
 def _described(root: dict[str, Any], content: bytes) -> Description:

@@ -45,15 +45,15 @@ def well_formed(place: str) -> Iterator[None]:
         raise refuse(place, "something in it has another type than OpenAPI says") from None
 
 
-def bundle(root: dict[str, Any], folder: Path | None, is_chosen: Chooser | None = None) -> None:
+def bundle(root: dict[str, Any], folder: Path | None, is_chosen: Chooser | None = None) -> int:
     """Put the files that a description's operations refer to inside it, so that every `$ref` of them is local.
 
-    With `is_chosen`, operations for which it is false are left out first.
+    With `is_chosen`, operations for which it is false are left out first. Return how many values the others lead to.
     """
     made = _Bundle(root, folder)
     if is_chosen:
         made.choose(is_chosen)
-    made.bundled()
+    return made.bundled()
 
 
 def is_chosen(globs: Collection[str], *texts: str) -> bool:
@@ -138,7 +138,7 @@ class _Bundle:
                     chosen[key] = found
                     self._localize(found, f"#/paths/{path}/{key}", own)
 
-    def bundled(self) -> None:
+    def bundled(self) -> int:
         """Rewrite the references of all that operations lead to, and read the files that these name."""
         start = {key: value for key, value in self._root.items() if key != BUNDLED_FILES and key not in _BY_REFERENCE}
         components = self._root.get("components")
@@ -150,6 +150,7 @@ class _Bundle:
             raise refuse("#/paths", f"{problem}: choose some operations")
         if not self._files:
             del self._root[BUNDLED_FILES]
+        return len(self._seen)
 
     def _localize(self, node: Any, place: str, file: str) -> None:
         """Rewrite the references from a part of a file on, which are relative to the file that each is in."""

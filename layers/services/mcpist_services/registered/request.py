@@ -1,7 +1,7 @@
 """Requests to register a module: what an administrator sends, and the definition that is made of it."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
 
@@ -11,11 +11,16 @@ from mcpist.registry.definitions import Definition
 from mcpist.validation import parse_model
 from mcpist_services.definitions import ModuleName
 
+if TYPE_CHECKING:
+    from mcpist_services.described.description import Description
+
 MAX_TAGS = 20
+MAX_FILES = 50  # of one description
 MAX_PROBLEM_CHARACTERS = 300
 MAX_OVERLAY_EVALUATIONS = 500_000
 """Of one overlay's schemas: about four seconds; those of Box's whole API take 57,000."""
 
+type OpenApi = dict[str, JsonValue] | str
 type Kind = Literal["api", "upstream"]
 type ShortText = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
@@ -29,8 +34,8 @@ class ModuleRequest(BaseModel):
     """The module's name."""
     overwrite: bool = False
     """Whether it replaces a registered module of this name."""
-    openapi: dict[str, JsonValue] | str | None = None
-    """Of an API: its OpenAPI description, as JSON or as text in JSON or YAML."""
+    openapi: OpenApi | tuple[OpenApi, ...] | None = None
+    """Of an API: its OpenAPI description, as JSON or as text in JSON or YAML; of a vendor that splits it, its files."""
     overlay: dict[str, JsonValue] | None = None
     """Of an API: what `mcpist api import` wrote; beside `openapi`, its corrections are kept."""
     operations: tuple[ShortText, ...] = ()
@@ -102,20 +107,19 @@ def account_handling(definition: Definition) -> Definition:
 
 
 def _define_api(request: ModuleRequest) -> Definition:
-    from mcpist_services.described.description import parse as parse_description
     from mcpist_services.described.overlay import load_overlay
     from mcpist_services.described.proposal import propose
     from mcpist_services.described.registered import index_of
 
     earlier = load_overlay({"name": request.name, **request.overlay}) if request.overlay is not None else None
     if request.openapi is not None:
-        text, chosen = request.openapi, request.operations
-        try:
-            description = parse_description(text.encode() if isinstance(text, str) else json_bytes(text))
-        except InvalidRequest as error:
-            place = str(error.details["field"])
-            raise error.with_details(field=f"openapi{place if place.startswith('#') else ''}") from None
-        overlay = propose(description, request.name, operations=chosen, server=request.server, earlier=earlier)
+        overlay = propose(
+            _description(request.openapi),
+            request.name,
+            operations=request.operations,
+            server=request.server,
+            earlier=earlier,
+        )
     else:
         assert earlier is not None
         overlay = earlier
@@ -125,6 +129,23 @@ def _define_api(request: ModuleRequest) -> Definition:
     dumped = overlay.model_copy(update=changed).dump()
     _check_schemas(dumped)
     return {"overlay": dumped, "index": index_of(dumped)}
+
+
+def _description(stated: OpenApi | tuple[OpenApi, ...]) -> "Description":
+    """Return a description of one file or several; InvalidRequest names the place as one in the request."""
+    from mcpist_services.described.description import DescriptionFile, parse_files
+
+    names = (
+        {f"openapi.{number}": one for number, one in enumerate(stated)} if isinstance(stated, tuple) else {"": stated}
+    )
+    files = {name: one.encode() if isinstance(one, str) else json_bytes(one) for name, one in names.items()}
+    try:
+        return parse_files([DescriptionFile(name, content) for name, content in files.items()])
+    except InvalidRequest as error:
+        name, _, place = str(error.details["field"]).rpartition(": ")
+        name = place if place in files else name
+        field = f"{name or 'openapi'}{place if place.startswith('#') else ''}"
+        raise error.with_details(field=field) from None
 
 
 def _check_schemas(overlay: Mapping[str, Any]) -> None:
@@ -158,6 +179,8 @@ def check(request: ModuleRequest) -> None:
     has_api = request.openapi is not None or request.overlay is not None
     if not has_api and not request.url:
         raise InvalidRequest(field="url", problem="Field required: a server's url, or an API's openapi or overlay")
+    if isinstance(request.openapi, tuple) and not 1 <= len(request.openapi) <= MAX_FILES:
+        raise InvalidRequest(field="openapi", problem=f"a description has 1 to {MAX_FILES} files")
     if has_api and request.url:
         raise InvalidRequest(field="url", problem="give a server's url, or an API's openapi or overlay, not both")
     if request.url and not request.description:
