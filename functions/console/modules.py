@@ -142,7 +142,7 @@ def _request(visit: Visit) -> ModuleRequest:
     if form("ready"):
         from mcpist_services.registered.catalogue import request_of
 
-        return request_of(form("ready"))
+        return request_of(form("ready"), form("ready_server").strip())
     fields: dict[str, Any] = {name: form(name) for name in ("name", "description")}
     fields |= {name: form(name) for name in ("url", "openapi", "server") if form(name).strip()}
     headers = [line.partition(":") for line in form("headers").splitlines() if line.strip()]

@@ -75,11 +75,12 @@ def import_api(
     check_module_name(name, provider_names())
     file = folder / f"{name}.yaml"
     earlier = load_file(file) if file.exists() else None
-    sources = [ready.source] if ready else sources
+    sources = [*ready.sources] if ready else sources
     globs = tuple(operations or (earlier.operations if earlier else ready.operations if ready else ()))
     description = parse_files([*map(_load, sources)], globs)
     shown = ", ".join(map(_shown, sources))
-    overlay = propose(description, name, source=shown, operations=globs, server=server, earlier=earlier)
+    server, names = (server or ready.server, ready.names) if ready else (server, None)
+    overlay = propose(description, name, source=shown, operations=globs, server=server, names=names, earlier=earlier)
     if ready and earlier is None:
         overlay = ready.corrected(overlay)
     overlay = overlay.model_copy(update={"trial": try_out(description, overlay)})
@@ -93,11 +94,12 @@ def add_ready(
     access: Access,
     name: Annotated[str, Argument(metavar="NAME", help=f"One of {', '.join(READY)}.")],
     file: Annotated[str, Argument(metavar="FILE", help="JSON of your app there; - is standard input.")] = "",
+    server: Annotated[str, Option(metavar="URL", help="The address of your account, where each has its own.")] = "",
     dry_run: DryRun = False,
 ) -> CommandResult:
     """Add a ready API or MCP server to your organization; with its app people connect by consent."""
     app = parse_app(ModuleAppRequest, text_of(file)).fields() if file else {}
-    body = request_of(name).model_dump(mode="json", exclude_defaults=True)
+    body = request_of(name, server).model_dump(mode="json", exclude_defaults=True)
     session = access.session()
     made = session.change("POST", "/v1/modules", body, dry_run=dry_run)
     if not dry_run and (app or name in READY_SERVERS):

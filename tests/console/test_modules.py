@@ -141,6 +141,7 @@ def test_an_entry_of_the_catalogue_is_added_by_its_name(ada: Browser) -> None:
     assert '<option value="sentry">' not in ada.get("/modules?new=1")["body"]
     assert "paste keys now" in ada.get("/modules?id=sentry")["body"]
     assert ada.post("/modules", [("action", "register"), ("ready", "none")])["statusCode"] == 400
+    assert 'name="ready_server"' in page
 
 
 def test_an_oauth_server_reads_who_our_client_is(ada: Browser) -> None:

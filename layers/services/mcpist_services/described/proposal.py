@@ -59,12 +59,14 @@ def propose(
     source: str = "",
     operations: Iterable[str] = (),
     server: str = "",
+    names: Mapping[str, str] | None = None,
     earlier: Overlay | None = None,
     budget: ImportBudget | None = None,
 ) -> Overlay:
     """Return an overlay for the operations that the globs choose; of an earlier one people's corrections stay.
 
     A glob is compared with an operation's id, its `METHOD /path` and its tags. `server` replaces the description's.
+    `names` are those of tools by their operations, where a person has chosen them.
     """
     globs = tuple(operations) or (earlier.operations if earlier else ())
     host = host_of(description, server or (earlier.host if earlier else ""))
@@ -73,10 +75,12 @@ def propose(
     with well_formed("#/components/securitySchemes"):
         scheme, security, doubts = propose_security(description, chosen)
     rules, left_out = _importable(description, chosen, schemas, scheme, host, budget or ImportBudget())
-    kept = {rule.operation: tool for tool, rule in earlier.tools.items()} if earlier else {}
+    chosen_names = dict(names or {})
+    if earlier:
+        chosen_names |= {rule.operation: tool for tool, rule in earlier.tools.items()}
     named = {key: (one.operation, one.answer.is_list) for key, (_, one) in rules.items()}
-    names = propose_names(name, named, {key: kept[key] for key in rules if key in kept})
-    tools = with_undos({names[key]: rule for key, (rule, _) in rules.items()})
+    found = propose_names(name, named, {key: chosen_names[key] for key in rules if key in chosen_names})
+    tools = with_undos({found[key]: rule for key, (rule, _) in rules.items()})
     proposed = {
         "name": name,
         **propose_about(description),

@@ -6,38 +6,61 @@ from typing import Any
 
 from mcpist.toml_table import toml_beside
 from mcpist_services.described.account_rule import Security
-from mcpist_services.described.overlay import Overlay
+from mcpist_services.described.overlay import Overlay, ToolRule
 
 
 @dataclass(frozen=True, slots=True)
 class ReadyApi:
     """An entry of `ready_apis.toml`."""
 
-    source: str
-    """The address of its description."""
+    sources: tuple[str, ...]
+    """The addresses of its description, of a vendor that splits it those of all its files."""
     operations: tuple[str, ...]
     """Globs of the operations to import."""
-    shows: Mapping[str, Sequence[str]]
+    shows: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By operation: the columns of its tool, where the import's own are not what a person would choose."""
-
+    names: Mapping[str, str] = field(default_factory=dict)
+    """By operation: the name of its tool, likewise."""
+    optional: Sequence[str] = ()
+    """Arguments that the description requires and the service does not."""
+    server: str = ""
+    """The address before the paths, where the description names none and all accounts have one."""
     security: Mapping[str, Any] = field(default_factory=dict)
-    """How accounts are connected, where the description does not say it."""
+    """How accounts are connected, where the description does not say it; `{host}` in an address is the API's."""
     is_large: bool = False
     """Whether its description takes too long to read for a function."""
 
     def corrected(self, overlay: Overlay) -> Overlay:
-        """Return an overlay with these columns and accounts, as if a person had corrected them."""
-        changed = {
-            name: rule.model_copy(update={"shows": tuple(self.shows[rule.operation])})
-            for name, rule in overlay.tools.items()
-            if rule.operation in self.shows
+        """Return an overlay with these columns, arguments and accounts, as if a person had corrected them."""
+        tools = {name: self._corrected_tool(rule) for name, rule in overlay.tools.items()}
+        security = Security(**_placed(self.security, overlay.host)) if self.security else overlay.security
+        return overlay.model_copy(update={"tools": tools, "security": security})
+
+    def _corrected_tool(self, rule: ToolRule) -> ToolRule:
+        loose = {
+            name: one.model_copy(update={"required": False})
+            for name, one in rule.parameters.items()
+            if name in self.optional and one.required
         }
-        security = Security(**self.security) if self.security else overlay.security
-        return overlay.model_copy(update={"tools": overlay.tools | changed, "security": security})
+        changed: dict[str, Any] = {"parameters": {**rule.parameters, **loose}} if loose else {}
+        if rule.operation in self.shows:
+            changed["shows"] = tuple(self.shows[rule.operation])
+        return rule.model_copy(update=changed) if changed else rule
 
 
-def _entry(source: str, operations: Sequence[str], **more: Any) -> ReadyApi:
-    return ReadyApi(source, tuple(operations), more.pop("shows", {}), **more)
+def _placed(stated: Mapping[str, Any], host: str) -> dict[str, Any]:
+    return {
+        name: _placed(one, host)
+        if isinstance(one, Mapping)
+        else str(one).replace("{host}", host)
+        if isinstance(one, str)
+        else one
+        for name, one in stated.items()
+    }
+
+
+def _entry(sources: Sequence[str], operations: Sequence[str], **more: Any) -> ReadyApi:
+    return ReadyApi(tuple(sources), tuple(operations), **more)
 
 
 READY_APIS = {name: _entry(**entry) for name, entry in toml_beside(__file__, "ready_apis.toml").items()}
