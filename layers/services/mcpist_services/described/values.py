@@ -34,8 +34,7 @@ def query_of(name: str, parameter: OverlayParameter, arguments: Mapping[str, Any
 
 
 def text_of(value: Any, style: Style) -> str:
-    """Return a value as one text in a style."""
-    """Return a value as an address or a header has it."""
+    """Return a value as one text in a style, as an address or a header has it."""
     if isinstance(value, str) and style != "json":
         return value
     if style == "json" or isinstance(value, dict):

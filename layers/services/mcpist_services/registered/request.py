@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mcpist_services.described.description import Description
 
 MAX_TAGS = 20
-MAX_FILES = 50  # of one description
+MAX_DESCRIPTION_FILES = 50  # of one description
 MAX_PROBLEM_CHARACTERS = 300
 MAX_OVERLAY_EVALUATIONS = 500_000
 """Of one overlay's schemas: about four seconds; those of Box's whole API take 57,000."""
@@ -179,8 +179,8 @@ def check(request: ModuleRequest) -> None:
     has_api = request.openapi is not None or request.overlay is not None
     if not has_api and not request.url:
         raise InvalidRequest(field="url", problem="Field required: a server's url, or an API's openapi or overlay")
-    if isinstance(request.openapi, tuple) and not 1 <= len(request.openapi) <= MAX_FILES:
-        raise InvalidRequest(field="openapi", problem=f"a description has 1 to {MAX_FILES} files")
+    if isinstance(request.openapi, tuple) and not 1 <= len(request.openapi) <= MAX_DESCRIPTION_FILES:
+        raise InvalidRequest(field="openapi", problem=f"a description has 1 to {MAX_DESCRIPTION_FILES} files")
     if has_api and request.url:
         raise InvalidRequest(field="url", problem="give a server's url, or an API's openapi or overlay, not both")
     if request.url and not request.description:
