@@ -47,7 +47,7 @@ def test_each_has_a_public_address_and_a_name_of_its_own() -> None:
 
 def test_its_columns_are_those_of_a_correction() -> None:
     shows = {"GET /books": ("title", "id"), "GET /none": ("id",)}
-    ready = ReadyApi((), (), shows, optional=("title", "query_limit"))
+    ready = ReadyApi((), (), shows, optional={"POST *": ("title", "none")})
     overlay = ready.corrected(overlay_of(library()))
     assert overlay.tools["list_books"].shows == ("title", "id")
     assert not overlay.tools["add_book"].parameters["title"].required

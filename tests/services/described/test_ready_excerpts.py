@@ -127,6 +127,8 @@ def test_a_crm_in_several_files_is_one_module_with_names_that_people_use() -> No
     assert [call.path for call in sent] == [f"{base}/0-3/search"] * 2
     assert [(call.json or {}).get("after") for call in sent] == [None, "9"]
     assert rows(overlay, "list_deals", first) == [{"id": "1", "properties": {"dealname": "A"}}]
+    required = [name for name, one in overlay.tools["create_deal"].parameters.items() if one.required]
+    assert required == ["properties"]
     made = {"id": "7", "properties": {"dealname": "B"}, "createdAt": "2026-01-31"}
     # The API answers with the record, its description has it in an envelope.
     assert rows(overlay, "create_deal", made) == [made]

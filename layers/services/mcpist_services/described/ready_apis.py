@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
 from mcpist.toml_table import toml_beside
@@ -21,8 +22,8 @@ class ReadyApi:
     """By operation: the columns of its tool, where the import's own are not what a person would choose."""
     names: Mapping[str, str] = field(default_factory=dict)
     """By operation: the name of its tool, likewise."""
-    optional: Sequence[str] = ()
-    """Arguments that the description requires and the service does not."""
+    optional: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By globs of operations: arguments that the description requires and the service does not."""
     server: str = ""
     """The address before the paths, where the description names none and all accounts have one."""
     security: Mapping[str, Any] = field(default_factory=dict)
@@ -38,9 +39,10 @@ class ReadyApi:
 
     def _corrected_tool(self, rule: ToolRule) -> ToolRule:
         loose = {
-            name: one.model_copy(update={"required": False})
-            for name, one in rule.parameters.items()
-            if name in self.optional and one.required
+            name: rule.parameters[name].model_copy(update={"required": False})
+            for glob, names in self.optional.items()
+            for name in names
+            if name in rule.parameters and fnmatchcase(rule.operation, glob)
         }
         changed: dict[str, Any] = {"parameters": {**rule.parameters, **loose}} if loose else {}
         if rule.operation in self.shows:
@@ -49,14 +51,13 @@ class ReadyApi:
 
 
 def _placed(stated: Mapping[str, Any], host: str) -> dict[str, Any]:
-    return {
-        name: _placed(one, host)
-        if isinstance(one, Mapping)
-        else str(one).replace("{host}", host)
-        if isinstance(one, str)
-        else one
-        for name, one in stated.items()
-    }
+    found = dict(stated)
+    for name, one in stated.items():
+        if isinstance(one, Mapping):
+            found[name] = _placed(one, host)
+        elif isinstance(one, str):
+            found[name] = one.replace("{host}", host)
+    return found
 
 
 def _entry(sources: Sequence[str], operations: Sequence[str], **more: Any) -> ReadyApi:
