@@ -70,18 +70,22 @@ class Neighbour:
     def sample(self, ended: Callable[[int], bool]) -> list[float]:
         """Return the milliseconds of requests, until `ended` says so of their number."""
         milliseconds: list[float] = []
-        messages = [_message("tools/list", {}), *(_message("tools/call", tool) for tool in self.tools)]
         with httpx2.Client(headers=HEADERS | {"authorization": f"Bearer {self.token}"}, timeout=60) as client:
             for taken in count():
                 if ended(taken):
                     return milliseconds
                 started = time.perf_counter()
-                response = client.post(self.url, json=messages[taken % len(messages)])
+                response = self.send(client, taken)
                 milliseconds.append((time.perf_counter() - started) * 1000)
-                if response.status_code != 200 or "error" in response.json():
+                if response.is_error or (response.content and "error" in response.json()):
                     self.errors[response.status_code] += 1
                 time.sleep(PAUSE_SECONDS)
         raise AssertionError
+
+    def send(self, client: httpx2.Client, number: int) -> httpx2.Response:
+        """Send the request of this number."""
+        messages = [_message("tools/list", {}), *(_message("tools/call", tool) for tool in self.tools)]
+        return client.post(self.url, json=messages[number % len(messages)])
 
 
 def hostile(token: str, number: int) -> Iterator[dict[str, Any]]:

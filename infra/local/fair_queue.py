@@ -13,7 +13,7 @@ MAX_AT_ONCE = 5  # requests of a client that are served at the same time
 MAX_AT_ONCE_OF_ORGANIZATION = 8  # half of the sandboxes of a function, and less beside other organizations
 MAX_WAITING_REQUESTS = 100  # requests of a client that wait, each in a thread; more are refused
 SPACING_SECONDS = 0.1  # between the starts of two requests of a client of which others wait
-MAX_KNOWN_TOKENS = 10_000
+MAX_KNOWN_SENDERS = 10_000
 UNKNOWN = b""
 
 
@@ -100,14 +100,15 @@ def _wake_first(client: _Client) -> None:
 
 
 class ApiTurns:
-    """Turns of the bearer tokens that a function has accepted, and of their organizations: few of one run at once.
+    """Turns of the senders that a function has accepted, and of their organizations: few of one run at once.
 
-    All requests without such a token are those of one client. A token waits for its own turn before it waits for that
-    of its organization, so that no person's requests fill the place of a colleague's.
+    A sender is a bearer token, or a source of events. All requests of others are those of one client. A sender waits
+    for its own turn before it waits for that of its organization, so that no person's requests fill the place of a
+    colleague's.
     """
 
     def __init__(self, organization_of: Callable[[str], str]) -> None:
-        self.tokens, self.organizations = (
+        self.senders, self.organizations = (
             FairQueue(),
             FairQueue(at_once=MAX_AT_ONCE_OF_ORGANIZATION, shared=MAX_AT_ONCE_OF_ORGANIZATION),
         )
@@ -116,25 +117,25 @@ class ApiTurns:
         self._lock = threading.Lock()
 
     @contextmanager
-    def turn(self, authorization: str, seconds: float) -> Iterator[None]:
-        """Hold the turn of the client that sends this header until the context ends; TooLate after some seconds."""
+    def turn(self, sender: str, seconds: float) -> Iterator[None]:
+        """Hold the turn of a sender until the context ends; TooLate after some seconds."""
         until = time.monotonic() + seconds
-        token, organization = self.client(authorization)
-        with self.tokens.turn(token, seconds), self.organizations.turn(organization, until - time.monotonic()):
+        client, organization = self.client(sender)
+        with self.senders.turn(client, seconds), self.organizations.turn(organization, until - time.monotonic()):
             yield
 
-    def client(self, authorization: str) -> tuple[bytes, bytes]:
-        """Return the keys of the token and the organization of this header."""
-        digest = sha256(authorization.encode()).digest()
+    def client(self, sender: str) -> tuple[bytes, bytes]:
+        """Return the keys of a sender and of its organization."""
+        digest = sha256(sender.encode()).digest()
         organization = self._known.get(digest)
         return (UNKNOWN, UNKNOWN) if organization is None else (digest, organization)
 
-    def note(self, authorization: str, status: int) -> None:
-        """Remember a token that was not refused."""
-        digest = sha256(authorization.encode()).digest()
-        if authorization and status != 401 and digest not in self._known:
-            organization = self._organization_of(authorization).encode()
+    def note(self, sender: str, status: int) -> None:
+        """Remember a sender to whom a function has once said yes: others may pretend to be anybody."""
+        digest = sha256(sender.encode()).digest()
+        if sender and status < 400 and digest not in self._known:
+            organization = self._organization_of(sender).encode()
             with self._lock:
                 self._known[digest] = organization
-                if len(self._known) > MAX_KNOWN_TOKENS:
+                if len(self._known) > MAX_KNOWN_SENDERS:
                     self._known.popitem(last=False)

@@ -67,15 +67,16 @@ class HttpApi:
         route, parameters = found
         if len(request.body) > MAX_API_BODY_BYTES:
             return _message(413, "Request Entity Too Large", request_id)
-        authorization = str(request.headers.get("authorization", ""))
+        # A vendor has no token: its deliveries are those of the source to which they come.
+        sender = str(request.headers.get("authorization", "")) or parameters.get("source", "")
         if self.turns is None:
             return self._invoke(request, route, parameters, request_id)
         try:
-            with self.turns.turn(authorization, INTEGRATION_TIMEOUT_SECONDS):
+            with self.turns.turn(sender, INTEGRATION_TIMEOUT_SECONDS):
                 response = self._invoke(request, route, parameters, request_id)
         except TooLate:
             return _message(429, "Too Many Requests", request_id)
-        self.turns.note(authorization, response.status)
+        self.turns.note(sender, response.status)
         return response
 
     def _invoke(
@@ -102,13 +103,13 @@ class HttpApi:
 
 def _pattern(path: str) -> re.Pattern[str]:
     if path == "$default":
-        return re.compile(".*")
+        return re.compile(".*", re.DOTALL)
     parts = re.split(r"\{(\w+\+?)\}", path)
     pieces = [
         re.escape(part) if index % 2 == 0 else f"(?P<{part.rstrip('+')}>{'.+' if part.endswith('+') else '[^/]+'})"
         for index, part in enumerate(parts)
     ]
-    return re.compile("".join(pieces))
+    return re.compile("".join(pieces), re.DOTALL)
 
 
 def _precedence(route: Route) -> tuple[bool, bool, int, bool]:

@@ -10,7 +10,7 @@ import pytest
 from infra.local.fair_queue import (
     MAX_AT_ONCE,
     MAX_AT_ONCE_OF_ORGANIZATION,
-    MAX_KNOWN_TOKENS,
+    MAX_KNOWN_SENDERS,
     UNKNOWN,
     ApiTurns,
     FairQueue,
@@ -112,16 +112,18 @@ def test_a_client_whose_last_request_is_too_late_is_forgotten(requests: Requests
     assert requests.queue._clients == {}
 
 
-def test_a_token_is_a_client_of_its_own_once_a_function_has_accepted_it() -> None:
+def test_a_sender_is_a_client_of_its_own_once_a_function_has_accepted_it() -> None:
     turns = ApiTurns(lambda _: "acme")
     turns.note("Bearer refused", 401)
+    turns.note("acme.unknown-source", 404)
     turns.note("Bearer accepted", 200)
     turns.note("", 200)
-    assert turns.client("Bearer refused") == turns.client("") == turns.client("Bearer other") == (UNKNOWN, UNKNOWN)
+    strangers = ["acme.unknown-source", "Bearer refused", "", "Bearer other"]
+    assert {turns.client(one) for one in strangers} == {(UNKNOWN, UNKNOWN)}
     token, organization = turns.client("Bearer accepted")
     assert token != UNKNOWN
     assert organization == b"acme"
-    for number in range(MAX_KNOWN_TOKENS):
+    for number in range(MAX_KNOWN_SENDERS):
         turns.note(f"Bearer {number}", 200)
     assert turns.client("Bearer accepted") == (UNKNOWN, UNKNOWN)
 
@@ -129,7 +131,7 @@ def test_a_token_is_a_client_of_its_own_once_a_function_has_accepted_it() -> Non
 def test_many_users_of_one_organization_take_no_more_than_its_part_and_no_other_waits() -> None:
     served, may_end = Semaphore(0), Event()
     turns = ApiTurns(lambda authorization: authorization.split()[1].partition("-")[0])
-    turns.organizations.spacing_seconds = turns.tokens.spacing_seconds = 0
+    turns.organizations.spacing_seconds = turns.senders.spacing_seconds = 0
 
     def serve(authorization: str) -> None:
         with turns.turn(authorization, 60):

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from infra.local.fair_queue import ApiTurns
 from infra.local.http_api import HttpApi, to_event, to_response
 from infra.local.invocation import InvocationResult, Throttled
 from infra.local.template import Route
@@ -104,12 +105,21 @@ def test_a_request_without_body_has_no_body() -> None:
         ("POST", "/mcp/acme", "ANY /mcp/{organization}"),
         ("GET", "/mcp/acme/x/y", "ANY /mcp/{proxy+}"),
         ("GET", "/other", "$default"),
+        ("GET", "/mcp/a%0Ab/c%0Ad", "ANY /mcp/{proxy+}"),
     ],
 )
 def test_the_most_specific_route_wins(method: str, path: str, key: str) -> None:
     paths = ["/mcp/{proxy+}", "$default", "/mcp/{organization}", "/mcp"]
     routes = [Route("ANY", one, "F") for one in paths] + [Route("GET", "/mcp", "F")]
     assert json.loads(api(*routes).handle(request(method, path)).body)["routeKey"] == key
+
+
+def test_a_vendors_deliveries_have_the_turns_of_their_source() -> None:
+    turns = ApiTurns(lambda sender: sender)
+    pools: Any = {"F": FakePool()}
+    made = HttpApi([Route("ANY", "/hooks/{source}", "F")], pools, domain="127.0.0.1", turns=turns)
+    assert made.handle(request("POST", "/hooks/acme.s1")).status == 200
+    assert turns.client("acme.s1") != turns.client("acme.s2")
 
 
 @pytest.mark.parametrize("host", ["rebound.example", "127.0.0.1.rebound.example:3000", ""])
