@@ -24,6 +24,7 @@ from moto.stepfunctions.parser.asl.component.state.exec.state_task import lambda
 from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser
 from moto.stepfunctions.parser.asl.utils import json_path
 from moto.stepfunctions.parser.backend.execution_worker import ExecutionWorker
+from moto.stepfunctions.parser.utils import TMP_THREADS
 
 from infra.local.execution_queue import ExecutionQueue, branches_of, organization_of
 from infra.local.fair_queue import FairQueue
@@ -115,6 +116,8 @@ def tasks_invoking(serve: App, steps_at_once: float = inf) -> Iterator[None]:
     client, before, queue = TaskClient(serve, turns), _utils.boto_client_for, ExecutionQueue()
 
     def start(worker: Any) -> None:
+        # moto remembers each thread for ever, and so the memory of its stack: after 32,000 branches there is none left.
+        TMP_THREADS.clear()
         details = worker._evaluation_details  # noqa: SLF001 - moto gives no other way to them
         branches = branches_of(details.state_machine_details.definition)
         queue.submit(organization_of(details.execution_details.inpt), branches, worker._execution_logic)  # noqa: SLF001

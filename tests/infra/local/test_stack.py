@@ -1,5 +1,6 @@
 """The whole embedded AWS: machines, stores, nested invocations and faults, through boto3 and HTTP."""
 
+import gc
 import json
 import threading
 from collections.abc import Iterator
@@ -220,6 +221,16 @@ def test_a_machine_runs_sandboxed_handlers_in_parallel(aws: EmbeddedAws) -> None
         "states",
         "states",
     ]
+
+
+def test_no_thread_that_has_ended_is_remembered(aws: EmbeddedAws) -> None:
+    """Each keeps the memory of its stack as long as its object is there."""
+    for number in range(3):
+        run_machine(aws, f"forgotten-{number}", "left", "right")
+    gc.collect()
+    threads = [one for one in gc.get_objects() if isinstance(one, threading.Thread) and one.name != "MainThread"]
+    ended = [one for one in threads if one.ident is not None and not one.is_alive()]
+    assert len(ended) <= 10, [one.name for one in ended]  # those of one execution
 
 
 def test_a_sandbox_killed_after_its_write_leaves_the_write_and_loses_the_answer(aws: EmbeddedAws) -> None:
