@@ -1,6 +1,5 @@
 """The routes of changes: their list, and one with the fields as they were."""
 
-from datetime import datetime
 from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler.openapi.params import Query
@@ -10,7 +9,7 @@ from mcpist.batch.execution import undo
 from mcpist.running import changes
 from mcpist.running.changes import MAX_LISTED
 from rest_api.exchange import current, in_utc
-from rest_api.router import Body, Operations
+from rest_api.router import Body, Moment, Operations
 
 router = Operations("batches")
 
@@ -47,7 +46,7 @@ class ChangeDetail(ChangeSummary):
 @router.operation("GET", "/v1/changes", "List changes")
 def list_changes(
     batch: Annotated[str, Query(max_length=100, description="Only those of this batch")] = "",
-    since: Annotated[datetime | None, Query(description="Only those since then")] = None,
+    since: Annotated[Moment | None, Query(description="Only those since then")] = None,
     user: Annotated[str, Query(max_length=128, description="Those of this user, for an administrator")] = "",
     limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 50,
 ) -> ChangeList:

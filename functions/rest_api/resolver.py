@@ -5,13 +5,12 @@ from typing import Any, NoReturn
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from aws_lambda_powertools.event_handler.api_gateway import Route, Router
-from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.middlewares import NextMiddleware
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from mcpist.errors import InvalidRequest, MethodNotAllowed, RouteNotFound
-from mcpist.http.request import HttpResponse
+from mcpist.http.request import HttpRequest, HttpResponse
 from mcpist.validation import field_path
 from rest_api import approvals, batches, changes, connections, events, files, page, why
 from rest_api.administration import ROUTERS as ADMINISTRATION
@@ -40,7 +39,6 @@ def build() -> APIGatewayHttpResolver:
     for router in ROUTERS:
         app.include_router(router)
     app.use(middlewares=[_refuse_unknown_parameters])
-    app.not_found(_refuse_route)
     app.exception_handler(RequestValidationError)(_refuse_request)
     app.exception_handler(Exception)(_pass_on)
     return app
@@ -61,7 +59,7 @@ def routes() -> list[Route]:
 def _refuse_unknown_parameters(app: APIGatewayHttpResolver, respond: NextMiddleware) -> Response[Any]:
     """Refuse a parameter that the operation does not have, which would otherwise be a filter without effect."""
     route: Route = app.context["_route"]
-    if route.func not in {one.func for one in routes() if one.include_in_schema}:  # an unknown path has one, too
+    if not route.include_in_schema:
         return respond(app)
     known = [str(one.alias) for one in route.dependant.query_params]
     for name in current().request.query:
@@ -81,13 +79,15 @@ def _pass_on(error: Exception) -> NoReturn:
     raise error
 
 
-def _refuse_route(_: NotFoundError) -> NoReturn:
-    request = current().request
-    allowed = [route.method for route in routes() if route.rule.match(request.path)]
-    if allowed:
-        allowed += ["HEAD"] if "GET" in allowed else []
-        raise MethodNotAllowed(method=request.method, path=request.path, allowed=", ".join(sorted(set(allowed))))
-    raise RouteNotFound(method=request.method, path=request.path)
+def check_route(request: HttpRequest) -> None:
+    """Raise RouteNotFound or MethodNotAllowed unless a route answers a request; a whole path comes before `<name>`."""
+    found = [route for route in routes() if route.rule.match(request.path)]
+    allowed = {route.method for route in found if route.path == request.path} or {route.method for route in found}
+    if not allowed:
+        raise RouteNotFound(method=request.method, path=request.path)
+    if request.method not in allowed:
+        allowed |= {"HEAD"} if "GET" in allowed else set()
+        raise MethodNotAllowed(method=request.method, path=request.path, allowed=", ".join(sorted(allowed)))
 
 
 def _refuse_request(error: RequestValidationError) -> NoReturn:

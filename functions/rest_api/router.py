@@ -1,21 +1,33 @@
 """The routers of powertools, which a room fills with its routes, and the base of all bodies: fields in camel case."""
 
 from collections.abc import Callable
+from datetime import date, datetime
 from inspect import cleandoc
 from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.event_handler.openapi.types import OpenAPIResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from pydantic_core import to_jsonable_python
 
 from mcpist.paging import MAX_PAGE_ITEMS
 
+
+def _written(value: Any) -> Any:
+    """Refuse a number, which pydantic reads as seconds: a moment is written as the document says."""
+    if isinstance(value, str) and "-" not in value.lstrip("-"):
+        raise ValueError("it is no date such as 2026-01-31")
+    return value
+
+
 SearchText = Annotated[str, Query(max_length=256, description="Only what has this text in its names")]
 Cursor = Annotated[str, Query(max_length=1_024, description="The cursor of the page before")]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE_ITEMS, description="The most items of a page")]
+
+Moment = Annotated[datetime, BeforeValidator(_written)]
+Day = Annotated[date, BeforeValidator(_written)]
 
 BODY_LEVELS = 10  # around a value in a body
 

@@ -42,13 +42,15 @@ def respond(request: HttpRequest, context: LambdaContext, arrived: Exchange) -> 
         raise OriginNotAllowed(origin=request.headers.get("origin", ""))
     if request.method == "HEAD":
         return without_body(respond(_as_get(request), context, arrived))
-    from rest_api.resolver import resolve  # a preflight need not wait for it
+    from rest_api.resolver import check_route, resolve  # a preflight need not wait for them
 
     exchange = RestExchange(arrived.request_id, arrived.deadline, request)
     begin(exchange)
     if request.path in PUBLIC_PATHS:
+        check_route(request)
         return negotiated(exchange, resolve(_normalized(request), context))
     with limited(exchange.caller, exchange.request_id):
+        check_route(request)
         event = _normalized(request)
         response = respond_once(exchange, event, lambda: resolve(event, context))
     spending.add(exchange.caller.organization, "bytes", len(response.get("body") or ""))

@@ -67,7 +67,7 @@ def test_a_source_is_begun_listed_and_ended_by_its_person(rest: RestClient, brok
     assert broker.messages[-1]["operation"] == "permit"
     assert broker.messages[-1]["services"] == ["github"]
     assert rest.of("ada").get("/v1/events/sources").json["sources"] == []
-    assert rest.of("ada").send("DELETE", f"/v1/events/sources/{begun['id']}").status == 400
+    assert rest.of("ada").send("DELETE", f"/v1/events/sources/{begun['id']}").status == 404
     assert rest.send("DELETE", f"/v1/events/sources/{begun['id']}").json["state"] == "ending"
 
 

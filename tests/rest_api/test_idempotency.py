@@ -81,6 +81,10 @@ def test_a_key_is_good_for_one_request(rest: RestClient, github: Service) -> Non
     answer = create(rest, title="other")
     assert (answer.status, answer.json["code"]) == (422, "IDEMPOTENCY_KEY_REUSED")
     assert rest.with_headers(idempotency_key="k1").post("/v1/tools/search", {"query": "issue"}).status == 422
+    # What no route takes is no use of a key, and a whole path is no name in another one.
+    assert rest.with_headers(idempotency_key="k1").send("PUT", "/v1/tools/search").status == 405
+    assert rest.with_headers(idempotency_key="k1").send("DELETE", "/v1/grants/confirm").status == 405
+    assert rest.with_headers(idempotency_key="k1").post("/v1/nothing", {}).status == 404
     assert len(github.received) == 1
 
 

@@ -3,7 +3,7 @@
 An administrator sees all rows of the organization, everybody else those about themselves.
 """
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
 from aws_lambda_powertools.event_handler import Response
@@ -20,7 +20,7 @@ from mcpist.audit.verification import VerificationPage, verify
 from mcpist_services.catalogue import CATALOGUE
 from rest_api.administration.changes import administration
 from rest_api.exchange import current, in_utc
-from rest_api.router import Operations
+from rest_api.router import Day, Moment, Operations
 
 DEFAULT_AUDIT_DAYS, DEFAULT_SAVINGS_DAYS = 7, 28
 CURSOR_HEADER = "x-next-cursor"
@@ -68,8 +68,8 @@ FOUND: Any = {
 
 @router.operation("GET", "/v1/audit", "Search the audit", FOUND)
 def search_audit(
-    since: Annotated[datetime | None, Query(description="The first moment; a week ago if it is left out")] = None,
-    until: Annotated[datetime | None, Query(description="The moment after the last; now if it is left out")] = None,
+    since: Annotated[Moment | None, Query(description="The first moment; a week ago if it is left out")] = None,
+    until: Annotated[Moment | None, Query(description="The moment after the last; now if it is left out")] = None,
     user: Annotated[str, _filter("Only rows of this user")] = "",
     service: Annotated[str, _filter("Only rows of this service, or `administration`")] = "",
     event: Annotated[
@@ -105,7 +105,7 @@ def search_audit(
 
 @router.operation("GET", "/v1/audit/verification", "Verify the audit's seals")
 def verify_audit(
-    since: Annotated[date | None, Query(description="The first day; the oldest seal if it is left out")] = None,
+    since: Annotated[Day | None, Query(description="The first day; the oldest seal if it is left out")] = None,
     head: Annotated[str, Query(max_length=64, description="A digest that the chain must contain")] = "",
     cursor: Annotated[str, Query(max_length=256, description="The cursor of the page before")] = "",
 ) -> VerificationPage:
@@ -176,8 +176,8 @@ class Savings(Totals):
 
 @router.operation("GET", "/v1/audit/savings", "Show what programs did and saved")
 def get_savings(
-    since: Annotated[datetime | None, Query(description="The first moment; 28 days ago if it is left out")] = None,
-    until: Annotated[datetime | None, Query(description="The moment after the last; now if it is left out")] = None,
+    since: Annotated[Moment | None, Query(description="The first moment; 28 days ago if it is left out")] = None,
+    until: Annotated[Moment | None, Query(description="The moment after the last; now if it is left out")] = None,
     user: Annotated[str, Query(max_length=256, description="Only what this user ran")] = "",
 ) -> Savings:
     """Show runs, files, times, errors and saved tokens of programs: your own, as an administrator all."""
@@ -263,10 +263,8 @@ class AdoptionReport(Adoption):
 
 @router.operation("GET", "/v1/audit/adoption", "Show who uses which tools")
 def get_adoption(
-    since: Annotated[
-        datetime | None, Query(description="The first moment; the Monday of 28 days ago by default")
-    ] = None,
-    until: Annotated[datetime | None, Query(description="The moment after the last; now if it is left out")] = None,
+    since: Annotated[Moment | None, Query(description="The first moment; the Monday of 28 days ago by default")] = None,
+    until: Annotated[Moment | None, Query(description="The moment after the last; now if it is left out")] = None,
 ) -> AdoptionReport:
     """Show uses by week, tool, service and client, and failing accounts: your own, as an administrator all."""
     first, last = _window(since or first_moment(datetime.now(UTC)), until, 0)

@@ -12,12 +12,16 @@ from rest_api.router import Operations
 
 router = Operations("administration")
 
-User = Annotated[str | None, Query(max_length=128, description="Only this user's own accounts")]
-Role = Annotated[str | None, Query(max_length=128, description="Only this role's accounts")]
+OWNER_PATTERN, SERVICE_PATTERN = r"^[^#/\x00-\x1f]+$", r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
+"""As the broker takes the ids of users and roles, and the names of services."""
+OwnerId = Annotated[str, Field(min_length=1, max_length=128, pattern=OWNER_PATTERN)]
+ServiceName = Annotated[str, Field(max_length=64, pattern=SERVICE_PATTERN)]
+User = Annotated[OwnerId | None, Query(description="Only this user's own accounts")]
+Role = Annotated[OwnerId | None, Query(description="Only this role's accounts")]
 AccountLabel = Annotated[
     str, Field(pattern=ACCOUNT_PATTERN, description="The label of one of several accounts; empty for `main`")
 ]
-Service = Annotated[str | None, Query(max_length=64, description="Only accounts at this service's provider")]
+Service = Annotated[ServiceName | None, Query(description="Only accounts at this service's provider")]
 
 
 class Grant(BaseModel):
@@ -52,9 +56,9 @@ class NewGrant(BaseModel):
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
-    service: Annotated[str, Field(min_length=1, max_length=64)]
-    key: Annotated[SecretStr, Field(min_length=1, max_length=16_384)]
-    role: Annotated[str | None, Field(max_length=128, description="Connect it for every user with this role")] = None
+    service: ServiceName
+    key: Annotated[SecretStr, Field(min_length=1, max_length=16_384, json_schema_extra={"pattern": "^[!-~]+$"})]
+    role: Annotated[OwnerId | None, Field(description="Connect it for every user with this role")] = None
     account: AccountLabel = ""
     open_to: Annotated[tuple[str, ...], Field(max_length=100, description="Your roles that may use it")] = ()
 
@@ -65,7 +69,7 @@ class DefaultAccount(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     account: Annotated[str, Field(min_length=1, pattern=ACCOUNT_PATTERN)]
-    role: Annotated[str | None, Field(max_length=128, description="That of this role; else your own")] = None
+    role: Annotated[OwnerId | None, Field(description="That of this role; else your own")] = None
 
 
 class DefaultChosen(BaseModel):
@@ -93,9 +97,9 @@ class Selection(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    user: Annotated[str | None, Field(max_length=128)] = None
-    role: Annotated[str | None, Field(max_length=128)] = None
-    service: Annotated[str | None, Field(max_length=64)] = None
+    user: OwnerId | None = None
+    role: OwnerId | None = None
+    service: ServiceName | None = None
     everything: bool | None = None
 
 

@@ -17,7 +17,9 @@ class NewLogin(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    issuer: Annotated[str, Field(max_length=500, description="Its https URL, as its metadata has it")]
+    issuer: Annotated[
+        str, Field(max_length=500, pattern="^https?://", description="Its https URL, as its metadata has it")
+    ]
     client_id: Annotated[str, Field(max_length=500)]
     client_secret: Annotated[
         str, Field(max_length=2_000, repr=False, description="It is never shown again; empty for a public client")

@@ -22,7 +22,10 @@ class NewCredentials(BaseModel):
     public_key: Annotated[
         str, Field(max_length=MAX_PUBLIC_KEY_CHARACTERS, description="Its public key (EC P-256 or RSA), as PEM or JWK")
     ] = ""
-    jwks_url: Annotated[str, Field(max_length=1_000, description="The address at which it publishes its keys")] = ""
+    jwks_url: Annotated[
+        str,
+        Field(max_length=1_000, pattern=r"^(https://.*)?$", description="The address at which it publishes its keys"),
+    ] = ""
 
 
 class NewService(NewCredentials):

@@ -147,7 +147,7 @@ def refuse(request: HttpRequest, error: McpistError) -> HttpResponse:
     """Return an error in SCIM's shape."""
     text = error.text(request.locale())
     body: dict[str, Any] = {"schemas": [f"{MESSAGES}:Error"], "status": str(error.status)}
-    if isinstance(error, AlreadyExists | InvalidRequest):
+    if isinstance(error, AlreadyExists) or (isinstance(error, InvalidRequest) and error.status == 400):
         known = "uniqueness" if isinstance(error, AlreadyExists) else "invalidValue"
         body["scimType"] = _PROBLEMS.get(str(error.details.get("field", "")), known)
     return _respond(error.status, body | {"detail": f"{text.message} {text.hint}"}, error_headers(request, error))

@@ -19,13 +19,13 @@ McpistError
 │   │   ├── FormRefused
 │   │   ├── InvalidPolicies
 │   │   │   └── InvalidPolicy
-│   │   ├── LastAdministrator
-│   │   ├── RoleInUse
+│   │   ├── LastAdministrator      CONFLICT 409
+│   │   ├── RoleInUse              CONFLICT 409
 │   │   ├── UnknownAccount
 │   │   ├── AccountNotChosen
 │   │   ├── UnsupportedDelivery
 │   │   ├── CallbackFailed
-│   │   └── GrantsRemain
+│   │   └── GrantsRemain           CONFLICT 409
 │   ├── AuthenticationError        AUTHENTICATION_ERROR 401
 │   │   └── TokenMissing
 │   ├── ModuleNotFound             MODULE_NOT_FOUND 404
@@ -38,7 +38,9 @@ McpistError
 │   ├── BatchNotFound              BATCH_NOT_FOUND 404
 │   ├── AutomationNotFound         AUTOMATION_NOT_FOUND 404
 │   ├── RouteNotFound              NOT_FOUND 404
-│   │   └── PageNotFound
+│   │   ├── PageNotFound
+│   │   ├── SourceNotFound
+│   │   └── CompanyLoginNotFound
 │   ├── MethodNotAllowed           METHOD_NOT_ALLOWED 405
 │   ├── UnsupportedMediaType       UNSUPPORTED_MEDIA_TYPE 415
 │   ├── ConnectionNotFound         CONNECTION_NOT_FOUND 404
@@ -209,11 +211,11 @@ class InvalidPolicy(InvalidPolicies):
     """A policy with which its organization's policies cannot be saved; `problems` lists all of them."""
 
 
-class LastAdministrator(InvalidRequest):
+class LastAdministrator(InvalidRequest, code="CONFLICT", status=409):
     """A change that would leave an organization without an administrator."""
 
 
-class RoleInUse(InvalidRequest):
+class RoleInUse(InvalidRequest, code="CONFLICT", status=409):
     """The removal of a role that users still have."""
 
 
@@ -236,7 +238,7 @@ class CallbackFailed(InvalidRequest):
     """The status that it answered, 0 for none; it is not shown, since it would tell of what the caller cannot reach."""
 
 
-class GrantsRemain(InvalidRequest):
+class GrantsRemain(InvalidRequest, code="CONFLICT", status=409):
     """The removal, or the change into another person, of an owner of connected accounts."""
 
 
@@ -338,6 +340,14 @@ class MethodNotAllowed(CallerError, code="METHOD_NOT_ALLOWED", status=405):
 
 class UnsupportedMediaType(CallerError, code="UNSUPPORTED_MEDIA_TYPE", status=415):
     """A body that is not JSON."""
+
+
+class SourceNotFound(RouteNotFound):
+    """A source of events that does not exist, or that is somebody else's."""
+
+
+class CompanyLoginNotFound(RouteNotFound):
+    """The company login of a domain for which the organization has none."""
 
 
 class ConnectionNotFound(CallerError, code="CONNECTION_NOT_FOUND", status=404):

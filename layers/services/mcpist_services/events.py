@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from mcpist.caller import Caller
-from mcpist.errors import EventTypeNotFound, InvalidRequest, McpistError
+from mcpist.errors import EventTypeNotFound, InvalidRequest, McpistError, SourceNotFound
 from mcpist.events import interests, publish, sources
 from mcpist.events.event_type import EventType
 from mcpist.events.interests import Interest
@@ -157,10 +157,10 @@ def begin_source(
 
 
 def end_source(caller: Caller, id_: str) -> EventSource:
-    """End a source of a caller, and return it; InvalidRequest for any other id."""
+    """End a source of a caller, and return it; SourceNotFound for any other id."""
     source = sources.find(id_)
     if source is None or (source.organization, source.user) != (caller.organization, caller.user):
-        raise InvalidRequest(field="source", problem="you have no such source")
+        raise SourceNotFound(id=id_)
     sources.end(source, wall_clock())
     publish.send({"organization": caller.organization, "source": id_})
     return replace(source, state="ending")

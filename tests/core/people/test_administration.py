@@ -96,7 +96,7 @@ def test_a_refused_change_is_in_the_audit(ada: Administration) -> None:
     with pytest.raises(LastAdministrator):
         ada.change("users.delete", "users.ada", edits.remove_user("ada"))
     (row,) = rows()
-    assert (row["tool"], row["target"], row["outcome"]) == ("users.delete", "users.ada", "VALIDATION_ERROR")
+    assert (row["tool"], row["target"], row["outcome"]) == ("users.delete", "users.ada", "CONFLICT")
 
 
 def test_a_dry_run_leaves_no_row(ada: Administration) -> None:

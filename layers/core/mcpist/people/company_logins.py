@@ -18,7 +18,7 @@ from mcpist.audit import record as audit
 from mcpist.aws.attributes import encode
 from mcpist.aws.clients import ConditionFailed, ResourceMissing, client, store_errors
 from mcpist.aws.table import directory_table
-from mcpist.errors import InvalidRequest, NotConfigured, VersionChanged
+from mcpist.errors import CompanyLoginNotFound, InvalidRequest, NotConfigured, VersionChanged
 from mcpist.people import issuers
 from mcpist.people.administration import Administration
 from mcpist.people.company import is_issuer_url
@@ -70,12 +70,12 @@ def save(work: Administration, domain: str, *, issuer: str, client_id: str, clie
 
 
 def remove(work: Administration, domain: str) -> None:
-    """End the login of a domain's people, with an audit row; InvalidRequest if the organization has none."""
+    """End the login of a domain's people, with an audit row; CompanyLoginNotFound if the organization has none."""
     domain = domain.casefold()
     with work.permitted("logins.remove", f"logins.{domain}"):
         found = issuers.stored().get(domain)
         if found is None or found.organization != work.caller.organization:
-            raise InvalidRequest(field="domain", problem="the organization has no login for it")
+            raise CompanyLoginNotFound(domain=domain)
         _record(work, domain, found, None)
         values = {":organization": found.organization}
         directory_table().delete(DOMAINS_KEY, domain, condition="#organization = :organization", values=values)
