@@ -12,7 +12,7 @@ from authlib.oauth2.rfc6749 import InvalidClientError
 
 from login.clients import LoginClient, digest
 from login.metadata import ASSERTION_ALGORITHMS
-from mcpist.aws.clients import ConditionFailed
+from mcpist.aws.table import IS_NEW, holds
 from mcpist.errors import AuthenticationError
 from mcpist.people import identity
 from mcpist.people.client_logins import logins_table
@@ -119,7 +119,5 @@ def _use(issuer: str, claims: dict[str, Any]) -> None:
         raise AuthenticationError(problem="it has no jti")
     item = {"pk": f"assertion#{digest(json.dumps([issuer, jti]))}", "sk": "assertion"}
     ends = int(claims["exp"]) + identity.LEEWAY_SECONDS + 1
-    try:
-        logins_table().put({**item, "expires_at": ends}, condition="attribute_not_exists(pk)")
-    except ConditionFailed:
-        raise AuthenticationError(problem="it was used before") from None
+    if not holds(logins_table().put, {**item, "expires_at": ends}, condition=IS_NEW):
+        raise AuthenticationError(problem="it was used before")

@@ -16,7 +16,7 @@ from authlib.oauth2.rfc6749 import ClientMixin
 
 from login.metadata import PERSON_GRANTS, REGISTERED_METHODS, SCOPES, SERVICE_GRANTS
 from mcpist.aws.attributes import Attribute, decode, encode
-from mcpist.aws.clients import ConditionFailed
+from mcpist.aws.table import holds
 from mcpist.errors import MembershipRequired
 from mcpist.loopback import is_loopback_url
 from mcpist.memory import Memory
@@ -142,12 +142,8 @@ def keep(client: LoginClient) -> None:
     """Let a registered client that is used live on."""
     expires_at = int(time.time()) + USED_SECONDS
     if client.expires_at and client.expires_at < expires_at - UNUSED_SECONDS:
-        try:
-            logins_table().set(
-                f"client#{client.id}", "client", {"expires_at": expires_at}, condition="attribute_exists(pk)"
-            )
-        except ConditionFailed:
-            return  # it has just expired
+        place, change = (f"client#{client.id}", "client"), {"expires_at": expires_at}
+        holds(logins_table().set, *place, change, condition="attribute_exists(pk)")  # else it has just expired
 
 
 # -- clients that describe themselves ------------------------------------------------------------------

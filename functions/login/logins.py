@@ -13,7 +13,7 @@ from typing import Annotated
 
 from login.clients import LoginClient, digest
 from mcpist.aws.attributes import INLINE, decode, encode
-from mcpist.aws.clients import ConditionFailed
+from mcpist.aws.table import holds
 from mcpist.caller import Subject
 from mcpist.loopback import is_loopback_url
 from mcpist.people.client_logins import logins_table, person_key
@@ -72,13 +72,9 @@ def find(handle: str, browser: str) -> PendingLogin | None:
 
 def identify(handle: str, person: KnownPerson) -> bool:
     """Store who a login's person is, once."""
-    try:
-        condition = "attribute_exists(pk) AND attribute_not_exists(#person)"
-        change = {"person": encode(person)}
-        logins_table().set(f"request#{digest(handle)}", "request", change, condition=condition)
-    except ConditionFailed:
-        return False
-    return True
+    condition = "attribute_exists(pk) AND attribute_not_exists(#person)"
+    place, change = (f"request#{digest(handle)}", "request"), {"person": encode(person)}
+    return holds(logins_table().set, *place, change, condition=condition)
 
 
 def finish(handle: str) -> bool:

@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from mcpist.aws.attributes import Item
-from mcpist.aws.clients import AwsError, ConditionFailed
-from mcpist.aws.table import IS_NEW, Table
+from mcpist.aws.clients import AwsError
+from mcpist.aws.table import IS_NEW, Table, holds
 from mcpist.caller import NO_CLIENT, Caller, ClientInfo
 from mcpist.errors import StoreUnavailable
 from mcpist.settings import settings
@@ -227,11 +227,7 @@ def _put_new(row: Item, kept: Sequence[Item]) -> bool:
     if kept:
         items = {settings().ledger_table: list(kept)}
         return audit_table().transact([], [], guard=row, condition=IS_NEW, values={}, new_items=items)
-    try:
-        audit_table().put(row, condition=IS_NEW)
-    except ConditionFailed:
-        return False
-    return True
+    return holds(audit_table().put, row, condition=IS_NEW)
 
 
 def timestamp(moment: datetime) -> str:

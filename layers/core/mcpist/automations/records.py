@@ -16,8 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from mcpist.aws.attributes import Item, decode, encode
-from mcpist.aws.clients import ConditionFailed
-from mcpist.aws.table import IS_NEW, ledger_table
+from mcpist.aws.table import IS_NEW, holds, ledger_table
 from mcpist.caller import Caller, Subject
 from mcpist.errors import AutomationNotFound, VersionChanged
 from mcpist.suggestions import nearest
@@ -224,11 +223,8 @@ def delete(automation: Automation) -> None:
 def add_run(automation: Automation, run: Run) -> Run:
     """Store a run once, and return the one that is stored."""
     expires = {"expires_at": int(time.time()) + RUN_RETENTION_SECONDS}
-    try:
-        ledger_table().put({"pk": automation.pk, "sk": run.id, **encode(run), **expires}, condition=IS_NEW)
-    except ConditionFailed:
-        return find_run(automation, run.id) or run
-    return run
+    item = {"pk": automation.pk, "sk": run.id, **encode(run), **expires}
+    return run if holds(ledger_table().put, item, condition=IS_NEW) else find_run(automation, run.id) or run
 
 
 def find_run(automation: Automation, run: str) -> Run | None:
@@ -239,17 +235,8 @@ def find_run(automation: Automation, run: str) -> Run | None:
 
 def update_run(automation: Automation, old: Run, new: Run) -> bool:
     """Store the next state of a run; False if it is not in the old one any more."""
-    try:
-        ledger_table().set(
-            automation.pk,
-            old.id,
-            encode(new),
-            condition="#state = :was AND #attempt = :before",
-            values={":was": old.state, ":before": old.attempt},
-        )
-    except ConditionFailed:
-        return False
-    return True
+    condition, values = "#state = :was AND #attempt = :before", {":was": old.state, ":before": old.attempt}
+    return holds(ledger_table().set, automation.pk, old.id, encode(new), condition=condition, values=values)
 
 
 def list_runs(automation: Automation, limit: int, before: str = "") -> list[Run]:
@@ -277,17 +264,9 @@ def done(entry: DueEntry) -> None:
 
 
 def _set(new: Automation, condition: str, values: Item) -> None:
-    try:
-        ledger_table().set(
-            _partition(new.organization),
-            new.name,
-            encode(new),
-            remove=("expires_at",),
-            condition=condition,
-            values=values,
-        )
-    except ConditionFailed:
-        raise VersionChanged(what=f"automations.{new.name}") from None
+    place, former = (_partition(new.organization), new.name), ("expires_at",)
+    if not holds(ledger_table().set, *place, encode(new), remove=former, condition=condition, values=values):
+        raise VersionChanged(what=f"automations.{new.name}")
 
 
 def _live(item: Item | None) -> Automation | None:

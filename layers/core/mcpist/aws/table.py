@@ -219,11 +219,7 @@ class Table:
         writes += [{"Delete": {"Key": serialize({"pk": pk, "sk": sk})}} for pk, sk in deletes]
         for write in writes:
             next(iter(write.values()))["TableName"] = self.name
-        try:
-            self._write_all(writes, new_items or {})
-        except ConditionFailed:
-            return False
-        return True
+        return holds(self._write_all, writes, new_items or {})
 
     def set_all(self, changes: Iterable[ItemChange], new_items: Mapping[str, Sequence[Item]]) -> None:
         """Make up to 100 changes and new items of other tables, by their names: all, or none and ConditionFailed."""
@@ -265,6 +261,15 @@ def _condition_arguments(condition: str, values: Mapping[str, Any] | None, expre
 def _filled(**arguments: Any) -> dict[str, Any]:
     """Return the arguments that are not empty: DynamoDB refuses an empty one."""
     return {name: value for name, value in arguments.items() if value}
+
+
+def holds[**Arguments](write: Callable[Arguments, object], *args: Arguments.args, **options: Arguments.kwargs) -> bool:
+    """Make a write on a condition, and return whether the condition held: `holds(table.set, pk, sk, ...)`."""
+    try:
+        write(*args, **options)
+    except ConditionFailed:
+        return False
+    return True
 
 
 def ledger_table() -> Table:

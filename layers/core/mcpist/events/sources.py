@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mcpist.aws.attributes import decode, encode
-from mcpist.aws.clients import ConditionFailed
-from mcpist.aws.table import events_table
+from mcpist.aws.table import events_table, holds
 from mcpist.caller import Subject
 from mcpist.errors import TooManyInterests
 from mcpist.events import interests
@@ -134,11 +133,7 @@ def delete(source: EventSource) -> None:
 def _set(source: EventSource, fields: dict[str, Any], remove: tuple[str, ...] = ()) -> bool:
     place, ending = (_partition(source.organization), source.token), {":ending": "ending"}
     condition = "attribute_exists(pk) AND #state <> :ending"
-    try:
-        events_table().set(*place, fields, remove=remove, condition=condition, values=ending)
-    except ConditionFailed:
-        return False
-    return True
+    return holds(events_table().set, *place, fields, remove=remove, condition=condition, values=ending)
 
 
 def _uses(interest: Interest, source: EventSource, event_types: Mapping[str, EventType]) -> bool:

@@ -12,8 +12,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from mcpist.aws.attributes import INLINE, decode, encode, json_bytes
-from mcpist.aws.clients import ConditionFailed
-from mcpist.aws.table import IS_NEW, events_table
+from mcpist.aws.table import IS_NEW, events_table, holds
 from mcpist.errors import PayloadTooLarge
 from mcpist.events.event import Event
 
@@ -115,12 +114,8 @@ def due(at: float) -> dict[str, Any]:
 
 def postpone(item: dict[str, Any], until: float) -> bool:
     """Move something due to a later moment; False if another run has done so first."""
-    values = {":old": item["due_at"]}
-    try:
-        events_table().set(item["pk"], item["sk"], due(until), condition="#due_at = :old", values=values)
-    except ConditionFailed:
-        return False
-    return True
+    place, values = (item["pk"], item["sk"]), {":old": item["due_at"]}
+    return holds(events_table().set, *place, due(until), condition="#due_at = :old", values=values)
 
 
 def find_due(now: float, limit: int) -> list[dict[str, Any]]:

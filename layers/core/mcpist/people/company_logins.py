@@ -16,8 +16,8 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 from mcpist.audit import record as audit
 from mcpist.aws.attributes import encode
-from mcpist.aws.clients import ConditionFailed, ResourceMissing, client, store_errors
-from mcpist.aws.table import directory_table
+from mcpist.aws.clients import ResourceMissing, client, store_errors
+from mcpist.aws.table import directory_table, holds
 from mcpist.errors import CompanyLoginNotFound, InvalidRequest, NotConfigured, VersionChanged
 from mcpist.people import issuers
 from mcpist.people.administration import Administration
@@ -87,10 +87,8 @@ def _put(new: Issuer, former: Issuer | None) -> None:
     condition, values = "attribute_not_exists(pk)", {}
     if former:
         condition, values = "#secret = :secret AND #url = :url", {":secret": former.secret, ":url": former.url}
-    try:
-        directory_table().put(item, condition=condition, values=values)
-    except ConditionFailed:
-        raise VersionChanged(what=f"the login of {new.domain}") from None
+    if not holds(directory_table().put, item, condition=condition, values=values):
+        raise VersionChanged(what=f"the login of {new.domain}")
     if former:
         _forget(former)
 

@@ -14,8 +14,7 @@ from urllib.parse import urlencode
 
 from mcpist.audit import record as audit
 from mcpist.aws.attributes import decode, encode
-from mcpist.aws.clients import ConditionFailed
-from mcpist.aws.table import directory_table
+from mcpist.aws.table import directory_table, holds
 from mcpist.caller import Caller, Subject
 from mcpist.errors import AlreadyExists, InvalidRequest, InvitationNotFound, Locale
 from mcpist.people import directory, memberships
@@ -155,15 +154,12 @@ def hash_of(secret: str) -> str:
 def claim(organization: str, found: Invitation, subject: Subject) -> bool:
     """Whether this subject is the first that uses an invitation; it may go on after an interruption."""
     claimed = replace(found, claimed_by=hashlib.sha256(directory.subject_key(subject).encode()).hexdigest())
-    try:
-        directory_table().put(
-            {"pk": _partition_key(organization), "sk": found.key} | encode(claimed),
-            condition="attribute_exists(pk) AND (attribute_not_exists(#claimed_by) OR #claimed_by IN (:none, :me))",
-            values={":none": "", ":me": claimed.claimed_by},
-        )
-    except ConditionFailed:
-        return False
-    return True
+    return holds(
+        directory_table().put,
+        {"pk": _partition_key(organization), "sk": found.key} | encode(claimed),
+        condition="attribute_exists(pk) AND (attribute_not_exists(#claimed_by) OR #claimed_by IN (:none, :me))",
+        values={":none": "", ":me": claimed.claimed_by},
+    )
 
 
 def _joined(before: Organization, found: Invitation, subject: Subject) -> Organization:

@@ -9,13 +9,11 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from mcpist.aws.attributes import decode, encode
-from mcpist.aws.clients import ConditionFailed
-from mcpist.aws.table import ledger_table
+from mcpist.aws.attributes import Item, decode, encode
+from mcpist.aws.table import holds, ledger_table
 from mcpist.batch_id import is_batch_id, new_batch_id
 from mcpist.caller import Caller
 from mcpist.errors import StaleConfirmation
@@ -83,13 +81,7 @@ def state_of(digest: str) -> str:
 
 def show_again(caller: Caller, state: str, shown: Mapping[str, tuple[str, ...]]) -> None:
     """Let a yes permit what the person is shown now, in place of what was shown before."""
-    with suppress(ConditionFailed):  # the question has been answered
-        ledger_table().set(
-            _partition_key(caller, state),
-            SORT_KEY,
-            {"shown": {name: list(digests) for name, digests in shown.items()}},
-            condition="attribute_exists(#digest) AND attribute_not_exists(#accepted_at)",
-        )
+    _change_open(caller, state, {"shown": {name: list(digests) for name, digests in shown.items()}})
 
 
 def find_waiting(caller: Caller) -> dict[str, Question]:
@@ -124,21 +116,18 @@ def find_open(caller: Caller, state: str) -> Question | None:
 
 def accept(caller: Caller, state: str) -> bool:
     """Use the answer to a question; return whether this request was the first to use it."""
-    try:
-        ledger_table().set(
-            _partition_key(caller, state),
-            SORT_KEY,
-            {"accepted_at": int(time.time())},
-            condition="attribute_exists(#digest) AND attribute_not_exists(#accepted_at)",
-        )
-    except ConditionFailed:
-        return False
-    return True
+    return _change_open(caller, state, {"accepted_at": int(time.time())})
 
 
 def close(caller: Caller, state: str) -> None:
     """End the time for an answer: a question that was declined cannot be agreed to later."""
     ledger_table().set(_partition_key(caller, state), SORT_KEY, {"until": 0})
+
+
+def _change_open(caller: Caller, state: str, change: Item) -> bool:
+    """Change a question; False for one that a yes has answered."""
+    condition = "attribute_exists(#digest) AND attribute_not_exists(#accepted_at)"
+    return holds(ledger_table().set, _partition_key(caller, state), SORT_KEY, change, condition=condition)
 
 
 def _partition_key(caller: Caller, state: str) -> str:

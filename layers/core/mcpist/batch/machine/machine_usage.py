@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mcpist.aws.attributes import decode
-from mcpist.aws.clients import ConditionFailed, client, store_errors
-from mcpist.aws.table import ledger_table
+from mcpist.aws.clients import client, store_errors
+from mcpist.aws.table import holds, ledger_table
 from mcpist.batch.ledger.items import now
 from mcpist.batch.machine.definition import NAME_DIGEST_CHARACTERS, Machine
 from mcpist.memory import Memory
@@ -76,17 +76,14 @@ def list_uses() -> dict[str, MachineUse]:
 def mark_removing(name: str, seen: MachineUse | None) -> bool:
     """Mark a machine as being removed; return False if a batch has used it since its use was `seen`."""
     before, marked_at = seen.used_at if seen else None, now()
-    try:
-        ledger_table().set(
-            MACHINES_PK,
-            name,
-            {"removing_at": marked_at, "expires_at": int(marked_at) + USE_RETENTION_SECONDS},
-            values={} if before is None else {":before": before},
-            condition="attribute_not_exists(#used_at)" if before is None else "#used_at = :before",
-        )
-    except ConditionFailed:
-        return False
-    return True
+    return holds(
+        ledger_table().set,
+        MACHINES_PK,
+        name,
+        {"removing_at": marked_at, "expires_at": int(marked_at) + USE_RETENTION_SECONDS},
+        values={} if before is None else {":before": before},
+        condition="attribute_not_exists(#used_at)" if before is None else "#used_at = :before",
+    )
 
 
 def delete_use(name: str) -> None:

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcpist.aws.attributes import decode, encode
-from mcpist.aws.clients import ConditionFailed
-from mcpist.aws.table import ledger_table
+from mcpist.aws.table import IS_NEW, holds, ledger_table
 from mcpist.caller import Caller
 from mcpist.errors import InvalidRequest, ToolNotFound, VersionChanged
 from mcpist.memory import Memory
@@ -125,17 +124,10 @@ def store(organization: str, new: SavedBatch, old: SavedBatch | None) -> None:
     if old:
         pk, sk = _version_key(organization, old.name, old.version)
         ledger_table().set(pk, sk, encode(old))
-    try:
-        ledger_table().set(
-            _partition(organization),
-            new.name,
-            encode(new),
-            remove=("expires_at",),
-            condition="#version = :old" if old else "attribute_not_exists(pk)",
-            values={":old": old.version} if old else {},
-        )
-    except ConditionFailed:
-        raise VersionChanged(what=f"{MODULE}.{new.name}") from None
+    is_old, values = ("#version = :old", {":old": old.version}) if old else (IS_NEW, {})
+    place, former = (_partition(organization), new.name), ("expires_at",)
+    if not holds(ledger_table().set, *place, encode(new), remove=former, condition=is_old, values=values):
+        raise VersionChanged(what=f"{MODULE}.{new.name}")
     _cache.drop(lambda cached, _: cached == organization)
 
 
@@ -150,16 +142,9 @@ def delete(organization: str, saved: SavedBatch) -> None:
 def mark_checked(organization: str, saved: SavedBatch, problem: str) -> None:
     """Record the outcome of a check of this version."""
     change = {"checked_at": int(time.time()), "problem": problem}
-    try:
-        ledger_table().set(
-            _partition(organization),
-            saved.name,
-            change,
-            condition="#version = :checked",
-            values={":checked": saved.version},
-        )
-    except ConditionFailed:  # a newer version was checked when it was saved
-        return
+    place, values = (_partition(organization), saved.name), {":checked": saved.version}
+    # Where that fails a newer version was checked when it was saved.
+    holds(ledger_table().set, *place, change, condition="#version = :checked", values=values)
 
 
 def _read(organization: str) -> SavedBatches:
