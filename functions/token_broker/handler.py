@@ -3,9 +3,10 @@
 Each message is checked for who sends it, and then performed.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from mcpist.audit import record as audit
@@ -33,6 +34,10 @@ prepare(
 )
 
 
+type Work = Callable[[Caller, Any], dict[str, Any]]
+"""Performs a message of the caller, and returns its result."""
+
+
 def perform(event: Mapping[str, Any]) -> dict[str, Any]:
     """Return the result of a message; raises a typed error for one that is malformed or not permitted."""
     message = messages.parse(event)
@@ -46,62 +51,60 @@ def perform(event: Mapping[str, Any]) -> dict[str, Any]:
         return kept_secrets.mac(message)
     caller = proof.authenticate(message)
     with _refusals_audited(caller, message):
-        if isinstance(message, messages.AppMessage):
-            return _perform_on_app(caller, message)
-        return _stand(caller, message) if isinstance(message, messages.PermitMessage) else _perform(caller, message)
+        return _WORK[type(message)](caller, message)
 
 
-def _perform(caller: Caller, message: messages.GrantMessage | messages.PageMessage) -> dict[str, Any]:
-    match message:
-        case messages.Resolve():
-            choice = AccountChoice(message.service, message.account, message.pins)
-            return asdict(credentials.resolve(caller, choice, refused=message.refused))
-        case messages.ResolveSender():
-            sender, service = notification_address.sender(caller)
-            return asdict(credentials.resolve(sender, AccountChoice(service)))
-        case messages.IssueWarrant():
-            warrant = proof.issue_warrant(caller, message.services, message.expires_at)
-            return {**warrant, "pins": credentials.pins_of(caller, message.services)}
-        case messages.Revoke():
-            return administration.revoke(caller, message)
-        case messages.ChooseDefault():
-            return administration.choose_default(caller, message)
-        case messages.ListGrants():
-            return administration.list_grants(caller, message)
-        case messages.Kill():
-            return administration.kill(caller, message)
-        case messages.Reencrypt():
-            return administration.reencrypt(caller, message)
-        case messages.Status():
-            return connections.status(caller, message.services)
-        case _:
-            return _connect(caller, message)
+def _late(place: str, name: str) -> Work:
+    """Return a function of a file that is imported late, since most sandboxes never need it."""
+
+    def work(caller: Caller, message: Any) -> dict[str, Any]:
+        found: Work = getattr(import_module(f"token_broker.connecting.{place}"), name)
+        return found(caller, message)
+
+    return work
 
 
-def _perform_on_app(caller: Caller, message: messages.AppMessage) -> dict[str, Any]:
-    """Perform a message about the app of a registered module."""
-    from token_broker.connecting import module_apps
-
-    match message:
-        case messages.SetApp():
-            return module_apps.set_app(caller, message)
-        case messages.ShowApp():
-            return module_apps.show_app(caller, message)
-        case messages.RemoveApp():
-            return module_apps.remove_app(caller, message)
+def _resolve(caller: Caller, message: messages.Resolve) -> dict[str, Any]:
+    choice = AccountChoice(message.service, message.account, message.pins)
+    return asdict(credentials.resolve(caller, choice, refused=message.refused))
 
 
-def _stand(caller: Caller, message: messages.PermitMessage) -> dict[str, Any]:
-    """Perform a message about what goes on while the caller is away."""
-    match message:
-        case messages.IssuePermit():
-            return proof.issue_permit(caller, message.services, message.purpose)
-        case messages.KeepSecret():
-            return kept_secrets.keep(caller, message.owner, message.secret)
-        case messages.ListPermits():
-            return administration.list_permits(caller, message)
-        case messages.EndPermit():
-            return administration.end_permit(caller, message)
+def _resolve_sender(caller: Caller, _: messages.ResolveSender) -> dict[str, Any]:
+    sender, service = notification_address.sender(caller)
+    return asdict(credentials.resolve(sender, AccountChoice(service)))
+
+
+def _issue_warrant(caller: Caller, message: messages.IssueWarrant) -> dict[str, Any]:
+    warrant = proof.issue_warrant(caller, message.services, message.expires_at)
+    return {**warrant, "pins": credentials.pins_of(caller, message.services)}
+
+
+_WORK: Mapping[type[messages.BaseMessage], Work] = {
+    messages.Resolve: _resolve,
+    messages.ResolveSender: _resolve_sender,
+    messages.IssueWarrant: _issue_warrant,
+    messages.Status: lambda caller, message: connections.status(caller, message.services),
+    messages.Revoke: administration.revoke,
+    messages.ChooseDefault: administration.choose_default,
+    messages.ListGrants: administration.list_grants,
+    messages.Kill: administration.kill,
+    messages.Reencrypt: administration.reencrypt,
+    messages.IssuePermit: lambda caller, message: proof.issue_permit(caller, message.services, message.purpose),
+    messages.KeepSecret: lambda caller, message: kept_secrets.keep(caller, message.owner, message.secret),
+    messages.ListPermits: administration.list_permits,
+    messages.EndPermit: administration.end_permit,
+    messages.Login: lambda caller, _: proof.issue_session(caller),
+    messages.ReadSession: lambda _, message: proof.read_session(message.proof.value, message.organization),
+    messages.Offer: lambda caller, message: connections.offer(caller, message.services),
+    messages.Begin: _late("flow", "begin"),
+    messages.Finish: _late("flow", "finish"),
+    messages.Paste: _late("flow", "paste"),
+    messages.Confirm: _late("flow", "confirm"),
+    messages.SetApp: _late("module_apps", "set_app"),
+    messages.ShowApp: _late("module_apps", "show_app"),
+    messages.RemoveApp: _late("module_apps", "remove_app"),
+}
+"""The work of each operation whose sender has proved who they are."""
 
 
 @contextmanager
@@ -119,27 +122,6 @@ def _refusals_audited(caller: Caller, message: messages.ProvenMessage) -> Iterat
                 outcome=error.code,
             )
         raise
-
-
-def _connect(caller: Caller, message: messages.PageMessage) -> dict[str, Any]:
-    """Perform a message of the pages for people; the flow is imported late, since most sandboxes never need it."""
-    from token_broker.connecting import flow
-
-    match message:
-        case messages.Login():
-            return proof.issue_session(caller)
-        case messages.ReadSession():
-            return proof.read_session(message.proof.value, message.organization)
-        case messages.Offer():
-            return connections.offer(caller, message.services)
-        case messages.Begin():
-            return flow.begin(caller, message)
-        case messages.Finish():
-            return flow.finish(caller, message)
-        case messages.Paste():
-            return flow.paste(caller, message)
-        case messages.Confirm():
-            return flow.confirm(caller, message)
 
 
 def handler(event: dict[str, Any], context: "LambdaContext") -> dict[str, Any]:

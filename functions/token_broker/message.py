@@ -382,12 +382,11 @@ class Mac(BaseMessage, extra="forbid"):
 
 
 # Not by `type`: pydantic would name such an alias in the path of each error.
-GrantMessage = Resolve | ResolveSender | IssueWarrant | Status | Revoke | ChooseDefault | ListGrants | Kill | Reencrypt
-PermitMessage = IssuePermit | ListPermits | EndPermit | KeepSecret
-PageMessage = Login | ReadSession | Offer | Begin | Finish | Paste | Confirm
-AppMessage = SetApp | ShowApp | RemoveApp
-type ProvenMessage = GrantMessage | PermitMessage | PageMessage | AppMessage
-type Message = GrantMessage | PermitMessage | PageMessage | AppMessage | Expire | Mac
+_GrantMessage = Resolve | ResolveSender | IssueWarrant | Status | Revoke | ChooseDefault | ListGrants | Kill | Reencrypt
+_PageMessage = Login | ReadSession | Offer | Begin | Finish | Paste | Confirm | SetApp | ShowApp | RemoveApp
+_ProvenMessage = _GrantMessage | IssuePermit | ListPermits | EndPermit | KeepSecret | _PageMessage
+type ProvenMessage = _ProvenMessage
+type Message = _ProvenMessage | Expire | Mac
 
 OPERATIONS = tuple(
     str(get_args(model.model_fields["operation"].annotation)[0]) for model in get_args(Message.__value__)

@@ -11,7 +11,7 @@ import base64
 import hashlib
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -48,20 +48,8 @@ def authenticate(message: ProvenMessage) -> Caller:
 
     A person's message about their own accounts may name none: then all roles count.
     """
-    match message:
-        case Resolve(proof=WarrantProof(value=value)):
-            caller = redeem_warrant(
-                value, organization=message.organization, roles=message.roles, service=message.service
-            )
-        case _ if isinstance(message.proof, PermitProof):
-            services = [message.service] if isinstance(message, Resolve) else getattr(message, "services", ())
-            caller = redeem_permit(
-                message.proof.value, organization=message.organization, roles=message.roles or (), services=services
-            )
-        case _ if isinstance(message.proof, SessionProof):
-            caller = redeem_session(message.proof.value, message.organization)
-        case _:
-            caller = _caller_from_jwt(message)
+    sealed, value = _SEALED.get(type(message.proof)), message.proof.value
+    caller = sealed.open(value, message.organization).redeem(message) if sealed else _caller_from_jwt(message)
     if message.client:
         sent = message.client
         # The id of the token itself, where it has one: what the sender says of its program nobody has proved.
@@ -134,6 +122,11 @@ class SealedToken(BaseModel):
         sealed = vault.seal(SecretStr(self.model_dump_json()), self._place(self.organization))
         return base64.urlsafe_b64encode(sealed).decode()
 
+    def redeem(self, message: ProvenMessage) -> Caller:
+        """Return the user as the directory knows it now, if the token permits the message."""
+        del message  # which only some kinds look at
+        return self.caller()
+
     def caller(self) -> Caller:
         """Return the user as the directory knows it now."""
         caller = identify(Subject(self.issuer, self.sub), organization=self.organization)
@@ -157,14 +150,16 @@ class Warrant(SealedToken):
     roles: tuple[str, ...]
     services: tuple[str, ...]
 
-    def check(self, roles: Sequence[str], services: Sequence[str]) -> None:
-        """Raise AuthorizationError for a role or a service that it does not have."""
+    def redeem(self, message: ProvenMessage) -> Caller:
+        """Return the user; AuthorizationError for a role or a service that it does not have."""
+        services = [message.service] if isinstance(message, Resolve) else getattr(message, "services", ())
         for service in services:
             if service not in self.services:
                 raise AuthorizationError(name=service)
-        for role in roles:
+        for role in message.roles or ():
             if role not in self.roles:
                 raise AuthorizationError(name=f"role {role}")
+        return self.caller()
 
 
 def issue_warrant(caller: Caller, services: Sequence[str], expires_at: int) -> dict[str, Any]:
@@ -172,13 +167,6 @@ def issue_warrant(caller: Caller, services: Sequence[str], expires_at: int) -> d
     end = min(expires_at, int(time.time()) + MAX_WARRANT_SECONDS)
     warrant = Warrant.for_caller(caller, roles=caller.role_names, services=tuple(services), expires_at=end)
     return {"warrant": warrant.seal(), "expires_at": end}
-
-
-def redeem_warrant(value: SecretStr, *, organization: str, roles: Sequence[str], service: str) -> Caller:
-    """Return the user of an organization's warrant as the directory knows it now."""
-    warrant = Warrant.open(value, organization)
-    warrant.check(roles, [service])
-    return warrant.caller()
 
 
 class Permit(Warrant):
@@ -190,6 +178,13 @@ class Permit(Warrant):
     id: str
     """The id of its item in the table."""
 
+    def redeem(self, message: ProvenMessage) -> Caller:
+        """Return the user, as long as nobody has ended the permission."""
+        caller = super().redeem(message)
+        if not permits.exists(self.organization, self.user, self.id):
+            raise AuthenticationError(problem=f"{self.name} has ended")
+        return caller
+
 
 def issue_permit(caller: Caller, services: Sequence[str], purpose: str) -> dict[str, Any]:
     """Return `{id, permit, expires_at}`; it is valid for a year, unless it is ended before."""
@@ -198,15 +193,6 @@ def issue_permit(caller: Caller, services: Sequence[str], purpose: str) -> dict[
     row = permits.PermitRow(id_, purpose, permit.roles, permit.services, int(time.time()), end)
     permits.put(caller.organization, caller.user, row)
     return {"id": id_, "permit": permit.seal(), "expires_at": end}
-
-
-def redeem_permit(value: SecretStr, *, organization: str, roles: Sequence[str], services: Sequence[str]) -> Caller:
-    """Return the user of an organization's permit as the directory knows it now."""
-    permit = Permit.open(value, organization)
-    permit.check(roles, services)
-    if not permits.exists(organization, permit.user, permit.id):
-        raise AuthenticationError(problem=f"{permit.name} has ended")
-    return permit.caller()
 
 
 class Session(SealedToken):
@@ -220,6 +206,13 @@ class Session(SealedToken):
     """The part that stays when the session is renewed; a secret of the browser's."""
     began_at: int
     """The login, in epoch seconds."""
+
+    def redeem(self, message: ProvenMessage) -> Caller:
+        """Return the user, as long as the browser is signed in."""
+        caller = super().redeem(message)
+        if not browsers.is_signed_in(caller.subject, self.id):
+            raise AuthenticationError(problem="the browser's session has ended")
+        return caller
 
     @property
     def ends_at(self) -> int:
@@ -245,13 +238,12 @@ def read_session(value: SecretStr, organization: str) -> dict[str, Any]:
     return {**_fields(renewed), "session": renewed.seal()}
 
 
-def redeem_session(value: SecretStr, organization: str) -> Caller:
-    """Return the user of an organization's session as the directory knows it now."""
-    session = Session.open(value, organization)
-    caller = session.caller()
-    if not browsers.is_signed_in(caller.subject, session.id):
-        raise AuthenticationError(problem="the browser's session has ended")
-    return caller
+_SEALED: Mapping[type[BaseModel], type[SealedToken]] = {
+    WarrantProof: Warrant,
+    PermitProof: Permit,
+    SessionProof: Session,
+}
+"""What the broker sealed itself, by the kind of proof that it is sent as."""
 
 
 def record_refused_login(subject: Subject, organization: str, client: ClientInfo, error: MembershipRequired) -> None:
