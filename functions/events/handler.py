@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from events import consumer, hooks, schedule
+from events import consumer, hooks
 from mcpist.aws.snapshot import prepare
 from mcpist.http.front import serve
 from mcpist.http.request import HttpRequest
@@ -20,6 +20,6 @@ def handler(event: dict[str, Any], context: "LambdaContext") -> dict[str, Any]:
     if "Records" in event:
         return DOOR.answer(context, lambda: consumer.consume(event["Records"]), messages=len(event["Records"]))
     if "requestContext" not in event:
-        return DOOR.answer(context, lambda: schedule.run(context))
+        return DOOR.answer(context, lambda: consumer.send_due(context))
     request = HttpRequest(event)
     return serve(DOOR, request, context, lambda _: hooks.receive(request), hooks.refuse, path="/hooks/{source}")

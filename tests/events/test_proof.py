@@ -16,7 +16,7 @@ from typing import Any
 import boto3
 import pytest
 
-from events import callbacks, consumer, schedule
+from events import callbacks, consumer
 from mcpist.aws import clients
 from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.table import IS_NEW, events_table
@@ -74,7 +74,7 @@ def run_until_quiet(killer: Killer) -> None:
         return time.time() + moved
 
     while True:
-        killer.survives(lambda: schedule.run(Context(), clock))  # type: ignore[arg-type]
+        killer.survives(lambda: consumer.send_due(Context(), clock))  # type: ignore[arg-type]
         chance, killer.chance = killer.chance, 0.0
         found = client.receive_message(QueueUrl=queue, MaxNumberOfMessages=10, VisibilityTimeout=0).get("Messages", [])
         is_quiet = not found and not store.find_due(clock() + 10 * FAR, 1)

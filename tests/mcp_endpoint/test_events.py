@@ -15,7 +15,7 @@ import pytest
 from pydantic import SecretStr
 
 from events import callbacks as deliveries
-from events import consumer, schedule
+from events import consumer
 from mcpist.aws import clients
 from mcpist.caller import Caller, Policies, Role, Subject
 from mcpist.events import interests, publish, store
@@ -314,7 +314,7 @@ def test_a_delivery_is_one_of_the_calls_of_an_organizations_day(
     monkeypatch.delenv("DAY_CALLS")
     settings.cache_clear()
     later = wall_clock() + 86_401
-    schedule.run(Context(), lambda: later)  # type: ignore[arg-type]
+    consumer.send_due(Context(), lambda: later)  # type: ignore[arg-type]
     work_off(later)
     assert [one["eventId"] for one in receiver.messages] == [event().id, event("d2").id]
 
@@ -413,7 +413,7 @@ def test_an_event_reaches_its_callback_once_and_nothing_after_the_access_has_end
     publish.publish(event("d2", user="ada"))
     work_off()
     later = wall_clock() + 120
-    schedule.run(Context(), lambda: later)  # type: ignore[arg-type]
+    consumer.send_due(Context(), lambda: later)  # type: ignore[arg-type]
     work_off(later)
     assert [one["eventId"] for one in receiver.messages] == [event("d1").id] * 2, "again after a refusal, then no more"
     publish.send({"organization": "acme", "event": event("d1").id})

@@ -8,7 +8,7 @@ import boto3
 import pytest
 
 from mcpist.errors import InvalidRequest, PayloadTooLarge, TooManyInterests
-from mcpist.events import attempts, interests, own, publish, store
+from mcpist.events import interests, own, publish, store
 from mcpist.events.event import Event, event_id
 from mcpist.events.event_type import Argument, event_type
 from mcpist.events.interests import Interest
@@ -127,15 +127,15 @@ def test_interests_are_found_by_type_and_by_person(monkeypatch: pytest.MonkeyPat
 
 
 def test_an_interest_deals_with_an_event_once() -> None:
-    first = attempts.claim(INTEREST, event(), NOW)
+    first = interests.claim(INTEREST, event(), NOW)
     assert first is not None
-    with pytest.raises(attempts.AttemptRunning):
-        attempts.claim(INTEREST, event(), NOW + 1)
-    second = attempts.claim(INTEREST, event(), NOW + attempts.ATTEMPT_SECONDS + 1)
+    with pytest.raises(interests.AttemptRunning):
+        interests.claim(INTEREST, event(), NOW + 1)
+    second = interests.claim(INTEREST, event(), NOW + interests.ATTEMPT_SECONDS + 1)
     assert second is not None
     assert second.number == 2
-    attempts.again(second, NOW + 600)
-    assert attempts.claim(INTEREST, event(), NOW + 599) is None
+    interests.again(second, NOW + 600)
+    assert interests.claim(INTEREST, event(), NOW + 599) is None
     (due,) = store.find_due(NOW + 600, 10)
     assert (due["organization"], due["interest"], due["type"], due["sk"]) == (
         "acme",
@@ -143,12 +143,12 @@ def test_an_interest_deals_with_an_event_once() -> None:
         "tracker.issues",
         event().id,
     )
-    third = attempts.claim(INTEREST, event(), NOW + 600)
+    third = interests.claim(INTEREST, event(), NOW + 600)
     assert third is not None
     assert store.find_due(NOW + 600, 10) == []
-    attempts.settle(third)
-    assert attempts.claim(INTEREST, event(), NOW + 9_999) is None
-    assert attempts.claim(replace(INTEREST, id="i2"), event(), NOW) is not None
+    interests.settle(third)
+    assert interests.claim(INTEREST, event(), NOW + 9_999) is None
+    assert interests.claim(replace(INTEREST, id="i2"), event(), NOW) is not None
 
 
 def test_our_own_events_cost_no_request_where_nobody_asked_for_them(aws: list[str]) -> None:
