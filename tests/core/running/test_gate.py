@@ -34,8 +34,8 @@ from mcpist.running.gate import (
     admit,
     get_upstream_prompt,
     permit,
+    problems_audited,
     read_upstream,
-    record_refusals,
 )
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.module import Module
@@ -117,14 +117,17 @@ def test_a_refusal_is_answered_even_if_its_row_is_lost() -> None:
 
 
 def test_a_name_that_a_caller_made_up_is_shortened_in_its_row() -> None:
-    record_refusals(UMA, [AuthorizationError(name=f"shop.{'x' * 5_000}")], "r1")
+    with pytest.raises(AuthorizationError), problems_audited(UMA, "r1"):
+        raise AuthorizationError(name=f"shop.{'x' * 5_000}")
     ((name, outcome),) = rows()
     assert (len(name), outcome) == (len("shop.") + 200, "AUTHORIZATION_ERROR")
 
 
 def test_a_batch_leaves_one_row_for_each_tool_that_is_refused() -> None:
-    errors = [AuthorizationError(name="shop.a"), ToolDisabled(name="shop.b"), AuthorizationError(name="shop.a")]
-    record_refusals(UMA, [*errors, InvalidArguments(module="shop", tool="c", field="x", problem="no")], "r1")
+    others = [ToolDisabled(name="shop.b"), AuthorizationError(name="shop.a")]
+    others.append(InvalidArguments(module="shop", tool="c", field="x", problem="no"))
+    with pytest.raises(AuthorizationError), problems_audited(UMA, "r1"):
+        raise AuthorizationError(name="shop.a").with_details(problems=others)
     assert sorted(rows()) == [("shop.a", "AUTHORIZATION_ERROR"), ("shop.b", "TOOL_DISABLED")]
 
 

@@ -1,18 +1,24 @@
-"""The start of a run: as the automation's person, with what that person agreed to, and once."""
+"""The start of a run: as the automation's person, once, and with the steps to which that person agreed."""
 
-from dataclasses import replace
+import hashlib
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 
 from mcpist.automations import records
-from mcpist.automations.agreement import agreed_steps
 from mcpist.automations.ending import problem_text
 from mcpist.automations.records import Automation, AutomationState, Run
-from mcpist.batch.execution.start import resume, start
+from mcpist.aws.attributes import json_bytes
+from mcpist.batch.execution.found_steps import Saving
+from mcpist.batch.execution.plan import Plan, plan
+from mcpist.batch.execution.start import start
 from mcpist.batch.execution.submission import Submission, prepare, prepare_resumption
+from mcpist.batch.language.references import PARAM
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Header
 from mcpist.batch.options import DEFAULT_OPTIONS
-from mcpist.batch.saved.expansion import call_line
+from mcpist.batch.saved.expansion import SavedTool, call_line
+from mcpist.batch.saved.records import MODULE
 from mcpist.batch.saved.records import MODULE as SAVED
 from mcpist.caller import Caller, ClientInfo, Proof
 from mcpist.errors import AlreadyResumed, AuthenticationError, AuthorizationError, InvalidRequest
@@ -57,8 +63,7 @@ def start_batch(automation: Automation, run: Run, catalogue: Catalogue) -> Heade
         if run.attempt:
             again = prepare_resumption(permissions, run.batch, (), DEFAULT_OPTIONS, invocation.request_id())
             _check_unasked(again)
-            assert again.resumption
-            return resume(again.resumption, permissions, depth=run.depth)
+            return start(again.plan, permissions, resumption=again.resumption, depth=run.depth)
         prepared = prepare(permissions, [line], DEFAULT_OPTIONS, invocation.request_id())
         _check_unasked(prepared)
         return start(prepared.plan, permissions, confirmed=Confirmed(question=run.batch), depth=run.depth)
@@ -113,3 +118,33 @@ def _refusal(now: Automation, run: Run, used: int) -> str:
     if used >= now.runs_a_day and not run.attempt:
         return f"its {now.runs_a_day} runs of the day are used up"
     return "full" if len(now.running) >= now.at_once else ""
+
+
+_WOULD_ASK = "its person must agree to {tools}: nobody is there to be asked when an automation runs"
+
+
+@dataclass(frozen=True, slots=True)
+class AgreedSteps:
+    """The steps of a saved batch, with its parameters in the place of their values."""
+
+    tool: SavedTool
+    plan: Plan
+
+    @property
+    def fingerprint(self) -> str:
+        """The digest of the steps, which changes with each of them."""
+        lines: list[Any] = [{"id": step.id, **step.as_line()} for step in self.plan.steps]
+        return hashlib.sha256(json_bytes(lines)).hexdigest()
+
+
+def agreed_steps(permissions: Permissions, batch: str) -> AgreedSteps:
+    """Return the present steps of a saved batch; InvalidRequest for one about whose steps a person is asked."""
+    tool = permissions.tool(MODULE, batch)
+    if not isinstance(tool, SavedTool):
+        raise InvalidRequest(field="batch", problem=f"{MODULE}.{batch} is no saved batch")
+    names = list(tool.saved.parameters)
+    line = {"module": MODULE, "tool": batch, "params": {name: f"${{{PARAM}.{name}}}" for name in names}}
+    planned = plan([line], permissions, Saving("", names))
+    if asked := sorted({f"{one.module}.{one.name}" for one in planned.tools if one.asks}):
+        raise InvalidRequest(field="batch", problem=_WOULD_ASK.format(tools=", ".join(asked)))
+    return AgreedSteps(tool, planned)

@@ -277,12 +277,18 @@ def require(permissions: Permissions, module: str, material: Material, request: 
                 raise error
 
 
-def record_refusals(caller: Caller, problems: Iterable[McpistError], request: str) -> None:
-    """Write an audit row for each tool that a caller may not use, of the problems of a batch."""
-    refusals = [error for error in problems if isinstance(error, errors.AdministratorError)]
-    for name, error in {error.details["name"]: error for error in refusals if "name" in error.details}.items():
-        module, _, tool = str(name).rpartition(".")
-        _record_refusal(caller, module, tool, error, request)
+@contextmanager
+def problems_audited(caller: Caller, request: str) -> Iterator[None]:
+    """Write a row for each tool that a caller may not use, of the problems of a batch that is checked here."""
+    try:
+        yield
+    except McpistError as error:
+        problems = [one for one in (error, *error.details.get("problems", ())) if "name" in one.details]
+        refusals = {str(one.details["name"]): one for one in problems if isinstance(one, errors.AdministratorError)}
+        for name, refused in refusals.items():
+            module, _, tool = name.rpartition(".")
+            _record_refusal(caller, module, tool, refused, request)
+        raise
 
 
 def _judge(admitted: AdmittedUse, consent: Agreement) -> "Verdict | None":

@@ -10,9 +10,9 @@ from typing import Any
 from pydantic_core import PydanticCustomError
 
 from mcpist.automations import occasions, records
-from mcpist.automations.agreement import agreed_steps
 from mcpist.automations.records import Automation, AutomationState, Run
 from mcpist.automations.schedule import parse_schedule
+from mcpist.automations.starting import agreed_steps
 from mcpist.batch.execution.start import services_of
 from mcpist.batch.execution.submission import prepare
 from mcpist.batch.language.references import Reference, find_references, unresolved_error

@@ -11,7 +11,7 @@ import pytest
 
 from mcpist.batch.execution.plan import plan
 from mcpist.batch.execution.resume import Resumption, plan_resumption
-from mcpist.batch.execution.start import resume, start
+from mcpist.batch.execution.start import start
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Claim, Ending, Header, Status
 from mcpist.caller import Role
@@ -57,6 +57,10 @@ def spread(head: Header, id_: str, *elements: tuple[Status, bytes | None]) -> No
     gathered = ledger.finish_gathered(head, entry, ledger.gather(head, entry))
     assert gathered.status
     transitions.settle(head.pk, entry.index, gathered.status)
+
+
+def resume(found: Resumption, permissions: Permissions) -> Header:
+    return start(found.plan, permissions, resumption=found)
 
 
 def again(head: Header, *named: str, of: Permissions = SHELF) -> Resumption:

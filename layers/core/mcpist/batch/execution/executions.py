@@ -10,8 +10,8 @@ import re
 from contextlib import suppress
 from typing import Any, Literal
 
-from mcpist.aws.clients import ConditionFailed, ResourceExists, ResourceMissing, client, store_errors
-from mcpist.aws.table import ledger_table
+from mcpist.aws.clients import ResourceExists, ResourceMissing, client, store_errors
+from mcpist.aws.table import holds, ledger_table
 from mcpist.batch.ledger.items import now
 from mcpist.batch.ledger.records import Header
 
@@ -39,19 +39,16 @@ def next_execution_name(execution: str) -> str:
 def acquire_start(head: Header, name: str, owner: str) -> Literal["mine", "taken", "started"]:
     """Acquire the lease to start a further execution of the batch, for START_LEASE_SECONDS."""
     requested_at = now()
-    try:
-        ledger_table().set(
-            head.pk,
-            _execution_key(name),
-            {"owner": owner, "until": requested_at + START_LEASE_SECONDS, "expires_at": int(head.expires_at)},
-            values={":now": requested_at},
-            condition="attribute_not_exists(#started_at) "
-            "AND (attribute_not_exists(#until) OR #until < :now OR #owner = :owner)",
-        )
-    except ConditionFailed:
-        item = ledger_table().get(head.pk, _execution_key(name)) or {}
-        return "started" if "started_at" in item else "taken"
-    return "mine"
+    place = head.pk, _execution_key(name)
+    is_mine = holds(
+        ledger_table().set,
+        *place,
+        {"owner": owner, "until": requested_at + START_LEASE_SECONDS, "expires_at": int(head.expires_at)},
+        values={":now": requested_at},
+        condition="attribute_not_exists(#started_at) "
+        "AND (attribute_not_exists(#until) OR #until < :now OR #owner = :owner)",
+    )
+    return "mine" if is_mine else "started" if "started_at" in (ledger_table().get(*place) or {}) else "taken"
 
 
 def mark_started(head: Header, name: str) -> None:

@@ -57,33 +57,22 @@ def start(
     options: BatchOptions = DEFAULT_OPTIONS,
     confirmed: Confirmed = UNCONFIRMED,
     *,
+    resumption: Resumption | None = None,
     depth: int = 0,
     wait: float = 0,
 ) -> Header:
     """Write a batch into the ledger and start it. Raises before anything runs that may write.
 
+    One that resumes an old one begins with its results, and does not run its final steps again.
     It gets the id of the question that was agreed to; the caller makes sure that this is used once. The batch of an
     automation, of this depth, is written once however often it is started. Quick reads run within `wait`, the seconds
     for which the caller waits for the end anyway.
     """
     head = replace(_build_header(plan, permissions, options, confirmed.question), depth=depth)
-    return _write_and_start(plan, head, permissions, _build_entries(plan, confirmed), wait=wait)
-
-
-def resume(
-    resumption: Resumption,
-    permissions: Permissions,
-    options: BatchOptions = DEFAULT_OPTIONS,
-    confirmed: Confirmed = UNCONFIRMED,
-    *,
-    depth: int = 0,
-) -> Header:
-    """Start a new batch with the results of an old one, whose final steps are not run again."""
-    plan = resumption.plan
-    head = resumption.with_settled_steps(_build_header(plan, permissions, options, confirmed.question))
-    head = replace(head, depth=depth)
-    entries = resumption.entries(_build_entries(plan, confirmed))
-    return _write_and_start(plan, head, permissions, entries, resumption.elements)
+    entries, elements = _build_entries(plan, confirmed), resumption.elements if resumption else ()
+    if resumption:
+        head, entries = resumption.with_settled_steps(head), resumption.entries(entries)
+    return _write_and_start(plan, head, permissions, entries, elements, wait)
 
 
 def restart(head: Header) -> None:
@@ -97,8 +86,8 @@ def _write_and_start(
     head: Header,
     permissions: Permissions,
     entries: Collection[Entry],
-    elements: Collection[Entry] = (),
-    wait: float = 0,
+    elements: Collection[Entry],
+    wait: float,
 ) -> Header:
     keep_files(plan, permissions.caller, until=head.closes_at)
     keep_results(head, [*entries, *elements])

@@ -10,7 +10,7 @@ from mcpist.audit import record as audit
 from mcpist.batch.execution.plan import Plan, plan
 from mcpist.batch.execution.previews import differences, with_previews
 from mcpist.batch.execution.resume import Resumption, plan_resumption
-from mcpist.batch.execution.start import UNCONFIRMED, resume, start
+from mcpist.batch.execution.start import UNCONFIRMED, start
 from mcpist.batch.execution.undo import UndoPlan, plan_undo
 from mcpist.batch.language.steps import Step
 from mcpist.batch.ledger import ledger
@@ -168,18 +168,14 @@ class Submission:
         return uses
 
     def _start(self, permissions: Permissions, confirmed: Confirmed, wait: float = 0) -> Header:
-        if self.resumption:
-            return resume(self.resumption, permissions, self.options, confirmed)
-        return start(self.plan, permissions, self.options, confirmed, wait=wait)
+        wait = 0 if self.resumption else wait
+        return start(self.plan, permissions, self.options, confirmed, resumption=self.resumption, wait=wait)
 
 
 def prepare(permissions: Permissions, commands: str | list[Any], options: BatchOptions, request: str) -> Submission:
     """Check a new batch, before anything runs; the tools that the caller may not use are audited."""
-    try:
+    with gate.problems_audited(permissions.caller, request):
         planned = plan(commands, permissions)
-    except McpistError as error:
-        gate.record_refusals(permissions.caller, [error, *error.details.get("problems", ())], request)
-        raise
     runs = [(step, tool) for _, step, tool in planned.steps_by_line]
     if options.on_failure == "undo":
         _check_undoable(runs)
@@ -191,11 +187,8 @@ def prepare_resumption(
     permissions: Permissions, batch: str, again: Sequence[str], options: BatchOptions, request: str
 ) -> Submission:
     """Check what is left of an earlier batch of the same user."""
-    try:
+    with gate.problems_audited(permissions.caller, request):
         resumption = plan_resumption(find_own(permissions.caller, batch), permissions, again)
-    except McpistError as error:
-        gate.record_refusals(permissions.caller, [error, *error.details.get("problems", ())], request)
-        raise
     described = {"resume": batch, "again": list(again), **options.model_dump()}
     return Submission(resumption.plan, resumption.steps_to_run, options, resumption, tuple(again), described)
 
