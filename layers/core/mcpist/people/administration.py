@@ -13,7 +13,7 @@ from mcpist.aws.attributes import Item
 from mcpist.caller import Caller, ClientInfo, Subject
 from mcpist.errors import AuthorizationError, GrantsRemain, Locale, McpistError, TransientError
 from mcpist.people import directory, edits
-from mcpist.people.change import NO_OPTIONS, Change, ChangeOptions, Difference, Journal
+from mcpist.people.change import NO_OPTIONS, Change, ChangeOptions, Difference, Fields, Journal
 from mcpist.people.organization import Organization
 from mcpist.people.part import UserEdit
 
@@ -35,10 +35,11 @@ class ConnectedAccount:
 
 
 class Accounts(Protocol):
-    """The connected accounts of an organization; the token broker keeps them."""
+    """The connected accounts of an organization, which the token broker keeps; here as if there were none."""
 
-    def find(self, owners: Collection[str]) -> list[ConnectedAccount]:
+    def find(self, owners: Collection[str]) -> list[ConnectedAccount]:  # noqa: ARG002 - an interface of others
         """Return the accounts of these owners."""
+        return []
 
     def revoke(self, owners: Collection[str]) -> None:
         """Delete the accounts of these owners, and revoke them at their services."""
@@ -46,26 +47,19 @@ class Accounts(Protocol):
     def revoke_service(self, service: str) -> None:
         """Delete all accounts that people have connected for a service, and the organization's own app for it."""
 
-    def has_app(self, service: str) -> bool:
+    def has_app(self, service: str) -> bool:  # noqa: ARG002
         """Whether the operator has set up an app by which accounts of this service are connected."""
+        return False
 
 
-class NoAccounts:
+class NoAccounts(Accounts):
     """The accounts as a company's directory reaches them: the broker ends those of its users by itself."""
-
-    def find(self, owners: Collection[str]) -> list[ConnectedAccount]:  # noqa: ARG002 - an interface of others
-        """Return none."""
-        return []
 
     def revoke(self, owners: Collection[str]) -> None:
         """Have nothing to end."""
 
     def revoke_service(self, service: str) -> None:
         """Have nothing to end."""
-
-    def has_app(self, service: str) -> bool:  # noqa: ARG002
-        """Return that there is none."""
-        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +99,10 @@ class Administration:
                 )
                 audit.write_row(about)
             raise
+
+    def record(self, action: str, target: str, before: Fields | None = None, after: Fields | None = None) -> None:
+        """Append the audit row of a change of what is no part of the organization."""
+        audit.record_change(self.caller, action=action, target=target, request=self.request, before=before, after=after)
 
     def read(self) -> tuple[int, Organization]:
         """Return the version and the content of the administrator's organization."""

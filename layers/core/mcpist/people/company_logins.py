@@ -14,7 +14,6 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
-from mcpist.audit import record as audit
 from mcpist.aws.attributes import encode
 from mcpist.aws.clients import ResourceMissing, client, store_errors
 from mcpist.aws.table import directory_table, holds
@@ -103,8 +102,7 @@ def _forget(former: Issuer) -> None:
 
 def _record(work: Administration, domain: str, *states: Issuer | None) -> None:
     before, after = ({"issuer": one.url, "client_id": one.client_id} if one else None for one in states)
-    action, target = "logins.set" if after else "logins.remove", f"logins.{domain}"
-    audit.record_change(work.caller, action=action, target=target, request=work.request, before=before, after=after)
+    work.record("logins.set" if after else "logins.remove", f"logins.{domain}", before=before, after=after)
 
 
 # -- the check of each value ---------------------------------------------------------------------------

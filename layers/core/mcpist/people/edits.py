@@ -80,17 +80,15 @@ def change_own_fields(
                 known = ", ".join(before.disabled) or "none"
                 raise InvalidRequest(field="enable", problem=f'"{mask}" is not a mask that is switched off ({known})')
         disabled = dict.fromkeys([*(mask for mask in before.disabled if mask not in enable), *disable])
-        after = replace(before, name=before.name if name is None else name, disabled=tuple(disabled))
-        if undoable is not None:
-            after = replace(after, undoable=undoable)
-        if clients is not None:
-            after = replace(after, clients=tuple(dict.fromkeys(clients)))
-        if trusted_issuers is not None:
-            after = replace(after, trusted_issuers=tuple(trusted_issuers))
-            for role in (role for one in after.trusted_issuers for role in one.roles):
-                after.role(role)
+        after = replace(before, disabled=tuple(disabled), **given)
+        for role in (role for one in given.get("trusted_issuers", ()) for role in one.roles):
+            after.role(role)
         return after
 
+    fields: dict[str, Any] = {"name": name, "undoable": undoable}
+    fields["clients"] = None if clients is None else tuple(dict.fromkeys(clients))
+    fields["trusted_issuers"] = None if trusted_issuers is None else tuple(trusted_issuers)
+    given = {name: value for name, value in fields.items() if value is not None}
     return edit
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import urlencode
 
-from mcpist.audit import record as audit
 from mcpist.aws.attributes import decode, encode
 from mcpist.aws.table import directory_table, holds
 from mcpist.caller import Caller, Subject
@@ -73,9 +72,7 @@ def invite(
         made = Invitation(hash_of(secret), user, name, roles, locale, caller.user, created_at=now, expires_at=ends)
         after = {"name": name, "roles": list(roles), "expires_at": made.expires_at}
         # First the row: no link works without a trail.
-        audit.record_change(
-            caller, action="invitations.create", target=target, request=administration.request, after=after
-        )
+        administration.record("invitations.create", target, after=after)
         directory_table().put({"pk": _partition_key(caller.organization), "sk": made.key} | encode(made))
     return secret
 
@@ -174,15 +171,9 @@ def _joined(before: Organization, found: Invitation, subject: Subject) -> Organi
 
 
 def _delete(administration: Administration, found: Invitation) -> None:
-    caller = administration.caller
-    directory_table().delete(_partition_key(caller.organization), found.key)
-    audit.record_change(
-        caller,
-        action="invitations.delete",
-        target=f"invitations.{found.user}",
-        request=administration.request,
-        before={"name": found.name, "roles": list(found.roles)},
-    )
+    directory_table().delete(_partition_key(administration.caller.organization), found.key)
+    before = {"name": found.name, "roles": list(found.roles)}
+    administration.record("invitations.delete", f"invitations.{found.user}", before=before)
 
 
 def _partition_key(organization: str) -> str:

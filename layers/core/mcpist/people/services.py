@@ -10,7 +10,6 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mcpist.audit import record as audit
 from mcpist.errors import InvalidRequest, UserNotFound
 from mcpist.loopback import is_loopback_url
 from mcpist.people import directory, edits, service_credentials
@@ -60,13 +59,7 @@ def replace_credentials(
     with administration.permitted("services.credentials", target):
         found = of(administration.read()[1], user)
         credentials, secret = _made(public_key, jwks_url)
-        audit.record_change(
-            administration.caller,
-            action="services.credentials",
-            target=target,
-            request=administration.request,
-            after={"method": credentials.method},
-        )
+        administration.record("services.credentials", target, after={"method": credentials.method})
         service_credentials.store(found.subject.sub, credentials)
     return MadeCredentials(found.subject.sub, secret)
 

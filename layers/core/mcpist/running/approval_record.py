@@ -71,20 +71,9 @@ class Approval:
 
     def summary(self) -> dict[str, Any]:
         """Return the facts of the approval as JSON, without what the request said."""
-        return {
-            "approval_id": self.id,
-            "state": self.state,
-            "mode": self.mode,
-            "tools": self.tools,
-            "requested_by": self.requested_by,
-            "requested_at": self.requested_at,
-            "until": self.until,
-            "client": self.client,
-            "decided_by": self.decided_by,
-            "decided_at": self.decided_at,
-            "reason": self.reason,
-            "url": page_url(self.id),
-        }
+        names = ("state", "mode", "tools", "requested_by", "requested_at", "until", "client")
+        facts = {name: getattr(self, name) for name in (*names, "decided_by", "decided_at", "reason")}
+        return {"approval_id": self.id, **facts, "url": page_url(self.id)}
 
 
 def page_url(approval: str) -> str:

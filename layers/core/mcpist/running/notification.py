@@ -69,8 +69,7 @@ def set_address(administration: Administration, catalogue: ModuleSource, url: st
             _check_place(administration, catalogue, place)
         elif made.url:
             webhook.check_url(made.url)
-        request, after = administration.request, {"host": made.host}
-        audit.record_change(caller, action=action, target="organization", request=request, after=after)
+        administration.record(action, "organization", after={"host": made.host})
         directory_table().put({"pk": partition_key(caller.organization), "sk": "approvals"} | encode(made))
     return made
 
