@@ -6,18 +6,30 @@ Source: https://datatracker.ietf.org/doc/draft-ietf-oauth-identity-assertion-aut
 
 import re
 from dataclasses import replace
+from typing import Any
 from urllib.parse import unquote
+
+from authlib.oauth2.rfc6749 import InvalidGrantError, UnauthorizedClientError
+from authlib.oauth2.rfc6749.grants import BaseGrant, ClientCredentialsGrant, TokenEndpointMixin
 
 from login import admission, assertions, tokens
 from login.clients import LoginClient, digest
 from login.logins import KnownPerson
+from login.metadata import CONFIDENTIAL_METHODS, JWT_BEARER
 from login.tokens import ClientGrant
 from mcpist.audit import record as audit
 from mcpist.caller import Caller, ClientInfo, Subject
-from mcpist.errors import AcceptanceRequired, AuthenticationError, InvalidRequest, MembershipRequired
+from mcpist.errors import (
+    AcceptanceRequired,
+    AuthenticationError,
+    AuthorizationError,
+    InvalidRequest,
+    MembershipRequired,
+)
 from mcpist.loopback import same_urls
-from mcpist.people import directory, edits, identity, memberships
+from mcpist.people import directory, edits, identity, memberships, service_credentials
 from mcpist.people.administration import journal_of
+from mcpist.people.client_logins import ClientLogin
 from mcpist.people.organization import RESERVED_IDS, WAITING_KIND, Organization, TrustedIssuer
 from mcpist.people.part import UserEdit
 from mcpist.settings import settings
@@ -121,3 +133,43 @@ def _add(
     memberships.keep_default(subject)
     directory.change(organization, edit, journal=journal_of(caller, "users.provision", request))
     directory.read_subject(subject, fresh=True)
+
+
+class ServiceGrant(ClientCredentialsGrant):  # type: ignore[misc]
+    """A token for the credentials of a service user; a further one needs them again."""
+
+    TOKEN_ENDPOINT_AUTH_METHODS = list(CONFIDENTIAL_METHODS)
+
+    def create_token_response(self) -> tuple[int, dict[str, Any], Any]:
+        """Return the token."""
+        client = self.request.client
+        login = ClientLogin(client.credentials, client.id, client.name, "", 0, 0, 0)
+        subject, scope = service_credentials.subject_of(client.id), client.get_allowed_scope(self.request.payload.scope)
+        grant = ClientGrant(subject, login, scope, "", organizations=(client.organization,))
+        return 200, self.generate_token(grant, include_refresh_token=False), self.TOKEN_RESPONSE_HEADER
+
+
+class AssertionGrant(BaseGrant, TokenEndpointMixin):  # type: ignore[misc]
+    """A token for the assertion of a company's issuer, once."""
+
+    GRANT_TYPE = JWT_BEARER
+    TOKEN_ENDPOINT_AUTH_METHODS = list(CONFIDENTIAL_METHODS)
+
+    def validate_token_request(self) -> None:
+        """Authenticate the client."""
+        client = self.authenticate_token_endpoint_client()
+        if not client.check_grant_type(self.GRANT_TYPE):
+            raise UnauthorizedClientError("the client has another grant")
+        self.request.client = client
+
+    def create_token_response(self) -> tuple[int, dict[str, Any], Any]:
+        """Take the assertion, and return the token."""
+        client, form = self.request.client, self.request.form
+        scope = client.get_allowed_scope(self.request.payload.scope)
+        try:
+            grant = redeem(form.get("assertion", ""), client, scope, self.request.number)
+        except AuthenticationError as error:
+            raise InvalidGrantError(f"The assertion is not accepted: {error.details['problem']}") from None
+        except AuthorizationError:
+            raise InvalidGrantError("The person is no user of the organization, or has not accepted to be") from None
+        return 200, self.generate_token(grant, include_refresh_token=False), self.TOKEN_RESPONSE_HEADER

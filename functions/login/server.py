@@ -20,7 +20,7 @@ from authlib.oauth2.rfc7636 import CodeChallenge
 
 from login import admission, assertions, clients, signing, tokens
 from login.clients import LoginClient
-from login.grants import AssertionGrant, ServiceGrant
+from login.enterprise import AssertionGrant, ServiceGrant
 from login.metadata import AUTH_METHODS, REGISTERED_METHODS
 from login.tokens import AuthorizationCode, ClientGrant
 from mcpist.errors import AuthenticationError, ClientNotAllowed

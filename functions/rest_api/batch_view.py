@@ -20,6 +20,7 @@ from mcpist.render.answer import compact_json
 from mcpist.render.shows import project
 from mcpist.tools.access.permissions import Permissions
 from mcpist.tools.declare.tool import Effect
+from rest_api.administration.changes import body_of
 from rest_api.exchange import timestamp
 from rest_api.router import Body, RequestBody, is_too_deep
 
@@ -167,7 +168,7 @@ def batch_view(head: Header, permissions: Permissions) -> BatchView:
     return BatchView(
         **_summary(head),
         results_hidden=not opening.is_readable(head, permissions.caller),
-        openings=[OpeningView(by=one.by, reason=one.reason, at=timestamp(one.at)) for one in head.openings],
+        openings=[body_of(OpeningView, one, at=timestamp(one.at)) for one in head.openings],
         steps=views,
     )
 
@@ -179,18 +180,18 @@ def batch_list(page: BatchPage) -> BatchList:
 
 def _summary(head: Header) -> dict[str, Any]:
     times = {name: timestamp(getattr(head, name)) for name in ("started_at", "closes_at", "expires_at")}
-    return times | {
-        "id": head.batch,
-        "user": head.user,
-        "state": head.state,
-        "done": head.done,
-        "form": head.form,
-        "resumes": head.resumes,
-        "undone_by": head.undone_by or "",
-        "settled": len(head.seq),
-        "total": len(head.ids),
-        "outcomes": dict(Counter(sorted(head.outcome.values()))),
-    }
+    same = {name: getattr(head, name) for name in ("user", "state", "done", "form", "resumes")}
+    return (
+        times
+        | same
+        | {
+            "id": head.batch,
+            "undone_by": head.undone_by or "",
+            "settled": len(head.seq),
+            "total": len(head.ids),
+            "outcomes": dict(Counter(sorted(head.outcome.values()))),
+        }
+    )
 
 
 def _step_view(head: Header, entry: Entry, fields: dict[str, Any], permissions: Permissions, share: int) -> StepView:

@@ -1,4 +1,4 @@
-"""The routes of batches."""
+"""The routes of batches, and of the changes that their steps and calls have made."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -6,13 +6,16 @@ from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
+from pydantic import Field
 
 from mcpist.aws.attributes import pack
-from mcpist.batch.execution import submission
+from mcpist.batch.execution import submission, undo
 from mcpist.batch.execution.submission import Submission
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Header
 from mcpist.errors import ConfirmationPending, InvalidRequest
+from mcpist.running import changes
+from mcpist.running.changes import MAX_LISTED
 from mcpist.running.confirmation import Agreement
 from rest_api.administration.changes import administration
 from rest_api.batch_view import (
@@ -26,8 +29,8 @@ from rest_api.batch_view import (
     batch_list,
     batch_view,
 )
-from rest_api.exchange import current
-from rest_api.router import Operations, json_responses
+from rest_api.exchange import current, in_utc
+from rest_api.router import Body, Moment, Operations, json_responses
 
 MAX_CONTEXT_BYTES = 300_000
 CURSOR = rf"^({ledger.CURSOR.pattern})?$"
@@ -143,3 +146,54 @@ def _follow(head: Header, wait: float) -> Response[BatchView | BatchPlan]:
     headers = {"location": f"{exchange.request.public_url}/v1/batches/{head.batch}"}
     view = batch_view(head, exchange.permissions)
     return Response(200 if head.done else 202, "application/json", view, headers=headers)
+
+
+class ChangeSummary(Body):
+    """A change that a tool has made."""
+
+    id: str
+    tool: str
+    created_at: str
+    expires_at: int
+    batch: str
+    step: str
+    undoable: Annotated[bool, Field(description="Whether it can be undone, and has not been")]
+    reason: Annotated[str, Field(description="Why it cannot be undone")]
+    undone_by: Annotated[str, Field(description="The batch or the request that undid it, or began to")]
+
+
+class ChangeList(Body):
+    """Changes, the newest first."""
+
+    changes: list[ChangeSummary]
+
+
+class ChangeDetail(ChangeSummary):
+    """A change with its content."""
+
+    arguments: dict[str, Any]
+    was: Annotated[dict[str, Any], Field(description="The fields that it changed, as they were")]
+    became: Annotated[dict[str, Any], Field(description="The same fields as it left them")]
+    calls: Annotated[list[dict[str, Any]], Field(description="The calls that undo it")]
+
+
+@router.operation("GET", "/v1/changes", "List changes")
+def list_changes(
+    batch: Annotated[str, Query(max_length=100, description="Only those of this batch")] = "",
+    since: Annotated[Moment | None, Query(description="Only those since then")] = None,
+    user: Annotated[str, Query(max_length=128, description="Those of this user, for an administrator")] = "",
+    limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 50,
+) -> ChangeList:
+    """List the changes that were kept of one's own writes, the newest first."""
+    moment = in_utc(since).timestamp() if since else 0
+    found = undo.list_changes(current().caller, user=user, batch=batch, since=moment, limit=limit)
+    return ChangeList(changes=[ChangeSummary(**changes.summary(current().caller, record)) for record in found])
+
+
+@router.operation("GET", "/v1/changes/<id>", "Show a change")
+def get_change(
+    id: str,  # noqa: A002 - the path's variable
+    user: Annotated[str, Query(max_length=128, description="Whose it is, for an administrator")] = "",
+) -> ChangeDetail:
+    """Show a change: the fields as they were and as it left them, and the calls that undo it."""
+    return ChangeDetail(**changes.detail(current().caller, f"{user}/{id}" if user else id))

@@ -9,10 +9,11 @@ from pydantic import Field
 from mcpist.events import sources, store
 from mcpist.events.event_type import EventType, Webhook
 from mcpist.events.sources import EventSource
-from mcpist.events.store import MAX_READ
+from mcpist.events.store import MAX_READ, StoredEvent
 from mcpist.memory import wall_clock
 from mcpist.settings import settings
 from mcpist_services import events as subscriptions
+from rest_api.administration.changes import body_of
 from rest_api.exchange import current
 from rest_api.router import Body, Operations, RequestBody
 
@@ -109,20 +110,12 @@ def list_events(
     event_type, caller = subscriptions.find_type(current().permissions, type), current().caller
     now, name = wall_clock(), event_type.full_name
     page = store.read(caller.organization, caller.user, name, now=now, after=after, limit=limit, newest=not after)
-    rows = [
-        EventRow(
-            id=one.event.id,
-            type=one.event.type,
-            occurred_at=datetime.fromtimestamp(one.event.occurred_at, UTC).isoformat(),
-            data=one.event.data,
-            actor=one.event.actor,
-            source=one.event.source,
-            depth=one.event.depth,
-            cursor=one.cursor,
-        )
-        for one in page.events
-    ]
-    return EventList(events=rows, cursor=page.cursor, has_more=page.has_more)
+
+    def row(stored: StoredEvent) -> EventRow:
+        moment = datetime.fromtimestamp(stored.event.occurred_at, UTC).isoformat()
+        return body_of(EventRow, stored.event, occurred_at=moment, cursor=stored.cursor)
+
+    return EventList(events=list(map(row, page.events)), cursor=page.cursor, has_more=page.has_more)
 
 
 @router.operation("GET", "/v1/events/sources", "List sources of events")
@@ -142,32 +135,17 @@ def begin_event_source(body: NewSource) -> StartedSource:
 @router.operation("DELETE", "/v1/events/sources/<id>", "End a source of events")
 def end_event_source(id: str) -> SourceRow:  # noqa: A002 - the path's variable
     """End a source: its webhook is removed at the vendor with the caller's account."""
-    source = subscriptions.end_source(current().caller, id)
-    return _source_row(source)
+    return _source_row(subscriptions.end_source(current().caller, id))
 
 
 def _type_row(one: EventType) -> EventTypeRow:
     delivery = "own" if one.source is None else "webhook" if isinstance(one.source, Webhook) else "polled"
-    return EventTypeRow(
-        name=one.full_name,
-        description=one.description,
-        delivery=delivery,
-        by_hand=one.is_entered_by_hand,
-        arguments=one.arguments,
-        payload=one.payload,
-    )
+    return body_of(EventTypeRow, one, name=one.full_name, delivery=delivery, by_hand=one.is_entered_by_hand)
 
 
 def _source_row(source: EventSource) -> SourceRow:
     types = subscriptions.types_of(source)
     has_hook = any(isinstance(one.source, Webhook) for one in types)
-    return SourceRow(
-        id=source.id,
-        types=[one.full_name for one in types],
-        location=source.location,
-        url=f"{settings().public_url}/hooks/{source.id}" if has_hook else "",
-        state=source.state,
-        problem=source.problem or ("" if types else GONE),
-        failures=source.failures,
-        pinned=source.pinned,
-    )
+    url = f"{settings().public_url}/hooks/{source.id}" if has_hook else ""
+    problem = source.problem or ("" if types else GONE)
+    return body_of(SourceRow, source, types=[one.full_name for one in types], url=url, problem=problem)

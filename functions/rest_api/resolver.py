@@ -12,7 +12,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from mcpist.errors import InvalidRequest, MethodNotAllowed, RouteNotFound
 from mcpist.http.request import HttpRequest, HttpResponse
 from mcpist.validation import field_path
-from rest_api import approvals, batches, changes, connections, events, files, page, why
+from rest_api import approvals, batches, connections, events, files, page, why
 from rest_api.administration import ROUTERS as ADMINISTRATION
 from rest_api.exchange import current
 from rest_api.tools import calling, listing
@@ -23,7 +23,6 @@ ROUTERS: tuple[Router, ...] = (
     calling.router,
     why.router,
     batches.router,
-    changes.router,
     events.router,
     approvals.router,
     files.router,

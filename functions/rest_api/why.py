@@ -10,7 +10,7 @@ from mcpist.errors import InvalidRequest, McpistError
 from mcpist.running.explanation import Explanation, UseDecision, explain, look_as, with_roles
 from mcpist.tools.access.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
-from rest_api.administration.changes import administration
+from rest_api.administration.changes import administration, body_of
 from rest_api.exchange import current
 from rest_api.router import Body, Operations
 from rest_api.tools.names import FullName, find
@@ -87,17 +87,13 @@ def _names(permissions: Permissions, name: str) -> FullName:
 def _body(explanation: Explanation) -> ExplanationBody:
     is_open = any(step.verdict == "open" for step in explanation.steps)
     refusal = explanation.refusal
-    return ExplanationBody(
-        module=explanation.module,
-        tool=explanation.tool,
-        user=explanation.user,
+    return body_of(
+        ExplanationBody,
+        explanation,
         usable=False if refusal else None if is_open else True,
         first_no=refusal.name if refusal else "",
         decisions=[_decision(step) for step in explanation.steps],
-        account=explanation.account,
-        asks_first=explanation.asks_first,
-        roles=[RoleFindingBody(role=one.role, rule=one.rule, mask=one.mask) for one in explanation.roles],
-        disabled_by=explanation.disabled_by,
+        roles=[body_of(RoleFindingBody, one) for one in explanation.roles],
     )
 
 

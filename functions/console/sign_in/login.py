@@ -16,7 +16,8 @@ from console.http.cookies import (
     set_login_cookie,
     set_session_cookie,
 )
-from console.sign_in import first, sessions
+from console.sign_in import sessions
+from mcpist.caller import Role
 from mcpist.errors import (
     AcceptanceRequired,
     FormRefused,
@@ -30,9 +31,13 @@ from mcpist.http.browser import OWN_PATH, START_PAGE, BrowserRequest
 from mcpist.http.page import redirect
 from mcpist.http.request import HttpResponse
 from mcpist.people import browsers, directory, invitations, memberships, provisioning
+from mcpist.people.administration import Administration, operator
 from mcpist.people.oidc_client import OidcClient, metadata
+from mcpist.people.organization import Organization, User
 from mcpist.running import broker
+from mcpist.running.accounts import BrokerAccounts
 from mcpist.settings import settings
+from mcpist_services import NAMES
 
 LOGIN_CALLBACK_PATH = "/connect/login"
 
@@ -73,7 +78,7 @@ def finish(request: BrowserRequest) -> HttpResponse:
         return messages.show(request, *texts, actions, status=403, cookies=cookies)
     token = client.redeem(request.query["code"], attempt.verifier, resource=_audience(request))["access_token"]
     # Before the session: the broker opens none for somebody who is no member yet.
-    first.create_organization(request, token)
+    create_organization(request, token)
     person = bearer.verify(token, request.public_url)
     if person.organizations and attempt.organization not in {"", *person.organizations}:
         raise MembershipRequired(organization=attempt.organization)
@@ -167,3 +172,23 @@ def _refusal(request: BrowserRequest, outcome: str) -> HttpResponse:
     actions = [("error.sign_in", START_PAGE)]
     cookies = [clear_cookie(request, "login")]
     return messages.show(request, "join.refused", f"join.{outcome}", actions, status=410, cookies=cookies)
+
+
+FIRST_ORGANIZATION = "main"
+ROLE = "members"
+
+
+def create_organization(request: BrowserRequest, token: str) -> None:
+    """Create the first organization for its administrator; nothing for anybody else, and where there is one already."""
+    if not settings().administrator or directory.organizations():
+        return
+    person = bearer.verify(token, request.public_url)
+    if person.organizations or person.email.casefold() != settings().administrator.casefold():
+        return
+    id_ = person.email.partition("@")[0]
+    first = User(id_, id_, person.subject, "admin", (ROLE,))
+    caller = operator(FIRST_ORGANIZATION)
+    new = Organization(
+        FIRST_ORGANIZATION, FIRST_ORGANIZATION, roles={ROLE: Role(ROLE, modules=NAMES)}, users={first.id: first}
+    )
+    Administration(caller, request.id, BrokerAccounts(caller)).create(new)

@@ -4,14 +4,15 @@ The form carries the whole draft. Each of its buttons `search` changes the draft
 stored and nothing runs before `run`.
 """
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from console.batches.layout import layout
 from console.batches.pages import begin
+from console.rendering import json_text
 from console.visit import Visit
 from console.workbench.draft import Draft, after_of, parse, step_fields, written_arguments
-from console.workbench.snippets import snippets
 from console.workbench.steps import DraftStep, find_tool, offered_references, planned
 from mcpist.batch.execution import submission
 from mcpist.batch.ledger import ledger
@@ -117,3 +118,29 @@ def _draft_of_batch(visit: Visit, batch: str) -> Draft:
         raise BatchNotFound(batch=batch)
     steps = sorted((entry.step for entry in ledger.get_entries(head.pk)), key=lambda step: step.line)
     return Draft([{"id": step.id, **step.as_line()} for step in steps])
+
+
+def snippets(commands: Sequence[Mapping[str, Any]], public_url: str) -> Mapping[str, str]:
+    """Return the request for a batch in each form; a program has its token in MCPIST_TOKEN."""
+    url, body = f"{public_url}/v1/batches", {"commands": list(commands), "wait": 20}
+    call = {"method": "tools/call", "params": {"name": "batch", "arguments": {"commands": list(commands)}}}
+    return {
+        "MCP": json_text(call),
+        "curl": f"""curl {url} -H "authorization: Bearer $MCPIST_TOKEN" --json @- <<'JSON'
+{json.dumps(body, ensure_ascii=False)}
+JSON""",
+        # No text of JSON has three quotes in a row.
+        "Python": f'''import os, urllib.request
+
+batch = r"""{json_text(body)}"""
+headers = {{"authorization": f"Bearer {{os.environ['MCPIST_TOKEN']}}", "content-type": "application/json"}}
+request = urllib.request.Request("{url}", batch.encode(), headers)
+print(urllib.request.urlopen(request).read().decode())''',
+        "TypeScript": f"""const batch = {json_text(body)};
+const response = await fetch("{url}", {{
+  method: "POST",
+  headers: {{ authorization: `Bearer ${{process.env.MCPIST_TOKEN}}`, "content-type": "application/json" }},
+  body: JSON.stringify(batch),
+}});
+console.log(await response.json());""",
+    }

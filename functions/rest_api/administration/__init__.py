@@ -5,22 +5,18 @@ from rest_api.administration import (
     directory,
     grants,
     invitations,
-    logins,
     module_apps,
     modules,
     organization,
     people,
     policies,
-    services,
 )
 
 ROUTERS = (
     organization.router,
     people.router,
-    services.router,
     invitations.router,
     directory.router,
-    logins.router,
     grants.router,
     audit.router,
     modules.router,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from console.sign_in import first
+from console.sign_in import login
 from mcpist import settings
 from mcpist.audit import search
 from mcpist.caller import Subject
@@ -26,8 +26,8 @@ def named(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def log_in(monkeypatch: pytest.MonkeyPatch, email: str, subject: Subject = ADA) -> list[str]:
-    monkeypatch.setattr(first.bearer, "verify", lambda *_: AccessToken(subject, "console", "l-1", email))
-    first.create_organization(REQUEST, "token")
+    monkeypatch.setattr(login.bearer, "verify", lambda *_: AccessToken(subject, "console", "l-1", email))
+    login.create_organization(REQUEST, "token")
     return directory.organizations()
 
 
@@ -38,7 +38,7 @@ def test_who_logs_in_with_the_named_address_administers_the_first_organization(
     assert log_in(monkeypatch, "ada@example.com") == ["main"]
     caller = directory.identify(ADA)
     assert (caller.organization, caller.user, caller.system_role) == ("main", "ada", "admin")
-    assert caller.roles[0].modules == first.NAMES
+    assert caller.roles[0].modules == login.NAMES
     now = datetime.now(UTC)
     minute = timedelta(minutes=1)
     found = search.find("main", since=now - minute, until=now + minute, filters=search.Filters(event="change"))
@@ -65,5 +65,5 @@ def test_without_a_named_address_nobody_is_read(monkeypatch: pytest.MonkeyPatch)
     def unexpected(*_: Any) -> None:
         raise AssertionError("a token was read")
 
-    monkeypatch.setattr(first.bearer, "verify", unexpected)
-    first.create_organization(REQUEST, "token")
+    monkeypatch.setattr(login.bearer, "verify", unexpected)
+    login.create_organization(REQUEST, "token")
