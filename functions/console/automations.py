@@ -45,15 +45,11 @@ def submit(visit: Visit) -> HttpResponse:
                 raise InvalidRequest(field=wrong.name, problem="it is no JSON")
             made = _use(visit, "set", arguments_of(fields))
             return visit.redirect(address(made["name"]), done="automation_set")
-        case "pause":
-            _use(visit, "pause", {"name": name})
-            return visit.redirect(address(name), done="automation_paused")
-        case "resume":
-            _use(visit, "resume", {"name": name})
-            return visit.redirect(address(name), done="automation_resumed")
-        case "replay":
-            _use(visit, "replay", {"name": name, "run": form("run")})
-            return visit.redirect(address(name), done="automation_replayed")
+        case "pause" | "resume" | "replay" as tool:
+            run = {"run": form("run")} if tool == "replay" else {}
+            _use(visit, tool, {"name": name, **run})
+            done = {"pause": "automation_paused", "resume": "automation_resumed", "replay": "automation_replayed"}
+            return visit.redirect(address(name), done=done[tool])
         case "preview":
             event = {"event": form("past")} if form("past") else {}
             return _show_one(visit, name, preview=_use(visit, "preview", {"name": name, **event}))

@@ -10,7 +10,7 @@ from mcpist.errors import McpistError, MethodNotAllowed, PageNotFound
 from mcpist.http.browser import BrowserRequest
 from mcpist.http.front import serve
 from mcpist.http.request import HttpResponse, json_response
-from mcpist.people import login_keys
+from mcpist.people import client_logins
 from mcpist.people.issuers import ISSUER_CALLBACK_PATH
 from mcpist.telemetry.door import Door
 
@@ -34,7 +34,7 @@ def _metadata(request: BrowserRequest) -> HttpResponse:
 
 
 def _keys(_: BrowserRequest) -> HttpResponse:
-    return json_response(200, login_keys.published(), PUBLISHED)
+    return json_response(200, client_logins.published_keys(), PUBLISHED)
 
 
 FOR_PROGRAMS: dict[str, Answer] = {

@@ -11,7 +11,7 @@ from jwt.utils import der_to_raw_signature
 from mcpist.aws.attributes import json_bytes
 from mcpist.aws.clients import client, store_errors
 from mcpist.caller import Subject
-from mcpist.people.login_keys import SIGNATURE_ALGORITHM, key_id
+from mcpist.people.client_logins import SIGNATURE_ALGORITHM, key_id
 from mcpist.settings import settings
 
 ACCESS_TOKEN_SECONDS = 600

@@ -20,7 +20,7 @@ from mcpist import settings
 from mcpist.aws import clients as aws_clients
 from mcpist.caller import Subject
 from mcpist.errors import AuthenticationError
-from mcpist.people import login_keys
+from mcpist.people import client_logins
 from mcpist.people.identity import verify_token
 from tests.conftest import AUDIENCE, PUBLIC_URL
 from tests.core.loopback import Service, json_response, serving
@@ -184,14 +184,14 @@ def test_a_token_request_that_makes_no_sense_is_refused(door: Door, content: str
 
 
 def forged(claims: dict[str, Any], key: Any, algorithm: str) -> str:
-    return jwt.encode(claims, key, algorithm, {"kid": login_keys.key_ids()[0], "typ": "at+jwt"})
+    return jwt.encode(claims, key, algorithm, {"kid": client_logins.key_ids()[0], "typ": "at+jwt"})
 
 
 def test_a_token_that_the_key_has_not_signed_is_refused(program: Program, uma: Visitor) -> None:
     token = tokens_of(program, uma)["access_token"]
     claims = jwt.decode(token, options={"verify_signature": False})
     other = forged({**claims, "sub": "ada"}, "k" * 32, "HS256").split(".")
-    public = login_keys.published()["keys"][0]["x"]
+    public = client_logins.published_keys()["keys"][0]["x"]
     forgeries = [
         forged({**claims, "sub": "ada"}, ec.generate_private_key(ec.SECP256R1()), "ES256"),
         forged({**claims, "sub": "ada"}, public, "HS256"),

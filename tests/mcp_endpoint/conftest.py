@@ -3,7 +3,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from infra.local.login import LocalLogin
-from mcp_endpoint import routes
+from mcp_endpoint import handler as endpoint_handler
 from mcpist.batch.execution import quick_reads, submission
 from mcpist.polling import Polling
 from mcpist.settings import settings
@@ -46,7 +46,7 @@ def given(endpoint: EndpointClient, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 def close() -> None:
     """Stop the sandbox's servers, if there are any."""
-    if routes.protocol.cache_info().currsize:
+    if endpoint_handler.protocol.cache_info().currsize:
         for proxy in (False, True):
-            routes.protocol(PUBLIC_URL, proxy=proxy).close()
-    routes.protocol.cache_clear()
+            endpoint_handler.protocol(PUBLIC_URL, proxy=proxy).close()
+    endpoint_handler.protocol.cache_clear()

@@ -11,7 +11,7 @@ from mcp.shared.inbound import MCP_METHOD_HEADER, MCP_NAME_HEADER, MCP_PROTOCOL_
 from infra.local.login import LocalLogin
 from mcp_endpoint import handler as door
 from mcp_endpoint.exchange import BLOCKS_HEADER
-from mcp_endpoint.routes import PROTOCOL_HEADERS
+from mcp_endpoint.handler import PROTOCOL_HEADERS
 from mcpist.http.bearer import FORMAT_HEADER, ORGANIZATION_HEADER, ROLE_HEADER
 from mcpist.http.request import ALLOWED_HEADERS
 from tests.lambda_context import Context

@@ -69,18 +69,10 @@ def show(visit: Visit) -> HttpResponse:
 
 def submit(visit: Visit) -> HttpResponse:
     """Perform the action of a form."""
-    match visit.request.form_value("action"):
-        case "cancel":
-            return _cancel(visit)
-        case "open":
-            return _open(visit)
-        case "resume":
-            return _resume(visit)
-        case "keep":
-            return _keep(visit)
-        case "confirm":
-            return _confirm(visit)
-    raise InvalidRequest(field="action", problem="this action is unknown")
+    actions = {"cancel": _cancel, "open": _open, "resume": _resume, "keep": _keep, "confirm": _confirm}
+    if (action := actions.get(visit.request.form_value("action"))) is None:
+        raise InvalidRequest(field="action", problem="this action is unknown")
+    return action(visit)
 
 
 def _list(visit: Visit) -> HttpResponse:

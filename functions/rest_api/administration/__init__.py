@@ -5,7 +5,6 @@ from rest_api.administration import (
     directory,
     grants,
     invitations,
-    module_apps,
     modules,
     organization,
     people,
@@ -20,6 +19,5 @@ ROUTERS = (
     grants.router,
     audit.router,
     modules.router,
-    module_apps.router,
     policies.router,
 )

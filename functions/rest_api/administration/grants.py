@@ -1,4 +1,7 @@
-"""Connected accounts: the token broker does the work, and decides by the person's own token what is permitted."""
+"""Connected accounts, and the apps by which people connect those of registered modules.
+
+The token broker does the work, and decides by the person's own token what is permitted; REST shows no secret.
+"""
 
 from typing import Annotated, Any
 
@@ -6,9 +9,12 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from mcpist.caller import ACCOUNT_PATTERN
+from mcpist.oauth.module_app import ModuleAppRequest
 from mcpist.running import broker
+from mcpist_services.registered import apps
+from rest_api.administration.changes import administration
 from rest_api.exchange import current
-from rest_api.router import Operations
+from rest_api.router import Body, Operations
 
 router = Operations("administration")
 
@@ -184,3 +190,41 @@ def choose_default_grant(service: str, body: DefaultAccount) -> DefaultChosen:
     answer = broker.administer(current().caller, "default", service=service, role=body.role, account=body.account)
     broker.forget(current().caller, service)
     return DefaultChosen.model_validate(answer)
+
+
+class ModuleAppView(Body):
+    """An app without its secret; its fields are empty where there is none."""
+
+    client_id: Annotated[str, Field(description="Empty: there is no app, and people paste keys")] = ""
+    authorize_url: str = ""
+    token_url: str = ""
+    revoke_url: str = ""
+    issuer: str = ""
+    resource: Annotated[str, Field(description="The resource that tokens are requested for")] = ""
+    scopes: list[str] = []
+    client_auth: str = ""
+    destination: Annotated[str, Field(description="Where tokens are sent, and how")] = ""
+
+
+@router.operation("GET", "/v1/modules/<name>/app", "Show the app of a module", tag="modules")
+def get_module_app(name: str) -> ModuleAppView:
+    """Show the organization's own app for a registered module."""
+    return ModuleAppView(**(apps.get_app(administration(), name) or {}))
+
+
+@router.operation("PUT", "/v1/modules/<name>/app", "Set the app of a module", tag="modules")
+def set_module_app(name: str, body: ModuleAppRequest) -> ModuleAppView:
+    """Let people connect their accounts of a registered module by consent.
+
+    What is left out comes from the API's description, else from what the server says of itself (RFC 9728, RFC 8414):
+    an empty body makes MCPist known to a server that supports that. Secret and scopes can be replaced; a client or
+    addresses that differ need the removal of the former app first.
+    """
+    return ModuleAppView(**apps.set_app(administration(), name, body))
+
+
+@router.operation("DELETE", "/v1/modules/<name>/app", "Remove the app of a module", tag="modules")
+def delete_module_app(name: str) -> ModuleAppView:
+    """Remove the app of a registered module, and revoke the accounts that people connected for the module."""
+    apps.remove_app(administration(), name)
+    return ModuleAppView()

@@ -1,14 +1,19 @@
-"""The clients that act for a person: our own login's tokens live as long as the item of their client's login.
+"""Our own login as every door needs it: the clients that act for a person, and the public keys of its tokens.
+
+A token lives as long as the item of its client's login. KMS holds the keys: only the login's function may sign with
+them.
 
 Item of the table of logins: `person#ISSUER#SUB, client#ID`. The login writes it, the console lists and deletes it, and
 every door reads it, so that a client whose access was ended is refused within seconds.
+Source: https://docs.aws.amazon.com/kms/latest/APIReference/API_GetPublicKey.html
 """
 
 import time
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from mcpist.aws.attributes import Attribute, decode
+from mcpist.aws.clients import client, store_errors
 from mcpist.aws.table import Table
 from mcpist.caller import Subject
 from mcpist.memory import Memory
@@ -73,3 +78,31 @@ def is_live(subject: Subject, login: str) -> bool:
         return True
     item = logins_table().get(person_key(subject), CLIENT_PREFIX + login)
     return item is not None and item["expires_at"] > time.time() and live_logins.put((subject, login), True)
+
+
+SIGNATURE_ALGORITHM = "ES256"
+
+
+def key_id(arn: str) -> str:
+    """Return the id that tokens name."""
+    return arn.rpartition("/")[2]
+
+
+def key_ids() -> tuple[str, ...]:
+    """Return the ids of all keys, that which signs first."""
+    return tuple(map(key_id, settings().login_keys))
+
+
+def published_keys() -> dict[str, Any]:
+    """Return the keys as a JSON Web Key Set."""
+    return {"keys": [_public_key(arn) for arn in settings().login_keys]}
+
+
+def _public_key(arn: str) -> dict[str, Any]:
+    from cryptography.hazmat.primitives.serialization import load_der_public_key
+    from jwt.algorithms import ECAlgorithm
+
+    with store_errors("login"):
+        der = client("kms").get_public_key(KeyId=arn)["PublicKey"]
+    key: Any = load_der_public_key(der)
+    return {**ECAlgorithm.to_jwk(key, as_dict=True), "kid": key_id(arn), "use": "sig", "alg": SIGNATURE_ALGORITHM}

@@ -20,7 +20,7 @@ from mcpist.caller import Subject
 from mcpist.errors import AuthenticationError, StoreUnavailable, UpstreamUnavailable
 from mcpist.loopback import same_urls
 from mcpist.memory import Clock, Memory, cached
-from mcpist.people import client_logins, login_keys, service_credentials
+from mcpist.people import client_logins, service_credentials
 from mcpist.settings import settings
 
 logger = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class IssuerKeys:
         """Read our own login's keys from KMS, another issuer's from the URL that its metadata names."""
         try:
             is_own = self.issuer == settings().public_url
-            keys = login_keys.published() if is_own else _read(self.jwks_url or self._jwks_uri())
+            keys = client_logins.published_keys() if is_own else _read(self.jwks_url or self._jwks_uri())
             published = jwt.PyJWKSet.from_dict(keys).keys
             self.keys = {key.key_id: key for key in published if key.key_id}
         except (OSError, ValueError, jwt.PyJWTError, StoreUnavailable):
@@ -154,7 +154,7 @@ def verify(token: str, *, issuer: str = "", audience: str) -> AccessToken:
 def _issuer_of(token: str) -> str:
     """Return the issuer whose keys must have signed a token."""
     try:
-        is_own = jwt.get_unverified_header(token).get("kid") in login_keys.key_ids()
+        is_own = jwt.get_unverified_header(token).get("kid") in client_logins.key_ids()
     except jwt.PyJWTError:
         is_own = False  # its verification says what is wrong
     return settings().public_url if is_own else settings().issuer
